@@ -1,0 +1,41 @@
+import { defineConfig } from "vitest/config";
+
+// Tests see the library's sources under its public names. With BATCHWISE_DIST=1 the names resolve as they do
+// for users, through node_modules to the built packages (run `npm run build` first).
+const source = new URL("./packages/batchwise/src/", import.meta.url).pathname;
+const alias =
+  process.env["BATCHWISE_DIST"] === "1"
+    ? []
+    : [
+        { find: /^batchwise$/, replacement: `${source}index.ts` },
+        { find: /^batchwise\/(.+)$/, replacement: `${source}$1/index.ts` },
+      ];
+
+const integration = ["packages/*/test/integration/**/*.test.ts", "packages/*/test/house/**/*.test.ts"];
+
+export default defineConfig({
+  resolve: { alias },
+  test: {
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["packages/*/test/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"],
+          exclude: ["**/node_modules/**", ...integration],
+          testTimeout: 30_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "integration",
+          include: integration,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
