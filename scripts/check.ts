@@ -7,7 +7,10 @@ import { runSteps } from "./steps.ts";
 runSteps([
   { name: "format and lint", commands: ["biome check --error-on-warnings ."] },
   { name: "types", commands: ["tsc", "tsc -p packages/batchwise/tsconfig.portable.json"] },
-  { name: "layers and sizes", commands: ["vitest run packages/batchwise/test/house/layers packages/batchwise/test/house/sizes"] },
+  {
+    name: "layers and sizes",
+    commands: ["vitest run packages/batchwise/test/house/layers packages/batchwise/test/house/sizes"],
+  },
   {
     name: "packages",
     commands: [

@@ -20,7 +20,9 @@ rmSync(reportFile, { force: true });
 
 const ended =
   run("node scripts/build.ts") &&
-  run(`vitest run --reporter=default --reporter=json --outputFile.json=${reportFile} ${process.argv.slice(2).join(" ")}`.trim());
+  run(
+    `vitest run --reporter=default --reporter=json --outputFile.json=${reportFile} ${process.argv.slice(2).join(" ")}`.trim(),
+  );
 const { passed, failed, skipped } = tally(report(), ended);
 
 for (const name of skipped) console.log(`skipped: ${name}`);
