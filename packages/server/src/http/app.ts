@@ -91,6 +91,6 @@ function answerFailure(
 
 /** How long the queue of now takes at the pace of now. */
 function secondsUntilRoom(embedder: Embedder): number {
-  const seconds = Math.ceil(embedder.stats().waiting / Math.max(1, embedder.rates().texts));
+  const seconds = Math.ceil(embedder.batcher.stats().waiting / Math.max(1, embedder.rates().texts));
   return Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, seconds));
 }

@@ -97,7 +97,7 @@ const charts = CHARTS.map(({ title, series }) => {
   return () => {
     const values = lines.flatMap((line) => history.map(line.read)).filter((value) => value != null);
     const highest = Math.max(1, ...values);
-    top.textContent = "top " + number(highest);
+    top.textContent = "highest " + number(highest);
     for (const line of lines) {
       const points = history.map((point, index) => {
         const value = line.read(point);
@@ -118,8 +118,8 @@ function remember(snapshot) {
   history.push({
     size: batches > 0 ? texts / batches : 0,
     waiting: stats.waiting,
-    p50: stats.latencyMs.p50,
-    p95: stats.latencyMs.p95,
+    p50: snapshot.recentLatencyMs.p50,
+    p95: snapshot.recentLatencyMs.p95,
   });
   if (history.length > POINTS) history.shift();
 }

@@ -31,7 +31,7 @@ function wantsPage(accept: string | null): boolean {
 }
 
 function snapshot({ embedder, requests, startedAt }: StatsSources): Record<string, unknown> {
-  const { maxBatchSize, maxBatchCost, maxWaitMs, minBatchSize, concurrency, maxQueueSize } = embedder.options();
+  const { maxBatchSize, maxBatchCost, maxWaitMs, minBatchSize, concurrency, maxQueueSize } = embedder.batcher.options;
   return {
     model: embedder.model,
     ready: embedder.ready,
@@ -40,7 +40,8 @@ function snapshot({ embedder, requests, startedAt }: StatsSources): Record<strin
     options: { maxBatchSize, maxBatchCost, maxWaitMs, minBatchSize, concurrency, maxQueueSize },
     workers: { count: embedder.workers, restarts: embedder.restarts },
     perSecond: { requests: requests.perSecond(), ...embedder.rates() },
-    stats: embedder.stats(),
-    running: embedder.inspect(),
+    recentLatencyMs: embedder.recentLatencyMs(),
+    stats: embedder.batcher.stats(),
+    running: embedder.batcher.inspect(),
   };
 }

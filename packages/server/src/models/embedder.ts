@@ -8,9 +8,10 @@
  */
 
 import { availableParallelism } from "node:os";
-import { type Batcher, type BatcherStats, createBatcher, type ResolvedOptions, type RunningBatch } from "batchwise";
+import { type Batcher, createBatcher } from "batchwise";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
 import { RateMeter } from "./rate-meter.ts";
+import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
 import { SessionPool } from "./session-pool.ts";
 import { padTokens, splitRows } from "./token-batch.ts";
 import { type TokenCount, tokenizeAll } from "./tokenizer.ts";
@@ -69,12 +70,15 @@ export function defaultWorkers(cores: number = availableParallelism()): number {
 export class Embedder {
   readonly model: ModelDescription;
   readonly workers: number;
+  /** For its statistics and events; texts come in through `embed`. */
+  readonly batcher: Batcher<readonly number[], Vector>;
   readonly #source: ModelSource;
   readonly #pool: SessionPool;
-  readonly #batcher: Batcher<Tokens, Vector>;
-  readonly #texts: RateMeter;
-  readonly #tokens: RateMeter;
-  readonly #batches: RateMeter;
+
+  readonly #texts: RateMeter = new RateMeter();
+  readonly #tokens: RateMeter = new RateMeter();
+  readonly #batches: RateMeter = new RateMeter();
+  readonly #latencies: RecentDurations = new RecentDurations();
 
   private constructor(source: ModelSource, pool: SessionPool, dimensions: number, options: EmbedderOptions) {
     this.#source = source;
@@ -87,10 +91,7 @@ export class Embedder {
       vocabularySize: source.tokenizer.vocabularySize,
       builtIn: source.builtIn,
     });
-    this.#texts = new RateMeter();
-    this.#tokens = new RateMeter();
-    this.#batches = new RateMeter();
-    this.#batcher = createBatcher<Tokens, Vector>(
+    this.batcher = createBatcher<Tokens, Vector>(
       { run: (lists) => this.#run(lists), close: () => pool.close() },
       {
         name: source.name,
@@ -108,6 +109,9 @@ export class Embedder {
         timeoutMs: options.timeoutMs,
       },
     );
+    this.batcher.on("item", ({ outcome, latencyMs }) => {
+      if (outcome === "completed") this.#latencies.add(latencyMs);
+    });
   }
 
   /** Loads the model in every thread and runs it once; rejects, with nothing left running, when that fails. */
@@ -126,7 +130,7 @@ export class Embedder {
 
   /** True while texts can be answered. */
   get ready(): boolean {
-    return !this.#batcher.closed && this.#pool.ready;
+    return !this.batcher.closed && this.#pool.ready;
   }
 
   /** How many model threads died and were replaced. */
@@ -143,28 +147,16 @@ export class Embedder {
     const { signal } = options;
     const [only, ...others] = lists;
     if (only !== undefined && others.length === 0) {
-      return [await this.#batcher.submit(only, { signal })];
+      return [await this.batcher.submit(only, { signal })];
     }
     const failed = new AbortController();
     const left = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
     try {
-      return await this.#batcher.submitMany(lists, { signal: left });
+      return await this.batcher.submitMany(lists, { signal: left });
     } catch (error) {
       failed.abort(error);
       throw error;
     }
-  }
-
-  options(): ResolvedOptions {
-    return this.#batcher.options;
-  }
-
-  stats(): BatcherStats {
-    return this.#batcher.stats();
-  }
-
-  inspect(): readonly RunningBatch[] {
-    return this.#batcher.inspect();
   }
 
   rates(): EmbedderRates {
@@ -175,14 +167,19 @@ export class Embedder {
     };
   }
 
+  /** From a text's arrival to its vector, of the texts of the last seconds. */
+  recentLatencyMs(): RecentQuantiles {
+    return this.#latencies.quantiles();
+  }
+
   /** From now on nothing is held back for company; the first step of a shutdown. */
   hurry(): void {
-    this.#batcher.configure({ maxWaitMs: 0 });
+    this.batcher.configure({ maxWaitMs: 0 });
   }
 
   /** Finishes every accepted text, then ends the threads. Idempotent. */
   close(): Promise<void> {
-    return this.#batcher.close();
+    return this.batcher.close();
   }
 
   async #run(lists: readonly Tokens[]): Promise<Vector[]> {
