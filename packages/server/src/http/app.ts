@@ -23,7 +23,7 @@ export interface AppOptions {
 }
 
 /** Room for 2,048 texts of 512 tokens. */
-export const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
+const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 /** nginx's code for a caller that closed the connection; nobody is left to read it. */
 const CALLER_LEFT = 499;

@@ -3,7 +3,7 @@
 import type { ModelDescription } from "../models/embedder.ts";
 import { modelNotFound } from "./errors.ts";
 
-export interface ModelCard {
+interface ModelCard {
   readonly id: string;
   readonly object: "model";
   /** Seconds since 1970. */
@@ -13,7 +13,7 @@ export interface ModelCard {
   readonly max_tokens: number;
 }
 
-export function modelCard(model: ModelDescription, startedAt: Date): ModelCard {
+function modelCard(model: ModelDescription, startedAt: Date): ModelCard {
   return {
     id: model.name,
     object: "model",

@@ -21,7 +21,7 @@ export type ElementType = keyof typeof ELEMENT_TYPE;
 /** A number of fixed size, or a name for a size that each call chooses. */
 export type Dimension = number | string;
 
-export type AttributeValue =
+type AttributeValue =
   | { readonly float: number }
   | { readonly integer: number }
   | { readonly integers: readonly number[] };

@@ -38,8 +38,13 @@ describe("the official client", () => {
       const { data } = await client.embeddings.create({ model, input: textOf(index) });
       alone.push(data[0]?.embedding ?? []);
     }
-    const before = service.embedder.batcher.stats();
+    const { batcher } = service.embedder;
+    const before = batcher.stats();
     expect(before.batches).toBe(200);
+    const maxBatchSize = 16;
+    batcher.configure({ maxBatchSize, maxWaitMs: 20 });
+    const sizes: number[] = [];
+    batcher.on("batch", ({ size }) => sizes.push(size));
     const answers = await Promise.all(
       alone.map((_, index) => {
         const input = index % 5 === 0 ? [textOf(index), textOf((index + 1) % 200), textOf(index)] : textOf(index);
@@ -57,10 +62,19 @@ describe("the official client", () => {
     }
     // Any two texts differ by far more, so a vector in the wrong place would show.
     expect(maxDifference(alone[0] ?? [], alone[1] ?? [])).toBeGreaterThan(1e-2);
-    const after = service.embedder.batcher.stats();
-    const meanSize = (after.completed - before.completed) / (after.batches - before.batches);
+    const after = batcher.stats();
     expect(after.completed - before.completed).toBe(280);
-    expect(meanSize).toBeGreaterThan(3);
+    expect(sizes.filter((size) => size === maxBatchSize).length).toBeGreaterThan(0);
+    expect(280 / (after.batches - before.batches)).toBeGreaterThan(6);
+  });
+
+  test("shares batches with other connections without any waiting time, while the model is busy", async () => {
+    const service = await start(await slowEncoder());
+    const client = clientOf(service);
+    await Promise.all(
+      Array.from({ length: 60 }, (_, index) => client.embeddings.create({ model, input: textOf(index) })),
+    );
+    expect(service.embedder.batcher.stats().averageBatchSize).toBeGreaterThan(4);
   });
 
   test("finds texts that share words near each other", async () => {
