@@ -45,3 +45,12 @@ export type {
   RunningBatch,
   SubmitOptions,
 } from "./core/types.ts";
+export {
+  batchStream,
+  type Round,
+  type StreamBatcher,
+  type StreamFunction,
+  type StreamHandler,
+  type StreamOptions,
+} from "./stream/batch-stream.ts";
+export { DONE, SKIP } from "./stream/marks.ts";
