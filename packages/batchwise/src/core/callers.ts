@@ -164,6 +164,7 @@ export class Call {
   readonly #resolve: Resolve;
   readonly #isSettled: boolean;
   #left: number;
+  #hasFailed = false;
 
   constructor(size: number, isSettled: boolean, resolve: Resolve) {
     this.#results = new Array<unknown>(size);
@@ -180,7 +181,8 @@ export class Call {
 
   fail(index: number, reason: unknown): void {
     if (this.#isSettled) this.#results[index] = { status: "rejected", reason };
-    else this.#resolve(Promise.reject(reason));
+    else if (!this.#hasFailed) this.#resolve(Promise.reject(reason));
+    this.#hasFailed = true;
     this.#left -= 1;
     if (this.#left === 0) this.#resolve(this.#results);
   }
