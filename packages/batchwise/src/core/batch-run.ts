@@ -77,7 +77,7 @@ export class BatchRun implements SegmentOwner {
     this.#size = segment.live;
     this.#holdsSlot = holdsSlot;
     this.#waitedMs = this.start.startedAt - (segment.times[0] ?? this.start.startedAt);
-    this.#callHandler();
+    this.#start();
   }
 
   /** Gives a batch that was prepared ahead the slot it waits for. */
@@ -119,15 +119,32 @@ export class BatchRun implements SegmentOwner {
   vacated(): void {
     if (this.#isOver || this.#segment.live > 0 || this.#halves.some((half) => half.live > 0)) return;
     this.#abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
-    if (this.#pause !== null) this.#pause.cancel(this.#environment.agenda);
     if (this.#pause !== null || !this.#holdsSlot) this.#end();
   }
 
-  #callHandler(): void {
-    const segment = this.#segment;
+  /** Calls the handler once it is open. Whoever has left by then is not handed to it. */
+  #start(): void {
     this.#attempt += 1;
     this.#call += 1;
     const call = this.#call;
+    const opening = this.#environment.opening();
+    if (opening === undefined) {
+      this.#callHandler(call);
+      return;
+    }
+    opening.then(
+      () => {
+        if (this.#isOver) return;
+        this.#segment = this.#compacted(this.#segment, 0, this.#segment.length);
+        if (this.#segment.live === 0) this.#end();
+        else this.#callHandler(call);
+      },
+      (error: unknown) => this.#failed(call, error, false),
+    );
+  }
+
+  #callHandler(call: number): void {
+    const segment = this.#segment;
     if (this.#holdsSlot) this.#armLimit();
     const cost = this.#size === segment.live ? this.start.cost : measureBatch(segment, this.#environment.batchCost);
     const context = new RunContext(this, segment, cost);
@@ -139,7 +156,7 @@ export class BatchRun implements SegmentOwner {
         this,
       );
       if (isThenable(answer)) {
-        answer.then(
+        Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
           (error: unknown) => this.#failed(call, error),
         );
@@ -159,20 +176,26 @@ export class BatchRun implements SegmentOwner {
       this.#failed(call, batchResultError(places, segment.length));
       return;
     }
-    const late = settlePlaces(segment, places as ArrayLike<unknown>, this.#environment, () => {
-      if (!this.#isOver && call === this.#call) this.#next();
-    });
+    let late = 0;
+    try {
+      late = settlePlaces(segment, places as ArrayLike<unknown>, this.#environment, () => {
+        if (!this.#isOver && call === this.#call) this.#next();
+      });
+    } catch (error) {
+      this.#giveUp(error);
+      return;
+    }
     if (late === 0) this.#next();
   }
 
-  #failed(call: number, error: unknown): void {
+  #failed(call: number, error: unknown, mayHalve = true): void {
     if (this.#isOver || call !== this.#call) return;
     this.#disarmLimit();
     if (this.#segment.live === 0 || this.#isAborted) {
       this.#giveUp(error);
     } else if (this.#retries(error)) {
       this.#retryLater();
-    } else if (this.#environment.isolateFailures && this.#segment.live > 1) {
+    } else if (mayHalve && this.#environment.isolateFailures && this.#segment.live > 1) {
       this.#halve();
     } else {
       this.#giveUp(error);
@@ -200,7 +223,7 @@ export class BatchRun implements SegmentOwner {
     const again = (): void => {
       this.#pause = null;
       this.#segment = this.#compacted(this.#segment, 0, this.#segment.length);
-      this.#callHandler();
+      this.#start();
     };
     if (backoffMs === 0) {
       again();
@@ -225,7 +248,7 @@ export class BatchRun implements SegmentOwner {
       if (half.live === 0) continue;
       this.#segment = half.live === half.length ? half : this.#compacted(half, 0, half.length);
       this.#attempt = 0;
-      this.#callHandler();
+      this.#start();
       return;
     }
     this.#end();
@@ -288,6 +311,7 @@ export class BatchRun implements SegmentOwner {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#disarmLimit();
+    this.#pause?.cancel(this.#environment.agenda);
     const now = this.#environment.clock.now();
     const runMs = now - this.start.startedAt;
     this.#environment.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);

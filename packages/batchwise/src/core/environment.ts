@@ -45,7 +45,7 @@ export class RunEnvironment implements Settling {
     this.#owner = owner;
     const mayCallAgain = options.retry !== undefined || options.isolateFailures;
     this.#finishesWithoutSlot = options.prefetch > 0 && stages.finish !== undefined && !mayCallAgain;
-    this.#isPlain = stages.open === undefined && stages.prepare === undefined && stages.finish === undefined;
+    this.#isPlain = stages.prepare === undefined && stages.finish === undefined;
     this.batchCost = options.batchCost;
     this.retry = options.retry;
     this.isolateFailures = options.isolateFailures;
@@ -86,13 +86,13 @@ export class RunEnvironment implements Settling {
   /** Runs the handler's `close`, unless its `open` never succeeded. */
   async close(): Promise<void> {
     const { open, close } = this.#stages;
-    if (close === undefined || (open !== undefined && !this.#isOpen)) return;
-    await this.#inContext(close);
+    if (close === undefined) return;
+    await this.#opening?.catch(() => {});
+    if (open === undefined || this.#isOpen) await this.#inContext(close);
   }
 
   async #callStages(items: unknown[], context: BatchContext, run: BatchRun): Promise<unknown> {
     const { prepare, finish } = this.#stages;
-    if (!this.#isOpen) await this.#open();
     const input = prepare === undefined ? items : await this.#inContext(prepare, items, context);
     await run.slot();
     if (run.signal.aborted) throw run.signal.reason;
@@ -105,18 +105,21 @@ export class RunEnvironment implements Settling {
     return this.#inContext(finish, output, context);
   }
 
-  /** Opens the handler once; a failure is the batch's, and the next batch tries again. */
-  async #open(): Promise<void> {
+  /** Opens the handler, once. Undefined when it is open; a failure is the batch's, and the next batch tries again. */
+  opening(): Promise<unknown> | undefined {
     const { open } = this.#stages;
-    if (open !== undefined) {
-      this.#opening ??= Promise.resolve().then(() => this.#inContext(open));
-      try {
-        await this.#opening;
-      } catch (error) {
-        this.#opening = null;
-        throw error;
-      }
-    }
-    this.#isOpen = true;
+    if (open === undefined || this.#isOpen) return undefined;
+    this.#opening ??= Promise.resolve()
+      .then(() => this.#inContext(open))
+      .then(
+        () => {
+          this.#isOpen = true;
+        },
+        (error: unknown) => {
+          this.#opening = null;
+          throw error;
+        },
+      );
+    return this.#opening;
   }
 }

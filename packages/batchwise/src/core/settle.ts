@@ -14,7 +14,10 @@ export interface Settling {
   count(outcome: ItemOutcome, latencyMs: number, times: number): void;
 }
 
-/** Settles the places of a batch. Returns how many hold a promise; `done` is called when the last of those settles. */
+/**
+ * Settles the places of a batch. Returns how many hold a promise; `done` is called when the last of those settles.
+ * Throws what reading a place throws (a Proxy's trap); places before that one have been settled.
+ */
 export function settlePlaces(
   segment: Segment,
   places: ArrayLike<unknown>,
@@ -45,25 +48,28 @@ class Dealer {
   deal(places: ArrayLike<unknown>): number {
     const { sinks, times } = this.#segment;
     const { length } = sinks;
-    for (let index = 0; index < length; index += 1) {
-      const sink = sinks[index] as Sink | null;
-      if (sink === null) continue;
-      const place = places[index];
-      if (typeof place === "object" && place !== null) {
-        this.#dealObject(sink, index, place);
-        continue;
+    try {
+      for (let index = 0; index < length; index += 1) {
+        const sink = sinks[index] as Sink | null;
+        if (sink === null) continue;
+        const place = places[index];
+        if (typeof place === "object" && place !== null) {
+          this.#dealObject(sink, index, place);
+          continue;
+        }
+        if (typeof sink === "function") {
+          sinks[index] = null;
+          this.#settled += 1;
+          this.#countCompleted(times[index] as number);
+          sink(place);
+        } else {
+          this.#complete(sink, index, place);
+        }
       }
-      if (typeof sink === "function") {
-        sinks[index] = null;
-        this.#settled += 1;
-        this.#countCompleted(times[index] as number);
-        sink(place);
-      } else {
-        this.#complete(sink, index, place);
-      }
+    } finally {
+      this.#countRun();
+      this.#segment.live -= this.#settled;
     }
-    this.#countRun();
-    this.#segment.live -= this.#settled;
     return this.#late;
   }
 
@@ -111,11 +117,13 @@ class Dealer {
   }
 
   #await(index: number, place: PromiseLike<unknown>): void {
+    Promise.resolve(place)
+      .then(refuseError)
+      .then(
+        (value) => this.#arrived(index, value, false),
+        (error: unknown) => this.#arrived(index, error, true),
+      );
     this.#late += 1;
-    Promise.resolve(place).then(
-      (value) => this.#arrived(index, value, isError(value)),
-      (error: unknown) => this.#arrived(index, error, true),
-    );
   }
 
   #arrived(index: number, value: unknown, isFailure: boolean): void {
@@ -131,4 +139,9 @@ class Dealer {
     this.#late -= 1;
     if (this.#late === 0) this.#done();
   }
+}
+
+function refuseError(value: unknown): unknown {
+  if (isError(value)) throw value;
+  return value;
 }
