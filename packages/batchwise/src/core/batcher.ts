@@ -7,14 +7,14 @@ import { Registry, scopeOf } from "./dedupe.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
 import { resolveHandler, type Stages } from "./handler.ts";
-import { checkSubmitOptions, dedupeKeyOf, Intake } from "./intake.ts";
-import { type ConfigureOptions, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
+import { checkSubmitOptions, dedupeKeyOf, Intake, keyOf } from "./intake.ts";
+import { type ConfigureOptions, oneEach, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Resolve, Sink } from "./segment.ts";
 import { Watches } from "./signals.ts";
 import { type BatcherStats, Tally } from "./stats.ts";
 import type { Batcher, CloseOptions, RunningBatch, SubmitOptions } from "./types.ts";
-import { checkIsObject, invalidOption } from "./validate.ts";
+import { aFunction, check, checkIsObject, invalidOption } from "./validate.ts";
 
 /** One executor for all promises of the hot path: a closure an item would cost as much as the promise itself. */
 let captured: Resolve;
@@ -118,6 +118,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     if (!EVENT_NAMES.includes(name)) {
       throw invalidOption(TypeError, `Unknown event \`${String(name)}\`, expected one of ${EVENT_NAMES.join(", ")}`);
     }
+    check("listener", aFunction, listener);
     return this.#desk.events.on(name, listener);
   }
 
@@ -185,12 +186,18 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   #acceptOne(item: unknown, submit: SubmitOptions | undefined, answer: Sink, isSmall: boolean, time: number): void {
     const { options } = this.#scheduler;
-    const entry = this.#intake.read(item, answer, isSmall, time, options, submit);
+    const entry = this.#intake.read(item, keyOf(item, options, submit), answer, isSmall, time, options, submit);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
     if (submit?.signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
-      entry.sink = new Ticket(this.#desk, answer, time, time + timeoutMs, submit?.signal);
+      entry.sink = this.#ticket(answer, timeoutMs, submit);
     }
     this.#scheduler.accept(entry);
+  }
+
+  /** A deadline counts from the very moment, not from the beginning of a turn that may have been long. */
+  #ticket(answer: Sink, timeoutMs: number, submit: SubmitOptions | undefined): Ticket {
+    const now = this.#desk.clock.now();
+    return new Ticket(this.#desk, answer, now, now + timeoutMs, submit?.signal);
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
@@ -198,34 +205,30 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const { options } = this.#scheduler;
     const dedupe = options.dedupe as NonNullable<typeof options.dedupe>;
     const cacheKey = dedupeKeyOf(dedupe, item);
-    const scope = scopeOf(submit?.key ?? options.key?.(item), cacheKey);
+    const key = keyOf(item, options, submit);
+    const scope = scopeOf(key, cacheKey);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
     const known = this.#registry.find(scope);
     if (known !== undefined) {
+      known.join(this.#ticket(answer, timeoutMs, submit));
       this.#desk.tally.deduped += 1;
-      known.join(new Ticket(this.#desk, answer, time, time + timeoutMs, submit?.signal));
       return;
     }
-    const entry = this.#intake.read(item, answer, isSmall, time, options, submit);
+    const entry = this.#intake.read(item, key, answer, isSmall, time, options, submit);
+    const ticket = this.#ticket(answer, timeoutMs, submit);
     const shared = this.#registry.open(scope, cacheKey);
     entry.sink = shared;
-    shared.join(new Ticket(this.#desk, answer, time, time + timeoutMs, submit?.signal));
+    shared.join(ticket);
     this.#registry.lookUp(scope, shared, () => this.#scheduler.accept(entry));
   }
 }
 
 /** True when an item needs nothing but its place in the queue. */
 function isPlain(stages: Stages, options: ResolvedOptions): boolean {
-  const functions = [
-    options.cost,
-    options.key,
-    options.dedupe,
-    options.fairBy,
-    options.captureContext,
-    stages.prepareItem,
-  ];
+  const functions = [options.key, options.dedupe, options.fairBy, options.captureContext, stages.prepareItem];
   return (
     functions.every((option) => option === undefined) &&
+    options.cost === oneEach &&
     options.maxBatchCost === Number.POSITIVE_INFINITY &&
     options.timeoutMs === Number.POSITIVE_INFINITY &&
     options.smallCallFirst === 0

@@ -6,6 +6,7 @@ import { type Desk, isWaitingIn, refuse, type SharedEntry, type Ticket } from ".
 import { closedError } from "./errors.ts";
 import type { BatchCache } from "./options.ts";
 import type { FailedOutcome, Party, Segment } from "./segment.ts";
+import { isThenable } from "./thenable.ts";
 
 export class Shared implements Party, SharedEntry {
   readonly countsItself = true;
@@ -164,8 +165,4 @@ export class Registry {
 /** Keeps items of different keys apart: `scope` is unique for the pair. */
 export function scopeOf(key: string | undefined, dedupeKey: string): string {
   return key === undefined ? `=${dedupeKey}` : `${key.length}:${key}=${dedupeKey}`;
-}
-
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }

@@ -3,10 +3,20 @@
 
 import { itemTooLargeError } from "./errors.ts";
 import type { Stages } from "./handler.ts";
-import type { ResolvedOptions } from "./options.ts";
+import { oneEach, type ResolvedOptions } from "./options.ts";
 import type { Sink } from "./segment.ts";
 import type { SubmitOptions } from "./types.ts";
-import { aCost, anyNumber, aString, check, expected, objectWith } from "./validate.ts";
+import {
+  aCost,
+  anyNumber,
+  aString,
+  check,
+  checkIsObject,
+  expected,
+  isCost,
+  objectWith,
+  rangeError,
+} from "./validate.ts";
 
 /** An item on its way into the queue. */
 export interface Entry {
@@ -34,17 +44,17 @@ export class Intake {
   /** Reads one item. Throws what a user function threw, INVALID_OPTION or ITEM_TOO_LARGE. */
   read(
     item: unknown,
+    key: string | undefined,
     sink: Sink,
     small: boolean,
     time: number,
     options: ResolvedOptions,
     submit?: SubmitOptions,
   ): Entry {
-    const key = submit?.key ?? (options.key === undefined ? undefined : text("key", options.key(item)));
-    const cost = submit?.cost ?? (options.cost === undefined ? 1 : options.cost(item));
-    if (!(cost >= 0 && cost < Number.POSITIVE_INFINITY)) throw expected("cost", aCost, cost);
+    const cost = submit?.cost ?? (options.cost === oneEach ? 1 : options.cost(item));
+    if (!isCost(cost)) throw rangeError("cost", aCost, cost);
     const tenant = options.fairBy === undefined ? "" : text("fairBy", options.fairBy(item));
-    const context = submit !== undefined && "context" in submit ? submit.context : options.captureContext?.();
+    const context = submit?.context === undefined ? options.captureContext?.() : submit.context;
     const handled = this.#prepareItem === undefined ? item : this.#prepareItem(item);
     if (options.maxBatchCost !== Number.POSITIVE_INFINITY) refuseOversize(handled, cost, options);
     return { item: handled, key, tenant, cost, priority: submit?.priority ?? 0, small, context, time, sink };
@@ -53,10 +63,16 @@ export class Intake {
 
 /** Throws INVALID_OPTION unless these are submit options. */
 export function checkSubmitOptions(submit: SubmitOptions): void {
+  checkIsObject("options", submit);
   if (submit.signal !== undefined) check("signal", aSignal, submit.signal);
   if (submit.priority !== undefined) check("priority", anyNumber, submit.priority);
   if (submit.timeoutMs !== undefined) check("timeoutMs", anyNumber, submit.timeoutMs);
   if (submit.key !== undefined) check("key", aString, submit.key);
+}
+
+/** The key of an item; undefined where no keys are in use. */
+export function keyOf(item: unknown, options: ResolvedOptions, submit?: SubmitOptions): string | undefined {
+  return submit?.key ?? (options.key === undefined ? undefined : text("key", options.key(item)));
 }
 
 /** The string that `dedupe` gives an item. */
@@ -73,7 +89,8 @@ function text(name: string, value: unknown): string {
 function refuseOversize(item: unknown, cost: number, options: ResolvedOptions): void {
   const { batchCost, maxBatchCost, oversize } = options;
   const ownCost = typeof batchCost === "function" ? batchCost([item]) : cost;
-  if (!(ownCost >= 0))
-    throw expected("batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, ownCost);
+  if (!(typeof ownCost === "number" && ownCost >= 0)) {
+    throw rangeError("batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, ownCost);
+  }
   if (ownCost > maxBatchCost && oversize === "reject") throw itemTooLargeError(ownCost, maxBatchCost);
 }

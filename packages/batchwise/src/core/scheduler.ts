@@ -260,15 +260,14 @@ export class Scheduler implements RunOwner {
   }
 
   #sendBatches(isTurnOver: boolean): void {
-    let now = this.#desk.clock.now();
-    this.#desk.agenda.ringDue(now);
-    this.#admit();
-    while (this.#queue.size > 0 && this.#mayStart()) {
+    for (;;) {
+      const now = this.#desk.clock.now();
+      this.#desk.agenda.ringDue(now);
+      this.#admit();
+      if (this.#queue.size === 0 || !this.#mayStart()) break;
       const choice = this.#choose(now, isTurnOver);
       if (choice === undefined) return;
       this.#send(choice, now);
-      this.#admit();
-      now = this.#desk.clock.now();
     }
     this.#wake.clear();
   }
