@@ -23,9 +23,9 @@ export type {
   ResolvedRetry,
   RetryOptions,
 } from "./core/options.ts";
+export type { BatchReason, ItemOutcome } from "./core/outcome.ts";
 export type { Measure } from "./core/pack.ts";
-export type { BatchReason } from "./core/policy.ts";
-export type { BatcherStats, ItemOutcome } from "./core/stats.ts";
+export type { BatcherStats } from "./core/stats.ts";
 export { createTokenBatcher, type TokenBatcherOptions } from "./core/token-batcher.ts";
 export { estimateTokens } from "./core/tokens.ts";
 export type {

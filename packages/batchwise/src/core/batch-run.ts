@@ -4,15 +4,15 @@
 
 import { Timeout } from "./agenda.ts";
 import { fail } from "./callers.ts";
-import { isThenable } from "./dedupe.ts";
 import type { RunEnvironment } from "./environment.ts";
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "./errors.ts";
+import type { BatchReason, FailedOutcome } from "./outcome.ts";
 import { measureBatch } from "./pack.ts";
-import type { BatchReason } from "./policy.ts";
 import type { Flush } from "./queue.ts";
 import { RunContext } from "./run-context.ts";
-import { type FailedOutcome, Segment, type SegmentOwner, type Sink } from "./segment.ts";
+import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
 import { settlePlaces } from "./settle.ts";
+import { isThenable } from "./thenable.ts";
 
 /** What a batch is made with. */
 export interface BatchStart {
@@ -30,6 +30,8 @@ export interface BatchStart {
 export class BatchRun implements SegmentOwner {
   readonly holdsWaiting = false;
   readonly start: BatchStart;
+  /** Where it stands among the running ones; see slots.ts. */
+  slotIndex = 0;
   readonly #environment: RunEnvironment;
   readonly #controller: { current: AbortController | null } = { current: null };
   #segment: Segment;
@@ -52,7 +54,7 @@ export class BatchRun implements SegmentOwner {
   constructor(start: BatchStart, environment: RunEnvironment) {
     this.start = start;
     this.#environment = environment;
-    this.#segment = new Segment(this, 0, 0);
+    this.#segment = new Segment(this, 0, 0, 0);
   }
 
   get id(): string {
@@ -76,7 +78,7 @@ export class BatchRun implements SegmentOwner {
     this.#segment = segment;
     this.#size = segment.live;
     this.#holdsSlot = holdsSlot;
-    this.#waitedMs = this.start.startedAt - (segment.times[0] ?? this.start.startedAt);
+    this.#waitedMs = this.start.startedAt - segment.timeAt(0);
     this.#start();
   }
 
@@ -255,8 +257,9 @@ export class BatchRun implements SegmentOwner {
   }
 
   #compacted(segment: Segment, from: number, to: number): Segment {
-    const copy = new Segment(this, segment.priority, segment.epoch);
+    const copy = new Segment(this, segment.priority, segment.epoch, to - from);
     copy.appendFrom(segment, from, to);
+    copy.trim();
     return copy;
   }
 
@@ -294,9 +297,9 @@ export class BatchRun implements SegmentOwner {
       segment.sinks[index] = null;
       segment.live -= 1;
       if (typeof sink === "function" || !sink.countsItself) {
-        this.#environment.count(outcome, now - (segment.times[index] as number), 1);
+        this.#environment.count(outcome, now - segment.timeAt(index), 1);
       }
-      fail(sink, error, outcome, now);
+      fail(sink, error, outcome, now, segment.positionAt(index));
     }
   }
 

@@ -2,7 +2,7 @@
 // is the scheduler's affair.
 
 import { Agenda } from "./agenda.ts";
-import { Call, type Desk, Member, refuse, Ticket } from "./callers.ts";
+import { type Addressee, Call, type Desk, refuse, Ticket } from "./callers.ts";
 import { Registry, scopeOf } from "./dedupe.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
@@ -15,12 +15,6 @@ import { Watches } from "./signals.ts";
 import { type BatcherStats, Tally } from "./stats.ts";
 import type { Batcher, CloseOptions, RunningBatch, SubmitOptions } from "./types.ts";
 import { aFunction, check, checkIsObject, invalidOption } from "./validate.ts";
-
-/** One executor for all promises of the hot path: a closure an item would cost as much as the promise itself. */
-let captured: Resolve;
-const capture = (resolve: Resolve): void => {
-  captured = resolve;
-};
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -54,13 +48,16 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {
-    const promise = new Promise(capture);
+    let sink!: Resolve;
+    const promise = new Promise((resolve) => {
+      sink = resolve;
+    });
     const scheduler = this.#scheduler;
     if (options === undefined && this.#isPlain && this.#closing === null && scheduler.hasRoom) {
       this.#desk.tally.submitted += 1;
-      scheduler.acceptPlain(item, captured);
+      scheduler.acceptPlain(item, sink, 0);
     } else {
-      this.#accept(item, options, captured, scheduler.options.smallCallFirst >= 1);
+      this.#accept(item, options, sink, 0, scheduler.options.smallCallFirst >= 1);
     }
     return promise;
   }
@@ -109,7 +106,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   inspect(): readonly RunningBatch[] {
-    return [...this.#scheduler.running].map(({ id, size, start: { key, cost, reason, startedAt } }) =>
+    const running = this.#scheduler.running.toSorted((a, b) => a.start.sequence - b.start.sequence);
+    return running.map(({ id, size, start: { key, cost, reason, startedAt } }) =>
       Object.freeze({ id, key, size, cost, reason, startedAt }),
     );
   }
@@ -136,7 +134,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       };
     });
     if (options?.drain === false) {
-      this.#registry.closeLookups(this.#desk.clock.now());
+      this.#registry.closeLookups();
       this.#scheduler.abandon();
     } else if (isFirst) {
       this.#scheduler.drain();
@@ -156,37 +154,33 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     return new Promise((resolve) => {
       const call = new Call(items.length, isSettled, resolve);
       const isSmall = items.length <= this.#scheduler.options.smallCallFirst;
-      for (let index = 0; index < items.length; index += 1)
-        this.#accept(items[index], options, new Member(call, index), isSmall);
+      for (let index = 0; index < items.length; index += 1) this.#accept(items[index], options, call, index, isSmall);
     });
   }
 
   /** Takes an item in. Never throws: what goes wrong goes to the answer. */
-  #accept(item: unknown, submit: SubmitOptions | undefined, answer: Sink, isSmall: boolean): void {
+  #accept(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
     const scheduler = this.#scheduler;
     this.#desk.tally.submitted += 1;
-    const time = scheduler.turnTime();
-    if (this.#closing !== null) {
-      refuse(this.#desk, answer, closedError(), "rejected", time, time);
+    if (this.#isPlain && submit === undefined && this.#closing === null && scheduler.hasRoom) {
+      scheduler.acceptPlain(item, sink, position);
       return;
     }
-    if (this.#isPlain && submit === undefined && scheduler.hasRoom) {
-      scheduler.acceptPlain(item, answer);
-      return;
-    }
+    const answer = { sink, position, time: scheduler.turnTime() };
     try {
+      if (this.#closing !== null) throw closedError();
       if (submit !== undefined) checkSubmitOptions(submit);
-      if (submit?.signal?.aborted) refuse(this.#desk, answer, submit.signal.reason, "cancelled", time, time);
-      else if (scheduler.options.dedupe !== undefined) this.#acceptShared(item, submit, answer, isSmall, time);
-      else this.#acceptOne(item, submit, answer, isSmall, time);
+      if (submit?.signal?.aborted) refuse(this.#desk, answer, submit.signal.reason, "cancelled");
+      else if (scheduler.options.dedupe !== undefined) this.#acceptShared(item, submit, answer, isSmall);
+      else this.#acceptOne(item, submit, answer, isSmall);
     } catch (error) {
-      refuse(this.#desk, answer, error, refusalOf(error), time, time);
+      refuse(this.#desk, answer, error, refusalOf(error));
     }
   }
 
-  #acceptOne(item: unknown, submit: SubmitOptions | undefined, answer: Sink, isSmall: boolean, time: number): void {
+  #acceptOne(item: unknown, submit: SubmitOptions | undefined, answer: Addressee, isSmall: boolean): void {
     const { options } = this.#scheduler;
-    const entry = this.#intake.read(item, keyOf(item, options, submit), answer, isSmall, time, options, submit);
+    const entry = this.#intake.read(item, keyOf(item, options, submit), answer, isSmall, options, submit);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
     if (submit?.signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
       entry.sink = this.#ticket(answer, timeoutMs, submit);
@@ -195,13 +189,13 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   /** A deadline counts from the very moment, not from the beginning of a turn that may have been long. */
-  #ticket(answer: Sink, timeoutMs: number, submit: SubmitOptions | undefined): Ticket {
-    const now = this.#desk.clock.now();
-    return new Ticket(this.#desk, answer, now, now + timeoutMs, submit?.signal);
+  #ticket(answer: Addressee, timeoutMs: number, submit: SubmitOptions | undefined): Ticket {
+    const deadlineAt = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : this.#desk.clock.now() + timeoutMs;
+    return new Ticket(this.#desk, answer, deadlineAt, submit?.signal);
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
-  #acceptShared(item: unknown, submit: SubmitOptions | undefined, answer: Sink, isSmall: boolean, time: number): void {
+  #acceptShared(item: unknown, submit: SubmitOptions | undefined, answer: Addressee, isSmall: boolean): void {
     const { options } = this.#scheduler;
     const dedupe = options.dedupe as NonNullable<typeof options.dedupe>;
     const cacheKey = dedupeKeyOf(dedupe, item);
@@ -214,7 +208,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       this.#desk.tally.deduped += 1;
       return;
     }
-    const entry = this.#intake.read(item, key, answer, isSmall, time, options, submit);
+    const entry = this.#intake.read(item, key, answer, isSmall, options, submit);
     const ticket = this.#ticket(answer, timeoutMs, submit);
     const shared = this.#registry.open(scope, cacheKey);
     entry.sink = shared;
@@ -235,7 +229,7 @@ function isPlain(stages: Stages, options: ResolvedOptions): boolean {
   );
 }
 
-/** ITEM_TOO_LARGE is the batcher's refusal; everything else thrown on the way in is a user function's failure. */
+/** CLOSED and ITEM_TOO_LARGE are the batcher's refusals; everything else thrown on the way in is a user function's failure. */
 function refusalOf(error: unknown): "rejected" | "failed" {
-  return error instanceof BatchwiseError && error.code === "ITEM_TOO_LARGE" ? "rejected" : "failed";
+  return error instanceof BatchwiseError ? "rejected" : "failed";
 }

@@ -2,10 +2,11 @@
 // caller who leaves takes only himself; the entry itself leaves with its last caller. With a cache, an item is looked
 // up before it takes a place, and equal items wait for the same look-up.
 
-import { type Desk, isWaitingIn, refuse, type SharedEntry, type Ticket } from "./callers.ts";
+import { type Desk, isWaitingIn, type SharedEntry, type Ticket } from "./callers.ts";
 import { closedError } from "./errors.ts";
 import type { BatchCache } from "./options.ts";
-import type { FailedOutcome, Party, Segment } from "./segment.ts";
+import type { FailedOutcome } from "./outcome.ts";
+import type { Party, Segment } from "./segment.ts";
 import { isThenable } from "./thenable.ts";
 
 export class Shared implements Party, SharedEntry {
@@ -124,8 +125,9 @@ export class Registry {
   }
 
   /** Ends all look-ups with CLOSED. */
-  closeLookups(now: number): void {
-    for (const shared of [...this.#lookups]) refuse(this.#desk, shared, closedError(), "rejected", now, now);
+  closeLookups(): void {
+    const now = this.#desk.clock.now();
+    for (const shared of [...this.#lookups]) shared.fail(closedError(), "rejected", now);
   }
 
   store(key: string, value: unknown): void {

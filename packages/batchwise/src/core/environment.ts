@@ -4,9 +4,9 @@ import type { BatchRun } from "./batch-run.ts";
 import type { Desk } from "./callers.ts";
 import type { InContext, Stages } from "./handler.ts";
 import type { ResolvedOptions, ResolvedRetry } from "./options.ts";
+import type { ItemOutcome } from "./outcome.ts";
 import type { Measure } from "./pack.ts";
 import type { Settling } from "./settle.ts";
-import type { ItemOutcome } from "./stats.ts";
 import type { BatchContext } from "./types.ts";
 
 /** How a batch ended. */

@@ -62,12 +62,13 @@ export class FairRing {
     return this.#cost > 0 ? this.#cost / this.size : 1;
   }
 
-  push(name: string, item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
+  push(name: string, item: unknown, sink: Sink, time: number, cost: number): Segment {
     const tenant = this.#tenants.get(name) ?? this.#join(name);
-    tenant.fifo.push(item, sink, time, cost, context);
+    const segment = tenant.fifo.push(item, sink, time, cost);
     this.size += 1;
     this.#cost += cost;
-    this.#byAge.push(tenant);
+    if (!tenant.heaped) this.#byAge.push(tenant);
+    return segment;
   }
 
   oldestAt(): number {

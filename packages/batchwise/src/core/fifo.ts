@@ -23,6 +23,8 @@ export class Fifo implements SegmentOwner {
   readonly #shape: SegmentShape;
   first: Segment | null = null;
   #last: Segment | null = null;
+  /** How long the last segment grew: a guess for the next. */
+  #lastLength = 0;
   size = 0;
 
   constructor(owner: FifoOwner, shape: SegmentShape, priority: number) {
@@ -31,7 +33,8 @@ export class Fifo implements SegmentOwner {
     this.priority = priority;
   }
 
-  push(item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
+  /** Appends an entry and returns the segment whose last one it is. */
+  push(item: unknown, sink: Sink, time: number, cost: number): Segment {
     const shape = this.#shape;
     let segment = this.#last;
     if (
@@ -42,15 +45,16 @@ export class Fifo implements SegmentOwner {
     ) {
       segment = this.#open();
     }
-    segment.append(item, sink, time, cost, context);
+    segment.append(item, sink, time, cost);
     this.size += 1;
+    return segment;
   }
 
   /** When the entry at the front was submitted; Infinity when nothing waits. */
   oldestAt(): number {
     const segment = this.first;
     if (segment === null) return Number.POSITIVE_INFINITY;
-    return segment.times[segment.head] as number;
+    return segment.timeAt(segment.head);
   }
 
   /** Takes the front segment out whole. */
@@ -92,7 +96,8 @@ export class Fifo implements SegmentOwner {
   }
 
   #open(): Segment {
-    const segment = new Segment(this, this.priority, this.#shape.epoch);
+    const { epoch, maxItems } = this.#shape;
+    const segment = new Segment(this, this.priority, epoch, Math.min(maxItems, this.#lastLength));
     segment.previous = this.#last;
     if (this.#last === null) this.first = segment;
     else this.#last.next = segment;
@@ -101,6 +106,7 @@ export class Fifo implements SegmentOwner {
   }
 
   #unlink(segment: Segment): void {
+    this.#lastLength = segment.length;
     if (segment.previous === null) this.first = segment.next;
     else segment.previous.next = segment.next;
     if (segment.next === null) this.#last = segment.previous;

@@ -1,6 +1,7 @@
 // From what a caller passed to an entry of the queue: the user's functions are called here, on the caller's time and
 // in the caller's async context, and what they get wrong concerns this item alone.
 
+import type { Addressee } from "./callers.ts";
 import { itemTooLargeError } from "./errors.ts";
 import type { Stages } from "./handler.ts";
 import { oneEach, type ResolvedOptions } from "./options.ts";
@@ -29,6 +30,7 @@ export interface Entry {
   readonly small: boolean;
   readonly context: unknown;
   readonly time: number;
+  readonly position: number;
   sink: Sink;
 }
 
@@ -45,9 +47,8 @@ export class Intake {
   read(
     item: unknown,
     key: string | undefined,
-    sink: Sink,
+    { sink, position, time }: Addressee,
     small: boolean,
-    time: number,
     options: ResolvedOptions,
     submit?: SubmitOptions,
   ): Entry {
@@ -57,17 +58,18 @@ export class Intake {
     const context = submit?.context === undefined ? options.captureContext?.() : submit.context;
     const handled = this.#prepareItem === undefined ? item : this.#prepareItem(item);
     if (options.maxBatchCost !== Number.POSITIVE_INFINITY) refuseOversize(handled, cost, options);
-    return { item: handled, key, tenant, cost, priority: submit?.priority ?? 0, small, context, time, sink };
+    return { item: handled, key, tenant, cost, priority: submit?.priority ?? 0, small, context, time, position, sink };
   }
 }
 
 /** Throws INVALID_OPTION unless these are submit options. */
 export function checkSubmitOptions(submit: SubmitOptions): void {
   checkIsObject("options", submit);
-  if (submit.signal !== undefined) check("signal", aSignal, submit.signal);
-  if (submit.priority !== undefined) check("priority", anyNumber, submit.priority);
-  if (submit.timeoutMs !== undefined) check("timeoutMs", anyNumber, submit.timeoutMs);
-  if (submit.key !== undefined) check("key", aString, submit.key);
+  const { signal, priority, timeoutMs, key } = submit;
+  if (signal !== undefined) check("signal", aSignal, signal);
+  if (priority !== undefined) check("priority", anyNumber, priority);
+  if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
+  if (key !== undefined) check("key", aString, key);
 }
 
 /** The key of an item; undefined where no keys are in use. */

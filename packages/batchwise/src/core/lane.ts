@@ -47,12 +47,16 @@ export class Line implements FifoOwner, Heaped {
     this.#fair = fair ? new FairRing(this, shape, priorityClass.priority) : null;
   }
 
-  push(tenant: string, item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
+  /** Appends an entry and returns the segment whose last one it is. */
+  push(tenant: string, item: unknown, sink: Sink, time: number, cost: number): Segment {
+    const segment =
+      this.#fifo === null
+        ? (this.#fair as FairRing).push(tenant, item, sink, time, cost)
+        : this.#fifo.push(item, sink, time, cost);
     this.size += 1;
     this.lane.added(cost);
-    if (this.#fifo !== null) this.#fifo.push(item, sink, time, cost, context);
-    else this.#fair?.push(tenant, item, sink, time, cost, context);
     if (!this.heaped) this.class.lines.push(this);
+    return segment;
   }
 
   oldestAt(): number {
@@ -90,10 +94,7 @@ export class Lane {
   cost = 0;
   /** Entries that a flush covers and that still wait. */
   flushed = 0;
-  readonly #pressing: LazyHeap<Pressing> = new LazyHeap(
-    (entry) => entry.deadlineAt,
-    (entry) => !entry.isWaiting,
-  );
+  #pressing: LazyHeap<Pressing> | null = null;
 
   constructor(key: string | undefined, owner: LaneOwner) {
     this.key = key;
@@ -128,12 +129,16 @@ export class Lane {
   }
 
   press(entry: Pressing): void {
+    this.#pressing ??= new LazyHeap(
+      ({ deadlineAt }) => deadlineAt,
+      ({ isWaiting }) => !isWaiting,
+    );
     this.#pressing.push(entry);
   }
 
   /** The earliest deadline that the wait of this lane may run into; Infinity where there is none. */
   pressingAt(): number {
-    return this.#pressing.peek()?.deadlineAt ?? Number.POSITIVE_INFINITY;
+    return this.#pressing?.peek()?.deadlineAt ?? Number.POSITIVE_INFINITY;
   }
 }
 

@@ -122,7 +122,7 @@ class Packing {
     if (segment === null || !segment.intact || cursor.index !== 0 || !cursor.runsThroughSegment) return false;
     const { live } = segment;
     if (this.#count + live > this.#caps.maxBatchSize) return false;
-    if (sameTurn !== undefined && segment.times[live - 1] !== sameTurn) return false;
+    if (sameTurn !== undefined && segment.timeAt(live - 1) !== sameTurn) return false;
     const isUniform = segment.costs === null;
     if (!isUniform && (this.#padded || this.#count > 0)) return false;
     const sum = this.#sum + segment.cost;
@@ -162,7 +162,7 @@ class Packing {
 }
 
 function timeAt(cursor: Cursor): number {
-  return (cursor.segment as Stretch["segment"]).times[cursor.index] as number;
+  return (cursor.segment as Stretch["segment"]).timeAt(cursor.index);
 }
 
 /**
@@ -188,7 +188,7 @@ function packByFunction(
 function measured(batchCost: (items: readonly unknown[]) => number, items: readonly unknown[]): number {
   try {
     const cost = batchCost(items);
-    return cost >= 0 ? cost : Number.POSITIVE_INFINITY;
+    return typeof cost === "number" && cost >= 0 ? cost : Number.POSITIVE_INFINITY;
   } catch {
     return Number.POSITIVE_INFINITY;
   }

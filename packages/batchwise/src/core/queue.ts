@@ -1,6 +1,7 @@
 // All that waits: lanes by key, and over them the lines of each priority by age, so that the most urgent lane and the
 // oldest entry are found without looking at every lane. A lane that empties is forgotten.
 
+import type { Addressee } from "./callers.ts";
 import type { SegmentShape } from "./fifo.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
 import { goesBefore, type Pick } from "./pack.ts";
@@ -120,9 +121,10 @@ export class Queue implements LaneOwner {
     ) {
       first.fifo.detach(first.segment);
       first.segment.owner = owner;
+      first.segment.trim();
       return first.segment;
     }
-    const batch = new Segment(owner, first?.fifo.priority ?? 0, 0);
+    const batch = new Segment(owner, first?.fifo.priority ?? 0, 0, pick.count);
     for (const { fifo, segment, end } of pick.stretches) fifo.take(segment, end, batch);
     return batch;
   }
@@ -141,19 +143,17 @@ export class Queue implements LaneOwner {
   }
 
   /** Takes out the entry that has waited longest and returns who is to be told. */
-  dropOldest(): Sink | null {
+  dropOldest(): Addressee | null {
     const segment = this.#oldestLine()?.oldestSegment() ?? null;
     if (segment === null) return null;
-    const sink = segment.sinks[segment.head] as Sink;
-    segment.vacate(segment.head);
-    return sink;
-  }
-
-  /** Takes out all that waits and returns who is to be told. */
-  clear(): Sink[] {
-    const sinks: Sink[] = [];
-    for (let sink = this.dropOldest(); sink !== null; sink = this.dropOldest()) sinks.push(sink);
-    return sinks;
+    const { head } = segment;
+    const dropped = {
+      sink: segment.sinks[head] as Sink,
+      position: segment.positionAt(head),
+      time: segment.timeAt(head),
+    };
+    segment.vacate(head);
+    return dropped;
   }
 
   /** The flushes that wait for some entry of this batch. */

@@ -2,7 +2,7 @@
 // entries are made when they are first read, for most handlers never do.
 
 import type { BatchRun } from "./batch-run.ts";
-import type { BatchReason } from "./policy.ts";
+import type { BatchReason } from "./outcome.ts";
 import type { Segment } from "./segment.ts";
 import type { BatchContext, BatchRequest } from "./types.ts";
 
@@ -41,9 +41,9 @@ export class RunContext implements BatchContext {
 }
 
 function requestsOf(segment: Segment, startedAt: number): readonly BatchRequest[] {
-  return segment.times.map((time, index) => ({
+  return Array.from({ length: segment.length }, (_, index) => ({
     context: segment.contextAt(index),
     priority: segment.priorityAt(index),
-    waitedMs: startedAt - time,
+    waitedMs: startedAt - segment.timeAt(index),
   }));
 }

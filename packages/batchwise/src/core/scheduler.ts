@@ -1,12 +1,13 @@
 // What waits, which slots are taken, and when to look again: the engine's one stateful file.
 //
 // Everything happens on events (a submit, the end of a turn, a batch's end, a caller leaving, one timer), and each
-// event comes down to `#pump`: while a slot is free, ask the policy about the most urgent lane and send its batch.
-// A batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy.
+// event comes down to `#pump`: while a slot is free, ask the policy about the lanes that may be ready and send one's
+// batch. A batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy.
 // Nothing is polled; an idle batcher holds no timer.
 
 import { BatchRun } from "./batch-run.ts";
 import { type Desk, PressingTicket, refuse, Ticket } from "./callers.ts";
+import { type Choice, chooseLane, mayBeReady } from "./choose.ts";
 import { Alarm } from "./clock.ts";
 import { Shared } from "./dedupe.ts";
 import { type RunEnd, RunEnvironment, type RunOwner } from "./environment.ts";
@@ -15,33 +16,25 @@ import { captureAsyncContext, type Stages } from "./handler.ts";
 import type { Entry } from "./intake.ts";
 import type { Lane } from "./lane.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { type Full, pack } from "./pack.ts";
-import { type BatchReason, decide, type LaneView, type PolicyState } from "./policy.ts";
+import type { BatchReason } from "./outcome.ts";
+import { pack } from "./pack.ts";
 import { Queue } from "./queue.ts";
 import type { Segment, Sink } from "./segment.ts";
+import { Slots } from "./slots.ts";
 import { endOfTurn } from "./turn.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
-interface Choice {
-  readonly lane: Lane;
-  readonly reason: BatchReason;
-}
-
 export class Scheduler implements RunOwner {
   readonly #desk: Desk;
-  readonly #stages: Stages;
   readonly #environment: RunEnvironment;
   readonly #queue: Queue;
   readonly #room: WaitingRoom = new WaitingRoom();
   readonly #wake: Alarm;
   readonly #idPrefix: string;
-  readonly #running: Set<BatchRun> = new Set();
-  /** Batches that were prepared ahead and wait for a slot. */
-  readonly #staged: BatchRun[] = [];
+  readonly #slots: Slots;
   readonly #ready: (() => void)[] = [];
   readonly #onRest: () => void;
   #options: ResolvedOptions;
-  #busySlots = 0;
   #sequence = 0;
   #turnIsOpen = false;
   #turnAt = 0;
@@ -53,7 +46,7 @@ export class Scheduler implements RunOwner {
   /** `onRest` is called when, while draining, nothing waits or runs any more. */
   constructor(desk: Desk, stages: Stages, options: ResolvedOptions, onRest: () => void) {
     this.#desk = desk;
-    this.#stages = stages;
+    this.#slots = new Slots(stages);
     this.#options = options;
     this.#onRest = onRest;
     this.#environment = new RunEnvironment(desk, stages, captureAsyncContext(), options, this);
@@ -75,12 +68,12 @@ export class Scheduler implements RunOwner {
     return this.#queue.oldestAt();
   }
 
-  get running(): ReadonlySet<BatchRun> {
-    return this.#running;
+  get running(): readonly BatchRun[] {
+    return this.#slots.running;
   }
 
   get isAtRest(): boolean {
-    return this.#queue.size === 0 && this.#room.size === 0 && this.#running.size === 0;
+    return this.#queue.size === 0 && this.#room.size === 0 && this.running.length === 0;
   }
 
   get hasRoom(): boolean {
@@ -98,17 +91,19 @@ export class Scheduler implements RunOwner {
   }
 
   /** Queues an item that has nothing of its own, where there is room: the hot path. */
-  acceptPlain(item: unknown, sink: Sink): void {
-    const time = this.turnTime();
-    this.#queue.plain.push("", item, sink, time, 1, undefined);
-    if (this.#options.maxWaitMs > 0) this.#noteHot(this.#queue.plain.lane);
+  acceptPlain(item: unknown, sink: Sink, position: number): void {
+    const { plain } = this.#queue;
+    const segment = plain.push("", item, sink, this.turnTime(), 1);
+    if (position > 0) segment.setPosition(segment.length - 1, position);
+    if (this.#options.maxWaitMs > 0) this.#noteHot(plain.lane);
   }
 
   /** Queues an entry, or does with it what `onFull` says. */
   accept(entry: Entry): void {
     if (this.hasRoom) this.#enqueue(entry);
     else if (this.#options.onFull === "wait") this.#room.push(entry);
-    else if (this.#options.onFull === "reject") this.#refuse(entry, queueFullError(this.#options.maxQueueSize));
+    else if (this.#options.onFull === "reject")
+      refuse(this.#desk, entry, queueFullError(this.#options.maxQueueSize), "rejected");
     else this.#replaceOldest(entry);
   }
 
@@ -151,9 +146,12 @@ export class Scheduler implements RunOwner {
   abandon(): void {
     const now = this.#desk.clock.now();
     const error = closedError();
-    for (const sink of this.#queue.clear()) refuse(this.#desk, sink, error, "rejected", now, now);
-    for (let entry = this.#room.shift(); entry !== undefined; entry = this.#room.shift()) this.#refuse(entry, error);
-    for (const run of [...this.#running]) run.close(now);
+    const drop = this.#queue.dropOldest.bind(this.#queue);
+    for (let last = drop(); last !== null; last = drop()) refuse(this.#desk, last, error, "rejected");
+    for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) {
+      refuse(this.#desk, last, error, "rejected");
+    }
+    for (const run of this.running.slice()) run.close(now);
     this.drain();
   }
 
@@ -165,16 +163,12 @@ export class Scheduler implements RunOwner {
   }
 
   slotReleased(): void {
-    this.#busySlots -= 1;
-    this.#grantSlots();
-    this.#pump(false);
-    if (this.#queue.size > 0) this.turnTime();
+    this.#slots.release();
+    this.#slotFreed();
   }
 
   ended(run: BatchRun, end: RunEnd, now: number): void {
-    this.#running.delete(run);
-    if (run.holdsSlot) this.#busySlots -= 1;
-    else this.#unstage(run);
+    this.#slots.remove(run);
     const { start, size } = run;
     const { tally, events } = this.#desk;
     tally.batchEnded(size, end.runMs, now);
@@ -183,7 +177,12 @@ export class Scheduler implements RunOwner {
       events.emit("batch", { id: run.id, key, reason, size, cost, startedAt, ...end });
     }
     this.#queue.batchEnded(start.flushes);
-    this.#grantSlots();
+    this.#slotFreed();
+  }
+
+  /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
+  #slotFreed(): void {
+    this.#slots.grant(this.#options);
     this.#pump(false);
     if (this.#queue.size > 0) this.turnTime();
   }
@@ -195,7 +194,9 @@ export class Scheduler implements RunOwner {
 
   #enqueue(entry: Entry): void {
     const line = this.#queue.line(entry.key, entry.priority, entry.small);
-    line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost, entry.context);
+    const segment = line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost);
+    if (entry.context !== undefined) segment.setContext(segment.length - 1, entry.context);
+    if (entry.position > 0) segment.setPosition(segment.length - 1, entry.position);
     if (this.#options.maxWaitMs === 0) return;
     this.#noteHot(line.lane);
     if (typeof entry.sink === "function") return;
@@ -215,27 +216,14 @@ export class Scheduler implements RunOwner {
     this.#queue.hot.add(lane);
   }
 
-  /** A lane that may be full or have enough is looked at even while others are more urgent. */
   #noteHot(lane: Lane): void {
-    const { minBatchSize, maxBatchCost, batchCost } = this.#options;
-    if (
-      lane.size >= minBatchSize ||
-      lane.cost >= maxBatchCost ||
-      (batchCost !== "sum" && maxBatchCost < Number.POSITIVE_INFINITY)
-    ) {
-      this.#queue.hot.add(lane);
-    }
+    if (mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
   }
 
   #replaceOldest(entry: Entry): void {
     const dropped = this.#queue.dropOldest();
-    const error = droppedError(this.#options.maxQueueSize);
-    if (dropped !== null) refuse(this.#desk, dropped, error, "rejected", entry.time, entry.time);
+    if (dropped !== null) refuse(this.#desk, dropped, droppedError(this.#options.maxQueueSize), "rejected");
     this.#enqueue(entry);
-  }
-
-  #refuse(entry: Entry, error: unknown): void {
-    refuse(this.#desk, entry.sink, error, "rejected", entry.time, this.#desk.clock.now());
   }
 
   /** Looks at every lane again at the end of the turn. */
@@ -250,11 +238,14 @@ export class Scheduler implements RunOwner {
       return;
     }
     this.#isPumping = true;
-    do {
-      this.#pumpAgain = false;
-      this.#sendBatches(isTurnOver);
-    } while (this.#pumpAgain);
-    this.#isPumping = false;
+    try {
+      do {
+        this.#pumpAgain = false;
+        this.#sendBatches(isTurnOver);
+      } while (this.#pumpAgain);
+    } finally {
+      this.#isPumping = false;
+    }
     while (this.#ready.length > 0 && this.hasRoom) this.#ready.shift()?.();
     if (this.#isDraining && this.isAtRest) this.#onRest();
   }
@@ -264,10 +255,13 @@ export class Scheduler implements RunOwner {
       const now = this.#desk.clock.now();
       this.#desk.agenda.ringDue(now);
       this.#admit();
-      if (this.#queue.size === 0 || !this.#mayStart()) break;
+      if (this.#queue.size === 0 || !this.#slots.mayStart(this.#options)) break;
       const choice = this.#choose(now, isTurnOver);
-      if (choice === undefined) return;
-      this.#send(choice, now);
+      if (choice.lane === null) {
+        this.#wake.set(choice.wakeAt, now);
+        return;
+      }
+      this.#send(choice.lane, choice.reason, now);
     }
     this.#wake.clear();
   }
@@ -280,68 +274,15 @@ export class Scheduler implements RunOwner {
     }
   }
 
-  #mayStart(): boolean {
-    const { concurrency, prefetch } = this.#options;
-    if (this.#busySlots < concurrency && this.#staged.length === 0)
-      return this.#running.size < concurrency + this.#depth();
-    return this.#stages.prepare !== undefined && this.#staged.length < prefetch;
-  }
-
-  /** How many batches may be beside the slots: being prepared before, or finished after. */
-  #depth(): number {
-    const { prefetch } = this.#options;
-    const stages = (this.#stages.prepare === undefined ? 0 : 1) + (this.#stages.finish === undefined ? 0 : 1);
-    return Math.max(1, prefetch * stages);
-  }
-
-  /** The lane to send from now, or undefined, with the timer set for the next look. */
-  #choose(now: number, isTurnOver: boolean): Choice | undefined {
-    const { priorityAgingMs, minBatchSize, maxWaitMs, maxQueueSize } = this.#options;
+  #choose(now: number, isTurnOver: boolean): Choice {
+    const { minBatchSize, maxWaitMs, maxQueueSize } = this.#options;
     const isQueueFull = this.#queue.size >= maxQueueSize;
     const [isDraining, isPaused] = [this.#isDraining, this.#isPaused];
-    const state: PolicyState = { minBatchSize, maxWaitMs, isQueueFull, isDraining, isPaused, isTurnOver };
-    const urgent = this.#queue.mostUrgent(now, priorityAgingMs);
-    if (urgent === undefined) return undefined;
-    const first = decide(this.#view(urgent, state, now), state, now);
-    if (first.reason !== null) return { lane: urgent, reason: first.reason };
-    const hot = this.#hotChoice(state, now);
-    if (hot !== undefined) return hot;
-    const oldest = this.#queue.oldest() ?? urgent;
-    const last = oldest === urgent ? first : decide(this.#view(oldest, state, now), state, now);
-    if (last.reason !== null) return { lane: oldest, reason: last.reason };
-    this.#wake.set(last.wakeAt, now);
-    return undefined;
+    const state = { minBatchSize, maxWaitMs, isQueueFull, isDraining, isPaused, isTurnOver };
+    return chooseLane(this.#queue, this.#options, state, now);
   }
 
-  #hotChoice(state: PolicyState, now: number): Choice | undefined {
-    for (const lane of this.#queue.hot) {
-      const { reason } = decide(this.#view(lane, state, now), state, now);
-      if (reason !== null) return { lane, reason };
-      if (state.isTurnOver && !state.isPaused) this.#queue.hot.delete(lane);
-    }
-    return undefined;
-  }
-
-  #view(lane: Lane, state: PolicyState, now: number): LaneView {
-    return {
-      size: lane.size,
-      full: this.#fullness(lane, state, now),
-      oldestAt: lane.oldestAt(),
-      pressingAt: state.maxWaitMs > 0 ? lane.pressingAt() : Number.POSITIVE_INFINITY,
-      isFlushed: lane.flushed > 0,
-    };
-  }
-
-  /** Whether the next item would break a cap. Only a sum is known without packing; the others are packed while held. */
-  #fullness(lane: Lane, state: PolicyState, now: number): Full {
-    const { maxBatchSize, maxBatchCost, batchCost } = this.#options;
-    if (lane.size >= maxBatchSize) return "size";
-    if (maxBatchCost === Number.POSITIVE_INFINITY) return null;
-    if (batchCost === "sum") return lane.cost >= maxBatchCost ? "cost" : null;
-    return state.maxWaitMs > 0 && state.isTurnOver ? pack(lane.lines, this.#options, now).full : null;
-  }
-
-  #send({ lane, reason }: Choice, now: number): void {
+  #send(lane: Lane, reason: BatchReason, now: number): void {
     const caps = this.#isPaused && !this.#isDraining ? this.#flushedOnly(lane) : this.#options;
     const pick = pack(lane.lines, caps, now);
     const flushes = this.#queue.flushesOf(pick);
@@ -359,11 +300,7 @@ export class Scheduler implements RunOwner {
     const run = new BatchRun(start, this.#environment);
     const segment = this.#queue.take(pick, run);
     this.#countStart(run, segment, now);
-    this.#running.add(run);
-    const holdsSlot = this.#busySlots < this.#options.concurrency && this.#staged.length === 0;
-    if (holdsSlot) this.#busySlots += 1;
-    else this.#staged.push(run);
-    run.begin(segment, holdsSlot);
+    run.begin(segment, this.#slots.add(run, this.#options));
   }
 
   /** While paused a flush may send what it covers and no more. */
@@ -374,24 +311,10 @@ export class Scheduler implements RunOwner {
   #countStart(run: BatchRun, segment: Segment, now: number): void {
     const { tally } = this.#desk;
     tally.batchStarted(run.start.reason, segment.live, run.start.cost, now);
-    const { times } = segment;
-    let from = 0;
-    for (let index = 1; index <= times.length; index += 1) {
-      if (index < times.length && times[index] === times[from]) continue;
-      tally.waited(now - (times[from] as number), index - from);
-      from = index;
+    for (let from = 0; from < segment.length; ) {
+      const to = segment.endOfTurn(from);
+      tally.waited(now - segment.timeAt(from), to - from);
+      from = to;
     }
-  }
-
-  #grantSlots(): void {
-    while (this.#staged.length > 0 && this.#busySlots < this.#options.concurrency) {
-      this.#busySlots += 1;
-      this.#staged.shift()?.grantSlot();
-    }
-  }
-
-  #unstage(run: BatchRun): void {
-    const index = this.#staged.indexOf(run);
-    if (index !== -1) this.#staged.splice(index, 1);
   }
 }

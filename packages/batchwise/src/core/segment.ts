@@ -1,24 +1,23 @@
-// A segment is a run of waiting entries held as parallel arrays: the items, who gets each answer, and since when each
-// waits. Arrays of a batch's length are the cheapest thing V8 can keep a million of, and a segment that leaves the
-// queue whole *is* the batch: its `items` array goes to the handler without a copy.
+// A segment is a run of waiting entries held as parallel arrays: the items, and who gets each answer. Arrays of a
+// batch's length are the cheapest thing V8 can keep a million of, and a segment that leaves the queue whole *is* the
+// batch: its `items` array goes to the handler without a copy.
 //
 // An entry that leaves early (cancelled, expired) leaves a hole: its sink is null and its item is forgotten. Columns
-// that most users never need (cost, context, priority) exist only from the first entry that needs them.
+// that most users never need (cost, context, priority, position) exist only from the first entry that needs them.
 
-import type { ItemOutcome } from "./stats.ts";
-
-/** Every way to end but with a result. */
-export type FailedOutcome = Exclude<ItemOutcome, "completed">;
+import { Moments } from "./moments.ts";
+import type { FailedOutcome } from "./outcome.ts";
 
 /** Settles a caller's promise. */
 export type Resolve = (value: unknown) => void;
 
-/** Somebody who gets an answer and is more than a bare promise: a place in a submitMany, a caller who may leave. */
+/** Somebody who gets an answer and is more than a bare promise: a submitMany, a caller who may leave. */
 export interface Party {
   /** True when the party counts its own callers and latencies; otherwise its batch counts it as one caller. */
   readonly countsItself: boolean;
-  succeed(value: unknown, now: number): void;
-  fail(error: unknown, outcome: FailedOutcome, now: number): void;
+  /** `position` is the number that the entry was appended with. */
+  succeed(value: unknown, now: number, position: number): void;
+  fail(error: unknown, outcome: FailedOutcome, now: number, position: number): void;
   /** Tells the party where its entry is now, so that it can vacate it. */
   seat(segment: Segment, index: number): void;
 }
@@ -34,17 +33,19 @@ export interface SegmentOwner {
 }
 
 export class Segment {
-  items: unknown[] = [];
-  readonly sinks: (Sink | null)[] = [];
-  /** When each entry was submitted. */
-  readonly times: number[] = [];
+  readonly items: unknown[];
+  readonly sinks: (Sink | null)[];
+  readonly #moments: Moments = new Moments();
   costs: number[] | null = null;
-  contexts: unknown[] | null = null;
-  priorities: number[] | null = null;
+  #contexts: unknown[] | null = null;
+  #priorities: number[] | null = null;
+  #positions: number[] | null = null;
   readonly priority: number;
   /** Which flush covers these entries: see Queue.flush. */
   readonly epoch: number;
   owner: SegmentOwner;
+  /** Entries appended so far, present or not. */
+  length = 0;
   /** The first entry that has not been taken; it is always a live one while any is. */
   head = 0;
   /** Entries present. */
@@ -56,22 +57,22 @@ export class Segment {
   previous: Segment | null = null;
   next: Segment | null = null;
 
-  constructor(owner: SegmentOwner, priority: number, epoch: number) {
+  /** `capacity`: how many entries are expected; room for them is made at once. */
+  constructor(owner: SegmentOwner, priority: number, epoch: number, capacity: number) {
     this.owner = owner;
     this.priority = priority;
     this.epoch = epoch;
+    this.items = new Array<unknown>(capacity);
+    this.sinks = new Array<Sink | null>(capacity);
   }
 
-  get length(): number {
-    return this.sinks.length;
-  }
-
-  append(item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
-    const index = this.items.push(item) - 1;
-    this.sinks.push(sink);
-    this.times.push(time);
+  append(item: unknown, sink: Sink, time: number, cost: number): void {
+    const index = this.length;
+    this.length = index + 1;
+    this.items[index] = item;
+    this.sinks[index] = sink;
+    this.#moments.add(index, time);
     if (cost !== 1 || this.costs !== null) this.#addCost(index, cost);
-    if (context !== undefined || this.contexts !== null) this.#addContext(index, context);
     this.live += 1;
     this.cost += cost;
     if (typeof sink !== "function") sink.seat(this, index);
@@ -82,16 +83,29 @@ export class Segment {
     for (let index = from; index < to; index += 1) {
       const sink = source.sinks[index] as Sink | null;
       if (sink === null) continue;
+      const at = this.length;
+      this.append(source.items[index], sink, source.timeAt(index), source.costAt(index));
       const priority = source.priorityAt(index);
-      if (priority !== this.priority || this.priorities !== null) this.#addPriority(this.sinks.length, priority);
-      this.append(
-        source.items[index],
-        sink,
-        source.times[index] as number,
-        source.costAt(index),
-        source.contextAt(index),
-      );
+      if (priority !== this.priority || this.#priorities !== null) this.#setPriority(at, priority);
+      if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
+      if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
     }
+  }
+
+  /** Cuts the room that was made and not needed. */
+  trim(): void {
+    if (this.items.length === this.length) return;
+    this.items.length = this.length;
+    this.sinks.length = this.length;
+  }
+
+  timeAt(index: number): number {
+    return this.#moments.at(index);
+  }
+
+  /** The end of the run of entries from `index` on that were submitted in the same turn. */
+  endOfTurn(index: number): number {
+    return this.#moments.endOfTurn(index, this.length);
   }
 
   costAt(index: number): number {
@@ -99,11 +113,25 @@ export class Segment {
   }
 
   contextAt(index: number): unknown {
-    return this.contexts === null ? undefined : this.contexts[index];
+    return this.#contexts?.[index];
   }
 
   priorityAt(index: number): number {
-    return this.priorities === null ? this.priority : (this.priorities[index] as number);
+    return this.#priorities?.[index] ?? this.priority;
+  }
+
+  positionAt(index: number): number {
+    return this.#positions === null ? 0 : (this.#positions[index] as number);
+  }
+
+  setContext(index: number, context: unknown): void {
+    this.#contexts ??= [];
+    this.#contexts[index] = context;
+  }
+
+  setPosition(index: number, position: number): void {
+    this.#positions ??= new Array<number>(index).fill(0);
+    this.#positions[index] = position;
   }
 
   /** Takes one entry out; whoever holds the segment decides what becomes of its item. */
@@ -121,13 +149,8 @@ export class Segment {
     this.costs.push(cost);
   }
 
-  #addContext(index: number, context: unknown): void {
-    this.contexts ??= new Array<unknown>(index).fill(undefined);
-    this.contexts.push(context);
-  }
-
-  #addPriority(index: number, priority: number): void {
-    this.priorities ??= new Array<number>(index).fill(this.priority);
-    this.priorities.push(priority);
+  #setPriority(index: number, priority: number): void {
+    this.#priorities ??= new Array<number>(index).fill(this.priority);
+    this.#priorities[index] = priority;
   }
 }

@@ -2,10 +2,10 @@
 // alone; a place that holds a promise is settled when the promise is. Entries whose caller has left are passed over.
 
 import { fail, succeed } from "./callers.ts";
-import { isThenable } from "./dedupe.ts";
 import { isError } from "./errors.ts";
+import type { ItemOutcome } from "./outcome.ts";
 import type { Segment, Sink } from "./segment.ts";
-import type { ItemOutcome } from "./stats.ts";
+import { isThenable } from "./thenable.ts";
 
 /** What settling needs of its surroundings. */
 export interface Settling {
@@ -34,9 +34,8 @@ class Dealer {
   readonly #now: number;
   #late = 0;
   #settled = 0;
-  /** Completed callers submitted at `#runTime` that are still to be counted. */
-  #runLength = 0;
-  #runTime = 0;
+  /** Completed callers of the turn being dealt that are still to be counted. */
+  #completed = 0;
 
   constructor(segment: Segment, settling: Settling, done: () => void) {
     this.#segment = segment;
@@ -46,31 +45,33 @@ class Dealer {
   }
 
   deal(places: ArrayLike<unknown>): number {
-    const { sinks, times } = this.#segment;
-    const { length } = sinks;
+    const segment = this.#segment;
     try {
-      for (let index = 0; index < length; index += 1) {
+      for (let from = 0; from < segment.length; from = segment.endOfTurn(from)) {
+        this.#dealTurn(places, from, segment.endOfTurn(from));
+      }
+    } finally {
+      segment.live -= this.#settled;
+    }
+    return this.#late;
+  }
+
+  /** Deals to the callers of one turn, and counts them together. */
+  #dealTurn(places: ArrayLike<unknown>, from: number, to: number): void {
+    const { sinks } = this.#segment;
+    this.#completed = 0;
+    try {
+      for (let index = from; index < to; index += 1) {
         const sink = sinks[index] as Sink | null;
         if (sink === null) continue;
         const place = places[index];
-        if (typeof place === "object" && place !== null) {
-          this.#dealObject(sink, index, place);
-          continue;
-        }
-        if (typeof sink === "function") {
-          sinks[index] = null;
-          this.#settled += 1;
-          this.#countCompleted(times[index] as number);
-          sink(place);
-        } else {
-          this.#complete(sink, index, place);
-        }
+        if (typeof place === "object" && place !== null) this.#dealObject(sink, index, place);
+        else this.#complete(sink, index, place);
       }
     } finally {
-      this.#countRun();
-      this.#segment.live -= this.#settled;
+      if (this.#completed > 0)
+        this.#settling.count("completed", this.#now - this.#segment.timeAt(from), this.#completed);
     }
-    return this.#late;
   }
 
   #dealObject(sink: Sink, index: number, place: object): void {
@@ -86,34 +87,25 @@ class Dealer {
   #complete(sink: Sink, index: number, value: unknown): void {
     this.#segment.sinks[index] = null;
     this.#settled += 1;
-    if (typeof sink === "function" || !sink.countsItself) this.#countCompleted(this.#segment.times[index] as number);
-    succeed(sink, value, this.#now);
+    if (typeof sink === "function") {
+      this.#completed += 1;
+      sink(value);
+      return;
+    }
+    if (!sink.countsItself) this.#completed += 1;
+    sink.succeed(value, this.#now, this.#segment.positionAt(index));
   }
 
   #fail(sink: Sink, index: number, error: unknown, now: number): void {
     this.#segment.sinks[index] = null;
     this.#settled += 1;
     this.#countOne(sink, index, "failed", now);
-    fail(sink, error, "failed", now);
-  }
-
-  /** Counts runs of callers with the same submit time at once: in a batch most have. */
-  #countCompleted(time: number): void {
-    if (time !== this.#runTime) {
-      this.#countRun();
-      this.#runTime = time;
-    }
-    this.#runLength += 1;
-  }
-
-  #countRun(): void {
-    if (this.#runLength > 0) this.#settling.count("completed", this.#now - this.#runTime, this.#runLength);
-    this.#runLength = 0;
+    fail(sink, error, "failed", now, this.#segment.positionAt(index));
   }
 
   #countOne(sink: Sink, index: number, outcome: ItemOutcome, now: number): void {
     if (typeof sink !== "function" && sink.countsItself) return;
-    this.#settling.count(outcome, now - (this.#segment.times[index] as number), 1);
+    this.#settling.count(outcome, now - this.#segment.timeAt(index), 1);
   }
 
   #await(index: number, place: PromiseLike<unknown>): void {
@@ -133,8 +125,9 @@ class Dealer {
       this.#segment.sinks[index] = null;
       this.#segment.live -= 1;
       this.#countOne(sink, index, isFailure ? "failed" : "completed", now);
-      if (isFailure) fail(sink, value, "failed", now);
-      else succeed(sink, value, now);
+      const position = this.#segment.positionAt(index);
+      if (isFailure) fail(sink, value, "failed", now, position);
+      else succeed(sink, value, now, position);
     }
     this.#late -= 1;
     if (this.#late === 0) this.#done();

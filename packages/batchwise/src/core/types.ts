@@ -2,7 +2,7 @@
 
 import type { BatcherEvents, EventName, Listener } from "./events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
-import type { BatchReason } from "./policy.ts";
+import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
 
 export type NumericArray =

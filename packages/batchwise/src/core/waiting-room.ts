@@ -19,7 +19,7 @@ export class WaitingRoom {
   }
 
   push(entry: Entry): void {
-    this.#fifo.push(entry, entry.sink, entry.time, 1, undefined);
+    this.#fifo.push(entry, entry.sink, entry.time, 1);
   }
 
   /** The entry that came first, or undefined. */
