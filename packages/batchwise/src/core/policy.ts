@@ -43,6 +43,6 @@ export function decide(lane: LaneView, state: PolicyState, now: number): Verdict
   if (lane.size >= state.minBatchSize) return { reason: "min" };
   const wakeAt = lane.oldestAt + state.maxWaitMs;
   if (now >= wakeAt) return { reason: "wait" };
-  if (lane.pressingAt <= wakeAt) return { reason: "deadline" };
+  if (lane.pressingAt <= wakeAt && lane.pressingAt < Number.POSITIVE_INFINITY) return { reason: "deadline" };
   return { reason: null, wakeAt };
 }
