@@ -42,6 +42,7 @@ export type {
   NumericHandlerFunction,
   Place,
   Places,
+  PlainHandlerObject,
   RunningBatch,
   SubmitOptions,
 } from "./core/types.ts";

@@ -33,8 +33,9 @@ export class BatchRun implements SegmentOwner {
   /** Where it stands among the running ones; see slots.ts. */
   slotIndex = 0;
   readonly #environment: RunEnvironment;
-  readonly #controller: { current: AbortController | null } = { current: null };
-  #segment: Segment;
+  #controller: AbortController | null = null;
+  /** The entries of the current call; there from `begin` on. */
+  #segment!: Segment;
   /** Halves that have not been tried yet, the next one last. */
   readonly #halves: Segment[] = [];
   #size = 0;
@@ -54,7 +55,6 @@ export class BatchRun implements SegmentOwner {
   constructor(start: BatchStart, environment: RunEnvironment) {
     this.start = start;
     this.#environment = environment;
-    this.#segment = new Segment(this, 0, 0, 0);
   }
 
   get id(): string {
@@ -104,9 +104,9 @@ export class BatchRun implements SegmentOwner {
   }
 
   get signal(): AbortSignal {
-    this.#controller.current ??= new AbortController();
-    if (this.#isAborted) this.#controller.current.abort(this.#abortReason);
-    return this.#controller.current.signal;
+    this.#controller ??= new AbortController();
+    if (this.#isAborted) this.#controller.abort(this.#abortReason);
+    return this.#controller.signal;
   }
 
   /** Rejects its callers with CLOSED and aborts. */
@@ -307,7 +307,7 @@ export class BatchRun implements SegmentOwner {
     if (this.#isAborted) return;
     this.#isAborted = true;
     this.#abortReason = reason;
-    this.#controller.current?.abort(reason);
+    this.#controller?.abort(reason);
   }
 
   #end(): void {

@@ -7,7 +7,7 @@ import { Registry, scopeOf } from "./dedupe.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
 import { resolveHandler, type Stages } from "./handler.ts";
-import { checkSubmitOptions, dedupeKeyOf, Intake, keyOf } from "./intake.ts";
+import { checkSubmitOptions, dedupeKeyOf, Entry, Intake, keyOf } from "./intake.ts";
 import { type ConfigureOptions, oneEach, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Resolve, Sink } from "./segment.ts";
@@ -166,24 +166,25 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       scheduler.acceptPlain(item, sink, position);
       return;
     }
-    const answer = { sink, position, time: scheduler.turnTime() };
+    const entry = new Entry(sink, position, scheduler.turnTime(), isSmall);
     try {
       if (this.#closing !== null) throw closedError();
       if (submit !== undefined) checkSubmitOptions(submit);
-      if (submit?.signal?.aborted) refuse(this.#desk, answer, submit.signal.reason, "cancelled");
-      else if (scheduler.options.dedupe !== undefined) this.#acceptShared(item, submit, answer, isSmall);
-      else this.#acceptOne(item, submit, answer, isSmall);
+      if (submit?.signal?.aborted) refuse(this.#desk, entry, submit.signal.reason, "cancelled");
+      else if (scheduler.options.dedupe !== undefined) this.#acceptShared(entry, item, submit);
+      else this.#acceptOne(entry, item, submit);
     } catch (error) {
-      refuse(this.#desk, answer, error, refusalOf(error));
+      refuse(this.#desk, entry, error, refusalOf(error));
     }
   }
 
-  #acceptOne(item: unknown, submit: SubmitOptions | undefined, answer: Addressee, isSmall: boolean): void {
+  #acceptOne(entry: Entry, item: unknown, submit: SubmitOptions | undefined): void {
     const { options } = this.#scheduler;
-    const entry = this.#intake.read(item, keyOf(item, options, submit), answer, isSmall, options, submit);
+    entry.key = keyOf(item, options, submit);
+    this.#intake.read(entry, item, options, submit);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
     if (submit?.signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
-      entry.sink = this.#ticket(answer, timeoutMs, submit);
+      entry.sink = this.#ticket(entry, timeoutMs, submit);
     }
     this.#scheduler.accept(entry);
   }
@@ -195,21 +196,21 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
-  #acceptShared(item: unknown, submit: SubmitOptions | undefined, answer: Addressee, isSmall: boolean): void {
+  #acceptShared(entry: Entry, item: unknown, submit: SubmitOptions | undefined): void {
     const { options } = this.#scheduler;
     const dedupe = options.dedupe as NonNullable<typeof options.dedupe>;
     const cacheKey = dedupeKeyOf(dedupe, item);
-    const key = keyOf(item, options, submit);
-    const scope = scopeOf(key, cacheKey);
+    entry.key = keyOf(item, options, submit);
+    const scope = scopeOf(entry.key, cacheKey);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
     const known = this.#registry.find(scope);
     if (known !== undefined) {
-      known.join(this.#ticket(answer, timeoutMs, submit));
+      known.join(this.#ticket(entry, timeoutMs, submit));
       this.#desk.tally.deduped += 1;
       return;
     }
-    const entry = this.#intake.read(item, key, answer, isSmall, options, submit);
-    const ticket = this.#ticket(answer, timeoutMs, submit);
+    this.#intake.read(entry, item, options, submit);
+    const ticket = this.#ticket(entry, timeoutMs, submit);
     const shared = this.#registry.open(scope, cacheKey);
     entry.sink = shared;
     shared.join(ticket);

@@ -19,19 +19,27 @@ import {
   rangeError,
 } from "./validate.ts";
 
-/** An item on its way into the queue. */
-export interface Entry {
-  /** What the handler will be given. */
-  readonly item: unknown;
-  readonly key: string | undefined;
-  readonly tenant: string;
-  readonly cost: number;
-  readonly priority: number;
-  readonly small: boolean;
-  readonly context: unknown;
-  readonly time: number;
-  readonly position: number;
+/** An item on its way into the queue: who is to be told first, the rest as it is read. */
+export class Entry implements Addressee {
   sink: Sink;
+  readonly position: number;
+  readonly time: number;
+  /** What the handler will be given. */
+  item: unknown = undefined;
+  key: string | undefined = undefined;
+  tenant = "";
+  cost = 1;
+  priority = 0;
+  /** Of a call that goes before larger ones. */
+  readonly small: boolean;
+  context: unknown = undefined;
+
+  constructor(sink: Sink, position: number, time: number, small: boolean) {
+    this.sink = sink;
+    this.position = position;
+    this.time = time;
+    this.small = small;
+  }
 }
 
 const aSignal = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
@@ -43,22 +51,16 @@ export class Intake {
     this.#prepareItem = stages.prepareItem;
   }
 
-  /** Reads one item. Throws what a user function threw, INVALID_OPTION or ITEM_TOO_LARGE. */
-  read(
-    item: unknown,
-    key: string | undefined,
-    { sink, position, time }: Addressee,
-    small: boolean,
-    options: ResolvedOptions,
-    submit?: SubmitOptions,
-  ): Entry {
+  /** Reads one item into its entry. Throws what a user function threw, INVALID_OPTION or ITEM_TOO_LARGE. */
+  read(entry: Entry, item: unknown, options: ResolvedOptions, submit: SubmitOptions | undefined): void {
     const cost = submit?.cost ?? (options.cost === oneEach ? 1 : options.cost(item));
     if (!isCost(cost)) throw rangeError("cost", aCost, cost);
-    const tenant = options.fairBy === undefined ? "" : text("fairBy", options.fairBy(item));
-    const context = submit?.context === undefined ? options.captureContext?.() : submit.context;
-    const handled = this.#prepareItem === undefined ? item : this.#prepareItem(item);
-    if (options.maxBatchCost !== Number.POSITIVE_INFINITY) refuseOversize(handled, cost, options);
-    return { item: handled, key, tenant, cost, priority: submit?.priority ?? 0, small, context, time, position, sink };
+    entry.cost = cost;
+    entry.priority = submit?.priority ?? 0;
+    if (options.fairBy !== undefined) entry.tenant = text("fairBy", options.fairBy(item));
+    entry.context = submit?.context === undefined ? options.captureContext?.() : submit.context;
+    entry.item = this.#prepareItem === undefined ? item : this.#prepareItem(item);
+    if (options.maxBatchCost !== Number.POSITIVE_INFINITY) refuseOversize(entry.item, cost, options);
   }
 }
 

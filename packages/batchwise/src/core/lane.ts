@@ -35,7 +35,8 @@ export class PriorityClass {
 export class Line implements FifoOwner, Heaped {
   readonly lane: Lane;
   readonly class: PriorityClass;
-  readonly #fifo: Fifo | null;
+  /** Null where tenants take turns. */
+  readonly fifo: Fifo | null;
   readonly #fair: FairRing | null;
   heaped = false;
   size = 0;
@@ -43,16 +44,16 @@ export class Line implements FifoOwner, Heaped {
   constructor(lane: Lane, priorityClass: PriorityClass, shape: SegmentShape, fair: boolean) {
     this.lane = lane;
     this.class = priorityClass;
-    this.#fifo = fair ? null : new Fifo(this, shape, priorityClass.priority);
+    this.fifo = fair ? null : new Fifo(this, shape, priorityClass.priority);
     this.#fair = fair ? new FairRing(this, shape, priorityClass.priority) : null;
   }
 
   /** Appends an entry and returns the segment whose last one it is. */
   push(tenant: string, item: unknown, sink: Sink, time: number, cost: number): Segment {
     const segment =
-      this.#fifo === null
+      this.fifo === null
         ? (this.#fair as FairRing).push(tenant, item, sink, time, cost)
-        : this.#fifo.push(item, sink, time, cost);
+        : this.fifo.push(item, sink, time, cost);
     this.size += 1;
     this.lane.added(cost);
     if (!this.heaped) this.class.lines.push(this);
@@ -60,16 +61,16 @@ export class Line implements FifoOwner, Heaped {
   }
 
   oldestAt(): number {
-    return (this.#fifo ?? this.#fair)?.oldestAt() ?? Number.POSITIVE_INFINITY;
+    return (this.fifo ?? this.#fair)?.oldestAt() ?? Number.POSITIVE_INFINITY;
   }
 
   /** The segment at whose head the entry lies that has waited longest. */
   oldestSegment(): Segment | null {
-    return this.#fifo === null ? (this.#fair?.oldestSegment() ?? null) : this.#fifo.first;
+    return this.fifo === null ? (this.#fair?.oldestSegment() ?? null) : this.fifo.first;
   }
 
   cursor(): Cursor | undefined {
-    if (this.#fifo !== null) return new FifoCursor(this.#fifo);
+    if (this.fifo !== null) return new FifoCursor(this.fifo);
     return this.#fair === null ? undefined : FairCursor.over(this.#fair);
   }
 

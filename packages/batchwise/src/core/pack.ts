@@ -5,6 +5,7 @@
 // entry that is over the cap by itself runs alone.
 
 import type { Cursor } from "./cursor.ts";
+import type { Fifo } from "./fifo.ts";
 import type { Line, Stretch } from "./lane.ts";
 
 /** How the cost of a whole batch follows from its entries. A function must not decrease when items are added. */
@@ -34,7 +35,37 @@ export function pack(lines: readonly Line[], caps: Caps, now: number): Pick {
   if (typeof caps.batchCost === "function" && caps.maxBatchCost !== Number.POSITIVE_INFINITY) {
     return packByFunction(lines, caps, caps.batchCost, now);
   }
-  return new Packing(lines, caps, now).run();
+  return packSegment(lines, caps) ?? new Packing(lines, caps, now).run();
+}
+
+const NO_CURSORS: readonly Cursor[] = [];
+
+/**
+ * The common case without a search: entries wait in one line only, and its first segment, cut where a batch would be
+ * cut, is the batch. Undefined where it is not.
+ */
+function packSegment(lines: readonly Line[], { maxBatchSize, maxBatchCost, batchCost }: Caps): Pick | undefined {
+  const fifo = onlyFifo(lines);
+  const segment = fifo?.first ?? null;
+  if (fifo === null || segment === null || !segment.intact) return undefined;
+  const { live, cost, next } = segment;
+  if (live > maxBatchSize || cost > maxBatchCost) return undefined;
+  if (batchCost === "padded" && (segment.costs !== null || next !== null)) return undefined;
+  const isCut = live < maxBatchSize && next !== null;
+  if (isCut && cost + next.costAt(next.head) <= maxBatchCost) return undefined;
+  const full = live === maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
+  return { stretches: [{ fifo, segment, end: live }], cursors: NO_CURSORS, count: live, cost, full };
+}
+
+/** The fifo of the one line that has entries; null where more have, or where tenants take turns in it. */
+function onlyFifo(lines: readonly Line[]): Fifo | null {
+  let only: Line | null = null;
+  for (const line of lines) {
+    if (line.size === 0) continue;
+    if (only !== null) return null;
+    only = line;
+  }
+  return only?.fifo ?? null;
 }
 
 /** The priority that an entry has by now: waiting `priorityAgingMs` raises it by one. */

@@ -184,7 +184,7 @@ export class Scheduler implements RunOwner {
   #slotFreed(): void {
     this.#slots.grant(this.#options);
     this.#pump(false);
-    if (this.#queue.size > 0) this.turnTime();
+    if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.turnTime();
   }
 
   readonly #endTurn = (): void => {
@@ -252,10 +252,12 @@ export class Scheduler implements RunOwner {
 
   #sendBatches(isTurnOver: boolean): void {
     for (;;) {
+      this.#admit();
+      if (!this.#slots.mayStart(this.#options)) break;
       const now = this.#desk.clock.now();
       this.#desk.agenda.ringDue(now);
       this.#admit();
-      if (this.#queue.size === 0 || !this.#slots.mayStart(this.#options)) break;
+      if (this.#queue.size === 0) break;
       const choice = this.#choose(now, isTurnOver);
       if (choice.lane === null) {
         this.#wake.set(choice.wakeAt, now);

@@ -81,6 +81,21 @@ export interface HandlerObject<
   close?(): void | PromiseLike<void>;
 }
 
+/** A handler object without stages: `run` gets the items and answers with their places. */
+export type PlainHandlerObject<Item, Result> = HandlerObject<Item, Result, Item, Item[], Places<Result>>;
+
+/** What a batch's output, left as it is, gives each caller. */
+export type ResultOf<Output> = Output extends NumericArray
+  ? Output[number]
+  : Output extends readonly (infer P)[]
+    ? P extends PromiseLike<infer Value>
+      ? Value
+      : Exclude<P, Error>
+    : unknown;
+
+/** What a batch's input is made of, where it is an array. */
+export type ElementOf<Input> = Input extends readonly (infer Element)[] ? Element : unknown;
+
 export type Handler<Item, Result> = HandlerFunction<Item, Result> | HandlerObject<Item, Result>;
 
 /** What a caller may say about one submit. */
