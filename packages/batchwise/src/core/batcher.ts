@@ -7,8 +7,17 @@ import { Registry, scopeOf } from "./dedupe.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
 import { resolveHandler, type Stages } from "./handler.ts";
-import { checkSubmitOptions, dedupeKeyOf, Entry, Intake, keyOf } from "./intake.ts";
-import { type ConfigureOptions, oneEach, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
+import {
+  checkSubmitOptions,
+  costOf,
+  dedupeKeyOf,
+  Entry,
+  hasPriorityOnly,
+  Intake,
+  keyOf,
+  refuseOversize,
+} from "./intake.ts";
+import { type ConfigureOptions, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Resolve, Sink } from "./segment.ts";
 import { Watches } from "./signals.ts";
@@ -52,13 +61,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const promise = new Promise((resolve) => {
       sink = resolve;
     });
-    const scheduler = this.#scheduler;
-    if (options === undefined && this.#isPlain && this.#closing === null && scheduler.hasRoom) {
-      this.#desk.tally.submitted += 1;
-      scheduler.acceptPlain(item, sink, 0);
-    } else {
-      this.#accept(item, options, sink, 0, scheduler.options.smallCallFirst >= 1);
-    }
+    this.#accept(item, options, sink, 0, this.#scheduler.options.smallCallFirst >= 1);
     return promise;
   }
 
@@ -162,10 +165,27 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #accept(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
     const scheduler = this.#scheduler;
     this.#desk.tally.submitted += 1;
-    if (this.#isPlain && submit === undefined && this.#closing === null && scheduler.hasRoom) {
-      scheduler.acceptPlain(item, sink, position);
-      return;
+    const isPlain = this.#isPlain && (submit === undefined || hasPriorityOnly(submit));
+    if (isPlain && this.#closing === null && scheduler.hasRoom)
+      this.#acceptPlain(item, submit?.priority ?? 0, sink, position);
+    else this.#acceptAny(item, submit, sink, position, isSmall);
+  }
+
+  /** The hot path: an item that needs nothing but its place in the queue, its cost and its priority. */
+  #acceptPlain(item: unknown, priority: number, sink: Sink, position: number): void {
+    const scheduler = this.#scheduler;
+    const { options } = scheduler;
+    try {
+      const cost = costOf(item, options);
+      if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
+      scheduler.acceptPlain(item, sink, position, cost, priority);
+    } catch (error) {
+      refuse(this.#desk, new Entry(sink, position, scheduler.turnTime(), false), error, refusalOf(error));
     }
+  }
+
+  #acceptAny(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
+    const scheduler = this.#scheduler;
     const entry = new Entry(sink, position, scheduler.turnTime(), isSmall);
     try {
       if (this.#closing !== null) throw closedError();
@@ -218,13 +238,12 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 }
 
-/** True when an item needs nothing but its place in the queue. */
+/** True when an item needs nothing but its place in the queue, its cost and its priority. */
 function isPlain(stages: Stages, options: ResolvedOptions): boolean {
   const functions = [options.key, options.dedupe, options.fairBy, options.captureContext, stages.prepareItem];
   return (
     functions.every((option) => option === undefined) &&
-    options.cost === oneEach &&
-    options.maxBatchCost === Number.POSITIVE_INFINITY &&
+    typeof options.batchCost !== "function" &&
     options.timeoutMs === Number.POSITIVE_INFINITY &&
     options.smallCallFirst === 0
   );

@@ -53,7 +53,7 @@ export class Intake {
 
   /** Reads one item into its entry. Throws what a user function threw, INVALID_OPTION or ITEM_TOO_LARGE. */
   read(entry: Entry, item: unknown, options: ResolvedOptions, submit: SubmitOptions | undefined): void {
-    const cost = submit?.cost ?? (options.cost === oneEach ? 1 : options.cost(item));
+    const cost = submit?.cost ?? costOf(item, options);
     if (!isCost(cost)) throw rangeError("cost", aCost, cost);
     entry.cost = cost;
     entry.priority = submit?.priority ?? 0;
@@ -74,6 +74,28 @@ export function checkSubmitOptions(submit: SubmitOptions): void {
   if (key !== undefined) check("key", aString, key);
 }
 
+/** The cost of an item by the `cost` option. Throws what the function throws, or INVALID_OPTION. */
+export function costOf(item: unknown, options: ResolvedOptions): number {
+  if (options.cost === oneEach) return 1;
+  const cost = options.cost(item);
+  if (!isCost(cost)) throw rangeError("cost", aCost, cost);
+  return cost;
+}
+
+/** True when the options of a submit say at most its priority. */
+export function hasPriorityOnly(submit: SubmitOptions): boolean {
+  return (
+    typeof submit === "object" &&
+    submit !== null &&
+    submit.signal === undefined &&
+    submit.timeoutMs === undefined &&
+    submit.cost === undefined &&
+    submit.key === undefined &&
+    submit.context === undefined &&
+    (submit.priority === undefined || Number.isFinite(submit.priority))
+  );
+}
+
 /** The key of an item; undefined where no keys are in use. */
 export function keyOf(item: unknown, options: ResolvedOptions, submit?: SubmitOptions): string | undefined {
   return submit?.key ?? (options.key === undefined ? undefined : text("key", options.key(item)));
@@ -90,7 +112,8 @@ function text(name: string, value: unknown): string {
   return value;
 }
 
-function refuseOversize(item: unknown, cost: number, options: ResolvedOptions): void {
+/** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
+export function refuseOversize(item: unknown, cost: number, options: ResolvedOptions): void {
   const { batchCost, maxBatchCost, oversize } = options;
   const ownCost = typeof batchCost === "function" ? batchCost([item]) : cost;
   if (!(typeof ownCost === "number" && ownCost >= 0)) {

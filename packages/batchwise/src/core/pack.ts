@@ -150,16 +150,16 @@ class Packing {
   /** Takes a whole segment at once where that gives the same as taking its entries one by one. */
   #takesSegment(cursor: Cursor, sameTurn: number | undefined): boolean {
     const segment = cursor.segment;
-    if (segment === null || !segment.intact || cursor.index !== 0 || !cursor.runsThroughSegment) return false;
+    if (segment === null || cursor.index !== segment.head || !cursor.runsThroughSegment) return false;
     const { live } = segment;
     if (this.#count + live > this.#caps.maxBatchSize) return false;
-    if (sameTurn !== undefined && segment.timeAt(live - 1) !== sameTurn) return false;
+    if (sameTurn !== undefined && segment.timeAt(segment.length - 1) !== sameTurn) return false;
     const isUniform = segment.costs === null;
-    if (!isUniform && (this.#padded || this.#count > 0)) return false;
+    if (!isUniform && (this.#padded || !segment.isExact)) return false;
     const sum = this.#sum + segment.cost;
     const measured = this.#padded ? (this.#count + live) * Math.max(1, this.#largest) : sum;
     if (measured > this.#caps.maxBatchCost) return false;
-    this.#stretch(cursor, live);
+    this.#stretch(cursor, segment.length);
     this.#count += live;
     this.#sum = sum;
     if (isUniform && this.#largest < 1) this.#largest = 1;
@@ -269,5 +269,7 @@ function itemsOf(pick: Pick): unknown[] {
 export function measureBatch(segment: Stretch["segment"], batchCost: Measure<unknown>): number {
   if (typeof batchCost === "function") return measured(batchCost, segment.items);
   if (batchCost === "sum") return segment.cost;
-  return segment.length * (segment.costs ?? [1]).reduce((largest, cost) => Math.max(largest, cost), 0);
+  let largest = 0;
+  for (let index = 0; index < segment.length; index += 1) largest = Math.max(largest, segment.costAt(index));
+  return segment.length * largest;
 }

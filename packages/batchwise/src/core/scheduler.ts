@@ -90,12 +90,12 @@ export class Scheduler implements RunOwner {
     return this.#turnAt;
   }
 
-  /** Queues an item that has nothing of its own, where there is room: the hot path. */
-  acceptPlain(item: unknown, sink: Sink, position: number): void {
-    const { plain } = this.#queue;
-    const segment = plain.push("", item, sink, this.turnTime(), 1);
+  /** Queues an item that has no more than a cost and a priority, where there is room: the hot path. */
+  acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number): void {
+    const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
+    const segment = line.push("", item, sink, this.turnTime(), cost);
     if (position > 0) segment.setPosition(segment.length - 1, position);
-    if (this.#options.maxWaitMs > 0) this.#noteHot(plain.lane);
+    if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
   }
 
   /** Queues an entry, or does with it what `onFull` says. */

@@ -52,8 +52,10 @@ export class Segment {
   live = 0;
   /** Their cost. */
   cost = 0;
-  /** False from the first hole on: then `cost` carries the rounding of a subtraction. */
+  /** False from the first hole on, or the first entry taken. */
   intact = true;
+  /** True while all costs are whole numbers: then `cost` is exact, whatever was added and taken away. */
+  isExact = true;
   previous: Segment | null = null;
   next: Segment | null = null;
 
@@ -145,8 +147,9 @@ export class Segment {
   }
 
   #addCost(index: number, cost: number): void {
-    this.costs ??= new Array<number>(index).fill(1);
-    this.costs.push(cost);
+    this.costs ??= new Array<number>(Math.max(index, this.items.length)).fill(1, 0, index);
+    this.costs[index] = cost;
+    if (Math.floor(cost) !== cost) this.isExact = false;
   }
 
   #setPriority(index: number, priority: number): void {
