@@ -137,8 +137,9 @@ export class BatchRun implements SegmentOwner {
     opening.then(
       () => {
         if (this.#isOver) return;
-        this.#segment = this.#compacted(this.#segment, 0, this.#segment.length);
-        if (this.#segment.live === 0) this.#end();
+        const { live, length } = this.#segment;
+        if (live < length) this.#segment = this.#compacted(this.#segment, 0, length);
+        if (live === 0) this.#end();
         else this.#callHandler(call);
       },
       (error: unknown) => this.#failed(call, error, false),
@@ -295,7 +296,7 @@ export class BatchRun implements SegmentOwner {
       const sink = segment.sinks[index] as Sink | null;
       if (sink === null) continue;
       segment.sinks[index] = null;
-      segment.live -= 1;
+      segment.noteGone(1, segment.costAt(index));
       if (typeof sink === "function" || !sink.countsItself) {
         this.#environment.count(outcome, now - segment.timeAt(index), 1);
       }

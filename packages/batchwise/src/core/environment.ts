@@ -105,10 +105,13 @@ export class RunEnvironment implements Settling {
     return this.#inContext(finish, output, context);
   }
 
-  /** Opens the handler, once. Undefined when it is open; a failure is the batch's, and the next batch tries again. */
+  /**
+   * Opens the handler, once; a failure is the batch's, and the next batch tries again. Undefined where there is nothing
+   * to open; else a promise, also when it has long been opened, so that batches keep their order.
+   */
   opening(): Promise<unknown> | undefined {
     const { open } = this.#stages;
-    if (open === undefined || this.#isOpen) return undefined;
+    if (open === undefined) return undefined;
     this.#opening ??= Promise.resolve()
       .then(() => this.#inContext(open))
       .then(
