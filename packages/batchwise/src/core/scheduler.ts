@@ -134,6 +134,7 @@ export class Scheduler implements RunOwner {
   configure(options: ResolvedOptions): void {
     this.#options = options;
     this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
+    this.#slots.grant(options);
     this.#reconsider();
   }
 

@@ -123,7 +123,7 @@ export class Segment {
   }
 
   positionAt(index: number): number {
-    return this.#positions === null ? 0 : (this.#positions[index] as number);
+    return this.#positions?.[index] ?? 0;
   }
 
   setContext(index: number, context: unknown): void {
@@ -132,7 +132,7 @@ export class Segment {
   }
 
   setPosition(index: number, position: number): void {
-    this.#positions ??= new Array<number>(index).fill(0);
+    this.#positions ??= [];
     this.#positions[index] = position;
   }
 
