@@ -20,6 +20,7 @@ import {
 import { type ConfigureOptions, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Resolve, Sink } from "./segment.ts";
+import type { Shortcut } from "./shortcut.ts";
 import { Watches } from "./signals.ts";
 import { type BatcherStats, Tally } from "./stats.ts";
 import type { Batcher, CloseOptions, RunningBatch, SubmitOptions } from "./types.ts";
@@ -32,6 +33,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #intake: Intake;
   readonly #registry: Registry;
   readonly #desk: Desk;
+  readonly #shortcut: Shortcut;
   readonly #isPlain: boolean;
   #isMinUnset: boolean;
   #closing: Promise<void> | null = null;
@@ -50,6 +52,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       left: () => this.#scheduler.turnTime(),
     };
     this.#scheduler = new Scheduler(this.#desk, stages, options, () => this.#rest?.());
+    this.#shortcut = this.#scheduler.shortcut;
     this.#intake = new Intake(stages);
     this.#registry = new Registry(this.#desk, options.cache);
     this.#isPlain = isPlain(stages, options);
@@ -61,6 +64,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const promise = new Promise((resolve) => {
       sink = resolve;
     });
+    if (options === undefined && this.#shortcut.add(item, sink, 0)) return promise;
     this.#accept(item, options, sink, 0, this.#scheduler.options.smallCallFirst >= 1);
     return promise;
   }
@@ -104,6 +108,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   stats(): BatcherStats {
+    this.#scheduler.settleCounts();
     const { waiting, oldestAt } = this.#scheduler;
     return this.#desk.tally.snapshot({ waiting, oldestAt }, this.#desk.clock.now());
   }
@@ -157,7 +162,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     return new Promise((resolve) => {
       const call = new Call(items.length, isSettled, resolve);
       const isSmall = items.length <= this.#scheduler.options.smallCallFirst;
-      for (let index = 0; index < items.length; index += 1) this.#accept(items[index], options, call, index, isSmall);
+      for (let index = 0; index < items.length; index += 1) {
+        if (options === undefined && this.#shortcut.add(items[index], call, index)) continue;
+        this.#accept(items[index], options, call, index, isSmall);
+      }
     });
   }
 

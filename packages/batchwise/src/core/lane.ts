@@ -24,11 +24,20 @@ export class PriorityClass {
   readonly lines: LazyHeap<Line> = new LazyHeap(
     (line) => line.oldestAt(),
     (line) => line.size === 0,
+    (line) => line.order,
   );
+  #pushed = 0;
 
   constructor(priority: number, small: boolean) {
     this.priority = priority;
     this.small = small;
+  }
+
+  /** Takes in a line in which something waits again. */
+  add(line: Line): void {
+    this.#pushed += 1;
+    line.order = this.#pushed;
+    this.lines.push(line);
   }
 }
 
@@ -38,8 +47,9 @@ export class Line implements FifoOwner, Heaped {
   /** Null where tenants take turns. */
   readonly fifo: Fifo | null;
   readonly #fair: FairRing | null;
+  /** Goes before lines of the same age that came later. */
+  order = 0;
   heaped = false;
-  size = 0;
 
   constructor(lane: Lane, priorityClass: PriorityClass, shape: SegmentShape, fair: boolean) {
     this.lane = lane;
@@ -54,10 +64,17 @@ export class Line implements FifoOwner, Heaped {
       this.fifo === null
         ? (this.#fair as FairRing).push(tenant, item, sink, time, cost)
         : this.fifo.push(item, sink, time, cost);
-    this.size += 1;
-    this.lane.added(cost);
-    if (!this.heaped) this.class.lines.push(this);
+    if (this.lane.key !== undefined) this.lane.added();
+    if (!this.heaped) this.class.add(this);
     return segment;
+  }
+
+  get size(): number {
+    return this.fifo === null ? (this.#fair as FairRing).size : this.fifo.size;
+  }
+
+  get cost(): number {
+    return this.fifo === null ? (this.#fair as FairRing).cost : this.fifo.cost;
   }
 
   oldestAt(): number {
@@ -74,15 +91,15 @@ export class Line implements FifoOwner, Heaped {
     return this.#fair === null ? undefined : FairCursor.over(this.#fair);
   }
 
-  removed(epoch: number, count: number, cost: number): void {
-    this.size -= count;
+  removed(epoch: number, count: number): void {
     if (this.size === 0) this.class.lines.noteGone();
-    this.lane.removed(epoch, count, cost);
+    this.lane.removed(epoch, count);
   }
 }
 
 /** Whoever keeps the totals above a lane. */
 export interface LaneOwner {
+  /** An entry has come into a lane that has a key. */
   added(): void;
   removed(lane: Lane, epoch: number, count: number): void;
 }
@@ -91,8 +108,6 @@ export class Lane {
   readonly key: string | undefined;
   readonly #owner: LaneOwner;
   readonly lines: Line[] = [];
-  size = 0;
-  cost = 0;
   /** Entries that a flush covers and that still wait. */
   flushed = 0;
   #pressing: LazyHeap<Pressing> | null = null;
@@ -111,15 +126,23 @@ export class Lane {
     return line;
   }
 
-  added(cost: number): void {
-    this.size += 1;
-    this.cost += cost;
+  get size(): number {
+    let size = 0;
+    for (const line of this.lines) size += line.size;
+    return size;
+  }
+
+  get cost(): number {
+    let cost = 0;
+    for (const line of this.lines) cost += line.cost;
+    return cost;
+  }
+
+  added(): void {
     this.#owner.added();
   }
 
-  removed(epoch: number, count: number, cost: number): void {
-    this.size -= count;
-    this.cost = this.size === 0 ? 0 : this.cost - cost;
+  removed(epoch: number, count: number): void {
     this.#owner.removed(this, epoch, count);
   }
 

@@ -7,6 +7,7 @@
 import type { Cursor } from "./cursor.ts";
 import type { Fifo } from "./fifo.ts";
 import type { Line, Stretch } from "./lane.ts";
+import type { Segment } from "./segment.ts";
 
 /** How the cost of a whole batch follows from its entries. A function must not decrease when items are added. */
 export type Measure<Item> = "sum" | "padded" | ((items: readonly Item[]) => number);
@@ -125,53 +126,54 @@ class Packing {
     const isOnly = this.#cursors.length === 1;
     while (cursor.segment !== null && this.#count < this.#caps.maxBatchSize) {
       if (!isOnly && timeAt(cursor) !== at) return false;
-      if (this.#takesSegment(cursor, isOnly ? undefined : at)) continue;
-      const cost = cursor.segment.costAt(cursor.index);
-      if (!this.#fits(cost)) return true;
-      this.#take(cursor, cost);
+      const { segment, runEnd } = cursor;
+      const end = isOnly ? runEnd : Math.min(runEnd, segment.endOfTurn(cursor.index));
+      if (!this.#takesRest(cursor, segment, end) && this.#takeRun(cursor, segment, end)) return true;
     }
     return false;
   }
 
-  #fits(cost: number): boolean {
-    if (this.#count === 0) return true;
-    const measured = this.#padded ? (this.#count + 1) * Math.max(this.#largest, cost) : this.#sum + cost;
-    return measured <= this.#caps.maxBatchCost;
-  }
-
-  #take(cursor: Cursor, cost: number): void {
-    this.#stretch(cursor, cursor.index + 1);
-    this.#count += 1;
-    this.#sum += cost;
-    if (cost > this.#largest) this.#largest = cost;
-    cursor.advance();
-  }
-
-  /** Takes a whole segment at once where that gives the same as taking its entries one by one. */
-  #takesSegment(cursor: Cursor, sameTurn: number | undefined): boolean {
-    const segment = cursor.segment;
-    if (segment === null || cursor.index !== segment.head || !cursor.runsThroughSegment) return false;
-    const { live } = segment;
-    if (this.#count + live > this.#caps.maxBatchSize) return false;
-    if (sameTurn !== undefined && segment.timeAt(segment.length - 1) !== sameTurn) return false;
-    const isUniform = segment.costs === null;
-    if (!isUniform && (this.#padded || !segment.isExact)) return false;
-    const sum = this.#sum + segment.cost;
-    const measured = this.#padded ? (this.#count + live) * Math.max(1, this.#largest) : sum;
-    if (measured > this.#caps.maxBatchCost) return false;
-    this.#stretch(cursor, segment.length);
+  /** Takes the rest of a segment at once where its cost is known without adding up. */
+  #takesRest(cursor: Cursor, segment: Segment, end: number): boolean {
+    const { live, cost, isExact } = segment;
+    if (cursor.index !== segment.head || end !== segment.length || this.#padded || !isExact) return false;
+    if (this.#count + live > this.#caps.maxBatchSize || this.#sum + cost > this.#caps.maxBatchCost) return false;
+    this.#stretch(cursor, end);
     this.#count += live;
-    this.#sum = sum;
-    if (isUniform && this.#largest < 1) this.#largest = 1;
-    cursor.advanceSegment();
+    this.#sum += cost;
     return true;
   }
 
+  /** Takes entries one by one up to `end`; true when one did not fit. */
+  #takeRun(cursor: Cursor, segment: Segment, end: number): boolean {
+    const { maxBatchSize, maxBatchCost } = this.#caps;
+    const { sinks } = segment;
+    let [index, count, sum, largest] = [cursor.index, this.#count, this.#sum, this.#largest];
+    let overflow = false;
+    for (; index < end && count < maxBatchSize; index += 1) {
+      if (sinks[index] === null) continue;
+      const cost = segment.costAt(index);
+      const measured = this.#padded ? (count + 1) * Math.max(largest, cost) : sum + cost;
+      overflow = measured > maxBatchCost && count > 0;
+      if (overflow) break;
+      count += 1;
+      sum += cost;
+      if (cost > largest) largest = cost;
+    }
+    this.#count = count;
+    this.#sum = sum;
+    this.#largest = largest;
+    if (index > cursor.index) this.#stretch(cursor, index);
+    return overflow;
+  }
+
+  /** Notes that the batch takes the cursor's segment up to `end`, and moves the cursor there. */
   #stretch(cursor: Cursor, end: number): void {
     const segment = cursor.segment as Stretch["segment"];
     const last = this.#stretches[this.#stretches.length - 1];
     if (last !== undefined && last.segment === segment) last.end = end;
     else this.#stretches.push({ fifo: cursor.fifo, segment, end });
+    cursor.advanceTo(end);
   }
 
   /** The cursor over the entry that goes first of all. */

@@ -10,7 +10,7 @@ import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
 /** Empty priority classes are kept up to this many. */
 const KEPT_CLASSES = 8;
 /** The longest segment: larger batches are put together from several. */
-const LONGEST_SEGMENT = 4096;
+export const LONGEST_SEGMENT = 4096;
 
 /** One call of `flush()`: done when all that waited then has settled. */
 export class Flush {
@@ -56,7 +56,7 @@ export class Queue implements LaneOwner {
   readonly hot: Set<Lane> = new Set();
   /** Where an entry without a key or a priority goes; it stays, also while nothing waits in it. */
   readonly plain: Line;
-  size = 0;
+  #keyedSize = 0;
 
   constructor(fair: boolean) {
     this.#fair = fair;
@@ -74,12 +74,16 @@ export class Queue implements LaneOwner {
     return this.#lane(key).line(this.#class(priority, small), this.#shape, this.#fair);
   }
 
+  get size(): number {
+    return this.#common.size + this.#keyedSize;
+  }
+
   added(): void {
-    this.size += 1;
+    this.#keyedSize += 1;
   }
 
   removed(lane: Lane, epoch: number, count: number): void {
-    this.size -= count;
+    if (lane.key !== undefined) this.#keyedSize -= count;
     if (lane.flushed > 0 && epoch < this.#shape.epoch) lane.flushed -= count;
     if (lane.size === 0) this.#forget(lane);
     else if (lane.pressingAt() !== Number.POSITIVE_INFINITY) this.hot.add(lane);

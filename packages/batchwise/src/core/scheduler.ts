@@ -15,14 +15,18 @@ import { closedError, droppedError, queueFullError } from "./errors.ts";
 import { captureAsyncContext, type Stages } from "./handler.ts";
 import type { Entry } from "./intake.ts";
 import type { Lane } from "./lane.ts";
-import type { ResolvedOptions } from "./options.ts";
+import { oneEach, type ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import { pack } from "./pack.ts";
-import { Queue } from "./queue.ts";
+import { LONGEST_SEGMENT, Queue } from "./queue.ts";
 import type { Segment, Sink } from "./segment.ts";
+import { Shortcut } from "./shortcut.ts";
 import { Slots } from "./slots.ts";
 import { endOfTurn } from "./turn.ts";
 import { WaitingRoom } from "./waiting-room.ts";
+
+/** How much room is noted at once; small, so that counting it down stays integer arithmetic. */
+const MOST_SPARE = 1_000_000;
 
 export class Scheduler implements RunOwner {
   readonly #desk: Desk;
@@ -34,8 +38,11 @@ export class Scheduler implements RunOwner {
   readonly #slots: Slots;
   readonly #ready: (() => void)[] = [];
   readonly #onRest: () => void;
+  readonly shortcut: Shortcut = new Shortcut();
   #options: ResolvedOptions;
   #sequence = 0;
+  /** Entries that certainly fit in the queue; measured anew when used up. */
+  #spare = 0;
   #turnIsOpen = false;
   #turnAt = 0;
   #isPumping = false;
@@ -77,7 +84,15 @@ export class Scheduler implements RunOwner {
   }
 
   get hasRoom(): boolean {
-    return this.#room.size === 0 && this.#queue.size < this.#options.maxQueueSize;
+    this.settleCounts();
+    return this.#spare > 0 || this.#measureRoom() > 0;
+  }
+
+  /** While somebody is blocked there is no room for anybody else. */
+  #measureRoom(): number {
+    const spare = this.#room.size > 0 ? 0 : this.#options.maxQueueSize - this.#queue.size;
+    this.#spare = Math.max(0, Math.min(spare, MOST_SPARE));
+    return this.#spare;
   }
 
   /** The time of the current turn. Opens one, at whose end there will be a decision. */
@@ -92,10 +107,28 @@ export class Scheduler implements RunOwner {
 
   /** Queues an item that has no more than a cost and a priority, where there is room: the hot path. */
   acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number): void {
+    const isUniform = this.#options.cost === oneEach;
     const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
+    this.#spare -= 1;
     const segment = line.push("", item, sink, this.turnTime(), cost);
     if (position > 0) segment.setPosition(segment.length - 1, position);
     if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
+    else if (isUniform && priority === 0) this.#openShortcut(segment);
+  }
+
+  /** Later submits of the turn that are just like the last one may follow it, as far as the segment goes. */
+  #openShortcut(segment: Segment): void {
+    if (segment.costs !== null) return;
+    const { maxBatchSize, maxBatchCost } = this.#options;
+    const length = Math.min(maxBatchSize, maxBatchCost, LONGEST_SEGMENT);
+    this.shortcut.open(segment, Math.min(this.#spare, length - segment.length));
+  }
+
+  /** Closes the shortcut and catches up with the counts that it left behind. */
+  settleCounts(): void {
+    const added = this.shortcut.close();
+    this.#spare -= added;
+    this.#desk.tally.submitted += added;
   }
 
   /** Queues an entry, or does with it what `onFull` says. */
@@ -116,6 +149,7 @@ export class Scheduler implements RunOwner {
   }
 
   flush(): Promise<void> {
+    this.settleCounts();
     return new Promise((resolve) => {
       if (this.#queue.flush(resolve) === undefined) resolve();
       else this.#pump(false);
@@ -132,7 +166,9 @@ export class Scheduler implements RunOwner {
   }
 
   configure(options: ResolvedOptions): void {
+    this.settleCounts();
     this.#options = options;
+    this.#spare = 0;
     this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
     this.#slots.grant(options);
     this.#reconsider();
@@ -145,6 +181,7 @@ export class Scheduler implements RunOwner {
 
   /** Rejects all that waits, and aborts all that runs, with CLOSED. */
   abandon(): void {
+    this.settleCounts();
     const now = this.#desk.clock.now();
     const error = closedError();
     const drop = this.#queue.dropOldest.bind(this.#queue);
@@ -194,6 +231,7 @@ export class Scheduler implements RunOwner {
   };
 
   #enqueue(entry: Entry): void {
+    this.#spare = Math.max(0, this.#spare - 1);
     const line = this.#queue.line(entry.key, entry.priority, entry.small);
     const segment = line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost);
     if (entry.context !== undefined) segment.setContext(segment.length - 1, entry.context);
@@ -239,6 +277,7 @@ export class Scheduler implements RunOwner {
       return;
     }
     this.#isPumping = true;
+    this.settleCounts();
     try {
       do {
         this.#pumpAgain = false;

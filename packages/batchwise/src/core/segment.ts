@@ -48,12 +48,10 @@ export class Segment {
   length = 0;
   /** The first entry that has not been taken; it is always a live one while any is. */
   head = 0;
-  /** Entries present. */
-  live = 0;
-  /** Their cost. */
-  cost = 0;
-  /** False from the first hole on, or the first entry taken. */
-  intact = true;
+  /** Entries that have been taken or have left. */
+  #gone = 0;
+  /** The cost of those present, where there is a cost column. */
+  #sum = 0;
   /** True while all costs are whole numbers: then `cost` is exact, whatever was added and taken away. */
   isExact = true;
   previous: Segment | null = null;
@@ -68,6 +66,21 @@ export class Segment {
     this.sinks = new Array<Sink | null>(capacity);
   }
 
+  /** Entries present. */
+  get live(): number {
+    return this.length - this.#gone;
+  }
+
+  /** The cost of the entries present. */
+  get cost(): number {
+    return this.costs === null ? this.length - this.#gone : this.#sum;
+  }
+
+  /** True while every entry appended is still here. */
+  get intact(): boolean {
+    return this.#gone === 0;
+  }
+
   append(item: unknown, sink: Sink, time: number, cost: number): void {
     const index = this.length;
     this.length = index + 1;
@@ -75,23 +88,40 @@ export class Segment {
     this.sinks[index] = sink;
     this.#moments.add(index, time);
     if (cost !== 1 || this.costs !== null) this.#addCost(index, cost);
-    this.live += 1;
-    this.cost += cost;
     if (typeof sink !== "function") sink.seat(this, index);
   }
 
-  /** Moves the live entries of `[from, to)` of another segment to the end of this one. */
+  /** Appends an entry that has no cost of its own, submitted in the same turn as the one before it. */
+  appendAlike(item: unknown, sink: Sink, position: number): void {
+    const index = this.length;
+    this.length = index + 1;
+    this.items[index] = item;
+    this.sinks[index] = sink;
+    if (position > 0) this.setPosition(index, position);
+  }
+
+  /** Copies the live entries of `[from, to)` of another segment to the end of this one. */
   appendFrom(source: Segment, from: number, to: number): void {
-    for (let index = from; index < to; index += 1) {
-      const sink = source.sinks[index] as Sink | null;
-      if (sink === null) continue;
-      const at = this.length;
-      this.append(source.items[index], sink, source.timeAt(index), source.costAt(index));
-      const priority = source.priorityAt(index);
-      if (priority !== this.priority || this.#priorities !== null) this.#setPriority(at, priority);
-      if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
-      if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
+    const hasExtras = source.#contexts !== null || source.#positions !== null || source.#priorities !== null;
+    for (let turn = from; turn < to; turn = source.endOfTurn(turn)) {
+      const time = source.timeAt(turn);
+      const end = Math.min(to, source.endOfTurn(turn));
+      for (let index = turn; index < end; index += 1) {
+        const sink = source.sinks[index] as Sink | null;
+        if (sink === null) continue;
+        const at = this.length;
+        this.append(source.items[index], sink, time, source.costs === null ? 1 : (source.costs[index] as number));
+        if (hasExtras || this.#priorities !== null || source.priority !== this.priority)
+          this.#copyExtras(source, index, at);
+      }
     }
+  }
+
+  #copyExtras(source: Segment, index: number, at: number): void {
+    const priority = source.priorityAt(index);
+    if (priority !== this.priority || this.#priorities !== null) this.#setPriority(at, priority);
+    if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
+    if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
   }
 
   /** Cuts the room that was made and not needed. */
@@ -140,15 +170,23 @@ export class Segment {
   vacate(index: number): void {
     const cost = this.costAt(index);
     this.sinks[index] = null;
-    this.live -= 1;
-    this.cost -= cost;
-    this.intact = false;
+    this.noteGone(1, cost);
     this.owner.vacated(this, index, cost);
   }
 
+  /** Counts entries out that have been taken, settled or have left. */
+  noteGone(count: number, cost: number): void {
+    this.#gone += count;
+    if (this.costs !== null) this.#sum -= cost;
+  }
+
   #addCost(index: number, cost: number): void {
-    this.costs ??= new Array<number>(Math.max(index, this.items.length)).fill(1, 0, index);
+    if (this.costs === null) {
+      this.costs = new Array<number>(Math.max(index, this.items.length)).fill(1, 0, index);
+      this.#sum = index - this.#gone;
+    }
     this.costs[index] = cost;
+    this.#sum += cost;
     if (Math.floor(cost) !== cost) this.isExact = false;
   }
 

@@ -51,7 +51,7 @@ class Dealer {
         this.#dealTurn(places, from, segment.endOfTurn(from));
       }
     } finally {
-      segment.live -= this.#settled;
+      segment.noteGone(this.#settled, 0);
     }
     return this.#late;
   }
@@ -60,15 +60,23 @@ class Dealer {
   #dealTurn(places: ArrayLike<unknown>, from: number, to: number): void {
     const { sinks } = this.#segment;
     this.#completed = 0;
+    let plain = 0;
     try {
       for (let index = from; index < to; index += 1) {
         const sink = sinks[index] as Sink | null;
-        if (sink === null) continue;
         const place = places[index];
-        if (typeof place === "object" && place !== null) this.#dealObject(sink, index, place);
-        else this.#complete(sink, index, place);
+        if (typeof sink === "function" && (typeof place !== "object" || place === null)) {
+          sinks[index] = null;
+          plain += 1;
+          sink(place);
+        } else if (sink !== null) {
+          if (typeof place === "object" && place !== null) this.#dealObject(sink, index, place);
+          else this.#complete(sink, index, place);
+        }
       }
     } finally {
+      this.#settled += plain;
+      this.#completed += plain;
       if (this.#completed > 0)
         this.#settling.count("completed", this.#now - this.#segment.timeAt(from), this.#completed);
     }
@@ -123,7 +131,7 @@ class Dealer {
     if (sink !== null) {
       const now = this.#settling.clock.now();
       this.#segment.sinks[index] = null;
-      this.#segment.live -= 1;
+      this.#segment.noteGone(1, 0);
       this.#countOne(sink, index, isFailure ? "failed" : "completed", now);
       const position = this.#segment.positionAt(index);
       if (isFailure) fail(sink, value, "failed", now, position);
