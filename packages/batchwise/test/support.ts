@@ -70,3 +70,12 @@ export function thrownBy(callback: () => unknown): unknown {
 export function range(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
+
+/** A promise to be settled from outside. */
+export function gate(): { promise: Promise<void>; open: () => void } {
+  let open: () => void = () => {};
+  const promise = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open };
+}

@@ -33,6 +33,11 @@ export function fail(sink: Sink, error: unknown, outcome: FailedOutcome, now: nu
   else sink.fail(error, outcome, now, position);
 }
 
+/** Resolves when all that `fail` has rejected by now is known to those who wait for it: a few promise jobs later. */
+export async function afterRejections(): Promise<void> {
+  for (let job = 0; job < 3; job += 1) await null;
+}
+
 /** Somebody who is to be told, and by which number. */
 export interface Addressee {
   readonly sink: Sink;
@@ -113,7 +118,7 @@ export class Ticket implements Party, Due, Watcher {
   }
 
   ring(): void {
-    this.#leave(deadlineError(Math.round((this.dueAt - this.#submittedAt) * 1000) / 1000), "expired");
+    this.#leave(deadlineError(this.dueAt - this.#submittedAt), "expired");
   }
 
   #leave(error: unknown, outcome: FailedOutcome): void {
