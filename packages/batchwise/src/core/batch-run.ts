@@ -261,6 +261,7 @@ export class BatchRun implements SegmentOwner {
     const copy = new Segment(this, segment.priority, segment.epoch, to - from);
     copy.appendFrom(segment, from, to);
     copy.trim();
+    this.#environment.watchDeadlines(copy);
     return copy;
   }
 

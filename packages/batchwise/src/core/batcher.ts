@@ -2,7 +2,7 @@
 // is the scheduler's affair.
 
 import { Agenda } from "./agenda.ts";
-import { type Addressee, Call, type Desk, refuse, Ticket } from "./callers.ts";
+import { type Addressee, afterRejections, Call, type Desk, refuse, Ticket } from "./callers.ts";
 import { Registry, scopeOf } from "./dedupe.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
@@ -12,8 +12,8 @@ import {
   costOf,
   dedupeKeyOf,
   Entry,
-  hasPriorityOnly,
   Intake,
+  isPlainSubmit,
   keyOf,
   refuseOversize,
 } from "./intake.ts";
@@ -85,7 +85,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   flush(): Promise<void> {
-    return this.#scheduler.flush();
+    return this.#scheduler.flush().then(afterRejections);
   }
 
   pause(): void {
@@ -138,7 +138,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       this.#rest = () => {
         if (this.#registry.lookups > 0) return;
         this.#rest = null;
-        this.#scheduler.closeHandler().then(resolve, reject);
+        afterRejections()
+          .then(() => this.#scheduler.closeHandler())
+          .then(resolve, reject);
       };
     });
     if (options?.drain === false) {
@@ -173,20 +175,20 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #accept(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
     const scheduler = this.#scheduler;
     this.#desk.tally.submitted += 1;
-    const isPlain = this.#isPlain && (submit === undefined || hasPriorityOnly(submit));
-    if (isPlain && this.#closing === null && scheduler.hasRoom)
-      this.#acceptPlain(item, submit?.priority ?? 0, sink, position);
+    const isPlain = this.#isPlain && (submit === undefined || isPlainSubmit(submit));
+    if (isPlain && this.#closing === null && scheduler.hasRoom) this.#acceptPlain(item, submit, sink, position);
     else this.#acceptAny(item, submit, sink, position, isSmall);
   }
 
   /** The hot path: an item that needs nothing but its place in the queue, its cost and its priority. */
-  #acceptPlain(item: unknown, priority: number, sink: Sink, position: number): void {
+  #acceptPlain(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number): void {
     const scheduler = this.#scheduler;
     const { options } = scheduler;
     try {
       const cost = costOf(item, options);
       if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
-      scheduler.acceptPlain(item, sink, position, cost, priority);
+      const dueAt = this.#dueAt(submit?.timeoutMs ?? options.timeoutMs);
+      scheduler.acceptPlain(item, sink, position, cost, submit?.priority ?? 0, dueAt);
     } catch (error) {
       refuse(this.#desk, new Entry(sink, position, scheduler.turnTime(), false), error, refusalOf(error));
     }
@@ -211,16 +213,18 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     entry.key = keyOf(item, options, submit);
     this.#intake.read(entry, item, options, submit);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
-    if (submit?.signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
-      entry.sink = this.#ticket(entry, timeoutMs, submit);
-    }
+    if (submit?.signal === undefined) entry.dueAt = this.#dueAt(timeoutMs);
+    else entry.sink = this.#ticket(entry, timeoutMs, submit);
     this.#scheduler.accept(entry);
   }
 
   /** A deadline counts from the very moment, not from the beginning of a turn that may have been long. */
+  #dueAt(timeoutMs: number): number {
+    return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : this.#desk.clock.now() + timeoutMs;
+  }
+
   #ticket(answer: Addressee, timeoutMs: number, submit: SubmitOptions | undefined): Ticket {
-    const deadlineAt = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : this.#desk.clock.now() + timeoutMs;
-    return new Ticket(this.#desk, answer, deadlineAt, submit?.signal);
+    return new Ticket(this.#desk, answer, this.#dueAt(timeoutMs), submit?.signal);
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
@@ -252,7 +256,6 @@ function isPlain(stages: Stages, options: ResolvedOptions): boolean {
   return (
     functions.every((option) => option === undefined) &&
     typeof options.batchCost !== "function" &&
-    options.timeoutMs === Number.POSITIVE_INFINITY &&
     options.smallCallFirst === 0
   );
 }

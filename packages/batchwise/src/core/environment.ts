@@ -2,10 +2,12 @@
 
 import type { BatchRun } from "./batch-run.ts";
 import type { Desk } from "./callers.ts";
+import { watchDeadlines } from "./deadlines.ts";
 import type { InContext, Stages } from "./handler.ts";
 import type { ResolvedOptions, ResolvedRetry } from "./options.ts";
 import type { ItemOutcome } from "./outcome.ts";
 import type { Measure } from "./pack.ts";
+import type { Segment } from "./segment.ts";
 import type { Settling } from "./settle.ts";
 import type { BatchContext } from "./types.ts";
 
@@ -71,6 +73,10 @@ export class RunEnvironment implements Settling {
     else tally.answered(outcome, latencyMs, times);
     if (!events.hears("item")) return;
     for (let time = 0; time < times; time += 1) events.emit("item", { outcome, latencyMs });
+  }
+
+  watchDeadlines(segment: Segment): void {
+    watchDeadlines(this.#desk, segment);
   }
 
   ended(run: BatchRun, end: RunEnd, now: number): void {

@@ -33,6 +33,8 @@ export class Entry implements Addressee {
   /** Of a call that goes before larger ones. */
   readonly small: boolean;
   context: unknown = undefined;
+  /** When it expires, where it has no ticket that knows. */
+  dueAt: number = Number.POSITIVE_INFINITY;
 
   constructor(sink: Sink, position: number, time: number, small: boolean) {
     this.sink = sink;
@@ -82,13 +84,13 @@ export function costOf(item: unknown, options: ResolvedOptions): number {
   return cost;
 }
 
-/** True when the options of a submit say at most its priority. */
-export function hasPriorityOnly(submit: SubmitOptions): boolean {
+/** True when the options of a submit say at most its priority and its timeout. */
+export function isPlainSubmit(submit: SubmitOptions): boolean {
   return (
     typeof submit === "object" &&
     submit !== null &&
     submit.signal === undefined &&
-    submit.timeoutMs === undefined &&
+    (submit.timeoutMs === undefined || submit.timeoutMs > 0) &&
     submit.cost === undefined &&
     submit.key === undefined &&
     submit.context === undefined &&

@@ -9,6 +9,7 @@ import { BatchRun } from "./batch-run.ts";
 import { type Desk, PressingTicket, refuse, Ticket } from "./callers.ts";
 import { type Choice, chooseLane, mayBeReady } from "./choose.ts";
 import { Alarm } from "./clock.ts";
+import { PressingSegment, watchDeadlines } from "./deadlines.ts";
 import { Shared } from "./dedupe.ts";
 import { type RunEnd, RunEnvironment, type RunOwner } from "./environment.ts";
 import { closedError, droppedError, queueFullError } from "./errors.ts";
@@ -106,14 +107,15 @@ export class Scheduler implements RunOwner {
   }
 
   /** Queues an item that has no more than a cost and a priority, where there is room: the hot path. */
-  acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number): void {
+  acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number, dueAt: number): void {
     const isUniform = this.#options.cost === oneEach;
     const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
     this.#spare -= 1;
     const segment = line.push("", item, sink, this.turnTime(), cost);
     if (position > 0) segment.setPosition(segment.length - 1, position);
+    if (dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, dueAt);
     if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
-    else if (isUniform && priority === 0) this.#openShortcut(segment);
+    else if (isUniform && priority === 0 && dueAt === Number.POSITIVE_INFINITY) this.#openShortcut(segment);
   }
 
   /** Later submits of the turn that are just like the last one may follow it, as far as the segment goes. */
@@ -134,7 +136,7 @@ export class Scheduler implements RunOwner {
   /** Queues an entry, or does with it what `onFull` says. */
   accept(entry: Entry): void {
     if (this.hasRoom) this.#enqueue(entry);
-    else if (this.#options.onFull === "wait") this.#room.push(entry);
+    else if (this.#options.onFull === "wait") watchDeadlines(this.#desk, this.#room.push(entry));
     else if (this.#options.onFull === "reject")
       refuse(this.#desk, entry, queueFullError(this.#options.maxQueueSize), "rejected");
     else this.#replaceOldest(entry);
@@ -236,11 +238,20 @@ export class Scheduler implements RunOwner {
     const segment = line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost);
     if (entry.context !== undefined) segment.setContext(segment.length - 1, entry.context);
     if (entry.position > 0) segment.setPosition(segment.length - 1, entry.position);
+    if (entry.dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, entry.dueAt);
     if (this.#options.maxWaitMs === 0) return;
     this.#noteHot(line.lane);
     if (typeof entry.sink === "function") return;
     if (entry.sink instanceof Ticket) this.#press(line.lane, entry.sink);
     else if (entry.sink instanceof Shared) this.#pressAll(line.lane, entry.sink);
+  }
+
+  #setDue(lane: Lane, segment: Segment, dueAt: number): void {
+    if (!segment.setDue(segment.length - 1, dueAt)) return;
+    watchDeadlines(this.#desk, segment);
+    if (this.#options.maxWaitMs === 0) return;
+    lane.press(new PressingSegment(segment));
+    this.#queue.hot.add(lane);
   }
 
   #pressAll(lane: Lane, shared: Shared): void {
@@ -341,6 +352,7 @@ export class Scheduler implements RunOwner {
     };
     const run = new BatchRun(start, this.#environment);
     const segment = this.#queue.take(pick, run);
+    watchDeadlines(this.#desk, segment);
     this.#countStart(run, segment, now);
     run.begin(segment, this.#slots.add(run, this.#options));
   }

@@ -32,6 +32,12 @@ export interface SegmentOwner {
   vacated(segment: Segment, index: number, cost: number): void;
 }
 
+/** Whoever watches the deadlines of a segment, until `end`. */
+export interface SegmentWatch {
+  readonly dueAt: number;
+  end(): void;
+}
+
 export class Segment {
   readonly items: unknown[];
   readonly sinks: (Sink | null)[];
@@ -40,6 +46,10 @@ export class Segment {
   #contexts: unknown[] | null = null;
   #priorities: number[] | null = null;
   #positions: number[] | null = null;
+  #dues: number[] | null = null;
+  /** The earliest deadline in it, or earlier where that entry has gone; Infinity where there is none. */
+  earliestDue: number = Number.POSITIVE_INFINITY;
+  watch: SegmentWatch | null = null;
   readonly priority: number;
   /** Which flush covers these entries: see Queue.flush. */
   readonly epoch: number;
@@ -102,7 +112,7 @@ export class Segment {
 
   /** Copies the live entries of `[from, to)` of another segment to the end of this one. */
   appendFrom(source: Segment, from: number, to: number): void {
-    const hasExtras = source.#contexts !== null || source.#positions !== null || source.#priorities !== null;
+    const hasExtras = source.#hasExtras;
     for (let turn = from; turn < to; turn = source.endOfTurn(turn)) {
       const time = source.timeAt(turn);
       const end = Math.min(to, source.endOfTurn(turn));
@@ -117,11 +127,16 @@ export class Segment {
     }
   }
 
+  get #hasExtras(): boolean {
+    return this.#contexts !== null || this.#positions !== null || this.#priorities !== null || this.#dues !== null;
+  }
+
   #copyExtras(source: Segment, index: number, at: number): void {
     const priority = source.priorityAt(index);
     if (priority !== this.priority || this.#priorities !== null) this.#setPriority(at, priority);
     if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
     if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
+    if (source.#dues !== null) this.setDue(at, source.dueAt(index));
   }
 
   /** Cuts the room that was made and not needed. */
@@ -166,6 +181,27 @@ export class Segment {
     this.#positions[index] = position;
   }
 
+  /** Gives an entry a deadline; true when it is the earliest of the segment now. */
+  setDue(index: number, dueAt: number): boolean {
+    this.#dues ??= [];
+    this.#dues[index] = dueAt;
+    if (dueAt >= this.earliestDue) return false;
+    this.earliestDue = dueAt;
+    return true;
+  }
+
+  dueAt(index: number): number {
+    return this.#dues?.[index] ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Finds the earliest deadline of the entries present anew. */
+  measureDue(): void {
+    this.earliestDue = Number.POSITIVE_INFINITY;
+    for (let index = this.head; index < this.length; index += 1) {
+      if (this.sinks[index] !== null) this.earliestDue = Math.min(this.earliestDue, this.dueAt(index));
+    }
+  }
+
   /** Takes one entry out; whoever holds the segment decides what becomes of its item. */
   vacate(index: number): void {
     const cost = this.costAt(index);
@@ -178,6 +214,7 @@ export class Segment {
   noteGone(count: number, cost: number): void {
     this.#gone += count;
     if (this.costs !== null) this.#sum -= cost;
+    if (this.watch !== null && this.length === this.#gone) this.watch.end();
   }
 
   #addCost(index: number, cost: number): void {
