@@ -1,13 +1,15 @@
 // Batching of streaming handlers: every caller gets its own stream out of one generator's rounds. Waiting, packing,
-// slots, deadlines and statistics are the engine's.
+// slots, deadlines and statistics are the engine's. A stream is never computed twice, so nothing is retried or shared.
 
 import { callable } from "../core/batch.ts";
 import { BatcherCore } from "../core/batcher.ts";
 import type { BatchOptions } from "../core/options.ts";
 import type { BatchContext, BatcherControls, SubmitOptions } from "../core/types.ts";
-import { checkIsObject, invalidOption } from "../core/validate.ts";
+import { aFunction, check, checkIsObject, invalidOption } from "../core/validate.ts";
+import { Departures } from "./departures.ts";
 import type { DONE, SKIP } from "./marks.ts";
-import { Production, StreamItem } from "./produce.ts";
+import { Production } from "./produce.ts";
+import { StreamItem } from "./stream-item.ts";
 
 /** One round of a streaming handler: a place per item of the batch, always full length. */
 export type Round<Chunk> = readonly (Chunk | typeof DONE | typeof SKIP | Error)[];
@@ -18,8 +20,8 @@ export type StreamHandler<Item, Chunk> = (
   context: BatchContext,
 ) => AsyncIterable<Round<Chunk>> | Iterable<Round<Chunk>> | PromiseLike<AsyncIterable<Round<Chunk>>>;
 
-/** A stream cannot be computed twice or shared, so these options of a batcher do not apply to it. */
-type NotForStreams = "dedupe" | "cache" | "retry" | "isolateFailures";
+/** A stream cannot be computed twice or shared, and each is a call of one item: these options do not apply to it. */
+type NotForStreams = "dedupe" | "cache" | "retry" | "isolateFailures" | "smallCallFirst";
 
 export type StreamOptions<Item> = Omit<BatchOptions<Item, never>, NotForStreams>;
 
@@ -37,7 +39,7 @@ export interface StreamFunction<Item, Chunk> extends StreamBatcher<Item, Chunk> 
   (item: Item, options?: SubmitOptions): AsyncIterableIterator<Chunk, undefined>;
 }
 
-const NOT_FOR_STREAMS: readonly string[] = ["dedupe", "cache", "retry", "isolateFailures"];
+const NOT_FOR_STREAMS: readonly NotForStreams[] = ["dedupe", "cache", "retry", "isolateFailures", "smallCallFirst"];
 
 /**
  * Makes a function that batches a streaming handler: `fn(item)` submits the item at once and returns its stream.
@@ -65,7 +67,7 @@ export function batchStream<Item, Chunk>(
   handler: StreamHandler<Item, Chunk>,
   options?: StreamOptions<Item>,
 ): StreamFunction<Item, Chunk> {
-  if (typeof handler !== "function") throw invalidOption(TypeError, "Expected `handler` to be a generator function");
+  check("handler", aFunction, handler);
   const core = new BatcherCore(
     (items: StreamItem<Item, Chunk>[], context: BatchContext) =>
       new Production(items, context).start(() =>
@@ -76,20 +78,21 @@ export function batchStream<Item, Chunk>(
       ),
     streamOptions(options),
   );
+  const departures = new Departures();
   const submit = (item: Item, submitOptions?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> => {
-    const leave = new AbortController();
-    const streamItem = new StreamItem<Item, Chunk>(item, () => leave.abort());
+    const departure = departures.open(submitOptions);
+    const streamItem = new StreamItem<Item, Chunk>(item, departure);
     const { channel } = streamItem;
-    const signal =
-      submitOptions?.signal === undefined ? leave.signal : AbortSignal.any([submitOptions.signal, leave.signal]);
-    core.submit(streamItem, { ...submitOptions, signal }).then(
+    core.submit(streamItem, departure.options).then(
       () => channel.end(),
       (error: unknown) => channel.fail(error),
     );
     return channel;
   };
-  const many = (items: readonly Item[], submitOptions?: SubmitOptions): Promise<Chunk[]>[] =>
-    items.map((item) => collect(submit(item, submitOptions)));
+  const many = (items: readonly Item[], submitOptions?: SubmitOptions): Promise<Chunk[]>[] => {
+    if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
+    return Array.from(items, (item) => collect(submit(item, submitOptions)));
+  };
   return Object.defineProperties(callable(core, submit), {
     submit: { value: submit, enumerable: true },
     submitMany: { value: async (...args: Parameters<typeof many>) => Promise.all(many(...args)), enumerable: true },
@@ -110,8 +113,8 @@ async function collect<Chunk>(stream: AsyncIterable<Chunk>): Promise<Chunk[]> {
 function streamOptions<Item>(options: StreamOptions<Item> | undefined): object {
   checkIsObject("options", options);
   for (const name of NOT_FOR_STREAMS) {
-    if (options !== undefined && name in options)
-      throw invalidOption(TypeError, `\`${name}\` does not apply to a stream`);
+    if ((options as Record<string, unknown> | undefined)?.[name] === undefined) continue;
+    throw invalidOption(TypeError, `Expected no \`${name}\`: it does not apply to a stream`);
   }
   const { cost, key, fairBy, batchCost, ...rest } = options ?? {};
   const costOfBatch =

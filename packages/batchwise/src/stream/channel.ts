@@ -1,9 +1,13 @@
 // One caller's stream: at most one chunk waits in it, so whoever fills it has to wait for its reader. Chunks that were
-// delivered before an end or an error are read before it.
+// delivered before an end or an error are read before it. It knows nothing of batches; its owner is told what happens.
 
-/** What a channel tells the producer: that it may have room again, or that its reader has gone. */
+/** Who fills a channel. Told nothing more once the stream is over. */
 export interface ChannelOwner {
+  /** The chunk that waited was read: there is room again. */
   drained(): void;
+  /** The stream is over, for whatever reason. `wasFull`: a chunk waited in it. */
+  closed(wasFull: boolean): void;
+  /** The reader went before the end. Comes after `closed`. */
   left(): void;
 }
 
@@ -12,14 +16,13 @@ interface Reader<Chunk> {
   readonly reject: (error: unknown) => void;
 }
 
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
+const END: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
 
 export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
   readonly #readers: Reader<Chunk>[] = [];
   readonly #chunks: Chunk[] = [];
   #owner: ChannelOwner | null;
   #error: { readonly reason: unknown } | null = null;
-  #isOver = false;
 
   constructor(owner: ChannelOwner) {
     this.#owner = owner;
@@ -27,7 +30,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
 
   /** True until the stream has ended, failed, or lost its reader. */
   get isOpen(): boolean {
-    return !this.#isOver;
+    return this.#owner !== null;
   }
 
   /** True when a chunk would not have to wait behind another. */
@@ -36,7 +39,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   push(chunk: Chunk): void {
-    if (this.#isOver) return;
+    if (this.#owner === null) return;
     const reader = this.#readers.shift();
     if (reader === undefined) this.#chunks.push(chunk);
     else reader.resolve({ done: false, value: chunk });
@@ -47,13 +50,13 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     for (const reader of this.#readers.splice(0)) reader.resolve(END);
   }
 
+  /** One reader gets the error; for all others the stream has ended. */
   fail(reason: unknown): void {
-    if (this.#isOver) return;
-    this.#close();
-    const [first, ...others] = this.#readers.splice(0);
+    if (this.#owner === null) return;
+    const first = this.#readers.shift();
     if (first === undefined) this.#error = { reason };
     else first.reject(reason);
-    for (const reader of others) reader.resolve(END);
+    this.end();
   }
 
   next(): Promise<IteratorResult<Chunk, undefined>> {
@@ -67,20 +70,26 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
       this.#error = null;
       return Promise.reject(reason);
     }
-    if (this.#isOver) return Promise.resolve(END);
+    if (this.#owner === null) return Promise.resolve(END);
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject });
     });
   }
 
-  /** The reader leaves: its part of the batch ends. */
+  /** The reader leaves: its part of the batch ends, and what it has not read is dropped. */
   return(): Promise<IteratorReturnResult<undefined>> {
-    this.#chunks.length = 0;
-    this.#error = null;
     const owner = this.#owner;
     this.end();
+    this.#chunks.length = 0;
+    this.#error = null;
     owner?.left();
     return Promise.resolve(END);
+  }
+
+  /** Leaves, as a generator that does not catch the error would. */
+  throw(error?: unknown): Promise<never> {
+    void this.return();
+    return Promise.reject(error);
   }
 
   [Symbol.asyncIterator](): this {
@@ -92,7 +101,8 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   #close(): void {
-    this.#isOver = true;
+    const owner = this.#owner;
     this.#owner = null;
+    owner?.closed(this.#chunks.length > 0);
   }
 }

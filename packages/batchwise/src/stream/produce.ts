@@ -1,152 +1,158 @@
 // Runs one streaming batch: asks the handler for a round, deals its places out to the callers' channels, and asks for
 // the next only when every caller has taken its chunk. So a slow reader holds the producer, and memory stays at one
-// chunk a caller.
+// chunk a caller. It does not end a handler that hangs: the batch's time limit gives its slot back.
 
-import { batchResultError, isError } from "../core/errors.ts";
+import { isError, resultLength } from "../core/errors.ts";
 import type { BatchContext } from "../core/types.ts";
-import { Channel, type ChannelOwner } from "./channel.ts";
+import type { Channel } from "./channel.ts";
+import { noRoundsError, roundError } from "./errors.ts";
 import { DONE, SKIP } from "./marks.ts";
+import type { Audience, StreamItem } from "./stream-item.ts";
 
-/** An item on its way through the engine, with the stream of the caller who submitted it. */
-export class StreamItem<Item, Chunk> implements ChannelOwner {
-  readonly item: Item;
-  readonly channel: Channel<Chunk>;
-  readonly #leave: () => void;
-  #production: Production<Item, Chunk> | null = null;
+type Rounds = AsyncIterator<unknown> | Iterator<unknown>;
 
-  constructor(item: Item, leave: () => void) {
-    this.item = item;
-    this.#leave = leave;
-    this.channel = new Channel<Chunk>(this);
-  }
-
-  joins(production: Production<Item, Chunk>): void {
-    this.#production = production;
-  }
-
-  drained(): void {
-    this.#production?.wake();
-  }
-
-  left(): void {
-    this.#leave();
-    this.#production?.wake();
-  }
+/** What went wrong. An object of its own, for what is thrown may be undefined. */
+interface Failure {
+  readonly error: unknown;
 }
 
-export type Rounds = AsyncIterator<unknown> | Iterator<unknown>;
+/** How one place of a round left its caller's stream. */
+type Dealt = "open" | "ended" | Failure;
 
-export class Production<Item, Chunk> {
+/** A caller's place in the batch, as the engine waits for it. Only the first call of either counts. */
+interface Place {
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+export class Production<Item, Chunk> implements Audience {
   readonly #items: readonly StreamItem<Item, Chunk>[];
   readonly #signal: AbortSignal;
-  readonly #finish: ((failure: Promise<never> | undefined) => void)[] = [];
+  readonly #places: Place[] = [];
   /** Callers who ended with the last round: settled when the handler has stopped, for until then it holds its slot. */
-  #last: [number, unknown][] = [];
+  #last: (() => void)[] = [];
+  /** Callers whose streams are open, and how many of them have a chunk to read. */
+  #open: number;
+  #full = 0;
   #wake: () => void = () => {};
 
   constructor(items: readonly StreamItem<Item, Chunk>[], context: BatchContext) {
     this.#items = items;
+    this.#open = items.filter(({ channel }) => channel.isOpen).length;
     this.#signal = context.signal;
   }
 
   /** Starts. One promise a caller: settled when the caller's stream has ended, the last one when the handler has. */
   start(open: () => unknown): Promise<void>[] {
-    const places = this.#items.map(
-      (item) =>
-        new Promise<void>((resolve) => {
-          this.#finish.push(resolve as (failure: Promise<never> | undefined) => void);
-          item.joins(this);
-        }),
-    );
-    this.#signal.addEventListener("abort", this.wake, { once: true });
+    const places = this.#items.map((item) => {
+      item.joins(this);
+      const place = new Promise<void>((resolve, reject) => {
+        this.#places.push({ resolve, reject });
+      });
+      // Nobody waits for the places of a batch that was closed while it started.
+      place.catch(() => {});
+      return place;
+    });
+    this.#signal.addEventListener("abort", this.#aborted);
     this.#run(open).then(
-      () => this.#end(undefined),
+      () => this.#end(null),
       (error: unknown) => this.#end({ error }),
     );
     return places;
   }
 
-  /** Looks again at what may have changed: a channel has room, a caller has left, the batch was aborted. */
-  readonly wake = (): void => {
-    this.#wake();
-  };
-
-  async #run(open: () => unknown): Promise<void> {
-    const rounds = roundsOf(await open(), this.#items.length);
-    try {
-      while (await this.#isWanted()) {
-        const round = await rounds.next();
-        if (round.done === true) return;
-        this.#deal(round.value);
-      }
-    } catch (error) {
-      await stop(rounds);
-      throw error;
-    }
-    await stop(rounds);
+  drained(): void {
+    this.#full -= 1;
+    if (this.#full === 0) this.#wake();
   }
 
-  /** Waits until every caller has room; false when nobody is left. */
-  async #isWanted(): Promise<boolean> {
+  closed(wasFull: boolean): void {
+    this.#open -= 1;
+    if (wasFull) this.#full -= 1;
+    if (this.#full === 0) this.#wake();
+  }
+
+  readonly #aborted = (): void => this.#wake();
+
+  async #run(open: () => unknown): Promise<void> {
+    const rounds = roundsOf(await open());
     for (;;) {
-      if (this.#signal.aborted) return false;
-      const open = this.#items.filter(({ channel }) => channel.isOpen);
-      if (open.length === 0) return false;
-      if (open.every(({ channel }) => channel.hasRoom)) return true;
+      if (!(await this.#isWanted())) return stop(rounds);
+      const round = await rounds.next();
+      if (round.done === true) return;
+      try {
+        this.#deal(round.value);
+      } catch (error) {
+        for (const { channel } of this.#items) channel.fail(error);
+        await stop(rounds);
+        throw error;
+      }
+    }
+  }
+
+  /** Waits until every caller has read its chunk; false when nobody is left. */
+  async #isWanted(): Promise<boolean> {
+    while (this.#full > 0 && !this.#signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
+    return this.#open > 0 && !this.#signal.aborted;
   }
 
   #deal(round: unknown): void {
-    if (!Array.isArray(round) || round.length !== this.#items.length) throw batchResultError(round, this.#items.length);
-    const ended: number[] = [];
+    if (resultLength(round) !== this.#items.length) throw roundError(round, this.#items.length);
+    const ended: (() => void)[] = [];
     this.#items.forEach(({ channel }, index) => {
-      const place: unknown = round[index];
-      if (!channel.isOpen || place === SKIP) return;
-      if (place === DONE || isError(place)) {
-        if (place === DONE) channel.end();
-        else channel.fail(place);
-        ended.push(index);
-      } else {
-        channel.push(place as Chunk);
-      }
+      if (!channel.isOpen) return;
+      const dealt = deal(channel, round as ArrayLike<unknown>, index);
+      if (dealt !== "open") ended.push(() => this.#settle(index, dealt === "ended" ? null : dealt));
+      else if (!channel.hasRoom) this.#full += 1;
     });
-    if (this.#items.some(({ channel }) => channel.isOpen)) for (const index of ended) this.#settle(index, round[index]);
-    else this.#last = ended.map((index) => [index, round[index]]);
+    if (this.#open === 0) this.#last = ended;
+    else for (const settle of ended) settle();
   }
 
-  #settle(index: number, place: unknown): void {
-    this.#finish[index]?.(isError(place) ? rejected(place) : undefined);
+  #settle(index: number, failure: Failure | null): void {
+    if (failure === null) this.#places[index]?.resolve();
+    else this.#places[index]?.reject(failure.error);
   }
 
-  #end(failure: { readonly error: unknown } | undefined): void {
-    this.#signal.removeEventListener("abort", this.wake);
-    for (const [index, place] of this.#last) this.#settle(index, place);
+  /** The handler has stopped. After an abort the engine has answered its callers, and their streams end by that. */
+  #end(failure: Failure | null): void {
+    this.#signal.removeEventListener("abort", this.#aborted);
+    for (const settle of this.#last) settle();
     this.#items.forEach(({ channel }, index) => {
-      if (failure === undefined) {
-        channel.end();
-        this.#finish[index]?.(undefined);
-      } else {
-        channel.fail(failure.error);
-        this.#finish[index]?.(rejected(failure.error));
-      }
+      this.#settle(index, failure);
+      if (this.#signal.aborted) return;
+      if (failure === null) channel.end();
+      else channel.fail(failure.error);
     });
   }
 }
 
-function rejected(error: unknown): Promise<never> {
-  return Promise.reject(error);
+/** Hands one place of a round to its caller. An Error, or a place that cannot be read, concerns that caller alone. */
+function deal<Chunk>(channel: Channel<Chunk>, round: ArrayLike<unknown>, index: number): Dealt {
+  let place: unknown;
+  try {
+    place = round[index];
+    if (isError(place)) throw place;
+  } catch (error) {
+    channel.fail(error);
+    return { error };
+  }
+  if (place === DONE) {
+    channel.end();
+    return "ended";
+  }
+  if (place !== SKIP) channel.push(place as Chunk);
+  return "open";
 }
 
-function roundsOf(returned: unknown, expected: number): Rounds {
-  const source = returned as
-    | { [Symbol.asyncIterator]?: () => Rounds; [Symbol.iterator]?: () => Rounds }
-    | null
-    | undefined;
+function roundsOf(returned: unknown): Rounds {
+  const source = returned as { [Symbol.asyncIterator]?(): Rounds; [Symbol.iterator]?(): Rounds } | null | undefined;
   const rounds = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
-  if (rounds === undefined) throw batchResultError(returned, expected);
+  if (typeof rounds?.next !== "function") throw noRoundsError(returned);
   return rounds;
 }
 
