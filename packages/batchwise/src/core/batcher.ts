@@ -165,8 +165,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       const call = new Call(items.length, isSettled, resolve);
       const isSmall = items.length <= this.#scheduler.options.smallCallFirst;
       for (let index = 0; index < items.length; index += 1) {
-        if (options === undefined && this.#shortcut.add(items[index], call, index)) continue;
-        this.#accept(items[index], options, call, index, isSmall);
+        if (options === undefined) index = this.#shortcut.addAll(items, index, call);
+        if (index < items.length) this.#accept(items[index], options, call, index, isSmall);
       }
     });
   }
@@ -187,6 +187,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     try {
       const cost = costOf(item, options);
       if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
+      if (this.#closing !== null) throw closedError();
       const dueAt = this.#dueAt(submit?.timeoutMs ?? options.timeoutMs);
       scheduler.acceptPlain(item, sink, position, cost, submit?.priority ?? 0, dueAt);
     } catch (error) {
@@ -198,13 +199,13 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const scheduler = this.#scheduler;
     const entry = new Entry(sink, position, scheduler.turnTime(), isSmall);
     try {
-      if (this.#closing !== null) throw closedError();
       if (submit !== undefined) checkSubmitOptions(submit);
-      if (submit?.signal?.aborted) refuse(this.#desk, entry, submit.signal.reason, "cancelled");
-      else if (scheduler.options.dedupe !== undefined) this.#acceptShared(entry, item, submit);
+      this.#checkStillWanted(submit);
+      if (scheduler.options.dedupe !== undefined) this.#acceptShared(entry, item, submit);
       else this.#acceptOne(entry, item, submit);
     } catch (error) {
-      refuse(this.#desk, entry, error, refusalOf(error));
+      if (error instanceof Aborted) refuse(this.#desk, entry, error.reason, "cancelled");
+      else refuse(this.#desk, entry, error, refusalOf(error));
     }
   }
 
@@ -215,7 +216,14 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
     if (submit?.signal === undefined) entry.dueAt = this.#dueAt(timeoutMs);
     else entry.sink = this.#ticket(entry, timeoutMs, submit);
+    this.#checkStillWanted(submit);
     this.#scheduler.accept(entry);
+  }
+
+  /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
+  #checkStillWanted(submit: SubmitOptions | undefined): void {
+    if (this.#closing !== null) throw closedError();
+    if (submit?.signal?.aborted) throw new Aborted(submit.signal.reason);
   }
 
   /** A deadline counts from the very moment, not from the beginning of a turn that may have been long. */
@@ -237,16 +245,27 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
     const known = this.#registry.find(scope);
     if (known !== undefined) {
+      this.#checkStillWanted(submit);
       known.join(this.#ticket(entry, timeoutMs, submit));
       this.#desk.tally.deduped += 1;
       return;
     }
     this.#intake.read(entry, item, options, submit);
+    this.#checkStillWanted(submit);
     const ticket = this.#ticket(entry, timeoutMs, submit);
     const shared = this.#registry.open(scope, cacheKey);
     entry.sink = shared;
     shared.join(ticket);
     this.#registry.lookUp(scope, shared, () => this.#scheduler.accept(entry));
+  }
+}
+
+/** Thrown on the way in for a caller whose signal has aborted. */
+class Aborted {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    this.reason = reason;
   }
 }
 

@@ -108,20 +108,15 @@ export class Registry {
 
   /** Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in between. */
   lookUp(scope: string, shared: Shared, miss: () => void): void {
-    const found = this.#read(shared.cacheKey);
-    if (!isThenable(found)) {
-      this.#found(scope, shared, found, miss);
-      return;
-    }
     this.#lookups.add(shared);
-    const failed = (error: unknown): undefined => this.#warn(error);
-    Promise.resolve(found)
-      .catch(failed)
-      .then((value) => {
-        if (!this.#lookups.delete(shared)) return;
-        this.#found(scope, shared, value, miss);
-        this.#desk.left();
-      });
+    const found = (value: unknown): void => {
+      if (!this.#lookups.delete(shared)) return;
+      this.#found(scope, shared, value, miss);
+      this.#desk.left();
+    };
+    const read = this.#read(shared.cacheKey);
+    if (read instanceof Promise) read.catch((error: unknown) => this.#warn(error)).then(found);
+    else found(read);
   }
 
   /** Ends all look-ups with CLOSED. */
@@ -142,7 +137,8 @@ export class Registry {
 
   #read(key: string): unknown {
     try {
-      return this.#cache?.get(key);
+      const found = this.#cache?.get(key);
+      return isThenable(found) ? Promise.resolve(found) : found;
     } catch (error) {
       return this.#warn(error);
     }

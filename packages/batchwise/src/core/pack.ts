@@ -147,12 +147,15 @@ class Packing {
   /** Takes entries one by one up to `end`; true when one did not fit. */
   #takeRun(cursor: Cursor, segment: Segment, end: number): boolean {
     const { maxBatchSize, maxBatchCost } = this.#caps;
-    const { sinks } = segment;
-    let [index, count, sum, largest] = [cursor.index, this.#count, this.#sum, this.#largest];
+    const { sinks, costs } = segment;
+    let index = cursor.index;
+    let count = this.#count;
+    let sum = this.#sum;
+    let largest = this.#largest;
     let overflow = false;
     for (; index < end && count < maxBatchSize; index += 1) {
       if (sinks[index] === null) continue;
-      const cost = segment.costAt(index);
+      const cost = costs === null ? 1 : (costs[index] as number);
       const measured = this.#padded ? (count + 1) * Math.max(largest, cost) : sum + cost;
       overflow = measured > maxBatchCost && count > 0;
       if (overflow) break;

@@ -110,33 +110,76 @@ export class Segment {
     if (position > 0) this.setPosition(index, position);
   }
 
-  /** Copies the live entries of `[from, to)` of another segment to the end of this one. */
+  /** Appends `items[from]` to `items[to - 1]` in the same way, for one party, which knows each by its index there. */
+  appendAllAlike(items: readonly unknown[], from: number, to: number, party: Party): void {
+    const positions = this.#positions ?? [];
+    this.#positions = positions;
+    let at = this.length;
+    for (let position = from; position < to; position += 1) {
+      this.items[at] = items[position];
+      this.sinks[at] = party;
+      positions[at] = position;
+      at += 1;
+    }
+    this.length = at;
+  }
+
+  /** Copies the live entries of `[from, to)` of another segment to the end of this one, turn by turn. */
   appendFrom(source: Segment, from: number, to: number): void {
-    const hasExtras = source.#hasExtras;
-    for (let turn = from; turn < to; turn = source.endOfTurn(turn)) {
-      const time = source.timeAt(turn);
-      const end = Math.min(to, source.endOfTurn(turn));
-      for (let index = turn; index < end; index += 1) {
-        const sink = source.sinks[index] as Sink | null;
-        if (sink === null) continue;
-        const at = this.length;
-        this.append(source.items[index], sink, time, source.costs === null ? 1 : (source.costs[index] as number));
-        if (hasExtras || this.#priorities !== null || source.priority !== this.priority)
-          this.#copyExtras(source, index, at);
-      }
+    const hasExtras = source.#hasExtras || this.#priorities !== null || source.priority !== this.priority;
+    for (let start = from; start < to; start = source.endOfTurn(start)) {
+      const end = Math.min(to, source.endOfTurn(start));
+      const at = this.length;
+      this.#copyEntries(source, start, end);
+      if (this.length === at) continue;
+      this.#moments.add(at, source.timeAt(start));
+      if (source.costs !== null || this.costs !== null) this.#copyCosts(source, start, end, at);
+      if (hasExtras) this.#copyExtras(source, start, end, at);
+    }
+  }
+
+  #copyEntries(source: Segment, from: number, to: number): void {
+    const { items, sinks } = this;
+    let at = this.length;
+    for (let index = from; index < to; index += 1) {
+      const sink = source.sinks[index] as Sink | null;
+      if (sink === null) continue;
+      items[at] = source.items[index];
+      sinks[at] = sink;
+      if (typeof sink !== "function") sink.seat(this, at);
+      at += 1;
+    }
+    this.length = at;
+  }
+
+  #copyCosts(source: Segment, from: number, to: number, first: number): void {
+    const costs = this.costs ?? this.#openCosts(first);
+    let at = first;
+    for (let index = from; index < to; index += 1) {
+      if (source.sinks[index] === null) continue;
+      const cost = source.costAt(index);
+      costs[at] = cost;
+      this.#sum += cost;
+      at += 1;
+    }
+    if (!source.isExact) this.isExact = false;
+  }
+
+  #copyExtras(source: Segment, from: number, to: number, first: number): void {
+    let at = first;
+    for (let index = from; index < to; index += 1) {
+      if (source.sinks[index] === null) continue;
+      const priority = source.priorityAt(index);
+      if (priority !== this.priority || this.#priorities !== null) this.#setPriority(at, priority);
+      if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
+      if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
+      if (source.#dues !== null) this.setDue(at, source.dueAt(index));
+      at += 1;
     }
   }
 
   get #hasExtras(): boolean {
     return this.#contexts !== null || this.#positions !== null || this.#priorities !== null || this.#dues !== null;
-  }
-
-  #copyExtras(source: Segment, index: number, at: number): void {
-    const priority = source.priorityAt(index);
-    if (priority !== this.priority || this.#priorities !== null) this.#setPriority(at, priority);
-    if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
-    if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
-    if (source.#dues !== null) this.setDue(at, source.dueAt(index));
   }
 
   /** Cuts the room that was made and not needed. */
@@ -218,13 +261,17 @@ export class Segment {
   }
 
   #addCost(index: number, cost: number): void {
-    if (this.costs === null) {
-      this.costs = new Array<number>(Math.max(index, this.items.length)).fill(1, 0, index);
-      this.#sum = index - this.#gone;
-    }
-    this.costs[index] = cost;
+    const costs = this.costs ?? this.#openCosts(index);
+    costs[index] = cost;
     this.#sum += cost;
     if (Math.floor(cost) !== cost) this.isExact = false;
+  }
+
+  /** Starts the cost column; the entries so far cost 1 each. */
+  #openCosts(index: number): number[] {
+    this.costs = new Array<number>(Math.max(index, this.items.length)).fill(1, 0, index);
+    this.#sum = index - this.#gone;
+    return this.costs;
   }
 
   #setPriority(index: number, priority: number): void {

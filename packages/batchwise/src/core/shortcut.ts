@@ -2,7 +2,7 @@
 // them has gone the long way, the others are written straight into the segment that it came to lie in. The shortcut
 // is closed before anything else looks at or changes the queue, so nobody sees a count that is behind.
 
-import type { Segment, Sink } from "./segment.ts";
+import type { Party, Segment, Sink } from "./segment.ts";
 
 export class Shortcut {
   #segment: Segment | null = null;
@@ -22,6 +22,15 @@ export class Shortcut {
     if (segment === null || segment.length >= this.#end) return false;
     segment.appendAlike(item, sink, position);
     return true;
+  }
+
+  /** Adds the items from `from` on that there is room for; returns the index of the first that it did not add. */
+  addAll(items: readonly unknown[], from: number, party: Party): number {
+    const segment = this.#segment;
+    if (segment === null) return from;
+    const to = Math.min(items.length, from + this.#end - segment.length);
+    if (to > from) segment.appendAllAlike(items, from, to, party);
+    return Math.max(from, to);
   }
 
   /** Closes, and tells how many entries were added. */
