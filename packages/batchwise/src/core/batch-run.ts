@@ -6,31 +6,17 @@ import { Timeout } from "./agenda.ts";
 import { fail } from "./callers.ts";
 import type { RunEnvironment } from "./environment.ts";
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "./errors.ts";
-import type { BatchReason, FailedOutcome } from "./outcome.ts";
+import type { FailedOutcome } from "./outcome.ts";
 import { measureBatch } from "./pack.ts";
-import type { Flush } from "./queue.ts";
+import type { BatchStart, Run } from "./run.ts";
 import { RunContext } from "./run-context.ts";
 import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
 import { settlePlaces } from "./settle.ts";
 import { isThenable } from "./thenable.ts";
 
-/** What a batch is made with. */
-export interface BatchStart {
-  /** Unique per batcher, and the running number of the batch in it. */
-  readonly idPrefix: string;
-  readonly sequence: number;
-  readonly key: string | undefined;
-  readonly reason: BatchReason;
-  readonly cost: number;
-  readonly startedAt: number;
-  /** The flushes that wait for it. */
-  readonly flushes: readonly Flush[];
-}
-
-export class BatchRun implements SegmentOwner {
+export class BatchRun implements Run, SegmentOwner {
   readonly holdsWaiting = false;
   readonly start: BatchStart;
-  /** Where it stands among the running ones; see slots.ts. */
   slotIndex = 0;
   readonly #environment: RunEnvironment;
   #controller: AbortController | null = null;
@@ -261,6 +247,7 @@ export class BatchRun implements SegmentOwner {
     const copy = new Segment(this, segment.priority, segment.epoch, to - from);
     copy.appendFrom(segment, from, to);
     copy.trim();
+    segment.watch?.end();
     this.#environment.watchDeadlines(copy);
     return copy;
   }

@@ -2,7 +2,7 @@
 // is the scheduler's affair.
 
 import { Agenda } from "./agenda.ts";
-import { type Addressee, afterRejections, Call, type Desk, refuse, Ticket } from "./callers.ts";
+import { afterRejections, Call, type Desk, refuse, Ticket } from "./callers.ts";
 import { Registry, scopeOf } from "./dedupe.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
@@ -19,7 +19,7 @@ import {
 } from "./intake.ts";
 import { type ConfigureOptions, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
 import { Scheduler } from "./scheduler.ts";
-import type { Resolve, Sink } from "./segment.ts";
+import type { Addressee, Resolve, Sink } from "./segment.ts";
 import type { Shortcut } from "./shortcut.ts";
 import { Watches } from "./signals.ts";
 import { type BatcherStats, Tally } from "./stats.ts";

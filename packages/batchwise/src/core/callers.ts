@@ -7,7 +7,7 @@ import { deadlineError } from "./errors.ts";
 import type { Events } from "./events.ts";
 import type { Pressing } from "./lane.ts";
 import type { FailedOutcome, ItemOutcome } from "./outcome.ts";
-import type { Party, Resolve, Segment, Sink } from "./segment.ts";
+import type { Addressee, Party, Resolve, Segment, Sink } from "./segment.ts";
 import type { Watch, Watcher, Watches } from "./signals.ts";
 import type { Tally } from "./stats.ts";
 
@@ -36,14 +36,6 @@ export function fail(sink: Sink, error: unknown, outcome: FailedOutcome, now: nu
 /** Resolves when all that `fail` has rejected by now is known to those who wait for it: a few promise jobs later. */
 export async function afterRejections(): Promise<void> {
   for (let job = 0; job < 3; job += 1) await null;
-}
-
-/** Somebody who is to be told, and by which number. */
-export interface Addressee {
-  readonly sink: Sink;
-  readonly position: number;
-  /** When the item was submitted. */
-  readonly time: number;
 }
 
 /** Ends an entry that no batch has: counts it unless its party counts itself. */

@@ -1,29 +1,21 @@
 // What a running batch needs of the batcher around it, and how the handler's stages are called.
 
-import type { BatchRun } from "./batch-run.ts";
 import type { Desk } from "./callers.ts";
 import { watchDeadlines } from "./deadlines.ts";
 import type { InContext, Stages } from "./handler.ts";
 import type { ResolvedOptions, ResolvedRetry } from "./options.ts";
 import type { ItemOutcome } from "./outcome.ts";
 import type { Measure } from "./pack.ts";
+import type { Run, RunEnd } from "./run.ts";
 import type { Segment } from "./segment.ts";
 import type { Settling } from "./settle.ts";
 import type { BatchContext } from "./types.ts";
-
-/** How a batch ended. */
-export interface RunEnd {
-  readonly runMs: number;
-  readonly waitMs: number;
-  /** The error that failed it as a whole; undefined where there was none. */
-  readonly error: unknown;
-}
 
 /** Whoever schedules batches. */
 export interface RunOwner {
   /** A batch gave its slot back early, to finish without it. */
   slotReleased(): void;
-  ended(run: BatchRun, end: RunEnd, now: number): void;
+  ended(run: Run, end: RunEnd, now: number): void;
 }
 
 export class RunEnvironment implements Settling {
@@ -79,12 +71,12 @@ export class RunEnvironment implements Settling {
     watchDeadlines(this.#desk, segment);
   }
 
-  ended(run: BatchRun, end: RunEnd, now: number): void {
+  ended(run: Run, end: RunEnd, now: number): void {
     this.#owner.ended(run, end, now);
   }
 
   /** Calls the handler. Its answer may be a promise; it may throw. */
-  call(items: unknown[], context: BatchContext, run: BatchRun): unknown {
+  call(items: unknown[], context: BatchContext, run: Run): unknown {
     if (this.#isPlain) return this.#inContext(this.#stages.run, items, context);
     return this.#callStages(items, context, run);
   }
@@ -97,7 +89,7 @@ export class RunEnvironment implements Settling {
     if (open === undefined || this.#isOpen) await this.#inContext(close);
   }
 
-  async #callStages(items: unknown[], context: BatchContext, run: BatchRun): Promise<unknown> {
+  async #callStages(items: unknown[], context: BatchContext, run: Run): Promise<unknown> {
     const { prepare, finish } = this.#stages;
     const input = prepare === undefined ? items : await this.#inContext(prepare, items, context);
     await run.slot();

@@ -1,11 +1,10 @@
 // From what a caller passed to an entry of the queue: the user's functions are called here, on the caller's time and
 // in the caller's async context, and what they get wrong concerns this item alone.
 
-import type { Addressee } from "./callers.ts";
 import { itemTooLargeError } from "./errors.ts";
 import type { Stages } from "./handler.ts";
 import { oneEach, type ResolvedOptions } from "./options.ts";
-import type { Sink } from "./segment.ts";
+import type { Addressee, Sink } from "./segment.ts";
 import type { SubmitOptions } from "./types.ts";
 import {
   aCost,

@@ -1,11 +1,10 @@
 // All that waits: lanes by key, and over them the lines of each priority by age, so that the most urgent lane and the
 // oldest entry are found without looking at every lane. A lane that empties is forgotten.
 
-import type { Addressee } from "./callers.ts";
 import type { SegmentShape } from "./fifo.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
 import { goesBefore, type Pick } from "./pack.ts";
-import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
+import { type Addressee, Segment, type SegmentOwner, type Sink } from "./segment.ts";
 
 /** Empty priority classes are kept up to this many. */
 const KEPT_CLASSES = 8;

@@ -11,7 +11,7 @@ import { type Choice, chooseLane, mayBeReady } from "./choose.ts";
 import { Alarm } from "./clock.ts";
 import { PressingSegment, watchDeadlines } from "./deadlines.ts";
 import { Shared } from "./dedupe.ts";
-import { type RunEnd, RunEnvironment, type RunOwner } from "./environment.ts";
+import { RunEnvironment, type RunOwner } from "./environment.ts";
 import { closedError, droppedError, queueFullError } from "./errors.ts";
 import { captureAsyncContext, type Stages } from "./handler.ts";
 import type { Entry } from "./intake.ts";
@@ -20,6 +20,7 @@ import { oneEach, type ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import { pack } from "./pack.ts";
 import { LONGEST_SEGMENT, Queue } from "./queue.ts";
+import type { Run, RunEnd } from "./run.ts";
 import type { Segment, Sink } from "./segment.ts";
 import { Shortcut } from "./shortcut.ts";
 import { Slots } from "./slots.ts";
@@ -76,7 +77,7 @@ export class Scheduler implements RunOwner {
     return this.#queue.oldestAt();
   }
 
-  get running(): readonly BatchRun[] {
+  get running(): readonly Run[] {
     return this.#slots.running;
   }
 
@@ -207,7 +208,7 @@ export class Scheduler implements RunOwner {
     this.#slotFreed();
   }
 
-  ended(run: BatchRun, end: RunEnd, now: number): void {
+  ended(run: Run, end: RunEnd, now: number): void {
     this.#slots.remove(run);
     const { start, size } = run;
     const { tally, events } = this.#desk;
@@ -362,7 +363,7 @@ export class Scheduler implements RunOwner {
     return { ...this.#options, maxBatchSize: Math.min(this.#options.maxBatchSize, lane.flushed) };
   }
 
-  #countStart(run: BatchRun, segment: Segment, now: number): void {
+  #countStart(run: Run, segment: Segment, now: number): void {
     const { tally } = this.#desk;
     tally.batchStarted(run.start.reason, segment.live, run.start.cost, now);
     for (let from = 0; from < segment.length; ) {

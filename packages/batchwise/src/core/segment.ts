@@ -25,6 +25,14 @@ export interface Party {
 /** Who gets the answer of an entry: a promise's resolve function (the fast path) or a {@link Party}. */
 export type Sink = Resolve | Party;
 
+/** Somebody who is to be told, and by which number. */
+export interface Addressee {
+  readonly sink: Sink;
+  readonly position: number;
+  /** When the item was submitted. */
+  readonly time: number;
+}
+
 /** Whoever holds a segment is told when one of its entries leaves early. */
 export interface SegmentOwner {
   /** True while the entries wait, false once a batch has them. */

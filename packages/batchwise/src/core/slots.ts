@@ -1,16 +1,16 @@
 // The slots in which batches run. A batch that was prepared ahead waits here for a slot; one that finishes without its
 // slot (`prefetch` with `finish`) is still counted as running.
 
-import type { BatchRun } from "./batch-run.ts";
 import type { Stages } from "./handler.ts";
 import type { ResolvedOptions } from "./options.ts";
+import type { Run } from "./run.ts";
 
 export class Slots {
   readonly #preparesAhead: boolean;
   /** How many stages besides `run` a batch may be in without a slot. */
   readonly #outerStages: number;
-  readonly #running: BatchRun[] = [];
-  readonly #staged: BatchRun[] = [];
+  readonly #running: Run[] = [];
+  readonly #staged: Run[] = [];
   #busy = 0;
 
   constructor(stages: Stages) {
@@ -19,7 +19,7 @@ export class Slots {
   }
 
   /** The batches that run, are prepared ahead, or finish. In no order. */
-  get running(): readonly BatchRun[] {
+  get running(): readonly Run[] {
     return this.#running;
   }
 
@@ -31,7 +31,7 @@ export class Slots {
   }
 
   /** Takes a batch in; true when it has a slot at once. */
-  add(run: BatchRun, { concurrency }: ResolvedOptions): boolean {
+  add(run: Run, { concurrency }: ResolvedOptions): boolean {
     run.slotIndex = this.#running.push(run) - 1;
     if (this.#busy < concurrency && this.#staged.length === 0) {
       this.#busy += 1;
@@ -41,8 +41,8 @@ export class Slots {
     return false;
   }
 
-  remove(run: BatchRun): void {
-    const last = this.#running.pop() as BatchRun;
+  remove(run: Run): void {
+    const last = this.#running.pop() as Run;
     if (last !== run) {
       this.#running[run.slotIndex] = last;
       last.slotIndex = run.slotIndex;

@@ -1,6 +1,6 @@
 // The public shapes of the engine: handler, context, batcher. Options and their defaults are in options.ts.
 
-import type { BatcherEvents, EventName, Listener } from "./events.ts";
+import type { EventName, Listener } from "./events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
@@ -173,5 +173,3 @@ export interface Batcher<Item, Result> extends BatcherControls {
 export interface BatchFunction<Item, Result> extends Batcher<Item, Result> {
   (item: Item, options?: SubmitOptions): Promise<Result>;
 }
-
-export type { BatcherEvents };
