@@ -1,10 +1,12 @@
 // What users of mixedbread's `batched` rely on, and the cases in which it surprises them. docs/coming-from.md points
 // here.
 
-import { batch, createBatcher } from "batchwise";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { batch, batched, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { echo, echoAll, range, reasonOf, rig } from "../support.ts";
+import { echo, echoAll, range, rig } from "../support.ts";
 
 describe("calls", () => {
   test("an item may itself be a list: only submitMany takes many", async () => {
@@ -20,6 +22,40 @@ describe("calls", () => {
     of.handler.calls[0]?.reject(new Error("first batch"));
     await echoAll(of);
     expect((await answers).map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled", "fulfilled"]);
+  });
+});
+
+/** A class as a compiler leaves it whose `@batched()` method it decorated. */
+function doublers(): new () => { double(numbers: number[]): Promise<number[]> } {
+  const initializers: ((this: object) => void)[] = [];
+  const context = { kind: "method", name: "double", addInitializer: (added: () => void) => initializers.push(added) };
+  const double = async (numbers: number[]): Promise<number[]> => numbers.map((value) => value * 2);
+  const decorated = batched<number, number>()(double, context as never) as typeof double;
+  return class {
+    constructor() {
+      for (const initialize of initializers) initialize.call(this);
+    }
+
+    double(numbers: number[]): Promise<number[]> {
+      return decorated.call(this, numbers);
+    }
+  };
+}
+
+describe("methods", () => {
+  test("an instance that nobody holds any more is freed, though its batched method was used", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect: () => void = runInNewContext("gc");
+    const Doubler = doublers();
+    const use = async (): Promise<WeakRef<object>> => {
+      const doubler = new Doubler();
+      expect(await doubler.double([1, 2])).toEqual([2, 4]);
+      return new WeakRef(doubler);
+    };
+    const freed = await use();
+    await virtualClock().settle();
+    collect();
+    expect(freed.deref()).toBeUndefined();
   });
 });
 
@@ -41,15 +77,6 @@ describe("when a batch goes", () => {
     expect(await answers).toEqual(range(5));
     expect(of.handler.batches).toEqual([[0, 1], [2, 3], [4]]);
     expect(of.clock.now()).toBe(0);
-  });
-
-  test("nothing ticks while nothing waits", async () => {
-    const of = rig<string>({ maxWaitMs: 5 });
-    const answer = of.batcher.submit("a");
-    await of.clock.advance(5);
-    await echo(of);
-    await answer;
-    expect(of.clock.timers).toBe(0);
   });
 });
 
@@ -114,31 +141,6 @@ describe("cache", () => {
     expect(await lengthOf("warm")).toBe(4);
     expect(calls).toEqual([["cold"], ["warm"]]);
     expect(lengthOf.stats()).toMatchObject({ submitted: 4, cacheHits: 1, deduped: 1 });
-  });
-
-  test("null is a result like any other: it is stored, and found again", async () => {
-    const calls: string[][] = [];
-    const find = createBatcher(
-      (keys: string[]): (string | null)[] => {
-        calls.push(keys);
-        return keys.map(() => null);
-      },
-      { dedupe: (key) => key, cache: new Map<string, string | null>() },
-    );
-    expect([await find.submit("a"), await find.submit("a")]).toEqual([null, null]);
-    expect(calls).toEqual([["a"]]);
-  });
-});
-
-describe("a handler that stops", () => {
-  test("close() runs what is queued, and a later call is told so", async () => {
-    const of = rig<number>({ maxBatchSize: 1 });
-    const answers = of.batcher.submitMany(range(4));
-    const closed = of.batcher.close();
-    await echoAll(of);
-    await closed;
-    expect(await answers).toEqual(range(4));
-    expect(await reasonOf(of.batcher.submit(4))).toMatchObject({ code: "CLOSED" });
   });
 });
 

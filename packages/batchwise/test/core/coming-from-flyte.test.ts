@@ -4,7 +4,7 @@
 import { createTokenBatcher } from "batchwise";
 import { puppetHandler, virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
+import { echo, echoAll, range, reasonOf, rig } from "../support.ts";
 
 const itsOwnCost = (item: number): number => item;
 
@@ -21,7 +21,7 @@ describe("a cost budget", () => {
     const of = rig<number>({ cost: () => 60, maxBatchCost: 100, minBatchSize: 3, maxWaitMs: 50 });
     const answers = of.batcher.submitMany(range(20));
     await echoAll(of);
-    expect(await of.clock.advance(0).then(() => of.handler.batches.length)).toBeGreaterThanOrEqual(19);
+    expect(of.handler.batches.length).toBe(19);
     await of.clock.advance(50);
     await echoAll(of);
     expect(await answers).toEqual(range(20));
@@ -90,38 +90,6 @@ describe("what an item costs", () => {
 });
 
 describe("life and backpressure", () => {
-  test("a submit in two steps: ready() waits for room, then the submit is taken at once", async () => {
-    const of = rig<string>({ maxBatchSize: 1, maxQueueSize: 1 });
-    const answers = of.batcher.submitMany(["runs", "waits"]);
-    await of.clock.settle();
-    const ready = watch(of.batcher.ready());
-    await of.clock.settle();
-    expect(ready.state).toBe("pending");
-    await echo(of);
-    expect(ready.state).toBe("fulfilled");
-    await echoAll(of);
-    expect(await answers).toEqual(["runs", "waits"]);
-  });
-
-  test("close() answers all that was submitted, blocked submits too, and runs no timeout down", async () => {
-    const of = rig<number>({ maxBatchSize: 2, maxQueueSize: 2, maxWaitMs: 1_000 });
-    const answers = of.batcher.submitMany(range(7));
-    const closed = watch(of.batcher.close());
-    await echoAll(of);
-    expect(await answers).toEqual(range(7));
-    expect([closed.state, of.clock.now()]).toEqual(["fulfilled", 0]);
-  });
-
-  test("a submit during the drain is refused with CLOSED, it is not forgotten", async () => {
-    const of = rig<string>();
-    const before = of.batcher.submit("before");
-    void of.batcher.close();
-    const late = await reasonOf(of.batcher.submit("late"));
-    expect(late).toMatchObject({ code: "CLOSED" });
-    await echoAll(of);
-    expect(await before).toBe("before");
-  });
-
   test("an error in the body of an `await using` block still lets what was submitted end", async () => {
     const of = rig<string>();
     let answer: Promise<string> | undefined;
@@ -134,49 +102,5 @@ describe("life and backpressure", () => {
     await echoAll(of);
     expect(await failed).toEqual(new Error("in the body"));
     expect(await answer).toBe("a");
-  });
-});
-
-describe("statistics", () => {
-  test("failed and cancelled items are not counted as completed", async () => {
-    const of = rig<string>({ maxBatchSize: 1 });
-    const leave = new AbortController();
-    const answers = [
-      of.batcher.submitSettled(["good", "bad"]),
-      of.batcher.submitSettled(["gone"], { signal: leave.signal }),
-    ];
-    leave.abort();
-    await echo(of);
-    of.handler.calls[1]?.reject(new Error("bad"));
-    await Promise.all(answers);
-    expect(of.batcher.stats()).toMatchObject({ submitted: 3, completed: 1, failed: 1, cancelled: 1, batches: 2 });
-  });
-
-  test("a snapshot is frozen and stays what it was", async () => {
-    const of = rig<string>();
-    const before = of.batcher.stats();
-    const answer = of.batcher.submit("a");
-    await echo(of);
-    await answer;
-    expect(before.submitted).toBe(0);
-    expect(Object.isFrozen(before)).toBe(true);
-    expect(of.batcher.stats().submitted).toBe(1);
-  });
-
-  test("utilization is the share of its life in which the batcher was busy, and is there after close()", async () => {
-    const of = rig<number>({ cost: itsOwnCost });
-    await of.clock.advance(30);
-    const answers = of.batcher.submitMany([2, 3]);
-    await of.clock.advance(10);
-    await echo(of);
-    await answers;
-    await of.batcher.close();
-    const { utilization, averageBatchSize, averageBatchCost, batches } = of.batcher.stats();
-    expect({ utilization, averageBatchSize, averageBatchCost, batches }).toEqual({
-      utilization: 0.25,
-      averageBatchSize: 2,
-      averageBatchCost: 5,
-      batches: 1,
-    });
   });
 });

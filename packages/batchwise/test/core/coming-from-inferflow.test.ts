@@ -29,27 +29,6 @@ describe("when a batch goes", () => {
   });
 });
 
-describe("a full queue", () => {
-  test("rejects with QUEUE_FULL, names the limit and counts it, where told to", async () => {
-    const of = rig<number>({ maxQueueSize: 2, onFull: "reject", maxBatchSize: 1 });
-    const fates = range(6).map((item) => of.batcher.submitSettled([item]));
-    await echoAll(of);
-    const refused = (await Promise.all(fates)).flat().filter(({ status }) => status === "rejected");
-    expect(refused.length).toBe(4);
-    expect(refused[0]).toMatchObject({ reason: { code: "QUEUE_FULL", retryable: true } });
-    expect(String((refused[0] as PromiseRejectedResult).reason)).toContain("2 items are waiting (maxQueueSize)");
-    expect(of.batcher.stats()).toMatchObject({ submitted: 6, completed: 2, rejected: 4 });
-  });
-
-  test("holds the submit otherwise, and lets it in as soon as there is room", async () => {
-    const of = rig<number>({ maxQueueSize: 2, maxBatchSize: 2 });
-    const answers = of.batcher.submitMany(range(6));
-    expect(of.batcher.stats().waiting).toBe(2);
-    await echoAll(of);
-    expect(await answers).toEqual(range(6));
-  });
-});
-
 describe("a pipeline", () => {
   test("its three steps are `prepareItem`, `run` and `finish`, its runtime `open` and `close`", async () => {
     const steps: string[] = [];
@@ -84,29 +63,7 @@ describe("a pipeline", () => {
   });
 });
 
-describe("stopping", () => {
-  test("nobody is left hanging: who runs and who waits hears of it", async () => {
-    const of = rig<number>({ maxBatchSize: 2 });
-    const fates = range(6).map((item) => watch(of.batcher.submit(item)));
-    await of.clock.settle();
-    await of.batcher.close({ drain: false });
-    await of.clock.settle();
-    expect(fates.map(({ state }) => state)).toEqual(new Array(6).fill("rejected"));
-  });
-});
-
 describe("statistics", () => {
-  test("latency is each item's own, from its submit to its answer", async () => {
-    const of = rig<number>();
-    const answers = of.batcher.submitMany(range(10));
-    await of.clock.advance(50);
-    await echo(of);
-    await answers;
-    const { p50, max } = of.batcher.stats().latencyMs;
-    expect(max).toBe(50);
-    expect(p50).toBeCloseTo(50, 0);
-  });
-
   test("a window over the last batches is an array that the batch event fills", async () => {
     const of = rig<number>({ maxBatchSize: 2 });
     const sizes: number[] = [];

@@ -2,10 +2,10 @@
 // points here.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type BatchEvent, batchStream, createBatcher, DONE } from "batchwise";
-import { puppetHandler, virtualClock } from "batchwise/testing";
+import { type BatchEvent, createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
+import { echoAll, range, rig, watch } from "../support.ts";
 
 describe("what a handler is given", () => {
   test("an item may be an object of named arguments, of which some callers leave some out", async () => {
@@ -90,93 +90,6 @@ describe("batches", () => {
     expect(of.handler.batches).toEqual([["first"]]);
     expect([await first, gone.state]).toEqual(["first", "fulfilled"]);
   });
-
-  test("the signal of a running batch aborts when the last of its callers has gone, not before", async () => {
-    const of = rig<string>();
-    const leaves = [new AbortController(), new AbortController()];
-    const fates = leaves.map(({ signal }, index) => watch(of.batcher.submit(`${index}`, { signal })));
-    await of.clock.settle();
-    const signal = of.handler.calls[0]?.context.signal;
-    leaves[0]?.abort();
-    expect(signal?.aborted).toBe(false);
-    leaves[1]?.abort();
-    expect(signal?.aborted).toBe(true);
-    await of.clock.settle();
-    expect(fates.map(({ state }) => state)).toEqual(["rejected", "rejected"]);
-  });
-});
-
-describe("failures", () => {
-  test("the handler's error reaches every caller of the batch as it was thrown", async () => {
-    const of = rig<string>();
-    const answers = of.batcher.submitSettled(["a", "b"]);
-    await of.clock.settle();
-    const error = new Error("out of memory");
-    of.handler.calls[0]?.reject(error);
-    expect(await answers).toEqual([
-      { status: "rejected", reason: error },
-      { status: "rejected", reason: error },
-    ]);
-  });
-
-  test("an Error in a place of the results rejects that caller alone", async () => {
-    const of = rig<number, string>();
-    const answers = of.batcher.submitSettled([1, 2, 3]);
-    await of.clock.settle();
-    const error = new Error("not this one");
-    of.handler.calls[0]?.resolve(["one", error, "three"]);
-    expect(await answers).toEqual([
-      { status: "fulfilled", value: "one" },
-      { status: "rejected", reason: error },
-      { status: "fulfilled", value: "three" },
-    ]);
-  });
-
-  test.each([
-    ["too few results", [1], "Expected the handler to return 2 results, one per item, got 1."],
-    ["no array", undefined, "Expected the handler to return an array of 2 results, one per item, got `undefined`."],
-  ])("an answer of the wrong length is an error that says so: %s", async (_, answer, message) => {
-    const batcher = createBatcher(((_items: number[]) => answer) as unknown as (items: number[]) => number[]);
-    const [first, second] = await batcher.submitSettled([1, 2]);
-    expect(first).toMatchObject({ reason: { code: "BATCH_RESULT", message } });
-    expect(second).toEqual(first);
-  });
-
-  test.each([undefined, null, "text", new DOMException("cancelled", "AbortError")])(
-    "whatever a handler throws reaches its callers, and the next batch runs: %s",
-    async (thrown) => {
-      const of = rig<string>();
-      const failed = reasonOf(of.batcher.submit("a"));
-      await of.clock.settle();
-      of.handler.calls[0]?.reject(thrown);
-      expect(await failed).toBe(thrown);
-      const next = of.batcher.submit("b");
-      await echo(of);
-      expect(await next).toBe("b");
-    },
-  );
-
-  test("a `batchCost` that throws costs its own item, never the ones after it", async () => {
-    const batchCost = (items: readonly string[]): number => {
-      if (items.includes("bad")) throw new Error("no size");
-      return items.length;
-    };
-    const of = rig<string>({ batchCost, maxBatchCost: 4 });
-    const bad = reasonOf(of.batcher.submit("bad"));
-    const good = of.batcher.submitMany(["a", "b"]);
-    await echoAll(of);
-    expect(await bad).toEqual(new Error("no size"));
-    expect(await good).toEqual(["a", "b"]);
-  });
-
-  test("close({ drain: false }) ends who waits and who runs with CLOSED", async () => {
-    const of = rig<string>({ maxBatchSize: 1 });
-    const answers = of.batcher.submitSettled(["runs", "waits"]);
-    await of.clock.settle();
-    await of.batcher.close({ drain: false });
-    const closed = { status: "rejected", reason: { code: "CLOSED" } };
-    expect(await answers).toMatchObject([closed, closed]);
-  });
 });
 
 describe("statistics", () => {
@@ -198,50 +111,5 @@ describe("statistics", () => {
       [3, 10, 20],
       [1, 20, 0],
     ]);
-  });
-});
-
-describe("streams", () => {
-  test("one caller's stream may end before the others'", async () => {
-    const spell = batchStream(async function* (words: string[]) {
-      for (let index = 0; ; index += 1) yield words.map((word) => word[index] ?? DONE);
-    });
-    expect(await spell.submitMany(["ab", "wxyz"])).toEqual([
-      ["a", "b"],
-      ["w", "x", "y", "z"],
-    ]);
-  });
-
-  test("a handler that has ended ends every caller's stream", async () => {
-    const greet = batchStream(async function* (names: string[]) {
-      yield names.map((name) => `hello ${name}`);
-    });
-    expect(await greet.submitMany(["a", "b"])).toEqual([["hello a"], ["hello b"]]);
-  });
-
-  test("a reader who stops reading holds the producer one round ahead of it", async () => {
-    let rounds = 0;
-    const count = batchStream(async function* (items: number[]) {
-      for (;;) {
-        rounds += 1;
-        yield items.map(() => rounds);
-      }
-    });
-    const [slow, fast] = [count(0), count(1)];
-    await slow.next();
-    await fast.next();
-    await fast.next();
-    const third = watch(fast.next());
-    await virtualClock().settle();
-    expect({ rounds, third: third.state }).toEqual({ rounds: 2, third: "pending" });
-    await Promise.all([slow.return?.(), fast.return?.()]);
-  });
-});
-
-describe("live changes", () => {
-  test("a limit that is wrong is refused at once and changes nothing", async () => {
-    const batcher = createBatcher(puppetHandler<string>());
-    expect(() => batcher.configure({ maxBatchSize: 0 })).toThrow("Expected `maxBatchSize` to be an integer >= 1");
-    expect(batcher.options.maxBatchSize).toBe(32);
   });
 });

@@ -2,7 +2,7 @@
 
 import { batch } from "batchwise";
 import { describe, expect, test } from "vitest";
-import { echo, echoAll, range, rig, watch } from "../support.ts";
+import { echo, range, rig, watch } from "../support.ts";
 
 describe("coming from dataloader", () => {
   test("loadMany is submitSettled: one key that fails hides no other", async () => {
@@ -107,39 +107,5 @@ describe("coming from TanStack Pacer", () => {
     submit({ urgent: true });
     await of.clock.settle();
     expect(of.handler.calls[0]?.items.length).toBe(2);
-  });
-
-  test("a batcher that is not to start yet is paused, and resumed", async () => {
-    const of = rig<string>();
-    of.batcher.pause();
-    const answer = of.batcher.submit("a");
-    await of.clock.settle();
-    expect(of.batcher.stats().waiting).toBe(1);
-    of.batcher.resume();
-    await echoAll(of);
-    expect(await answer).toBe("a");
-  });
-
-  test("a failed batch is tried again as often as `retry` says, after its pause", async () => {
-    const of = rig<string>({ retry: { attempts: 3, backoffMs: 10 } });
-    const answer = of.batcher.submit("a");
-    await of.clock.settle();
-    of.handler.calls[0]?.reject(new Error("once"));
-    await of.clock.advance(10);
-    of.handler.calls[1]?.reject(new Error("twice"));
-    await of.clock.advance(10);
-    of.handler.calls[2]?.answer((item) => item);
-    expect(await answer).toBe("a");
-  });
-
-  test("failed batches are told to a listener, with the error", async () => {
-    const of = rig<string>();
-    const errors: unknown[] = [];
-    of.batcher.on("batch", ({ error }) => errors.push(error));
-    const settled = of.batcher.submitSettled(["a"]);
-    await of.clock.settle();
-    of.handler.calls[0]?.reject("down");
-    await settled;
-    expect(errors).toEqual(["down"]);
   });
 });
