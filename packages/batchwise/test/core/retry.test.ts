@@ -98,6 +98,25 @@ describe("`retry`", () => {
     expect(of.batcher.inspect()).toEqual([]);
   });
 
+  test("keeps each item's deadline, which ends it once", async () => {
+    const of = rig<string>({ retry: { attempts: 3, backoffMs: 40 }, isolateFailures: true });
+    const settled = watch(of.batcher.submitSettled(["a", "b"], { timeoutMs: 100 }));
+    for (const _ of range(3)) {
+      await of.clock.settle();
+      of.handler.open[0]?.reject(new Error("again"));
+      await of.clock.advance(40);
+    }
+    expect(settled.value).toMatchObject([
+      { reason: { code: "DEADLINE_EXCEEDED" } },
+      { reason: { code: "DEADLINE_EXCEEDED" } },
+    ]);
+    of.handler.open[0]?.reject(new Error("aborted"));
+    await of.clock.advance(1_000);
+    expect(of.handler.open).toHaveLength(0);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 2, expired: 2, failed: 0, completed: 0, running: 0 });
+    expect(of.clock.timers).toBe(0);
+  });
+
   test("ends with close({ drain: false }) while it waits for its next attempt", async () => {
     const of = rig<string>({ retry: { attempts: 9, backoffMs: 10 } });
     const result = watch(of.batcher.submit("a"));
