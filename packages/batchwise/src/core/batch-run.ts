@@ -11,7 +11,7 @@ import { measureBatch } from "./pack.ts";
 import type { BatchStart, Run } from "./run.ts";
 import { RunContext } from "./run-context.ts";
 import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
-import { settlePlaces } from "./settle.ts";
+import { ignorePlaces, settlePlaces } from "./settle.ts";
 import { isThenable } from "./thenable.ts";
 
 export class BatchRun implements Run, SegmentOwner {
@@ -159,9 +159,13 @@ export class BatchRun implements Run, SegmentOwner {
   }
 
   #answered(call: number, places: unknown): void {
-    if (this.#isOver || call !== this.#call) return;
     const segment = this.#segment;
+    if (this.#isOver || call !== this.#call) {
+      ignorePlaces(places);
+      return;
+    }
     if (resultLength(places) !== segment.length) {
+      ignorePlaces(places);
       this.#failed(call, batchResultError(places, segment.length));
       return;
     }

@@ -33,9 +33,7 @@ export interface Pick {
 
 /** Packs the next batch of a lane. `lines` may be in any order; at least one has an entry. */
 export function pack(lines: readonly Line[], caps: Caps, now: number): Pick {
-  if (typeof caps.batchCost === "function" && caps.maxBatchCost !== Number.POSITIVE_INFINITY) {
-    return packByFunction(lines, caps, caps.batchCost, now);
-  }
+  if (typeof caps.batchCost === "function") return packByFunction(lines, caps, caps.batchCost, now);
   return packSegment(lines, caps) ?? new Packing(lines, caps, now).run();
 }
 
@@ -215,10 +213,17 @@ function packByFunction(
   const widest = new Packing(lines, uncapped, now).run();
   const items = itemsOf(widest);
   const { count, cost } = longestFit(items, caps.maxBatchCost, (prefix) => measured(batchCost, prefix));
-  if (count === items.length)
-    return { ...widest, cost, full: widest.full ?? (cost >= caps.maxBatchCost ? "cost" : null) };
+  if (count === items.length) {
+    const isFull = cost >= caps.maxBatchCost && caps.maxBatchCost < Number.POSITIVE_INFINITY;
+    return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
+  }
   const cut = new Packing(lines, { ...uncapped, maxBatchSize: count }, now).run();
-  return { ...cut, cost, full: "cost" };
+  return { ...cut, cost: orSum(cost, cut.cost), full: "cost" };
+}
+
+/** What a batch is said to cost; one that cannot be measured, the sum of its items', or the averages would be lost. */
+function orSum(measured: number, sum: number): number {
+  return measured < Number.POSITIVE_INFINITY ? measured : sum;
 }
 
 function measured(batchCost: (items: readonly unknown[]) => number, items: readonly unknown[]): number {
@@ -272,7 +277,7 @@ function itemsOf(pick: Pick): unknown[] {
 
 /** What a batch costs that is already formed, such as one half of a batch that failed. */
 export function measureBatch(segment: Stretch["segment"], batchCost: Measure<unknown>): number {
-  if (typeof batchCost === "function") return measured(batchCost, segment.items);
+  if (typeof batchCost === "function") return orSum(measured(batchCost, segment.items), segment.cost);
   if (batchCost === "sum") return segment.cost;
   let largest = 0;
   for (let index = 0; index < segment.length; index += 1) largest = Math.max(largest, segment.costAt(index));

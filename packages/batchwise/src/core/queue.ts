@@ -44,6 +44,8 @@ export class Flush {
   }
 }
 
+const NO_FLUSHES: readonly Flush[] = [];
+
 export class Queue implements LaneOwner {
   readonly #shape: SegmentShape = { maxItems: 1, maxCost: Number.POSITIVE_INFINITY, epoch: 0 };
   readonly #fair: boolean;
@@ -161,7 +163,7 @@ export class Queue implements LaneOwner {
 
   /** The flushes that wait for some entry of this batch. */
   flushesOf(pick: Pick): readonly Flush[] {
-    if (this.#flushes.length === 0) return this.#flushes;
+    if (this.#flushes.length === 0) return NO_FLUSHES;
     return this.#flushes.filter((flush) => pick.stretches.some(({ segment }) => flush.covers(segment.epoch)));
   }
 

@@ -262,7 +262,7 @@ export class Scheduler implements RunOwner {
 
   /** A lane must not be held past the deadline of an entry in it. */
   #press(lane: Lane, ticket: Ticket): void {
-    if (ticket.dueAt === Number.POSITIVE_INFINITY) return;
+    if (ticket.dueAt === Number.POSITIVE_INFINITY || !ticket.isWaiting) return;
     lane.press(new PressingTicket(ticket));
     this.#queue.hot.add(lane);
   }
@@ -346,7 +346,7 @@ export class Scheduler implements RunOwner {
       idPrefix: this.#idPrefix,
       sequence: this.#sequence,
       key: lane.key,
-      reason: pick.full ?? reason,
+      reason: caps === this.#options ? (pick.full ?? reason) : reason,
       cost: pick.cost,
       startedAt: now,
       flushes,

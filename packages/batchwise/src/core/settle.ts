@@ -27,6 +27,16 @@ export function settlePlaces(
   return new Dealer(segment, settling, done).deal(places);
 }
 
+/** For an answer that comes too late or has the wrong shape: what its promises come to interests nobody. */
+export function ignorePlaces(places: unknown): void {
+  if (!Array.isArray(places)) return;
+  try {
+    for (const place of places) if (isThenable(place)) Promise.resolve(place).catch(() => {});
+  } catch {
+    return;
+  }
+}
+
 class Dealer {
   readonly #segment: Segment;
   readonly #settling: Settling;
@@ -69,9 +79,10 @@ class Dealer {
           sinks[index] = null;
           plain += 1;
           sink(place);
+        } else if (typeof place === "object" && place !== null) {
+          this.#dealObject(sink, index, place);
         } else if (sink !== null) {
-          if (typeof place === "object" && place !== null) this.#dealObject(sink, index, place);
-          else this.#complete(sink, index, place);
+          this.#complete(sink, index, place);
         }
       }
     } finally {
@@ -82,13 +93,15 @@ class Dealer {
     }
   }
 
-  #dealObject(sink: Sink, index: number, place: object): void {
+  /** A promise is awaited also where its caller has left: its work goes on, and nobody else would hear it fail. */
+  #dealObject(sink: Sink | null, index: number, place: object): void {
     try {
-      if (isError(place)) this.#fail(sink, index, place, this.#now);
-      else if (isThenable(place)) this.#await(index, place);
+      if (isThenable(place)) this.#await(index, place);
+      else if (sink === null) return;
+      else if (isError(place)) this.#fail(sink, index, place, this.#now);
       else this.#complete(sink, index, place);
     } catch (error) {
-      this.#fail(sink, index, error, this.#now);
+      if (sink !== null) this.#fail(sink, index, error, this.#now);
     }
   }
 
