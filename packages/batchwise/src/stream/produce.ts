@@ -77,7 +77,8 @@ export class Production<Item, Chunk> implements Audience {
   async #run(open: () => unknown): Promise<void> {
     const rounds = roundsOf(await open());
     for (;;) {
-      if (!(await this.#isWanted())) return stop(rounds);
+      while (this.#full > 0 && !this.#signal.aborted) await this.#change();
+      if (this.#open === 0 || this.#signal.aborted) return stop(rounds);
       const round = await rounds.next();
       if (round.done === true) return;
       try {
@@ -90,14 +91,11 @@ export class Production<Item, Chunk> implements Audience {
     }
   }
 
-  /** Waits until every caller has read its chunk; false when nobody is left. */
-  async #isWanted(): Promise<boolean> {
-    while (this.#full > 0 && !this.#signal.aborted) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    return this.#open > 0 && !this.#signal.aborted;
+  /** Resolves when every caller has read its chunk, or the batch was aborted. */
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
   }
 
   #deal(round: unknown): void {

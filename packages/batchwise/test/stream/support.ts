@@ -110,6 +110,16 @@ export async function fateOf<Chunk>(stream: AsyncIterable<Chunk>): Promise<{ chu
   return { chunks };
 }
 
+/** Ends every batch with nothing until none is left. */
+export async function finishAll({ calls, clock }: StreamRig): Promise<string[][]> {
+  await clock.settle();
+  for (let index = 0; index < calls.length; index += 1) {
+    calls[index]?.finish();
+    await clock.settle();
+  }
+  return calls.map(({ items }) => [...items]);
+}
+
 /** True when the counters of a batcher at rest add up. */
 export function addsUp({ stats }: Pick<StreamRig["stream"], "stats">): boolean {
   const { submitted, completed, failed, cancelled, expired, rejected, waiting, running } = stats();
@@ -120,4 +130,21 @@ export const ended: IteratorResult<never, undefined> = { done: true, value: unde
 
 export function chunk<Chunk>(value: Chunk): IteratorResult<Chunk, undefined> {
   return { done: false, value };
+}
+
+export type Abuse = (items: number[]) => unknown;
+
+/** Streams of 1 and 2 through a handler that answers nothing it should, and whether it works afterwards. */
+export async function abused(
+  handler: Abuse,
+): Promise<{ fates: { chunks: unknown[]; error?: unknown }[]; after: unknown }> {
+  let calls = 0;
+  const stream = batchStream<number, unknown>((items) => {
+    calls += 1;
+    return (calls === 1 ? handler(items) : [items]) as never;
+  });
+  const fates = await Promise.all([fateOf(stream(1)), fateOf(stream(2))]);
+  const after = await all(stream(3));
+  if (!addsUp(stream)) throw new Error("The counters do not add up.");
+  return { fates, after };
 }
