@@ -1,6 +1,7 @@
+import { batchStream } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { watch } from "../support.ts";
-import { addsUp, chunk, ended, read, streamRig } from "./support.ts";
+import { addsUp, chunk, ended, fateOf, read, streamRig } from "./support.ts";
 
 const expired = { code: "DEADLINE_EXCEEDED" };
 const closed = { code: "CLOSED" };
@@ -145,7 +146,17 @@ describe("close()", () => {
     expect(stream.stats().rejected).toBe(2);
   });
 
-  test("called by the handler itself with `drain: false` ends its own batch", async () => {
+  test("called by the handler itself with `drain: false` ends its own batch, whatever the handler does then", async () => {
+    const stream = batchStream<number, number>(() => {
+      void stream.close({ drain: false });
+      throw new Error("afterwards");
+    });
+    expect((await fateOf(stream(1))).error).toMatchObject(closed);
+    await stream.close();
+    expect(addsUp(stream)).toBe(true);
+  });
+
+  test("with `drain: false` wins over a failure of the handler that comes after it", async () => {
     const { stream, call, clock } = streamRig();
     const a = read(stream("a"));
     await clock.settle();
