@@ -4,7 +4,7 @@ import { type BatchContext, batchStream, type StreamFunction, type StreamOptions
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 
 /** One call of the handler: counts how often a round was asked for, and yields when the test says so. */
-export class PuppetRounds<Item> implements AsyncIterator<unknown[]> {
+class PuppetRounds<Item> implements AsyncIterator<unknown[]> {
   readonly items: readonly Item[];
   readonly context: BatchContext;
   /** Rounds asked for so far. */

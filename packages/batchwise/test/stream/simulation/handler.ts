@@ -25,7 +25,7 @@ export interface Batch {
 }
 
 /** What a batch's failures are recognised by. */
-export const boom: Error = new Error("the handler threw");
+const boom: Error = new Error("the handler threw");
 
 export class SimulatedHandler {
   readonly batches: Batch[] = [];
