@@ -57,9 +57,9 @@ function decorate<This extends object, Args extends readonly unknown[], Return, 
       Reflect.apply(method, this, [items, batchContext]) as Promise<Places<Result>>;
     batchers.set(this, createBatcher(handler, options));
   });
-  return function (this: This, ...args: Args): Return {
+  const name = String(context.name);
+  const merged = function (this: This, ...args: Args): Return {
     const batcher = batchers.get(this);
-    const name = String(context.name);
     if (batcher === undefined) {
       return refused(`\`${name}\` was called on an object it does not belong to.`) as Return;
     }
@@ -68,6 +68,7 @@ function decorate<This extends object, Args extends readonly unknown[], Return, 
     }
     return batcher.submitMany(args[0] as Item[]) as Return;
   };
+  return Object.defineProperty(merged, "name", { value: name });
 }
 
 function refused(message: string): Promise<never> {
