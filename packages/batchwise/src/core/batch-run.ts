@@ -216,7 +216,8 @@ export class BatchRun implements Run, SegmentOwner {
     const again = (): void => {
       this.#pause = null;
       this.#segment = this.#compacted(this.#segment, 0, this.#segment.length);
-      this.#start();
+      if (this.#segment.live === 0) this.#next();
+      else this.#start();
     };
     if (backoffMs === 0) {
       again();
