@@ -1,9 +1,7 @@
 // What users of mixedbread's `batched` rely on, and the cases in which it surprises them. docs/coming-from.md points
 // here.
 
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-import { batch, batched, createBatcher } from "batchwise";
+import { batch, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, range, rig } from "../support.ts";
@@ -22,40 +20,6 @@ describe("calls", () => {
     of.handler.calls[0]?.reject(new Error("first batch"));
     await echoAll(of);
     expect((await answers).map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled", "fulfilled"]);
-  });
-});
-
-/** A class as a compiler leaves it whose `@batched()` method it decorated. */
-function doublers(): new () => { double(numbers: number[]): Promise<number[]> } {
-  const initializers: ((this: object) => void)[] = [];
-  const context = { kind: "method", name: "double", addInitializer: (added: () => void) => initializers.push(added) };
-  const double = async (numbers: number[]): Promise<number[]> => numbers.map((value) => value * 2);
-  const decorated = batched<number, number>()(double, context as never) as typeof double;
-  return class {
-    constructor() {
-      for (const initialize of initializers) initialize.call(this);
-    }
-
-    double(numbers: number[]): Promise<number[]> {
-      return decorated.call(this, numbers);
-    }
-  };
-}
-
-describe("methods", () => {
-  test("an instance that nobody holds any more is freed, though its batched method was used", async () => {
-    setFlagsFromString("--expose-gc");
-    const collect: () => void = runInNewContext("gc");
-    const Doubler = doublers();
-    const use = async (): Promise<WeakRef<object>> => {
-      const doubler = new Doubler();
-      expect(await doubler.double([1, 2])).toEqual([2, 4]);
-      return new WeakRef(doubler);
-    };
-    const freed = await use();
-    await virtualClock().settle();
-    collect();
-    expect(freed.deref()).toBeUndefined();
   });
 });
 

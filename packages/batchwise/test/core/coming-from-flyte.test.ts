@@ -80,13 +80,6 @@ describe("what an item costs", () => {
     expect(bad).toEqual({ status: "rejected", reason: new Error("cannot tell") });
     expect(good).toEqual({ status: "fulfilled", value: "good" });
   });
-
-  test("a token batcher has 32,000 tokens and 256 items for its caps unless told otherwise", () => {
-    const handler = async (items: string[]): Promise<string[]> => items;
-    const { maxBatchCost, maxBatchSize } = createTokenBatcher(handler).options;
-    expect([maxBatchCost, maxBatchSize]).toEqual([32_000, 256]);
-    expect(createTokenBatcher(handler, { maxBatchTokens: 8_000 }).options.maxBatchCost).toBe(8_000);
-  });
 });
 
 describe("life and backpressure", () => {

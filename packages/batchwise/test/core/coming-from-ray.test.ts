@@ -1,7 +1,6 @@
 // What users of Ray Serve's `@serve.batch` rely on, and the cases in which it surprises them. docs/coming-from.md
 // points here.
 
-import { AsyncLocalStorage } from "node:async_hooks";
 import { type BatchEvent, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
@@ -11,27 +10,6 @@ describe("what a handler is given", () => {
   test("an item may be an object of named arguments, of which some callers leave some out", async () => {
     const add = createBatcher(async (calls: { a: number; b?: number }[]) => calls.map(({ a, b = 10 }) => a + b));
     expect(await Promise.all([add.submit({ a: 1 }), add.submit({ a: 2, b: 3 })])).toEqual([11, 5]);
-  });
-
-  test("the handler runs in the async context in which the batcher was made, not in a caller's", async () => {
-    const store = new AsyncLocalStorage<string>();
-    const handler = async (items: string[]) => items.map((item) => `${item} in ${store.getStore()}`);
-    const batcher = store.run("its own", () => createBatcher(handler, { maxBatchSize: 2 }));
-    const answers = [
-      store.run("caller a", () => batcher.submit("a")),
-      store.run("caller b", () => batcher.submit("b")),
-    ];
-    expect(await Promise.all(answers)).toEqual(["a in its own", "b in its own"]);
-  });
-
-  test("each caller's own async context reaches the handler through `captureContext`", async () => {
-    const store = new AsyncLocalStorage<string>();
-    const batcher = createBatcher(
-      async (items: number[], { requests }) => items.map((_, index) => requests[index]?.context),
-      { captureContext: () => store.getStore() },
-    );
-    const answers = ["a", "b"].map((caller) => store.run(caller, () => batcher.submit(0)));
-    expect(await Promise.all(answers)).toEqual(["a", "b"]);
   });
 
   test("making a batcher starts nothing: no timer and no call before the first submit", async () => {
