@@ -30,8 +30,8 @@ describe("a page that names tests", () => {
   });
 
   test("may name a test with or without the titles around it", () => {
-    const text = `describe("a", () => { describe("b", () => { test.each([1])("c", () => {}); }); }); test("d", () => {});`;
-    expect([...titlesIn("x.test.ts", text)]).toEqual(["c", "a b c", "b c", "d"]);
+    const text = `describe("a", () => { describe("b", () => { test.each([1])("c", () => {}); }); }); test(\`d \${1}\`, () => {});`;
+    expect([...titlesIn("x.test.ts", text)]).toEqual(["c", "a b c", "b c", "d …"]);
   });
 });
 

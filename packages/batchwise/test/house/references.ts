@@ -55,7 +55,9 @@ export function titlesIn(path: string, text: string): Set<string> {
   return titles;
 }
 
+/** A title that is put together from parts has `…` where each part goes. */
 function titleOf({ arguments: [first] }: CallExpression): string | undefined {
+  if (first?.type === "TemplateLiteral") return first.quasis.map(({ value }) => value.cooked ?? "").join("…");
   return first?.type === "Literal" && typeof first.value === "string" ? first.value : undefined;
 }
 
