@@ -31,7 +31,7 @@ export function settlePlaces(
 export function ignorePlaces(places: unknown): void {
   if (!Array.isArray(places)) return;
   try {
-    for (const place of places) if (isThenable(place)) Promise.resolve(place).catch(() => {});
+    for (const place of Object.values(places)) if (isThenable(place)) Promise.resolve(place).catch(() => {});
   } catch {
     return;
   }
