@@ -3,7 +3,13 @@ import { echo, echoAll, type Rig, range, rig } from "../support.ts";
 
 const STORM = 100_000;
 
-/** How long the batcher takes over a normal load, in milliseconds. */
+/** How long the batcher takes over a normal load at its best, in milliseconds. */
+async function bestLoadMs(of: Rig<number, number>): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  for (const _ of range(7)) best = Math.min(best, await loadMs(of));
+  return best;
+}
+
 async function loadMs(of: Rig<number, number>): Promise<number> {
   const startedAt = performance.now();
   for (const _ of range(20)) {
@@ -13,10 +19,6 @@ async function loadMs(of: Rig<number, number>): Promise<number> {
   return performance.now() - startedAt;
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1] as number;
-}
-
 describe("a storm of cancelled items", () => {
   test.each([
     ["one signal over all of them", 1],
@@ -24,7 +26,7 @@ describe("a storm of cancelled items", () => {
     ["a signal each", STORM],
   ])("with %s leaves nothing behind: not an item, not a timer, not a slow batcher", async (_, signals) => {
     const of = rig<number>({ maxQueueSize: Number.POSITIVE_INFINITY, maxBatchSize: 100 });
-    const before = median([await loadMs(of), await loadMs(of), await loadMs(of)]);
+    const before = await bestLoadMs(of);
     void of.batcher.submit(-1);
     await of.clock.settle();
     const leave = range(signals).map(() => new AbortController());
@@ -46,7 +48,7 @@ describe("a storm of cancelled items", () => {
     const calls = of.handler.calls.length;
     await echo(of);
     expect(of.handler.calls).toHaveLength(calls);
-    const after = median([await loadMs(of), await loadMs(of), await loadMs(of)]);
+    const after = await bestLoadMs(of);
     expect(after / before).toBeLessThan(4);
   });
 
