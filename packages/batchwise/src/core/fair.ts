@@ -71,6 +71,10 @@ export class FairRing {
     return segment;
   }
 
+  *segments(): Iterable<Segment> {
+    for (const tenant of this.#tenants.values()) yield* tenant.fifo.segments();
+  }
+
   oldestAt(): number {
     return this.#byAge.peek()?.fifo.oldestAt() ?? Number.POSITIVE_INFINITY;
   }

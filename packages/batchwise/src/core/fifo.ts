@@ -66,6 +66,10 @@ export class Fifo implements SegmentOwner {
     return segment.timeAt(segment.head);
   }
 
+  *segments(): Iterable<Segment> {
+    for (let segment = this.first; segment !== null; segment = segment.next) yield segment;
+  }
+
   /** Takes the front segment out whole. */
   detach(segment: Segment): void {
     const { live, cost } = segment;
@@ -88,6 +92,7 @@ export class Fifo implements SegmentOwner {
       this.#unlink(segment);
     } else {
       segment.head = firstLive(segment, end);
+      if (segment.earliestDue < Number.POSITIVE_INFINITY) segment.measureDue();
     }
     this.#left(segment, isLast, count, cost);
   }

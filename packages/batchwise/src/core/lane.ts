@@ -86,6 +86,10 @@ export class Line implements FifoOwner, Heaped {
     return this.fifo === null ? (this.#fair?.oldestSegment() ?? null) : this.fifo.first;
   }
 
+  segments(): Iterable<Segment> {
+    return (this.fifo ?? (this.#fair as FairRing)).segments();
+  }
+
   cursor(): Cursor | undefined {
     if (this.fifo !== null) return new FifoCursor(this.fifo);
     return this.#fair === null ? undefined : FairCursor.over(this.#fair);
@@ -150,6 +154,11 @@ export class Lane {
     let oldest = Number.POSITIVE_INFINITY;
     for (const line of this.lines) if (line.size > 0) oldest = Math.min(oldest, line.oldestAt());
     return oldest;
+  }
+
+  /** All segments in which entries wait. */
+  *segments(): Iterable<Segment> {
+    for (const line of this.lines) yield* line.segments();
   }
 
   press(entry: Pressing): void {

@@ -169,11 +169,13 @@ export class Scheduler implements RunOwner {
   }
 
   configure(options: ResolvedOptions): void {
+    const startsHolding = this.#options.maxWaitMs === 0 && options.maxWaitMs > 0;
     this.settleCounts();
     this.#options = options;
     this.#spare = 0;
     this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
     this.#slots.grant(options);
+    if (startsHolding) this.#pressWaiting();
     this.#reconsider();
   }
 
@@ -242,9 +244,7 @@ export class Scheduler implements RunOwner {
     if (entry.dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, entry.dueAt);
     if (this.#options.maxWaitMs === 0) return;
     this.#noteHot(line.lane);
-    if (typeof entry.sink === "function") return;
-    if (entry.sink instanceof Ticket) this.#press(line.lane, entry.sink);
-    else if (entry.sink instanceof Shared) this.#pressAll(line.lane, entry.sink);
+    this.#pressSink(line.lane, entry.sink);
   }
 
   #setDue(lane: Lane, segment: Segment, dueAt: number): void {
@@ -253,6 +253,21 @@ export class Scheduler implements RunOwner {
     if (this.#options.maxWaitMs === 0) return;
     lane.press(new PressingSegment(segment));
     this.#queue.hot.add(lane);
+  }
+
+  /** Lanes may be held from now on: no longer than what waits already can wait. */
+  #pressWaiting(): void {
+    for (const lane of this.#queue.lanes()) {
+      for (const segment of lane.segments()) {
+        if (segment.earliestDue < Number.POSITIVE_INFINITY) lane.press(new PressingSegment(segment));
+        for (const sink of segment.sinks) this.#pressSink(lane, sink);
+      }
+    }
+  }
+
+  #pressSink(lane: Lane, sink: Sink | null): void {
+    if (sink instanceof Ticket) this.#press(lane, sink);
+    else if (sink instanceof Shared) this.#pressAll(lane, sink);
   }
 
   #pressAll(lane: Lane, shared: Shared): void {
