@@ -43,7 +43,8 @@ function isUnderFlush(model: Model, place: Place): boolean {
 
 /** True when the next item would break the cap, whichever it is. */
 function isCostFull(model: Model, lane: readonly Place[]): boolean {
-  return lane.length > 0 && model.costOf(lane) >= model.limits.maxBatchCost;
+  const { maxBatchCost } = model.limits;
+  return lane.length > 0 && maxBatchCost < Number.POSITIVE_INFINITY && model.costOf(lane) >= maxBatchCost;
 }
 
 /** Checks that a batch had the reason it gave, and that no lane was overdue that should have gone first. */
