@@ -48,7 +48,6 @@ class SegmentDeadline implements Due, SegmentWatch {
     if (segment === null) return;
     this.#segment = null;
     segment.watch = null;
-    segment.earliestDue = Number.POSITIVE_INFINITY;
     expireDue(this.#desk, segment);
     segment.measureDue();
     watchDeadlines(this.#desk, segment);

@@ -157,7 +157,9 @@ export class Queue implements LaneOwner {
       position: segment.positionAt(head),
       time: segment.timeAt(head),
     };
+    const isEarliest = segment.dueAt(head) === segment.earliestDue;
     segment.vacate(head);
+    if (isEarliest) segment.measureDue();
     return dropped;
   }
 

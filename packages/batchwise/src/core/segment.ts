@@ -258,7 +258,6 @@ export class Segment {
     const cost = this.costAt(index);
     this.sinks[index] = null;
     this.noteGone(1, cost);
-    if (this.#dues !== null && this.dueAt(index) === this.earliestDue) this.measureDue();
     this.owner.vacated(this, index, cost);
   }
 
