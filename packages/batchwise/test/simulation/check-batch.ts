@@ -80,7 +80,7 @@ export function checkSlots(model: Model, call: Call): void {
   const { uses } = model.world;
   if (uses.prefetch > 0 && uses.handlerTimeoutMs !== undefined) return;
   const running = runningCalls(model).filter((other) => other.batchId !== call.batchId);
-  const startedAt = model.batches.get(call.batchId)?.startedAt ?? model.now;
+  const startedAt = model.world.stages.open ? 0 : (model.batches.get(call.batchId)?.startedAt ?? model.now);
   const isFree = running.length < model.limits.concurrency || startedAt <= model.slotsTakenAt;
   model.expect(isFree, "concurrency", () => `${call.batchId} beside ${running.map((other) => other.batchId)}`);
 }
