@@ -17,10 +17,10 @@ import {
   keyOf,
   refuseOversize,
 } from "./intake.ts";
-import { type ConfigureOptions, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
+import { type ConfigureOptions, oneEach, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Addressee, Resolve, Sink } from "./segment.ts";
-import type { Shortcut } from "./shortcut.ts";
+import type { Shortcuts } from "./shortcut.ts";
 import { Watches } from "./signals.ts";
 import { type BatcherStats, Tally } from "./stats.ts";
 import type { Batcher, CloseOptions, RunningBatch, SubmitOptions } from "./types.ts";
@@ -33,7 +33,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #intake: Intake;
   readonly #registry: Registry;
   readonly #desk: Desk;
-  readonly #shortcut: Shortcut;
+  readonly #shortcuts: Shortcuts;
+  /** True when every item costs 1. */
+  readonly #isUniform: boolean;
   readonly #isPlain: boolean;
   #isMinUnset: boolean;
   #closing: Promise<void> | null = null;
@@ -52,7 +54,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       left: () => this.#scheduler.turnTime(),
     };
     this.#scheduler = new Scheduler(this.#desk, stages, options, () => this.#rest?.());
-    this.#shortcut = this.#scheduler.shortcut;
+    this.#shortcuts = this.#scheduler.shortcuts;
+    this.#isUniform = options.cost === oneEach;
     this.#intake = new Intake(stages);
     this.#registry = new Registry(this.#desk, options.cache);
     this.#isPlain = isPlain(stages, options);
@@ -64,7 +67,6 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const promise = new Promise((resolve) => {
       sink = resolve;
     });
-    if (options === undefined && this.#shortcut.add(item, sink, 0)) return promise;
     this.#accept(item, options, sink, 0, this.#scheduler.options.smallCallFirst >= 1);
     return promise;
   }
@@ -165,7 +167,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       const call = new Call(items.length, isSettled, resolve);
       const isSmall = items.length <= this.#scheduler.options.smallCallFirst;
       for (let index = 0; index < items.length; index += 1) {
-        if (options === undefined) index = this.#shortcut.addAll(items, index, call);
+        if (options === undefined && this.#isUniform) index = this.#shortcuts.addAll(items, index, call);
         if (index < items.length) this.#accept(items[index], options, call, index, isSmall);
       }
     });
@@ -173,33 +175,44 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   /** Takes an item in. Never throws: what goes wrong goes to the answer. */
   #accept(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
-    const scheduler = this.#scheduler;
-    this.#desk.tally.submitted += 1;
-    const isPlain = this.#isPlain && (submit === undefined || isPlainSubmit(submit));
-    if (isPlain && this.#closing === null && scheduler.hasRoom) this.#acceptPlain(item, submit, sink, position);
+    const mayBePlain = this.#isPlain && this.#closing === null;
+    if (mayBePlain && (submit === undefined || isPlainSubmit(submit))) this.#acceptPlain(item, submit, sink, position);
     else this.#acceptAny(item, submit, sink, position, isSmall);
   }
 
-  /** The hot path: an item that needs nothing but its place in the queue, its cost and its priority. */
+  /** The hot path: an item that needs nothing but its place in the queue, its cost, its priority and its deadline. */
   #acceptPlain(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number): void {
     const scheduler = this.#scheduler;
     const { options } = scheduler;
+    const priority = submit?.priority ?? 0;
+    let cost = 1;
     try {
-      const cost = costOf(item, options);
-      if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
+      if (!this.#isUniform) cost = costOf(item, options);
       if (this.#closing !== null) throw closedError();
-      const dueAt = this.#dueAt(submit?.timeoutMs ?? options.timeoutMs);
-      scheduler.acceptPlain(item, sink, position, cost, submit?.priority ?? 0, dueAt);
+      if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
     } catch (error) {
-      refuse(this.#desk, new Entry(sink, position, scheduler.turnTime(), false), error, refusalOf(error));
+      this.#desk.tally.submitted += 1;
+      refuse(this.#desk, { sink, position, time: scheduler.turnTime() }, error, refusalOf(error));
+      return;
     }
+    const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
+    const hasDeadline = timeoutMs !== Number.POSITIVE_INFINITY;
+    if (!hasDeadline && this.#shortcuts.add(priority, item, sink, position, cost)) return;
+    this.#desk.tally.submitted += 1;
+    const dueAt = hasDeadline ? this.#dueAt(timeoutMs) : timeoutMs;
+    if (scheduler.hasRoom) scheduler.acceptPlain(item, sink, position, cost, priority, dueAt);
+    else
+      scheduler.accept(
+        Object.assign(new Entry(sink, position, scheduler.turnTime(), false), { item, cost, priority, dueAt }),
+      );
   }
 
   #acceptAny(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
     const scheduler = this.#scheduler;
+    this.#desk.tally.submitted += 1;
     const entry = new Entry(sink, position, scheduler.turnTime(), isSmall);
     try {
-      if (submit !== undefined) checkSubmitOptions(submit);
+      if (submit !== undefined && this.#closing === null) checkSubmitOptions(submit);
       this.#checkStillWanted(submit);
       if (scheduler.options.dedupe !== undefined) this.#acceptShared(entry, item, submit);
       else this.#acceptOne(entry, item, submit);

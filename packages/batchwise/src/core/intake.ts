@@ -83,11 +83,18 @@ export function costOf(item: unknown, options: ResolvedOptions): number {
   return cost;
 }
 
-/** True when the options of a submit say at most its priority and its timeout. */
+/** True when the options of a submit say at most its priority and its timeout; false where they cannot be read. */
 export function isPlainSubmit(submit: SubmitOptions): boolean {
+  if (typeof submit !== "object" || submit === null || Array.isArray(submit)) return false;
+  try {
+    return saysLittle(submit);
+  } catch {
+    return false;
+  }
+}
+
+function saysLittle(submit: SubmitOptions): boolean {
   return (
-    typeof submit === "object" &&
-    submit !== null &&
     submit.signal === undefined &&
     (submit.timeoutMs === undefined || submit.timeoutMs > 0) &&
     submit.cost === undefined &&

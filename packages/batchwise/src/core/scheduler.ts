@@ -16,13 +16,13 @@ import { closedError, droppedError, queueFullError } from "./errors.ts";
 import { captureAsyncContext, type Stages } from "./handler.ts";
 import type { Entry } from "./intake.ts";
 import type { Lane } from "./lane.ts";
-import { oneEach, type ResolvedOptions } from "./options.ts";
+import type { ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import { pack } from "./pack.ts";
 import { LONGEST_SEGMENT, Queue } from "./queue.ts";
 import type { Run, RunEnd } from "./run.ts";
 import type { Segment, Sink } from "./segment.ts";
-import { Shortcut } from "./shortcut.ts";
+import { Shortcuts } from "./shortcut.ts";
 import { Slots } from "./slots.ts";
 import { endOfTurn } from "./turn.ts";
 import { WaitingRoom } from "./waiting-room.ts";
@@ -40,7 +40,7 @@ export class Scheduler implements RunOwner {
   readonly #slots: Slots;
   readonly #ready: (() => void)[] = [];
   readonly #onRest: () => void;
-  readonly shortcut: Shortcut = new Shortcut();
+  readonly shortcuts: Shortcuts = new Shortcuts();
   #options: ResolvedOptions;
   #sequence = 0;
   /** Entries that certainly fit in the queue; measured anew when used up. */
@@ -86,12 +86,12 @@ export class Scheduler implements RunOwner {
   }
 
   get hasRoom(): boolean {
-    this.settleCounts();
     return this.#spare > 0 || this.#measureRoom() > 0;
   }
 
   /** While somebody is blocked there is no room for anybody else. */
   #measureRoom(): number {
+    this.settleCounts();
     const spare = this.#room.size > 0 ? 0 : this.#options.maxQueueSize - this.#queue.size;
     this.#spare = Math.max(0, Math.min(spare, MOST_SPARE));
     return this.#spare;
@@ -109,28 +109,27 @@ export class Scheduler implements RunOwner {
 
   /** Queues an item that has no more than a cost and a priority, where there is room: the hot path. */
   acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number, dueAt: number): void {
-    const isUniform = this.#options.cost === oneEach;
     const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
     this.#spare -= 1;
+    this.shortcuts.shut(priority);
     const segment = line.push("", item, sink, this.turnTime(), cost);
     if (position > 0) segment.setPosition(segment.length - 1, position);
     if (dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, dueAt);
     if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
-    else if (isUniform && priority === 0 && dueAt === Number.POSITIVE_INFINITY) this.#openShortcut(segment);
+    else if (dueAt === Number.POSITIVE_INFINITY) this.#openShortcut(priority, segment);
   }
 
   /** Later submits of the turn that are just like the last one may follow it, as far as the segment goes. */
-  #openShortcut(segment: Segment): void {
-    if (segment.costs !== null) return;
+  #openShortcut(priority: number, segment: Segment): void {
     const { maxBatchSize, maxBatchCost } = this.#options;
-    const length = Math.min(maxBatchSize, maxBatchCost, LONGEST_SEGMENT);
-    this.shortcut.open(segment, Math.min(this.#spare, length - segment.length));
+    const room = Math.min(maxBatchSize, LONGEST_SEGMENT) - segment.length;
+    this.#spare -= this.shortcuts.open(priority, segment, Math.min(this.#spare, room), maxBatchCost);
   }
 
-  /** Closes the shortcut and catches up with the counts that it left behind. */
+  /** Closes the shortcuts and catches up with the counts that they left behind. */
   settleCounts(): void {
-    const added = this.shortcut.close();
-    this.#spare -= added;
+    const { added, unused } = this.shortcuts.close();
+    this.#spare += unused;
     this.#desk.tally.submitted += added;
   }
 
@@ -236,6 +235,7 @@ export class Scheduler implements RunOwner {
   };
 
   #enqueue(entry: Entry): void {
+    this.settleCounts();
     this.#spare = Math.max(0, this.#spare - 1);
     const line = this.#queue.line(entry.key, entry.priority, entry.small);
     const segment = line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost);

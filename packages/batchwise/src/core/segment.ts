@@ -109,13 +109,14 @@ export class Segment {
     if (typeof sink !== "function") sink.seat(this, index);
   }
 
-  /** Appends an entry that has no cost of its own, submitted in the same turn as the one before it. */
-  appendAlike(item: unknown, sink: Sink, position: number): void {
+  /** Appends an entry that was submitted in the same turn as the one before it and is no party that needs a seat. */
+  appendAlike(item: unknown, sink: Sink, position: number, cost: number): void {
     const index = this.length;
     this.length = index + 1;
     this.items[index] = item;
     this.sinks[index] = sink;
     if (position > 0) this.setPosition(index, position);
+    if (cost !== 1 || this.costs !== null) this.#addCost(index, cost);
   }
 
   /** Appends `items[from]` to `items[to - 1]` in the same way, for one party, which knows each by its index there. */
@@ -272,7 +273,7 @@ export class Segment {
     const costs = this.costs ?? this.#openCosts(index);
     costs[index] = cost;
     this.#sum += cost;
-    if (Math.floor(cost) !== cost) this.isExact = false;
+    if ((cost | 0) !== cost) this.isExact = false;
   }
 
   /** Starts the cost column; the entries so far cost 1 each. */
