@@ -20,11 +20,19 @@ export function checkCall(model: Model, call: Call, context: BatchContext, isAtO
   }
   checkCaps(model, call, context);
   checkOrder(model, call.places);
+  if (isAtOnce) checkTurn(model, context);
   const isKnown = !model.isActing || (model.world.uses.listens && !model.isStale);
   if (!isAtOnce || !isKnown || !model.isQueueKnown) return;
   const rest = restOf(model, call.places);
   checkLeftBehind(model, call.places, rest, context);
   checkReason(model, call.places, rest, context.reason);
+}
+
+/** Only a full batch, a flush and a drain need not wait for the end of the turn. */
+function checkTurn(model: Model, { id, reason }: BatchContext): void {
+  const isOpen = model.isActing || model.isTurnOpen;
+  const mayGo = ["size", "cost", "flush", "drain"].includes(reason);
+  model.expect(mayGo || !isOpen, "end of turn", () => `${id} (${reason}) went before it`);
 }
 
 function begin(model: Model, call: Call, context: BatchContext): Batch {

@@ -55,7 +55,11 @@ export class HandlerActor {
     const { habits } = model.world;
     if (random.chance(habits.hang)) return new Promise(() => {});
     if (random.chance(habits.sync)) return this.#produce(call);
-    return later(model, random.integer(0, habits.slowMs)).then(() => this.#produce(call));
+    const ms = random.integer(0, habits.slowMs);
+    return later(model, ms).then(() => {
+      if (ms > 0) model.opensTurn();
+      return this.#produce(call);
+    });
   }
 
   #produce(call: Call): unknown {

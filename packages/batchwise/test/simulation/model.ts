@@ -46,6 +46,8 @@ export class Model {
   abandonedAt = Number.POSITIVE_INFINITY;
   /** True while an action runs: the turn is not over. */
   isActing = false;
+  /** True from an answer of the handler in a task of its own until the promise jobs of that task are done. */
+  isTurnOpen = false;
   /** True when something has ended in this step that callers have not been told yet. */
   isStale = false;
   /** The handler has not opened yet: batches are closed that it has not seen. */
@@ -78,6 +80,16 @@ export class Model {
 
   get isClosed(): boolean {
     return this.closedAt !== Number.POSITIVE_INFINITY;
+  }
+
+  opensTurn(): void {
+    if (this.isTurnOpen) return;
+    this.isTurnOpen = true;
+    Promise.resolve().then(() => {
+      process.nextTick(() => {
+        this.isTurnOpen = false;
+      });
+    });
   }
 
   violate(check: string, detail: string): void {

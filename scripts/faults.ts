@@ -1,0 +1,223 @@
+// Deliberate faults in the engine, for scripts/mutate.ts: each replaces one piece of a source by another. The piece has
+// to be there exactly once; a fault whose piece is gone must be written anew, or nothing would be shown by it.
+
+export interface Fault {
+  /** What the engine does wrong. */
+  readonly name: string;
+  /** File in packages/batchwise/src/core. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+}
+
+const packing: readonly Fault[] = [
+  {
+    name: "takes one item more than maxBatchSize",
+    file: "scheduler.ts",
+    find: "pack(lane.lines, caps, now)",
+    replace: "pack(lane.lines, { ...caps, maxBatchSize: caps.maxBatchSize + 1 }, now)",
+  },
+  {
+    name: "overshoots maxBatchCost by one item",
+    file: "pack.ts",
+    find: "overflow = measured > maxBatchCost && count > 0;",
+    replace: "overflow = sum > maxBatchCost && count > 0;",
+  },
+  {
+    name: "lets younger items overtake",
+    file: "cursor.ts",
+    find: "this.segment = fifo.first;",
+    replace: "this.segment = fifo.first?.next ?? fifo.first;",
+  },
+  {
+    name: "takes lower priorities first",
+    file: "pack.ts",
+    find: "if (aPriority !== bPriority) return aPriority > bPriority;",
+    replace: "if (aPriority !== bPriority) return aPriority < bPriority;",
+  },
+  {
+    name: "never raises a priority by waiting",
+    file: "pack.ts",
+    find: "return waitedMs >= priorityAgingMs ? priority + Math.floor(waitedMs / priorityAgingMs) : priority;",
+    replace: "return priority + 0 * waitedMs * priorityAgingMs;",
+  },
+  {
+    name: "shares a batch between keys",
+    file: "queue.ts",
+    find: "return this.#lane(key).line(",
+    replace: "return this.#lane(key && undefined).line(",
+  },
+];
+
+const waiting: readonly Fault[] = [
+  {
+    name: "holds from the newest item on",
+    file: "choose.ts",
+    find: "oldestAt: lane.oldestAt(),",
+    replace: "oldestAt: now,",
+  },
+  {
+    name: "holds a full queue",
+    file: "policy.ts",
+    find: 'if (state.isQueueFull) return { reason: "size" };',
+    replace: "",
+  },
+  {
+    name: "holds though minBatchSize wait",
+    file: "policy.ts",
+    find: 'if (lane.size >= state.minBatchSize) return { reason: "min" };',
+    replace: "",
+  },
+  {
+    name: "holds an item past its deadline",
+    file: "policy.ts",
+    find: "if (lane.pressingAt <= wakeAt",
+    replace: "if (lane.pressingAt < 0",
+  },
+  {
+    name: "sends before the turn is over",
+    file: "policy.ts",
+    find: "if (!state.isTurnOver) return HOLD;",
+    replace: "",
+  },
+  {
+    name: "lets a full lane starve the oldest",
+    file: "choose.ts",
+    find: "if (last.reason !== null) return { lane: oldest, reason: last.reason };",
+    replace: "",
+  },
+  {
+    name: "ignores pause",
+    file: "policy.ts",
+    find: "if (state.isPaused) return HOLD;",
+    replace: "",
+  },
+  {
+    name: "ignores flush",
+    file: "policy.ts",
+    find: 'if (lane.isFlushed) return { reason: lane.full ?? "flush" };',
+    replace: "",
+  },
+  {
+    name: "resolves a flush while its batches run",
+    file: "queue.ts",
+    find: "if (this.waiting > 0 || this.#batches > 0) return false;",
+    replace: "if (this.waiting > 0) return false;",
+  },
+  {
+    name: "does not drain while paused",
+    file: "policy.ts",
+    find: "if (state.isDraining) return",
+    replace: "if (state.isDraining && !state.isPaused) return",
+  },
+  {
+    name: "never lets blocked submits in",
+    file: "scheduler.ts",
+    find: "while (this.#room.size > 0 && this.#queue.size < this.#options.maxQueueSize) {",
+    replace: "while (this.#room.size > 0 && this.#queue.size < 0) {",
+  },
+];
+
+const leaving: readonly Fault[] = [
+  {
+    name: "hands over who was cancelled",
+    file: "callers.ts",
+    find: "else segment?.vacate(this.#index);",
+    replace: "",
+  },
+  {
+    name: "sets no timer for deadlines",
+    file: "agenda.ts",
+    find: "if (this.#entries.peek() === due) this.#alarm.set(due.dueAt, now);",
+    replace: "",
+  },
+  {
+    name: "leaves a timer behind",
+    file: "scheduler.ts",
+    find: "this.#send(choice.lane, choice.reason, now);\n    }\n    this.#wake.clear();",
+    replace: "this.#send(choice.lane, choice.reason, now);\n    }",
+  },
+  {
+    name: "counts the expired as cancelled",
+    file: "callers.ts",
+    find: 'this.#leave(deadlineError(this.dueAt - this.#submittedAt), "expired");',
+    replace: 'this.#leave(deadlineError(this.dueAt - this.#submittedAt), "cancelled");',
+  },
+  {
+    name: "cancels an equal caller too",
+    file: "dedupe.ts",
+    find: "if (!this.#callers.delete(ticket) || this.#callers.size > 0) return;",
+    replace: "if (!this.#callers.delete(ticket)) return;",
+  },
+  {
+    name: "forgets blocked submits when it is closed",
+    file: "scheduler.ts",
+    find: "for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) {",
+    replace: "for (let last = this.#room.shift(); last === null; ) {",
+  },
+];
+
+const running: readonly Fault[] = [
+  {
+    name: "runs one batch too many",
+    file: "slots.ts",
+    find: "if (this.#busy < concurrency && this.#staged.length === 0) return true;",
+    replace: "if (this.#busy <= concurrency && this.#staged.length === 0) return true;",
+  },
+  {
+    name: "leaks the slot of a batch that failed",
+    file: "batch-run.ts",
+    find: 'this.#failSegment(this.#segment, error, "failed", this.#environment.clock.now());\n    this.#next();',
+    replace: 'this.#failSegment(this.#segment, error, "failed", this.#environment.clock.now());',
+  },
+  {
+    name: "keeps the slot of a batch that ran out of time",
+    file: "batch-run.ts",
+    find: "this.#abort(this.#error);\n    this.#end();",
+    replace: "this.#abort(this.#error);",
+  },
+  {
+    name: "frees the slot while promises in places are open",
+    file: "batch-run.ts",
+    find: "if (late === 0) this.#next();",
+    replace: "this.#next();",
+  },
+  {
+    name: "calls once more than retry.attempts",
+    file: "batch-run.ts",
+    find: "this.#attempt >= retry.attempts",
+    replace: "this.#attempt > retry.attempts",
+  },
+  {
+    name: "hands over again who left before the next attempt",
+    file: "segment.ts",
+    find: "if (sink === null) continue;",
+    replace: "if (sink === null && source.owner.holdsWaiting) continue;",
+  },
+  {
+    name: "computes equal items twice",
+    file: "dedupe.ts",
+    find: "return this.#byScope.get(scope);",
+    replace: "return this.#byScope.get(scope + scope);",
+  },
+  {
+    name: "mixes the results of a merged call up after a hole",
+    file: "segment.ts",
+    find: "source.positionAt(index)",
+    replace: "source.positionAt(at)",
+  },
+  {
+    name: "settles a caller twice",
+    file: "settle.ts",
+    find: "const now = this.#settling.clock.now();\n      this.#segment.sinks[index] = null;",
+    replace: "const now = this.#settling.clock.now();",
+  },
+  {
+    name: "gives an Error in a place out as a result",
+    file: "settle.ts",
+    find: "else if (isError(place)) this.#fail(sink, index, place, this.#now);",
+    replace: "",
+  },
+];
+
+export const faults: readonly Fault[] = [...packing, ...waiting, ...leaving, ...running];
