@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { decide, type LaneView, type PolicyState, type Verdict } from "../../src/core/policy.ts";
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+const lane: LaneView = { size: 3, full: null, oldestAt: 100, pressingAt: NEVER, isFlushed: false };
+const state: PolicyState = {
+  minBatchSize: 8,
+  maxWaitMs: 50,
+  isQueueFull: false,
+  isDraining: false,
+  isPaused: false,
+  isTurnOver: true,
+};
+const hold: Verdict = { reason: null, wakeAt: NEVER };
+
+type Case = [name: string, Partial<LaneView>, Partial<PolicyState>, now: number, Verdict];
+
+describe("a lane with a free slot", () => {
+  const cases: Case[] = [
+    ["is held until its oldest entry has waited maxWaitMs", {}, {}, 149, { reason: null, wakeAt: 150 }],
+    ["goes when its oldest entry has waited maxWaitMs", {}, {}, 150, { reason: "wait" }],
+    ["goes at any later time, too", {}, {}, 900, { reason: "wait" }],
+    ["goes with minBatchSize entries", { size: 8 }, {}, 100, { reason: "min" }],
+    ["is held one short of minBatchSize", { size: 7 }, {}, 100, { reason: null, wakeAt: 150 }],
+    ["goes at once without maxWaitMs", {}, { maxWaitMs: 0 }, 100, { reason: "idle" }],
+    ["goes early for a deadline in the wait", { pressingAt: 149 }, {}, 101, { reason: "deadline" }],
+    ["goes early for a deadline at the end of the wait", { pressingAt: 150 }, {}, 101, { reason: "deadline" }],
+    ["is held for a deadline after the wait", { pressingAt: 151 }, {}, 101, { reason: null, wakeAt: 150 }],
+    ["is held without end for an unbounded wait", {}, { maxWaitMs: NEVER }, 900, { reason: null, wakeAt: NEVER }],
+    ["goes when full by size", { full: "size" }, {}, 100, { reason: "size" }],
+    ["goes when full by cost", { full: "cost" }, {}, 100, { reason: "cost" }],
+    ["goes when the queue is full", {}, { isQueueFull: true }, 100, { reason: "size" }],
+    ["goes when flushed", { isFlushed: true }, {}, 100, { reason: "flush" }],
+    ["goes when draining", {}, { isDraining: true }, 100, { reason: "drain" }],
+  ];
+  test.each(cases)("%s", (_name, of, within, now, verdict) => {
+    expect(decide({ ...lane, ...of }, { ...state, ...within }, now)).toEqual(verdict);
+  });
+});
+
+describe("before the end of the turn", () => {
+  const cases: Case[] = [
+    ["a lane that is not full is held", {}, { maxWaitMs: 0 }, 100, hold],
+    ["even one that has waited long enough is held", {}, {}, 900, hold],
+    ["even one with minBatchSize entries is held", { size: 8 }, {}, 100, hold],
+    ["even one with a pressing deadline is held", { pressingAt: 101 }, {}, 100, hold],
+    ["a full lane goes", { full: "size" }, {}, 100, { reason: "size" }],
+    ["a full queue goes", {}, { isQueueFull: true }, 100, { reason: "size" }],
+    ["a flushed lane goes", { isFlushed: true }, {}, 100, { reason: "flush" }],
+    ["a draining lane goes", {}, { isDraining: true }, 100, { reason: "drain" }],
+  ];
+  test.each(cases)("%s", (_name, of, within, now, verdict) => {
+    expect(decide({ ...lane, ...of }, { ...state, ...within, isTurnOver: false }, now)).toEqual(verdict);
+  });
+});
+
+describe("while paused", () => {
+  const cases: Case[] = [
+    ["an overdue lane is held", {}, {}, 900, hold],
+    ["a full lane is held", { full: "size" }, {}, 100, hold],
+    ["a full queue is held", {}, { isQueueFull: true }, 100, hold],
+    ["a lane with a pressing deadline is held", { pressingAt: 101 }, {}, 100, hold],
+    ["a lane without maxWaitMs is held", {}, { maxWaitMs: 0 }, 100, hold],
+    ["a flushed lane goes", { isFlushed: true }, {}, 100, { reason: "flush" }],
+    ["a draining lane goes", {}, { isDraining: true }, 100, { reason: "drain" }],
+  ];
+  test.each(cases)("%s", (_name, of, within, now, verdict) => {
+    expect(decide({ ...lane, ...of }, { ...state, ...within, isPaused: true }, now)).toEqual(verdict);
+  });
+});
+
+describe("where several reasons hold", () => {
+  const all: Partial<LaneView> = { size: 8, pressingAt: 101, isFlushed: true };
+  const cases: Case[] = [
+    ["being full comes before draining", { ...all, full: "cost" }, { isDraining: true }, 900, { reason: "cost" }],
+    ["draining comes before a flush", all, { isDraining: true }, 900, { reason: "drain" }],
+    ["being full comes before a flush", { ...all, full: "size" }, {}, 900, { reason: "size" }],
+    ["a flush comes before a full queue", all, { isQueueFull: true }, 900, { reason: "flush" }],
+    ["a full queue comes before minBatchSize", { size: 8 }, { isQueueFull: true }, 900, { reason: "size" }],
+    ["minBatchSize comes before the wait", { size: 8 }, {}, 900, { reason: "min" }],
+    ["the wait comes before a deadline", { pressingAt: 101 }, {}, 900, { reason: "wait" }],
+  ];
+  test.each(cases)("%s", (_name, of, within, now, verdict) => {
+    expect(decide({ ...lane, ...of }, { ...state, ...within }, now)).toEqual(verdict);
+  });
+});

@@ -1,0 +1,85 @@
+// A queue to fill and to pack from in tests of its parts, with numbers as items.
+
+import { type Caps, type Pick, pack } from "../../src/core/pack.ts";
+import { Queue } from "../../src/core/queue.ts";
+import type { Party, Segment, SegmentOwner } from "../../src/core/segment.ts";
+
+export interface NewEntry {
+  readonly id: number;
+  readonly cost?: number;
+  readonly at?: number;
+  readonly priority?: number;
+  readonly small?: boolean;
+  readonly tenant?: string;
+  readonly key?: string;
+}
+
+/** Somebody who has a place in the queue and can leave it. */
+class Seat implements Party {
+  readonly countsItself = true;
+  #segment: Segment | null = null;
+  #index = 0;
+
+  seat(segment: Segment, index: number): void {
+    this.#segment = segment;
+    this.#index = index;
+  }
+
+  leave(): void {
+    this.#segment?.vacate(this.#index);
+  }
+
+  succeed(): void {}
+  fail(): void {}
+}
+
+const batchOwner: SegmentOwner = { holdsWaiting: false, vacated: () => {} };
+
+export const uncapped: Caps = {
+  maxBatchSize: 1000,
+  maxBatchCost: Number.POSITIVE_INFINITY,
+  batchCost: "sum",
+  priorityAgingMs: Number.POSITIVE_INFINITY,
+};
+
+export class Kit {
+  readonly queue: Queue;
+  readonly #seats: Map<number, Seat> = new Map();
+
+  constructor(options: { fair?: boolean; segmentItems?: number; segmentCost?: number } = {}) {
+    this.queue = new Queue(options.fair ?? false);
+    this.queue.reshape(options.segmentItems ?? 4, options.segmentCost ?? Number.POSITIVE_INFINITY);
+  }
+
+  push(...entries: readonly NewEntry[]): this {
+    for (const { id, cost = 1, at = 0, priority = 0, small = false, tenant = "", key } of entries) {
+      const seat = new Seat();
+      this.#seats.set(id, seat);
+      this.queue.line(key, priority, small).push(tenant, id, seat, at, cost);
+    }
+    return this;
+  }
+
+  leave(...ids: readonly number[]): this {
+    for (const id of ids) this.#seats.get(id)?.leave();
+    return this;
+  }
+
+  /** Packs the lane of the items without a key, and changes nothing. */
+  pick(caps: Partial<Caps> = {}, now = 0): Pick {
+    return pack(this.queue.plain.lane.lines, { ...uncapped, ...caps }, now);
+  }
+
+  /** Packs and takes a batch; its items. */
+  take(caps: Partial<Caps> = {}, now = 0): unknown[] {
+    const segment = this.queue.take(this.pick(caps, now), batchOwner);
+    return segment.items.slice(0, segment.length);
+  }
+
+  /** Takes batch after batch until nothing waits. */
+  takeAll(caps: Partial<Caps> = {}, now = 0): unknown[][] {
+    const batches: unknown[][] = [];
+    while (this.queue.size > 0) batches.push(this.take(caps, now));
+    return batches;
+  }
+}
