@@ -33,8 +33,20 @@ export interface Pick {
 
 /** Packs the next batch of a lane. `lines` may be in any order; at least one has an entry. */
 export function pack(lines: readonly Line[], caps: Caps, now: number): Pick {
-  if (typeof caps.batchCost === "function") return packByFunction(lines, caps, caps.batchCost, now);
-  return packSegment(lines, caps) ?? new Packing(lines, caps, now).run();
+  return packSegment(lines, caps) ?? packUntil(Number.POSITIVE_INFINITY, lines, caps, now);
+}
+
+/**
+ * Packs only what was submitted up to an epoch, that is, what a flush covers. Where tenants take turns and it is the
+ * turn of one whose entry came later, that entry goes along.
+ */
+export function packUntil(epoch: number, lines: readonly Line[], caps: Caps, now: number): Pick {
+  const packUnder = (some: Caps): Pick => {
+    const covered = new Packing(epoch, lines, some, now).run();
+    return covered.count > 0 ? covered : new Packing(Number.POSITIVE_INFINITY, lines, some, now).run();
+  };
+  const { batchCost } = caps;
+  return typeof batchCost === "function" ? packByFunction(packUnder, caps, batchCost) : packUnder(caps);
 }
 
 const NO_CURSORS: readonly Cursor[] = [];
@@ -44,7 +56,7 @@ const NO_CURSORS: readonly Cursor[] = [];
  * cut, is the batch. Undefined where it is not.
  */
 function packSegment(lines: readonly Line[], { maxBatchSize, maxBatchCost, batchCost }: Caps): Pick | undefined {
-  const fifo = onlyFifo(lines);
+  const fifo = typeof batchCost === "function" ? null : onlyFifo(lines);
   const segment = fifo?.first ?? null;
   if (fifo === null || segment === null || !segment.intact) return undefined;
   const { live, cost, next } = segment;
@@ -89,12 +101,14 @@ class Packing {
   readonly #cursors: Cursor[] = [];
   readonly #stretches: { fifo: Stretch["fifo"]; segment: Stretch["segment"]; end: number }[] = [];
   readonly #padded: boolean;
+  readonly #lastEpoch: number;
   #count = 0;
   #sum = 0;
   #largest = 0;
 
-  constructor(lines: readonly Line[], caps: Caps, now: number) {
+  constructor(lastEpoch: number, lines: readonly Line[], caps: Caps, now: number) {
     this.#caps = caps;
+    this.#lastEpoch = lastEpoch;
     this.#now = now;
     this.#padded = caps.batchCost === "padded";
     for (const line of lines) {
@@ -122,7 +136,7 @@ class Packing {
   #takeFrom(cursor: Cursor): boolean {
     const at = timeAt(cursor);
     const isOnly = this.#cursors.length === 1;
-    while (cursor.segment !== null && this.#count < this.#caps.maxBatchSize) {
+    while (this.#isAt(cursor) && this.#count < this.#caps.maxBatchSize) {
       if (!isOnly && timeAt(cursor) !== at) return false;
       const { segment, runEnd } = cursor;
       const end = isOnly ? runEnd : Math.min(runEnd, segment.endOfTurn(cursor.index));
@@ -177,11 +191,16 @@ class Packing {
     cursor.advanceTo(end);
   }
 
+  /** True while a cursor is over an entry that may be taken. */
+  #isAt(cursor: Cursor): cursor is Cursor & { readonly segment: Segment } {
+    return cursor.segment !== null && cursor.segment.epoch <= this.#lastEpoch;
+  }
+
   /** The cursor over the entry that goes first of all. */
   #first(): Cursor | undefined {
     let best = -1;
     for (let index = 0; index < this.#cursors.length; index += 1) {
-      if ((this.#cursors[index] as Cursor).segment === null) continue;
+      if (!this.#isAt(this.#cursors[index] as Cursor)) continue;
       if (best === -1 || this.#goesBefore(index, best)) best = index;
     }
     return this.#cursors[best];
@@ -204,20 +223,19 @@ function timeAt(cursor: Cursor): number {
  * function sees O(n log n) items in all. One that throws or returns no number counts as "does not fit".
  */
 function packByFunction(
-  lines: readonly Line[],
+  packUnder: (caps: Caps) => Pick,
   caps: Caps,
   batchCost: (items: readonly unknown[]) => number,
-  now: number,
 ): Pick {
   const uncapped = { ...caps, batchCost: "sum", maxBatchCost: Number.POSITIVE_INFINITY } as const;
-  const widest = new Packing(lines, uncapped, now).run();
+  const widest = packUnder(uncapped);
   const items = itemsOf(widest);
   const { count, cost } = longestFit(items, caps.maxBatchCost, (prefix) => measured(batchCost, prefix));
   if (count === items.length) {
     const isFull = cost >= caps.maxBatchCost && caps.maxBatchCost < Number.POSITIVE_INFINITY;
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
-  const cut = new Packing(lines, { ...uncapped, maxBatchSize: count }, now).run();
+  const cut = packUnder({ ...uncapped, maxBatchSize: count });
   return { ...cut, cost: orSum(cost, cut.cost), full: "cost" };
 }
 

@@ -134,6 +134,11 @@ export class Queue implements LaneOwner {
     return batch;
   }
 
+  /** The epoch of the last flush: what it covers is of this epoch or an earlier one. */
+  get flushedEpoch(): number {
+    return this.#shape.epoch - 1;
+  }
+
   /** Marks all that waits now as flushed; undefined when nothing waits. */
   flush(done: () => void): Flush | undefined {
     if (this.size === 0) return undefined;

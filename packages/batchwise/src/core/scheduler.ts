@@ -18,7 +18,7 @@ import type { Entry } from "./intake.ts";
 import type { Lane } from "./lane.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
-import { pack } from "./pack.ts";
+import { type Pick, pack, packUntil } from "./pack.ts";
 import { LONGEST_SEGMENT, Queue } from "./queue.ts";
 import type { Run, RunEnd } from "./run.ts";
 import type { Segment, Sink } from "./segment.ts";
@@ -352,8 +352,8 @@ export class Scheduler implements RunOwner {
   }
 
   #send(lane: Lane, reason: BatchReason, now: number): void {
-    const caps = this.#isPaused && !this.#isDraining ? this.#flushedOnly(lane) : this.#options;
-    const pick = pack(lane.lines, caps, now);
+    const isFlushOnly = this.#isPaused && !this.#isDraining;
+    const pick = isFlushOnly ? this.#packFlushed(lane, now) : pack(lane.lines, this.#options, now);
     const flushes = this.#queue.flushesOf(pick);
     for (const flush of flushes) flush.batchStarted();
     this.#sequence += 1;
@@ -361,7 +361,7 @@ export class Scheduler implements RunOwner {
       idPrefix: this.#idPrefix,
       sequence: this.#sequence,
       key: lane.key,
-      reason: caps === this.#options ? (pick.full ?? reason) : reason,
+      reason: pick.full ?? (isFlushOnly ? "flush" : reason),
       cost: pick.cost,
       startedAt: now,
       flushes,
@@ -374,8 +374,8 @@ export class Scheduler implements RunOwner {
   }
 
   /** While paused a flush may send what it covers and no more. */
-  #flushedOnly(lane: Lane): ResolvedOptions {
-    return { ...this.#options, maxBatchSize: Math.min(this.#options.maxBatchSize, lane.flushed) };
+  #packFlushed(lane: Lane, now: number): Pick {
+    return packUntil(this.#queue.flushedEpoch, lane.lines, this.#options, now);
   }
 
   #countStart(run: Run, segment: Segment, now: number): void {

@@ -177,4 +177,33 @@ describe("pause()", () => {
     await echoAll(of);
     expect(of.handler.batches).toEqual([["a"]]);
   });
+
+  test("lets a flush send what it covers and nothing that came later, however urgent", async () => {
+    const of = rig<string>({ maxBatchSize: 4 });
+    of.batcher.pause();
+    void of.batcher.submitMany(["a", "b"]);
+    void of.batcher.flush();
+    void of.batcher.submit("urgent", { priority: 5 });
+    void of.batcher.submit("late");
+    await of.clock.settle();
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([["a", "b"]]);
+    expect(of.batcher.stats().waiting).toBe(2);
+    of.batcher.resume();
+    await echoAll(of);
+    expect(of.handler.batches[1]).toEqual(["urgent", "late"]);
+  });
+
+  test("lets a flush that has to wait for a slot send no more than it covers", async () => {
+    const of = rig<string>({ maxBatchSize: 4 });
+    void of.batcher.submit("running");
+    await of.clock.settle();
+    of.batcher.pause();
+    void of.batcher.submit("covered");
+    void of.batcher.flush();
+    void of.batcher.submit("urgent", { priority: 5 });
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([["running"], ["covered"]]);
+    expect(of.handler.calls[1]?.context.reason).toBe("flush");
+  });
 });
