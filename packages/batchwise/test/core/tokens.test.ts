@@ -1,0 +1,32 @@
+import { estimateTokens } from "batchwise";
+import { describe, expect, test } from "vitest";
+
+const circular: { self?: unknown } = {};
+circular.self = circular;
+
+describe("estimateTokens", () => {
+  const table: [string, unknown, number][] = [
+    ["counts four characters of a text as one token", "The quick brown fox!", 5],
+    ["rounds up", "hello", 2],
+    ["is at least 1", "", 1],
+    ["counts a character of other scripts as one token", "日本語", 3],
+    ["mixes both", "abcd日本", 3],
+    ["adds up an array of texts", ["abcd", "efgh"], 2],
+    ["counts token ids one by one", [101, 2023, 102], 3],
+    ["adds four tokens for each message of a chat", { messages: [{ role: "user", content: "abcdefgh" }] }, 6],
+    ["reads the parts of a message's content", { messages: [{ content: [{ type: "text", text: "abcdefgh" }] }] }, 6],
+    ["counts tool calls of a message as their JSON", { messages: [{ content: null, tool_calls: [] }] }, 5],
+    ["takes a message that is a text", { messages: ["abcd"] }, 5],
+    ["reads input", { input: "abcdefgh" }, 2],
+    ["reads prompt", { prompt: ["abcd", "abcd", "abcd"] }, 3],
+    ["counts any other object as its JSON", { a: 1 }, 2],
+    ["counts what has no JSON as 1", circular, 1],
+    ["counts null as 1", null, 1],
+    ["counts undefined as 1", undefined, 1],
+    ["counts a number as 1", 7, 1],
+    ["counts a boolean as 1", true, 1],
+  ];
+  test.each(table)("%s", (_name, value, tokens) => {
+    expect(estimateTokens(value)).toBe(tokens);
+  });
+});
