@@ -67,6 +67,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const promise = new Promise((resolve) => {
       sink = resolve;
     });
+    if (options === undefined && this.#isUniform && this.#shortcuts.addPlain(item, sink)) return promise;
     this.#accept(item, options, sink, 0, this.#scheduler.options.smallCallFirst >= 1);
     return promise;
   }

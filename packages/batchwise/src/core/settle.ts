@@ -68,7 +68,9 @@ class Dealer {
 
   /** Deals to the callers of one turn, and counts them together. */
   #dealTurn(places: ArrayLike<unknown>, from: number, to: number): void {
-    const { sinks } = this.#segment;
+    const segment = this.#segment;
+    const { sinks } = segment;
+    const now = this.#now;
     this.#completed = 0;
     let plain = 0;
     try {
@@ -82,7 +84,10 @@ class Dealer {
         } else if (typeof place === "object" && place !== null) {
           this.#dealObject(sink, index, place);
         } else if (sink !== null) {
-          this.#complete(sink, index, place);
+          sinks[index] = null;
+          if (typeof sink === "function" || sink.countsItself) this.#settled += 1;
+          else plain += 1;
+          succeed(sink, place, now, segment.positionAt(index));
         }
       }
     } finally {

@@ -19,11 +19,15 @@ interface Way {
 
 export class Shortcuts {
   readonly #ways: Way[] = [];
+  /** The way of priority 0 once more, and how long its segment may grow at a cost of 1 an entry. */
+  #plain: Segment | null = null;
+  #plainEnd = 0;
   #added = 0;
   #unused = 0;
 
   /** Closes the way of a priority, before an entry of it goes the long way. */
   shut(priority: number): void {
+    if (priority === 0) this.#plain = null;
     const known = this.#ways.findIndex((way) => way.priority === priority);
     if (known !== -1) this.#count(this.#ways.splice(known, 1)[0] as Way);
   }
@@ -31,8 +35,21 @@ export class Shortcuts {
   /** Opens a way behind the last entry of a segment for `room` more. Returns how many are reserved: none or all. */
   open(priority: number, segment: Segment, room: number, maxCost: number): number {
     if (room <= 0 || this.#ways.length === MOST_OPEN) return 0;
-    this.#ways.push({ priority, segment, from: segment.length, end: segment.length + room, maxCost });
+    const end = segment.length + room;
+    this.#ways.push({ priority, segment, from: segment.length, end, maxCost });
+    if (priority === 0 && segment.costs === null) {
+      this.#plain = segment;
+      this.#plainEnd = Math.min(end, segment.length + Math.floor(maxCost - segment.cost));
+    }
     return room;
+  }
+
+  /** Adds an entry of priority 0 to a queue in which every entry costs 1; false where there is no way for it. */
+  addPlain(item: unknown, sink: Sink): boolean {
+    const segment = this.#plain;
+    if (segment === null || segment.length >= this.#plainEnd) return false;
+    segment.appendAlike(item, sink, 0, 1);
+    return true;
   }
 
   /** Adds an entry; false where there is no way for it. */
@@ -47,17 +64,16 @@ export class Shortcuts {
 
   /** Adds the items from `from` on that there is room for, at a cost of 1; returns the first that it did not add. */
   addAll(items: readonly unknown[], from: number, party: Party): number {
-    const way = this.#find(0);
-    if (way === undefined || way.segment.costs !== null) return from;
-    const { segment } = way;
-    const room = Math.min(way.end - segment.length, Math.floor(way.maxCost - segment.cost));
-    const to = Math.min(items.length, from + room);
+    const segment = this.#plain;
+    if (segment === null) return from;
+    const to = Math.min(items.length, from + this.#plainEnd - segment.length);
     if (to > from) segment.appendAllAlike(items, from, to, party);
     return Math.max(from, to);
   }
 
   /** Closes all ways; returns how many entries were added, and how many reserved places were not used. */
   close(): { readonly added: number; readonly unused: number } {
+    this.#plain = null;
     if (this.#ways.length > 0) {
       for (const way of this.#ways) this.#count(way);
       this.#ways.length = 0;
