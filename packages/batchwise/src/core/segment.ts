@@ -121,12 +121,13 @@ export class Segment {
 
   /** Appends `items[from]` to `items[to - 1]` in the same way, for one party, which knows each by its index there. */
   appendAllAlike(items: readonly unknown[], from: number, to: number, party: Party): void {
-    const positions = this.#positions ?? [];
+    const { items: own, sinks } = this;
+    const positions = this.#positions ?? new Array<number>(own.length);
     this.#positions = positions;
     let at = this.length;
     for (let position = from; position < to; position += 1) {
-      this.items[at] = items[position];
-      this.sinks[at] = party;
+      own[at] = items[position];
+      sinks[at] = party;
       positions[at] = position;
       at += 1;
     }
