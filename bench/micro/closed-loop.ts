@@ -10,7 +10,7 @@ import { createTally, identityHandler, nextTurn, type Tally, warmUpAndRepeat } f
 
 type Config = { callers: number; loads: number; maxBatchSize: number; warmups: number; runs: number };
 
-const defaults: Config = { callers: 10_000, loads: 30, maxBatchSize: 256, warmups: 2, runs: 5 };
+const defaults: Config = { callers: 10_000, loads: 30, maxBatchSize: 256, warmups: 6, runs: 5 };
 
 /** One caller: a bound method that submits the next item, so that a step makes no closure. */
 class Caller {
