@@ -59,12 +59,12 @@ export class BatchRun implements Run, SegmentOwner {
     return this.#holdsSlot;
   }
 
-  /** Starts with the entries that were taken for it; `holdsSlot` false: prepares ahead of a slot. */
-  begin(segment: Segment, holdsSlot: boolean): void {
+  /** Starts with the entries that were taken for it, after `waitedMs`; `holdsSlot` false: prepares ahead of a slot. */
+  begin(segment: Segment, holdsSlot: boolean, waitedMs: number): void {
     this.#segment = segment;
     this.#size = segment.live;
     this.#holdsSlot = holdsSlot;
-    this.#waitedMs = this.start.startedAt - segment.timeAt(0);
+    this.#waitedMs = waitedMs;
     this.#start();
   }
 

@@ -369,8 +369,8 @@ export class Scheduler implements RunOwner {
     const run = new BatchRun(start, this.#environment);
     const segment = this.#queue.take(pick, run);
     watchDeadlines(this.#desk, segment);
-    this.#countStart(run, segment, now);
-    run.begin(segment, this.#slots.add(run, this.#options));
+    const waitedMs = this.#countStart(run, segment, now);
+    run.begin(segment, this.#slots.add(run, this.#options), waitedMs);
   }
 
   /** While paused a flush may send what it covers and no more. */
@@ -378,13 +378,18 @@ export class Scheduler implements RunOwner {
     return packUntil(this.#queue.flushedEpoch, lane.lines, this.#options, now);
   }
 
-  #countStart(run: Run, segment: Segment, now: number): void {
+  /** Returns how long the oldest entry has waited, which may be anywhere in the batch. */
+  #countStart(run: Run, segment: Segment, now: number): number {
     const { tally } = this.#desk;
+    let longest = 0;
     tally.batchStarted(run.start.reason, segment.live, run.start.cost, now);
     for (let from = 0; from < segment.length; ) {
       const to = segment.endOfTurn(from);
-      tally.waited(now - segment.timeAt(from), to - from);
+      const waitedMs = now - segment.timeAt(from);
+      tally.waited(waitedMs, to - from);
+      if (waitedMs > longest) longest = waitedMs;
       from = to;
     }
+    return longest;
   }
 }
