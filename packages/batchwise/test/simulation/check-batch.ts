@@ -36,7 +36,9 @@ function checkTurn(model: Model, { id, reason }: BatchContext): void {
 }
 
 function begin(model: Model, call: Call, context: BatchContext): Batch {
-  const batch = { id: context.id, size: call.places.length, startedAt: model.now, reason: context.reason, calls: 0 };
+  const waitedMs = Math.max(...call.places.map((place) => model.now - place.opener.submittedAt));
+  const { id, reason } = context;
+  const batch = { id, size: call.places.length, startedAt: model.now, reason, waitedMs, calls: 0 };
   model.batches.set(batch.id, batch);
   return batch;
 }

@@ -126,7 +126,7 @@ export class Driver {
   #submitAll(
     plans: readonly Plan[],
     sees: Sight,
-    submit: (items: Item[], options: SubmitOptions, callers: readonly Caller[]) => void,
+    submit: (items: Item[], options: SubmitOptions | undefined, callers: readonly Caller[]) => void,
   ): void {
     const model = this.#model;
     const [first] = plans;
@@ -144,9 +144,10 @@ export class Driver {
     this.#noteEndings(before, callers);
   }
 
-  #optionsOf({ wishes }: Plan): { abort: AbortController | undefined; options: SubmitOptions } {
+  /** No options at all where there is nothing to say: the batcher has a shorter way for those. */
+  #optionsOf({ wishes }: Plan): { abort: AbortController | undefined; options: SubmitOptions | undefined } {
     const { signal, ...rest } = wishes;
-    if (signal === undefined) return { abort: undefined, options: rest };
+    if (signal === undefined) return { abort: undefined, options: Object.keys(rest).length === 0 ? undefined : rest };
     const abort = signal === "own" ? new AbortController() : (this.#shared[signal] as AbortController);
     if (signal === "own") this.#own.push(abort);
     return { abort, options: { ...rest, signal: abort.signal } };

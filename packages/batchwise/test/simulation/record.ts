@@ -137,6 +137,8 @@ export interface Batch {
   readonly size: number;
   readonly startedAt: number;
   readonly reason: string;
+  /** How long its oldest item had waited. */
+  readonly waitedMs: number;
   calls: number;
 }
 

@@ -122,10 +122,13 @@ function listen(model: Model, batcher: Scene["batcher"]): void {
     batcher.on("item", ({ outcome }) => {
       model.heard[outcome] += 1;
     });
-    batcher.on("batch", ({ id, size, reason }) => {
+    batcher.on("batch", ({ id, size, reason, waitMs }) => {
       const batch = model.batches.get(id);
-      const isOwn = batch === undefined || (batch.size <= size && batch.reason === reason);
+      if (batch === undefined) return;
+      const isOwn = batch.size <= size && batch.reason === reason;
       model.expect(isOwn, "batch event", () => `${id} ${reason} of ${size}`);
+      const isWait = model.world.stages.open || waitMs === batch.waitedMs;
+      model.expect(isWait, "batch event", () => `${id} waited ${waitMs}, not ${batch.waitedMs}`);
     });
   }
   if (!rudeListener) return;

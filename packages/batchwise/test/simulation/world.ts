@@ -62,6 +62,9 @@ export interface Uses {
   readonly rudeListener: boolean;
 }
 
+/** More different priorities than the batcher keeps lines for. */
+const ONE_OFF: Uses["priorities"] = [0, ...Array.from({ length: 30 }, (_, index) => index / 4 - 3)];
+
 /** How the batcher is brought to its end after the last event. */
 type Ending = "rest" | "drain" | "abandon" | "drain, then abandon";
 
@@ -116,7 +119,7 @@ function usesOf(random: Random, stages: StageHabits): Uses {
     keys: random.chance(0.4) ? random.pick([2, 3, 5, 20]) : 0,
     tenants: random.chance(0.2) ? random.integer(2, 4) : 0,
     equals,
-    priorities: random.pick<Uses["priorities"]>([[0], [0], [0, 1], [0, 1, 2, 3], [-2, 0, 0.5, 7]]),
+    priorities: random.pick<Uses["priorities"]>([[0], [0], [0, 1], [0, 1, 2, 3], [-2, 0, 0.5, 7], ONE_OFF]),
     priorityAgingMs: random.pick([10, 40, 10_000]),
     smallCallFirst: random.chance(0.15) ? random.integer(1, 4) : 0,
     cache,
