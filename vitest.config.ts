@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 // for users, through node_modules to the built packages (run `npm run build` first).
 const source = new URL("./packages/batchwise/src/", import.meta.url).pathname;
 const alias =
-  process.env["BATCHWISE_DIST"] === "1"
+  process.env.BATCHWISE_DIST === "1"
     ? []
     : [
         { find: /^batchwise$/, replacement: `${source}index.ts` },

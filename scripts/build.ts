@@ -1,12 +1,22 @@
 // Compiles both packages to their dist folders, the library first because the server is typed against its output.
-// It always starts from empty folders, so that nothing stale is packed; it does not check tests, bench or examples.
+// Each is compiled beside its dist and swapped in, so that nothing stale is packed and a failed build leaves the
+// last good one. It does not check tests, bench or examples: `npm run check` does.
 
-import { spawnSync } from "node:child_process";
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, renameSync, rmSync } from "node:fs";
+import { run } from "./steps.ts";
+
+const commandFile = "packages/server/dist/cli/main.js";
 
 for (const name of ["batchwise", "server"]) {
-  rmSync(`packages/${name}/dist`, { recursive: true, force: true });
-  const { status } = spawnSync("tsc", ["-p", `packages/${name}`], { stdio: "inherit" });
-  if (status !== 0) process.exit(status ?? 1);
+  const dist = `packages/${name}/dist`;
+  const fresh = `${dist}-${process.pid}`;
+  const built = run(`tsc -p packages/${name} --outDir ${fresh}`);
+  if (built) {
+    rmSync(dist, { recursive: true, force: true });
+    renameSync(fresh, dist);
+  } else {
+    rmSync(fresh, { recursive: true, force: true });
+    process.exit(1);
+  }
 }
-chmodSync("packages/server/dist/cli/main.js", 0o755);
+if (existsSync(commandFile)) chmodSync(commandFile, 0o755);

@@ -1,0 +1,132 @@
+import { describe, expect, test } from "vitest";
+import { cycleIn, type Import, importsOf, violation } from "./layers.ts";
+import { filesMatching, manifestOf, textOf } from "./repository.ts";
+
+const src = "packages/batchwise/src";
+
+describe("the rules between the rooms", () => {
+  test.each([
+    ["core imports another room", `${src}/core/batcher.ts`, "../stream/stream.ts", "core may not import stream"],
+    ["core imports node:", `${src}/core/clock.ts`, "node:timers", "imports no node: module"],
+    ["core imports a package", `${src}/core/clock.ts`, "p-queue", "depends on no package"],
+    ["stream imports node:", `${src}/stream/stream.ts`, "node:stream", "imports no node: module"],
+    [
+      "the entry imports a room of its own entry",
+      `${src}/index.ts`,
+      "./testing/index.ts",
+      "entry may not import testing",
+    ],
+    [
+      "the engine imports its tests' clock",
+      `${src}/core/clock.ts`,
+      "../testing/index.ts",
+      "core may not import testing",
+    ],
+    ["tensor imports onnx", `${src}/tensor/pad.ts`, "../onnx/index.ts", "tensor may not import onnx"],
+    ["onnx imports threads", `${src}/onnx/index.ts`, "../threads/index.ts", "onnx may not import threads"],
+    ["core imports the entry", `${src}/core/batcher.ts`, "../index.ts", "core may not import entry"],
+    [
+      "a store imports a store",
+      `${src}/dispatch/sqlite/store.ts`,
+      "../postgres/sql.ts",
+      "dispatch/sqlite may not import dispatch/postgres",
+    ],
+    [
+      "a provider imports a store",
+      `${src}/dispatch/openai/account.ts`,
+      "../memory/store.ts",
+      "dispatch/openai may not import dispatch/memory",
+    ],
+    [
+      "the dispatcher imports a provider",
+      `${src}/dispatch/dispatcher.ts`,
+      "./openai/account.ts",
+      "dispatch may not import dispatch/openai",
+    ],
+    ["an unknown room imports core", `${src}/magic/trick.ts`, "../core/batcher.ts", "magic may not import core"],
+    [
+      "the library imports the server by name",
+      `${src}/otel/index.ts`,
+      "@batchwise/server",
+      "nothing imports the server",
+    ],
+    [
+      "the library imports the server by path",
+      `${src}/otel/index.ts`,
+      "../../../server/src/http/app.ts",
+      "nothing imports the server",
+    ],
+    ["the library imports itself by name", `${src}/testing/index.ts`, "batchwise", "imports are relative"],
+    ["a source imports a test", `${src}/core/batcher.ts`, "../../test/core/tools.ts", "imports sources only"],
+    [
+      "the server reaches into the library",
+      "packages/server/src/http/app.ts",
+      `../../../batchwise/src/core/batcher.ts`,
+      "by package name",
+    ],
+  ])("%s: refused", (_case, from, specifier, reason) => {
+    expect(violation({ from, specifier })).toContain(reason);
+  });
+
+  test.each([
+    [`${src}/index.ts`, "./core/batcher.ts"],
+    [`${src}/index.ts`, "./stream/stream.ts"],
+    [`${src}/core/batcher.ts`, "./policy.ts"],
+    [`${src}/testing/virtual-clock.ts`, "../core/clock.ts"],
+    [`${src}/onnx/model.ts`, "../tensor/pad.ts"],
+    [`${src}/threads/connect.ts`, "node:worker_threads"],
+    [`${src}/dispatch/index.ts`, "./memory/store.ts"],
+    [`${src}/dispatch/sqlite/store.ts`, "../store.ts"],
+    ["packages/server/src/http/app.ts", "batchwise"],
+    ["packages/server/src/http/app.ts", "hono"],
+    ["packages/server/src/http/app.ts", "../models/pool.ts"],
+  ])("%s may import %s", (from, specifier) => {
+    expect(violation({ from, specifier })).toBeUndefined();
+  });
+
+  test("a package is allowed where it is declared as a peer, and only then", () => {
+    const edge = { from: `${src}/otel/index.ts`, specifier: "@opentelemetry/api" };
+    expect(violation(edge, ["@opentelemetry/api"])).toBeUndefined();
+    expect(violation(edge, [])).toContain("depends on no package");
+  });
+
+  test("every way to name another file is read", () => {
+    const text = `
+      import one, { type Two } from "./one.ts";
+      import type { Three } from "./three.ts";
+      import "./four.ts";
+      export * from "./five.ts";
+      export { six } from "./six.ts";
+      export const seven = await import("./seven.ts");
+      export type Eight = import("./eight.ts").Eight;
+      export const nine = one;`;
+    const names = ["one", "three", "four", "five", "six", "seven", "eight"];
+    expect(importsOf("all.ts", text)).toEqual(names.map((name) => `./${name}.ts`));
+  });
+
+  test("a cycle is found and named, a diamond is not one", () => {
+    const edge = (from: string, to: string): Import => ({ from: `a/${from}.ts`, specifier: `./${to}.ts` });
+    expect(cycleIn([edge("x", "y"), edge("y", "z"), edge("z", "y")])).toEqual(["a/y.ts", "a/z.ts", "a/y.ts"]);
+    expect(cycleIn([edge("x", "y"), edge("x", "z"), edge("y", "w"), edge("z", "w")])).toBeUndefined();
+  });
+});
+
+describe("the sources", () => {
+  const edges = filesMatching("packages/*/src/**/*.ts").flatMap((from) =>
+    importsOf(from, textOf(from)).map((specifier) => ({ from, specifier })),
+  );
+  const peers = Object.keys(manifestOf("packages/batchwise").peerDependencies ?? {});
+
+  test("keep the rules", () => {
+    const broken = edges.flatMap((edge) => {
+      const reason = violation(edge, peers);
+      return reason === undefined ? [] : [`${edge.from} imports ${edge.specifier}: ${reason}`];
+    });
+    expect(edges.length).toBeGreaterThan(10);
+    expect(broken).toEqual([]);
+  });
+
+  test("have no import cycle", () => {
+    expect(cycleIn(edges)).toBeUndefined();
+  });
+});

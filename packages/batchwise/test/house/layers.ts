@@ -1,0 +1,114 @@
+// The rules between the rooms of docs/architecture.md, as pure functions over paths and import specifiers.
+// They judge every import, type-only ones included: a type is knowledge of the other room too.
+
+import { posix } from "node:path";
+import { Visitor } from "oxc-parser";
+import { parse } from "./repository.ts";
+
+const library = "packages/batchwise/src/";
+const server = "packages/server/src/";
+
+/** Which other rooms of the library a room may import. A room that is not listed may import none. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  entry: ["core", "stream"],
+  core: [],
+  stream: ["core"],
+  tensor: ["core"],
+  onnx: ["core", "tensor"],
+  threads: ["core"],
+  otel: ["core"],
+  simulate: ["core"],
+  testing: ["core"],
+  dispatch: ["core", "dispatch/memory"],
+};
+
+/** A store or a provider sees the dispatcher's contract and the core, never its neighbours. */
+const allowedInAdapter: readonly string[] = ["core", "dispatch"];
+
+/** Rooms that run wherever JavaScript runs. */
+const portable = new Set(["entry", "core", "stream", "tensor", "testing"]);
+
+export interface Import {
+  readonly from: string;
+  readonly specifier: string;
+}
+
+/** Every specifier a file names: imports, re-exports, `import()` and `import("...").Type`. */
+export function importsOf(path: string, text: string): string[] {
+  const specifiers: string[] = [];
+  const add = (source: unknown): void => {
+    const value = (source as { value?: unknown } | null)?.value;
+    if (typeof value === "string") specifiers.push(value);
+  };
+  new Visitor({
+    ImportDeclaration: (node) => add(node.source),
+    ExportNamedDeclaration: (node) => add(node.source),
+    ExportAllDeclaration: (node) => add(node.source),
+    ImportExpression: (node) => add(node.source),
+    TSImportType: (node) => add(node.source),
+  }).visit(parse(path, text));
+  return specifiers;
+}
+
+/** The file that a relative specifier means, or undefined where it names a package. */
+export function targetOf({ from, specifier }: Import): string | undefined {
+  return specifier.startsWith(".") ? posix.join(posix.dirname(from), specifier) : undefined;
+}
+
+function roomOf(path: string): string {
+  const [first = "", second = "", third] = path.slice(library.length).split("/");
+  if (second === "") return "entry";
+  return first === "dispatch" && third !== undefined ? `dispatch/${second}` : first;
+}
+
+/** Says which rule an import breaks; undefined where it breaks none. `peers` are the library's optional peers. */
+export function violation(edge: Import, peers: readonly string[] = []): string | undefined {
+  const target = targetOf(edge);
+  if (edge.from.startsWith(server)) {
+    return target === undefined || target.startsWith(server) ? undefined : "the server reaches others by package name";
+  }
+  return target === undefined ? packageViolation(edge, peers) : roomViolation(roomOf(edge.from), target);
+}
+
+function packageViolation({ from, specifier }: Import, peers: readonly string[]): string | undefined {
+  if (specifier.startsWith("node:")) {
+    return portable.has(roomOf(from)) ? `${roomOf(from)} runs everywhere and imports no node: module` : undefined;
+  }
+  if (specifier.startsWith("@batchwise/server")) return "nothing imports the server";
+  if (/^batchwise(\/|$)/.test(specifier)) return "inside the library, imports are relative";
+  return peers.includes(specifier) ? undefined : "the library depends on no package";
+}
+
+function roomViolation(room: string, target: string): string | undefined {
+  if (target.startsWith(server)) return "nothing imports the server";
+  if (!target.startsWith(library)) return "a source imports sources only";
+  const other = roomOf(target);
+  const rooms = room.startsWith("dispatch/") ? allowedInAdapter : (allowed[room] ?? []);
+  return other === room || rooms.includes(other) ? undefined : `${room} may not import ${other}`;
+}
+
+/** The first cycle found among relative imports, as the list of its files; undefined where there is none. */
+export function cycleIn(edges: readonly Import[]): string[] | undefined {
+  const targets = new Map<string, string[]>();
+  for (const edge of edges) {
+    const target = targetOf(edge);
+    if (target !== undefined) targets.set(edge.from, [...(targets.get(edge.from) ?? []), target]);
+  }
+  const done = new Set<string>();
+  const visit = (file: string, trail: readonly string[]): string[] | undefined => {
+    const start = trail.indexOf(file);
+    if (start >= 0) return [...trail.slice(start), file];
+    if (done.has(file)) return undefined;
+    for (const next of targets.get(file) ?? []) {
+      const cycle = visit(next, [...trail, file]);
+      if (cycle !== undefined) return cycle;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const file of targets.keys()) {
+    const cycle = visit(file, []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}

@@ -1,0 +1,28 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { delimiter } from "node:path";
+import { expect, test } from "vitest";
+import { built, root } from "./repository.ts";
+
+/** A Node.js of the machine itself, from 20.19 up to, not including, 24: npm scripts run on the pinned newer one. */
+function olderNode(): string | undefined {
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
+  return folders.map((folder) => `${folder}/node`).find((file) => existsSync(file) && isSupported(versionOf(file)));
+}
+
+function versionOf(file: string): string {
+  return execFileSync(file, ["--version"], { encoding: "utf8" });
+}
+
+function isSupported(version: string): boolean {
+  const [major = 0, minor = 0] = version.slice(1).split(".").map(Number);
+  return major === 20 ? minor >= 19 : major > 20 && major < 24;
+}
+
+test("the built library runs on an older supported Node.js", ({ skip }) => {
+  built("index.js");
+  const node = olderNode();
+  if (node === undefined) return skip("no Node.js from 20.19 to 23 on the PATH");
+  const output = execFileSync(node, [`${root}packages/batchwise/test/house/fixtures/smoke.mjs`], { encoding: "utf8" });
+  expect(output).toMatch(/^v2[0-3]\.\d+\.\d+: \d+ entries\n$/);
+});

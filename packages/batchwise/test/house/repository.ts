@@ -1,0 +1,53 @@
+// What the tests of the house share: where the repository is, which files it holds, how a TypeScript file parses.
+// Nothing here knows a rule, and nothing is written outside the scratch folders.
+
+import { type Dirent, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { type Program, parseSync } from "oxc-parser";
+
+export const root: string = fileURLToPath(new URL("../../../../", import.meta.url));
+
+const generated = /^(node_modules|dist(-\d+)?|\.cache)$/;
+
+/** Paths relative to the repository, with forward slashes, sorted. */
+export function filesMatching(...patterns: readonly string[]): string[] {
+  const exclude = (entry: Dirent) => generated.test(entry.name);
+  const found = globSync([...patterns], { cwd: root, withFileTypes: true, exclude });
+  return found
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name}`.slice(root.length))
+    .sort();
+}
+
+export function textOf(path: string): string {
+  return readFileSync(root + path, "utf8");
+}
+
+export function manifestOf(folder: string): Manifest {
+  return JSON.parse(textOf(`${folder}/package.json`)) as Manifest;
+}
+
+export interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
+}
+
+export function parse(path: string, text: string): Program {
+  const { program, errors } = parseSync(path, text);
+  if (errors[0] !== undefined) throw new Error(`${path}: ${errors[0].message}`);
+  return program;
+}
+
+/** A fresh folder inside the repository, so that packages resolve from it as they do from anywhere in the workspace. */
+export function scratchFolder(name: string): string {
+  mkdirSync(`${root}.cache`, { recursive: true });
+  return `${mkdtempSync(`${root}.cache/${name}-`)}/`;
+}
+
+/** The absolute path of a built file; tests of what users install stand on `npm run build`. */
+export function built(path: string): string {
+  const file = `${root}packages/batchwise/dist/${path}`;
+  if (!existsSync(file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
+  return file;
+}

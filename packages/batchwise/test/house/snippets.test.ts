@@ -1,0 +1,44 @@
+import { spawnSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { built, filesMatching, root, scratchFolder, textOf } from "./repository.ts";
+import { snippetsIn } from "./snippets.ts";
+
+const pages = filesMatching("README.md", "docs/**/*.md", "{packages,examples}/**/README.md");
+const snippets = pages.flatMap((page) => snippetsIn(page, textOf(page)));
+
+describe("a page's TypeScript blocks", () => {
+  const page = ["# Page", "```ts", "one();", "```", "```sh", "npm test", "```", "```ts run", "two();", "```", ""];
+
+  test("are found by their fence, named by their line, and run only where the fence says so", () => {
+    expect(snippetsIn("docs/Page.md", page.join("\n"))).toEqual([
+      { name: "docs-page-2.ts", code: "one();\n", runs: false },
+      { name: "docs-page-8.ts", code: "two();\n", runs: true },
+    ]);
+  });
+});
+
+describe("the documentation", () => {
+  const folder = scratchFolder("snippets");
+
+  beforeAll(() => {
+    built("index.js");
+    const config = { extends: `${root}tsconfig.json`, compilerOptions: { noUnusedLocals: false }, include: [folder] };
+    writeFileSync(`${folder}tsconfig.json`, JSON.stringify({ ...config, exclude: [] }));
+    for (const { name, code } of snippets) writeFileSync(folder + name, code);
+    writeFileSync(`${folder}page-that-compiles.ts`, "console.log(1);\n");
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test("has TypeScript blocks that all type-check", () => {
+    const { stdout } = spawnSync(`${root}node_modules/.bin/tsc`, ["-p", folder], { encoding: "utf8" });
+    expect(stdout).toBe("");
+  });
+
+  test("has running blocks that all run to their end", () => {
+    for (const { name } of snippets.filter((snippet) => snippet.runs)) {
+      const { status, stderr } = spawnSync(process.execPath, [folder + name], { encoding: "utf8", timeout: 30_000 });
+      expect({ name, status, stderr }).toEqual({ name, status: 0, stderr: "" });
+    }
+  });
+});

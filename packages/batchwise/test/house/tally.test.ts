@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest";
+import { tally, type VitestReport } from "../../../../scripts/tally.ts";
+
+type Status = "passed" | "failed" | "skipped";
+
+function report(...files: { status: "passed" | "failed"; tests: Status[] }[]): VitestReport {
+  return {
+    testResults: files.map(({ status, tests }, index) => ({
+      name: `${index}.test.ts`,
+      status,
+      assertionResults: tests.map((test, place) => ({ status: test, fullName: `test ${place}` })),
+    })),
+  };
+}
+
+describe("the count of a test run", () => {
+  test("adds up what passed and failed in every file", () => {
+    const run = report(
+      { status: "passed", tests: ["passed", "passed"] },
+      { status: "failed", tests: ["failed", "passed"] },
+    );
+    expect(tally(run, false)).toEqual({ passed: 3, failed: 1, skipped: [] });
+  });
+
+  test("names what was skipped and counts it nowhere", () => {
+    expect(tally(report({ status: "passed", tests: ["passed", "skipped"] }), true)).toEqual({
+      passed: 1,
+      failed: 0,
+      skipped: ["test 1"],
+    });
+  });
+
+  test("counts a file that did not load as one failure", () => {
+    expect(
+      tally(report({ status: "failed", tests: [] }, { status: "passed", tests: ["passed"] }), false),
+    ).toMatchObject({
+      passed: 1,
+      failed: 1,
+    });
+  });
+
+  test("counts a failure when every test passed but the run ended badly", () => {
+    expect(tally(report({ status: "passed", tests: ["passed"] }), false)).toMatchObject({ passed: 1, failed: 1 });
+  });
+
+  test("counts a failure when the run left no report", () => {
+    expect(tally(undefined, false)).toEqual({ passed: 0, failed: 1, skipped: [] });
+  });
+});

@@ -1,0 +1,37 @@
+// Counts what a vitest run says of itself. Pure: the report in, the counts out.
+
+/** The part of vitest's JSON report that is read here. */
+export interface VitestReport {
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly assertionResults: readonly { readonly status: string; readonly fullName: string }[];
+  }[];
+}
+
+export interface Tally {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: readonly string[];
+}
+
+/**
+ * `ended` is whether the run itself ended well. A file that failed without a failed test (it did not load, a hook
+ * threw) counts once; so does a run that ended badly with every test passed, or that left no report.
+ */
+export function tally(report: VitestReport | undefined, ended: boolean): Tally {
+  let passed = 0;
+  let failed = 0;
+  const skipped: string[] = [];
+  for (const file of report?.testResults ?? []) {
+    const statuses = file.assertionResults.map((test) => test.status);
+    const failures = statuses.filter((status) => status === "failed").length;
+    passed += statuses.filter((status) => status === "passed").length;
+    failed += file.status === "failed" ? Math.max(1, failures) : failures;
+    for (const test of file.assertionResults) {
+      if (test.status !== "passed" && test.status !== "failed") skipped.push(test.fullName);
+    }
+  }
+  if (!ended && failed === 0) failed = 1;
+  return { passed, failed, skipped };
+}

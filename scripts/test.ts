@@ -1,0 +1,30 @@
+// Builds, runs every test, and ends with one line: `N passed, N failed`.
+// A test file that does not load and an error outside of any test count as failures, and so does a run of nothing.
+
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { run } from "./steps.ts";
+import { tally, type VitestReport } from "./tally.ts";
+
+const reportFile = ".cache/vitest.json";
+
+function report(): VitestReport | undefined {
+  try {
+    return JSON.parse(readFileSync(reportFile, "utf8")) as VitestReport;
+  } catch {
+    return undefined;
+  }
+}
+
+mkdirSync(".cache", { recursive: true });
+rmSync(reportFile, { force: true });
+
+const ended =
+  run("node scripts/build.ts") &&
+  run(
+    `vitest run --reporter=default --reporter=json --outputFile.json=${reportFile} ${process.argv.slice(2).join(" ")}`.trim(),
+  );
+const { passed, failed, skipped } = tally(report(), ended);
+
+for (const name of skipped) console.log(`skipped: ${name}`);
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 || passed === 0 ? 1 : 0;
