@@ -1,9 +1,6 @@
 // The public words of the dispatcher: what a caller passes in and gets back. Types only; nothing here runs.
 // All times are milliseconds since 1970 (`...At`) or spans of milliseconds (`...Ms`). Bodies are in OpenAI's shape.
 
-import type { Account } from "./provider.ts";
-import type { Store } from "./store.ts";
-
 /** A value that JSON text can hold. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
 
@@ -93,50 +90,6 @@ export interface Thresholds {
   readonly maxTokens: number;
   /** Age of the oldest request that waits. */
   readonly maxAgeMs: number;
-}
-
-/** How often, and how late, a failed request or delivery is tried again. */
-export interface RetryOptions {
-  /** Charged tries in total, the first included. Default 3. */
-  readonly attempts?: number;
-  /** Wait before the second try, doubled for each later one up to `maxBackoffMs`. Default 30_000. */
-  readonly backoffMs?: number;
-  /** Default 3_600_000. */
-  readonly maxBackoffMs?: number;
-}
-
-export interface WebhookOptions {
-  readonly url: string;
-  /** Key of the signature header: an HMAC-SHA256 over `<delivery id>.<seconds>.<body>`. */
-  readonly secret: string;
-}
-
-export interface DispatcherOptions {
-  readonly store: Store;
-  /** At least one; names are unique. A request may go to any account that serves its endpoint and model. */
-  readonly accounts: readonly Account[];
-  /** Defaults: 50_000 requests, 200_000_000 bytes, Infinity tokens, 7_200_000 ms. */
-  readonly thresholds?: Partial<Thresholds>;
-  /** Merged under each request's body (the body wins), not into full batch lines. */
-  readonly requestDefaults?: JsonObject;
-  /** How long one operation on a batch is owned. Default 90_000; must exceed every account's `requestTimeoutMs`. */
-  readonly leaseMs?: number;
-  readonly retry?: RetryOptions;
-  /** Called at least once per outcome, by one process; a rejection is tried again later. */
-  readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
-  readonly webhook?: WebhookOptions;
-  /** Shared by the processes of one pool in logs and leases. Default: random. */
-  readonly owner?: string;
-  readonly clock?: DispatchClock;
-  readonly random?: () => number;
-}
-
-/** Time as the dispatcher needs it: `now` is wall time, `monotonic` never goes back. */
-export interface DispatchClock {
-  now(): number;
-  monotonic(): number;
-  setTimeout(callback: () => void, delayMs: number): unknown;
-  clearTimeout(handle: unknown): void;
 }
 
 export type BatchState =
