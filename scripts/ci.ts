@@ -3,7 +3,7 @@
 import { runSteps } from "./steps.ts";
 
 runSteps([
-  { name: "check", commands: ["npm run check"] },
-  { name: "test", commands: ["npm test"] },
-  { name: "bench:quick", commands: ["npm run bench:quick"] },
+  { name: "check", command: "npm run --silent check" },
+  { name: "test", command: "npm test --silent" },
+  { name: "bench:quick", command: "npm run --silent bench:quick" },
 ]);

@@ -51,7 +51,7 @@ export function importsOf(path: string, text: string): string[] {
 }
 
 /** The file that a relative specifier means, or undefined where it names a package. */
-export function targetOf({ from, specifier }: Import): string | undefined {
+function targetOf({ from, specifier }: Import): string | undefined {
   return specifier.startsWith(".") ? posix.join(posix.dirname(from), specifier) : undefined;
 }
 

@@ -1,0 +1,53 @@
+/**
+ * Interleaved rounds: each round runs every contender once, in an order shuffled from a seed.
+ *
+ * A ratio is formed within a round, between two runs that are seconds apart, and the figure that is reported is
+ * the median over the rounds. So a neighbour who slows the machine for a while slows both sides of a ratio.
+ */
+import { type Measurement, runContender, type Settings } from "./child.ts";
+import { median, seededRandom, shuffled } from "./numbers.ts";
+
+export interface Plan {
+  readonly workload: string;
+  readonly contenders: readonly string[];
+  readonly rounds: number;
+  readonly settings: Settings;
+  readonly flags?: readonly string[];
+  /** Settings that change from round to round, such as the seed of the arrivals. */
+  readonly varying?: (round: number) => Settings;
+}
+
+/** The measurements of each contender, one a round. */
+export type Results = ReadonlyMap<string, readonly Measurement[]>;
+
+export type Progress = (line: string) => void;
+
+export async function runRounds(plan: Plan, progress: Progress): Promise<Results> {
+  const results = new Map<string, Measurement[]>(plan.contenders.map((name) => [name, []]));
+  const random = seededRandom(20_26);
+  for (let round = 0; round < plan.rounds; round += 1) {
+    const started = performance.now();
+    for (const contender of shuffled(plan.contenders, random)) {
+      const settings = { ...plan.settings, ...plan.varying?.(round) };
+      const { workload, flags = [] } = plan;
+      results.get(contender)?.push(await runContender({ workload, contender, settings, flags }));
+    }
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    progress(`${plan.workload} round ${round + 1} of ${plan.rounds}: ${seconds} s`);
+  }
+  return results;
+}
+
+export function valuesOf(results: Results, contender: string, field: string): readonly number[] {
+  return (results.get(contender) ?? []).map((measurement) => measurement[field] ?? Number.NaN);
+}
+
+export function medianOf(results: Results, contender: string, field: string): number {
+  return median(valuesOf(results, contender, field));
+}
+
+/** Median over the rounds of contender ÷ base, each from the same round. */
+export function ratioOf(results: Results, contender: string, base: string, field: string): number {
+  const bases = valuesOf(results, base, field);
+  return median(valuesOf(results, contender, field).map((value, round) => value / (bases[round] ?? Number.NaN)));
+}

@@ -1,0 +1,63 @@
+/**
+ * W2: many callers, each submitting its next item as soon as the last one is answered. Submits come out of promise
+ * jobs here, the way they do in a server, and not out of a loop.
+ */
+import type { Measurement } from "../harness/child.ts";
+import { median } from "../harness/numbers.ts";
+import type { Workload } from "../harness/workloads.ts";
+import type { Loader, LoaderFactory } from "../peers/contract.ts";
+import { createTally, identityHandler, nextTurn, type Tally, warmUpAndRepeat } from "./tally.ts";
+
+type Config = { callers: number; loads: number; maxBatchSize: number; warmups: number; runs: number };
+
+const defaults: Config = { callers: 10_000, loads: 30, maxBatchSize: 256, warmups: 2, runs: 5 };
+
+/** One caller: a bound method that submits the next item, so that a step makes no closure. */
+class Caller {
+  readonly #loader: Loader;
+  readonly #tally: Tally;
+  readonly #next: (result: number) => void;
+  #left: number;
+
+  constructor(loader: Loader, tally: Tally, loads: number) {
+    this.#loader = loader;
+    this.#tally = tally;
+    this.#left = loads;
+    this.#next = (result) => this.#answered(result);
+  }
+
+  start(value: number): void {
+    this.#left -= 1;
+    this.#loader.load(value).then(this.#next);
+  }
+
+  #answered(result: number): void {
+    if (this.#left > 0) this.start(result);
+    this.#tally.settle(result);
+  }
+}
+
+async function measure(make: LoaderFactory, config: Config): Promise<Measurement> {
+  const { callers, loads, maxBatchSize } = config;
+  const tally = createTally();
+  const { handler, takeBatches } = identityHandler();
+  const loader = make(handler, { maxBatchSize, slots: Number.POSITIVE_INFINITY, windowMs: 0, queue: 10_000 });
+  const expected = loads * ((callers * (callers - 1)) / 2);
+  let batches = 0;
+  const times = await warmUpAndRepeat(config.warmups, config.runs, async () => {
+    const crowd = Array.from({ length: callers }, () => new Caller(loader, tally, loads));
+    await nextTurn();
+    takeBatches();
+    const finished = tally.expect(callers * loads);
+    const started = performance.now();
+    for (let at = 0; at < callers; at += 1) crowd[at]?.start(at);
+    await finished;
+    const elapsed = performance.now() - started;
+    batches = takeBatches();
+    tally.check(expected);
+    return (elapsed * 1e6) / (callers * loads);
+  });
+  return { nsPerItem: median(times), batches };
+}
+
+export const closedLoop: Workload<Config> = { defaults, measure };

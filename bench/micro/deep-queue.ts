@@ -1,0 +1,50 @@
+/**
+ * W3: everything is submitted in one turn and one slot works it off. What a deep queue costs per item.
+ *
+ * The same load at a smaller size and with small batches gives the price of an option: 20 items for each of 10,000
+ * keys make as many batches of 20 with keys as without.
+ */
+import type { Measurement } from "../harness/child.ts";
+import { median } from "../harness/numbers.ts";
+import type { Workload } from "../harness/workloads.ts";
+import type { LoaderFactory } from "../peers/contract.ts";
+import { createTally, identityHandler, nextTurn, sumBelow, warmUpAndRepeat } from "./tally.ts";
+
+type Config = { items: number; maxBatchSize: number; warmups: number; warmupItems: number; runs: number };
+
+async function measure(make: LoaderFactory, config: Config): Promise<Measurement> {
+  const { maxBatchSize } = config;
+  const tally = createTally();
+  const { handler, takeBatches } = identityHandler();
+  const loader = make(handler, { maxBatchSize, slots: 1, windowMs: 0, queue: Number.POSITIVE_INFINITY });
+  const collect = globalThis.gc;
+
+  async function run(items: number): Promise<number> {
+    collect?.();
+    await nextTurn();
+    takeBatches();
+    const finished = tally.expect(items);
+    const started = performance.now();
+    for (let at = 0; at < items; at += 1) loader.load(at).then(tally.settle);
+    await finished;
+    const elapsed = performance.now() - started;
+    loader.readStatistics?.();
+    tally.check(sumBelow(items));
+    return (elapsed * 1e6) / items;
+  }
+
+  await warmUpAndRepeat(config.warmups, 0, () => run(config.warmupItems));
+  const times = await warmUpAndRepeat(0, config.runs, () => run(config.items));
+  const peakMb = process.resourceUsage().maxRSS / 1024;
+  return { nsPerItem: median(times), batches: takeBatches(), peakMb };
+}
+
+export const deepQueue: Workload<Config> = {
+  defaults: { items: 1_000_000, maxBatchSize: 256, warmups: 3, warmupItems: 50_000, runs: 2 },
+  measure,
+};
+
+export const optionCost: Workload<Config> = {
+  defaults: { items: 200_000, maxBatchSize: 20, warmups: 2, warmupItems: 200_000, runs: 5 },
+  measure,
+};

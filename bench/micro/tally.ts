@@ -1,0 +1,84 @@
+/**
+ * What the per-item loads share: the identity handler, and one shared callback that counts and adds up results.
+ *
+ * Guarantees that a run in which a result is lost, doubled or wrong fails instead of giving a figure. The same
+ * callback hangs on every promise of every contender, so it is a part of every figure.
+ */
+import type { Handler } from "../peers/contract.ts";
+
+export interface Tally {
+  /** Resolves when this many results have come. */
+  expect(count: number): Promise<void>;
+  readonly settle: (result: number) => void;
+  /** Throws unless the results since the last check add up to this. */
+  check(sum: number): void;
+}
+
+export function createTally(): Tally {
+  let left = 0;
+  let sum = 0;
+  let finish: () => void = () => {};
+  return {
+    expect(count) {
+      left = count;
+      return new Promise((resolve) => {
+        finish = resolve;
+      });
+    },
+    settle: (result) => {
+      sum += result;
+      left -= 1;
+      if (left === 0) finish();
+    },
+    check(expected) {
+      if (sum !== expected || left !== 0) {
+        throw new Error(`Expected results that add up to ${expected}, got ${sum} with ${left} missing`);
+      }
+      sum = 0;
+    },
+  };
+}
+
+export interface CountedHandler {
+  readonly handler: Handler;
+  /** Calls since the last time this was asked. */
+  takeBatches(): number;
+}
+
+/** Answers each item with itself, a promise job later. */
+export function identityHandler(): CountedHandler {
+  let batches = 0;
+  return {
+    handler: async (items) => {
+      batches += 1;
+      return items;
+    },
+    takeBatches() {
+      const taken = batches;
+      batches = 0;
+      return taken;
+    },
+  };
+}
+
+/** The sum of 0 to count - 1. */
+export function sumBelow(count: number): number {
+  return (count * (count - 1)) / 2;
+}
+
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+export async function warmUpAndRepeat<Figure>(
+  warmups: number,
+  runs: number,
+  run: () => Promise<Figure>,
+): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (let at = 0; at < warmups + runs; at += 1) {
+    const figure = await run();
+    if (at >= warmups) figures.push(figure);
+  }
+  return figures;
+}

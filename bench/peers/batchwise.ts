@@ -1,0 +1,94 @@
+/**
+ * batchwise in the dress that each load asks for, loaded by its package name: what is measured is what ships.
+ *
+ * `plain` sets a size and nothing else, `parallel` lifts the one-slot default, `featured` turns on what a busy
+ * service uses, and the rest add one option each to `plain`, so that its price can be read off.
+ */
+import { batch, createBatcher } from "batchwise";
+import type { Handler, Loader, Shape } from "./contract.ts";
+
+type Options = NonNullable<Parameters<typeof batch<number, number>>[1]>;
+type SubmitOptions = NonNullable<Parameters<ReturnType<typeof batch<number, number>>>[1]>;
+
+function baseOptions(shape: Shape): Options {
+  return {
+    maxBatchSize: shape.maxBatchSize,
+    ...(shape.windowMs > 0 ? { maxWaitMs: shape.windowMs } : {}),
+    ...(shape.queue > 10_000 ? { maxQueueSize: shape.queue } : {}),
+  };
+}
+
+/** The loads' handler may hand its input back, which the engine's type calls mutable. */
+function answering(handler: Handler): (items: number[]) => Promise<number[]> {
+  return (items) => handler(items) as Promise<number[]>;
+}
+
+function withOptions(handler: Handler, shape: Shape, extra: Options): Loader {
+  const submit = batch<number, number>(answering(handler), { ...baseOptions(shape), ...extra });
+  return { load: (value) => submit(value) };
+}
+
+export function plain(handler: Handler, shape: Shape): Loader {
+  return withOptions(handler, shape, {});
+}
+
+export function parallel(handler: Handler, shape: Shape): Loader {
+  return withOptions(handler, shape, { concurrency: Number.POSITIVE_INFINITY });
+}
+
+export function many(handler: Handler, shape: Shape): Loader {
+  const batcher = createBatcher<number, number>(answering(handler), baseOptions(shape));
+  return {
+    load: (value) => batcher.submit(value),
+    loadMany: (values) => batcher.submitMany(values),
+  };
+}
+
+/** Costs 1 to 4, so 2.5 on average, under a budget that a batch of usual items just fits. */
+function featuredOptions(shape: Shape): Options {
+  return { cost: (value) => 1 + (value & 3), maxBatchCost: shape.maxBatchSize * 2.56 };
+}
+
+function submitOptions(deadlines: number): readonly SubmitOptions[] {
+  const table: SubmitOptions[] = [];
+  for (let at = 0; at < 3 * Math.max(1, deadlines); at += 1) {
+    table.push({ priority: at % 3, ...(deadlines > 0 ? { timeoutMs: 60_000 + 997 * ((at * 7) % deadlines) } : {}) });
+  }
+  return table;
+}
+
+function featuredLoader(handler: Handler, shape: Shape, table: readonly SubmitOptions[]): Loader {
+  const submit = batch<number, number>(answering(handler), { ...baseOptions(shape), ...featuredOptions(shape) });
+  return {
+    load: (value) => submit(value, table[value % table.length]),
+    readStatistics: () => submit.stats(),
+  };
+}
+
+/** A cost function with a budget, three priorities, a bounded queue, statistics that are read. */
+export function featured(handler: Handler, shape: Shape): Loader {
+  return featuredLoader(handler, shape, submitOptions(0));
+}
+
+/** `featured`, and one of sixteen deadlines on each call. */
+export function deadlines(handler: Handler, shape: Shape): Loader {
+  return featuredLoader(handler, shape, submitOptions(16));
+}
+
+const keyNames = Array.from({ length: 10_000 }, (_, at) => `key-${at}`);
+const tenantNames = Array.from({ length: 1_000 }, (_, at) => `tenant-${at}`);
+
+export function keys(handler: Handler, shape: Shape): Loader {
+  return withOptions(handler, shape, { key: (value) => keyNames[value % keyNames.length] as string });
+}
+
+export function fair(handler: Handler, shape: Shape): Loader {
+  return withOptions(handler, shape, { fairBy: (value) => tenantNames[value % tenantNames.length] as string });
+}
+
+/** Every call of the whole run carries the same AbortSignal. */
+export function sharedSignal(handler: Handler, shape: Shape): Loader {
+  const submit = batch<number, number>(answering(handler), baseOptions(shape));
+  const options: SubmitOptions = { signal: new AbortController().signal };
+  return { load: (value) => submit(value, options) };
+}

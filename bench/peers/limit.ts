@@ -1,0 +1,11 @@
+/**
+ * A concurrency limit around the handler, for the peers that have none: p-limit, as their users would add it.
+ */
+import pLimit from "p-limit";
+import type { Handler } from "./contract.ts";
+
+export function limited(handler: Handler, slots: number): Handler {
+  if (slots === Number.POSITIVE_INFINITY) return handler;
+  const limit = pLimit(slots);
+  return (items) => limit(() => handler(items));
+}

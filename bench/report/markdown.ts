@@ -1,0 +1,57 @@
+/** Sections as Markdown, aligned so that the same text reads well in a terminal. Pure. */
+import type { Machine } from "../harness/machine.ts";
+import { type Claim, figure, holds, type Section, type Table } from "./section.ts";
+
+function renderTable({ head, rows }: Table): string {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
+  const line = (cells: readonly string[]): string =>
+    `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;
+  const rule = `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`;
+  return [line(head), rule, ...rows.map(line)].join("\n");
+}
+
+function unitOf(claim: Claim): string {
+  return claim.unit === "" ? "" : ` ${claim.unit}`;
+}
+
+function renderClaims(claims: readonly Claim[], slack: number): string {
+  return renderTable({
+    head: ["target", "limit", "measured", "met"],
+    rows: claims.map((claim) => [
+      claim.text,
+      `${claim.sense} ${figure(claim.limit)}${unitOf(claim)}${slack === 1 ? "" : ` (with slack ${slack})`}`,
+      `${figure(claim.measured)}${unitOf(claim)}`,
+      holds(claim, slack) ? "yes" : "**no**",
+    ]),
+  });
+}
+
+export function renderSection(section: Section, slack = 1): string {
+  const claims = section.claims.length === 0 ? [] : [renderClaims(section.claims, slack)];
+  return [`## ${section.title}`, section.about.join("\n"), ...section.tables.map(renderTable), ...claims].join("\n\n");
+}
+
+export function renderReport(machine: Machine, sections: readonly Section[]): string {
+  const claims = sections.flatMap((section) => section.claims);
+  const missed = claims.filter((claim) => !holds(claim));
+  return `${[
+    "# Benchmarks",
+    [
+      "Written by `npm run bench`; do not edit. Every contender runs in its own process; each round runs all of them in",
+      "a shuffled order. A ratio is the median over the rounds of contender ÷ base of the same round, so read the",
+      "ratios: the nanoseconds belong to this machine on this day. What each contender is made of is in `bench/peers/`.",
+    ].join("\n"),
+    renderTable({
+      head: ["", ""],
+      rows: [
+        ["Machine", `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB`],
+        ["Node", `${machine.node} (V8 ${machine.v8})`],
+        ["Versions", machine.versions.join(", ")],
+        ["Commit, date", `${machine.commit}, ${machine.date}`],
+        ["Load average at the start", figure(machine.loadAverage)],
+        ["Targets met", `${claims.length - missed.length} of ${claims.length}`],
+      ],
+    }),
+    ...sections.map((section) => renderSection(section)),
+  ].join("\n\n")}\n`;
+}

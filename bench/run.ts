@@ -1,0 +1,86 @@
+/**
+ * Runs the benchmarks, prints each table with its targets, and writes docs/benchmarks.md.
+ *
+ *   npm run bench                          everything
+ *   node bench/run.ts --only w1,w3         some of it; writes nothing
+ *   node bench/run.ts --only w1 --rounds 3
+ *   node bench/run.ts --quick              ratios only, few rounds, loose limits; fails when one is over
+ *
+ * It measures the built package: build first, as the npm scripts do.
+ */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { describeMachine } from "./harness/machine.ts";
+import type { Progress } from "./harness/rounds.ts";
+import { renderReport, renderSection } from "./report/markdown.ts";
+import { holds, quickSlack, type Scale, type Section } from "./report/section.ts";
+import { bursts } from "./suites/bursts.ts";
+import { policy } from "./suites/policy.ts";
+import { pythonSystems } from "./suites/python-systems.ts";
+import { closedLoop, deepQueue, loneItem, optionCost } from "./suites/queues.ts";
+
+interface Suite {
+  readonly run: (scale: Scale, progress: Progress) => Promise<Section>;
+  readonly rounds: number;
+  /** Rounds of the quick run; 0 leaves the suite out of it. */
+  readonly quickRounds: number;
+}
+
+const suites: Readonly<Record<string, Suite>> = {
+  w6: { run: policy, rounds: 3, quickRounds: 2 },
+  w1: { run: bursts, rounds: 9, quickRounds: 5 },
+  w2: { run: closedLoop, rounds: 9, quickRounds: 5 },
+  w3: { run: deepQueue, rounds: 7, quickRounds: 3 },
+  lone: { run: loneItem, rounds: 7, quickRounds: 1 },
+  options: { run: optionCost, rounds: 7, quickRounds: 3 },
+  python: { run: pythonSystems, rounds: 3, quickRounds: 0 },
+};
+
+const { values: flags } = parseArgs({
+  options: { quick: { type: "boolean", default: false }, only: { type: "string" }, rounds: { type: "string" } },
+});
+
+function chosenSuites(): [string, Suite][] {
+  const names = flags.only?.split(",");
+  for (const name of names ?? []) {
+    if (suites[name] === undefined) {
+      throw new RangeError(`Expected \`--only\` to name some of ${Object.keys(suites).join(", ")}, got \`${name}\``);
+    }
+  }
+  return Object.entries(suites).filter(
+    ([name, suite]) => (names?.includes(name) ?? true) && (!flags.quick || suite.quickRounds > 0),
+  );
+}
+
+async function main(): Promise<void> {
+  if (!existsSync(new URL("../packages/batchwise/dist/index.js", import.meta.url))) {
+    throw new Error("packages/batchwise/dist is missing: run `npm run build` first");
+  }
+  const machine = describeMachine();
+  const started = performance.now();
+  const progress: Progress = (line) => {
+    process.stderr.write(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${line}\n`);
+  };
+  const slack = flags.quick ? quickSlack : 1;
+  const sections: Section[] = [];
+  for (const [, suite] of chosenSuites()) {
+    const rounds = Number(flags.rounds ?? (flags.quick ? suite.quickRounds : suite.rounds));
+    const section = await suite.run({ rounds, quick: flags.quick }, progress);
+    sections.push(section);
+    process.stdout.write(`${renderSection(section, slack)}\n\n`);
+  }
+  const missed = sections.flatMap(({ claims }) => claims).filter((claim) => !holds(claim, slack));
+  for (const { text } of missed) process.stdout.write(`target missed: ${text}\n`);
+  if (flags.quick) {
+    if (missed.length > 0) process.exitCode = 1;
+  } else if (flags.only === undefined && flags.rounds === undefined) {
+    const folder = new URL("../docs/", import.meta.url);
+    mkdirSync(folder, { recursive: true });
+    const file = fileURLToPath(new URL("benchmarks.md", folder));
+    writeFileSync(file, renderReport(machine, sections));
+    process.stdout.write(`wrote docs/benchmarks.md after ${((performance.now() - started) / 1000).toFixed(0)} s\n`);
+  }
+}
+
+await main();

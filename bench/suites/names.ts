@@ -1,0 +1,27 @@
+/** What each contender is called in the tables, and how many batches it may run at once where no limit is set. */
+const titles: Readonly<Record<string, string>> = {
+  "hand-written": "hand-written minimum",
+  unbatched: "no batching + p-limit(1)",
+  dataloader: "dataloader, cache off",
+  batshit: "batshit",
+  pacer: "TanStack Pacer, no wait, flushed by hand",
+  "pacer@1": "TanStack Pacer, wait 1 ms",
+  "promise-batcher": "promise-batcher",
+  "cargo-queue": "async.cargoQueue",
+  "batchwise-plain": "**batchwise**",
+  "batchwise-parallel": "batchwise, concurrency Infinity",
+  "batchwise-many": "**batchwise, submitMany**",
+  "batchwise-featured": "**batchwise, cost + 3 priorities + bound + statistics**",
+  "batchwise-deadlines": "**batchwise, cost + 3 priorities + a deadline a call**",
+  "batchwise-keys": "batchwise, 10,000 keys",
+  "batchwise-fair": "batchwise, fairBy over 1,000 tenants",
+  "batchwise-signal": "batchwise, one shared AbortSignal",
+};
+
+export function titleOf(contender: string): string {
+  return titles[contender] ?? contender;
+}
+
+export function concurrencyOf(contender: string): string {
+  return contender.startsWith("batchwise") && contender !== "batchwise-parallel" ? "1 (default)" : "no limit";
+}

@@ -1,0 +1,295 @@
+// The life of one batch from the moment it leaves the queue: calls to the handler, time limit, further attempts,
+// halving, and the answer to every caller. It holds its slot until the handler has answered (or has run out of time);
+// callers may leave it at any moment, and when the last has gone its signal aborts.
+
+import { Timeout } from "./agenda.ts";
+import { fail } from "./callers.ts";
+import { isThenable } from "./dedupe.ts";
+import type { RunEnvironment } from "./environment.ts";
+import { batchResultError, closedError, handlerTimeoutError, resultLength } from "./errors.ts";
+import { measureBatch } from "./pack.ts";
+import type { BatchReason } from "./policy.ts";
+import type { Flush } from "./queue.ts";
+import { RunContext } from "./run-context.ts";
+import { type FailedOutcome, Segment, type SegmentOwner, type Sink } from "./segment.ts";
+import { settlePlaces } from "./settle.ts";
+
+/** What a batch is made with. */
+export interface BatchStart {
+  /** Unique per batcher, and the running number of the batch in it. */
+  readonly idPrefix: string;
+  readonly sequence: number;
+  readonly key: string | undefined;
+  readonly reason: BatchReason;
+  readonly cost: number;
+  readonly startedAt: number;
+  /** The flushes that wait for it. */
+  readonly flushes: readonly Flush[];
+}
+
+export class BatchRun implements SegmentOwner {
+  readonly holdsWaiting = false;
+  readonly start: BatchStart;
+  readonly #environment: RunEnvironment;
+  readonly #controller: { current: AbortController | null } = { current: null };
+  #segment: Segment;
+  /** Halves that have not been tried yet, the next one last. */
+  readonly #halves: Segment[] = [];
+  #size = 0;
+  #waitedMs = 0;
+  #attempt = 0;
+  /** Goes up with each call, so that an answer to an earlier call is known as late. */
+  #call = 0;
+  #limit: Timeout | null = null;
+  #pause: Timeout | null = null;
+  #error: unknown;
+  #abortReason: unknown;
+  #isAborted = false;
+  #isOver = false;
+  #holdsSlot = false;
+  #grantSlot: (() => void) | null = null;
+
+  constructor(start: BatchStart, environment: RunEnvironment) {
+    this.start = start;
+    this.#environment = environment;
+    this.#segment = new Segment(this, 0, 0);
+  }
+
+  get id(): string {
+    return `${this.start.idPrefix}${this.start.sequence}`;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get holdsSlot(): boolean {
+    return this.#holdsSlot;
+  }
+
+  /** Starts with the entries that were taken for it; `holdsSlot` false: prepares ahead of a slot. */
+  begin(segment: Segment, holdsSlot: boolean): void {
+    this.#segment = segment;
+    this.#size = segment.live;
+    this.#holdsSlot = holdsSlot;
+    this.#waitedMs = this.start.startedAt - (segment.times[0] ?? this.start.startedAt);
+    this.#callHandler();
+  }
+
+  /** Gives a batch that was prepared ahead the slot it waits for. */
+  grantSlot(): void {
+    this.#holdsSlot = true;
+    this.#armLimit();
+    this.#grantSlot?.();
+    this.#grantSlot = null;
+  }
+
+  /** Resolves when the batch has a slot. */
+  slot(): Promise<void> | undefined {
+    if (this.#holdsSlot) return undefined;
+    return new Promise((resolve) => {
+      this.#grantSlot = resolve;
+    });
+  }
+
+  /** Gives the slot back before the batch has ended. */
+  releaseSlot(): void {
+    this.#holdsSlot = false;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller.current ??= new AbortController();
+    if (this.#isAborted) this.#controller.current.abort(this.#abortReason);
+    return this.#controller.current.signal;
+  }
+
+  /** Rejects its callers with CLOSED and aborts. */
+  close(now: number): void {
+    const error = closedError();
+    this.#failAll(error, "rejected", now);
+    this.#abort(error);
+    this.#end();
+  }
+
+  /** A caller has left; with the last one goes the reason to run. */
+  vacated(): void {
+    if (this.#isOver || this.#segment.live > 0 || this.#halves.some((half) => half.live > 0)) return;
+    this.#abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
+    if (this.#pause !== null) this.#pause.cancel(this.#environment.agenda);
+    if (this.#pause !== null || !this.#holdsSlot) this.#end();
+  }
+
+  #callHandler(): void {
+    const segment = this.#segment;
+    this.#attempt += 1;
+    this.#call += 1;
+    const call = this.#call;
+    if (this.#holdsSlot) this.#armLimit();
+    const cost = this.#size === segment.live ? this.start.cost : measureBatch(segment, this.#environment.batchCost);
+    const context = new RunContext(this, segment, cost);
+    let answer: unknown;
+    try {
+      answer = this.#environment.call(
+        this.#environment.keepsItems ? segment.items.slice() : segment.items,
+        context,
+        this,
+      );
+      if (isThenable(answer)) {
+        answer.then(
+          (places) => this.#answered(call, places),
+          (error: unknown) => this.#failed(call, error),
+        );
+        return;
+      }
+    } catch (error) {
+      this.#failed(call, error);
+      return;
+    }
+    this.#answered(call, answer);
+  }
+
+  #answered(call: number, places: unknown): void {
+    if (this.#isOver || call !== this.#call) return;
+    const segment = this.#segment;
+    if (resultLength(places) !== segment.length) {
+      this.#failed(call, batchResultError(places, segment.length));
+      return;
+    }
+    const late = settlePlaces(segment, places as ArrayLike<unknown>, this.#environment, () => {
+      if (!this.#isOver && call === this.#call) this.#next();
+    });
+    if (late === 0) this.#next();
+  }
+
+  #failed(call: number, error: unknown): void {
+    if (this.#isOver || call !== this.#call) return;
+    this.#disarmLimit();
+    if (this.#segment.live === 0 || this.#isAborted) {
+      this.#giveUp(error);
+    } else if (this.#retries(error)) {
+      this.#retryLater();
+    } else if (this.#environment.isolateFailures && this.#segment.live > 1) {
+      this.#halve();
+    } else {
+      this.#giveUp(error);
+    }
+  }
+
+  #giveUp(error: unknown): void {
+    if (this.#size === this.#segment.length) this.#error = error;
+    this.#failSegment(this.#segment, error, "failed", this.#environment.clock.now());
+    this.#next();
+  }
+
+  #retries(error: unknown): boolean {
+    const { retry } = this.#environment;
+    if (retry === undefined || this.#attempt >= retry.attempts) return false;
+    try {
+      return retry.when(error);
+    } catch {
+      return false;
+    }
+  }
+
+  #retryLater(): void {
+    const backoffMs = this.#environment.retry?.backoffMs ?? 0;
+    const again = (): void => {
+      this.#pause = null;
+      this.#segment = this.#compacted(this.#segment, 0, this.#segment.length);
+      this.#callHandler();
+    };
+    if (backoffMs === 0) {
+      again();
+      return;
+    }
+    const now = this.#environment.clock.now();
+    this.#pause = new Timeout(now + backoffMs, again);
+    this.#environment.agenda.add(this.#pause, now);
+  }
+
+  /** Puts the two halves of what failed in the place of the whole. */
+  #halve(): void {
+    const whole = this.#compacted(this.#segment, 0, this.#segment.length);
+    const middle = whole.length >> 1;
+    this.#halves.push(this.#compacted(whole, middle, whole.length), this.#compacted(whole, 0, middle));
+    this.#next();
+  }
+
+  #next(): void {
+    this.#disarmLimit();
+    for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
+      if (half.live === 0) continue;
+      this.#segment = half.live === half.length ? half : this.#compacted(half, 0, half.length);
+      this.#attempt = 0;
+      this.#callHandler();
+      return;
+    }
+    this.#end();
+  }
+
+  #compacted(segment: Segment, from: number, to: number): Segment {
+    const copy = new Segment(this, segment.priority, segment.epoch);
+    copy.appendFrom(segment, from, to);
+    return copy;
+  }
+
+  #armLimit(): void {
+    const { handlerTimeoutMs, agenda, clock } = this.#environment;
+    if (handlerTimeoutMs === Number.POSITIVE_INFINITY) return;
+    this.#disarmLimit();
+    const now = clock.now();
+    this.#limit = new Timeout(now + handlerTimeoutMs, () => this.#timedOut(handlerTimeoutMs));
+    agenda.add(this.#limit, now);
+  }
+
+  #disarmLimit(): void {
+    this.#limit?.cancel(this.#environment.agenda);
+    this.#limit = null;
+  }
+
+  #timedOut(handlerTimeoutMs: number): void {
+    this.#error = handlerTimeoutError(handlerTimeoutMs, this.#segment.length);
+    this.#failAll(this.#error, "failed", this.#environment.clock.now());
+    this.#abort(this.#error);
+    this.#end();
+  }
+
+  #failAll(error: unknown, outcome: FailedOutcome, now: number): void {
+    this.#failSegment(this.#segment, error, outcome, now);
+    for (const half of this.#halves) this.#failSegment(half, error, outcome, now);
+    this.#halves.length = 0;
+  }
+
+  #failSegment(segment: Segment, error: unknown, outcome: FailedOutcome, now: number): void {
+    for (let index = 0; index < segment.length; index += 1) {
+      const sink = segment.sinks[index] as Sink | null;
+      if (sink === null) continue;
+      segment.sinks[index] = null;
+      segment.live -= 1;
+      if (typeof sink === "function" || !sink.countsItself) {
+        this.#environment.count(outcome, now - (segment.times[index] as number), 1);
+      }
+      fail(sink, error, outcome, now);
+    }
+  }
+
+  #abort(reason: unknown): void {
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    this.#abortReason = reason;
+    this.#controller.current?.abort(reason);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#disarmLimit();
+    const now = this.#environment.clock.now();
+    const runMs = now - this.start.startedAt;
+    this.#environment.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
+  }
+}

@@ -1,0 +1,209 @@
+// Callers that are more than a bare promise. A Ticket is one caller who may leave before the answer: by signal or by
+// deadline. A Call is one submitMany; its members need no promises of their own. Both are settled exactly once.
+
+import type { Agenda, Due } from "./agenda.ts";
+import type { Clock } from "./clock.ts";
+import { deadlineError } from "./errors.ts";
+import type { Events } from "./events.ts";
+import type { Pressing } from "./lane.ts";
+import type { FailedOutcome, Party, Resolve, Segment, Sink } from "./segment.ts";
+import type { Watch, Watcher, Watches } from "./signals.ts";
+import type { ItemOutcome, Tally } from "./stats.ts";
+
+/** What all callers of one batcher share. */
+export interface Desk {
+  readonly clock: Clock;
+  readonly tally: Tally;
+  readonly events: Events;
+  readonly agenda: Agenda;
+  readonly watches: Watches;
+  /** A caller has left the queue or its batch: there may be something to decide. */
+  left(): void;
+}
+
+export function succeed(sink: Sink, value: unknown, now: number): void {
+  if (typeof sink === "function") sink(value);
+  else sink.succeed(value, now);
+}
+
+/** A bare promise is rejected through its resolve function, so that an entry need not keep its reject function too. */
+export function fail(sink: Sink, error: unknown, outcome: FailedOutcome, now: number): void {
+  if (typeof sink === "function") sink(Promise.reject(error));
+  else sink.fail(error, outcome, now);
+}
+
+/** Ends an entry that no batch has: counts it unless its party counts itself. */
+export function refuse(
+  desk: Desk,
+  sink: Sink,
+  error: unknown,
+  outcome: FailedOutcome,
+  time: number,
+  now: number,
+): void {
+  if (typeof sink === "function" || !sink.countsItself) {
+    desk.tally.ended(outcome, 1);
+    if (desk.events.hears("item")) desk.events.emit("item", { outcome, latencyMs: now - time });
+  }
+  fail(sink, error, outcome, now);
+}
+
+/** Where several callers share one entry; see dedupe.ts. */
+export interface SharedEntry {
+  readonly isWaiting: boolean;
+  detach(ticket: Ticket): void;
+}
+
+export class Ticket implements Party, Due, Watcher {
+  readonly countsItself = true;
+  readonly #desk: Desk;
+  readonly #answer: Sink;
+  readonly #submittedAt: number;
+  readonly dueAt: number;
+  #watch: Watch | null = null;
+  #segment: Segment | null = null;
+  #index = 0;
+  shared: SharedEntry | null = null;
+  watchIndex = 0;
+  heaped = false;
+  isOver = false;
+
+  /** `deadlineAt` may be Infinity. A deadline runs, and a signal is watched, from here on. */
+  constructor(desk: Desk, answer: Sink, submittedAt: number, deadlineAt: number, signal: AbortSignal | undefined) {
+    this.#desk = desk;
+    this.#answer = answer;
+    this.#submittedAt = submittedAt;
+    this.dueAt = deadlineAt;
+    if (deadlineAt !== Number.POSITIVE_INFINITY) desk.agenda.add(this, submittedAt);
+    if (signal !== undefined) this.#watch = desk.watches.add(signal, this);
+  }
+
+  get isWaiting(): boolean {
+    if (this.isOver) return false;
+    return this.shared === null ? isWaitingIn(this.#segment) : this.shared.isWaiting;
+  }
+
+  seat(segment: Segment, index: number): void {
+    this.#segment = segment;
+    this.#index = index;
+  }
+
+  succeed(value: unknown, now: number): void {
+    if (this.isOver) return;
+    this.#end();
+    this.#count("completed", now);
+    succeed(this.#answer, value, now);
+  }
+
+  fail(error: unknown, outcome: FailedOutcome, now: number): void {
+    if (this.isOver) return;
+    this.#end();
+    this.#count(outcome, now);
+    fail(this.#answer, error, outcome, now);
+  }
+
+  aborted(reason: unknown): void {
+    this.#leave(reason, "cancelled");
+  }
+
+  ring(): void {
+    this.#leave(deadlineError(this.dueAt - this.#submittedAt), "expired");
+  }
+
+  #leave(error: unknown, outcome: FailedOutcome): void {
+    if (this.isOver) return;
+    const segment = this.#segment;
+    this.fail(error, outcome, this.#desk.clock.now());
+    if (this.shared !== null) this.shared.detach(this);
+    else segment?.vacate(this.#index);
+    this.#desk.left();
+  }
+
+  #end(): void {
+    this.isOver = true;
+    this.#watch?.remove(this);
+    this.#watch = null;
+    if (this.heaped) this.#desk.agenda.noteOver();
+  }
+
+  #count(outcome: ItemOutcome, now: number): void {
+    const latencyMs = now - this.#submittedAt;
+    const { tally, events } = this.#desk;
+    if (outcome === "completed" || outcome === "failed") tally.answered(outcome, latencyMs, 1);
+    else tally.ended(outcome, 1);
+    if (events.hears("item")) events.emit("item", { outcome, latencyMs });
+  }
+}
+
+/** True while an entry of this segment waits for a batch. */
+export function isWaitingIn(segment: Segment | null): boolean {
+  return segment?.owner.holdsWaiting ?? false;
+}
+
+/** An entry in a lane's list of deadlines that its wait must not run into. */
+export class PressingTicket implements Pressing {
+  readonly #ticket: Ticket;
+  heaped = false;
+
+  constructor(ticket: Ticket) {
+    this.#ticket = ticket;
+  }
+
+  get deadlineAt(): number {
+    return this.#ticket.dueAt;
+  }
+
+  get isWaiting(): boolean {
+    return this.#ticket.isWaiting;
+  }
+}
+
+/** One submitMany or submitSettled: collects the results of its members. */
+export class Call {
+  readonly #results: unknown[];
+  readonly #resolve: Resolve;
+  readonly #isSettled: boolean;
+  #left: number;
+
+  constructor(size: number, isSettled: boolean, resolve: Resolve) {
+    this.#results = new Array<unknown>(size);
+    this.#left = size;
+    this.#isSettled = isSettled;
+    this.#resolve = resolve;
+  }
+
+  succeed(index: number, value: unknown): void {
+    this.#results[index] = this.#isSettled ? { status: "fulfilled", value } : value;
+    this.#left -= 1;
+    if (this.#left === 0) this.#resolve(this.#results);
+  }
+
+  fail(index: number, reason: unknown): void {
+    if (this.#isSettled) this.#results[index] = { status: "rejected", reason };
+    else this.#resolve(Promise.reject(reason));
+    this.#left -= 1;
+    if (this.#left === 0) this.#resolve(this.#results);
+  }
+}
+
+/** One member's place in a Call. */
+export class Member implements Party {
+  readonly countsItself = false;
+  readonly #call: Call;
+  readonly #index: number;
+
+  constructor(call: Call, index: number) {
+    this.#call = call;
+    this.#index = index;
+  }
+
+  succeed(value: unknown): void {
+    this.#call.succeed(this.#index, value);
+  }
+
+  fail(error: unknown): void {
+    this.#call.fail(this.#index, error);
+  }
+
+  seat(): void {}
+}

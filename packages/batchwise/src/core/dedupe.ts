@@ -1,0 +1,171 @@
+// Equal items share one place: the first of them takes it, the others join while it is looked up, waits or runs. A
+// caller who leaves takes only himself; the entry itself leaves with its last caller. With a cache, an item is looked
+// up before it takes a place, and equal items wait for the same look-up.
+
+import { type Desk, isWaitingIn, refuse, type SharedEntry, type Ticket } from "./callers.ts";
+import { closedError } from "./errors.ts";
+import type { BatchCache } from "./options.ts";
+import type { FailedOutcome, Party, Segment } from "./segment.ts";
+
+export class Shared implements Party, SharedEntry {
+  readonly countsItself = true;
+  readonly #registry: Registry;
+  readonly #scope: string;
+  readonly cacheKey: string;
+  readonly #callers: Set<Ticket> = new Set();
+  #segment: Segment | null = null;
+  #index = 0;
+  /** Called with every caller who joins from now on. */
+  onJoin: ((ticket: Ticket) => void) | null = null;
+
+  constructor(registry: Registry, scope: string, cacheKey: string) {
+    this.#registry = registry;
+    this.#scope = scope;
+    this.cacheKey = cacheKey;
+  }
+
+  get callers(): ReadonlySet<Ticket> {
+    return this.#callers;
+  }
+
+  get isWaiting(): boolean {
+    return isWaitingIn(this.#segment);
+  }
+
+  join(ticket: Ticket): void {
+    ticket.shared = this;
+    this.#callers.add(ticket);
+    this.onJoin?.(ticket);
+  }
+
+  detach(ticket: Ticket): void {
+    if (!this.#callers.delete(ticket) || this.#callers.size > 0) return;
+    this.#registry.forget(this.#scope, this);
+    this.#segment?.vacate(this.#index);
+  }
+
+  seat(segment: Segment, index: number): void {
+    this.#segment = segment;
+    this.#index = index;
+  }
+
+  succeed(value: unknown, now: number): void {
+    this.#registry.forget(this.#scope, this);
+    this.#registry.store(this.cacheKey, value);
+    this.answer(value, now);
+  }
+
+  /** Gives every caller the value, without storing it. */
+  answer(value: unknown, now: number): void {
+    for (const ticket of this.#takeCallers()) ticket.succeed(value, now);
+  }
+
+  fail(error: unknown, outcome: FailedOutcome, now: number): void {
+    this.#registry.forget(this.#scope, this);
+    for (const ticket of this.#takeCallers()) ticket.fail(error, outcome, now);
+  }
+
+  #takeCallers(): Ticket[] {
+    const callers = [...this.#callers];
+    this.#callers.clear();
+    return callers;
+  }
+}
+
+/** The places that equal items may join, and the cache behind them. */
+export class Registry {
+  readonly #desk: Desk;
+  readonly #cache: BatchCache<unknown> | undefined;
+  readonly #byScope: Map<string, Shared> = new Map();
+  readonly #lookups: Set<Shared> = new Set();
+
+  constructor(desk: Desk, cache: BatchCache<unknown> | undefined) {
+    this.#desk = desk;
+    this.#cache = cache;
+  }
+
+  /** Places being looked up: they neither wait nor run yet. */
+  get lookups(): number {
+    return this.#lookups.size;
+  }
+
+  find(scope: string): Shared | undefined {
+    return this.#byScope.get(scope);
+  }
+
+  open(scope: string, cacheKey: string): Shared {
+    const shared = new Shared(this, scope, cacheKey);
+    this.#byScope.set(scope, shared);
+    return shared;
+  }
+
+  forget(scope: string, shared: Shared): void {
+    this.#lookups.delete(shared);
+    if (this.#byScope.get(scope) === shared) this.#byScope.delete(scope);
+  }
+
+  /** Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in between. */
+  lookUp(scope: string, shared: Shared, miss: () => void): void {
+    const found = this.#read(shared.cacheKey);
+    if (!isThenable(found)) {
+      this.#found(scope, shared, found, miss);
+      return;
+    }
+    this.#lookups.add(shared);
+    const failed = (error: unknown): undefined => this.#warn(error);
+    Promise.resolve(found)
+      .catch(failed)
+      .then((value) => {
+        if (!this.#lookups.delete(shared)) return;
+        this.#found(scope, shared, value, miss);
+        this.#desk.left();
+      });
+  }
+
+  /** Ends all look-ups with CLOSED. */
+  closeLookups(now: number): void {
+    for (const shared of [...this.#lookups]) refuse(this.#desk, shared, closedError(), "rejected", now, now);
+  }
+
+  store(key: string, value: unknown): void {
+    if (this.#cache === undefined || value === undefined) return;
+    try {
+      const stored = this.#cache.set(key, value);
+      if (isThenable(stored)) Promise.resolve(stored).catch((error: unknown) => this.#warn(error));
+    } catch (error) {
+      this.#warn(error);
+    }
+  }
+
+  #read(key: string): unknown {
+    try {
+      return this.#cache?.get(key);
+    } catch (error) {
+      return this.#warn(error);
+    }
+  }
+
+  #found(scope: string, shared: Shared, value: unknown, miss: () => void): void {
+    if (value === undefined) {
+      miss();
+      return;
+    }
+    this.forget(scope, shared);
+    this.#desk.tally.cacheHits += shared.callers.size;
+    shared.answer(value, this.#desk.clock.now());
+  }
+
+  #warn(error: unknown): undefined {
+    this.#desk.events.warn("CACHE_FAILED", "The cache failed; the item counts as not cached.", error);
+    return undefined;
+  }
+}
+
+/** Keeps items of different keys apart: `scope` is unique for the pair. */
+export function scopeOf(key: string | undefined, dedupeKey: string): string {
+  return key === undefined ? `=${dedupeKey}` : `${key.length}:${key}=${dedupeKey}`;
+}
+
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
+}

@@ -1,0 +1,122 @@
+// What a running batch needs of the batcher around it, and how the handler's stages are called.
+
+import type { BatchRun } from "./batch-run.ts";
+import type { Desk } from "./callers.ts";
+import type { InContext, Stages } from "./handler.ts";
+import type { ResolvedOptions, ResolvedRetry } from "./options.ts";
+import type { Measure } from "./pack.ts";
+import type { Settling } from "./settle.ts";
+import type { ItemOutcome } from "./stats.ts";
+import type { BatchContext } from "./types.ts";
+
+/** How a batch ended. */
+export interface RunEnd {
+  readonly runMs: number;
+  readonly waitMs: number;
+  /** The error that failed it as a whole; undefined where there was none. */
+  readonly error: unknown;
+}
+
+/** Whoever schedules batches. */
+export interface RunOwner {
+  /** A batch gave its slot back early, to finish without it. */
+  slotReleased(): void;
+  ended(run: BatchRun, end: RunEnd, now: number): void;
+}
+
+export class RunEnvironment implements Settling {
+  readonly #desk: Desk;
+  readonly #stages: Stages;
+  readonly #inContext: InContext;
+  readonly #owner: RunOwner;
+  readonly #finishesWithoutSlot: boolean;
+  readonly #isPlain: boolean;
+  readonly batchCost: Measure<unknown>;
+  readonly retry: ResolvedRetry | undefined;
+  readonly isolateFailures: boolean;
+  readonly handlerTimeoutMs: number;
+  #opening: Promise<unknown> | null = null;
+  #isOpen = false;
+
+  constructor(desk: Desk, stages: Stages, inContext: InContext, options: ResolvedOptions, owner: RunOwner) {
+    this.#desk = desk;
+    this.#stages = stages;
+    this.#inContext = inContext;
+    this.#owner = owner;
+    const mayCallAgain = options.retry !== undefined || options.isolateFailures;
+    this.#finishesWithoutSlot = options.prefetch > 0 && stages.finish !== undefined && !mayCallAgain;
+    this.#isPlain = stages.open === undefined && stages.prepare === undefined && stages.finish === undefined;
+    this.batchCost = options.batchCost;
+    this.retry = options.retry;
+    this.isolateFailures = options.isolateFailures;
+    this.handlerTimeoutMs = options.handlerTimeoutMs;
+  }
+
+  get clock(): Desk["clock"] {
+    return this.#desk.clock;
+  }
+
+  get agenda(): Desk["agenda"] {
+    return this.#desk.agenda;
+  }
+
+  /** True when the entries may be handed out again: then the handler gets a copy of its own. */
+  get keepsItems(): boolean {
+    return this.retry !== undefined || this.isolateFailures;
+  }
+
+  count(outcome: ItemOutcome, latencyMs: number, times: number): void {
+    const { tally, events } = this.#desk;
+    if (outcome === "rejected") tally.ended(outcome, times);
+    else tally.answered(outcome, latencyMs, times);
+    if (!events.hears("item")) return;
+    for (let time = 0; time < times; time += 1) events.emit("item", { outcome, latencyMs });
+  }
+
+  ended(run: BatchRun, end: RunEnd, now: number): void {
+    this.#owner.ended(run, end, now);
+  }
+
+  /** Calls the handler. Its answer may be a promise; it may throw. */
+  call(items: unknown[], context: BatchContext, run: BatchRun): unknown {
+    if (this.#isPlain) return this.#inContext(this.#stages.run, items, context);
+    return this.#callStages(items, context, run);
+  }
+
+  /** Runs the handler's `close`, unless its `open` never succeeded. */
+  async close(): Promise<void> {
+    const { open, close } = this.#stages;
+    if (close === undefined || (open !== undefined && !this.#isOpen)) return;
+    await this.#inContext(close);
+  }
+
+  async #callStages(items: unknown[], context: BatchContext, run: BatchRun): Promise<unknown> {
+    const { prepare, finish } = this.#stages;
+    if (!this.#isOpen) await this.#open();
+    const input = prepare === undefined ? items : await this.#inContext(prepare, items, context);
+    await run.slot();
+    if (run.signal.aborted) throw run.signal.reason;
+    const output = await this.#inContext(this.#stages.run, input, context);
+    if (finish === undefined || run.isOver) return output;
+    if (this.#finishesWithoutSlot && run.holdsSlot) {
+      run.releaseSlot();
+      this.#owner.slotReleased();
+    }
+    return this.#inContext(finish, output, context);
+  }
+
+  /** Opens the handler once; a failure is the batch's, and the next batch tries again. */
+  async #open(): Promise<void> {
+    const { open } = this.#stages;
+    if (open !== undefined) {
+      this.#opening ??= Promise.resolve().then(() => this.#inContext(open));
+      try {
+        await this.#opening;
+      } catch (error) {
+        this.#opening = null;
+        throw error;
+      }
+    }
+    this.#isOpen = true;
+  }
+}

@@ -1,0 +1,121 @@
+// The errors of the core layer. One class, told apart by `code`: a code survives bundling, minifying and two copies
+// of the package, where a class identity does not. Option mistakes are plain TypeError / RangeError (see options.ts).
+
+const BRAND: symbol = Symbol.for("batchwise.error");
+
+/** What went wrong, stable across versions. `INVALID_OPTION` is carried by plain TypeError and RangeError. */
+export type BatchwiseErrorCode =
+  | "QUEUE_FULL"
+  | "ITEM_TOO_LARGE"
+  | "DEADLINE_EXCEEDED"
+  | "CLOSED"
+  | "BATCH_RESULT"
+  | "HANDLER_TIMEOUT";
+
+/** What an error of this layer or of a layer above is made from. */
+export interface BatchwiseErrorInit {
+  readonly code: string;
+  readonly message: string;
+  /** True when the same submit may succeed later without any change. */
+  readonly retryable: boolean;
+  readonly cause?: unknown;
+}
+
+/**
+ * Every error that batchwise itself raises about an item or a batch.
+ *
+ * `code` says which (see {@link BatchwiseErrorCode}), `retryable` whether the same submit may succeed later.
+ * `instanceof` works across two loaded copies of the package.
+ *
+ * @example
+ * ```ts
+ * import { BatchwiseError } from "batchwise";
+ * const isBusy = (error: unknown): boolean => error instanceof BatchwiseError && error.code === "QUEUE_FULL";
+ * ```
+ */
+export class BatchwiseError extends Error {
+  readonly code: string;
+  readonly retryable: boolean;
+
+  constructor(init: BatchwiseErrorInit) {
+    super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
+    this.name = "BatchwiseError";
+    this.code = init.code;
+    this.retryable = init.retryable;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (this !== BatchwiseError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === "object" && value !== null && BRAND in value;
+  }
+}
+
+export function queueFullError(maxQueueSize: number): BatchwiseError {
+  const message = `The queue is full: ${maxQueueSize} items are waiting (maxQueueSize).`;
+  return new BatchwiseError({ code: "QUEUE_FULL", message, retryable: true });
+}
+
+export function droppedError(maxQueueSize: number): BatchwiseError {
+  const message = `Dropped for a newer item: ${maxQueueSize} items were waiting (maxQueueSize) and onFull is "drop-oldest".`;
+  return new BatchwiseError({ code: "QUEUE_FULL", message, retryable: true });
+}
+
+export function itemTooLargeError(cost: number, maxBatchCost: number): BatchwiseError {
+  const message = `The item costs ${cost}, more than a whole batch may (maxBatchCost ${maxBatchCost}). Split it, or set oversize to "alone".`;
+  return new BatchwiseError({ code: "ITEM_TOO_LARGE", message, retryable: false });
+}
+
+export function deadlineError(timeoutMs: number): BatchwiseError {
+  const message = `The item was not answered within ${timeoutMs} ms of its submit.`;
+  return new BatchwiseError({ code: "DEADLINE_EXCEEDED", message, retryable: true });
+}
+
+export function closedError(): BatchwiseError {
+  return new BatchwiseError({ code: "CLOSED", message: "The batcher is closed.", retryable: false });
+}
+
+export function handlerTimeoutError(handlerTimeoutMs: number, size: number): BatchwiseError {
+  const message = `The handler did not answer a batch of ${size} within ${handlerTimeoutMs} ms (handlerTimeoutMs).`;
+  return new BatchwiseError({ code: "HANDLER_TIMEOUT", message, retryable: true });
+}
+
+/** The handler returned something that cannot be dealt out to `expected` callers. */
+export function batchResultError(returned: unknown, expected: number): BatchwiseError {
+  const length = resultLength(returned);
+  const message =
+    length === undefined
+      ? `Expected the handler to return an array of ${expected} results, one per item, got ${describe(returned)}.`
+      : `Expected the handler to return ${expected} results, one per item, got ${length}.`;
+  return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false });
+}
+
+/** The number of places in a handler's answer, or undefined where it is neither an array nor a numeric typed array. */
+export function resultLength(returned: unknown): number | undefined {
+  if (Array.isArray(returned)) return returned.length;
+  if (ArrayBuffer.isView(returned) && !(returned instanceof DataView)) return (returned as Uint8Array).length;
+  return undefined;
+}
+
+/** True for an Error of this realm or of another one (a vm context, an iframe, a worker's clone). */
+export function isError(value: unknown): value is Error {
+  if (typeof value !== "object" || value === null) return false;
+  if (value instanceof Error) return true;
+  return "message" in value && Object.prototype.toString.call(value) === "[object Error]";
+}
+
+/** A short, safe rendering of a value for messages: `` `0` (number) ``. */
+export function describe(value: unknown): string {
+  if (value === null || value === undefined) return `\`${value}\``;
+  if (typeof value === "object") return `an object (${constructorName(value)})`;
+  if (typeof value === "function") return "a function";
+  return `\`${String(value)}\` (${typeof value})`;
+}
+
+function constructorName(value: object): string {
+  try {
+    return value.constructor?.name || "without a class";
+  } catch {
+    return "unreadable";
+  }
+}

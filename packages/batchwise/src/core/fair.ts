@@ -1,0 +1,222 @@
+// Deficit round robin (Shreedhar and Varghese, 1995): tenants take turns, and in its turn a tenant may spend what it
+// has saved plus one quantum of cost. Each tenant's own entries stay in order. Over any stretch in which two tenants
+// both wait, the costs they are served differ by less than one quantum plus one largest item.
+//
+// The quantum is the mean cost of what waits, so a turn serves one entry on average and the work per entry is O(1).
+// An entry that costs nothing is charged one quantum, or its tenant would never yield.
+
+import type { Cursor } from "./cursor.ts";
+import { Fifo, type FifoOwner, firstLive, type SegmentShape } from "./fifo.ts";
+import { type Heaped, LazyHeap } from "./lazy-heap.ts";
+import type { Segment, Sink } from "./segment.ts";
+
+class Tenant implements Heaped, FifoOwner {
+  readonly name: string;
+  readonly fifo: Fifo;
+  readonly #ring: FairRing;
+  heaped = false;
+  deficit = 0;
+  previous: Tenant = this;
+  next: Tenant = this;
+  /** What a cursor has made of this tenant so far; only valid while `draftOf` is that cursor. */
+  draftOf: FairCursor | null = null;
+  draftSegment: Segment | null = null;
+  draftIndex = 0;
+  draftDeficit = 0;
+  draftNext: Tenant = this;
+
+  constructor(name: string, ring: FairRing, shape: SegmentShape, priority: number) {
+    this.name = name;
+    this.#ring = ring;
+    this.fifo = new Fifo(this, shape, priority);
+  }
+
+  removed(epoch: number, count: number, cost: number): void {
+    this.#ring.removed(this, epoch, count, cost);
+  }
+}
+
+/** The tenants of one line, in a ring of those who wait. */
+export class FairRing {
+  readonly #owner: FifoOwner;
+  readonly #shape: SegmentShape;
+  readonly #priority: number;
+  readonly #tenants: Map<string, Tenant> = new Map();
+  readonly #byAge: LazyHeap<Tenant> = new LazyHeap(
+    (tenant) => tenant.fifo.oldestAt(),
+    (tenant) => tenant.fifo.size === 0,
+  );
+  size = 0;
+  #cost = 0;
+  /** Whose turn it is, and whether its quantum has been granted. */
+  current: Tenant | null = null;
+  turnBegun = false;
+
+  constructor(owner: FifoOwner, shape: SegmentShape, priority: number) {
+    this.#owner = owner;
+    this.#shape = shape;
+    this.#priority = priority;
+  }
+
+  get quantum(): number {
+    return this.#cost > 0 ? this.#cost / this.size : 1;
+  }
+
+  push(name: string, item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
+    const tenant = this.#tenants.get(name) ?? this.#join(name);
+    tenant.fifo.push(item, sink, time, cost, context);
+    this.size += 1;
+    this.#cost += cost;
+    this.#byAge.push(tenant);
+  }
+
+  oldestAt(): number {
+    return this.#byAge.peek()?.fifo.oldestAt() ?? Number.POSITIVE_INFINITY;
+  }
+
+  oldestSegment(): Segment | null {
+    return this.#byAge.peek()?.fifo.first ?? null;
+  }
+
+  removed(tenant: Tenant, epoch: number, count: number, cost: number): void {
+    this.size -= count;
+    this.#cost = this.size === 0 ? 0 : this.#cost - cost;
+    if (tenant.fifo.size === 0) this.#leave(tenant);
+    this.#owner.removed(epoch, count, cost);
+  }
+
+  #join(name: string): Tenant {
+    const tenant = new Tenant(name, this, this.#shape, this.#priority);
+    this.#tenants.set(name, tenant);
+    if (this.current === null) {
+      this.current = tenant;
+      this.turnBegun = false;
+      return tenant;
+    }
+    tenant.next = this.current;
+    tenant.previous = this.current.previous;
+    this.current.previous.next = tenant;
+    this.current.previous = tenant;
+    return tenant;
+  }
+
+  /** A tenant that has nothing waiting leaves the ring and its savings. */
+  #leave(tenant: Tenant): void {
+    this.#tenants.delete(tenant.name);
+    this.#byAge.noteGone();
+    if (this.current === tenant) {
+      this.current = tenant.next === tenant ? null : tenant.next;
+      this.turnBegun = false;
+    }
+    tenant.previous.next = tenant.next;
+    tenant.next.previous = tenant.previous;
+  }
+}
+
+/** Reads the ring ahead on drafts, so that reading again from the start gives the same order. */
+export class FairCursor implements Cursor {
+  readonly #ring: FairRing;
+  readonly #quantum: number;
+  readonly #visited: Tenant[] = [];
+  #left: number;
+  #current: Tenant;
+  #before: Tenant;
+
+  constructor(ring: FairRing, current: Tenant) {
+    this.#ring = ring;
+    this.#quantum = ring.quantum;
+    this.#left = ring.size;
+    this.#current = current;
+    this.#before = current.previous;
+    this.#visit(this.#before);
+    this.#visit(current);
+    if (!ring.turnBegun) current.draftDeficit += this.#quantum;
+    this.#seek();
+  }
+
+  /** A cursor over the ring, or undefined where nobody waits. */
+  static over(ring: FairRing): FairCursor | undefined {
+    return ring.current === null ? undefined : new FairCursor(ring, ring.current);
+  }
+
+  get segment(): Segment | null {
+    return this.#left === 0 ? null : this.#current.draftSegment;
+  }
+
+  get index(): number {
+    return this.#current.draftIndex;
+  }
+
+  get fifo(): Fifo {
+    return this.#current.fifo;
+  }
+
+  get runsThroughSegment(): boolean {
+    return this.#current.draftNext === this.#current;
+  }
+
+  advance(): void {
+    const tenant = this.#current;
+    const segment = tenant.draftSegment;
+    if (segment === null) return;
+    tenant.draftDeficit -= this.#charge(tenant);
+    tenant.draftIndex = firstLive(segment, tenant.draftIndex + 1);
+    if (tenant.draftIndex === segment.length) this.#nextSegment(tenant);
+    this.#left -= 1;
+    this.#seek();
+  }
+
+  advanceSegment(): void {
+    const tenant = this.#current;
+    this.#left -= tenant.draftSegment?.live ?? 0;
+    tenant.draftDeficit = 0;
+    this.#nextSegment(tenant);
+    this.#seek();
+  }
+
+  commit(): void {
+    for (const tenant of this.#visited) {
+      tenant.deficit = tenant.draftDeficit;
+      tenant.draftOf = null;
+      tenant.draftSegment = null;
+    }
+    this.#ring.current = this.#current;
+    this.#ring.turnBegun = true;
+  }
+
+  #nextSegment(tenant: Tenant): void {
+    tenant.draftSegment = tenant.draftSegment?.next ?? null;
+    tenant.draftIndex = tenant.draftSegment?.head ?? 0;
+  }
+
+  /** Moves on to the first tenant, from the current one on, that can pay for its next entry. */
+  #seek(): void {
+    while (this.#left > 0) {
+      const tenant = this.#current;
+      if (tenant.draftSegment === null) {
+        this.#before.draftNext = tenant.draftNext;
+      } else {
+        if (this.#charge(tenant) <= tenant.draftDeficit) return;
+        this.#before = tenant;
+      }
+      this.#current = tenant.draftNext;
+      this.#visit(this.#current);
+      this.#current.draftDeficit += this.#quantum;
+    }
+  }
+
+  #charge(tenant: Tenant): number {
+    const cost = tenant.draftSegment?.costAt(tenant.draftIndex) ?? 0;
+    return cost > 0 ? cost : this.#quantum;
+  }
+
+  #visit(tenant: Tenant): void {
+    if (tenant.draftOf === this) return;
+    tenant.draftOf = this;
+    tenant.draftSegment = tenant.fifo.first;
+    tenant.draftIndex = tenant.fifo.first?.head ?? 0;
+    tenant.draftDeficit = tenant.deficit;
+    tenant.draftNext = tenant.next;
+    this.#visited.push(tenant);
+  }
+}

@@ -1,0 +1,242 @@
+// Which waiting entries form the next batch of a lane. Reads the queue and decides; changes nothing.
+//
+// Entries are taken strictly in dispatch order: the highest effective priority first, then the oldest. A batch ends
+// before the first entry that does not fit, so no entry is ever overtaken by a cheaper one of its own line. A single
+// entry that is over the cap by itself runs alone.
+
+import type { Cursor } from "./cursor.ts";
+import type { Line, Stretch } from "./lane.ts";
+
+/** How the cost of a whole batch follows from its entries. A function must not decrease when items are added. */
+export type Measure<Item> = "sum" | "padded" | ((items: readonly Item[]) => number);
+
+export interface Caps {
+  readonly maxBatchSize: number;
+  readonly maxBatchCost: number;
+  readonly batchCost: Measure<unknown>;
+  readonly priorityAgingMs: number;
+}
+
+/** Which cap closed a batch; null where everything that waits is in it and more would fit. */
+export type Full = "size" | "cost" | null;
+
+/** A batch to be: `count` entries in `stretches`, to be taken in this order after `commit` of every cursor. */
+export interface Pick {
+  readonly stretches: readonly Stretch[];
+  readonly cursors: readonly Cursor[];
+  readonly count: number;
+  readonly cost: number;
+  readonly full: Full;
+}
+
+/** Packs the next batch of a lane. `lines` may be in any order; at least one has an entry. */
+export function pack(lines: readonly Line[], caps: Caps, now: number): Pick {
+  if (typeof caps.batchCost === "function" && caps.maxBatchCost !== Number.POSITIVE_INFINITY) {
+    return packByFunction(lines, caps, caps.batchCost, now);
+  }
+  return new Packing(lines, caps, now).run();
+}
+
+/** The priority that an entry has by now: waiting `priorityAgingMs` raises it by one. */
+export function effectivePriority(priority: number, waitedMs: number, priorityAgingMs: number): number {
+  return waitedMs >= priorityAgingMs ? priority + Math.floor(waitedMs / priorityAgingMs) : priority;
+}
+
+/** True when an entry of line `a` submitted at `aAt` goes before one of line `b`. */
+export function goesBefore(a: Line, aAt: number, b: Line, bAt: number, now: number, priorityAgingMs: number): boolean {
+  const aPriority = effectivePriority(a.class.priority, now - aAt, priorityAgingMs);
+  const bPriority = effectivePriority(b.class.priority, now - bAt, priorityAgingMs);
+  if (aPriority !== bPriority) return aPriority > bPriority;
+  if (a.class.small !== b.class.small && a.class.priority === b.class.priority) return a.class.small;
+  if (aAt !== bAt) return aAt < bAt;
+  return a.class.priority > b.class.priority;
+}
+
+class Packing {
+  readonly #caps: Caps;
+  readonly #now: number;
+  readonly #lines: Line[] = [];
+  readonly #cursors: Cursor[] = [];
+  readonly #stretches: { fifo: Stretch["fifo"]; segment: Stretch["segment"]; end: number }[] = [];
+  readonly #padded: boolean;
+  #count = 0;
+  #sum = 0;
+  #largest = 0;
+
+  constructor(lines: readonly Line[], caps: Caps, now: number) {
+    this.#caps = caps;
+    this.#now = now;
+    this.#padded = caps.batchCost === "padded";
+    for (const line of lines) {
+      const cursor = line.size > 0 ? line.cursor() : undefined;
+      if (cursor === undefined) continue;
+      this.#lines.push(line);
+      this.#cursors.push(cursor);
+    }
+  }
+
+  run(): Pick {
+    const { maxBatchSize, maxBatchCost } = this.#caps;
+    let overflow = false;
+    while (this.#count < maxBatchSize && !overflow) {
+      const cursor = this.#first();
+      if (cursor === undefined) break;
+      overflow = this.#takeFrom(cursor);
+    }
+    const cost = this.#padded ? this.#count * this.#largest : this.#sum;
+    const full = this.#count >= maxBatchSize ? "size" : overflow || cost >= maxBatchCost ? "cost" : null;
+    return { stretches: this.#stretches, cursors: this.#cursors, count: this.#count, cost, full };
+  }
+
+  /** Takes entries submitted in the same turn as the cursor's; true when the next one does not fit. */
+  #takeFrom(cursor: Cursor): boolean {
+    const at = timeAt(cursor);
+    const isOnly = this.#cursors.length === 1;
+    while (cursor.segment !== null && this.#count < this.#caps.maxBatchSize) {
+      if (!isOnly && timeAt(cursor) !== at) return false;
+      if (this.#takesSegment(cursor, isOnly ? undefined : at)) continue;
+      const cost = cursor.segment.costAt(cursor.index);
+      if (!this.#fits(cost)) return true;
+      this.#take(cursor, cost);
+    }
+    return false;
+  }
+
+  #fits(cost: number): boolean {
+    if (this.#count === 0) return true;
+    const measured = this.#padded ? (this.#count + 1) * Math.max(this.#largest, cost) : this.#sum + cost;
+    return measured <= this.#caps.maxBatchCost;
+  }
+
+  #take(cursor: Cursor, cost: number): void {
+    this.#stretch(cursor, cursor.index + 1);
+    this.#count += 1;
+    this.#sum += cost;
+    if (cost > this.#largest) this.#largest = cost;
+    cursor.advance();
+  }
+
+  /** Takes a whole segment at once where that gives the same as taking its entries one by one. */
+  #takesSegment(cursor: Cursor, sameTurn: number | undefined): boolean {
+    const segment = cursor.segment;
+    if (segment === null || !segment.intact || cursor.index !== 0 || !cursor.runsThroughSegment) return false;
+    const { live } = segment;
+    if (this.#count + live > this.#caps.maxBatchSize) return false;
+    if (sameTurn !== undefined && segment.times[live - 1] !== sameTurn) return false;
+    const isUniform = segment.costs === null;
+    if (!isUniform && (this.#padded || this.#count > 0)) return false;
+    const sum = this.#sum + segment.cost;
+    const measured = this.#padded ? (this.#count + live) * Math.max(1, this.#largest) : sum;
+    if (measured > this.#caps.maxBatchCost) return false;
+    this.#stretch(cursor, live);
+    this.#count += live;
+    this.#sum = sum;
+    if (isUniform && this.#largest < 1) this.#largest = 1;
+    cursor.advanceSegment();
+    return true;
+  }
+
+  #stretch(cursor: Cursor, end: number): void {
+    const segment = cursor.segment as Stretch["segment"];
+    const last = this.#stretches[this.#stretches.length - 1];
+    if (last !== undefined && last.segment === segment) last.end = end;
+    else this.#stretches.push({ fifo: cursor.fifo, segment, end });
+  }
+
+  /** The cursor over the entry that goes first of all. */
+  #first(): Cursor | undefined {
+    let best = -1;
+    for (let index = 0; index < this.#cursors.length; index += 1) {
+      if ((this.#cursors[index] as Cursor).segment === null) continue;
+      if (best === -1 || this.#goesBefore(index, best)) best = index;
+    }
+    return this.#cursors[best];
+  }
+
+  #goesBefore(a: number, b: number): boolean {
+    const aAt = timeAt(this.#cursors[a] as Cursor);
+    const bAt = timeAt(this.#cursors[b] as Cursor);
+    const { priorityAgingMs } = this.#caps;
+    return goesBefore(this.#lines[a] as Line, aAt, this.#lines[b] as Line, bAt, this.#now, priorityAgingMs);
+  }
+}
+
+function timeAt(cursor: Cursor): number {
+  return (cursor.segment as Stretch["segment"]).times[cursor.index] as number;
+}
+
+/**
+ * Packs under a cost function of the whole batch: the longest prefix that fits, found by doubling and halving, so the
+ * function sees O(n log n) items in all. One that throws or returns no number counts as "does not fit".
+ */
+function packByFunction(
+  lines: readonly Line[],
+  caps: Caps,
+  batchCost: (items: readonly unknown[]) => number,
+  now: number,
+): Pick {
+  const uncapped = { ...caps, batchCost: "sum", maxBatchCost: Number.POSITIVE_INFINITY } as const;
+  const widest = new Packing(lines, uncapped, now).run();
+  const items = itemsOf(widest);
+  const { count, cost } = longestFit(items, caps.maxBatchCost, (prefix) => measured(batchCost, prefix));
+  if (count === items.length)
+    return { ...widest, cost, full: widest.full ?? (cost >= caps.maxBatchCost ? "cost" : null) };
+  const cut = new Packing(lines, { ...uncapped, maxBatchSize: count }, now).run();
+  return { ...cut, cost, full: "cost" };
+}
+
+function measured(batchCost: (items: readonly unknown[]) => number, items: readonly unknown[]): number {
+  try {
+    const cost = batchCost(items);
+    return cost >= 0 ? cost : Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** The length of the longest prefix that costs at most `cap`, at least 1, and what it costs. */
+export function longestFit<Item>(
+  items: readonly Item[],
+  cap: number,
+  costOf: (prefix: readonly Item[]) => number,
+): { readonly count: number; readonly cost: number } {
+  const whole = costOf(items);
+  if (whole <= cap || items.length === 1) return { count: items.length, cost: whole };
+  let fits = 1;
+  let fitsCost = costOf(items.slice(0, 1));
+  let over = 2;
+  while (over < items.length) {
+    const cost = costOf(items.slice(0, over));
+    if (cost > cap) break;
+    fits = over;
+    fitsCost = cost;
+    over *= 2;
+  }
+  over = Math.min(over, items.length);
+  while (over - fits > 1) {
+    const middle = (fits + over) >> 1;
+    const cost = costOf(items.slice(0, middle));
+    if (cost > cap) over = middle;
+    else [fits, fitsCost] = [middle, cost];
+  }
+  return { count: fits, cost: fitsCost };
+}
+
+function itemsOf(pick: Pick): unknown[] {
+  const items: unknown[] = [];
+  const heads = new Map<Stretch["segment"], number>();
+  for (const { segment, end } of pick.stretches) {
+    for (let index = heads.get(segment) ?? segment.head; index < end; index += 1) {
+      if (segment.sinks[index] !== null) items.push(segment.items[index]);
+    }
+    heads.set(segment, end);
+  }
+  return items;
+}
+
+/** What a batch costs that is already formed, such as one half of a batch that failed. */
+export function measureBatch(segment: Stretch["segment"], batchCost: Measure<unknown>): number {
+  if (typeof batchCost === "function") return measured(batchCost, segment.items);
+  if (batchCost === "sum") return segment.cost;
+  return segment.length * (segment.costs ?? [1]).reduce((largest, cost) => Math.max(largest, cost), 0);
+}

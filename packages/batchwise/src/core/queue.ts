@@ -1,0 +1,224 @@
+// All that waits: lanes by key, and over them the lines of each priority by age, so that the most urgent lane and the
+// oldest entry are found without looking at every lane. A lane that empties is forgotten.
+
+import type { SegmentShape } from "./fifo.ts";
+import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
+import { goesBefore, type Pick } from "./pack.ts";
+import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
+
+/** Empty priority classes are kept up to this many. */
+const KEPT_CLASSES = 8;
+/** The longest segment: larger batches are put together from several. */
+const LONGEST_SEGMENT = 4096;
+
+/** One call of `flush()`: done when all that waited then has settled. */
+export class Flush {
+  readonly #epoch: number;
+  readonly #done: () => void;
+  waiting: number;
+  #batches = 0;
+
+  constructor(epoch: number, waiting: number, done: () => void) {
+    this.#epoch = epoch;
+    this.waiting = waiting;
+    this.#done = done;
+  }
+
+  covers(epoch: number): boolean {
+    return epoch <= this.#epoch;
+  }
+
+  batchStarted(): void {
+    this.#batches += 1;
+  }
+
+  batchEnded(): void {
+    this.#batches -= 1;
+  }
+
+  /** Reports and returns whether all has settled. */
+  check(): boolean {
+    if (this.waiting > 0 || this.#batches > 0) return false;
+    this.#done();
+    return true;
+  }
+}
+
+export class Queue implements LaneOwner {
+  readonly #shape: SegmentShape = { maxItems: 1, maxCost: Number.POSITIVE_INFINITY, epoch: 0 };
+  readonly #fair: boolean;
+  readonly #common: Lane = new Lane(undefined, this);
+  readonly #keyed: Map<string, Lane> = new Map();
+  readonly #classes: PriorityClass[] = [];
+  #flushes: Flush[] = [];
+  /** Lanes that may be ready for another reason than age; whoever looks at them takes out those that are not. */
+  readonly hot: Set<Lane> = new Set();
+  /** Where an entry without a key or a priority goes; it stays, also while nothing waits in it. */
+  readonly plain: Line;
+  size = 0;
+
+  constructor(fair: boolean) {
+    this.#fair = fair;
+    this.plain = this.line(undefined, 0, false);
+  }
+
+  /** Cuts segments where batches will be cut. */
+  reshape(maxBatchSize: number, maxBatchCost: number): void {
+    this.#shape.maxItems = Math.min(maxBatchSize, LONGEST_SEGMENT);
+    this.#shape.maxCost = maxBatchCost;
+  }
+
+  /** The line that entries of a key and priority are pushed to. */
+  line(key: string | undefined, priority: number, small: boolean): Line {
+    return this.#lane(key).line(this.#class(priority, small), this.#shape, this.#fair);
+  }
+
+  added(): void {
+    this.size += 1;
+  }
+
+  removed(lane: Lane, epoch: number, count: number): void {
+    this.size -= count;
+    if (lane.flushed > 0 && epoch < this.#shape.epoch) lane.flushed -= count;
+    if (lane.size === 0) this.#forget(lane);
+    else if (lane.pressingAt() !== Number.POSITIVE_INFINITY) this.hot.add(lane);
+    if (this.#flushes.length > 0) this.#flushed(epoch, count);
+  }
+
+  /** The lane whose first entry goes before those of all other lanes. */
+  mostUrgent(now: number, priorityAgingMs: number): Lane | undefined {
+    if (this.#keyed.size === 0) return this.#common.size > 0 ? this.#common : undefined;
+    let best: Line | undefined;
+    for (const { lines } of this.#classes) {
+      const line = lines.peek();
+      if (line === undefined) continue;
+      if (best === undefined || goesBefore(line, line.oldestAt(), best, best.oldestAt(), now, priorityAgingMs))
+        best = line;
+    }
+    return best?.lane;
+  }
+
+  /** The lane with the entry that has waited longest. */
+  oldest(): Lane | undefined {
+    if (this.#keyed.size === 0) return this.#common.size > 0 ? this.#common : undefined;
+    return this.#oldestLine()?.lane;
+  }
+
+  oldestAt(): number {
+    return this.oldest()?.oldestAt() ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Takes a packed batch out of its lane. A batch that is one whole segment is that segment. */
+  take(pick: Pick, owner: SegmentOwner): Segment {
+    for (const cursor of pick.cursors) cursor.commit();
+    const [first] = pick.stretches;
+    if (
+      first !== undefined &&
+      pick.stretches.length === 1 &&
+      first.segment.intact &&
+      first.end === first.segment.length
+    ) {
+      first.fifo.detach(first.segment);
+      first.segment.owner = owner;
+      return first.segment;
+    }
+    const batch = new Segment(owner, first?.fifo.priority ?? 0, 0);
+    for (const { fifo, segment, end } of pick.stretches) fifo.take(segment, end, batch);
+    return batch;
+  }
+
+  /** Marks all that waits now as flushed; undefined when nothing waits. */
+  flush(done: () => void): Flush | undefined {
+    if (this.size === 0) return undefined;
+    const flush = new Flush(this.#shape.epoch, this.size, done);
+    this.#shape.epoch += 1;
+    this.#flushes.push(flush);
+    for (const lane of this.lanes()) {
+      lane.flushed = lane.size;
+      this.hot.add(lane);
+    }
+    return flush;
+  }
+
+  /** Takes out the entry that has waited longest and returns who is to be told. */
+  dropOldest(): Sink | null {
+    const segment = this.#oldestLine()?.oldestSegment() ?? null;
+    if (segment === null) return null;
+    const sink = segment.sinks[segment.head] as Sink;
+    segment.vacate(segment.head);
+    return sink;
+  }
+
+  /** Takes out all that waits and returns who is to be told. */
+  clear(): Sink[] {
+    const sinks: Sink[] = [];
+    for (let sink = this.dropOldest(); sink !== null; sink = this.dropOldest()) sinks.push(sink);
+    return sinks;
+  }
+
+  /** The flushes that wait for some entry of this batch. */
+  flushesOf(pick: Pick): readonly Flush[] {
+    if (this.#flushes.length === 0) return this.#flushes;
+    return this.#flushes.filter((flush) => pick.stretches.some(({ segment }) => flush.covers(segment.epoch)));
+  }
+
+  /** Tells the flushes of a batch that it has ended. */
+  batchEnded(flushes: readonly Flush[]): void {
+    if (flushes.length === 0) return;
+    for (const flush of flushes) flush.batchEnded();
+    this.#dropDoneFlushes();
+  }
+
+  /** All lanes in which something waits. */
+  *lanes(): Iterable<Lane> {
+    if (this.#common.size > 0) yield this.#common;
+    yield* this.#keyed.values();
+  }
+
+  #lane(key: string | undefined): Lane {
+    if (key === undefined) return this.#common;
+    let lane = this.#keyed.get(key);
+    if (lane === undefined) {
+      lane = new Lane(key, this);
+      this.#keyed.set(key, lane);
+    }
+    return lane;
+  }
+
+  #class(priority: number, small: boolean): PriorityClass {
+    for (const known of this.#classes) if (known.priority === priority && known.small === small) return known;
+    if (this.#classes.length >= KEPT_CLASSES) this.#dropEmptyClasses();
+    const added = new PriorityClass(priority, small);
+    this.#classes.push(added);
+    return added;
+  }
+
+  #dropEmptyClasses(): void {
+    let kept = 1;
+    for (const known of this.#classes.slice(1)) if (known.lines.peek() !== undefined) this.#classes[kept++] = known;
+    this.#classes.length = kept;
+  }
+
+  #oldestLine(): Line | undefined {
+    let oldest: Line | undefined;
+    for (const { lines } of this.#classes) {
+      const line = lines.peek();
+      if (line !== undefined && (oldest === undefined || line.oldestAt() < oldest.oldestAt())) oldest = line;
+    }
+    return oldest;
+  }
+
+  #forget(lane: Lane): void {
+    this.hot.delete(lane);
+    if (lane.key !== undefined) this.#keyed.delete(lane.key);
+  }
+
+  #dropDoneFlushes(): void {
+    this.#flushes = this.#flushes.filter((flush) => !flush.check());
+  }
+
+  #flushed(epoch: number, count: number): void {
+    for (const flush of this.#flushes) if (flush.covers(epoch)) flush.waiting -= count;
+    this.#dropDoneFlushes();
+  }
+}

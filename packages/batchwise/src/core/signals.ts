@@ -1,0 +1,61 @@
+// Abort signals of callers, with one listener per signal however many items share it: a listener an item is quadratic
+// in the number of items, and old runtimes warn about it. Joining and leaving a signal's list is O(1).
+
+/** Somebody who leaves when a signal aborts. */
+export interface Watcher {
+  /** Where this watcher stands in its signal's list. */
+  watchIndex: number;
+  aborted(reason: unknown): void;
+}
+
+/** Everyone of one batcher who watches one signal. */
+export class Watch {
+  readonly signal: AbortSignal;
+  readonly #watches: Map<AbortSignal, Watch>;
+  readonly #watchers: Watcher[] = [];
+
+  constructor(signal: AbortSignal, watches: Map<AbortSignal, Watch>) {
+    this.signal = signal;
+    this.#watches = watches;
+    signal.addEventListener("abort", this);
+  }
+
+  add(watcher: Watcher): void {
+    watcher.watchIndex = this.#watchers.push(watcher) - 1;
+  }
+
+  remove(watcher: Watcher): void {
+    const last = this.#watchers.pop() as Watcher;
+    if (last !== watcher) {
+      this.#watchers[watcher.watchIndex] = last;
+      last.watchIndex = watcher.watchIndex;
+    }
+    if (this.#watchers.length === 0) this.#end();
+  }
+
+  /** The signal's listener. */
+  handleEvent(): void {
+    const watchers = this.#watchers.slice();
+    for (const watcher of watchers) watcher.aborted(this.signal.reason);
+  }
+
+  #end(): void {
+    this.signal.removeEventListener("abort", this);
+    this.#watches.delete(this.signal);
+  }
+}
+
+export class Watches {
+  readonly #bySignal: Map<AbortSignal, Watch> = new Map();
+
+  /** Adds a watcher to a signal that has not aborted. */
+  add(signal: AbortSignal, watcher: Watcher): Watch {
+    let watch = this.#bySignal.get(signal);
+    if (watch === undefined) {
+      watch = new Watch(signal, this.#bySignal);
+      this.#bySignal.set(signal, watch);
+    }
+    watch.add(watcher);
+    return watch;
+  }
+}

@@ -1,0 +1,119 @@
+// Checking what users pass in. Every message says what was expected and what came; a misspelt option gets the name
+// that was probably meant. Wrong type: TypeError. Out of range: RangeError. Both carry `code: "INVALID_OPTION"`.
+
+import { describe } from "./errors.ts";
+
+/** What a value must be. `type` decides between TypeError and RangeError, `test` is the rest. */
+export interface Rule {
+  readonly expected: string;
+  readonly type: "number" | "string" | "boolean" | "function" | "object";
+  readonly test: (value: never) => boolean;
+}
+
+const always = (): boolean => true;
+
+export const integerFrom = (least: number): Rule => ({
+  expected: `an integer >= ${least}`,
+  type: "number",
+  test: (value: number) => value >= least && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY),
+});
+
+export const finiteIntegerFrom = (least: number): Rule => ({
+  expected: `an integer >= ${least}`,
+  type: "number",
+  test: (value: number) => value >= least && Number.isInteger(value),
+});
+
+export const unboundedIntegerFrom = (least: number): Rule => ({
+  ...integerFrom(least),
+  expected: `an integer >= ${least} or Infinity`,
+});
+
+export const aboveZero: Rule = { expected: "a number > 0", type: "number", test: (value: number) => value > 0 };
+export const zeroOrMore: Rule = { expected: "a number >= 0", type: "number", test: (value: number) => value >= 0 };
+export const anyNumber: Rule = {
+  expected: "a number",
+  type: "number",
+  test: (value: number) => !Number.isNaN(value),
+};
+export const aCost: Rule = {
+  expected: "a finite number >= 0",
+  type: "number",
+  test: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
+};
+export const aFunction: Rule = { expected: "a function", type: "function", test: always };
+export const aBoolean: Rule = { expected: "a boolean", type: "boolean", test: always };
+export const aString: Rule = { expected: "a string", type: "string", test: always };
+
+export const oneOf = (...allowed: readonly string[]): Rule => ({
+  expected: allowed.map((value) => `"${value}"`).join(" or "),
+  type: "string",
+  test: (value: string) => allowed.includes(value),
+});
+
+/** An object with these methods. */
+export const objectWith = (...methods: readonly string[]): Rule => ({
+  expected: `an object with ${methods.join(", ")}`,
+  type: "object",
+  test: (value: Record<string, unknown>) => methods.every((method) => typeof value[method] === "function"),
+});
+
+/** A TypeError or RangeError that carries the code by which callers tell option mistakes. */
+export function invalidOption(Kind: typeof TypeError | typeof RangeError, message: string): Error {
+  return Object.assign(new Kind(message), { code: "INVALID_OPTION" });
+}
+
+export function expected(name: string, rule: Rule, value: unknown): Error {
+  const isRightType = rule.type === "object" ? typeof value === "object" && value !== null : typeof value === rule.type;
+  const isShape = rule.type === "object";
+  const message = `Expected \`${name}\` to be ${rule.expected}, got ${describe(value)}`;
+  return invalidOption(isRightType && !isShape ? RangeError : TypeError, message);
+}
+
+/** Throws unless the value keeps the rule. */
+export function check(name: string, rule: Rule, value: unknown): void {
+  const isRightType = rule.type === "object" ? typeof value === "object" && value !== null : typeof value === rule.type;
+  if (!isRightType || !rule.test(value as never)) throw expected(name, rule, value);
+}
+
+/** Throws for a name that is not known, and suggests the nearest one that is. */
+export function refuseUnknown(options: object, known: readonly string[], prefix = ""): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    const nearest = nearestOf(name, known);
+    const hint = nearest === undefined ? "" : `, did you mean \`${prefix}${nearest}\`?`;
+    throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`${hint}`);
+  }
+}
+
+/** Throws unless `options` is an object (undefined counts as an empty one). */
+export function checkIsObject(name: string, options: unknown): asserts options is object | undefined {
+  if (options === undefined) return;
+  if (typeof options === "object" && options !== null && !Array.isArray(options)) return;
+  throw invalidOption(TypeError, `Expected \`${name}\` to be an object, got ${describe(options)}`);
+}
+
+/** The known name that takes the fewest edits, if it takes few enough to be a slip. */
+function nearestOf(name: string, known: readonly string[]): string | undefined {
+  let nearest: string | undefined;
+  let fewest = Math.max(2, Math.floor(name.length / 3)) + 1;
+  for (const candidate of known) {
+    const edits = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    if (edits < fewest) [nearest, fewest] = [candidate, edits];
+  }
+  return nearest;
+}
+
+/** Levenshtein's distance: insertions, deletions and replacements. */
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const replaced = (previous[column - 1] as number) + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(replaced, (previous[column] as number) + 1, (current[column - 1] as number) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] as number;
+}

@@ -1,0 +1,47 @@
+// The public API of "batchwise": names only.
+
+export { batch, createBatcher } from "./core/batch.ts";
+export { batched } from "./core/batched.ts";
+export type { Clock } from "./core/clock.ts";
+export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/errors.ts";
+export type {
+  BatchEvent,
+  BatcherEvents,
+  EventName,
+  ItemEvent,
+  Listener,
+  WarningCode,
+  WarningEvent,
+} from "./core/events.ts";
+export type { Quantiles } from "./core/histogram.ts";
+export type {
+  BatchCache,
+  BatchOptions,
+  ConfigureOptions,
+  OnFull,
+  ResolvedOptions,
+  ResolvedRetry,
+  RetryOptions,
+} from "./core/options.ts";
+export type { Measure } from "./core/pack.ts";
+export type { BatchReason } from "./core/policy.ts";
+export type { BatcherStats, ItemOutcome } from "./core/stats.ts";
+export { createTokenBatcher, type TokenBatcherOptions } from "./core/token-batcher.ts";
+export { estimateTokens } from "./core/tokens.ts";
+export type {
+  BatchContext,
+  Batcher,
+  BatcherControls,
+  BatchFunction,
+  BatchRequest,
+  CloseOptions,
+  Handler,
+  HandlerFunction,
+  HandlerObject,
+  NumericArray,
+  NumericHandlerFunction,
+  Place,
+  Places,
+  RunningBatch,
+  SubmitOptions,
+} from "./core/types.ts";

@@ -1,0 +1,127 @@
+// A clock that stands still until a test moves it. Timers ring in the order of their time, and between two of them
+// every promise job and every turn of the program under test runs to its end, so a test sees exactly what a quiet
+// machine would do, in no time at all.
+
+import type { Clock } from "../core/clock.ts";
+
+export interface VirtualClock extends Clock {
+  /** Lets everything that is due now happen, without time passing. */
+  settle(): Promise<void>;
+  /** Moves time on by this many milliseconds, through every timer on the way. */
+  advance(ms: number): Promise<void>;
+  /** Moves time on from timer to timer until none is left, at most `limit` of them (default 100,000). */
+  runAll(limit?: number): Promise<void>;
+  /** When the next timer rings; Infinity where none is set. */
+  readonly nextAt: number;
+  /** Timers set and not yet rung or cleared. */
+  readonly timers: number;
+}
+
+interface Timer {
+  readonly at: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+/**
+ * Makes a virtual clock that starts at `startAt` milliseconds (default 0). Give it to a batcher as its `clock`.
+ *
+ * @example
+ * ```ts
+ * import { batch } from "batchwise";
+ * import { virtualClock } from "batchwise/testing";
+ * const clock = virtualClock();
+ * const echo = batch(async (items: string[]) => items, { maxWaitMs: 50, clock });
+ * const answer = echo("a");
+ * await clock.advance(50); // the window ends
+ * await answer;
+ * ```
+ */
+export function virtualClock(startAt = 0): VirtualClock {
+  return new SteppedClock(startAt);
+}
+
+class SteppedClock implements VirtualClock {
+  readonly #timers: Set<Timer> = new Set();
+  #now: number;
+  #order = 0;
+
+  constructor(startAt: number) {
+    this.#now = startAt;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  setTimeout(callback: () => void, delayMs: number): unknown {
+    this.#order += 1;
+    const timer = { at: this.#now + Math.max(0, delayMs), order: this.#order, callback };
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  clearTimeout(handle: unknown): void {
+    this.#timers.delete(handle as Timer);
+  }
+
+  get nextAt(): number {
+    return this.#next()?.at ?? Number.POSITIVE_INFINITY;
+  }
+
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  settle(): Promise<void> {
+    return nextTask();
+  }
+
+  async advance(ms: number): Promise<void> {
+    const until = this.#now + ms;
+    await this.settle();
+    for (let timer = this.#next(); timer !== undefined && timer.at <= until; timer = this.#next()) {
+      this.#ring(timer);
+      await this.settle();
+    }
+    this.#now = until;
+  }
+
+  async runAll(limit = 100_000): Promise<void> {
+    await this.settle();
+    for (let rung = 0; rung < limit; rung += 1) {
+      const timer = this.#next();
+      if (timer === undefined) return;
+      this.#ring(timer);
+      await this.settle();
+    }
+    throw new Error(`More than ${limit} timers rang: the program under test may be polling.`);
+  }
+
+  #ring(timer: Timer): void {
+    this.#now = Math.max(this.#now, timer.at);
+    this.#timers.delete(timer);
+    timer.callback();
+  }
+
+  #next(): Timer | undefined {
+    let next: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (next === undefined || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
+    }
+    return next;
+  }
+}
+
+interface Tasks {
+  readonly setImmediate?: (callback: () => void) => unknown;
+}
+
+/** Resolves in a later task of the platform, when all promise jobs and turns have run. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => {
+    const { setImmediate } = globalThis as Tasks;
+    if (setImmediate !== undefined) setImmediate(resolve);
+    else setTimeout(resolve, 0);
+  });
+}

@@ -1,0 +1,74 @@
+/**
+ * `batchwise serve`: starts the service, says where it is and how to try it, and drains on Ctrl-C.
+ *
+ * Guarantees: exit code 0 after a drain; a second Ctrl-C ends the process at once.
+ */
+
+import { type Service, type ServiceOptions, startService } from "../http/service.ts";
+
+const STOP_SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+// A package manager in between passes on the Ctrl-C that the terminal has already sent to everyone. Signals this
+// close together are one press.
+const ONE_PRESS_MS = 500;
+
+export interface ServeOptions extends ServiceOptions {
+  /** True when the user named the port. */
+  readonly portAsked: boolean;
+}
+
+export async function serve(options: ServeOptions): Promise<void> {
+  const service = await startService({
+    ...options,
+    anyPortWillDo: !options.portAsked,
+    onFailure: (failure) => console.error(failure),
+  });
+  if (!options.portAsked && service.port !== options.port) {
+    console.log(`Port ${options.port} is taken; using ${service.port} instead.\n`);
+  }
+  console.log(greeting(service));
+  await stopOnSignal(service);
+}
+
+function greeting({ url, embedder }: Service): string {
+  const { name, dimensions, maxTokens, builtIn } = embedder.model;
+  const body = JSON.stringify({ model: name, input: ["hello world", "hello there, world"] });
+  const what = builtIn
+    ? [
+        "The built-in model is a small transformer with random weights, good for trying out batching, not for search.",
+        "For real embeddings: batchwise serve --model path/to/model.onnx --tokenizer path/to/tokenizer.json",
+      ]
+    : [];
+  return [
+    `batchwise serves ${name} (${dimensions} dimensions, up to ${maxTokens} tokens a text) at ${url}`,
+    ...what,
+    "",
+    "Try it:",
+    `  curl ${url}/v1/embeddings -H 'content-type: application/json' -d '${body}'`,
+    `Watch it: ${url}/stats`,
+    "Ctrl-C answers what is running and stops.",
+  ].join("\n");
+}
+
+/** Resolves once the service has drained after the first signal. */
+function stopOnSignal(service: Service): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let firstAt: number | undefined;
+    const onSignal = (signal: NodeJS.Signals): void => {
+      const now = performance.now();
+      if (firstAt === undefined) {
+        firstAt = now;
+        console.log("\nStopping: answering what is running. Press Ctrl-C again to stop at once.");
+        service.close().then(resolve, reject).finally(stopListening);
+      } else if (now - firstAt > ONE_PRESS_MS) {
+        stopListening();
+        // The system's own handling: leaving through process.exit would abort inside a running model.
+        process.kill(process.pid, signal);
+      }
+    };
+    const stopListening = (): void => {
+      for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
+    };
+    for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+  });
+}

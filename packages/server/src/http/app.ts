@@ -1,0 +1,96 @@
+/**
+ * The routes of the service, as a function from Request to Response; sockets are `service.ts`.
+ *
+ * Guarantees: every answer has an `x-request-id`; every failure has OpenAI's shape; nothing thrown escapes.
+ */
+
+import { randomUUID } from "node:crypto";
+import { type Context, Hono } from "hono";
+import type { Embedder } from "../models/embedder.ts";
+import { RateMeter } from "../models/rate-meter.ts";
+import { answerEmbeddings } from "./embeddings-route.ts";
+import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
+import { listModels, retrieveModel } from "./models-route.ts";
+import { answerStats } from "./stats-route.ts";
+
+export interface AppOptions {
+  readonly embedder: Embedder;
+  readonly maxBodyBytes?: number;
+  /** True from the moment the service was told to stop. */
+  readonly draining?: () => boolean;
+  /** Told of failures that are the server's own, for the log. */
+  readonly onFailure?: (failure: unknown) => void;
+}
+
+/** Room for 2,048 texts of 512 tokens. */
+const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+/** nginx's code for a caller that closed the connection; nobody is left to read it. */
+const CALLER_LEFT = 499;
+
+const MAX_RETRY_AFTER_SECONDS = 30;
+
+const METHODS: Readonly<Record<string, string>> = {
+  "/v1/embeddings": "POST",
+  "/v1/models": "GET",
+  "/v1/models/*": "GET",
+  "/stats": "GET",
+  "/healthz": "GET",
+  "/readyz": "GET",
+};
+
+export function createApp(options: AppOptions): Hono {
+  const { embedder, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, draining = () => false, onFailure } = options;
+  const requests = new RateMeter();
+  const startedAt = new Date();
+  const app = new Hono();
+
+  app.use(async (context, next) => {
+    await next();
+    context.header("x-request-id", `req_${randomUUID().replaceAll("-", "")}`);
+    if (draining()) context.header("connection", "close");
+  });
+
+  app.post("/v1/embeddings", (context) => {
+    if (draining()) throw shuttingDown();
+    requests.add(1);
+    return answerEmbeddings(context.req.raw, embedder, maxBodyBytes);
+  });
+  app.get("/v1/models", () => listModels(embedder.model, startedAt));
+  // A model's name may hold slashes.
+  app.get("/v1/models/:id{.+}", (context) => retrieveModel(context.req.param("id"), embedder.model, startedAt));
+  app.get("/stats", (context) => answerStats(context.req.raw, { embedder, requests, startedAt }));
+  app.get("/healthz", () => Response.json({ status: "ok" }));
+  app.get("/readyz", () => {
+    const ready = embedder.ready && !draining();
+    return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
+  });
+  app.get("/", (context) => context.redirect("/stats"));
+
+  for (const [path, allowed] of Object.entries(METHODS)) {
+    app.all(path, (context) => {
+      throw wrongMethod(context.req.method, context.req.path, allowed);
+    });
+  }
+  app.notFound((context) => unknownRoute(context.req.method, context.req.path).toResponse());
+  app.onError((failure, context) => answerFailure(failure, context, embedder, onFailure));
+  return app;
+}
+
+function answerFailure(
+  failure: unknown,
+  context: Context,
+  embedder: Embedder,
+  onFailure: AppOptions["onFailure"],
+): Response {
+  if (context.req.raw.signal.aborted) return new Response(null, { status: CALLER_LEFT });
+  const error = fromFailure(failure, () => secondsUntilRoom(embedder));
+  if (error.status === 500) onFailure?.(failure);
+  return error.toResponse();
+}
+
+/** How long the queue of now takes at the pace of now. */
+function secondsUntilRoom(embedder: Embedder): number {
+  const seconds = Math.ceil(embedder.batcher.stats().waiting / Math.max(1, embedder.rates().texts));
+  return Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, seconds));
+}

@@ -1,0 +1,60 @@
+/**
+ * `POST /v1/embeddings`: tokenise, hand every text to the embedder, answer in OpenAI's shape.
+ *
+ * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller that hangs up
+ * takes its waiting texts out of the queue.
+ */
+
+import type { Embedder, Vector } from "../models/embedder.ts";
+import { normalize } from "../models/pooling.ts";
+import { readJson } from "./body.ts";
+import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
+import { invalidRequest } from "./errors.ts";
+
+export async function answerEmbeddings(request: Request, embedder: Embedder, maxBodyBytes: number): Promise<Response> {
+  // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
+  const { signal } = request;
+  const body = await readJson(request, maxBodyBytes);
+  const asked = parseEmbeddingsRequest(body, embedder.model);
+  const lists = await tokenLists(asked.inputs, embedder);
+  const vectors = await embedder.embed(lists, { signal });
+  const tokens = lists.reduce((sum, list) => sum + list.length, 0);
+  return Response.json({
+    object: "list",
+    data: vectors.map((vector, index) => ({
+      object: "embedding",
+      index,
+      embedding: encode(shorten(vector, asked.dimensions), asked.encoding),
+    })),
+    model: embedder.model.name,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  });
+}
+
+async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedder): Promise<(readonly number[])[]> {
+  const { maxTokens, name } = embedder.model;
+  const counts = await embedder.tokenize(inputs.filter((input) => typeof input === "string"));
+  let next = 0;
+  return inputs.map((input, index) => {
+    const { ids, tokens } =
+      typeof input === "string" ? (counts[next++] ?? { ids: null, tokens: 0 }) : { ids: input, tokens: input.length };
+    if (ids !== null && tokens <= maxTokens) return ids;
+    const place = inputs.length === 1 ? "input" : `input[${index}]`;
+    const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
+    throw invalidRequest(message, "input", "context_length_exceeded");
+  });
+}
+
+/** The first numbers of a vector, scaled to length 1 again. */
+function shorten(vector: Vector, dimensions: number | null): Vector {
+  if (dimensions === null || dimensions >= vector.length) return vector;
+  const head = vector.slice(0, dimensions);
+  normalize(head);
+  return head;
+}
+
+/** Base64 holds the numbers as little-endian float32. */
+function encode(vector: Vector, encoding: EmbeddingsRequest["encoding"]): number[] | string {
+  if (encoding === "float") return Array.from(vector);
+  return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64");
+}

@@ -1,0 +1,116 @@
+/**
+ * Errors in the shape that OpenAI's clients read: `{ error: { message, type, param, code } }`.
+ *
+ * Guarantees: every failure has one status and one code; a failure that the same request would meet again carries
+ * `x-should-retry: false`, so that clients do not repeat it.
+ * Does not show stack traces or file paths.
+ */
+
+export interface ApiErrorOptions {
+  readonly param?: string;
+  readonly code?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export class ApiError extends Error {
+  readonly status: number;
+  readonly param: string | null;
+  readonly code: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, message: string, options: ApiErrorOptions = {}) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.param = options.param ?? null;
+    this.code = options.code ?? null;
+    this.headers = options.headers ?? {};
+  }
+
+  get type(): string {
+    if (this.status === 429) return "rate_limit_error";
+    return this.status >= 500 ? "server_error" : "invalid_request_error";
+  }
+
+  toResponse(): Response {
+    const { message, type, param, code } = this;
+    return Response.json({ error: { message, type, param, code } }, { status: this.status, headers: this.headers });
+  }
+}
+
+const NOT_AGAIN = { "x-should-retry": "false" } as const;
+
+/** 400: the same request would be refused again. */
+export function invalidRequest(message: string, param?: string, code?: string): ApiError {
+  return new ApiError(400, message, {
+    ...(param === undefined ? {} : { param }),
+    ...(code === undefined ? {} : { code }),
+    headers: NOT_AGAIN,
+  });
+}
+
+export function bodyTooLarge(limit: number, length?: number): ApiError {
+  const size = length === undefined ? "" : ` (it has ${length})`;
+  return new ApiError(413, `The request's body is larger than the ${limit} bytes that this server reads${size}.`, {
+    code: "request_too_large",
+    headers: NOT_AGAIN,
+  });
+}
+
+export function modelNotFound(asked: string, served: string): ApiError {
+  return new ApiError(404, `The model \`${asked}\` does not exist; this server has \`${served}\`.`, {
+    param: "model",
+    code: "model_not_found",
+    headers: NOT_AGAIN,
+  });
+}
+
+export function unknownRoute(method: string, path: string): ApiError {
+  return new ApiError(404, `Unknown request URL: ${method} ${path}.`, { code: "unknown_url", headers: NOT_AGAIN });
+}
+
+export function wrongMethod(method: string, path: string, allowed: string): ApiError {
+  return new ApiError(405, `${method} is not allowed on ${path}; expected ${allowed}.`, {
+    code: "method_not_allowed",
+    headers: { ...NOT_AGAIN, allow: allowed },
+  });
+}
+
+export function shuttingDown(): ApiError {
+  return new ApiError(503, "The server is shutting down.", { code: "shutting_down", headers: { "retry-after": "1" } });
+}
+
+/** What a failed submit tells the caller. `retryAfterSeconds` is asked for only when the queue is full. */
+export function fromFailure(failure: unknown, retryAfterSeconds: () => number): ApiError {
+  if (failure instanceof ApiError) return failure;
+  switch (codeOf(failure)) {
+    case "QUEUE_FULL":
+      return new ApiError(429, `The server's queue is full: ${messageOf(failure)}`, {
+        code: "queue_full",
+        headers: { "retry-after": String(retryAfterSeconds()) },
+      });
+    case "DEADLINE_EXCEEDED":
+      return new ApiError(504, "The request was not answered within the server's deadline.", {
+        code: "deadline_exceeded",
+      });
+    case "CLOSED":
+      return shuttingDown();
+    case "MODEL_THREAD_ENDED":
+      return new ApiError(500, "The model stopped while it worked on this input.", { code: "model_stopped" });
+    case "MODEL_FAILED":
+      return new ApiError(500, `The model failed on this input: ${messageOf(failure)}`, {
+        code: "model_failed",
+        headers: NOT_AGAIN,
+      });
+    default:
+      return new ApiError(500, "The server failed on this request.", { code: "internal_error" });
+  }
+}
+
+function codeOf(failure: unknown): unknown {
+  return failure instanceof Error && "code" in failure ? failure.code : undefined;
+}
+
+function messageOf(failure: unknown): string {
+  return failure instanceof Error ? failure.message : String(failure);
+}

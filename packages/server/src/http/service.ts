@@ -1,0 +1,83 @@
+/**
+ * The service on a socket: opens the model, listens, and drains.
+ *
+ * Guarantees: listens only once the model is loaded; `close` stops accepting, answers what was accepted, then ends
+ * the model's threads, and gives up on connections that are still open after `drainTimeoutMs`.
+ */
+
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createAdaptorServer } from "@hono/node-server";
+import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
+import { createApp } from "./app.ts";
+
+export interface ServiceOptions extends EmbedderOptions {
+  /** 0 takes any free port. */
+  readonly port: number;
+  readonly host?: string;
+  /** When the port is taken, listen on a free one instead of failing. */
+  readonly anyPortWillDo?: boolean;
+  readonly maxBodyBytes?: number;
+  readonly drainTimeoutMs?: number;
+  readonly onFailure?: (failure: unknown) => void;
+}
+
+export interface Service {
+  readonly url: string;
+  readonly port: number;
+  readonly embedder: Embedder;
+  /** Drains. Idempotent. */
+  close(): Promise<void>;
+}
+
+const DEFAULT_DRAIN_TIMEOUT_MS = 30_000;
+
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { host = "127.0.0.1" } = options;
+  const embedder = await Embedder.open(options);
+  let closing: Promise<void> | undefined;
+  const app = createApp({ ...options, embedder, draining: () => closing !== undefined });
+  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  try {
+    await listen(server, host, options.port, options.anyPortWillDo ?? false);
+  } catch (error) {
+    await embedder.close();
+    throw error;
+  }
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    port,
+    embedder,
+    close() {
+      closing ??= drain(server, embedder, options.drainTimeoutMs ?? DEFAULT_DRAIN_TIMEOUT_MS);
+      return closing;
+    },
+  };
+}
+
+async function listen(server: Server, host: string, port: number, anyPortWillDo: boolean): Promise<void> {
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (error) {
+    const taken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+    if (!taken || !anyPortWillDo) throw error;
+    await listen(server, host, 0, false);
+  }
+}
+
+async function drain(server: Server, embedder: Embedder, timeoutMs: number): Promise<void> {
+  const closed = once(server, "close");
+  // Also closes the connections on which nothing is asked.
+  server.close();
+  embedder.hurry();
+  const limit = setTimeout(() => server.closeAllConnections(), timeoutMs);
+  try {
+    await closed;
+  } finally {
+    clearTimeout(limit);
+  }
+  await embedder.close();
+}

@@ -1,0 +1,42 @@
+/**
+ * The tokenizer of the built-in model: words and punctuation marks, each hashed to an id.
+ *
+ * Guarantees: the same word has the same id on every machine; case and compatibility forms do not matter; time is
+ * linear in the text. Two words may share an id (at 8,192 ids about one pair in 8,000 does).
+ * Does not split words into known parts, so "run" and "running" have nothing in common.
+ */
+
+import { SPECIAL_TOKENS } from "./encoder-model.ts";
+import type { Tokenizer } from "./tokenizer.ts";
+
+// Scripts without spaces count one character as one word; everything else goes by runs of letters and digits.
+const TOKEN = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{M}\p{N}_]{1,64}|[^\s\p{L}\p{M}\p{N}_]/gu;
+
+export function hashingTokenizer(vocabularySize: number): Tokenizer {
+  const words = vocabularySize - SPECIAL_TOKENS.count;
+  if (!Number.isInteger(words) || words < 1) {
+    throw new RangeError(`Expected \`vocabularySize\` to be an integer above ${SPECIAL_TOKENS.count}`);
+  }
+  return {
+    vocabularySize,
+    paddingId: SPECIAL_TOKENS.padding,
+    encode(text) {
+      const ids: number[] = [SPECIAL_TOKENS.classify];
+      for (const [word] of text.normalize("NFKC").toLowerCase().matchAll(TOKEN)) {
+        ids.push(SPECIAL_TOKENS.count + (hash(word) % words));
+      }
+      ids.push(SPECIAL_TOKENS.separate);
+      return ids;
+    },
+  };
+}
+
+/** FNV-1a over UTF-16 units, with a final mix so that `%` sees all bits. */
+function hash(word: string): number {
+  let value = 0x811c9dc5;
+  for (let index = 0; index < word.length; index += 1) {
+    value = Math.imul(value ^ word.charCodeAt(index), 0x01000193);
+  }
+  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+  return (value ^ (value >>> 13)) >>> 0;
+}

@@ -1,0 +1,63 @@
+/**
+ * Keeps the generated model file in a folder, so that it is written on the first start and only read afterwards.
+ *
+ * Guarantees: the file's name carries its format version, its config and the checksum of its content; a damaged
+ * or half-written file is never used; several processes may start at once.
+ * Does not delete files of other versions or configs.
+ */
+
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { buildEncoder, type EncoderConfig } from "./encoder-model.ts";
+
+/** Raised whenever `buildEncoder` gives other bytes for the same config. */
+const FORMAT_VERSION = 1;
+
+export interface CachedModel {
+  readonly path: string;
+  /** First 16 hexadecimal digits of the content's SHA-256. */
+  readonly checksum: string;
+  /** True when this call wrote the file. */
+  readonly written: boolean;
+}
+
+/** Where generated models live unless the user names a folder. */
+export function defaultModelDirectory(env: NodeJS.ProcessEnv = process.env): string {
+  const base = env.XDG_CACHE_HOME || env.LOCALAPPDATA || join(homedir(), ".cache");
+  return join(base, "batchwise");
+}
+
+/** Finds the model of this config in `directory`, or writes it there. */
+export async function cachedEncoder(directory: string, config: EncoderConfig): Promise<CachedModel> {
+  await mkdir(directory, { recursive: true });
+  const prefix = `encoder-v${FORMAT_VERSION}-${digest(JSON.stringify(config)).slice(0, 8)}-`;
+  for (const name of await readdir(directory)) {
+    if (!name.startsWith(prefix) || !name.endsWith(".onnx")) continue;
+    const checksum = name.slice(prefix.length, -".onnx".length);
+    const path = join(directory, name);
+    if (digest(await readFile(path)) === checksum) return { path, checksum, written: false };
+  }
+  const bytes = buildEncoder(config);
+  const checksum = digest(bytes);
+  const path = join(directory, `${prefix}${checksum}.onnx`);
+  await writeAtomically(path, bytes);
+  return { path, checksum, written: true };
+}
+
+/** A reader sees the old file, no file, or the whole new one. */
+async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
+  const draft = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writeFile(draft, bytes);
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
+}
+
+function digest(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex").slice(0, 16);
+}

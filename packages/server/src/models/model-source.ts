@@ -1,0 +1,112 @@
+/**
+ * From the user's options to a model on disk with its tokenizer: the built-in one, or a file of theirs.
+ *
+ * Guarantees: says which file is missing; a model's limit comes from its own files when they name one.
+ * Does not download anything.
+ */
+
+import { stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { DEFAULT_ENCODER, type EncoderConfig } from "./encoder-model.ts";
+import { hashingTokenizer } from "./hashing-tokenizer.ts";
+import { loadHuggingFaceTokenizer } from "./huggingface-tokenizer.ts";
+import { readJsonIfPresent } from "./json-file.ts";
+import { cachedEncoder, defaultModelDirectory } from "./model-cache.ts";
+import type { Tokenizer } from "./tokenizer.ts";
+
+export interface ModelOptions {
+  /** An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`. Unset: the built-in model. */
+  readonly model?: string;
+  /** The model's `tokenizer.json`. Unset: beside the model, or one folder up. */
+  readonly tokenizer?: string;
+  /** Where the built-in model is kept. */
+  readonly modelDirectory?: string;
+  /** The name that callers ask for. */
+  readonly modelName?: string;
+  /** Longest text in tokens, marks included. */
+  readonly maxTokens?: number;
+  /** Shape of the built-in model; tests and benchmarks use larger ones. */
+  readonly encoder?: Partial<EncoderConfig>;
+}
+
+export interface ModelSource {
+  readonly name: string;
+  readonly path: string;
+  readonly tokenizer: Tokenizer;
+  readonly maxTokens: number;
+  /** True for the generated model with random weights. */
+  readonly builtIn: boolean;
+}
+
+export const BUILT_IN_MODEL_NAME = "batchwise-demo";
+
+const FALLBACK_MAX_TOKENS = 512;
+
+export async function resolveModel(options: ModelOptions): Promise<ModelSource> {
+  return options.model === undefined ? builtInModel(options) : userModel(options, resolve(options.model));
+}
+
+async function builtInModel(options: ModelOptions): Promise<ModelSource> {
+  if (options.tokenizer !== undefined) {
+    throw new Error("A tokenizer was given without a model; the built-in model has a tokenizer of its own");
+  }
+  const config: EncoderConfig = { ...DEFAULT_ENCODER, ...options.encoder };
+  const directory = options.modelDirectory ?? defaultModelDirectory();
+  const { path } = await cachedEncoder(directory, config).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`Cannot keep the built-in model in ${directory}: ${reason}; name another folder`, { cause: error });
+  });
+  return {
+    name: options.modelName ?? BUILT_IN_MODEL_NAME,
+    path,
+    tokenizer: hashingTokenizer(config.vocabulary),
+    maxTokens: Math.min(options.maxTokens ?? config.maxTokens, config.maxTokens),
+    builtIn: true,
+  };
+}
+
+async function userModel(options: ModelOptions, given: string): Promise<ModelSource> {
+  const path = (await firstFile([given, join(given, "model.onnx"), join(given, "onnx", "model.onnx")])) ?? "";
+  if (path === "") throw new Error(`There is no model at ${given}; expected an .onnx file or a folder with model.onnx`);
+  const folders = [dirname(path), dirname(dirname(path))];
+  const tokenizerPath = options.tokenizer ?? (await firstFile(folders.map((folder) => join(folder, "tokenizer.json"))));
+  if (tokenizerPath === undefined) {
+    throw new Error(`There is no tokenizer.json beside ${path}; name it with --tokenizer`);
+  }
+  const tokenizer = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
+  const maxTokens = options.maxTokens ?? (await limitFromConfig(folders)) ?? FALLBACK_MAX_TOKENS;
+  return { name: options.modelName ?? nameFrom(path), path, tokenizer, maxTokens, builtIn: false };
+}
+
+/** The smaller of the limits in the config files that exports carry beside the model. */
+async function limitFromConfig(folders: readonly string[]): Promise<number | undefined> {
+  const limits: number[] = [];
+  for (const folder of folders) {
+    limits.push(
+      ...limitIn(await readJsonIfPresent(join(folder, "config.json")), "max_position_embeddings"),
+      ...limitIn(await readJsonIfPresent(join(folder, "tokenizer_config.json")), "model_max_length"),
+    );
+  }
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
+function limitIn(config: Record<string, unknown> | undefined, name: string): number[] {
+  const limit = config?.[name];
+  return typeof limit === "number" && Number.isInteger(limit) && limit > 0 ? [limit] : [];
+}
+
+/** `all-minilm` for all-minilm.onnx, all-minilm/model.onnx and all-minilm/onnx/model.onnx. */
+function nameFrom(path: string): string {
+  const file = basename(path, ".onnx");
+  if (file !== "model") return file;
+  const folder = dirname(path);
+  return basename(basename(folder) === "onnx" ? dirname(folder) : folder) || file;
+}
+
+async function firstFile(paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isFile()) return path;
+  }
+  return undefined;
+}

@@ -1,0 +1,115 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type Command, startCommand } from "../support/command.ts";
+import { temporaryFolder } from "../support/folders.ts";
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+});
+
+const serve = (...args: readonly string[]): Command => startCommand("serve", "--model-dir", folder, ...args);
+
+async function urlOf(command: Command): Promise<string> {
+  const [, url] = await command.prints(/ at (http:\S+)/);
+  return url ?? "";
+}
+
+function post(url: string, input: unknown): Promise<Response> {
+  return fetch(`${url}/v1/embeddings`, { method: "POST", body: JSON.stringify({ model: "batchwise-demo", input }) });
+}
+
+describe("batchwise serve", () => {
+  test("prints its address, what the model is, and a curl line that works", async () => {
+    const command = serve("--port", "0");
+    const url = await urlOf(command);
+    expect(command.output()).toContain("random weights");
+    expect(command.output()).toContain("--tokenizer path/to/tokenizer.json");
+    expect(command.output()).toContain(`${url}/stats`);
+    const [line] = await command.prints(/curl \S+\/v1\/embeddings.*/);
+    const { stdout } = await promisify(execFile)("sh", ["-c", `${line} --silent`]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      object: "list",
+      model: "batchwise-demo",
+      data: [{ index: 0 }, { index: 1 }],
+    });
+  });
+
+  test.each(["SIGINT", "SIGTERM"] as const)("answers what is running on %s, and exits with 0", async (signal) => {
+    const command = serve("--port", "0", "--max-wait-ms", "60000");
+    const url = await urlOf(command);
+    const running = Array.from({ length: 20 }, (_, index) => post(url, [`text number ${index}`, "and another"]));
+    await waiting(url, 40);
+    command.process.kill(signal);
+    const statuses = (await Promise.all(running)).map((response) => response.status);
+    expect(statuses).toEqual(Array(20).fill(200));
+    expect(await command.ended).toBe(0);
+    await expect(post(url, "late")).rejects.toThrow();
+  });
+
+  test("takes two signals close together for one Ctrl-C, as a package manager in between sends them", async () => {
+    const command = serve("--port", "0", "--max-wait-ms", "60000");
+    const url = await urlOf(command);
+    const running = post(url, "text");
+    await waiting(url, 1);
+    command.process.kill("SIGINT");
+    command.process.kill("SIGINT");
+    expect((await running).status).toBe(200);
+    expect(await command.ended).toBe(0);
+  });
+
+  test("ends at once on a second Ctrl-C", async () => {
+    const command = serve("--port", "0");
+    const url = new URL(await urlOf(command));
+    // A request that never ends keeps the first Ctrl-C waiting.
+    const socket = (await import("node:net")).connect(Number(url.port), url.hostname);
+    socket.on("error", () => undefined);
+    socket.write("POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{");
+    await post(url.origin, "after the socket is known");
+    command.process.kill("SIGINT");
+    await command.prints(/Press Ctrl-C again/);
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect(command.process.exitCode).toBeNull();
+    command.process.kill("SIGINT");
+    expect(await command.ended).toBe("SIGINT");
+    socket.destroy();
+  });
+
+  test("fails, saying why, when the port that was asked for is taken", async () => {
+    const other = createServer();
+    other.listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const address = other.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const command = serve("--port", String(port));
+    expect(await command.ended).toBe(1);
+    expect(command.output()).toContain("EADDRINUSE");
+    other.close();
+  });
+
+  test.each([
+    [["--port", "70000"], "from 0 to 65535"],
+    [["--workers", "0"], "integer >= 1"],
+    [["--max-wait-ms", "soon"], "integer >= 0"],
+    [["--model", "/nowhere/model.onnx"], "There is no model at /nowhere/model.onnx"],
+    [["--colour"], "unknown option"],
+  ])("refuses %j and says what it expected", async (args, message) => {
+    const command = serve(...args);
+    expect(await command.ended).toBe(1);
+    expect(command.output()).toContain(message);
+    expect(command.output()).not.toContain("    at ");
+  });
+});
+
+/** Waits until that many texts wait in the server's queue. */
+async function waiting(url: string, count: number): Promise<void> {
+  for (;;) {
+    const { stats } = (await (await fetch(`${url}/stats`)).json()) as { stats: { waiting: number } };
+    if (stats.waiting >= count) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,21 @@
+/** Options for a service whose model is small, fast and kept in a folder that goes with the test. */
+
+import type { EmbedderOptions } from "../../src/models/embedder.ts";
+import { temporaryFolder } from "./folders.ts";
+
+export async function smallEncoder(): Promise<EmbedderOptions> {
+  return {
+    modelDirectory: await temporaryFolder(),
+    workers: 1,
+    encoder: { layers: 1, hidden: 32, feedForward: 64, vocabulary: 1024, maxTokens: 64 },
+  };
+}
+
+/** A model with which a batch of 512 padded tokens takes some tens of milliseconds. */
+export async function slowEncoder(): Promise<EmbedderOptions> {
+  return {
+    modelDirectory: await temporaryFolder(),
+    workers: 1,
+    encoder: { layers: 6, hidden: 384, heads: 12, feedForward: 1536, vocabulary: 1024 },
+  };
+}

@@ -1,0 +1,9 @@
+// Builds, then becomes the server: the same process, so that a signal sent to `npm start` reaches what drains.
+
+import { run } from "./steps.ts";
+
+const commandFile = new URL("../packages/server/dist/cli/main.js", import.meta.url).pathname;
+
+if (!run("node scripts/build.ts")) process.exit(1);
+process.argv.splice(1, 1, commandFile, "serve");
+await import(commandFile);
