@@ -1,0 +1,19 @@
+// The entry "batchwise/dispatch/testing": names only.
+
+export { type FakeBatchView, type FakeProvider, fakeProvider } from "./fake/provider.ts";
+export type { Fetch, Listening } from "./fake/transport.ts";
+export type {
+  FakeAnswer,
+  FakeBatchFacts,
+  FakeDialect,
+  FakeExecution,
+  FakeFault,
+  FakeLimits,
+  FakeLine,
+  FakeLineFault,
+  FakeOperation,
+  FakeOptions,
+  FakePlan,
+  FakeReplyFault,
+  ForeignBatch,
+} from "./fake/types.ts";
