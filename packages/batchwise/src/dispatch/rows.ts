@@ -259,7 +259,7 @@ export interface Probe {
   readonly ledgers: readonly LedgerRow[];
   /** Batches by state; `done` is kept as a counter. */
   readonly batches: Readonly<Record<BatchState, number>>;
-  /** Sum of `remaining` over batches that have not ended. */
+  /** Sum of `remaining` over all batches: every claimed request. */
   readonly inBatches: number;
   /** Earliest max(nextAt, leaseUntil) of batches that `lease` may give out; null when there is none. */
   readonly batchDueAt: number | null;

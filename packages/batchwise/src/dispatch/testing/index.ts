@@ -1,5 +1,6 @@
 // The entry "batchwise/dispatch/testing": names only.
 
+export { type StoreCase, type StoreFactory, storeConformance } from "./conformance/index.ts";
 export { type FakeBatchView, type FakeProvider, fakeProvider } from "./fake/provider.ts";
 export type { Fetch, Listening } from "./fake/transport.ts";
 export type {
