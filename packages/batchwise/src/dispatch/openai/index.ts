@@ -1,0 +1,5 @@
+// The entry "batchwise/dispatch/openai": names only.
+
+export { type OpenAiAccountOptions, openaiAccount } from "./account.ts";
+export { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
+export type { BatchCreateBody, CallSettings, OpenAiClient, PageQuery, UploadSource } from "./client.ts";
