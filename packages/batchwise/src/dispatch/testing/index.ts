@@ -1,11 +1,13 @@
 // The entry "batchwise/dispatch/testing": names only.
 
 export { type StoreCase, type StoreFactory, storeConformance } from "./conformance/index.ts";
-export { type FakeBatchView, type FakeProvider, fakeProvider } from "./fake/provider.ts";
+export { fakeFaults } from "./fake/presets.ts";
+export { type FakeProvider, fakeProvider } from "./fake/provider.ts";
 export type { Fetch, Listening } from "./fake/transport.ts";
 export type {
   FakeAnswer,
   FakeBatchFacts,
+  FakeBatchView,
   FakeDialect,
   FakeExecution,
   FakeFault,

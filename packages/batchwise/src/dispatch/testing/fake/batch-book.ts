@@ -5,7 +5,7 @@ import { serverFault } from "./answers.ts";
 import { hashOf, seededRandom, shuffled } from "./random.ts";
 import type { Settings } from "./settings.ts";
 import { type Course, isOver, type Moment, momentOf } from "./timeline.ts";
-import type { FakeAnswer, FakeExecution, FakeLine, FakeLineFault } from "./types.ts";
+import type { FakeAnswer, FakeBatchView, FakeExecution, FakeLine, FakeLineFault, FakePlan } from "./types.ts";
 
 /** One line of a batch. The body is kept as text and parsed when it is needed. */
 export interface Entry {
@@ -40,19 +40,30 @@ export interface Ending {
   readonly answer: FakeAnswer | null;
 }
 
+/** Where the surfaces differ in substance. */
+export interface BookRules {
+  /** A batch can fail as a whole after it was accepted. */
+  readonly failsWhole: boolean;
+  /** Checks one line when it runs; null: nothing wrong. */
+  judge(line: FakeLine): FakeAnswer | null;
+}
+
 export class BatchBook<Extra> {
   readonly #settings: Settings;
+  readonly #rules: BookRules;
   readonly #batches: Map<string, FakeBatch<Extra>> = new Map();
+  readonly #hidden: Set<string> = new Set();
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, rules: BookRules) {
     this.#settings = settings;
+    this.#rules = rules;
   }
 
   add(batch: NewBatch<Extra>): FakeBatch<Extra> {
     const items = batch.entries.length;
     const index = this.#batches.size;
     const plan = this.#settings.planFor({ index, requests: items, model: batch.model });
-    const faults = plan.failWith === null ? this.#overLimit(batch) : [plan.failWith];
+    const later = this.#rules.failsWhole ? this.#laterFaults(batch, plan) : [];
     const acceptedAt = this.#settings.now();
     const random = seededRandom(this.#settings.seed * 7_919 + index);
     const added: FakeBatch<Extra> = {
@@ -62,7 +73,7 @@ export class BatchBook<Extra> {
         items,
         plan,
         windowMs: batch.windowMs,
-        faults: batch.faults.length > 0 ? batch.faults : faults,
+        faults: batch.faults.length > 0 ? batch.faults : later,
         cancelledAt: null,
       },
       order: plan.order === "shuffled" ? shuffled(items, random) : Uint32Array.from({ length: items }, (_, ord) => ord),
@@ -72,9 +83,14 @@ export class BatchBook<Extra> {
     return added;
   }
 
+  /** Deleted by the client: not shown any more, but what it ran still counts. */
+  hide(id: string): void {
+    this.#hidden.add(id);
+  }
+
   /** The batch, or undefined where it is not there or cannot be read yet. */
   get(id: string): FakeBatch<Extra> | undefined {
-    const batch = this.#batches.get(id);
+    const batch = this.#hidden.has(id) ? undefined : this.#batches.get(id);
     const readable =
       batch !== undefined && batch.course.acceptedAt + this.#settings.retrieveLagMs <= this.#settings.now();
     return readable ? batch : undefined;
@@ -90,7 +106,19 @@ export class BatchBook<Extra> {
   /** What lists show by now, newest first. */
   listed(): FakeBatch<Extra>[] {
     const until = this.#settings.now() - this.#settings.listLagMs;
-    return [...this.#batches.values()].filter(({ course }) => course.acceptedAt <= until).reverse();
+    return [...this.#batches.values()]
+      .filter(({ id, course }) => course.acceptedAt <= until && !this.#hidden.has(id))
+      .reverse();
+  }
+
+  views(): Omit<FakeBatchView, "surface">[] {
+    return this.all().map((batch) => ({
+      id: batch.id,
+      state: this.moment(batch).phase,
+      requests: batch.entries.length,
+      acceptedAt: batch.course.acceptedAt,
+      foreign: batch.foreign,
+    }));
   }
 
   all(): readonly FakeBatch<Extra>[] {
@@ -124,7 +152,8 @@ export class BatchBook<Extra> {
     return phase === "failed" && this.#settings.now() < (endedAt ?? 0) + this.#settings.limits.failedCountsForMs;
   }
 
-  #overLimit(batch: NewBatch<Extra>): readonly FakeLineFault[] {
+  #laterFaults(batch: NewBatch<Extra>, plan: FakePlan): readonly FakeLineFault[] {
+    if (plan.failWith !== null) return [plan.failWith];
     const limit = this.#settings.limits.enqueuedTokens;
     if (this.enqueued(batch.model).tokens + batch.tokens <= limit) return [];
     const message =
@@ -163,7 +192,8 @@ export class BatchBook<Extra> {
     const share = batch.course.plan.failedShare;
     const unlucky = share > 0 && seededRandom(hashOf(entry.customId) + this.#settings.seed)() < share;
     if (unlucky) return serverFault(entry.endpoint);
-    return this.#settings.answer(lineOf(entry));
+    const line = lineOf(entry);
+    return this.#rules.judge(line) ?? this.#settings.answer(line);
   }
 
   *executions(): Generator<FakeExecution> {
@@ -179,6 +209,15 @@ export class BatchBook<Extra> {
   }
 }
 
-export function lineOf(entry: Entry): FakeLine {
+function lineOf(entry: Entry): FakeLine {
   return { customId: entry.customId, endpoint: entry.endpoint, body: JSON.parse(entry.body) };
+}
+
+/** The lines of a stranger's batch. */
+export function foreignEntries(batchId: string, endpoint: string, requests: number): Entry[] {
+  const body = '{"model":"foreign","max_tokens":1,"messages":[{"role":"user","content":"?"}]}';
+  return Array.from({ length: requests }, (_, ord) => {
+    const customId = `${batchId}-${ord}`;
+    return { customId, identity: customId, endpoint, body };
+  });
 }

@@ -57,5 +57,5 @@ export class Refusal extends Error {
 
 interface RefusalDetails {
   readonly param?: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }

@@ -2,7 +2,7 @@
 // What OpenAI refuses at once is refused at once; what it finds out later fails the batch later.
 
 import type { Json, JsonObject } from "../../types.ts";
-import { BatchBook, type Entry, type FakeBatch } from "./batch-book.ts";
+import { BatchBook, type FakeBatch, foreignEntries } from "./batch-book.ts";
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
 import { FileShelf, renderFile, type StoredFile } from "./file-shelf.ts";
 import { checkFile, isObject } from "./openai-lines.ts";
@@ -20,11 +20,10 @@ export class OpenAiSurface {
   readonly book: BatchBook<render.OpenAiExtra>;
   readonly #files: FileShelf;
   readonly #settings: Settings;
-  #foreign = 0;
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.book = new BatchBook(settings);
+    this.book = new BatchBook(settings, { failsWhole: true, judge: () => null });
     this.#files = new FileShelf(settings);
   }
 
@@ -68,14 +67,9 @@ export class OpenAiSurface {
 
   addForeign(requests: number): void {
     const endpoint = "/v1/chat/completions";
-    this.#foreign += 1;
-    const name = `foreign${this.#foreign}`;
-    const entries = Array.from({ length: requests }, (_, ord): Entry => {
-      const customId = `${name}-${ord}`;
-      return { customId, identity: customId, endpoint, body: '{"model":"foreign","messages":[]}' };
-    });
-    const extra = { endpoint, inputFileId: `file-${name}`, window: "24h", metadata: null };
     const id = this.#nextId();
+    const entries = foreignEntries(id, endpoint, requests);
+    const extra = { endpoint, inputFileId: `file-of-${id}`, window: "24h", metadata: null };
     this.book.add({ id, model: "foreign", tokens: 0, entries, windowMs: DAY, faults: [], foreign: true, extra });
   }
 

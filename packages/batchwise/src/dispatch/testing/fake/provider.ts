@@ -4,13 +4,23 @@
 // twice is counted here and not inferred. One fake is one account; it holds everything in memory.
 
 import type { Clock } from "../../../core/clock.ts";
+import { errorType } from "./anthropic-render.ts";
+import { AnthropicSurface } from "./anthropic-surface.ts";
 import { DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
 import { FaultBook } from "./faults.ts";
 import { OpenAiSurface } from "./openai-surface.ts";
 import { seededRandom } from "./random.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 import { type Fetch, inProcessFetch, type Listening, listen } from "./transport.ts";
-import type { FakeExecution, FakeFault, FakeOperation, FakeOptions, FakePlan, ForeignBatch } from "./types.ts";
+import type {
+  FakeBatchView,
+  FakeExecution,
+  FakeFault,
+  FakeOperation,
+  FakeOptions,
+  FakePlan,
+  ForeignBatch,
+} from "./types.ts";
 
 export interface FakeProvider {
   /** Give this to an official client as `fetch`: no socket, so a virtual clock sees everything happen at once. */
@@ -37,15 +47,6 @@ export interface FakeProvider {
   batches(): readonly FakeBatchView[];
 }
 
-export interface FakeBatchView {
-  readonly id: string;
-  readonly surface: "openai" | "anthropic";
-  readonly state: string;
-  readonly requests: number;
-  readonly acceptedAt: number;
-  readonly foreign: boolean;
-}
-
 /**
  * Makes a fake provider.
  *
@@ -65,6 +66,7 @@ class Fake implements FakeProvider {
   readonly fetch: Fetch;
   readonly #settings: Settings;
   readonly #openai: OpenAiSurface;
+  readonly #anthropic: AnthropicSurface;
   readonly #faults: FaultBook;
   readonly #calls: Map<FakeOperation, number> = new Map();
   #open = 0;
@@ -72,6 +74,7 @@ class Fake implements FakeProvider {
   constructor(settings: Settings) {
     this.#settings = settings;
     this.#openai = new OpenAiSurface(settings);
+    this.#anthropic = new AnthropicSurface(settings);
     this.#faults = new FaultBook(seededRandom(settings.seed + 1));
     this.fetch = inProcessFetch((exchange) => this.#answer(exchange));
   }
@@ -94,7 +97,8 @@ class Fake implements FakeProvider {
 
   addForeign(batch: ForeignBatch): void {
     if (batch.plan !== undefined) this.planNext(batch.plan);
-    this.#openai.addForeign(batch.requests);
+    const surface = batch.surface === "anthropic" ? this.#anthropic : this.#openai;
+    surface.addForeign(batch.requests);
   }
 
   calls(operation?: FakeOperation): number {
@@ -109,7 +113,8 @@ class Fake implements FakeProvider {
   }
 
   executions(): FakeExecution[] {
-    return [...this.#openai.book.executions()].sort((a, b) => a.acceptedAt - b.acceptedAt);
+    const all = [...this.#openai.book.executions(), ...this.#anthropic.book.executions()];
+    return all.sort((a, b) => a.acceptedAt - b.acceptedAt);
   }
 
   runs(): Map<string, number> {
@@ -121,30 +126,25 @@ class Fake implements FakeProvider {
   }
 
   batches(): readonly FakeBatchView[] {
-    return this.#openai.book.all().map((batch) => ({
-      id: batch.id,
-      surface: "openai",
-      state: this.#openai.book.moment(batch).phase,
-      requests: batch.entries.length,
-      acceptedAt: batch.course.acceptedAt,
-      foreign: batch.foreign,
-    }));
+    return [...viewsOf("openai", this.#openai.book), ...viewsOf("anthropic", this.#anthropic.book)];
   }
 
   async #answer(exchange: Exchange): Promise<Reply | typeof DROPPED> {
-    const route = OpenAiSurface.route(exchange.method, exchange.path);
-    if (route === null)
-      return refused(new Refusal(404, "unknown_url", `Unknown URL ${exchange.method} ${exchange.path}.`));
-    this.#calls.set(route.operation, this.calls(route.operation) + 1);
+    const { method, path } = exchange;
+    const route = OpenAiSurface.route(method, path) ?? AnthropicSurface.route(method, path);
+    if (route === null) return refused(new Refusal(404, "unknown_url", `Unknown URL ${method} ${path}.`), false);
+    const { operation, id } = route;
+    this.#calls.set(operation, this.calls(operation) + 1);
     this.#open += 1;
     try {
-      return await this.#withFault(this.#faults.take(route.operation), () => this.#run(route, exchange));
+      return await this.#withFault(operation, () => this.#run(operation, id, exchange));
     } finally {
       this.#open -= 1;
     }
   }
 
-  async #withFault(fault: FakeFault | null, run: () => Reply): Promise<Reply | typeof DROPPED> {
+  async #withFault(operation: FakeOperation, run: () => Reply): Promise<Reply | typeof DROPPED> {
+    const fault = this.#faults.take(operation);
     if (fault === null) return run();
     const { clock } = this.#settings;
     await sleep(clock, fault.delayMs ?? 0);
@@ -153,29 +153,44 @@ class Fake implements FakeProvider {
     const wanted = fault.reply ?? "answer";
     if (wanted === "drop") return DROPPED;
     if (wanted === "answer") return reply ?? DROPPED;
-    if ("status" in wanted) return jsonReply(wanted.body ?? defaultFault(wanted.status), wanted.status, wanted.headers);
-    return reply === null ? DROPPED : { ...reply, cutAt: Math.min(wanted.cutAtBytes, reply.body.length) };
+    if ("cutAtBytes" in wanted) {
+      return reply === null ? DROPPED : { ...reply, cutAt: Math.min(wanted.cutAtBytes, reply.body.length) };
+    }
+    const { status, body, headers } = wanted;
+    if (body !== undefined) return jsonReply(body, status, headers);
+    const code = status === 429 ? "rate_limit_exceeded" : "scripted";
+    return refused(new Refusal(status, code, `Scripted answer ${status}.`, { headers }), isAnthropic(operation));
   }
 
-  #run({ operation, id }: { readonly operation: FakeOperation; readonly id: string }, exchange: Exchange): Reply {
+  #run(operation: FakeOperation, id: string, exchange: Exchange): Reply {
+    const surface = isAnthropic(operation) ? this.#anthropic : this.#openai;
     try {
-      return this.#openai.run(operation, id, exchange);
+      return surface.run(operation, id, exchange);
     } catch (error) {
-      if (error instanceof Refusal) return refused(error);
+      if (error instanceof Refusal) return refused(error, isAnthropic(operation));
       throw error;
     }
   }
 }
 
-function refused({ status, code, message, param, headers }: Refusal): Reply {
-  const type = status >= 500 ? "server_error" : "invalid_request_error";
-  return jsonReply({ error: { message, type, param, code } }, status, headers);
+function viewsOf(
+  surface: "openai" | "anthropic",
+  book: OpenAiSurface["book"] | AnthropicSurface["book"],
+): FakeBatchView[] {
+  return book.views().map((view) => ({ ...view, surface }));
 }
 
-function defaultFault(status: number): { readonly error: { readonly message: string; readonly code: string } } {
-  return {
-    error: { message: `Scripted answer ${status}.`, code: status === 429 ? "rate_limit_exceeded" : "scripted" },
-  };
+function isAnthropic(operation: FakeOperation): boolean {
+  return operation.startsWith("messages.");
+}
+
+/** A refusal in the error shape of its surface. */
+function refused({ status, code, message, param, headers }: Refusal, anthropic: boolean): Reply {
+  if (anthropic) {
+    return jsonReply({ type: "error", error: { type: errorType(status), message }, request_id: null }, status, headers);
+  }
+  const type = status >= 500 ? "server_error" : "invalid_request_error";
+  return jsonReply({ error: { message, type, param, code } }, status, headers);
 }
 
 function sleep(clock: Clock, ms: number): Promise<void> {

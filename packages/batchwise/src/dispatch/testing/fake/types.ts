@@ -166,3 +166,14 @@ export interface ForeignBatch {
   readonly surface?: "openai" | "anthropic";
   readonly plan?: Partial<FakePlan>;
 }
+
+/** A batch as a test sees it from behind the counter. */
+export interface FakeBatchView {
+  readonly id: string;
+  readonly surface: "openai" | "anthropic";
+  /** In OpenAI's words on both surfaces. */
+  readonly state: string;
+  readonly requests: number;
+  readonly acceptedAt: number;
+  readonly foreign: boolean;
+}
