@@ -5,7 +5,7 @@ import type { Account } from "./provider.ts";
 import type { Store } from "./store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "./types.ts";
 
-/** How often, and how late, a failed request or delivery is tried again. */
+/** How often, and how late, a failed request is tried again. Deliveries wait alike, and are given up after 12 tries. */
 export interface RetryOptions {
   /** Charged tries in total, the first included. Default 3. */
   readonly attempts?: number;
@@ -19,6 +19,8 @@ export interface WebhookOptions {
   readonly url: string;
   /** Key of the signature header: an HMAC-SHA256 over `<delivery id>.<seconds>.<body>`. */
   readonly secret: string;
+  /** What sends it. Default: the platform's own. */
+  readonly fetch?: typeof globalThis.fetch;
 }
 
 export interface DispatcherOptions {
@@ -35,6 +37,10 @@ export interface DispatcherOptions {
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
   readonly webhook?: WebhookOptions;
+  /** Told what a loop could not do and will try again: a store that does not answer, a provider that refuses. */
+  readonly onError?: (error: unknown) => void;
+  /** For crash tests: awaited at the named points between the steps of a batch. */
+  readonly failpoint?: (name: string) => void | Promise<void>;
   /** Shared by the processes of one pool in logs and leases. Default: random. */
   readonly owner?: string;
   readonly clock?: DispatchClock;

@@ -121,7 +121,8 @@ function afterKnownFailure(
   const lastError = { code: failure.code, message: failure.message };
   switch (failure.kind) {
     case "definitelyNotCreated":
-      return plan(batch, "sealed", now + retryDelay(batch), { lastError, forget });
+      // The file may be what is not there.
+      return plan(batch, "sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
     case "rateLimited":
       return plan(batch, "sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
     case "authOrBilling":

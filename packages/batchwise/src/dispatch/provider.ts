@@ -115,6 +115,13 @@ export type ProviderState =
   | "expired"
   | "failed";
 
+const TERMINAL: readonly ProviderState[] = ["done", "cancelled", "expired", "failed"];
+
+/** True once nothing of the provider's batch runs any more. */
+export function hasEnded(batch: Pick<ProviderBatch, "state">): boolean {
+  return TERMINAL.includes(batch.state);
+}
+
 /** A batch as the provider tells it, in our words. A state that we do not know is `running`: never terminal. */
 export interface ProviderBatch {
   readonly id: string;
