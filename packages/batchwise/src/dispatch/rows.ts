@@ -38,6 +38,7 @@ export interface RequestRow {
   /** Batch and place while claimed; null otherwise. */
   readonly batchKey: string | null;
   readonly ord: number | null;
+  /** Asked for while claimed; false again once its batch has let it go. */
   readonly cancelRequested: boolean;
   readonly metadata: string | null;
   /** null unless the query asked for bodies. */

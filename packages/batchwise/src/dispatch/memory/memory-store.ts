@@ -123,10 +123,11 @@ class MemoryStore implements Store {
       const request = batch.members[item.ord];
       if (request === undefined || request === null) continue;
       applied += 1;
+      const wantsOut = request.cancelRequested;
       this.#release(batch, request);
       if (item.charged) request.attempts += 1;
       if (item.kind === "final") this.#end(request, { ...item, sinks: input.sinks, now: input.now });
-      else if (request.cancelRequested) {
+      else if (wantsOut) {
         this.#end(request, {
           status: "cancelled",
           payload: input.cancelledPayload,
@@ -220,8 +221,7 @@ class MemoryStore implements Store {
     if (request.outcome === null) return "waiting";
     if (request.outcome.status === "succeeded") return "ended";
     this.#log.takeBack(request.outcome);
-    const again = { attempts: 0, generation: request.generation + 1, deadlineAt: null, cancelRequested: false };
-    Object.assign(request, again, { outcome: null });
+    Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
     this.#ready(request, request.lane, now);
     return "changed";
   }
@@ -243,7 +243,7 @@ class MemoryStore implements Store {
     batch.members[request.ord ?? 0] = null;
     batch.remaining -= 1;
     if (request.cancelRequested) batch.cancelRequested -= 1;
-    Object.assign(request, { batchKey: null, ord: null });
+    Object.assign(request, { batchKey: null, ord: null, cancelRequested: false });
   }
 
   #ready(request: MemoryRequest, lane: string, notBefore: number): void {
