@@ -17,6 +17,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "tools",
   "tool_choice",
   "thinking",
+  "output_config",
   "service_tier",
 ]);
 const IMAGE_TYPES: ReadonlySet<Json | undefined> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
@@ -100,6 +101,8 @@ function blockFault(block: JsonObject, role: string): string | null {
       return isFilled(block.text) ? null : "text content blocks must be non-empty";
     case "image":
       return role === "user" ? imageFault(block.source) : "images are not permitted for the assistant";
+    case "document":
+      return role === "user" && isObject(block.source) ? null : "bad document block";
     case "tool_use":
       return role === "assistant" && isObject(block.input) && isFilled(block.name) ? null : "bad tool_use block";
     case "tool_result":
