@@ -16,16 +16,9 @@ const TOKEN_LIMIT: ReadonlySet<string> = new Set(["token_limit_exceeded", "enque
 const OF_THE_PROVIDER: ReadonlySet<string> = new Set(["internal_error", "server_error", "internal_server_error"]);
 const LIMIT_FIGURE = /limit:\s*([\d,._]+)/i;
 
-export function classify(error: unknown, operation: Operation): Failure {
+export function classify(error: unknown, _operation: Operation): Failure {
   const read = readSdkError(error);
-  const code = read.code ?? read.type;
-  const special = code === null ? null : byCode(code, read.message);
-  if (special !== null) return special;
-  // A file that is gone is no fault of the address: a fresh upload helps.
-  if (operation === "create" && read.status === 404 && /file/i.test(read.message)) {
-    return { kind: "invalidRequest", code: "input_file_not_found", message: read.message, lines: [] };
-  }
-  return classifyStatus(read);
+  return byCode(read.code ?? read.type, read.message) ?? classifyStatus(read);
 }
 
 /** `errors` of a failed batch: `{ data: [{ code, message, line }] }`, or a text where the service has no more. */
@@ -53,11 +46,11 @@ function faultsOf(rows: readonly { readonly [key: string]: unknown }[]): LineFau
   return [...faults.values()];
 }
 
-function byCode(code: string, message: string): Failure | null {
-  if (TOKEN_LIMIT.has(code) || /enqueued token limit/i.test(message)) {
-    return { kind: "tokenLimit", code, message, limitTokens: limitIn(message) };
+function byCode(code: string | null, message: string): Failure | null {
+  if (TOKEN_LIMIT.has(code ?? "") || /enqueued token limit/i.test(message)) {
+    return { kind: "tokenLimit", code: code ?? "token_limit_exceeded", message, limitTokens: limitIn(message) };
   }
-  return BILLING.has(code) ? { kind: "authOrBilling", code, message } : null;
+  return code !== null && BILLING.has(code) ? { kind: "authOrBilling", code, message } : null;
 }
 
 function limitIn(message: string): number | null {

@@ -55,19 +55,14 @@ describe("scripted faults", () => {
     expect(fake.calls("batches.create")).toBe(3);
   });
 
-  test("a download is cut in the middle, in the process and over a socket", async () => {
+  test("a download is cut in the middle", async () => {
     const { client, clock, fake } = rig();
     const batch = await submit(client, lines(50));
     await clock.advance(HOUR);
     const { output_file_id: id } = await client.batches.retrieve(batch.id);
-    const server = await fake.listen();
-    const remote = new OpenAI({ apiKey: "key", baseURL: `${server.url}/v1`, maxRetries: 0 });
-    for (const each of [client, remote]) {
-      fake.inject({ on: "files.content", reply: { cutAtBytes: 1_000 } });
-      await expect(results(each, id)).rejects.toThrow("terminated");
-      expect(await results(each, id)).toHaveLength(50);
-    }
-    await server.close();
+    fake.inject({ on: "files.content", reply: { cutAtBytes: 1_000 } });
+    await expect(results(client, id)).rejects.toThrow("terminated");
+    expect(await results(client, id)).toHaveLength(50);
   });
 
   test("healing takes back what has not hit yet; a share of the calls is drawn from the seed", async () => {

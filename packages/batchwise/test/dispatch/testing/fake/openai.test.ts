@@ -1,4 +1,5 @@
-import OpenAI, { toFile } from "openai";
+import type OpenAI from "openai";
+import { toFile } from "openai";
 import { describe, expect, test } from "vitest";
 import { HOUR, line, lines, results, rig, submit, upload } from "./tools.ts";
 
@@ -207,22 +208,6 @@ describe("files", () => {
     await expect(client.files.retrieve(second)).rejects.toMatchObject({ status: 404 });
     await clock.advance(HOUR);
     await expect(client.files.content(first)).rejects.toMatchObject({ status: 404 });
-  });
-
-  test("stream in from an async source, over a real socket", async () => {
-    const { fake } = rig();
-    const server = await fake.listen();
-    const client = new OpenAI({ apiKey: "key", baseURL: `${server.url}/v1`, maxRetries: 0 });
-    const source = {
-      path: "/some/folder/streamed.jsonl",
-      async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
-        for (const each of lines(3)) yield Buffer.from(`${JSON.stringify(each)}\n`);
-      },
-    };
-    const file = await client.files.create({ file: source as never, purpose: "batch" });
-    expect(file.filename).toBe("streamed.jsonl");
-    expect(await results(client, file.id)).toHaveLength(3);
-    await server.close();
   });
 });
 
