@@ -111,7 +111,7 @@ function statusError(wire: unknown, response: OutcomeResponse | null): OutcomeEr
 }
 
 /** Tokens as counted by the provider, in either vocabulary of OpenAI's. */
-export function usageOf(body: JsonObject): Usage | null {
+function usageOf(body: JsonObject): Usage | null {
   const usage = jsonObject(body.usage);
   if (usage === null) return null;
   const inputTokens = count(usage.prompt_tokens) ?? count(usage.input_tokens) ?? 0;

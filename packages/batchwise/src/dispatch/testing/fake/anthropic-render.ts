@@ -7,7 +7,7 @@ import { isOver, type Moment, type Phase } from "./timeline.ts";
 
 const DAY = 24 * 3_600_000;
 /** Results are kept this long after the creation. */
-export const ARCHIVED_AFTER_MS: number = 29 * DAY;
+const ARCHIVED_AFTER_MS: number = 29 * DAY;
 
 export interface AnthropicExtra {
   readonly windowMs: number;

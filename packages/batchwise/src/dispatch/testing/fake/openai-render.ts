@@ -73,11 +73,11 @@ function named<Name extends string>(name: Name, id: string | null, plan: FakePla
   return { [name]: plan.absentFile === "empty" ? "" : null } as { [key in Name]: string | null };
 }
 
-export function outputFileId(batchId: string): string {
+function outputFileId(batchId: string): string {
   return `file-output-${batchId}`;
 }
 
-export function errorFileId(batchId: string): string {
+function errorFileId(batchId: string): string {
   return `file-error-${batchId}`;
 }
 
