@@ -69,9 +69,10 @@ export class Sealer {
       if (accounts.length === 0 || this.#room.isStopping) continue;
       const caps = laneCaps(options.thresholds, accounts);
       const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now);
-      if (at > now) nextAt = Math.min(nextAt, at, lane.deadlineAt ?? at);
+      nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
+      if (at > now) nextAt = Math.min(nextAt, at);
       else if (await this.#close(lane, accounts, ledgers)) sealing.wake();
-      else nextAt = Math.min(nextAt, unblockedAt(lane, accounts, ledgers, now), lane.deadlineAt ?? at);
+      else nextAt = Math.min(nextAt, unblockedAt(lane, accounts, ledgers, now));
     }
     return Math.max(nextAt, now + 1);
   };

@@ -69,7 +69,7 @@ export class SimProcess {
 
   /** Lets an answer through when the process is awake; never when it is dead. */
   async awake(): Promise<void> {
-    if (this.#isDead) await new Promise(() => {});
+    if (this.#isDead) await never();
     const left = this.#asleepUntil - this.#time.now();
     if (left <= 0) return;
     await new Promise<void>((resolve) => {
@@ -100,8 +100,9 @@ export class SimProcess {
     };
   }
 
+  /** What is called at all is called at once: a process that runs is awake. The answer waits until it is again. */
   async #through(call: () => Promise<unknown>): Promise<unknown> {
-    await this.awake();
+    if (this.#isDead) await never();
     try {
       return await call();
     } finally {
@@ -116,6 +117,8 @@ export class SimProcess {
     }
   }
 }
+
+const never = (): Promise<never> => new Promise(() => {});
 
 type Method = (...given: readonly unknown[]) => unknown;
 export type Around = (name: string, call: () => Promise<unknown>) => Promise<unknown>;
