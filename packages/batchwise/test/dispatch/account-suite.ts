@@ -250,7 +250,7 @@ function identify({ body }: FakeLine): string {
 }
 
 function call(): CallOptions {
-  return { signal: new AbortController().signal, timeoutMs: 10_000 };
+  return { signal: new AbortController().signal, timeoutMs: 10_000.5 };
 }
 
 async function failure(work: Promise<unknown>): Promise<unknown> {

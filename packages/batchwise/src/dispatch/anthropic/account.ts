@@ -17,11 +17,12 @@ import type {
   ProviderBatch,
   ResultLine,
 } from "../provider.ts";
+import { callSettings } from "../sdk-call.ts";
 import { objectOf, readSdkError, text } from "../sdk-error.ts";
 import type { Endpoint, JsonObject } from "../types.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
-import type { AnthropicClient, CallSettings, MessageBatchBody } from "./client.ts";
+import type { AnthropicClient, MessageBatchBody } from "./client.ts";
 import { toProviderBatch, toResultLine } from "./convert.ts";
 import { unsupported } from "./refusal.ts";
 import { toMessageParams } from "./request.ts";
@@ -89,20 +90,20 @@ class AnthropicAccount implements Account {
     if ("fileId" in input.input) throw new TypeError("Expected the lines of the batch.");
     const requests: MessageBatchBody["requests"] = [];
     for await (const line of input.input.lines()) requests.push(JSON.parse(line));
-    return toProviderBatch(await this.#client.messages.batches.create({ requests }, settingsOf(call)));
+    return toProviderBatch(await this.#client.messages.batches.create({ requests }, callSettings(call)));
   }
 
   async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
     const limit = Math.min(page.limit, this.capabilities.list.pageSize);
     const query = page.cursor === null ? { limit } : { limit, after_id: page.cursor };
-    const { data, has_more, last_id } = objectOf(await this.#client.messages.batches.list(query, settingsOf(call)));
+    const { data, has_more, last_id } = objectOf(await this.#client.messages.batches.list(query, callSettings(call)));
     const batches = (Array.isArray(data) ? data : []).map(toProviderBatch);
     return { batches, next: has_more === true ? text(last_id) : null };
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
     try {
-      return toProviderBatch(await this.#client.messages.batches.retrieve(id, {}, settingsOf(call)));
+      return toProviderBatch(await this.#client.messages.batches.retrieve(id, {}, callSettings(call)));
     } catch (error) {
       if (readSdkError(error).status === 404) return null;
       throw error;
@@ -111,7 +112,7 @@ class AnthropicAccount implements Account {
 
   async *results(batch: ProviderBatch, call: CallOptions): AsyncGenerator<ResultLine> {
     for (const id of batch.resultRefs) {
-      const lines = await this.#client.messages.batches.results(id, {}, settingsOf(call));
+      const lines = await this.#client.messages.batches.results(id, {}, callSettings(call));
       try {
         for await (const line of lines) yield toResultLine(line, batch);
       } catch (error) {
@@ -124,7 +125,7 @@ class AnthropicAccount implements Account {
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     try {
-      return toProviderBatch(await this.#client.messages.batches.cancel(id, {}, settingsOf(call)));
+      return toProviderBatch(await this.#client.messages.batches.cancel(id, {}, callSettings(call)));
     } catch (error) {
       // What has ended cannot be cancelled any more.
       const { status } = readSdkError(error);
@@ -137,8 +138,4 @@ class AnthropicAccount implements Account {
   classify(error: unknown, operation: Operation): Failure {
     return classify(error, operation);
   }
-}
-
-function settingsOf({ signal, timeoutMs }: CallOptions): CallSettings {
-  return { maxRetries: 0, timeout: timeoutMs, signal };
 }

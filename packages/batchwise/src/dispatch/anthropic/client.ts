@@ -1,12 +1,7 @@
 // The part of the official `@anthropic-ai/sdk` client (1.0 and later) that the adapter calls, by shape: nothing is
 // imported from the SDK, and its answers are read as unknown JSON.
 
-/** Every call is made with these: the dispatcher owns retries and time. */
-export interface CallSettings {
-  readonly maxRetries: 0;
-  readonly timeout: number;
-  readonly signal: AbortSignal;
-}
+import type { CallSettings } from "../sdk-call.ts";
 
 export interface MessageBatchBody {
   readonly requests: { readonly custom_id: string; readonly params: object }[];

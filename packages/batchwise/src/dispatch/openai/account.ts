@@ -18,11 +18,12 @@ import type {
   ResultLine,
 } from "../provider.ts";
 import { readJsonLines } from "../read-lines.ts";
+import { callSettings } from "../sdk-call.ts";
 import { objectOf, readSdkError, text } from "../sdk-error.ts";
 import type { Endpoint, JsonObject } from "../types.ts";
 import { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
 import { classify } from "./classify.ts";
-import type { BatchCreateBody, CallSettings, OpenAiClient, UploadSource } from "./client.ts";
+import type { BatchCreateBody, OpenAiClient, UploadSource } from "./client.ts";
 import { checkBody, nextOf, rowsOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch, toResultLine } from "./convert.ts";
 
 const CHUNK_CHARACTERS = 65_536;
@@ -93,7 +94,7 @@ class OpenAiAccount implements Account {
 
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
     const purpose = this.#service.filePurpose as "batch";
-    const file = await this.#client.files.create({ file: uploadOf(input), purpose }, settingsOf(call));
+    const file = await this.#client.files.create({ file: uploadOf(input), purpose }, callSettings(call));
     const fileId = text(objectOf(file).id);
     if (fileId === null) throw new Error("The provider answered the upload without a file id.");
     return { fileId };
@@ -108,21 +109,21 @@ class OpenAiAccount implements Account {
     };
     const metadata = { [TAG_KEY]: input.key, [TAG_ATTEMPT]: String(input.attempt) };
     const tagged = this.capabilities.tag === "metadata" ? { ...body, metadata } : body;
-    return toProviderBatch(await this.#client.batches.create(tagged, settingsOf(call)));
+    return toProviderBatch(await this.#client.batches.create(tagged, callSettings(call)));
   }
 
   async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
     const { paged, pageSize } = this.capabilities.list;
     const after = page.cursor === null ? {} : { after: page.cursor };
     const query = paged ? { limit: Math.min(page.limit, pageSize), ...after } : {};
-    const answer = await this.#client.batches.list(query, settingsOf(call));
+    const answer = await this.#client.batches.list(query, callSettings(call));
     const rows = rowsOf(answer);
     return { batches: rows.map(toProviderBatch), next: paged ? nextOf(answer, rows) : null };
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
     try {
-      return toProviderBatch(await this.#client.batches.retrieve(id, settingsOf(call)));
+      return toProviderBatch(await this.#client.batches.retrieve(id, callSettings(call)));
     } catch (error) {
       if (readSdkError(error).status === 404) return null;
       throw error;
@@ -131,18 +132,18 @@ class OpenAiAccount implements Account {
 
   async *results(batch: ProviderBatch, call: CallOptions): AsyncGenerator<ResultLine> {
     for (const ref of batch.resultRefs) {
-      const { body } = await this.#client.files.content(ref, settingsOf(call));
+      const { body } = await this.#client.files.content(ref, callSettings(call));
       for await (const line of readJsonLines(body)) yield toResultLine(line);
     }
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     try {
-      return toProviderBatch(await this.#client.batches.cancel(id, settingsOf(call)));
+      return toProviderBatch(await this.#client.batches.cancel(id, callSettings(call)));
     } catch (error) {
       // What has ended cannot be cancelled any more.
       if (readSdkError(error).status !== 409) throw error;
-      return toProviderBatch(await this.#client.batches.retrieve(id, settingsOf(call)));
+      return toProviderBatch(await this.#client.batches.retrieve(id, callSettings(call)));
     }
   }
 
@@ -152,7 +153,7 @@ class OpenAiAccount implements Account {
     do {
       const page: unknown = await this.#client.files.list(
         after === null ? query : { ...query, after },
-        settingsOf(call),
+        callSettings(call),
       );
       const rows = rowsOf(page);
       for (const row of rows) {
@@ -165,7 +166,7 @@ class OpenAiAccount implements Account {
 
   async deleteFile(fileId: string, call: CallOptions): Promise<void> {
     try {
-      await this.#client.files.delete(fileId, settingsOf(call));
+      await this.#client.files.delete(fileId, callSettings(call));
     } catch (error) {
       if (readSdkError(error).status !== 404) throw error;
     }
@@ -174,10 +175,6 @@ class OpenAiAccount implements Account {
   classify(error: unknown, operation: Operation): Failure {
     return classify(error, operation);
   }
-}
-
-function settingsOf({ signal, timeoutMs }: CallOptions): CallSettings {
-  return { maxRetries: 0, timeout: timeoutMs, signal };
 }
 
 /** The lines as a file that the client streams: joined to chunks, because one write a line is slow. */

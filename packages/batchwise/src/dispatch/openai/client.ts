@@ -1,12 +1,7 @@
 // The part of the official `openai` client that the adapter calls, by shape: nothing is imported from the SDK, and its
 // answers are read as unknown JSON, so any version of it, Azure's client and an own object of this shape all fit.
 
-/** Every call is made with these: the dispatcher owns retries and time. */
-export interface CallSettings {
-  readonly maxRetries: 0;
-  readonly timeout: number;
-  readonly signal: AbortSignal;
-}
+import type { CallSettings } from "../sdk-call.ts";
 
 /** What the SDK streams as a file without reading it into memory first. */
 export interface UploadSource extends AsyncIterable<Uint8Array> {

@@ -4,6 +4,8 @@ import type { FakeFault, FakeOperation } from "./types.ts";
 
 export class FaultBook {
   readonly #random: () => number;
+  /** How many calls were hit. */
+  hits = 0;
   #entries: { readonly fault: FakeFault; left: number }[] = [];
 
   constructor(random: () => number) {
@@ -26,6 +28,7 @@ export class FaultBook {
       if (!hits || entry.left <= 0) continue;
       if (fault.chance !== undefined && this.#random() >= fault.chance) continue;
       entry.left -= 1;
+      this.hits += 1;
       this.#entries = this.#entries.filter(({ left }) => left > 0);
       return fault;
     }

@@ -29,6 +29,8 @@ export interface FakeProvider {
   listen(): Promise<Listening>;
   /** Puts a fault into calls to come. Several wait their turn. */
   inject(fault: FakeFault): void;
+  /** Calls that a fault has hit. */
+  readonly faultsHit: number;
   /** Takes back every fault that has not hit yet. */
   heal(): void;
   /** Overrides the plan of the next batch to be created; several calls, several batches. */
@@ -85,6 +87,10 @@ class Fake implements FakeProvider {
 
   inject(fault: FakeFault): void {
     this.#faults.add(fault);
+  }
+
+  get faultsHit(): number {
+    return this.#faults.hits;
   }
 
   heal(): void {
