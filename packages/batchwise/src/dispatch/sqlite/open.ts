@@ -68,7 +68,7 @@ function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
 const OWN_SETTINGS = `
   PRAGMA page_size = 8192;
   PRAGMA wal_autocheckpoint = 2000;
-  PRAGMA cache_size = -32000;`;
+  PRAGMA cache_size = -16000;`;
 
 /** Durable before anything else: every commit is on the disk when it returns. */
 export function prepare(database: SqliteDatabase, isOwn: boolean): Connection {

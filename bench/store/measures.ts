@@ -1,0 +1,170 @@
+/** Each measure of the SQLite store, and the plain SQLite work beside it. One process runs one of them, once. */
+import { sqliteStore } from "batchwise/dispatch/sqlite";
+import type { Measurement } from "../harness/child.ts";
+import { median } from "../harness/numbers.ts";
+import { addDone } from "./history.ts";
+import {
+  BATCH,
+  CHUNK,
+  enqueueAll,
+  inFolder,
+  NOW,
+  payload,
+  rawDatabase,
+  requests,
+  sealInput,
+  seconds,
+  settleAll,
+} from "./work.ts";
+
+const INGEST = 100_000;
+const SINGLES = 20_000;
+const CALLERS = 256;
+const RAW_SINGLES = 3_000;
+const SEALS = 5;
+const RAW_REQUEST = "CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)";
+const RAW_RESULT = "CREATE TABLE result (seq INTEGER PRIMARY KEY, payload TEXT NOT NULL)";
+
+/** Requests a second by calls of 1,000. */
+async function ingest(file: string): Promise<Measurement> {
+  const store = sqliteStore({ path: file });
+  await store.probe(1, NOW);
+  const calls = Array.from({ length: INGEST / CHUNK }, () => requests(CHUNK));
+  const took = await seconds(async () => {
+    for (const call of calls) await store.enqueue(call, NOW);
+  });
+  await store.close();
+  return { perSecond: INGEST / took };
+}
+
+async function ingestRaw(file: string): Promise<Measurement> {
+  const database = rawDatabase(file, RAW_REQUEST);
+  const insert = database.prepare("INSERT INTO request (id, body) VALUES (?, ?)");
+  const calls = Array.from({ length: INGEST / CHUNK }, () => requests(CHUNK));
+  const took = await seconds(() => {
+    for (const call of calls) {
+      database.exec("BEGIN IMMEDIATE");
+      for (const { id, body } of call) insert.run(id, body);
+      database.exec("COMMIT");
+    }
+  });
+  database.close();
+  return { perSecond: INGEST / took };
+}
+
+/** Requests a second by callers that enqueue one, wait until it is durable, and go on with the next. */
+async function single(file: string): Promise<Measurement> {
+  const store = sqliteStore({ path: file });
+  await store.probe(1, NOW);
+  const waiting = requests(SINGLES);
+  const latencies: number[] = [];
+  const caller = async (): Promise<void> => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const start = performance.now();
+      await store.enqueue([next], NOW);
+      latencies.push(performance.now() - start);
+    }
+  };
+  const took = await seconds(async () => {
+    await Promise.all(Array.from({ length: CALLERS }, caller));
+  });
+  await store.close();
+  return { perSecond: SINGLES / took, medianMs: median(latencies) };
+}
+
+/** One insert a commit: what each caller alone would pay. */
+async function singleRaw(file: string): Promise<Measurement> {
+  const database = rawDatabase(file, RAW_REQUEST);
+  const insert = database.prepare("INSERT INTO request (id, body) VALUES (?, ?)");
+  const waiting = requests(RAW_SINGLES);
+  const took = await seconds(() => {
+    for (const { id, body } of waiting) insert.run(id, body);
+  });
+  database.close();
+  return { perSecond: RAW_SINGLES / took };
+}
+
+/** Milliseconds to seal 50,000, and requests settled a second in chunks of 1,000. */
+async function batch(file: string): Promise<Measurement> {
+  const store = sqliteStore({ path: file });
+  const seals: number[] = [];
+  const settles: number[] = [];
+  for (let n = 0; n < SEALS; n += 1) {
+    await enqueueAll(store, BATCH);
+    seals.push(await seconds(async () => void (await store.seal(sealInput(`seal-${n}`)))));
+    settles.push(await seconds(() => settleAll(store, `seal-${n}`, BATCH)));
+  }
+  const { outcomes } = await store.probe(1, NOW);
+  if (outcomes.succeeded !== SEALS * BATCH) throw new Error(`${outcomes.succeeded} of ${SEALS * BATCH} were settled`);
+  await store.close();
+  return { sealMs: median(seals) * 1_000, perSecond: BATCH / median(settles) };
+}
+
+async function settleRaw(file: string): Promise<Measurement> {
+  const database = rawDatabase(file, RAW_RESULT);
+  const insert = database.prepare("INSERT INTO result (payload) VALUES (?)");
+  const took = await seconds(() => {
+    for (let done = 0; done < BATCH; done += CHUNK) {
+      database.exec("BEGIN IMMEDIATE");
+      for (let n = 0; n < CHUNK; n += 1) insert.run(payload);
+      database.exec("COMMIT");
+    }
+  });
+  database.close();
+  return { perSecond: BATCH / took };
+}
+
+/** Milliseconds to seal 50,000 with this many requests done before, and to probe. */
+async function sealAmong(file: string, done: number): Promise<Measurement> {
+  const store = sqliteStore({ path: file });
+  await store.probe(1, NOW);
+  addDone(file, done);
+  const seals: number[] = [];
+  const probes: number[] = [];
+  for (let n = 0; n < SEALS; n += 1) {
+    await enqueueAll(store, BATCH);
+    probes.push(await seconds(async () => void (await store.probe(BATCH, NOW))));
+    seals.push(await seconds(async () => void (await store.seal(sealInput(`seal-${n}`)))));
+  }
+  const { outcomes, inBatches } = await store.probe(1, NOW);
+  if (outcomes.succeeded !== done || inBatches !== SEALS * BATCH) throw new Error("the figures of the store are wrong");
+  await store.close();
+  return { sealMs: median(seals) * 1_000, probeMs: median(probes) * 1_000 };
+}
+
+/** Peak memory in MB while requests pass through: in, sealed, read as a file would be built, settled. */
+async function passing(file: string, count: number): Promise<Measurement> {
+  const store = sqliteStore({ path: file });
+  let bytes = 0;
+  const took = await seconds(async () => {
+    for (let n = 0; n < count / BATCH; n += 1) {
+      const key = `seal-${n}`;
+      await enqueueAll(store, BATCH);
+      await store.seal(sealInput(key));
+      for (let fromOrd = 0; fromOrd < BATCH; fromOrd += CHUNK) {
+        const rows = await store.requests({ batchKey: key, fromOrd, limit: CHUNK, bodies: true });
+        for (const { body } of rows) bytes += body?.length ?? 0;
+      }
+      await settleAll(store, key, BATCH);
+    }
+  });
+  await store.close();
+  return { peakMb: process.resourceUsage().maxRSS / 1_024, perSecond: count / took, megabytes: bytes / 2 ** 20 };
+}
+
+const measures: Readonly<Record<string, (file: string, count: number) => Promise<Measurement>>> = {
+  ingest,
+  ingestRaw,
+  single,
+  singleRaw,
+  batch,
+  settleRaw,
+  sealAmong,
+  passing,
+};
+
+export async function measure(name: string, count: number): Promise<Measurement> {
+  const run = measures[name];
+  if (run === undefined) throw new RangeError(`Expected one of ${Object.keys(measures).join(", ")}, got \`${name}\``);
+  return inFolder((file) => run(file, count));
+}
