@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { NewRequest, SealInput, Settlement, Store } from "batchwise/dispatch";
 
-export const BODY_BYTES = 2_048;
+const BODY_BYTES = 2_048;
 export const BATCH = 50_000;
 export const CHUNK = 1_000;
 export const NOW = 1_700_000_000_000;

@@ -25,7 +25,7 @@ export function makeFolder(): Folder {
 }
 
 export const NOW = 1_700_000_000_000;
-export const LANE = "/v1/embeddings  m";
+const LANE = "/v1/embeddings  m";
 
 /** `prefix0`, `prefix1`, ... with bodies of about `size` characters. */
 export function requests(count: number, prefix: string, size = 20): NewRequest[] {
