@@ -19,7 +19,7 @@ export class LineRefused extends Error {
   }
 }
 
-export function fileName(key: string, attempt: number): string {
+function fileName(key: string, attempt: number): string {
   return `${key}-${attempt}.jsonl`;
 }
 

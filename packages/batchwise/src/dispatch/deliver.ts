@@ -113,12 +113,12 @@ export function webhookDeliverer(room: Room, webhook: Webhook): Deliverer {
 }
 
 /** The same for every try of one outcome, so that a receiver can tell a repetition. */
-export function deliveryId(row: DeliveryRow): string {
+function deliveryId(row: DeliveryRow): string {
   return `outcome_${row.outcome.cursor}`;
 }
 
 /** HMAC-SHA256 over `<delivery id>.<seconds>.<body>`, in base64. */
-export function signature(secret: string, id: string, seconds: number, body: string): string {
+function signature(secret: string, id: string, seconds: number, body: string): string {
   return createHmac("sha256", secret).update(`${id}.${seconds}.${body}`).digest("base64");
 }
 

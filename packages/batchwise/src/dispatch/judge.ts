@@ -48,7 +48,7 @@ export function isSuccess(line: ResultLine): boolean {
   return status >= 200 && status < 300;
 }
 
-export function isRetryable(line: ResultLine): boolean {
+function isRetryable(line: ResultLine): boolean {
   if (line.response !== null) {
     const { statusCode } = line.response;
     return statusCode >= 500 || RETRYABLE_STATUS.has(statusCode);

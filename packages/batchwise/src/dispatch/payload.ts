@@ -72,7 +72,7 @@ export function batchRecord(row: BatchRow): BatchRecord {
   };
 }
 
-export function parseError(text: string | null): OutcomeError | null {
+function parseError(text: string | null): OutcomeError | null {
   if (text === null) return null;
   const { code, message } = JSON.parse(text) as OutcomeError;
   return { code, message };

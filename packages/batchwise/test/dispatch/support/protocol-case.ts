@@ -8,10 +8,10 @@ import { virtualClock } from "../../../src/testing/index.ts";
 import { SimProvider } from "./sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded } from "./world.ts";
 
-export const CRASHES = ["never", "after-intent", "after-upload", "create-sent", "create-answered"] as const;
-export const DROPS = ["none", "before", "after"] as const;
-export const ACCEPT_DELAYS_MS = [0, 5_000, 30_000, 59_000, 65_000, 120_000, 200_000] as const;
-export const LIST_LAGS_MS = [0, 15_000, 45_000, 90_000] as const;
+const CRASHES = ["never", "after-intent", "after-upload", "create-sent", "create-answered"] as const;
+const DROPS = ["none", "before", "after"] as const;
+const ACCEPT_DELAYS_MS = [0, 5_000, 30_000, 59_000, 65_000, 120_000, 200_000] as const;
+const LIST_LAGS_MS = [0, 15_000, 45_000, 90_000] as const;
 
 export interface ProtocolCase {
   readonly crash: (typeof CRASHES)[number];

@@ -13,7 +13,7 @@ import type {
   ResultLine,
 } from "../../../src/dispatch/provider.ts";
 
-export interface SimTime {
+interface SimTime {
   now(): number;
   setTimeout(callback: () => void, delayMs: number): unknown;
 }
@@ -29,7 +29,7 @@ export interface Fate {
   readonly refuse?: Failure;
 }
 
-export interface SimPlan {
+interface SimPlan {
   readonly validateMs: number;
   readonly runMs: number;
   /** Accepted, then failed as a whole. */
@@ -76,7 +76,7 @@ export interface Execution {
 }
 
 /** An error whose meaning is known to `classify`. */
-export class SimError extends Error {
+class SimError extends Error {
   readonly failure: Failure;
   constructor(failure: Failure) {
     super(failure.message);

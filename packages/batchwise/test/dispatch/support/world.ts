@@ -153,7 +153,7 @@ export function world(seed = 1): World {
   };
 }
 
-export async function until(time: VirtualClock, condition: () => Promise<boolean>, withinMs: number): Promise<void> {
+async function until(time: VirtualClock, condition: () => Promise<boolean>, withinMs: number): Promise<void> {
   const end = time.now() + withinMs;
   while (!(await condition())) {
     if (time.now() >= end) throw new Error(`It did not come about within ${withinMs / HOUR} virtual hours.`);
