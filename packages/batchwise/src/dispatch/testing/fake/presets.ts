@@ -4,7 +4,16 @@ import type { FakeFault, FakeOperation } from "./types.ts";
 
 const CREATES: readonly FakeOperation[] = ["batches.create", "messages.create"];
 
-export const fakeFaults = {
+export type FakeFaultName =
+  | "acceptThenDrop"
+  | "rejectThenDrop"
+  | "errorAfterAccept"
+  | "rateLimited"
+  | "quotaExhausted"
+  | "creditExhausted"
+  | "cutDownload";
+
+export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
   /** The batch is created; the client sees a lost connection. */
   acceptThenDrop: { on: CREATES, reply: "drop" },
   /** Nothing is created; the client sees the same. */
@@ -46,4 +55,4 @@ export const fakeFaults = {
   },
   /** A download that ends in the middle. */
   cutDownload: { on: ["files.content", "messages.results"], reply: { cutAtBytes: 200 } },
-} as const satisfies Readonly<Record<string, FakeFault>>;
+};
