@@ -132,3 +132,27 @@ test("a line that validation blames fails alone; its neighbours run once", async
   ]);
   expect([...fake.runs().values()]).toEqual([1, 1]);
 });
+
+test.each<[string, FakeFault, string[]]>([
+  ["ours was accepted", fakeFaults.acceptThenDrop, []],
+  ["ours never arrived", fakeFaults.rejectThenDrop, ["foreign"]],
+])(
+  "a stranger's batch of the same size at Anthropic is told from ours in the end: %s",
+  async (_case, fault, actions) => {
+    const here = world();
+    const fake = fakeProvider({ clock: here.time, identify: ({ body }) => JSON.stringify(body.messages) });
+    fake.addForeign({ requests: 8, surface: "anthropic" });
+    fake.inject(fault);
+    const dispatcher = await here.start({
+      accounts: [anthropicCase.account({ fetch: fake.fetch })],
+      thresholds: { maxRequests: 8 },
+    });
+    await dispatcher.enqueueMany(Array.from({ length: 8 }, (_, n) => ask(`request ${n}`)));
+    await runUntil(here.time, () => isAtRest(here.store, here.time.now()), 24 * HOUR);
+    const batches = await dispatcher.batches();
+    expect(batches.map(({ state }) => state)).toEqual(["done"]);
+    expect(batches[0]?.orphans.map(({ action }) => action)).toEqual(actions);
+    expect([...fake.runs().values()]).toEqual(Array.from({ length: 8 }, () => 1));
+    await dispatcher.stop();
+  },
+);

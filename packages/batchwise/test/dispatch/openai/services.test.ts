@@ -1,4 +1,4 @@
-import { openaiAccount } from "batchwise/dispatch/openai";
+import { type OpenAiClient, openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeDialect, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import OpenAI from "openai";
@@ -84,4 +84,24 @@ test("a batch over the enqueued tokens fails later, and names the limit", async 
   const { batch } = await submit(account);
   await clock.advance(HOUR);
   expect((await account.retrieve(batch.id, call()))?.failure).toMatchObject({ kind: "tokenLimit", limitTokens: 3 });
+});
+
+test("uploads are listed over all pages", async () => {
+  const asked: unknown[] = [];
+  const pages = [
+    { data: [{ id: "file-1", filename: "a.jsonl" }, { id: "file-2" }], has_more: true },
+    { data: [{ id: "file-3", filename: "c.jsonl" }], has_more: false },
+  ];
+  const list = async (query: object): Promise<unknown> => {
+    asked.push(query);
+    return pages[asked.length - 1];
+  };
+  const account = openaiAccount({ client: { files: { list } } as unknown as OpenAiClient });
+  const seen: string[] = [];
+  for await (const { fileName } of account.listFiles?.(call()) ?? []) seen.push(fileName);
+  expect(seen).toEqual(["a.jsonl", "c.jsonl"]);
+  expect(asked).toEqual([
+    { purpose: "batch", limit: 1_000 },
+    { purpose: "batch", limit: 1_000, after: "file-2" },
+  ]);
 });

@@ -136,21 +136,21 @@ describe("validation, after the batch was accepted", () => {
   });
 
   test("fails a batch over the enqueued tokens, and the failed one goes on counting for a while", async () => {
-    const { client, clock } = rig({
-      limits: { enqueuedTokens: 100, failedCountsForMs: 2 * HOUR },
-      plan: { runMs: 3 * HOUR },
-    });
-    const big = (n: number): object[] => [line(n, {}, { messages: [{ role: "user", content: "word ".repeat(60) }] })];
-    await submit(client, big(0));
-    const second = await submit(client, big(1));
-    await clock.advance(HOUR);
-    const failed = await client.batches.retrieve(second.id);
+    const { client, clock } = rig({ limits: { enqueuedTokens: 100, failedCountsForMs: 10 * HOUR } });
+    const send = async (n: number): Promise<OpenAI.Batch> => {
+      const messages = [{ role: "user", content: "word ".repeat(60) }];
+      const batch = await submit(client, [line(n, {}, { messages })]);
+      await clock.advance(2 * 60_000);
+      return client.batches.retrieve(batch.id);
+    };
+    expect((await send(0)).status).toBe("in_progress");
+    const failed = await send(1);
     expect(failed.errors?.data?.[0]).toMatchObject({ code: "token_limit_exceeded", line: null });
     expect(failed.errors?.data?.[0]?.message).toContain("Limit: 100 enqueued tokens");
-    await clock.advance(2 * HOUR + 120_000);
-    const third = await submit(client, big(2));
-    await clock.advance(HOUR);
-    expect((await client.batches.retrieve(third.id)).status).not.toBe("failed");
+    await clock.advance(4 * HOUR);
+    expect((await send(2)).status).toBe("failed");
+    await clock.advance(11 * HOUR);
+    expect((await send(3)).status).toBe("in_progress");
   });
 });
 
