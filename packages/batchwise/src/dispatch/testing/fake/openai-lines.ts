@@ -28,7 +28,7 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
   const seen: Seen = { ids: new Set(), model: null };
   const entries: Entry[] = [];
   const faults: FakeLineFault[] = [];
-  let tokens = 0;
+  let [tokens, inputs] = [0, 0];
   for (const [index, text] of texts.entries()) {
     const line = parseLine(text);
     const fault = line === null ? notJson : faultOf(line, endpoint, seen, settings);
@@ -36,10 +36,13 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
       if (faults.length < MOST_FAULTS) faults.push({ ...fault, line: index + 1 });
     } else if (line !== null) {
       tokens += estimateTokens(line.body);
+      inputs += inputsOf(line.body as JsonObject);
       entries.push(entryOf(line, endpoint, settings));
     }
   }
-  if (texts.length > settings.limits.maxLines) faults.unshift(tooMany(settings.limits.maxLines));
+  const { maxLines, maxEmbeddingInputs } = settings.limits;
+  if (texts.length > maxLines) faults.unshift(tooMany(`${maxLines} lines`));
+  if (inputs > maxEmbeddingInputs) faults.unshift(tooMany(`${maxEmbeddingInputs} embedding inputs`));
   return { entries, faults, model: seen.model ?? "", tokens };
 }
 
@@ -103,8 +106,14 @@ function bodyFault(body: JsonObject, endpoint: string, seen: Seen, settings: Set
   return null;
 }
 
-function tooMany(most: number): FakeLineFault {
-  return fault("too_many_tasks", `The batch input file contains more than ${most} lines.`);
+/** Texts that an embedding line asks for: one, or one for each entry of a list of texts or token lists. */
+function inputsOf({ input }: JsonObject): number {
+  if (input === undefined) return 0;
+  return Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;
+}
+
+function tooMany(most: string): FakeLineFault {
+  return fault("too_many_tasks", `The batch input file contains more than ${most}.`);
 }
 
 function fault(code: string, message: string, param: string | null = null): FakeLineFault {

@@ -11,6 +11,7 @@ const DAY = 24 * 60 * MINUTE;
 
 const LIMITS: FakeLimits = {
   maxLines: 50_000,
+  maxEmbeddingInputs: 50_000,
   maxFileBytes: 200_000_000,
   maxItems: 100_000,
   maxBodyBytes: 256_000_000,

@@ -28,6 +28,8 @@ export type FakeDialect = "openai" | "azure" | "groq" | "together";
 export interface FakeLimits {
   /** Lines in one file. OpenAI 50_000. */
   readonly maxLines: number;
+  /** Texts to embed in one file, over all its lines. OpenAI 50_000. */
+  readonly maxEmbeddingInputs: number;
   /** Bytes of one uploaded file. OpenAI 200_000_000. */
   readonly maxFileBytes: number;
   /** Items of one Anthropic batch. 100_000. */

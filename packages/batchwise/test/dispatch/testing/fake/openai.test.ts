@@ -135,6 +135,25 @@ describe("validation, after the batch was accepted", () => {
     expect((await client.batches.retrieve(batch.id)).errors?.data?.[0]?.code).toBe("too_many_tasks");
   });
 
+  test.each([
+    [2, "completed"],
+    [3, "failed"],
+  ])("takes %i texts to embed in one file of at most 4 with another line of two: %s", async (count, status) => {
+    const { client, clock } = rig({ limits: { maxEmbeddingInputs: 4 } });
+    const embed = (n: number, input: unknown): object => {
+      const body = { model: "model-a", input };
+      return { custom_id: `line_${n}`, method: "POST", url: "/v1/embeddings", body };
+    };
+    const input_file_id = await upload(client, [embed(0, ["a", "b"]), embed(1, Array(count).fill("c"))]);
+    const endpoint = "/v1/embeddings";
+    const batch = await client.batches.create({ input_file_id, endpoint, completion_window: "24h" });
+    await clock.advance(HOUR);
+    const ended = await client.batches.retrieve(batch.id);
+    expect(ended.status).toBe(status);
+    const [first] = await results(client, ended.output_file_id);
+    if (status === "completed") expect(first?.response?.body.data).toMatchObject([{ object: "embedding" }, {}]);
+  });
+
   test("fails a batch over the enqueued tokens, and the failed one goes on counting for a while", async () => {
     const { client, clock } = rig({ limits: { enqueuedTokens: 100, failedCountsForMs: 10 * HOUR } });
     const send = async (n: number): Promise<OpenAI.Batch> => {
