@@ -16,6 +16,7 @@ import type { Tenure } from "./tenure.ts";
 const CHUNK_LINES = 1_000;
 const CHUNK_CHARS = 8_000_000;
 const PAGE = 10_000;
+const BUSY_MS = 5_000;
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 300_000;
 /** Times that results may prove unreadable or gone before the batch is put aside for an operator. */
@@ -199,13 +200,17 @@ export async function eachOpen(room: Room, tenure: Tenure, visit: (member: Membe
   }
 }
 
-/** The guess was wrong: the provider's batch is a stranger's, and ours is still to be found. */
+/**
+ * The guess was wrong: the provider's batch is a stranger's, and ours is still to be found. While another create of the
+ * account is unresolved the batch keeps its wrong id: two at once would each wait for the other.
+ */
 async function giveBack(room: Room, tenure: Tenure): Promise<void> {
   const { account, batch } = tenure;
   const now = room.clock.now();
   const providerBatchId = batch.providerBatchId as string;
-  await tenure.end({
+  const given = await tenure.end({
     state: "unknown",
+    exclusive: true,
     unknownSince: now,
     providerBatchId: null,
     verified: true,
@@ -214,6 +219,7 @@ async function giveBack(room: Room, tenure: Tenure): Promise<void> {
     orphans: [{ providerBatchId, seenAt: now, action: "foreign" }],
     nextAt: nextLookAt({ ...batch, unknownSince: now }, account, now),
   });
+  if (!given.ok) await tenure.end({ nextAt: now + BUSY_MS });
 }
 
 async function collectFailed(room: Room, tenure: Tenure, error: unknown): Promise<void> {

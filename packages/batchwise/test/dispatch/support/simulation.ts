@@ -138,7 +138,7 @@ class Simulation {
   }
 
   #fate(operation: string): Fate {
-    const slow = operation === "create" ? 150_000 : 20_000;
+    const slow = operation === "create" ? 150_000 : 55_000;
     const fate: { -readonly [name in keyof Fate]: Fate[name] } = {};
     if (this.#chance(0.15)) fate.actAfterMs = this.#below(slow);
     if (this.#chance(0.1)) fate.replyAfterMs = this.#below(90_000);
@@ -225,8 +225,8 @@ class Simulation {
         this.#time.setTimeout(() => provider.addForeign(1 + this.#below(12)), this.#below(STORM_MS));
       }
     }
-    for (let naps = this.#below(6); naps > 0; naps -= 1) {
-      this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(6 * MINUTE)), this.#below(STORM_MS));
+    for (let naps = this.#below(10); naps > 0; naps -= 1) {
+      this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
     }
   }
 
