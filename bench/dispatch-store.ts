@@ -2,7 +2,7 @@
  * Measures the SQLite store of the dispatcher against its targets and against plain SQLite in the same run, and prints
  * the table. Each measure runs in its own process on a database of its own; the rounds take them in turn.
  *
- *   nice -n 15 node bench/dispatch-store.ts                 everything: about ten minutes and 6 GB of disk
+ *   nice -n 15 node bench/dispatch-store.ts                 everything: about six minutes and 6 GB of disk
  *   node bench/dispatch-store.ts --quick                    a minute: one round, a tenth of the done requests
  *   node bench/dispatch-store.ts --measure single           one measure, in this process, as one line of JSON
  *
@@ -19,7 +19,6 @@ import { renderSection } from "./report/markdown.ts";
 import { type Claim, figure, holds, ratio, type Section } from "./report/section.ts";
 import { measure } from "./store/measures.ts";
 
-const FEW_DONE = 10_000;
 const MANY_DONE = 10_000_000;
 const PASSING = 1_000_000;
 /** The quick run does this share of the long measures. */
@@ -51,9 +50,9 @@ class Rounds {
     return median(this.#all(name, figure, count));
   }
 
-  ratio(name: string, base: string, figure: string, counts: readonly [number, number] = [0, 0]): number {
-    const bases = this.#all(base, figure, counts[1]);
-    return median(this.#all(name, figure, counts[0]).map((value, round) => value / (bases[round] ?? Number.NaN)));
+  ratio(name: string, base: string, figure: string): number {
+    const bases = this.#all(base, figure, 0);
+    return median(this.#all(name, figure, 0).map((value, round) => value / (bases[round] ?? Number.NaN)));
   }
 
   #all(name: string, figure: string, count: number): number[] {
@@ -65,9 +64,8 @@ async function measureAll(rounds: number, many: number, passing: number): Promis
   const seen = new Rounds();
   for (let round = 0; round < rounds; round += 1) {
     for (const name of ["ingest", "ingestRaw", "single", "singleRaw", "batch", "settleRaw"]) await seen.add(name);
-    await seen.add("sealAmong", FEW_DONE);
-    await seen.add("sealAmong", many);
   }
+  await seen.add("sealAmong", many);
   await seen.add("passing", passing);
   return seen;
 }
@@ -78,7 +76,7 @@ function sectionOf(seen: Rounds, many: number, passing: number): Section {
     atLeast("durable one by one, 256 callers", seen.of("single", "perSecond"), 5_000, "/s"),
     atMost("sealing 50,000", seen.of("batch", "sealMs"), 150, "ms"),
     atLeast("settled by chunks of 1,000", seen.of("batch", "perSecond"), 30_000, "/s"),
-    atMost("sealing among many done", seen.ratio("sealAmong", "sealAmong", "sealMs", [many, FEW_DONE]), 1.5, "x"),
+    atMost("sealing among many done", seen.of("sealAmong", "ratio", many), 1.5, "x"),
     atMost("peak memory of a process", seen.of("passing", "peakMb", passing), 300, "MB"),
   ];
   const row = (what: string, name: string, base: string): string[] => [
@@ -87,9 +85,9 @@ function sectionOf(seen: Rounds, many: number, passing: number): Section {
     `${figure(seen.of(base, "perSecond"))}/s`,
     ratio(seen.ratio(name, base, "perSecond")),
   ];
-  const among = (done: number): string[] => [
-    `seal and probe of 50,000 among ${figure(done)} done`,
-    `${figure(seen.of("sealAmong", "sealMs", done))} ms, ${figure(seen.of("sealAmong", "probeMs", done))} ms`,
+  const sealed = (among: string, name: string): string[] => [
+    `seal 50,000 among ${among} done`,
+    `${figure(seen.of("sealAmong", name, many))} ms`,
     "",
     "",
   ];
@@ -108,8 +106,9 @@ function sectionOf(seen: Rounds, many: number, passing: number): Section {
           row("enqueue by calls of 1,000", "ingest", "ingestRaw"),
           row("enqueue one by one, 256 callers", "single", "singleRaw"),
           row("settle by chunks of 1,000", "batch", "settleRaw"),
-          among(FEW_DONE),
-          among(many),
+          sealed("10,000", "fewMs"),
+          sealed(figure(many), "manyMs"),
+          ["probe the 50,000 there", `${figure(seen.of("sealAmong", "probeMs", many))} ms`, "", ""],
           ["all of it, one after the other", `${figure(seen.of("passing", "perSecond", passing))}/s`, "", ""],
         ],
       },

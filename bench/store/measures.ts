@@ -1,4 +1,5 @@
 /** Each measure of the SQLite store, and the plain SQLite work beside it. One process runs one of them, once. */
+import type { Store } from "batchwise/dispatch";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
@@ -22,6 +23,8 @@ const SINGLES = 20_000;
 const CALLERS = 256;
 const RAW_SINGLES = 3_000;
 const SEALS = 5;
+const PAIRS = 7;
+const FEW_DONE = 10_000;
 const RAW_REQUEST = "CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)";
 const RAW_RESULT = "CREATE TABLE result (seq INTEGER PRIMARY KEY, payload TEXT NOT NULL)";
 
@@ -114,22 +117,47 @@ async function settleRaw(file: string): Promise<Measurement> {
   return { perSecond: BATCH / took };
 }
 
-/** Milliseconds to seal 50,000 with this many requests done before, and to probe. */
-async function sealAmong(file: string, done: number): Promise<Measurement> {
+/**
+ * Milliseconds to seal 50,000 in a store where few requests are done and in one where many are. The two take turns, and
+ * the ratio is formed from seals that ran within a second of one another.
+ */
+async function sealAmong(file: string, many: number): Promise<Measurement> {
+  const few = await storeWithDone(`${file}.few`, FEW_DONE);
+  const full = await storeWithDone(file, many);
+  const [fewMs, manyMs, probeMs]: [number[], number[], number[]] = [[], [], []];
+  for (let n = 0; n < PAIRS; n += 1) {
+    for (const store of [few, full]) await enqueueAll(store, BATCH);
+    const key = `seal-${n}`;
+    probeMs.push(1_000 * (await seconds(async () => void (await full.probe(BATCH, NOW)))));
+    for (const [store, took] of n % 2
+      ? ([
+          [few, fewMs],
+          [full, manyMs],
+        ] as const)
+      : ([
+          [full, manyMs],
+          [few, fewMs],
+        ] as const)) {
+      took.push(1_000 * (await seconds(async () => void (await store.seal(sealInput(key))))));
+    }
+  }
+  for (const [store, done] of [
+    [few, FEW_DONE],
+    [full, many],
+  ] as const) {
+    const { outcomes, inBatches } = await store.probe(1, NOW);
+    if (outcomes.succeeded !== done || inBatches !== PAIRS * BATCH) throw new Error("the store's figures are wrong");
+    await store.close();
+  }
+  const ratios = manyMs.map((ms, pair) => ms / (fewMs[pair] ?? Number.NaN));
+  return { fewMs: median(fewMs), manyMs: median(manyMs), ratio: median(ratios), probeMs: median(probeMs) };
+}
+
+async function storeWithDone(file: string, done: number): Promise<Store> {
   const store = sqliteStore({ path: file });
   await store.probe(1, NOW);
   addDone(file, done);
-  const seals: number[] = [];
-  const probes: number[] = [];
-  for (let n = 0; n < SEALS; n += 1) {
-    await enqueueAll(store, BATCH);
-    probes.push(await seconds(async () => void (await store.probe(BATCH, NOW))));
-    seals.push(await seconds(async () => void (await store.seal(sealInput(`seal-${n}`)))));
-  }
-  const { outcomes, inBatches } = await store.probe(1, NOW);
-  if (outcomes.succeeded !== done || inBatches !== SEALS * BATCH) throw new Error("the figures of the store are wrong");
-  await store.close();
-  return { sealMs: median(seals) * 1_000, probeMs: median(probes) * 1_000 };
+  return store;
 }
 
 /** Peak memory in MB while requests pass through: in, sealed, read as a file would be built, settled. */
