@@ -47,6 +47,14 @@ describe("two processes on one file", () => {
     expect([lanes, inBatches]).toEqual([[], 1_000]);
     await store.close();
   });
+
+  test("make its tables together when both are the first", async () => {
+    const path = folder.file();
+    const told = await Promise.all([start("claim", path, "one"), start("claim", path, "two")].map(linesOf));
+    const members = told.flat().flatMap((line) => JSON.parse(line) as string[]);
+    expect(new Set(members).size).toBe(400);
+    expect(members).toHaveLength(400);
+  });
 });
 
 describe("a process that is killed while it enqueues", () => {
