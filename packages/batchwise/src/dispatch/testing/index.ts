@@ -1,6 +1,6 @@
 // The entry "batchwise/dispatch/testing": names only.
 
-export { type StoreCase, type StoreFactory, storeConformance } from "./conformance/index.ts";
+export { type StoreCase, type StoreFactory, storeConformance } from "./conformance/store-conformance.ts";
 export { type FakeFaultName, fakeFaults } from "./fake/presets.ts";
 export { type FakeProvider, fakeProvider } from "./fake/provider.ts";
 export type { Fetch, Listening } from "./fake/transport.ts";
