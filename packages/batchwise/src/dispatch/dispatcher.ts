@@ -1,6 +1,6 @@
 // The dispatcher: requests in, outcomes out, and between them the loops that form, send, watch and collect batches. It
 // holds no fact of its own: every promise it makes is kept by what the store holds, so any number of processes may run
-// one on the same store, and any of them may die at any point. Which request runs twice when is in docs/dispatch.md.
+// one on the same store, and any of them may die at any point. Which request runs twice when is in docs/dispatch-design.md.
 
 import { createBatcher } from "../core/batch.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";

@@ -96,7 +96,7 @@ export class SimProcess {
       const answer = (): unknown => method.apply(object, [...given]);
       if (PURE.includes(name)) return answer();
       if (name === "results") return this.#stream(answer() as AsyncIterable<unknown>);
-      return this.#through(() => around(name, async () => answer()));
+      return this.#through(() => around(name, async () => answer(), given));
     };
   }
 
@@ -121,7 +121,7 @@ export class SimProcess {
 const never = (): Promise<never> => new Promise(() => {});
 
 type Method = (...given: readonly unknown[]) => unknown;
-export type Around = (name: string, call: () => Promise<unknown>) => Promise<unknown>;
+export type Around = (name: string, call: () => Promise<unknown>, given: readonly unknown[]) => Promise<unknown>;
 const PURE = ["encodeLine", "checkBody", "classify"];
 
 export const storeDown = (): DispatchError => new DispatchError("STORE_UNAVAILABLE", "The store does not answer.");
