@@ -1,12 +1,15 @@
 /** Each measure of the SQLite store, and the plain SQLite work beside it. One process runs one of them, once. */
-import type { Store } from "batchwise/dispatch";
+import { createDispatcher, type Dispatcher, type Store } from "batchwise/dispatch";
+import { openaiAccount } from "batchwise/dispatch/openai";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
+import OpenAI from "openai";
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import { addDone } from "./history.ts";
 import {
   BATCH,
   CHUNK,
+  dispatchRequests,
   enqueueAll,
   inFolder,
   NOW,
@@ -73,6 +76,38 @@ async function single(file: string): Promise<Measurement> {
   });
   await store.close();
   return { perSecond: SINGLES / took, medianMs: median(latencies) };
+}
+
+/** The same two through the dispatcher: checked, encoded, measured and named on the way. */
+async function dispatchMany(file: string): Promise<Measurement> {
+  const dispatcher = await idleDispatcher(file);
+  const calls = Array.from({ length: INGEST / CHUNK }, () => dispatchRequests(CHUNK));
+  const took = await seconds(async () => {
+    for (const call of calls) await dispatcher.enqueueMany(call);
+  });
+  await dispatcher.stop();
+  return { perSecond: INGEST / took };
+}
+
+async function dispatchSingle(file: string): Promise<Measurement> {
+  const dispatcher = await idleDispatcher(file);
+  const waiting = dispatchRequests(SINGLES);
+  const caller = async (): Promise<void> => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) await dispatcher.enqueue(next);
+  };
+  const took = await seconds(async () => {
+    await Promise.all(Array.from({ length: CALLERS }, caller));
+  });
+  await dispatcher.stop();
+  return { perSecond: SINGLES / took };
+}
+
+/** Takes requests in and never starts: nothing is sent, so nothing has to answer. */
+async function idleDispatcher(file: string): Promise<Dispatcher> {
+  const store = sqliteStore({ path: file });
+  await store.probe(1, NOW);
+  const client = new OpenAI({ apiKey: "none", baseURL: "http://127.0.0.1:9" });
+  return createDispatcher({ store, accounts: [openaiAccount({ client })] });
 }
 
 /** One insert a commit: what each caller alone would pay. */
@@ -185,6 +220,8 @@ const measures: Readonly<Record<string, (file: string, count: number) => Promise
   ingestRaw,
   single,
   singleRaw,
+  dispatchMany,
+  dispatchSingle,
   batch,
   settleRaw,
   sealAmong,

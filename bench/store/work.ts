@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { NewRequest, SealInput, Settlement, Store } from "batchwise/dispatch";
+import type { DispatchRequest, NewRequest, SealInput, Settlement, Store } from "batchwise/dispatch";
 
 const BODY_BYTES = 2_048;
 export const BATCH = 50_000;
@@ -14,10 +14,8 @@ export const LANE = "/v1/chat/completions  gpt-4o-mini";
 
 const DIGEST_LENGTH = 43;
 const frame = { model: "gpt-4o-mini", messages: [{ role: "user", content: "" }] };
-const body = JSON.stringify({
-  ...frame,
-  messages: [{ role: "user", content: "x".repeat(BODY_BYTES - JSON.stringify(frame).length) }],
-});
+const content = "word ".repeat(Math.floor((BODY_BYTES - JSON.stringify(frame).length) / 5));
+const body = JSON.stringify({ ...frame, messages: [{ role: "user", content }] });
 /** A completion of about 500 bytes. */
 export const payload: string = JSON.stringify({ response: { statusCode: 200, body: { text: "y".repeat(440) } } });
 
@@ -26,6 +24,14 @@ export function requests(count: number): NewRequest[] {
   return Array.from({ length: count }, () => ({
     ...{ id: randomUUID(), digest: "d".repeat(DIGEST_LENGTH), lane: LANE, priority: 0, tenant: "", deadlineAt: null },
     ...{ bytes: BODY_BYTES + 120, tokens: 500, metadata: null, body },
+  }));
+}
+
+/** The same as a user enqueues them. */
+export function dispatchRequests(count: number): DispatchRequest[] {
+  return Array.from({ length: count }, () => ({
+    id: randomUUID(),
+    body: { ...frame, messages: [{ role: "user", content }] },
   }));
 }
 
