@@ -27,7 +27,7 @@ class ForeignResults extends Error {}
 
 export async function collect(room: Room, tenure: Tenure): Promise<void> {
   try {
-    while (tenure.batch.remaining > 0) {
+    if (tenure.batch.remaining > 0) {
       const seen = await endedBatch(room, tenure);
       if (seen === null) return;
       await new Collection(room, tenure).run(seen);
@@ -44,7 +44,7 @@ export async function collect(room: Room, tenure: Tenure): Promise<void> {
 /** Ends a batch none of whose members is open. */
 export async function finish(room: Room, tenure: Tenure): Promise<void> {
   const ended = await tenure.end({ state: "done" });
-  if (!ended.ok) await tenure.end((now) => ({ nextAt: now }));
+  if (!ended.ok) await tenure.end((now) => ({ nextAt: now + BUSY_MS }));
   room.sealing.wake();
 }
 

@@ -168,7 +168,8 @@ class StoreDispatcher implements Dispatcher {
       return "cancelled";
     }
     if (answer?.result !== "requested") return answer?.result === "ended" ? "ended" : "not_found";
-    await this.#hurryCancelled(id);
+    // The wish is durable; stopping the batch early is only politeness.
+    await this.#hurryCancelled(id).catch((error: unknown) => this.#room.report(error));
     return "requested";
   }
 

@@ -17,7 +17,9 @@ import type { Workers } from "./workers.ts";
 const FIRST_LOOK_MS = 1_000;
 const LAST_LOOK_MS = 30_000;
 const EXPIRED_AT_ONCE = 1_000;
-const MOST_PROBED = 50_000;
+const MOST_PROBED = 200_000;
+/** No two turns follow one another faster than this by the clock alone. */
+const LEAST_PAUSE_MS = 20;
 const NOTHING: LaneSums = { ready: 0, bytes: 0, tokens: 0 };
 
 type Ledgers = Map<string, LedgerRow>;
@@ -41,15 +43,16 @@ export class Sealer {
   noted(requests: readonly NewRequest[]): void {
     const { sealing, clock, options } = this.#room;
     sealing.wakeAt(clock.now() + options.thresholds.maxAgeMs);
+    const lanes = new Map<string, boolean>();
     for (const { lane, bytes, tokens, deadlineAt } of requests) {
+      if (!lanes.has(lane)) lanes.set(lane, this.#isFull(lane));
       const sums = this.#added.get(lane) ?? NOTHING;
       const grown = { ready: sums.ready + 1, bytes: sums.bytes + bytes, tokens: sums.tokens + tokens };
       this.#added.set(lane, grown);
       if (deadlineAt !== null) sealing.wakeAt(deadlineAt - DEADLINE_LEAD_MS);
     }
-    for (const lane of new Set(requests.map((request) => request.lane))) {
-      if (isFull(this.#sumsOf(lane), laneCaps(options.thresholds, this.#serving(lane)))) sealing.wake();
-    }
+    // Only what fills a lane wakes the loop: a lane that is full already waits for room, not for more.
+    for (const [lane, wasFull] of lanes) if (!wasFull && this.#isFull(lane)) sealing.wake();
   }
 
   /** The loop's turn. */
@@ -60,6 +63,7 @@ export class Sealer {
     const now = clock.now();
     const probe = await store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
+    this.#wakeForAdded();
     this.#tellOthers(probe, now);
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
@@ -74,8 +78,21 @@ export class Sealer {
       else if (await this.#close(lane, accounts, ledgers)) sealing.wake();
       else nextAt = Math.min(nextAt, unblockedAt(lane, accounts, ledgers, now));
     }
-    return Math.max(nextAt, now + 1);
+    return Math.max(nextAt, now + LEAST_PAUSE_MS);
   };
+
+  /** What was stored while the probe ran may fill lanes that the probe did not see full. */
+  #wakeForAdded(): void {
+    const { sealing, options } = this.#room;
+    for (const lane of this.#added.keys()) {
+      const caps = laneCaps(options.thresholds, this.#serving(lane));
+      if (!isFull(this.#probed.get(lane) ?? NOTHING, caps) && this.#isFull(lane)) sealing.wake();
+    }
+  }
+
+  #isFull(lane: string): boolean {
+    return isFull(this.#sumsOf(lane), laneCaps(this.#room.options.thresholds, this.#serving(lane)));
+  }
 
   #sumsOf(lane: string): LaneSums {
     const probed = this.#probed.get(lane) ?? NOTHING;
@@ -158,7 +175,7 @@ export class Sealer {
     if (!result.ok && result.reason === "head_too_large" && tokens.most > tokens.first) {
       result = await store.seal({ ...input, maxTokens: tokens.most });
     }
-    if (result.ok) this.#workers.take(result.batch, begunAt);
+    if (result.ok) await this.#workers.take(result.batch, begunAt);
     return result;
   }
 

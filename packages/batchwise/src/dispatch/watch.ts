@@ -2,6 +2,8 @@
 // `outcomes`. Both read the durable log and nothing else, so it does not matter which process recorded an outcome.
 // Nothing is read while nobody waits.
 
+import { createBatcher } from "../core/batch.ts";
+import type { Batcher } from "../core/types.ts";
 import { DispatchError, notFoundError } from "./errors.ts";
 import { loggedOutcome, plainOutcome } from "./payload.ts";
 import type { Room } from "./room.ts";
@@ -21,12 +23,14 @@ export class Watch {
   readonly #room: Room;
   readonly #waiters: Map<string, Set<Waiter>> = new Map();
   readonly #readers: Set<() => void> = new Set();
+  readonly #lookUps: Batcher<string, null>;
   /** How far the log has been read for the waiters; null while there are none. */
   #cursor: number | null = null;
   #lookMs = FIRST_LOOK_MS;
 
   constructor(room: Room) {
     this.#room = room;
+    this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: room.clock });
   }
 
   /** The loop's turn: wakes iterators, and reads on in the log while somebody waits for an id. */
@@ -44,7 +48,7 @@ export class Watch {
     if (this.#room.isStopping) throw closed();
     const waiting = this.#wait(id, signal);
     // The waiter stands before the log is asked: an outcome is either seen here or comes through the watch.
-    this.#lookUp(id).catch((error: unknown) => this.#rejectAll(id, error));
+    this.#lookUps.submit(id).catch((error: unknown) => this.#rejectAll(id, error));
     return plainOutcome(await waiting);
   }
 
@@ -115,18 +119,20 @@ export class Watch {
     if (this.#waiters.size === 0) this.#cursor = null;
   }
 
-  async #lookUp(id: string): Promise<void> {
+  /** What the log says of these now. Ids that come while it is asked travel together in the next question. */
+  async #lookUp(ids: readonly string[]): Promise<(Error | null)[]> {
     const { store, clock, watching } = this.#room;
     this.#cursor ??= (await store.probe(1, clock.now())).cursor;
-    const [row] = await store.outcomes({ ids: [id] });
-    if (row !== undefined) {
+    const seen = new Set<string>();
+    for (const row of await store.outcomes({ ids })) {
+      seen.add(row.id);
       this.#resolveAll(row);
-      return;
     }
-    const [request] = await store.requests({ ids: [id] });
-    if (request === undefined) throw notFoundError(id);
+    const open = ids.filter((id) => !seen.has(id));
+    for (const { id } of await store.requests({ ids: open })) seen.add(id);
     this.#lookMs = FIRST_LOOK_MS;
     watching.wakeAt(clock.now() + this.#lookMs);
+    return ids.map((id) => (seen.has(id) ? null : notFoundError(id)));
   }
 
   /** True when there was something new. */

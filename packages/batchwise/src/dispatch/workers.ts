@@ -36,9 +36,14 @@ export class Workers {
     return Number.POSITIVE_INFINITY;
   };
 
-  /** Goes on with a batch that this process has just sealed. `begunAt`: monotonic, before the sealing call. */
-  take(batch: BatchRow, begunAt: number): void {
-    this.#begin([batch], begunAt);
+  /**
+   * Goes on with a batch that this process has just sealed, or leaves it to whoever has a place free. `begunAt`:
+   * monotonic, before the sealing call.
+   */
+  async take(batch: BatchRow, begunAt: number): Promise<void> {
+    const account = this.#room.options.accounts.get(batch.account);
+    if (account === undefined || this.#running.size < MOST_TENURES) this.#begin([batch], begunAt);
+    else await new Tenure(this.#room, account, batch, begunAt).end({});
   }
 
   /** Takes up one batch before it is due, unless somebody holds it. */
@@ -108,8 +113,8 @@ export class Workers {
   }
 
   #start(tenure: Tenure, look: Promise<void> | null): void {
-    const wasFull = this.#running.size >= MOST_TENURES - 1;
     const run = this.#run(tenure, look).finally(() => {
+      const wasFull = this.#running.size >= MOST_TENURES;
       this.#running.delete(run);
       if (wasFull) this.#room.working.wake();
     });
