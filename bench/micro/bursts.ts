@@ -12,7 +12,7 @@ import { createTally, identityHandler, nextTurn, sumBelow, type Tally, warmUpAnd
 
 type Config = { bursts: number; burst: number; maxBatchSize: number; warmups: number; runs: number };
 
-const defaults: Config = { bursts: 100, burst: 1_000, maxBatchSize: 100, warmups: 3, runs: 9 };
+const defaults: Config = { bursts: 100, burst: 1_000, maxBatchSize: 100, warmups: 10, runs: 9 };
 
 function shapeOf(config: Config): Shape {
   return { maxBatchSize: config.maxBatchSize, slots: Number.POSITIVE_INFINITY, windowMs: 0, queue: 10_000 };
@@ -104,4 +104,4 @@ export const allocationFlags: readonly string[] = [
 ];
 
 export const bursts: Workload<Config> = { defaults, measure: measureTime };
-export const allocation: Workload<Config> = { defaults: { ...defaults, runs: 5 }, measure: measureBytes };
+export const allocation: Workload<Config> = { defaults: { ...defaults, warmups: 3, runs: 5 }, measure: measureBytes };

@@ -4,11 +4,10 @@
  * `plain` sets a size and nothing else, `parallel` lifts the one-slot default, `featured` turns on what a busy
  * service uses, and the rest add one option each to `plain`, so that its price can be read off.
  */
-import { batch, createBatcher } from "batchwise";
+import { type BatchOptions, batch, createBatcher, type SubmitOptions } from "batchwise";
 import type { Handler, Loader, Shape } from "./contract.ts";
 
-type Options = NonNullable<Parameters<typeof batch<number, number>>[1]>;
-type SubmitOptions = NonNullable<Parameters<ReturnType<typeof batch<number, number>>>[1]>;
+type Options = BatchOptions<number, number>;
 
 function baseOptions(shape: Shape): Options {
   return {
@@ -24,7 +23,7 @@ function answering(handler: Handler): (items: number[]) => Promise<number[]> {
 }
 
 function withOptions(handler: Handler, shape: Shape, extra: Options): Loader {
-  const submit = batch<number, number>(answering(handler), { ...baseOptions(shape), ...extra });
+  const submit = batch(answering(handler), { ...baseOptions(shape), ...extra });
   return { load: (value) => submit(value) };
 }
 
@@ -37,7 +36,7 @@ export function parallel(handler: Handler, shape: Shape): Loader {
 }
 
 export function many(handler: Handler, shape: Shape): Loader {
-  const batcher = createBatcher<number, number>(answering(handler), baseOptions(shape));
+  const batcher = createBatcher(answering(handler), baseOptions(shape));
   return {
     load: (value) => batcher.submit(value),
     loadMany: (values) => batcher.submitMany(values),
@@ -58,7 +57,7 @@ function submitOptions(deadlines: number): readonly SubmitOptions[] {
 }
 
 function featuredLoader(handler: Handler, shape: Shape, table: readonly SubmitOptions[]): Loader {
-  const submit = batch<number, number>(answering(handler), { ...baseOptions(shape), ...featuredOptions(shape) });
+  const submit = batch(answering(handler), { ...baseOptions(shape), ...featuredOptions(shape) });
   return {
     load: (value) => submit(value, table[value % table.length]),
     readStatistics: () => submit.stats(),
@@ -88,7 +87,7 @@ export function fair(handler: Handler, shape: Shape): Loader {
 
 /** Every call of the whole run carries the same AbortSignal. */
 export function sharedSignal(handler: Handler, shape: Shape): Loader {
-  const submit = batch<number, number>(answering(handler), baseOptions(shape));
+  const submit = batch(answering(handler), baseOptions(shape));
   const options: SubmitOptions = { signal: new AbortController().signal };
   return { load: (value) => submit(value, options) };
 }

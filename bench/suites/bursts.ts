@@ -53,8 +53,7 @@ function row(contender: string, times: Results, sizes: Results): string[] {
 
 export async function bursts({ rounds, quick }: Scale, progress: Progress): Promise<Section> {
   const contenders = quick ? core : [...core, ...others];
-  const settings = { warmups: 3, runs: 9 };
-  const times = await runRounds({ workload: "w1", contenders, rounds, settings }, progress);
+  const times = await runRounds({ workload: "w1", contenders, rounds, settings: {} }, progress);
   const sizes = await runRounds(
     {
       workload: "bytes",

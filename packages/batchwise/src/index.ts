@@ -23,9 +23,9 @@ export type {
   ResolvedRetry,
   RetryOptions,
 } from "./core/options.ts";
+export type { BatchReason, ItemOutcome } from "./core/outcome.ts";
 export type { Measure } from "./core/pack.ts";
-export type { BatchReason } from "./core/policy.ts";
-export type { BatcherStats, ItemOutcome } from "./core/stats.ts";
+export type { BatcherStats } from "./core/stats.ts";
 export { createTokenBatcher, type TokenBatcherOptions } from "./core/token-batcher.ts";
 export { estimateTokens } from "./core/tokens.ts";
 export type {
@@ -42,6 +42,16 @@ export type {
   NumericHandlerFunction,
   Place,
   Places,
+  PlainHandlerObject,
   RunningBatch,
   SubmitOptions,
 } from "./core/types.ts";
+export {
+  batchStream,
+  type Round,
+  type StreamBatcher,
+  type StreamFunction,
+  type StreamHandler,
+  type StreamOptions,
+} from "./stream/batch-stream.ts";
+export { DONE, SKIP } from "./stream/marks.ts";

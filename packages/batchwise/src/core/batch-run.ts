@@ -4,35 +4,24 @@
 
 import { Timeout } from "./agenda.ts";
 import { fail } from "./callers.ts";
-import { isThenable } from "./dedupe.ts";
 import type { RunEnvironment } from "./environment.ts";
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "./errors.ts";
+import type { FailedOutcome } from "./outcome.ts";
 import { measureBatch } from "./pack.ts";
-import type { BatchReason } from "./policy.ts";
-import type { Flush } from "./queue.ts";
+import type { BatchStart, Run } from "./run.ts";
 import { RunContext } from "./run-context.ts";
-import { type FailedOutcome, Segment, type SegmentOwner, type Sink } from "./segment.ts";
-import { settlePlaces } from "./settle.ts";
+import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
+import { ignorePlaces, settlePlaces } from "./settle.ts";
+import { isThenable } from "./thenable.ts";
 
-/** What a batch is made with. */
-export interface BatchStart {
-  /** Unique per batcher, and the running number of the batch in it. */
-  readonly idPrefix: string;
-  readonly sequence: number;
-  readonly key: string | undefined;
-  readonly reason: BatchReason;
-  readonly cost: number;
-  readonly startedAt: number;
-  /** The flushes that wait for it. */
-  readonly flushes: readonly Flush[];
-}
-
-export class BatchRun implements SegmentOwner {
+export class BatchRun implements Run, SegmentOwner {
   readonly holdsWaiting = false;
   readonly start: BatchStart;
+  slotIndex = 0;
   readonly #environment: RunEnvironment;
-  readonly #controller: { current: AbortController | null } = { current: null };
-  #segment: Segment;
+  #controller: AbortController | null = null;
+  /** The entries of the current call; there from `begin` on. */
+  #segment!: Segment;
   /** Halves that have not been tried yet, the next one last. */
   readonly #halves: Segment[] = [];
   #size = 0;
@@ -52,7 +41,6 @@ export class BatchRun implements SegmentOwner {
   constructor(start: BatchStart, environment: RunEnvironment) {
     this.start = start;
     this.#environment = environment;
-    this.#segment = new Segment(this, 0, 0);
   }
 
   get id(): string {
@@ -76,8 +64,8 @@ export class BatchRun implements SegmentOwner {
     this.#segment = segment;
     this.#size = segment.live;
     this.#holdsSlot = holdsSlot;
-    this.#waitedMs = this.start.startedAt - (segment.times[0] ?? this.start.startedAt);
-    this.#callHandler();
+    this.#waitedMs = this.start.startedAt - segment.timeAt(0);
+    this.#start();
   }
 
   /** Gives a batch that was prepared ahead the slot it waits for. */
@@ -102,9 +90,9 @@ export class BatchRun implements SegmentOwner {
   }
 
   get signal(): AbortSignal {
-    this.#controller.current ??= new AbortController();
-    if (this.#isAborted) this.#controller.current.abort(this.#abortReason);
-    return this.#controller.current.signal;
+    this.#controller ??= new AbortController();
+    if (this.#isAborted) this.#controller.abort(this.#abortReason);
+    return this.#controller.signal;
   }
 
   /** Rejects its callers with CLOSED and aborts. */
@@ -119,15 +107,33 @@ export class BatchRun implements SegmentOwner {
   vacated(): void {
     if (this.#isOver || this.#segment.live > 0 || this.#halves.some((half) => half.live > 0)) return;
     this.#abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
-    if (this.#pause !== null) this.#pause.cancel(this.#environment.agenda);
     if (this.#pause !== null || !this.#holdsSlot) this.#end();
   }
 
-  #callHandler(): void {
-    const segment = this.#segment;
+  /** Calls the handler once it is open. Whoever has left by then is not handed to it. */
+  #start(): void {
     this.#attempt += 1;
     this.#call += 1;
     const call = this.#call;
+    const opening = this.#environment.opening();
+    if (opening === undefined) {
+      this.#callHandler(call);
+      return;
+    }
+    opening.then(
+      () => {
+        if (this.#isOver) return;
+        const { live, length } = this.#segment;
+        if (live < length) this.#segment = this.#compacted(this.#segment, 0, length);
+        if (live === 0) this.#end();
+        else this.#callHandler(call);
+      },
+      (error: unknown) => this.#failed(call, error, false),
+    );
+  }
+
+  #callHandler(call: number): void {
+    const segment = this.#segment;
     if (this.#holdsSlot) this.#armLimit();
     const cost = this.#size === segment.live ? this.start.cost : measureBatch(segment, this.#environment.batchCost);
     const context = new RunContext(this, segment, cost);
@@ -139,7 +145,7 @@ export class BatchRun implements SegmentOwner {
         this,
       );
       if (isThenable(answer)) {
-        answer.then(
+        Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
           (error: unknown) => this.#failed(call, error),
         );
@@ -153,26 +159,36 @@ export class BatchRun implements SegmentOwner {
   }
 
   #answered(call: number, places: unknown): void {
-    if (this.#isOver || call !== this.#call) return;
     const segment = this.#segment;
+    if (this.#isOver || call !== this.#call) {
+      ignorePlaces(places);
+      return;
+    }
     if (resultLength(places) !== segment.length) {
+      ignorePlaces(places);
       this.#failed(call, batchResultError(places, segment.length));
       return;
     }
-    const late = settlePlaces(segment, places as ArrayLike<unknown>, this.#environment, () => {
-      if (!this.#isOver && call === this.#call) this.#next();
-    });
+    let late = 0;
+    try {
+      late = settlePlaces(segment, places as ArrayLike<unknown>, this.#environment, () => {
+        if (!this.#isOver && call === this.#call) this.#next();
+      });
+    } catch (error) {
+      this.#giveUp(error);
+      return;
+    }
     if (late === 0) this.#next();
   }
 
-  #failed(call: number, error: unknown): void {
+  #failed(call: number, error: unknown, mayHalve = true): void {
     if (this.#isOver || call !== this.#call) return;
     this.#disarmLimit();
     if (this.#segment.live === 0 || this.#isAborted) {
       this.#giveUp(error);
     } else if (this.#retries(error)) {
       this.#retryLater();
-    } else if (this.#environment.isolateFailures && this.#segment.live > 1) {
+    } else if (mayHalve && this.#environment.isolateFailures && this.#segment.live > 1) {
       this.#halve();
     } else {
       this.#giveUp(error);
@@ -200,7 +216,8 @@ export class BatchRun implements SegmentOwner {
     const again = (): void => {
       this.#pause = null;
       this.#segment = this.#compacted(this.#segment, 0, this.#segment.length);
-      this.#callHandler();
+      if (this.#segment.live === 0) this.#next();
+      else this.#start();
     };
     if (backoffMs === 0) {
       again();
@@ -225,15 +242,18 @@ export class BatchRun implements SegmentOwner {
       if (half.live === 0) continue;
       this.#segment = half.live === half.length ? half : this.#compacted(half, 0, half.length);
       this.#attempt = 0;
-      this.#callHandler();
+      this.#start();
       return;
     }
     this.#end();
   }
 
   #compacted(segment: Segment, from: number, to: number): Segment {
-    const copy = new Segment(this, segment.priority, segment.epoch);
+    const copy = new Segment(this, segment.priority, segment.epoch, to - from);
     copy.appendFrom(segment, from, to);
+    copy.trim();
+    segment.watch?.end();
+    this.#environment.watchDeadlines(copy);
     return copy;
   }
 
@@ -269,11 +289,11 @@ export class BatchRun implements SegmentOwner {
       const sink = segment.sinks[index] as Sink | null;
       if (sink === null) continue;
       segment.sinks[index] = null;
-      segment.live -= 1;
+      segment.noteGone(1, segment.costAt(index));
       if (typeof sink === "function" || !sink.countsItself) {
-        this.#environment.count(outcome, now - (segment.times[index] as number), 1);
+        this.#environment.count(outcome, now - segment.timeAt(index), 1);
       }
-      fail(sink, error, outcome, now);
+      fail(sink, error, outcome, now, segment.positionAt(index));
     }
   }
 
@@ -281,13 +301,14 @@ export class BatchRun implements SegmentOwner {
     if (this.#isAborted) return;
     this.#isAborted = true;
     this.#abortReason = reason;
-    this.#controller.current?.abort(reason);
+    this.#controller?.abort(reason);
   }
 
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#disarmLimit();
+    this.#pause?.cancel(this.#environment.agenda);
     const now = this.#environment.clock.now();
     const runMs = now - this.start.startedAt;
     this.#environment.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);

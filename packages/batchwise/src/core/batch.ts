@@ -5,10 +5,13 @@ import type { BatchOptions } from "./options.ts";
 import type {
   Batcher,
   BatchFunction,
+  ElementOf,
   HandlerFunction,
   HandlerObject,
   NumericArray,
   NumericHandlerFunction,
+  PlainHandlerObject,
+  ResultOf,
   SubmitOptions,
 } from "./types.ts";
 
@@ -34,7 +37,11 @@ export function createBatcher<Item, Result>(
   handler: HandlerFunction<Item, Result>,
   options?: BatchOptions<Item, Result>,
 ): Batcher<Item, Result>;
-export function createBatcher<Item, Result, Prepared = Item, Input = Prepared[], Output = readonly Result[]>(
+export function createBatcher<Item, Result>(
+  handler: PlainHandlerObject<Item, Result>,
+  options?: BatchOptions<Item, Result>,
+): Batcher<Item, Result>;
+export function createBatcher<Output, Input, Prepared = ElementOf<Input>, Item = Prepared, Result = ResultOf<Output>>(
   handler: HandlerObject<Item, Result, Prepared, Input, Output>,
   options?: BatchOptions<Item, Result>,
 ): Batcher<Item, Result>;
@@ -64,7 +71,11 @@ export function batch<Item, Result>(
   handler: HandlerFunction<Item, Result>,
   options?: BatchOptions<Item, Result>,
 ): BatchFunction<Item, Result>;
-export function batch<Item, Result, Prepared = Item, Input = Prepared[], Output = readonly Result[]>(
+export function batch<Item, Result>(
+  handler: PlainHandlerObject<Item, Result>,
+  options?: BatchOptions<Item, Result>,
+): BatchFunction<Item, Result>;
+export function batch<Output, Input, Prepared = ElementOf<Input>, Item = Prepared, Result = ResultOf<Output>>(
   handler: HandlerObject<Item, Result, Prepared, Input, Output>,
   options?: BatchOptions<Item, Result>,
 ): BatchFunction<Item, Result>;

@@ -13,7 +13,7 @@ type Method<This, Args extends readonly unknown[], Return> = (this: This, ...arg
 /** Decorates a method without changing its type. */
 export type BatchedDecorator<Item, Result> = <
   This extends object,
-  Args extends readonly [items: readonly Item[], ...rest: unknown[]],
+  Args extends readonly [items: readonly Item[], context?: BatchContext | undefined],
   Return extends Promise<readonly Result[]>,
 >(
   method: Method<This, Args, Return>,
@@ -23,7 +23,7 @@ export type BatchedDecorator<Item, Result> = <
 /**
  * Decorates a method that takes an array and returns a promise of an array, one result per item: calls of all callers
  * are merged into batches, per instance, and each call gets its own part back. The method may take the batch's
- * {@link BatchContext} as a second parameter.
+ * {@link BatchContext} as a second parameter; calls give the items alone.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, when the class is defined.
  *
@@ -57,10 +57,20 @@ function decorate<This extends object, Args extends readonly unknown[], Return, 
       Reflect.apply(method, this, [items, batchContext]) as Promise<Places<Result>>;
     batchers.set(this, createBatcher(handler, options));
   });
-  return function (this: This, ...args: Args): Return {
+  const name = String(context.name);
+  const merged = function (this: This, ...args: Args): Return {
     const batcher = batchers.get(this);
-    if (batcher !== undefined) return batcher.submitMany(args[0] as Item[]) as Return;
-    const message = `\`${String(context.name)}\` was called on an object it does not belong to.`;
-    return Promise.reject(new TypeError(message)) as Return;
+    if (batcher === undefined) {
+      return refused(`\`${name}\` was called on an object it does not belong to.`) as Return;
+    }
+    if (args.slice(1).some((argument) => argument !== undefined)) {
+      return refused(`\`${name}\` shares batches with other calls, so a call gives it the items alone.`) as Return;
+    }
+    return batcher.submitMany(args[0] as Item[]) as Return;
   };
+  return Object.defineProperty(merged, "name", { value: name });
+}
+
+function refused(message: string): Promise<never> {
+  return Promise.reject(new TypeError(message));
 }

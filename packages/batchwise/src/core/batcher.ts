@@ -2,25 +2,29 @@
 // is the scheduler's affair.
 
 import { Agenda } from "./agenda.ts";
-import { Call, type Desk, Member, refuse, Ticket } from "./callers.ts";
+import { afterRejections, Call, type Desk, refuse, Ticket } from "./callers.ts";
 import { Registry, scopeOf } from "./dedupe.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import { type EventName, Events, type Listener } from "./events.ts";
 import { resolveHandler, type Stages } from "./handler.ts";
-import { checkSubmitOptions, dedupeKeyOf, Intake } from "./intake.ts";
-import { type ConfigureOptions, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
+import {
+  checkSubmitOptions,
+  costOf,
+  dedupeKeyOf,
+  Entry,
+  Intake,
+  isPlainSubmit,
+  keyOf,
+  refuseOversize,
+} from "./intake.ts";
+import { type ConfigureOptions, oneEach, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
 import { Scheduler } from "./scheduler.ts";
-import type { Resolve, Sink } from "./segment.ts";
+import type { Addressee, Resolve, Sink } from "./segment.ts";
+import type { Shortcuts } from "./shortcut.ts";
 import { Watches } from "./signals.ts";
 import { type BatcherStats, Tally } from "./stats.ts";
 import type { Batcher, CloseOptions, RunningBatch, SubmitOptions } from "./types.ts";
-import { checkIsObject, invalidOption } from "./validate.ts";
-
-/** One executor for all promises of the hot path: a closure an item would cost as much as the promise itself. */
-let captured: Resolve;
-const capture = (resolve: Resolve): void => {
-  captured = resolve;
-};
+import { aFunction, check, checkIsObject, invalidOption } from "./validate.ts";
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -29,6 +33,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #intake: Intake;
   readonly #registry: Registry;
   readonly #desk: Desk;
+  readonly #shortcuts: Shortcuts;
+  /** True when every item costs 1. */
+  readonly #isUniform: boolean;
   readonly #isPlain: boolean;
   #isMinUnset: boolean;
   #closing: Promise<void> | null = null;
@@ -47,6 +54,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       left: () => this.#scheduler.turnTime(),
     };
     this.#scheduler = new Scheduler(this.#desk, stages, options, () => this.#rest?.());
+    this.#shortcuts = this.#scheduler.shortcuts;
+    this.#isUniform = options.cost === oneEach;
     this.#intake = new Intake(stages);
     this.#registry = new Registry(this.#desk, options.cache);
     this.#isPlain = isPlain(stages, options);
@@ -54,14 +63,11 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {
-    const promise = new Promise(capture);
-    const scheduler = this.#scheduler;
-    if (options === undefined && this.#isPlain && this.#closing === null && scheduler.hasRoom) {
-      this.#desk.tally.submitted += 1;
-      scheduler.acceptPlain(item, captured);
-    } else {
-      this.#accept(item, options, captured, scheduler.options.smallCallFirst >= 1);
-    }
+    let sink!: Resolve;
+    const promise = new Promise((resolve) => {
+      sink = resolve;
+    });
+    this.#accept(item, options, sink, 0, this.#scheduler.options.smallCallFirst >= 1);
     return promise;
   }
 
@@ -81,7 +87,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   flush(): Promise<void> {
-    return this.#scheduler.flush();
+    return this.#scheduler.flush().then(afterRejections);
   }
 
   pause(): void {
@@ -104,12 +110,14 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   stats(): BatcherStats {
+    this.#scheduler.settleCounts();
     const { waiting, oldestAt } = this.#scheduler;
     return this.#desk.tally.snapshot({ waiting, oldestAt }, this.#desk.clock.now());
   }
 
   inspect(): readonly RunningBatch[] {
-    return [...this.#scheduler.running].map(({ id, size, start: { key, cost, reason, startedAt } }) =>
+    const running = this.#scheduler.running.toSorted((a, b) => a.start.sequence - b.start.sequence);
+    return running.map(({ id, size, start: { key, cost, reason, startedAt } }) =>
       Object.freeze({ id, key, size, cost, reason, startedAt }),
     );
   }
@@ -118,6 +126,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     if (!EVENT_NAMES.includes(name)) {
       throw invalidOption(TypeError, `Unknown event \`${String(name)}\`, expected one of ${EVENT_NAMES.join(", ")}`);
     }
+    check("listener", aFunction, listener);
     return this.#desk.events.on(name, listener);
   }
 
@@ -131,11 +140,13 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       this.#rest = () => {
         if (this.#registry.lookups > 0) return;
         this.#rest = null;
-        this.#scheduler.closeHandler().then(resolve, reject);
+        afterRejections()
+          .then(() => this.#scheduler.closeHandler())
+          .then(resolve, reject);
       };
     });
     if (options?.drain === false) {
-      this.#registry.closeLookups(this.#desk.clock.now());
+      this.#registry.closeLookups();
       this.#scheduler.abandon();
     } else if (isFirst) {
       this.#scheduler.drain();
@@ -155,84 +166,133 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     return new Promise((resolve) => {
       const call = new Call(items.length, isSettled, resolve);
       const isSmall = items.length <= this.#scheduler.options.smallCallFirst;
-      for (let index = 0; index < items.length; index += 1)
-        this.#accept(items[index], options, new Member(call, index), isSmall);
+      for (let index = 0; index < items.length; index += 1) {
+        if (options === undefined && this.#isUniform) index = this.#shortcuts.addAll(items, index, call);
+        if (index < items.length) this.#accept(items[index], options, call, index, isSmall);
+      }
     });
   }
 
   /** Takes an item in. Never throws: what goes wrong goes to the answer. */
-  #accept(item: unknown, submit: SubmitOptions | undefined, answer: Sink, isSmall: boolean): void {
+  #accept(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
+    const mayBePlain = this.#isPlain && this.#closing === null;
+    if (mayBePlain && (submit === undefined || isPlainSubmit(submit))) this.#acceptPlain(item, submit, sink, position);
+    else this.#acceptAny(item, submit, sink, position, isSmall);
+  }
+
+  /** The hot path: an item that needs nothing but its place in the queue, its cost, its priority and its deadline. */
+  #acceptPlain(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number): void {
+    const scheduler = this.#scheduler;
+    const { options } = scheduler;
+    const priority = submit?.priority ?? 0;
+    let cost = 1;
+    try {
+      if (!this.#isUniform) cost = costOf(item, options);
+      if (this.#closing !== null) throw closedError();
+      if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
+    } catch (error) {
+      this.#desk.tally.submitted += 1;
+      refuse(this.#desk, { sink, position, time: scheduler.turnTime() }, error, refusalOf(error));
+      return;
+    }
+    const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
+    const hasDeadline = timeoutMs !== Number.POSITIVE_INFINITY;
+    if (!hasDeadline && this.#shortcuts.add(priority, item, sink, position, cost)) return;
+    this.#desk.tally.submitted += 1;
+    const dueAt = hasDeadline ? this.#dueAt(timeoutMs) : timeoutMs;
+    if (scheduler.hasRoom) scheduler.acceptPlain(item, sink, position, cost, priority, dueAt);
+    else
+      scheduler.accept(
+        Object.assign(new Entry(sink, position, scheduler.turnTime(), false), { item, cost, priority, dueAt }),
+      );
+  }
+
+  #acceptAny(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
     const scheduler = this.#scheduler;
     this.#desk.tally.submitted += 1;
-    const time = scheduler.turnTime();
-    if (this.#closing !== null) {
-      refuse(this.#desk, answer, closedError(), "rejected", time, time);
-      return;
-    }
-    if (this.#isPlain && submit === undefined && scheduler.hasRoom) {
-      scheduler.acceptPlain(item, answer);
-      return;
-    }
+    const entry = new Entry(sink, position, scheduler.turnTime(), isSmall);
     try {
-      if (submit !== undefined) checkSubmitOptions(submit);
-      if (submit?.signal?.aborted) refuse(this.#desk, answer, submit.signal.reason, "cancelled", time, time);
-      else if (scheduler.options.dedupe !== undefined) this.#acceptShared(item, submit, answer, isSmall, time);
-      else this.#acceptOne(item, submit, answer, isSmall, time);
+      if (submit !== undefined && this.#closing === null) checkSubmitOptions(submit);
+      this.#checkStillWanted(submit);
+      if (scheduler.options.dedupe !== undefined) this.#acceptShared(entry, item, submit);
+      else this.#acceptOne(entry, item, submit);
     } catch (error) {
-      refuse(this.#desk, answer, error, refusalOf(error), time, time);
+      if (error instanceof Aborted) refuse(this.#desk, entry, error.reason, "cancelled");
+      else refuse(this.#desk, entry, error, refusalOf(error));
     }
   }
 
-  #acceptOne(item: unknown, submit: SubmitOptions | undefined, answer: Sink, isSmall: boolean, time: number): void {
+  #acceptOne(entry: Entry, item: unknown, submit: SubmitOptions | undefined): void {
     const { options } = this.#scheduler;
-    const entry = this.#intake.read(item, answer, isSmall, time, options, submit);
+    entry.key = keyOf(item, options, submit);
+    this.#intake.read(entry, item, options, submit);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
-    if (submit?.signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
-      entry.sink = new Ticket(this.#desk, answer, time, time + timeoutMs, submit?.signal);
-    }
+    if (submit?.signal === undefined) entry.dueAt = this.#dueAt(timeoutMs);
+    else entry.sink = this.#ticket(entry, timeoutMs, submit);
+    this.#checkStillWanted(submit);
     this.#scheduler.accept(entry);
   }
 
+  /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
+  #checkStillWanted(submit: SubmitOptions | undefined): void {
+    if (this.#closing !== null) throw closedError();
+    if (submit?.signal?.aborted) throw new Aborted(submit.signal.reason);
+  }
+
+  /** A deadline counts from the very moment, not from the beginning of a turn that may have been long. */
+  #dueAt(timeoutMs: number): number {
+    return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : this.#desk.clock.now() + timeoutMs;
+  }
+
+  #ticket(answer: Addressee, timeoutMs: number, submit: SubmitOptions | undefined): Ticket {
+    return new Ticket(this.#desk, answer, this.#dueAt(timeoutMs), submit?.signal);
+  }
+
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
-  #acceptShared(item: unknown, submit: SubmitOptions | undefined, answer: Sink, isSmall: boolean, time: number): void {
+  #acceptShared(entry: Entry, item: unknown, submit: SubmitOptions | undefined): void {
     const { options } = this.#scheduler;
     const dedupe = options.dedupe as NonNullable<typeof options.dedupe>;
     const cacheKey = dedupeKeyOf(dedupe, item);
-    const scope = scopeOf(submit?.key ?? options.key?.(item), cacheKey);
+    entry.key = keyOf(item, options, submit);
+    const scope = scopeOf(entry.key, cacheKey);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
     const known = this.#registry.find(scope);
     if (known !== undefined) {
+      this.#checkStillWanted(submit);
+      known.join(this.#ticket(entry, timeoutMs, submit));
       this.#desk.tally.deduped += 1;
-      known.join(new Ticket(this.#desk, answer, time, time + timeoutMs, submit?.signal));
       return;
     }
-    const entry = this.#intake.read(item, answer, isSmall, time, options, submit);
+    this.#intake.read(entry, item, options, submit);
+    this.#checkStillWanted(submit);
+    const ticket = this.#ticket(entry, timeoutMs, submit);
     const shared = this.#registry.open(scope, cacheKey);
     entry.sink = shared;
-    shared.join(new Ticket(this.#desk, answer, time, time + timeoutMs, submit?.signal));
+    shared.join(ticket);
     this.#registry.lookUp(scope, shared, () => this.#scheduler.accept(entry));
   }
 }
 
-/** True when an item needs nothing but its place in the queue. */
+/** Thrown on the way in for a caller whose signal has aborted. */
+class Aborted {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    this.reason = reason;
+  }
+}
+
+/** True when an item needs nothing but its place in the queue, its cost and its priority. */
 function isPlain(stages: Stages, options: ResolvedOptions): boolean {
-  const functions = [
-    options.cost,
-    options.key,
-    options.dedupe,
-    options.fairBy,
-    options.captureContext,
-    stages.prepareItem,
-  ];
+  const functions = [options.key, options.dedupe, options.fairBy, options.captureContext, stages.prepareItem];
   return (
     functions.every((option) => option === undefined) &&
-    options.maxBatchCost === Number.POSITIVE_INFINITY &&
-    options.timeoutMs === Number.POSITIVE_INFINITY &&
+    typeof options.batchCost !== "function" &&
     options.smallCallFirst === 0
   );
 }
 
-/** ITEM_TOO_LARGE is the batcher's refusal; everything else thrown on the way in is a user function's failure. */
+/** CLOSED and ITEM_TOO_LARGE are the batcher's refusals; everything else thrown on the way in is a user function's failure. */
 function refusalOf(error: unknown): "rejected" | "failed" {
-  return error instanceof BatchwiseError && error.code === "ITEM_TOO_LARGE" ? "rejected" : "failed";
+  return error instanceof BatchwiseError ? "rejected" : "failed";
 }

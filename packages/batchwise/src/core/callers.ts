@@ -6,9 +6,10 @@ import type { Clock } from "./clock.ts";
 import { deadlineError } from "./errors.ts";
 import type { Events } from "./events.ts";
 import type { Pressing } from "./lane.ts";
-import type { FailedOutcome, Party, Resolve, Segment, Sink } from "./segment.ts";
+import type { FailedOutcome, ItemOutcome } from "./outcome.ts";
+import type { Addressee, Party, Resolve, Segment, Sink } from "./segment.ts";
 import type { Watch, Watcher, Watches } from "./signals.ts";
-import type { ItemOutcome, Tally } from "./stats.ts";
+import type { Tally } from "./stats.ts";
 
 /** What all callers of one batcher share. */
 export interface Desk {
@@ -21,31 +22,30 @@ export interface Desk {
   left(): void;
 }
 
-export function succeed(sink: Sink, value: unknown, now: number): void {
+export function succeed(sink: Sink, value: unknown, now: number, position: number): void {
   if (typeof sink === "function") sink(value);
-  else sink.succeed(value, now);
+  else sink.succeed(value, now, position);
 }
 
 /** A bare promise is rejected through its resolve function, so that an entry need not keep its reject function too. */
-export function fail(sink: Sink, error: unknown, outcome: FailedOutcome, now: number): void {
+export function fail(sink: Sink, error: unknown, outcome: FailedOutcome, now: number, position: number): void {
   if (typeof sink === "function") sink(Promise.reject(error));
-  else sink.fail(error, outcome, now);
+  else sink.fail(error, outcome, now, position);
+}
+
+/** Resolves when all that `fail` has rejected by now is known to those who wait for it: a few promise jobs later. */
+export async function afterRejections(): Promise<void> {
+  for (let job = 0; job < 3; job += 1) await null;
 }
 
 /** Ends an entry that no batch has: counts it unless its party counts itself. */
-export function refuse(
-  desk: Desk,
-  sink: Sink,
-  error: unknown,
-  outcome: FailedOutcome,
-  time: number,
-  now: number,
-): void {
+export function refuse(desk: Desk, { sink, position, time }: Addressee, error: unknown, outcome: FailedOutcome): void {
+  const now = desk.clock.now();
   if (typeof sink === "function" || !sink.countsItself) {
     desk.tally.ended(outcome, 1);
     if (desk.events.hears("item")) desk.events.emit("item", { outcome, latencyMs: now - time });
   }
-  fail(sink, error, outcome, now);
+  fail(sink, error, outcome, now, position);
 }
 
 /** Where several callers share one entry; see dedupe.ts. */
@@ -58,6 +58,7 @@ export class Ticket implements Party, Due, Watcher {
   readonly countsItself = true;
   readonly #desk: Desk;
   readonly #answer: Sink;
+  readonly #position: number;
   readonly #submittedAt: number;
   readonly dueAt: number;
   #watch: Watch | null = null;
@@ -69,13 +70,15 @@ export class Ticket implements Party, Due, Watcher {
   isOver = false;
 
   /** `deadlineAt` may be Infinity. A deadline runs, and a signal is watched, from here on. */
-  constructor(desk: Desk, answer: Sink, submittedAt: number, deadlineAt: number, signal: AbortSignal | undefined) {
+  constructor(desk: Desk, answer: Addressee, deadlineAt: number, signal: AbortSignal | undefined) {
+    const submittedAt = answer.time;
     this.#desk = desk;
-    this.#answer = answer;
+    this.#answer = answer.sink;
+    this.#position = answer.position;
     this.#submittedAt = submittedAt;
     this.dueAt = deadlineAt;
-    if (deadlineAt !== Number.POSITIVE_INFINITY) desk.agenda.add(this, submittedAt);
     if (signal !== undefined) this.#watch = desk.watches.add(signal, this);
+    if (deadlineAt !== Number.POSITIVE_INFINITY) desk.agenda.add(this, submittedAt);
   }
 
   get isWaiting(): boolean {
@@ -92,14 +95,14 @@ export class Ticket implements Party, Due, Watcher {
     if (this.isOver) return;
     this.#end();
     this.#count("completed", now);
-    succeed(this.#answer, value, now);
+    succeed(this.#answer, value, now, this.#position);
   }
 
   fail(error: unknown, outcome: FailedOutcome, now: number): void {
     if (this.isOver) return;
     this.#end();
     this.#count(outcome, now);
-    fail(this.#answer, error, outcome, now);
+    fail(this.#answer, error, outcome, now, this.#position);
   }
 
   aborted(reason: unknown): void {
@@ -158,12 +161,14 @@ export class PressingTicket implements Pressing {
   }
 }
 
-/** One submitMany or submitSettled: collects the results of its members. */
-export class Call {
+/** One submitMany or submitSettled: collects the results of its members by their position in it. */
+export class Call implements Party {
+  readonly countsItself = false;
   readonly #results: unknown[];
   readonly #resolve: Resolve;
   readonly #isSettled: boolean;
   #left: number;
+  #hasFailed = false;
 
   constructor(size: number, isSettled: boolean, resolve: Resolve) {
     this.#results = new Array<unknown>(size);
@@ -172,37 +177,18 @@ export class Call {
     this.#resolve = resolve;
   }
 
-  succeed(index: number, value: unknown): void {
-    this.#results[index] = this.#isSettled ? { status: "fulfilled", value } : value;
+  succeed(value: unknown, _now: number, position: number): void {
+    this.#results[position] = this.#isSettled ? { status: "fulfilled", value } : value;
     this.#left -= 1;
     if (this.#left === 0) this.#resolve(this.#results);
   }
 
-  fail(index: number, reason: unknown): void {
-    if (this.#isSettled) this.#results[index] = { status: "rejected", reason };
-    else this.#resolve(Promise.reject(reason));
+  fail(reason: unknown, _outcome: FailedOutcome, _now: number, position: number): void {
+    if (this.#isSettled) this.#results[position] = { status: "rejected", reason };
+    else if (!this.#hasFailed) this.#resolve(Promise.reject(reason));
+    this.#hasFailed = true;
     this.#left -= 1;
     if (this.#left === 0) this.#resolve(this.#results);
-  }
-}
-
-/** One member's place in a Call. */
-export class Member implements Party {
-  readonly countsItself = false;
-  readonly #call: Call;
-  readonly #index: number;
-
-  constructor(call: Call, index: number) {
-    this.#call = call;
-    this.#index = index;
-  }
-
-  succeed(value: unknown): void {
-    this.#call.succeed(this.#index, value);
-  }
-
-  fail(error: unknown): void {
-    this.#call.fail(this.#index, error);
   }
 
   seat(): void {}

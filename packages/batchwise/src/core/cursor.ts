@@ -9,18 +9,16 @@ export interface Cursor {
   readonly segment: Segment | null;
   readonly index: number;
   readonly fifo: Fifo;
-  advance(): void;
-  /** True when the rest of this segment comes next, in one piece, before anything else of the line. */
-  readonly runsThroughSegment: boolean;
-  /** Jumps behind the segment. Only where it runs through. */
-  advanceSegment(): void;
+  /** The end of the entries of this segment that come next in one piece, before anything else of the line. */
+  readonly runEnd: number;
+  /** Moves to the first entry at or behind `index` of this segment, or to what comes next; at most to `runEnd`. */
+  advanceTo(index: number): void;
   commit(): void;
 }
 
 /** Order of arrival. */
 export class FifoCursor implements Cursor {
   readonly fifo: Fifo;
-  readonly runsThroughSegment = true;
   segment: Segment | null;
   index: number;
 
@@ -30,16 +28,17 @@ export class FifoCursor implements Cursor {
     this.index = fifo.first === null ? 0 : fifo.first.head;
   }
 
-  advance(): void {
-    const segment = this.segment;
-    if (segment === null) return;
-    this.index = firstLive(segment, this.index + 1);
-    if (this.index === segment.length) this.advanceSegment();
+  get runEnd(): number {
+    return this.segment === null ? 0 : this.segment.length;
   }
 
-  advanceSegment(): void {
-    this.segment = this.segment?.next ?? null;
-    this.index = this.segment === null ? 0 : this.segment.head;
+  advanceTo(index: number): void {
+    const segment = this.segment;
+    if (segment === null) return;
+    this.index = firstLive(segment, index);
+    if (this.index < segment.length) return;
+    this.segment = segment.next;
+    this.index = segment.next === null ? 0 : segment.next.head;
   }
 
   commit(): void {}

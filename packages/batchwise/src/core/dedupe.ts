@@ -2,10 +2,12 @@
 // caller who leaves takes only himself; the entry itself leaves with its last caller. With a cache, an item is looked
 // up before it takes a place, and equal items wait for the same look-up.
 
-import { type Desk, isWaitingIn, refuse, type SharedEntry, type Ticket } from "./callers.ts";
+import { type Desk, isWaitingIn, type SharedEntry, type Ticket } from "./callers.ts";
 import { closedError } from "./errors.ts";
 import type { BatchCache } from "./options.ts";
-import type { FailedOutcome, Party, Segment } from "./segment.ts";
+import type { FailedOutcome } from "./outcome.ts";
+import type { Party, Segment } from "./segment.ts";
+import { isThenable } from "./thenable.ts";
 
 export class Shared implements Party, SharedEntry {
   readonly countsItself = true;
@@ -106,25 +108,21 @@ export class Registry {
 
   /** Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in between. */
   lookUp(scope: string, shared: Shared, miss: () => void): void {
-    const found = this.#read(shared.cacheKey);
-    if (!isThenable(found)) {
-      this.#found(scope, shared, found, miss);
-      return;
-    }
     this.#lookups.add(shared);
-    const failed = (error: unknown): undefined => this.#warn(error);
-    Promise.resolve(found)
-      .catch(failed)
-      .then((value) => {
-        if (!this.#lookups.delete(shared)) return;
-        this.#found(scope, shared, value, miss);
-        this.#desk.left();
-      });
+    const found = (value: unknown): void => {
+      if (!this.#lookups.delete(shared)) return;
+      this.#found(scope, shared, value, miss);
+      this.#desk.left();
+    };
+    const read = this.#read(shared.cacheKey);
+    if (read instanceof Promise) read.catch((error: unknown) => this.#warn(error)).then(found);
+    else found(read);
   }
 
   /** Ends all look-ups with CLOSED. */
-  closeLookups(now: number): void {
-    for (const shared of [...this.#lookups]) refuse(this.#desk, shared, closedError(), "rejected", now, now);
+  closeLookups(): void {
+    const now = this.#desk.clock.now();
+    for (const shared of [...this.#lookups]) shared.fail(closedError(), "rejected", now);
   }
 
   store(key: string, value: unknown): void {
@@ -139,7 +137,8 @@ export class Registry {
 
   #read(key: string): unknown {
     try {
-      return this.#cache?.get(key);
+      const found = this.#cache?.get(key);
+      return isThenable(found) ? Promise.resolve(found) : found;
     } catch (error) {
       return this.#warn(error);
     }
@@ -164,8 +163,4 @@ export class Registry {
 /** Keeps items of different keys apart: `scope` is unique for the pair. */
 export function scopeOf(key: string | undefined, dedupeKey: string): string {
   return key === undefined ? `=${dedupeKey}` : `${key.length}:${key}=${dedupeKey}`;
-}
-
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }

@@ -1,27 +1,21 @@
 // What a running batch needs of the batcher around it, and how the handler's stages are called.
 
-import type { BatchRun } from "./batch-run.ts";
 import type { Desk } from "./callers.ts";
+import { watchDeadlines } from "./deadlines.ts";
 import type { InContext, Stages } from "./handler.ts";
 import type { ResolvedOptions, ResolvedRetry } from "./options.ts";
+import type { ItemOutcome } from "./outcome.ts";
 import type { Measure } from "./pack.ts";
+import type { Run, RunEnd } from "./run.ts";
+import type { Segment } from "./segment.ts";
 import type { Settling } from "./settle.ts";
-import type { ItemOutcome } from "./stats.ts";
 import type { BatchContext } from "./types.ts";
-
-/** How a batch ended. */
-export interface RunEnd {
-  readonly runMs: number;
-  readonly waitMs: number;
-  /** The error that failed it as a whole; undefined where there was none. */
-  readonly error: unknown;
-}
 
 /** Whoever schedules batches. */
 export interface RunOwner {
   /** A batch gave its slot back early, to finish without it. */
   slotReleased(): void;
-  ended(run: BatchRun, end: RunEnd, now: number): void;
+  ended(run: Run, end: RunEnd, now: number): void;
 }
 
 export class RunEnvironment implements Settling {
@@ -45,7 +39,7 @@ export class RunEnvironment implements Settling {
     this.#owner = owner;
     const mayCallAgain = options.retry !== undefined || options.isolateFailures;
     this.#finishesWithoutSlot = options.prefetch > 0 && stages.finish !== undefined && !mayCallAgain;
-    this.#isPlain = stages.open === undefined && stages.prepare === undefined && stages.finish === undefined;
+    this.#isPlain = stages.prepare === undefined && stages.finish === undefined;
     this.batchCost = options.batchCost;
     this.retry = options.retry;
     this.isolateFailures = options.isolateFailures;
@@ -73,12 +67,16 @@ export class RunEnvironment implements Settling {
     for (let time = 0; time < times; time += 1) events.emit("item", { outcome, latencyMs });
   }
 
-  ended(run: BatchRun, end: RunEnd, now: number): void {
+  watchDeadlines(segment: Segment): void {
+    watchDeadlines(this.#desk, segment);
+  }
+
+  ended(run: Run, end: RunEnd, now: number): void {
     this.#owner.ended(run, end, now);
   }
 
   /** Calls the handler. Its answer may be a promise; it may throw. */
-  call(items: unknown[], context: BatchContext, run: BatchRun): unknown {
+  call(items: unknown[], context: BatchContext, run: Run): unknown {
     if (this.#isPlain) return this.#inContext(this.#stages.run, items, context);
     return this.#callStages(items, context, run);
   }
@@ -86,13 +84,13 @@ export class RunEnvironment implements Settling {
   /** Runs the handler's `close`, unless its `open` never succeeded. */
   async close(): Promise<void> {
     const { open, close } = this.#stages;
-    if (close === undefined || (open !== undefined && !this.#isOpen)) return;
-    await this.#inContext(close);
+    if (close === undefined) return;
+    await this.#opening?.catch(() => {});
+    if (open === undefined || this.#isOpen) await this.#inContext(close);
   }
 
-  async #callStages(items: unknown[], context: BatchContext, run: BatchRun): Promise<unknown> {
+  async #callStages(items: unknown[], context: BatchContext, run: Run): Promise<unknown> {
     const { prepare, finish } = this.#stages;
-    if (!this.#isOpen) await this.#open();
     const input = prepare === undefined ? items : await this.#inContext(prepare, items, context);
     await run.slot();
     if (run.signal.aborted) throw run.signal.reason;
@@ -105,18 +103,24 @@ export class RunEnvironment implements Settling {
     return this.#inContext(finish, output, context);
   }
 
-  /** Opens the handler once; a failure is the batch's, and the next batch tries again. */
-  async #open(): Promise<void> {
+  /**
+   * Opens the handler, once; a failure is the batch's, and the next batch tries again. Undefined where there is nothing
+   * to open; else a promise, also when it has long been opened, so that batches keep their order.
+   */
+  opening(): Promise<unknown> | undefined {
     const { open } = this.#stages;
-    if (open !== undefined) {
-      this.#opening ??= Promise.resolve().then(() => this.#inContext(open));
-      try {
-        await this.#opening;
-      } catch (error) {
-        this.#opening = null;
-        throw error;
-      }
-    }
-    this.#isOpen = true;
+    if (open === undefined) return undefined;
+    this.#opening ??= Promise.resolve()
+      .then(() => this.#inContext(open))
+      .then(
+        () => {
+          this.#isOpen = true;
+        },
+        (error: unknown) => {
+          this.#opening = null;
+          throw error;
+        },
+      );
+    return this.#opening;
   }
 }

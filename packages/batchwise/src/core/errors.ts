@@ -67,7 +67,7 @@ export function itemTooLargeError(cost: number, maxBatchCost: number): Batchwise
 }
 
 export function deadlineError(timeoutMs: number): BatchwiseError {
-  const message = `The item was not answered within ${timeoutMs} ms of its submit.`;
+  const message = `The item was not answered within ${Number(timeoutMs.toPrecision(3))} ms of its submit.`;
   return new BatchwiseError({ code: "DEADLINE_EXCEEDED", message, retryable: true });
 }
 
@@ -92,8 +92,12 @@ export function batchResultError(returned: unknown, expected: number): Batchwise
 
 /** The number of places in a handler's answer, or undefined where it is neither an array nor a numeric typed array. */
 export function resultLength(returned: unknown): number | undefined {
-  if (Array.isArray(returned)) return returned.length;
-  if (ArrayBuffer.isView(returned) && !(returned instanceof DataView)) return (returned as Uint8Array).length;
+  try {
+    if (Array.isArray(returned)) return returned.length;
+    if (ArrayBuffer.isView(returned) && !(returned instanceof DataView)) return (returned as Uint8Array).length;
+  } catch {
+    return undefined;
+  }
   return undefined;
 }
 
@@ -104,18 +108,22 @@ export function isError(value: unknown): value is Error {
   return "message" in value && Object.prototype.toString.call(value) === "[object Error]";
 }
 
+const LONGEST_VALUE = 80;
+
 /** A short, safe rendering of a value for messages: `` `0` (number) ``. */
 export function describe(value: unknown): string {
   if (value === null || value === undefined) return `\`${value}\``;
   if (typeof value === "object") return `an object (${constructorName(value)})`;
   if (typeof value === "function") return "a function";
-  return `\`${String(value)}\` (${typeof value})`;
+  const text = String(value);
+  return `\`${text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}...` : text}\` (${typeof value})`;
 }
 
 function constructorName(value: object): string {
   try {
-    return value.constructor?.name || "without a class";
+    const { name } = value.constructor;
+    return typeof name === "string" && name !== "" ? name : "without a class";
   } catch {
-    return "unreadable";
+    return "without a class";
   }
 }

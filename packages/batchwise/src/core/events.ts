@@ -1,8 +1,8 @@
 // What a batcher tells its listeners. Listeners are the user's functions: one that throws, or whose promise rejects,
 // is reported as a warning and disturbs nobody else.
 
-import type { BatchReason } from "./policy.ts";
-import type { ItemOutcome } from "./stats.ts";
+import type { BatchReason, ItemOutcome } from "./outcome.ts";
+import { isThenable } from "./thenable.ts";
 
 /** A batch that has ended. */
 export interface BatchEvent {
@@ -74,7 +74,7 @@ export class Events {
   #call(name: EventName, listener: AnyListener, event: unknown): void {
     try {
       const returned = listener(event as never);
-      if (returned instanceof Promise) returned.catch((error: unknown) => this.#failed(name, error));
+      if (isThenable(returned)) Promise.resolve(returned).catch((error: unknown) => this.#failed(name, error));
     } catch (error) {
       this.#failed(name, error);
     }

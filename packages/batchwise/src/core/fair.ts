@@ -47,7 +47,7 @@ export class FairRing {
     (tenant) => tenant.fifo.size === 0,
   );
   size = 0;
-  #cost = 0;
+  cost = 0;
   /** Whose turn it is, and whether its quantum has been granted. */
   current: Tenant | null = null;
   turnBegun = false;
@@ -59,15 +59,20 @@ export class FairRing {
   }
 
   get quantum(): number {
-    return this.#cost > 0 ? this.#cost / this.size : 1;
+    return this.cost > 0 ? this.cost / this.size : 1;
   }
 
-  push(name: string, item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
+  push(name: string, item: unknown, sink: Sink, time: number, cost: number): Segment {
     const tenant = this.#tenants.get(name) ?? this.#join(name);
-    tenant.fifo.push(item, sink, time, cost, context);
+    const segment = tenant.fifo.push(item, sink, time, cost);
     this.size += 1;
-    this.#cost += cost;
-    this.#byAge.push(tenant);
+    this.cost += cost;
+    if (!tenant.heaped) this.#byAge.push(tenant);
+    return segment;
+  }
+
+  *segments(): Iterable<Segment> {
+    for (const tenant of this.#tenants.values()) yield* tenant.fifo.segments();
   }
 
   oldestAt(): number {
@@ -80,7 +85,7 @@ export class FairRing {
 
   removed(tenant: Tenant, epoch: number, count: number, cost: number): void {
     this.size -= count;
-    this.#cost = this.size === 0 ? 0 : this.#cost - cost;
+    this.cost = this.size === 0 ? 0 : this.cost - cost;
     if (tenant.fifo.size === 0) this.#leave(tenant);
     this.#owner.removed(epoch, count, cost);
   }
@@ -151,11 +156,11 @@ export class FairCursor implements Cursor {
     return this.#current.fifo;
   }
 
-  get runsThroughSegment(): boolean {
-    return this.#current.draftNext === this.#current;
+  get runEnd(): number {
+    return this.index + 1;
   }
 
-  advance(): void {
+  advanceTo(): void {
     const tenant = this.#current;
     const segment = tenant.draftSegment;
     if (segment === null) return;
@@ -163,14 +168,6 @@ export class FairCursor implements Cursor {
     tenant.draftIndex = firstLive(segment, tenant.draftIndex + 1);
     if (tenant.draftIndex === segment.length) this.#nextSegment(tenant);
     this.#left -= 1;
-    this.#seek();
-  }
-
-  advanceSegment(): void {
-    const tenant = this.#current;
-    this.#left -= tenant.draftSegment?.live ?? 0;
-    tenant.draftDeficit = 0;
-    this.#nextSegment(tenant);
     this.#seek();
   }
 

@@ -23,7 +23,11 @@ export class Fifo implements SegmentOwner {
   readonly #shape: SegmentShape;
   first: Segment | null = null;
   #last: Segment | null = null;
-  size = 0;
+  /** How long the last segment grew: a guess for the next. */
+  #lastLength = 0;
+  /** Entries and their cost in all segments but the last, whose own count is read where it is needed. */
+  #closedSize = 0;
+  #closedCost = 0;
 
   constructor(owner: FifoOwner, shape: SegmentShape, priority: number) {
     this.#owner = owner;
@@ -31,7 +35,16 @@ export class Fifo implements SegmentOwner {
     this.priority = priority;
   }
 
-  push(item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
+  get size(): number {
+    return this.#last === null ? 0 : this.#closedSize + this.#last.live;
+  }
+
+  get cost(): number {
+    return this.#last === null ? 0 : this.#closedCost + this.#last.cost;
+  }
+
+  /** Appends an entry and returns the segment whose last one it is. */
+  push(item: unknown, sink: Sink, time: number, cost: number): Segment {
     const shape = this.#shape;
     let segment = this.#last;
     if (
@@ -42,68 +55,93 @@ export class Fifo implements SegmentOwner {
     ) {
       segment = this.#open();
     }
-    segment.append(item, sink, time, cost, context);
-    this.size += 1;
+    segment.append(item, sink, time, cost);
+    return segment;
   }
 
   /** When the entry at the front was submitted; Infinity when nothing waits. */
   oldestAt(): number {
     const segment = this.first;
     if (segment === null) return Number.POSITIVE_INFINITY;
-    return segment.times[segment.head] as number;
+    return segment.timeAt(segment.head);
+  }
+
+  *segments(): Iterable<Segment> {
+    for (let segment = this.first; segment !== null; segment = segment.next) yield segment;
   }
 
   /** Takes the front segment out whole. */
   detach(segment: Segment): void {
+    const { live, cost } = segment;
+    const isLast = segment === this.#last;
     this.#unlink(segment);
-    this.#left(segment.epoch, segment.live, segment.cost);
+    this.#left(segment, isLast, live, cost);
   }
 
   /** Moves the live entries before `end` of a segment into a batch. */
   take(segment: Segment, end: number, into: Segment): void {
     const start = segment.head;
+    const isLast = segment === this.#last;
     const liveBefore = into.live;
     const costBefore = into.cost;
     into.appendFrom(segment, start, end);
     const count = into.live - liveBefore;
     const cost = into.cost - costBefore;
-    segment.live -= count;
-    segment.cost -= cost;
-    segment.intact = false;
+    segment.noteGone(count, cost);
     if (segment.live === 0) {
       this.#unlink(segment);
     } else {
-      for (let index = start; index < end; index += 1) forget(segment, index);
       segment.head = firstLive(segment, end);
+      if (segment.earliestDue < Number.POSITIVE_INFINITY) segment.measureDue();
     }
-    this.#left(segment.epoch, count, cost);
+    this.#left(segment, isLast, count, cost);
   }
 
   vacated(segment: Segment, index: number, cost: number): void {
+    const isLast = segment === this.#last;
     segment.items[index] = undefined;
     if (segment.live === 0) this.#unlink(segment);
     else if (index === segment.head) segment.head = firstLive(segment, index);
-    this.#left(segment.epoch, 1, cost);
+    this.#left(segment, isLast, 1, cost);
   }
 
-  #left(epoch: number, count: number, cost: number): void {
-    this.size -= count;
-    this.#owner.removed(epoch, count, cost);
+  #left(segment: Segment, wasLast: boolean, count: number, cost: number): void {
+    if (!wasLast) {
+      this.#closedSize -= count;
+      this.#closedCost = this.#closedSize === 0 ? 0 : this.#closedCost - cost;
+    }
+    this.#owner.removed(segment.epoch, count, cost);
   }
 
   #open(): Segment {
-    const segment = new Segment(this, this.priority, this.#shape.epoch);
-    segment.previous = this.#last;
-    if (this.#last === null) this.first = segment;
-    else this.#last.next = segment;
+    const { epoch, maxItems } = this.#shape;
+    const segment = new Segment(this, this.priority, epoch, Math.min(maxItems, this.#lastLength));
+    const last = this.#last;
     this.#last = segment;
+    if (last === null) {
+      this.first = segment;
+      return segment;
+    }
+    segment.previous = last;
+    last.next = segment;
+    this.#closedSize += last.live;
+    this.#closedCost += last.cost;
     return segment;
   }
 
+  /** Makes a segment the last one again. */
+  #reopen(segment: Segment | null): void {
+    this.#last = segment;
+    if (segment === null) return;
+    this.#closedSize -= segment.live;
+    this.#closedCost = this.#closedSize === 0 ? 0 : this.#closedCost - segment.cost;
+  }
+
   #unlink(segment: Segment): void {
+    this.#lastLength = segment.length;
     if (segment.previous === null) this.first = segment.next;
     else segment.previous.next = segment.next;
-    if (segment.next === null) this.#last = segment.previous;
+    if (segment.next === null) this.#reopen(segment.previous);
     else segment.next.previous = segment.previous;
     segment.previous = null;
     segment.next = null;
@@ -115,9 +153,4 @@ export function firstLive(segment: Segment, from: number): number {
   let index = from;
   while (index < segment.length && segment.sinks[index] === null) index += 1;
   return index;
-}
-
-function forget(segment: Segment, index: number): void {
-  segment.items[index] = undefined;
-  segment.sinks[index] = null;
 }

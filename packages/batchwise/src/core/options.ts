@@ -113,7 +113,7 @@ export interface ResolvedOptions {
   readonly minBatchSize: number;
   readonly concurrency: number;
   readonly maxQueueSize: number;
-  readonly cost: ((item: unknown) => number) | undefined;
+  readonly cost: (item: unknown) => number;
   readonly batchCost: Measure<unknown>;
   readonly oversize: "reject" | "alone";
   readonly prefetch: number;
@@ -176,16 +176,22 @@ const RULES: Readonly<Record<keyof BatchOptions<never, never>, Rule>> = {
   random: aFunction,
 };
 
+/** Every option there is. */
+export const OPTION_NAMES: readonly string[] = Object.keys(RULES);
+
 const RETRY_RULES: Readonly<Record<keyof RetryOptions, Rule>> = {
   attempts: finiteIntegerFrom(1),
   backoffMs: zeroOrMore,
   when: aFunction,
 };
 
+/** The cost of items that were given none. */
+export const oneEach = (): number => 1;
+
 /** Validates, fills in and freezes. Throws INVALID_OPTION. */
 export function resolveOptions(given: unknown): ResolvedOptions {
   checkIsObject("options", given);
-  const options: BatchOptions<unknown, unknown> = given ?? {};
+  const options: BatchOptions<unknown, unknown> = { ...given };
   checkAll(options, RULES, "");
   if (options.cache !== undefined && options.dedupe === undefined) {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
@@ -193,7 +199,7 @@ export function resolveOptions(given: unknown): ResolvedOptions {
   const limits = resolveLimits(options);
   return Object.freeze({
     ...limits,
-    cost: options.cost,
+    cost: options.cost ?? oneEach,
     batchCost: options.batchCost ?? "sum",
     oversize: options.oversize ?? "reject",
     prefetch: options.prefetch ?? 0,

@@ -5,7 +5,9 @@
 // entry that is over the cap by itself runs alone.
 
 import type { Cursor } from "./cursor.ts";
+import type { Fifo } from "./fifo.ts";
 import type { Line, Stretch } from "./lane.ts";
+import type { Segment } from "./segment.ts";
 
 /** How the cost of a whole batch follows from its entries. A function must not decrease when items are added. */
 export type Measure<Item> = "sum" | "padded" | ((items: readonly Item[]) => number);
@@ -31,10 +33,38 @@ export interface Pick {
 
 /** Packs the next batch of a lane. `lines` may be in any order; at least one has an entry. */
 export function pack(lines: readonly Line[], caps: Caps, now: number): Pick {
-  if (typeof caps.batchCost === "function" && caps.maxBatchCost !== Number.POSITIVE_INFINITY) {
-    return packByFunction(lines, caps, caps.batchCost, now);
+  if (typeof caps.batchCost === "function") return packByFunction(lines, caps, caps.batchCost, now);
+  return packSegment(lines, caps) ?? new Packing(lines, caps, now).run();
+}
+
+const NO_CURSORS: readonly Cursor[] = [];
+
+/**
+ * The common case without a search: entries wait in one line only, and its first segment, cut where a batch would be
+ * cut, is the batch. Undefined where it is not.
+ */
+function packSegment(lines: readonly Line[], { maxBatchSize, maxBatchCost, batchCost }: Caps): Pick | undefined {
+  const fifo = onlyFifo(lines);
+  const segment = fifo?.first ?? null;
+  if (fifo === null || segment === null || !segment.intact) return undefined;
+  const { live, cost, next } = segment;
+  if (live > maxBatchSize || cost > maxBatchCost) return undefined;
+  if (batchCost === "padded" && (segment.costs !== null || next !== null)) return undefined;
+  const isCut = live < maxBatchSize && next !== null;
+  if (isCut && cost + next.costAt(next.head) <= maxBatchCost) return undefined;
+  const full = live === maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
+  return { stretches: [{ fifo, segment, end: live }], cursors: NO_CURSORS, count: live, cost, full };
+}
+
+/** The fifo of the one line that has entries; null where more have, or where tenants take turns in it. */
+function onlyFifo(lines: readonly Line[]): Fifo | null {
+  let only: Line | null = null;
+  for (const line of lines) {
+    if (line.size === 0) continue;
+    if (only !== null) return null;
+    only = line;
   }
-  return new Packing(lines, caps, now).run();
+  return only?.fifo ?? null;
 }
 
 /** The priority that an entry has by now: waiting `priorityAgingMs` raises it by one. */
@@ -94,53 +124,57 @@ class Packing {
     const isOnly = this.#cursors.length === 1;
     while (cursor.segment !== null && this.#count < this.#caps.maxBatchSize) {
       if (!isOnly && timeAt(cursor) !== at) return false;
-      if (this.#takesSegment(cursor, isOnly ? undefined : at)) continue;
-      const cost = cursor.segment.costAt(cursor.index);
-      if (!this.#fits(cost)) return true;
-      this.#take(cursor, cost);
+      const { segment, runEnd } = cursor;
+      const end = isOnly ? runEnd : Math.min(runEnd, segment.endOfTurn(cursor.index));
+      if (!this.#takesRest(cursor, segment, end) && this.#takeRun(cursor, segment, end)) return true;
     }
     return false;
   }
 
-  #fits(cost: number): boolean {
-    if (this.#count === 0) return true;
-    const measured = this.#padded ? (this.#count + 1) * Math.max(this.#largest, cost) : this.#sum + cost;
-    return measured <= this.#caps.maxBatchCost;
-  }
-
-  #take(cursor: Cursor, cost: number): void {
-    this.#stretch(cursor, cursor.index + 1);
-    this.#count += 1;
-    this.#sum += cost;
-    if (cost > this.#largest) this.#largest = cost;
-    cursor.advance();
-  }
-
-  /** Takes a whole segment at once where that gives the same as taking its entries one by one. */
-  #takesSegment(cursor: Cursor, sameTurn: number | undefined): boolean {
-    const segment = cursor.segment;
-    if (segment === null || !segment.intact || cursor.index !== 0 || !cursor.runsThroughSegment) return false;
-    const { live } = segment;
-    if (this.#count + live > this.#caps.maxBatchSize) return false;
-    if (sameTurn !== undefined && segment.times[live - 1] !== sameTurn) return false;
-    const isUniform = segment.costs === null;
-    if (!isUniform && (this.#padded || this.#count > 0)) return false;
-    const sum = this.#sum + segment.cost;
-    const measured = this.#padded ? (this.#count + live) * Math.max(1, this.#largest) : sum;
-    if (measured > this.#caps.maxBatchCost) return false;
-    this.#stretch(cursor, live);
+  /** Takes the rest of a segment at once where its cost is known without adding up. */
+  #takesRest(cursor: Cursor, segment: Segment, end: number): boolean {
+    const { live, cost, isExact } = segment;
+    if (cursor.index !== segment.head || end !== segment.length || this.#padded || !isExact) return false;
+    if (this.#count + live > this.#caps.maxBatchSize || this.#sum + cost > this.#caps.maxBatchCost) return false;
+    this.#stretch(cursor, end);
     this.#count += live;
-    this.#sum = sum;
-    if (isUniform && this.#largest < 1) this.#largest = 1;
-    cursor.advanceSegment();
+    this.#sum += cost;
     return true;
   }
 
+  /** Takes entries one by one up to `end`; true when one did not fit. */
+  #takeRun(cursor: Cursor, segment: Segment, end: number): boolean {
+    const { maxBatchSize, maxBatchCost } = this.#caps;
+    const { sinks, costs } = segment;
+    let index = cursor.index;
+    let count = this.#count;
+    let sum = this.#sum;
+    let largest = this.#largest;
+    let overflow = false;
+    for (; index < end && count < maxBatchSize; index += 1) {
+      if (sinks[index] === null) continue;
+      const cost = costs === null ? 1 : (costs[index] as number);
+      const measured = this.#padded ? (count + 1) * Math.max(largest, cost) : sum + cost;
+      overflow = measured > maxBatchCost && count > 0;
+      if (overflow) break;
+      count += 1;
+      sum += cost;
+      if (cost > largest) largest = cost;
+    }
+    this.#count = count;
+    this.#sum = sum;
+    this.#largest = largest;
+    if (index > cursor.index) this.#stretch(cursor, index);
+    return overflow;
+  }
+
+  /** Notes that the batch takes the cursor's segment up to `end`, and moves the cursor there. */
   #stretch(cursor: Cursor, end: number): void {
     const segment = cursor.segment as Stretch["segment"];
     const last = this.#stretches[this.#stretches.length - 1];
     if (last !== undefined && last.segment === segment) last.end = end;
     else this.#stretches.push({ fifo: cursor.fifo, segment, end });
+    cursor.advanceTo(end);
   }
 
   /** The cursor over the entry that goes first of all. */
@@ -162,7 +196,7 @@ class Packing {
 }
 
 function timeAt(cursor: Cursor): number {
-  return (cursor.segment as Stretch["segment"]).times[cursor.index] as number;
+  return (cursor.segment as Stretch["segment"]).timeAt(cursor.index);
 }
 
 /**
@@ -179,16 +213,23 @@ function packByFunction(
   const widest = new Packing(lines, uncapped, now).run();
   const items = itemsOf(widest);
   const { count, cost } = longestFit(items, caps.maxBatchCost, (prefix) => measured(batchCost, prefix));
-  if (count === items.length)
-    return { ...widest, cost, full: widest.full ?? (cost >= caps.maxBatchCost ? "cost" : null) };
+  if (count === items.length) {
+    const isFull = cost >= caps.maxBatchCost && caps.maxBatchCost < Number.POSITIVE_INFINITY;
+    return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
+  }
   const cut = new Packing(lines, { ...uncapped, maxBatchSize: count }, now).run();
-  return { ...cut, cost, full: "cost" };
+  return { ...cut, cost: orSum(cost, cut.cost), full: "cost" };
+}
+
+/** What a batch is said to cost; one that cannot be measured, the sum of its items', or the averages would be lost. */
+function orSum(measured: number, sum: number): number {
+  return measured < Number.POSITIVE_INFINITY ? measured : sum;
 }
 
 function measured(batchCost: (items: readonly unknown[]) => number, items: readonly unknown[]): number {
   try {
     const cost = batchCost(items);
-    return cost >= 0 ? cost : Number.POSITIVE_INFINITY;
+    return typeof cost === "number" && cost >= 0 ? cost : Number.POSITIVE_INFINITY;
   } catch {
     return Number.POSITIVE_INFINITY;
   }
@@ -236,7 +277,9 @@ function itemsOf(pick: Pick): unknown[] {
 
 /** What a batch costs that is already formed, such as one half of a batch that failed. */
 export function measureBatch(segment: Stretch["segment"], batchCost: Measure<unknown>): number {
-  if (typeof batchCost === "function") return measured(batchCost, segment.items);
+  if (typeof batchCost === "function") return orSum(measured(batchCost, segment.items), segment.cost);
   if (batchCost === "sum") return segment.cost;
-  return segment.length * (segment.costs ?? [1]).reduce((largest, cost) => Math.max(largest, cost), 0);
+  let largest = 0;
+  for (let index = 0; index < segment.length; index += 1) largest = Math.max(largest, segment.costAt(index));
+  return segment.length * largest;
 }

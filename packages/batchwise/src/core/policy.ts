@@ -2,10 +2,8 @@
 // a moment at which a slot is free. Full batches go at once; the others at the end of a turn, so that what is
 // submitted together travels together; and where a wait is allowed, no later than the oldest entry may be held.
 
+import type { BatchReason } from "./outcome.ts";
 import type { Full } from "./pack.ts";
-
-/** Why a batch was sent. */
-export type BatchReason = "size" | "cost" | "idle" | "wait" | "min" | "deadline" | "flush" | "drain";
 
 /** What the decision needs to know of a lane. */
 export interface LaneView {
@@ -45,6 +43,6 @@ export function decide(lane: LaneView, state: PolicyState, now: number): Verdict
   if (lane.size >= state.minBatchSize) return { reason: "min" };
   const wakeAt = lane.oldestAt + state.maxWaitMs;
   if (now >= wakeAt) return { reason: "wait" };
-  if (lane.pressingAt <= wakeAt) return { reason: "deadline" };
+  if (lane.pressingAt <= wakeAt && lane.pressingAt < Number.POSITIVE_INFINITY) return { reason: "deadline" };
   return { reason: null, wakeAt };
 }

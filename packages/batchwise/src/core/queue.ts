@@ -4,12 +4,12 @@
 import type { SegmentShape } from "./fifo.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
 import { goesBefore, type Pick } from "./pack.ts";
-import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
+import { type Addressee, Segment, type SegmentOwner, type Sink } from "./segment.ts";
 
 /** Empty priority classes are kept up to this many. */
 const KEPT_CLASSES = 8;
 /** The longest segment: larger batches are put together from several. */
-const LONGEST_SEGMENT = 4096;
+export const LONGEST_SEGMENT = 4096;
 
 /** One call of `flush()`: done when all that waited then has settled. */
 export class Flush {
@@ -44,6 +44,8 @@ export class Flush {
   }
 }
 
+const NO_FLUSHES: readonly Flush[] = [];
+
 export class Queue implements LaneOwner {
   readonly #shape: SegmentShape = { maxItems: 1, maxCost: Number.POSITIVE_INFINITY, epoch: 0 };
   readonly #fair: boolean;
@@ -55,7 +57,7 @@ export class Queue implements LaneOwner {
   readonly hot: Set<Lane> = new Set();
   /** Where an entry without a key or a priority goes; it stays, also while nothing waits in it. */
   readonly plain: Line;
-  size = 0;
+  #keyedSize = 0;
 
   constructor(fair: boolean) {
     this.#fair = fair;
@@ -73,12 +75,16 @@ export class Queue implements LaneOwner {
     return this.#lane(key).line(this.#class(priority, small), this.#shape, this.#fair);
   }
 
+  get size(): number {
+    return this.#common.size + this.#keyedSize;
+  }
+
   added(): void {
-    this.size += 1;
+    this.#keyedSize += 1;
   }
 
   removed(lane: Lane, epoch: number, count: number): void {
-    this.size -= count;
+    if (lane.key !== undefined) this.#keyedSize -= count;
     if (lane.flushed > 0 && epoch < this.#shape.epoch) lane.flushed -= count;
     if (lane.size === 0) this.#forget(lane);
     else if (lane.pressingAt() !== Number.POSITIVE_INFINITY) this.hot.add(lane);
@@ -120,9 +126,10 @@ export class Queue implements LaneOwner {
     ) {
       first.fifo.detach(first.segment);
       first.segment.owner = owner;
+      first.segment.trim();
       return first.segment;
     }
-    const batch = new Segment(owner, first?.fifo.priority ?? 0, 0);
+    const batch = new Segment(owner, first?.fifo.priority ?? 0, 0, pick.count);
     for (const { fifo, segment, end } of pick.stretches) fifo.take(segment, end, batch);
     return batch;
   }
@@ -141,24 +148,24 @@ export class Queue implements LaneOwner {
   }
 
   /** Takes out the entry that has waited longest and returns who is to be told. */
-  dropOldest(): Sink | null {
+  dropOldest(): Addressee | null {
     const segment = this.#oldestLine()?.oldestSegment() ?? null;
     if (segment === null) return null;
-    const sink = segment.sinks[segment.head] as Sink;
-    segment.vacate(segment.head);
-    return sink;
-  }
-
-  /** Takes out all that waits and returns who is to be told. */
-  clear(): Sink[] {
-    const sinks: Sink[] = [];
-    for (let sink = this.dropOldest(); sink !== null; sink = this.dropOldest()) sinks.push(sink);
-    return sinks;
+    const { head } = segment;
+    const dropped = {
+      sink: segment.sinks[head] as Sink,
+      position: segment.positionAt(head),
+      time: segment.timeAt(head),
+    };
+    const isEarliest = segment.dueAt(head) === segment.earliestDue;
+    segment.vacate(head);
+    if (isEarliest) segment.measureDue();
+    return dropped;
   }
 
   /** The flushes that wait for some entry of this batch. */
   flushesOf(pick: Pick): readonly Flush[] {
-    if (this.#flushes.length === 0) return this.#flushes;
+    if (this.#flushes.length === 0) return NO_FLUSHES;
     return this.#flushes.filter((flush) => pick.stretches.some(({ segment }) => flush.covers(segment.epoch)));
   }
 

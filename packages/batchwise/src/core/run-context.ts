@@ -1,18 +1,18 @@
 // What the handler sees of one call: the batch's facts, its signal, and one entry per caller. The signal and the
 // entries are made when they are first read, for most handlers never do.
 
-import type { BatchRun } from "./batch-run.ts";
-import type { BatchReason } from "./policy.ts";
+import type { BatchReason } from "./outcome.ts";
+import type { Run } from "./run.ts";
 import type { Segment } from "./segment.ts";
 import type { BatchContext, BatchRequest } from "./types.ts";
 
 export class RunContext implements BatchContext {
-  readonly #run: BatchRun;
+  readonly #run: Run;
   readonly #segment: Segment;
   readonly cost: number;
   #requests: readonly BatchRequest[] | null = null;
 
-  constructor(run: BatchRun, segment: Segment, cost: number) {
+  constructor(run: Run, segment: Segment, cost: number) {
     this.#run = run;
     this.#segment = segment;
     this.cost = cost;
@@ -41,9 +41,9 @@ export class RunContext implements BatchContext {
 }
 
 function requestsOf(segment: Segment, startedAt: number): readonly BatchRequest[] {
-  return segment.times.map((time, index) => ({
+  return Array.from({ length: segment.length }, (_, index) => ({
     context: segment.contextAt(index),
     priority: segment.priorityAt(index),
-    waitedMs: startedAt - time,
+    waitedMs: startedAt - segment.timeAt(index),
   }));
 }

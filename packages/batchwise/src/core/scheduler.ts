@@ -1,48 +1,50 @@
 // What waits, which slots are taken, and when to look again: the engine's one stateful file.
 //
 // Everything happens on events (a submit, the end of a turn, a batch's end, a caller leaving, one timer), and each
-// event comes down to `#pump`: while a slot is free, ask the policy about the most urgent lane and send its batch.
-// A batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy.
+// event comes down to `#pump`: while a slot is free, ask the policy about the lanes that may be ready and send one's
+// batch. A batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy.
 // Nothing is polled; an idle batcher holds no timer.
 
 import { BatchRun } from "./batch-run.ts";
 import { type Desk, PressingTicket, refuse, Ticket } from "./callers.ts";
+import { type Choice, chooseLane, mayBeReady } from "./choose.ts";
 import { Alarm } from "./clock.ts";
+import { PressingSegment, watchDeadlines } from "./deadlines.ts";
 import { Shared } from "./dedupe.ts";
-import { type RunEnd, RunEnvironment, type RunOwner } from "./environment.ts";
+import { RunEnvironment, type RunOwner } from "./environment.ts";
 import { closedError, droppedError, queueFullError } from "./errors.ts";
 import { captureAsyncContext, type Stages } from "./handler.ts";
 import type { Entry } from "./intake.ts";
 import type { Lane } from "./lane.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { type Full, pack } from "./pack.ts";
-import { type BatchReason, decide, type LaneView, type PolicyState } from "./policy.ts";
-import { Queue } from "./queue.ts";
+import type { BatchReason } from "./outcome.ts";
+import { pack } from "./pack.ts";
+import { LONGEST_SEGMENT, Queue } from "./queue.ts";
+import type { Run, RunEnd } from "./run.ts";
 import type { Segment, Sink } from "./segment.ts";
+import { Shortcuts } from "./shortcut.ts";
+import { Slots } from "./slots.ts";
 import { endOfTurn } from "./turn.ts";
 import { WaitingRoom } from "./waiting-room.ts";
 
-interface Choice {
-  readonly lane: Lane;
-  readonly reason: BatchReason;
-}
+/** How much room is noted at once; small, so that counting it down stays integer arithmetic. */
+const MOST_SPARE = 1_000_000;
 
 export class Scheduler implements RunOwner {
   readonly #desk: Desk;
-  readonly #stages: Stages;
   readonly #environment: RunEnvironment;
   readonly #queue: Queue;
   readonly #room: WaitingRoom = new WaitingRoom();
   readonly #wake: Alarm;
   readonly #idPrefix: string;
-  readonly #running: Set<BatchRun> = new Set();
-  /** Batches that were prepared ahead and wait for a slot. */
-  readonly #staged: BatchRun[] = [];
+  readonly #slots: Slots;
   readonly #ready: (() => void)[] = [];
   readonly #onRest: () => void;
+  readonly shortcuts: Shortcuts = new Shortcuts();
   #options: ResolvedOptions;
-  #busySlots = 0;
   #sequence = 0;
+  /** Entries that certainly fit in the queue; measured anew when used up. */
+  #spare = 0;
   #turnIsOpen = false;
   #turnAt = 0;
   #isPumping = false;
@@ -53,7 +55,7 @@ export class Scheduler implements RunOwner {
   /** `onRest` is called when, while draining, nothing waits or runs any more. */
   constructor(desk: Desk, stages: Stages, options: ResolvedOptions, onRest: () => void) {
     this.#desk = desk;
-    this.#stages = stages;
+    this.#slots = new Slots(stages);
     this.#options = options;
     this.#onRest = onRest;
     this.#environment = new RunEnvironment(desk, stages, captureAsyncContext(), options, this);
@@ -75,16 +77,24 @@ export class Scheduler implements RunOwner {
     return this.#queue.oldestAt();
   }
 
-  get running(): ReadonlySet<BatchRun> {
-    return this.#running;
+  get running(): readonly Run[] {
+    return this.#slots.running;
   }
 
   get isAtRest(): boolean {
-    return this.#queue.size === 0 && this.#room.size === 0 && this.#running.size === 0;
+    return this.#queue.size === 0 && this.#room.size === 0 && this.running.length === 0;
   }
 
   get hasRoom(): boolean {
-    return this.#room.size === 0 && this.#queue.size < this.#options.maxQueueSize;
+    return this.#spare > 0 || this.#measureRoom() > 0;
+  }
+
+  /** While somebody is blocked there is no room for anybody else. */
+  #measureRoom(): number {
+    this.settleCounts();
+    const spare = this.#room.size > 0 ? 0 : this.#options.maxQueueSize - this.#queue.size;
+    this.#spare = Math.max(0, Math.min(spare, MOST_SPARE));
+    return this.#spare;
   }
 
   /** The time of the current turn. Opens one, at whose end there will be a decision. */
@@ -97,18 +107,38 @@ export class Scheduler implements RunOwner {
     return this.#turnAt;
   }
 
-  /** Queues an item that has nothing of its own, where there is room: the hot path. */
-  acceptPlain(item: unknown, sink: Sink): void {
-    const time = this.turnTime();
-    this.#queue.plain.push("", item, sink, time, 1, undefined);
-    if (this.#options.maxWaitMs > 0) this.#noteHot(this.#queue.plain.lane);
+  /** Queues an item that has no more than a cost and a priority, where there is room: the hot path. */
+  acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number, dueAt: number): void {
+    const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
+    this.#spare -= 1;
+    this.shortcuts.shut(priority);
+    const segment = line.push("", item, sink, this.turnTime(), cost);
+    if (position > 0) segment.setPosition(segment.length - 1, position);
+    if (dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, dueAt);
+    if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
+    else if (dueAt === Number.POSITIVE_INFINITY) this.#openShortcut(priority, segment);
+  }
+
+  /** Later submits of the turn that are just like the last one may follow it, as far as the segment goes. */
+  #openShortcut(priority: number, segment: Segment): void {
+    const { maxBatchSize, maxBatchCost } = this.#options;
+    const room = Math.min(maxBatchSize, LONGEST_SEGMENT) - segment.length;
+    this.#spare -= this.shortcuts.open(priority, segment, Math.min(this.#spare, room), maxBatchCost);
+  }
+
+  /** Closes the shortcuts and catches up with the counts that they left behind. */
+  settleCounts(): void {
+    const { added, unused } = this.shortcuts.close();
+    this.#spare += unused;
+    this.#desk.tally.submitted += added;
   }
 
   /** Queues an entry, or does with it what `onFull` says. */
   accept(entry: Entry): void {
     if (this.hasRoom) this.#enqueue(entry);
-    else if (this.#options.onFull === "wait") this.#room.push(entry);
-    else if (this.#options.onFull === "reject") this.#refuse(entry, queueFullError(this.#options.maxQueueSize));
+    else if (this.#options.onFull === "wait") watchDeadlines(this.#desk, this.#room.push(entry));
+    else if (this.#options.onFull === "reject")
+      refuse(this.#desk, entry, queueFullError(this.#options.maxQueueSize), "rejected");
     else this.#replaceOldest(entry);
   }
 
@@ -121,6 +151,7 @@ export class Scheduler implements RunOwner {
   }
 
   flush(): Promise<void> {
+    this.settleCounts();
     return new Promise((resolve) => {
       if (this.#queue.flush(resolve) === undefined) resolve();
       else this.#pump(false);
@@ -137,8 +168,13 @@ export class Scheduler implements RunOwner {
   }
 
   configure(options: ResolvedOptions): void {
+    const startsHolding = this.#options.maxWaitMs === 0 && options.maxWaitMs > 0;
+    this.settleCounts();
     this.#options = options;
+    this.#spare = 0;
     this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
+    this.#slots.grant(options);
+    if (startsHolding) this.#pressWaiting();
     this.#reconsider();
   }
 
@@ -149,11 +185,15 @@ export class Scheduler implements RunOwner {
 
   /** Rejects all that waits, and aborts all that runs, with CLOSED. */
   abandon(): void {
+    this.settleCounts();
     const now = this.#desk.clock.now();
     const error = closedError();
-    for (const sink of this.#queue.clear()) refuse(this.#desk, sink, error, "rejected", now, now);
-    for (let entry = this.#room.shift(); entry !== undefined; entry = this.#room.shift()) this.#refuse(entry, error);
-    for (const run of [...this.#running]) run.close(now);
+    const drop = this.#queue.dropOldest.bind(this.#queue);
+    for (let last = drop(); last !== null; last = drop()) refuse(this.#desk, last, error, "rejected");
+    for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) {
+      refuse(this.#desk, last, error, "rejected");
+    }
+    for (const run of this.running.slice()) run.close(now);
     this.drain();
   }
 
@@ -165,16 +205,12 @@ export class Scheduler implements RunOwner {
   }
 
   slotReleased(): void {
-    this.#busySlots -= 1;
-    this.#grantSlots();
-    this.#pump(false);
-    if (this.#queue.size > 0) this.turnTime();
+    this.#slots.release();
+    this.#slotFreed();
   }
 
-  ended(run: BatchRun, end: RunEnd, now: number): void {
-    this.#running.delete(run);
-    if (run.holdsSlot) this.#busySlots -= 1;
-    else this.#unstage(run);
+  ended(run: Run, end: RunEnd, now: number): void {
+    this.#slots.remove(run);
     const { start, size } = run;
     const { tally, events } = this.#desk;
     tally.batchEnded(size, end.runMs, now);
@@ -183,9 +219,14 @@ export class Scheduler implements RunOwner {
       events.emit("batch", { id: run.id, key, reason, size, cost, startedAt, ...end });
     }
     this.#queue.batchEnded(start.flushes);
-    this.#grantSlots();
+    this.#slotFreed();
+  }
+
+  /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
+  #slotFreed(): void {
+    this.#slots.grant(this.#options);
     this.#pump(false);
-    if (this.#queue.size > 0) this.turnTime();
+    if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.turnTime();
   }
 
   readonly #endTurn = (): void => {
@@ -194,13 +235,39 @@ export class Scheduler implements RunOwner {
   };
 
   #enqueue(entry: Entry): void {
+    this.settleCounts();
+    this.#spare = Math.max(0, this.#spare - 1);
     const line = this.#queue.line(entry.key, entry.priority, entry.small);
-    line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost, entry.context);
+    const segment = line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost);
+    if (entry.context !== undefined) segment.setContext(segment.length - 1, entry.context);
+    if (entry.position > 0) segment.setPosition(segment.length - 1, entry.position);
+    if (entry.dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, entry.dueAt);
     if (this.#options.maxWaitMs === 0) return;
     this.#noteHot(line.lane);
-    if (typeof entry.sink === "function") return;
-    if (entry.sink instanceof Ticket) this.#press(line.lane, entry.sink);
-    else if (entry.sink instanceof Shared) this.#pressAll(line.lane, entry.sink);
+    this.#pressSink(line.lane, entry.sink);
+  }
+
+  #setDue(lane: Lane, segment: Segment, dueAt: number): void {
+    if (!segment.setDue(segment.length - 1, dueAt)) return;
+    watchDeadlines(this.#desk, segment);
+    if (this.#options.maxWaitMs === 0) return;
+    lane.press(new PressingSegment(segment));
+    this.#queue.hot.add(lane);
+  }
+
+  /** Lanes may be held from now on: no longer than what waits already can wait. */
+  #pressWaiting(): void {
+    for (const lane of this.#queue.lanes()) {
+      for (const segment of lane.segments()) {
+        if (segment.earliestDue < Number.POSITIVE_INFINITY) lane.press(new PressingSegment(segment));
+        for (const sink of segment.sinks) this.#pressSink(lane, sink);
+      }
+    }
+  }
+
+  #pressSink(lane: Lane, sink: Sink | null): void {
+    if (sink instanceof Ticket) this.#press(lane, sink);
+    else if (sink instanceof Shared) this.#pressAll(lane, sink);
   }
 
   #pressAll(lane: Lane, shared: Shared): void {
@@ -210,32 +277,19 @@ export class Scheduler implements RunOwner {
 
   /** A lane must not be held past the deadline of an entry in it. */
   #press(lane: Lane, ticket: Ticket): void {
-    if (ticket.dueAt === Number.POSITIVE_INFINITY) return;
+    if (ticket.dueAt === Number.POSITIVE_INFINITY || !ticket.isWaiting) return;
     lane.press(new PressingTicket(ticket));
     this.#queue.hot.add(lane);
   }
 
-  /** A lane that may be full or have enough is looked at even while others are more urgent. */
   #noteHot(lane: Lane): void {
-    const { minBatchSize, maxBatchCost, batchCost } = this.#options;
-    if (
-      lane.size >= minBatchSize ||
-      lane.cost >= maxBatchCost ||
-      (batchCost !== "sum" && maxBatchCost < Number.POSITIVE_INFINITY)
-    ) {
-      this.#queue.hot.add(lane);
-    }
+    if (mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
   }
 
   #replaceOldest(entry: Entry): void {
     const dropped = this.#queue.dropOldest();
-    const error = droppedError(this.#options.maxQueueSize);
-    if (dropped !== null) refuse(this.#desk, dropped, error, "rejected", entry.time, entry.time);
+    if (dropped !== null) refuse(this.#desk, dropped, droppedError(this.#options.maxQueueSize), "rejected");
     this.#enqueue(entry);
-  }
-
-  #refuse(entry: Entry, error: unknown): void {
-    refuse(this.#desk, entry.sink, error, "rejected", entry.time, this.#desk.clock.now());
   }
 
   /** Looks at every lane again at the end of the turn. */
@@ -250,25 +304,33 @@ export class Scheduler implements RunOwner {
       return;
     }
     this.#isPumping = true;
-    do {
-      this.#pumpAgain = false;
-      this.#sendBatches(isTurnOver);
-    } while (this.#pumpAgain);
-    this.#isPumping = false;
+    this.settleCounts();
+    try {
+      do {
+        this.#pumpAgain = false;
+        this.#sendBatches(isTurnOver);
+      } while (this.#pumpAgain);
+    } finally {
+      this.#isPumping = false;
+    }
     while (this.#ready.length > 0 && this.hasRoom) this.#ready.shift()?.();
     if (this.#isDraining && this.isAtRest) this.#onRest();
   }
 
   #sendBatches(isTurnOver: boolean): void {
-    let now = this.#desk.clock.now();
-    this.#desk.agenda.ringDue(now);
-    this.#admit();
-    while (this.#queue.size > 0 && this.#mayStart()) {
-      const choice = this.#choose(now, isTurnOver);
-      if (choice === undefined) return;
-      this.#send(choice, now);
+    for (;;) {
       this.#admit();
-      now = this.#desk.clock.now();
+      if (!this.#slots.mayStart(this.#options)) break;
+      const now = this.#desk.clock.now();
+      this.#desk.agenda.ringDue(now);
+      this.#admit();
+      if (this.#queue.size === 0) break;
+      const choice = this.#choose(now, isTurnOver);
+      if (choice.lane === null) {
+        this.#wake.set(choice.wakeAt, now);
+        return;
+      }
+      this.#send(choice.lane, choice.reason, now);
     }
     this.#wake.clear();
   }
@@ -281,68 +343,15 @@ export class Scheduler implements RunOwner {
     }
   }
 
-  #mayStart(): boolean {
-    const { concurrency, prefetch } = this.#options;
-    if (this.#busySlots < concurrency && this.#staged.length === 0)
-      return this.#running.size < concurrency + this.#depth();
-    return this.#stages.prepare !== undefined && this.#staged.length < prefetch;
-  }
-
-  /** How many batches may be beside the slots: being prepared before, or finished after. */
-  #depth(): number {
-    const { prefetch } = this.#options;
-    const stages = (this.#stages.prepare === undefined ? 0 : 1) + (this.#stages.finish === undefined ? 0 : 1);
-    return Math.max(1, prefetch * stages);
-  }
-
-  /** The lane to send from now, or undefined, with the timer set for the next look. */
-  #choose(now: number, isTurnOver: boolean): Choice | undefined {
-    const { priorityAgingMs, minBatchSize, maxWaitMs, maxQueueSize } = this.#options;
+  #choose(now: number, isTurnOver: boolean): Choice {
+    const { minBatchSize, maxWaitMs, maxQueueSize } = this.#options;
     const isQueueFull = this.#queue.size >= maxQueueSize;
     const [isDraining, isPaused] = [this.#isDraining, this.#isPaused];
-    const state: PolicyState = { minBatchSize, maxWaitMs, isQueueFull, isDraining, isPaused, isTurnOver };
-    const urgent = this.#queue.mostUrgent(now, priorityAgingMs);
-    if (urgent === undefined) return undefined;
-    const first = decide(this.#view(urgent, state, now), state, now);
-    if (first.reason !== null) return { lane: urgent, reason: first.reason };
-    const hot = this.#hotChoice(state, now);
-    if (hot !== undefined) return hot;
-    const oldest = this.#queue.oldest() ?? urgent;
-    const last = oldest === urgent ? first : decide(this.#view(oldest, state, now), state, now);
-    if (last.reason !== null) return { lane: oldest, reason: last.reason };
-    this.#wake.set(last.wakeAt, now);
-    return undefined;
+    const state = { minBatchSize, maxWaitMs, isQueueFull, isDraining, isPaused, isTurnOver };
+    return chooseLane(this.#queue, this.#options, state, now);
   }
 
-  #hotChoice(state: PolicyState, now: number): Choice | undefined {
-    for (const lane of this.#queue.hot) {
-      const { reason } = decide(this.#view(lane, state, now), state, now);
-      if (reason !== null) return { lane, reason };
-      if (state.isTurnOver && !state.isPaused) this.#queue.hot.delete(lane);
-    }
-    return undefined;
-  }
-
-  #view(lane: Lane, state: PolicyState, now: number): LaneView {
-    return {
-      size: lane.size,
-      full: this.#fullness(lane, state, now),
-      oldestAt: lane.oldestAt(),
-      pressingAt: state.maxWaitMs > 0 ? lane.pressingAt() : Number.POSITIVE_INFINITY,
-      isFlushed: lane.flushed > 0,
-    };
-  }
-
-  /** Whether the next item would break a cap. Only a sum is known without packing; the others are packed while held. */
-  #fullness(lane: Lane, state: PolicyState, now: number): Full {
-    const { maxBatchSize, maxBatchCost, batchCost } = this.#options;
-    if (lane.size >= maxBatchSize) return "size";
-    if (maxBatchCost === Number.POSITIVE_INFINITY) return null;
-    if (batchCost === "sum") return lane.cost >= maxBatchCost ? "cost" : null;
-    return state.maxWaitMs > 0 && state.isTurnOver ? pack(lane.lines, this.#options, now).full : null;
-  }
-
-  #send({ lane, reason }: Choice, now: number): void {
+  #send(lane: Lane, reason: BatchReason, now: number): void {
     const caps = this.#isPaused && !this.#isDraining ? this.#flushedOnly(lane) : this.#options;
     const pick = pack(lane.lines, caps, now);
     const flushes = this.#queue.flushesOf(pick);
@@ -352,19 +361,16 @@ export class Scheduler implements RunOwner {
       idPrefix: this.#idPrefix,
       sequence: this.#sequence,
       key: lane.key,
-      reason: pick.full ?? reason,
+      reason: caps === this.#options ? (pick.full ?? reason) : reason,
       cost: pick.cost,
       startedAt: now,
       flushes,
     };
     const run = new BatchRun(start, this.#environment);
     const segment = this.#queue.take(pick, run);
+    watchDeadlines(this.#desk, segment);
     this.#countStart(run, segment, now);
-    this.#running.add(run);
-    const holdsSlot = this.#busySlots < this.#options.concurrency && this.#staged.length === 0;
-    if (holdsSlot) this.#busySlots += 1;
-    else this.#staged.push(run);
-    run.begin(segment, holdsSlot);
+    run.begin(segment, this.#slots.add(run, this.#options));
   }
 
   /** While paused a flush may send what it covers and no more. */
@@ -372,27 +378,13 @@ export class Scheduler implements RunOwner {
     return { ...this.#options, maxBatchSize: Math.min(this.#options.maxBatchSize, lane.flushed) };
   }
 
-  #countStart(run: BatchRun, segment: Segment, now: number): void {
+  #countStart(run: Run, segment: Segment, now: number): void {
     const { tally } = this.#desk;
     tally.batchStarted(run.start.reason, segment.live, run.start.cost, now);
-    const { times } = segment;
-    let from = 0;
-    for (let index = 1; index <= times.length; index += 1) {
-      if (index < times.length && times[index] === times[from]) continue;
-      tally.waited(now - (times[from] as number), index - from);
-      from = index;
+    for (let from = 0; from < segment.length; ) {
+      const to = segment.endOfTurn(from);
+      tally.waited(now - segment.timeAt(from), to - from);
+      from = to;
     }
-  }
-
-  #grantSlots(): void {
-    while (this.#staged.length > 0 && this.#busySlots < this.#options.concurrency) {
-      this.#busySlots += 1;
-      this.#staged.shift()?.grantSlot();
-    }
-  }
-
-  #unstage(run: BatchRun): void {
-    const index = this.#staged.indexOf(run);
-    if (index !== -1) this.#staged.splice(index, 1);
   }
 }

@@ -1,30 +1,37 @@
-// A segment is a run of waiting entries held as parallel arrays: the items, who gets each answer, and since when each
-// waits. Arrays of a batch's length are the cheapest thing V8 can keep a million of, and a segment that leaves the
-// queue whole *is* the batch: its `items` array goes to the handler without a copy.
+// A segment is a run of waiting entries held as parallel arrays: the items, and who gets each answer. Arrays of a
+// batch's length are the cheapest thing V8 can keep a million of, and a segment that leaves the queue whole *is* the
+// batch: its `items` array goes to the handler without a copy.
 //
 // An entry that leaves early (cancelled, expired) leaves a hole: its sink is null and its item is forgotten. Columns
-// that most users never need (cost, context, priority) exist only from the first entry that needs them.
+// that most users never need (cost, context, priority, position) exist only from the first entry that needs them.
 
-import type { ItemOutcome } from "./stats.ts";
-
-/** Every way to end but with a result. */
-export type FailedOutcome = Exclude<ItemOutcome, "completed">;
+import { Moments } from "./moments.ts";
+import type { FailedOutcome } from "./outcome.ts";
 
 /** Settles a caller's promise. */
 export type Resolve = (value: unknown) => void;
 
-/** Somebody who gets an answer and is more than a bare promise: a place in a submitMany, a caller who may leave. */
+/** Somebody who gets an answer and is more than a bare promise: a submitMany, a caller who may leave. */
 export interface Party {
   /** True when the party counts its own callers and latencies; otherwise its batch counts it as one caller. */
   readonly countsItself: boolean;
-  succeed(value: unknown, now: number): void;
-  fail(error: unknown, outcome: FailedOutcome, now: number): void;
+  /** `position` is the number that the entry was appended with. */
+  succeed(value: unknown, now: number, position: number): void;
+  fail(error: unknown, outcome: FailedOutcome, now: number, position: number): void;
   /** Tells the party where its entry is now, so that it can vacate it. */
   seat(segment: Segment, index: number): void;
 }
 
 /** Who gets the answer of an entry: a promise's resolve function (the fast path) or a {@link Party}. */
 export type Sink = Resolve | Party;
+
+/** Somebody who is to be told, and by which number. */
+export interface Addressee {
+  readonly sink: Sink;
+  readonly position: number;
+  /** When the item was submitted. */
+  readonly time: number;
+}
 
 /** Whoever holds a segment is told when one of its entries leaves early. */
 export interface SegmentOwner {
@@ -33,65 +40,171 @@ export interface SegmentOwner {
   vacated(segment: Segment, index: number, cost: number): void;
 }
 
+/** Whoever watches the deadlines of a segment, until `end`. */
+export interface SegmentWatch {
+  readonly dueAt: number;
+  end(): void;
+}
+
 export class Segment {
-  items: unknown[] = [];
-  readonly sinks: (Sink | null)[] = [];
-  /** When each entry was submitted. */
-  readonly times: number[] = [];
+  readonly items: unknown[];
+  readonly sinks: (Sink | null)[];
+  readonly #moments: Moments = new Moments();
   costs: number[] | null = null;
-  contexts: unknown[] | null = null;
-  priorities: number[] | null = null;
+  #contexts: unknown[] | null = null;
+  #priorities: number[] | null = null;
+  #positions: number[] | null = null;
+  #dues: number[] | null = null;
+  /** The earliest deadline in it, or earlier where that entry has gone; Infinity where there is none. */
+  earliestDue: number = Number.POSITIVE_INFINITY;
+  watch: SegmentWatch | null = null;
   readonly priority: number;
   /** Which flush covers these entries: see Queue.flush. */
   readonly epoch: number;
   owner: SegmentOwner;
+  /** Entries appended so far, present or not. */
+  length = 0;
   /** The first entry that has not been taken; it is always a live one while any is. */
   head = 0;
-  /** Entries present. */
-  live = 0;
-  /** Their cost. */
-  cost = 0;
-  /** False from the first hole on: then `cost` carries the rounding of a subtraction. */
-  intact = true;
+  /** Entries that have been taken or have left. */
+  #gone = 0;
+  /** The cost of those present, where there is a cost column. */
+  #sum = 0;
+  /** True while all costs are whole numbers: then `cost` is exact, whatever was added and taken away. */
+  isExact = true;
   previous: Segment | null = null;
   next: Segment | null = null;
 
-  constructor(owner: SegmentOwner, priority: number, epoch: number) {
+  /** `capacity`: how many entries are expected; room for them is made at once. */
+  constructor(owner: SegmentOwner, priority: number, epoch: number, capacity: number) {
     this.owner = owner;
     this.priority = priority;
     this.epoch = epoch;
+    this.items = new Array<unknown>(capacity);
+    this.sinks = new Array<Sink | null>(capacity);
   }
 
-  get length(): number {
-    return this.sinks.length;
+  /** Entries present. */
+  get live(): number {
+    return this.length - this.#gone;
   }
 
-  append(item: unknown, sink: Sink, time: number, cost: number, context: unknown): void {
-    const index = this.items.push(item) - 1;
-    this.sinks.push(sink);
-    this.times.push(time);
+  /** The cost of the entries present. */
+  get cost(): number {
+    return this.costs === null ? this.length - this.#gone : this.#sum;
+  }
+
+  /** True while every entry appended is still here. */
+  get intact(): boolean {
+    return this.#gone === 0;
+  }
+
+  append(item: unknown, sink: Sink, time: number, cost: number): void {
+    const index = this.length;
+    this.length = index + 1;
+    this.items[index] = item;
+    this.sinks[index] = sink;
+    this.#moments.add(index, time);
     if (cost !== 1 || this.costs !== null) this.#addCost(index, cost);
-    if (context !== undefined || this.contexts !== null) this.#addContext(index, context);
-    this.live += 1;
-    this.cost += cost;
     if (typeof sink !== "function") sink.seat(this, index);
   }
 
-  /** Moves the live entries of `[from, to)` of another segment to the end of this one. */
+  /** Appends an entry that was submitted in the same turn as the one before it and is no party that needs a seat. */
+  appendAlike(item: unknown, sink: Sink, position: number, cost: number): void {
+    const index = this.length;
+    this.length = index + 1;
+    this.items[index] = item;
+    this.sinks[index] = sink;
+    if (position > 0) this.setPosition(index, position);
+    if (cost !== 1 || this.costs !== null) this.#addCost(index, cost);
+  }
+
+  /** Appends `items[from]` to `items[to - 1]` in the same way, for one party, which knows each by its index there. */
+  appendAllAlike(items: readonly unknown[], from: number, to: number, party: Party): void {
+    const positions = this.#positions ?? [];
+    this.#positions = positions;
+    let at = this.length;
+    for (let position = from; position < to; position += 1) {
+      this.items[at] = items[position];
+      this.sinks[at] = party;
+      positions[at] = position;
+      at += 1;
+    }
+    this.length = at;
+  }
+
+  /** Copies the live entries of `[from, to)` of another segment to the end of this one, turn by turn. */
   appendFrom(source: Segment, from: number, to: number): void {
+    const hasExtras = source.#hasExtras || this.#priorities !== null || source.priority !== this.priority;
+    for (let start = from; start < to; start = source.endOfTurn(start)) {
+      const end = Math.min(to, source.endOfTurn(start));
+      const at = this.length;
+      this.#copyEntries(source, start, end);
+      if (this.length === at) continue;
+      this.#moments.add(at, source.timeAt(start));
+      if (source.costs !== null || this.costs !== null) this.#copyCosts(source, start, end, at);
+      if (hasExtras) this.#copyExtras(source, start, end, at);
+    }
+  }
+
+  #copyEntries(source: Segment, from: number, to: number): void {
+    const { items, sinks } = this;
+    let at = this.length;
     for (let index = from; index < to; index += 1) {
       const sink = source.sinks[index] as Sink | null;
       if (sink === null) continue;
-      const priority = source.priorityAt(index);
-      if (priority !== this.priority || this.priorities !== null) this.#addPriority(this.sinks.length, priority);
-      this.append(
-        source.items[index],
-        sink,
-        source.times[index] as number,
-        source.costAt(index),
-        source.contextAt(index),
-      );
+      items[at] = source.items[index];
+      sinks[at] = sink;
+      if (typeof sink !== "function") sink.seat(this, at);
+      at += 1;
     }
+    this.length = at;
+  }
+
+  #copyCosts(source: Segment, from: number, to: number, first: number): void {
+    const costs = this.costs ?? this.#openCosts(first);
+    let at = first;
+    for (let index = from; index < to; index += 1) {
+      if (source.sinks[index] === null) continue;
+      const cost = source.costAt(index);
+      costs[at] = cost;
+      this.#sum += cost;
+      at += 1;
+    }
+    if (!source.isExact) this.isExact = false;
+  }
+
+  #copyExtras(source: Segment, from: number, to: number, first: number): void {
+    let at = first;
+    for (let index = from; index < to; index += 1) {
+      if (source.sinks[index] === null) continue;
+      const priority = source.priorityAt(index);
+      if (priority !== this.priority || this.#priorities !== null) this.#setPriority(at, priority);
+      if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
+      if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
+      if (source.#dues !== null) this.setDue(at, source.dueAt(index));
+      at += 1;
+    }
+  }
+
+  get #hasExtras(): boolean {
+    return this.#contexts !== null || this.#positions !== null || this.#priorities !== null || this.#dues !== null;
+  }
+
+  /** Cuts the room that was made and not needed. */
+  trim(): void {
+    if (this.items.length === this.length) return;
+    this.items.length = this.length;
+    this.sinks.length = this.length;
+  }
+
+  timeAt(index: number): number {
+    return this.#moments.at(index);
+  }
+
+  /** The end of the run of entries from `index` on that were submitted in the same turn. */
+  endOfTurn(index: number): number {
+    return this.#moments.endOfTurn(index, this.length);
   }
 
   costAt(index: number): number {
@@ -99,35 +212,79 @@ export class Segment {
   }
 
   contextAt(index: number): unknown {
-    return this.contexts === null ? undefined : this.contexts[index];
+    return this.#contexts?.[index];
   }
 
   priorityAt(index: number): number {
-    return this.priorities === null ? this.priority : (this.priorities[index] as number);
+    return this.#priorities?.[index] ?? this.priority;
+  }
+
+  positionAt(index: number): number {
+    return this.#positions?.[index] ?? 0;
+  }
+
+  setContext(index: number, context: unknown): void {
+    this.#contexts ??= [];
+    this.#contexts[index] = context;
+  }
+
+  setPosition(index: number, position: number): void {
+    this.#positions ??= [];
+    this.#positions[index] = position;
+  }
+
+  /** Gives an entry a deadline; true when it is the earliest of the segment now. */
+  setDue(index: number, dueAt: number): boolean {
+    this.#dues ??= [];
+    this.#dues[index] = dueAt;
+    if (dueAt >= this.earliestDue) return false;
+    this.earliestDue = dueAt;
+    return true;
+  }
+
+  dueAt(index: number): number {
+    return this.#dues?.[index] ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Finds the earliest deadline of the entries present anew. */
+  measureDue(): void {
+    this.earliestDue = Number.POSITIVE_INFINITY;
+    for (let index = this.head; index < this.length; index += 1) {
+      if (this.sinks[index] !== null) this.earliestDue = Math.min(this.earliestDue, this.dueAt(index));
+    }
   }
 
   /** Takes one entry out; whoever holds the segment decides what becomes of its item. */
   vacate(index: number): void {
     const cost = this.costAt(index);
     this.sinks[index] = null;
-    this.live -= 1;
-    this.cost -= cost;
-    this.intact = false;
+    this.noteGone(1, cost);
     this.owner.vacated(this, index, cost);
   }
 
+  /** Counts entries out that have been taken, settled or have left. */
+  noteGone(count: number, cost: number): void {
+    this.#gone += count;
+    if (this.costs !== null) this.#sum -= cost;
+    if (this.watch !== null && this.length === this.#gone) this.watch.end();
+  }
+
   #addCost(index: number, cost: number): void {
-    this.costs ??= new Array<number>(index).fill(1);
-    this.costs.push(cost);
+    const costs = this.costs ?? this.#openCosts(index);
+    costs[index] = cost;
+    this.#sum += cost;
+    if ((cost | 0) !== cost) this.isExact = false;
   }
 
-  #addContext(index: number, context: unknown): void {
-    this.contexts ??= new Array<unknown>(index).fill(undefined);
-    this.contexts.push(context);
+  /** Starts the cost column; the entries so far cost 1 each. */
+  #openCosts(index: number): number[] {
+    this.costs = new Array<number>(Math.max(index, this.items.length)).fill(1, 0, index);
+    this.#sum = index - this.#gone;
+    return this.costs;
   }
 
-  #addPriority(index: number, priority: number): void {
-    this.priorities ??= new Array<number>(index).fill(this.priority);
-    this.priorities.push(priority);
+  #setPriority(index: number, priority: number): void {
+    this.#priorities ??= new Array<number>(index).fill(this.priority);
+    this.#priorities[index] = priority;
   }
 }

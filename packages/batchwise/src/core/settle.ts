@@ -2,10 +2,10 @@
 // alone; a place that holds a promise is settled when the promise is. Entries whose caller has left are passed over.
 
 import { fail, succeed } from "./callers.ts";
-import { isThenable } from "./dedupe.ts";
 import { isError } from "./errors.ts";
+import type { ItemOutcome } from "./outcome.ts";
 import type { Segment, Sink } from "./segment.ts";
-import type { ItemOutcome } from "./stats.ts";
+import { isThenable } from "./thenable.ts";
 
 /** What settling needs of its surroundings. */
 export interface Settling {
@@ -14,7 +14,10 @@ export interface Settling {
   count(outcome: ItemOutcome, latencyMs: number, times: number): void;
 }
 
-/** Settles the places of a batch. Returns how many hold a promise; `done` is called when the last of those settles. */
+/**
+ * Settles the places of a batch. Returns how many hold a promise; `done` is called when the last of those settles.
+ * Throws what reading a place throws (a Proxy's trap); places before that one have been settled.
+ */
 export function settlePlaces(
   segment: Segment,
   places: ArrayLike<unknown>,
@@ -24,6 +27,16 @@ export function settlePlaces(
   return new Dealer(segment, settling, done).deal(places);
 }
 
+/** For an answer that comes too late or has the wrong shape: what its promises come to interests nobody. */
+export function ignorePlaces(places: unknown): void {
+  if (!Array.isArray(places)) return;
+  try {
+    for (const place of Object.values(places)) if (isThenable(place)) Promise.resolve(place).catch(() => {});
+  } catch {
+    return;
+  }
+}
+
 class Dealer {
   readonly #segment: Segment;
   readonly #settling: Settling;
@@ -31,9 +44,8 @@ class Dealer {
   readonly #now: number;
   #late = 0;
   #settled = 0;
-  /** Completed callers submitted at `#runTime` that are still to be counted. */
-  #runLength = 0;
-  #runTime = 0;
+  /** Completed callers of the turn being dealt that are still to be counted. */
+  #completed = 0;
 
   constructor(segment: Segment, settling: Settling, done: () => void) {
     this.#segment = segment;
@@ -43,79 +55,88 @@ class Dealer {
   }
 
   deal(places: ArrayLike<unknown>): number {
-    const { sinks, times } = this.#segment;
-    const { length } = sinks;
-    for (let index = 0; index < length; index += 1) {
-      const sink = sinks[index] as Sink | null;
-      if (sink === null) continue;
-      const place = places[index];
-      if (typeof place === "object" && place !== null) {
-        this.#dealObject(sink, index, place);
-        continue;
+    const segment = this.#segment;
+    try {
+      for (let from = 0; from < segment.length; from = segment.endOfTurn(from)) {
+        this.#dealTurn(places, from, segment.endOfTurn(from));
       }
-      if (typeof sink === "function") {
-        sinks[index] = null;
-        this.#settled += 1;
-        this.#countCompleted(times[index] as number);
-        sink(place);
-      } else {
-        this.#complete(sink, index, place);
-      }
+    } finally {
+      segment.noteGone(this.#settled, 0);
     }
-    this.#countRun();
-    this.#segment.live -= this.#settled;
     return this.#late;
   }
 
-  #dealObject(sink: Sink, index: number, place: object): void {
+  /** Deals to the callers of one turn, and counts them together. */
+  #dealTurn(places: ArrayLike<unknown>, from: number, to: number): void {
+    const { sinks } = this.#segment;
+    this.#completed = 0;
+    let plain = 0;
     try {
-      if (isError(place)) this.#fail(sink, index, place, this.#now);
-      else if (isThenable(place)) this.#await(index, place);
+      for (let index = from; index < to; index += 1) {
+        const sink = sinks[index] as Sink | null;
+        const place = places[index];
+        if (typeof sink === "function" && (typeof place !== "object" || place === null)) {
+          sinks[index] = null;
+          plain += 1;
+          sink(place);
+        } else if (typeof place === "object" && place !== null) {
+          this.#dealObject(sink, index, place);
+        } else if (sink !== null) {
+          this.#complete(sink, index, place);
+        }
+      }
+    } finally {
+      this.#settled += plain;
+      this.#completed += plain;
+      if (this.#completed > 0)
+        this.#settling.count("completed", this.#now - this.#segment.timeAt(from), this.#completed);
+    }
+  }
+
+  /** A promise is awaited also where its caller has left: its work goes on, and nobody else would hear it fail. */
+  #dealObject(sink: Sink | null, index: number, place: object): void {
+    try {
+      if (isThenable(place)) this.#await(index, place);
+      else if (sink === null) return;
+      else if (isError(place)) this.#fail(sink, index, place, this.#now);
       else this.#complete(sink, index, place);
     } catch (error) {
-      this.#fail(sink, index, error, this.#now);
+      if (sink !== null) this.#fail(sink, index, error, this.#now);
     }
   }
 
   #complete(sink: Sink, index: number, value: unknown): void {
     this.#segment.sinks[index] = null;
     this.#settled += 1;
-    if (typeof sink === "function" || !sink.countsItself) this.#countCompleted(this.#segment.times[index] as number);
-    succeed(sink, value, this.#now);
+    if (typeof sink === "function") {
+      this.#completed += 1;
+      sink(value);
+      return;
+    }
+    if (!sink.countsItself) this.#completed += 1;
+    sink.succeed(value, this.#now, this.#segment.positionAt(index));
   }
 
   #fail(sink: Sink, index: number, error: unknown, now: number): void {
     this.#segment.sinks[index] = null;
     this.#settled += 1;
     this.#countOne(sink, index, "failed", now);
-    fail(sink, error, "failed", now);
-  }
-
-  /** Counts runs of callers with the same submit time at once: in a batch most have. */
-  #countCompleted(time: number): void {
-    if (time !== this.#runTime) {
-      this.#countRun();
-      this.#runTime = time;
-    }
-    this.#runLength += 1;
-  }
-
-  #countRun(): void {
-    if (this.#runLength > 0) this.#settling.count("completed", this.#now - this.#runTime, this.#runLength);
-    this.#runLength = 0;
+    fail(sink, error, "failed", now, this.#segment.positionAt(index));
   }
 
   #countOne(sink: Sink, index: number, outcome: ItemOutcome, now: number): void {
     if (typeof sink !== "function" && sink.countsItself) return;
-    this.#settling.count(outcome, now - (this.#segment.times[index] as number), 1);
+    this.#settling.count(outcome, now - this.#segment.timeAt(index), 1);
   }
 
   #await(index: number, place: PromiseLike<unknown>): void {
+    Promise.resolve(place)
+      .then(refuseError)
+      .then(
+        (value) => this.#arrived(index, value, false),
+        (error: unknown) => this.#arrived(index, error, true),
+      );
     this.#late += 1;
-    Promise.resolve(place).then(
-      (value) => this.#arrived(index, value, isError(value)),
-      (error: unknown) => this.#arrived(index, error, true),
-    );
   }
 
   #arrived(index: number, value: unknown, isFailure: boolean): void {
@@ -123,12 +144,18 @@ class Dealer {
     if (sink !== null) {
       const now = this.#settling.clock.now();
       this.#segment.sinks[index] = null;
-      this.#segment.live -= 1;
+      this.#segment.noteGone(1, 0);
       this.#countOne(sink, index, isFailure ? "failed" : "completed", now);
-      if (isFailure) fail(sink, value, "failed", now);
-      else succeed(sink, value, now);
+      const position = this.#segment.positionAt(index);
+      if (isFailure) fail(sink, value, "failed", now, position);
+      else succeed(sink, value, now, position);
     }
     this.#late -= 1;
     if (this.#late === 0) this.#done();
   }
+}
+
+function refuseError(value: unknown): unknown {
+  if (isError(value)) throw value;
+  return value;
 }

@@ -36,12 +36,18 @@ export class Watch {
   /** The signal's listener. */
   handleEvent(): void {
     const watchers = this.#watchers.slice();
-    for (const watcher of watchers) watcher.aborted(this.signal.reason);
+    const { reason } = this.signal;
+    for (const watcher of watchers) watcher.aborted(reason);
   }
 
+  /** A signal that will not let go is the user's own affair: callers are being answered. */
   #end(): void {
-    this.signal.removeEventListener("abort", this);
     this.#watches.delete(this.signal);
+    try {
+      this.signal.removeEventListener("abort", this);
+    } catch {
+      return;
+    }
   }
 }
 

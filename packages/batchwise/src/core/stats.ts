@@ -2,10 +2,7 @@
 // itself. At rest `submitted = completed + failed + cancelled + expired + rejected`.
 
 import { Histogram, type Quantiles } from "./histogram.ts";
-import type { BatchReason } from "./policy.ts";
-
-/** How a submitted item ended. */
-export type ItemOutcome = "completed" | "failed" | "cancelled" | "expired" | "rejected";
+import type { BatchReason, ItemOutcome } from "./outcome.ts";
 
 /** What a batcher has done so far. Durations are in milliseconds. */
 export interface BatcherStats {

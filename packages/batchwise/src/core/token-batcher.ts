@@ -1,10 +1,19 @@
 // A batcher in the words of language models: its cost is tokens.
 
 import { createBatcher } from "./batch.ts";
-import type { BatchOptions } from "./options.ts";
+import { type BatchOptions, OPTION_NAMES } from "./options.ts";
 import { estimateTokens } from "./tokens.ts";
-import type { Batcher, HandlerFunction, HandlerObject } from "./types.ts";
-import { aboveZero, aCost, aFunction, check, checkIsObject } from "./validate.ts";
+import type {
+  Batcher,
+  ElementOf,
+  HandlerFunction,
+  HandlerObject,
+  NumericArray,
+  NumericHandlerFunction,
+  PlainHandlerObject,
+  ResultOf,
+} from "./types.ts";
+import { aboveZero, aCost, aFunction, check, checkIsObject, refuseUnknown } from "./validate.ts";
 
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
   /** Hard cap on the tokens of a batch. > 0. Default 32,000. */
@@ -14,6 +23,13 @@ export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Ite
   /** Tokens of an item that has no text to estimate. Default 1. */
   readonly defaultTokens?: number | undefined;
 }
+
+const NAMES: readonly string[] = [
+  ...OPTION_NAMES.filter((name) => name !== "maxBatchCost" && name !== "cost"),
+  "maxBatchTokens",
+  "estimateTokens",
+  "defaultTokens",
+];
 
 /**
  * `createBatcher` with token words: batches close at `maxBatchTokens` (default 32,000) or at 256 items. A submit may
@@ -30,18 +46,41 @@ export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Ite
  * const summary = await summaries.submit("A long text");
  * ```
  */
+export function createTokenBatcher<Item, Numbers extends NumericArray>(
+  handler: NumericHandlerFunction<Item, Numbers>,
+  options?: TokenBatcherOptions<Item, Numbers[number]>,
+): Batcher<Item, Numbers[number]>;
 export function createTokenBatcher<Item, Result>(
-  handler: HandlerFunction<Item, Result> | HandlerObject<Item, Result>,
+  handler: HandlerFunction<Item, Result>,
   options?: TokenBatcherOptions<Item, Result>,
-): Batcher<Item, Result> {
+): Batcher<Item, Result>;
+export function createTokenBatcher<Item, Result>(
+  handler: PlainHandlerObject<Item, Result>,
+  options?: TokenBatcherOptions<Item, Result>,
+): Batcher<Item, Result>;
+export function createTokenBatcher<
+  Output,
+  Input,
+  Prepared = ElementOf<Input>,
+  Item = Prepared,
+  Result = ResultOf<Output>,
+>(
+  handler: HandlerObject<Item, Result, Prepared, Input, Output>,
+  options?: TokenBatcherOptions<Item, Result>,
+): Batcher<Item, Result>;
+export function createTokenBatcher(
+  handler: unknown,
+  options?: TokenBatcherOptions<unknown, unknown>,
+): Batcher<unknown, unknown> {
   checkIsObject("options", options);
+  refuseUnknown(options ?? {}, NAMES);
   const { maxBatchTokens = 32_000, estimateTokens: estimate, defaultTokens = 1, ...rest } = options ?? {};
   check("maxBatchTokens", aboveZero, maxBatchTokens);
   check("defaultTokens", aCost, defaultTokens);
   if (estimate !== undefined) check("estimateTokens", aFunction, estimate);
-  const cost = estimate ?? ((item: Item) => tokensOf(item, defaultTokens));
-  const batchOptions = { maxBatchSize: 256, ...rest, maxBatchCost: maxBatchTokens, cost };
-  return createBatcher(handler as HandlerFunction<Item, Result>, batchOptions);
+  const cost = estimate ?? ((item: unknown) => tokensOf(item, defaultTokens));
+  const batchOptions = { ...rest, maxBatchSize: rest.maxBatchSize ?? 256, maxBatchCost: maxBatchTokens, cost };
+  return createBatcher(handler as HandlerFunction<unknown, unknown>, batchOptions);
 }
 
 function tokensOf(item: unknown, defaultTokens: number): number {

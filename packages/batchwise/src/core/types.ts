@@ -1,8 +1,8 @@
 // The public shapes of the engine: handler, context, batcher. Options and their defaults are in options.ts.
 
-import type { BatcherEvents, EventName, Listener } from "./events.ts";
+import type { EventName, Listener } from "./events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
-import type { BatchReason } from "./policy.ts";
+import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
 
 export type NumericArray =
@@ -81,6 +81,21 @@ export interface HandlerObject<
   close?(): void | PromiseLike<void>;
 }
 
+/** A handler object without stages: `run` gets the items and answers with their places. */
+export type PlainHandlerObject<Item, Result> = HandlerObject<Item, Result, Item, Item[], Places<Result>>;
+
+/** What a batch's output, left as it is, gives each caller. */
+export type ResultOf<Output> = Output extends NumericArray
+  ? Output[number]
+  : Output extends readonly (infer P)[]
+    ? P extends PromiseLike<infer Value>
+      ? Value
+      : Exclude<P, Error>
+    : unknown;
+
+/** What a batch's input is made of, where it is an array. */
+export type ElementOf<Input> = Input extends readonly (infer Element)[] ? Element : unknown;
+
 export type Handler<Item, Result> = HandlerFunction<Item, Result> | HandlerObject<Item, Result>;
 
 /** What a caller may say about one submit. */
@@ -158,5 +173,3 @@ export interface Batcher<Item, Result> extends BatcherControls {
 export interface BatchFunction<Item, Result> extends Batcher<Item, Result> {
   (item: Item, options?: SubmitOptions): Promise<Result>;
 }
-
-export type { BatcherEvents };

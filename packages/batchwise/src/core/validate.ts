@@ -12,6 +12,11 @@ export interface Rule {
 
 const always = (): boolean => true;
 
+/** What an item may cost. */
+export function isCost(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value < Number.POSITIVE_INFINITY;
+}
+
 export const integerFrom = (least: number): Rule => ({
   expected: `an integer >= ${least}`,
   type: "number",
@@ -39,7 +44,7 @@ export const anyNumber: Rule = {
 export const aCost: Rule = {
   expected: "a finite number >= 0",
   type: "number",
-  test: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
+  test: isCost,
 };
 export const aFunction: Rule = { expected: "a function", type: "function", test: always };
 export const aBoolean: Rule = { expected: "a boolean", type: "boolean", test: always };
@@ -68,6 +73,11 @@ export function expected(name: string, rule: Rule, value: unknown): Error {
   const isShape = rule.type === "object";
   const message = `Expected \`${name}\` to be ${rule.expected}, got ${describe(value)}`;
   return invalidOption(isRightType && !isShape ? RangeError : TypeError, message);
+}
+
+/** The same for what a user's function returned: a RangeError, whatever its type. */
+export function rangeError(name: string, rule: Rule, value: unknown): Error {
+  return invalidOption(RangeError, `Expected \`${name}\` to be ${rule.expected}, got ${describe(value)}`);
 }
 
 /** Throws unless the value keeps the rule. */

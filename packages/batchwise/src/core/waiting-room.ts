@@ -3,6 +3,7 @@
 
 import { Fifo } from "./fifo.ts";
 import type { Entry } from "./intake.ts";
+import type { Segment } from "./segment.ts";
 
 const SEGMENT_LENGTH = 256;
 
@@ -18,8 +19,12 @@ export class WaitingRoom {
     return this.#fifo.size;
   }
 
-  push(entry: Entry): void {
-    this.#fifo.push(entry, entry.sink, entry.time, 1, undefined);
+  /** Returns the segment whose last entry it is. */
+  push(entry: Entry): Segment {
+    const segment = this.#fifo.push(entry, entry.sink, entry.time, 1);
+    if (entry.position > 0) segment.setPosition(segment.length - 1, entry.position);
+    if (entry.dueAt < Number.POSITIVE_INFINITY) segment.setDue(segment.length - 1, entry.dueAt);
+    return segment;
   }
 
   /** The entry that came first, or undefined. */

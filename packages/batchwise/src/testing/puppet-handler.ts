@@ -47,12 +47,16 @@ export function puppetHandler<Item, Result = Item>(): PuppetHandler<Item, Result
     calls.push(call);
     return call.promise;
   };
-  Object.defineProperties(handler, {
-    calls: { get: () => calls },
-    open: { get: () => calls.filter((call) => call.isOpen) },
-    batches: { get: () => calls.map((call) => call.items) },
-  });
-  return handler as PuppetHandler<Item, Result>;
+  const record = {
+    calls,
+    get open(): readonly PuppetCall<Item, Result>[] {
+      return calls.filter((call) => call.isOpen);
+    },
+    get batches(): readonly (readonly Item[])[] {
+      return calls.map((call) => call.items);
+    },
+  };
+  return Object.defineProperties(handler, Object.getOwnPropertyDescriptors(record)) as typeof handler & typeof record;
 }
 
 class Call<Item, Result> implements PuppetCall<Item, Result> {

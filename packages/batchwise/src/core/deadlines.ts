@@ -1,0 +1,87 @@
+// Deadlines of entries that have nothing else of their own: a column of their segment, and one entry of the agenda per
+// segment, for its earliest. A million waiting deadlines cost a few thousand heap entries. A caller who may also leave
+// by signal has a Ticket instead, which carries its deadline itself.
+
+import type { Due } from "./agenda.ts";
+import { type Desk, refuse } from "./callers.ts";
+import { deadlineError } from "./errors.ts";
+import type { Pressing } from "./lane.ts";
+import type { Segment, SegmentWatch, Sink } from "./segment.ts";
+
+/** Sees to it that the entries of a segment expire in time. To be called when its earliest deadline may have changed. */
+export function watchDeadlines(desk: Desk, segment: Segment): void {
+  const { earliestDue, watch } = segment;
+  if (watch !== null && watch.dueAt === earliestDue) return;
+  watch?.end();
+  segment.watch = null;
+  if (earliestDue === Number.POSITIVE_INFINITY || segment.live === 0) return;
+  const deadline = new SegmentDeadline(desk, segment, earliestDue);
+  segment.watch = deadline;
+  desk.agenda.add(deadline, desk.clock.now());
+}
+
+class SegmentDeadline implements Due, SegmentWatch {
+  readonly #desk: Desk;
+  readonly dueAt: number;
+  /** Let go of when it is over, so that the agenda keeps no answered batch alive. */
+  #segment: Segment | null;
+  heaped = false;
+
+  constructor(desk: Desk, segment: Segment, dueAt: number) {
+    this.#desk = desk;
+    this.#segment = segment;
+    this.dueAt = dueAt;
+  }
+
+  get isOver(): boolean {
+    return this.#segment === null;
+  }
+
+  end(): void {
+    if (this.#segment === null) return;
+    this.#segment = null;
+    if (this.heaped) this.#desk.agenda.noteOver();
+  }
+
+  ring(): void {
+    const segment = this.#segment;
+    if (segment === null) return;
+    this.#segment = null;
+    segment.watch = null;
+    expireDue(this.#desk, segment);
+    segment.measureDue();
+    watchDeadlines(this.#desk, segment);
+    this.#desk.left();
+  }
+}
+
+function expireDue(desk: Desk, segment: Segment): void {
+  const now = desk.clock.now();
+  for (let index = segment.head; index < segment.length; index += 1) {
+    const dueAt = segment.dueAt(index);
+    const sink = segment.sinks[index] as Sink | null;
+    if (sink === null || dueAt > now) continue;
+    const time = segment.timeAt(index);
+    const answer = { sink, position: segment.positionAt(index), time };
+    segment.vacate(index);
+    refuse(desk, answer, deadlineError(dueAt - time), "expired");
+  }
+}
+
+/** The earliest deadline of a segment, in the list of those that its lane's wait must not run into. */
+export class PressingSegment implements Pressing {
+  readonly #segment: Segment;
+  heaped = false;
+
+  constructor(segment: Segment) {
+    this.#segment = segment;
+  }
+
+  get deadlineAt(): number {
+    return this.#segment.earliestDue;
+  }
+
+  get isWaiting(): boolean {
+    return this.#segment.owner.holdsWaiting && this.#segment.live > 0 && this.deadlineAt < Number.POSITIVE_INFINITY;
+  }
+}

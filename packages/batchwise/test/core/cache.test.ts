@@ -1,0 +1,174 @@
+import { type BatchCache, createBatcher } from "batchwise";
+import { describe, expect, test } from "vitest";
+import { echo, echoAll, reasonOf, rig, watch } from "../support.ts";
+
+const byItem = (item: string): string => item;
+
+/** A cache that answers when told to. */
+function slowCache(): { cache: BatchCache<string>; answer: (value: string | undefined) => void; asked: string[] } {
+  const asked: string[] = [];
+  const waiting: ((value: string | undefined) => void)[] = [];
+  return {
+    asked,
+    answer: (value) => waiting.shift()?.(value),
+    cache: {
+      get: (key) => {
+        asked.push(key);
+        return new Promise((resolve) => {
+          waiting.push(resolve);
+        });
+      },
+      set: () => {},
+    },
+  };
+}
+
+describe("a cache", () => {
+  test("is asked first, and told what was computed", async () => {
+    const cache = new Map<string, string>();
+    const of = rig<string>({ dedupe: byItem, cache });
+    const first = of.batcher.submit("a");
+    await echoAll(of);
+    expect(await first).toBe("a");
+    expect(cache.get("a")).toBe("a");
+    expect(await of.batcher.submit("a")).toBe("a");
+    expect(of.handler.calls).toHaveLength(1);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 2, completed: 2, cacheHits: 1 });
+  });
+
+  test("answers also while every slot is busy, the queue is full, or all is paused", async () => {
+    const of = rig<string>({ dedupe: byItem, cache: new Map([["known", "yes"]]), maxQueueSize: 1, onFull: "reject" });
+    of.batcher.pause();
+    void of.batcher.submit("other");
+    expect(await of.batcher.submit("known")).toBe("yes");
+  });
+
+  test("may hold null, false, zero and the empty text; only undefined is a miss", async () => {
+    const cache = new Map<string, unknown>([
+      ["null", null],
+      ["false", false],
+      ["zero", 0],
+      ["empty", ""],
+      ["undefined", undefined],
+    ]);
+    const of = rig<string, unknown>({ dedupe: byItem, cache });
+    expect(await of.batcher.submitMany(["null", "false", "zero", "empty"])).toEqual([null, false, 0, ""]);
+    void of.batcher.submit("undefined");
+    await of.clock.settle();
+    expect(of.handler.batches).toEqual([["undefined"]]);
+  });
+
+  test("is not told of failures, nor of a result that is undefined", async () => {
+    const cache = new Map<string, unknown>();
+    const batcher = createBatcher(
+      (items: string[]) => items.map((item) => (item === "bad" ? new Error() : undefined)),
+      {
+        dedupe: byItem,
+        cache: cache as Map<string, undefined>,
+      },
+    );
+    await batcher.submitSettled(["bad", "void"]);
+    expect(cache.size).toBe(0);
+  });
+
+  test("is told the value of a promise in a place, not the promise", async () => {
+    const cache = new Map<string, string>();
+    const batcher = createBatcher((items: string[]) => items.map(async (item) => `${item}!`), {
+      dedupe: byItem,
+      cache,
+    });
+    expect(await batcher.submit("a")).toBe("a!");
+    expect(cache.get("a")).toBe("a!");
+  });
+});
+
+describe("a cache that takes its time", () => {
+  test("is asked once for all who want the same meanwhile", async () => {
+    const { cache, answer, asked } = slowCache();
+    const of = rig<string>({ dedupe: byItem, cache });
+    const both = of.batcher.submitMany(["a", "a"]);
+    await of.clock.settle();
+    expect(asked).toEqual(["a"]);
+    expect(of.handler.calls).toHaveLength(0);
+    answer("stored");
+    expect(await both).toEqual(["stored", "stored"]);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 2, completed: 2, cacheHits: 2, deduped: 1 });
+  });
+
+  test("lets the item into the queue when it turns out not to know it", async () => {
+    const { cache, answer } = slowCache();
+    const of = rig<string>({ dedupe: byItem, cache });
+    const result = of.batcher.submit("a");
+    await of.clock.settle();
+    answer(undefined);
+    await echoAll(of);
+    expect(await result).toBe("a");
+  });
+
+  test("does not hold a caller who leaves or whose time is up", async () => {
+    const { cache, answer } = slowCache();
+    const of = rig<string>({ dedupe: byItem, cache });
+    const leave = new AbortController();
+    const left = reasonOf(of.batcher.submit("a", { signal: leave.signal }));
+    const expired = watch(of.batcher.submit("b", { timeoutMs: 10 }));
+    leave.abort(new Error("gone"));
+    await of.clock.advance(10);
+    expect(await left).toEqual(new Error("gone"));
+    expect(expired).toMatchObject({ reason: { code: "DEADLINE_EXCEEDED" } });
+    answer(undefined);
+    answer(undefined);
+    await of.clock.settle();
+    expect(of.handler.calls).toHaveLength(0);
+  });
+
+  test("is waited for by close(), and not by close({ drain: false })", async () => {
+    const { cache, answer } = slowCache();
+    const of = rig<string>({ dedupe: byItem, cache });
+    const result = of.batcher.submit("a");
+    const closed = watch(of.batcher.close());
+    await of.clock.settle();
+    expect(closed.state).toBe("pending");
+    answer(undefined);
+    await echoAll(of);
+    expect(await result).toBe("a");
+    expect(closed.state).toBe("fulfilled");
+
+    const slow = slowCache();
+    const other = rig<string>({ dedupe: byItem, cache: slow.cache });
+    const dropped = reasonOf(other.batcher.submit("a"));
+    await other.batcher.close({ drain: false });
+    expect(await dropped).toMatchObject({ code: "CLOSED" });
+  });
+});
+
+describe("a cache that fails", () => {
+  const failure = new Error("no disk");
+  const failing: Record<string, BatchCache<string>["get"]> = {
+    throws: () => {
+      throw failure;
+    },
+    rejects: () => Promise.reject(failure),
+  };
+
+  test.each(Object.keys(failing))("counts as a miss when its get %s, with a warning", async (how) => {
+    const of = rig<string>({ dedupe: byItem, cache: { get: failing[how] as BatchCache<string>["get"], set() {} } });
+    const warnings: unknown[] = [];
+    of.batcher.on("warning", ({ cause }) => void warnings.push(cause));
+    const result = of.batcher.submit("a");
+    await echoAll(of);
+    expect(await result).toBe("a");
+    expect(warnings).toEqual([failure]);
+  });
+
+  test.each(Object.keys(failing))("costs nobody the result when its set %s, with a warning", async (how) => {
+    const set = failing[how] as () => unknown;
+    const of = rig<string>({ dedupe: byItem, cache: { get: () => undefined, set } });
+    const warnings: unknown[] = [];
+    of.batcher.on("warning", ({ cause }) => void warnings.push(cause));
+    const result = of.batcher.submit("a");
+    await echoAll(of);
+    expect(await result).toBe("a");
+    expect(warnings).toEqual([failure]);
+    await echo(of);
+  });
+});

@@ -1,0 +1,160 @@
+import { createBatcher } from "batchwise";
+import { describe, expect, test } from "vitest";
+import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
+
+describe("close()", () => {
+  test("answers all that waits and runs, then resolves", async () => {
+    const of = rig<number>({ maxBatchSize: 2, maxWaitMs: 1_000 });
+    const results = of.batcher.submitMany(range(5));
+    const closed = watch(of.batcher.close());
+    for (const size of [1, 2, 3]) {
+      await of.clock.settle();
+      expect(closed.state).toBe("pending");
+      expect(of.handler.calls).toHaveLength(size);
+      await echo(of);
+    }
+    expect(await results).toEqual(range(5));
+    expect(closed.state).toBe("fulfilled");
+    expect(of.handler.calls[2]?.context.reason).toBe("drain");
+  });
+
+  test("answers those who wait outside a full queue too", async () => {
+    const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
+    const results = of.batcher.submitMany(range(6));
+    const closed = of.batcher.close();
+    await echoAll(of);
+    await closed;
+    expect(await results).toEqual(range(6));
+  });
+
+  test("is always the same promise", async () => {
+    const { batcher } = rig();
+    const closed = batcher.close();
+    expect(batcher.close()).toBe(closed);
+    expect(batcher.close({ drain: false })).toBe(closed);
+    expect(batcher[Symbol.asyncDispose]()).toBe(closed);
+    await closed;
+    expect(batcher.close()).toBe(closed);
+  });
+
+  test("resolves for a batcher that never did anything", async () => {
+    await createBatcher((items: number[]) => items).close();
+  });
+
+  test("turns away every later submit with CLOSED, and counts it as rejected", async () => {
+    const of = rig<number>({ dedupe: String });
+    void of.batcher.submit(0);
+    const closed = of.batcher.close();
+    expect(of.batcher.closed).toBe(true);
+    for (const late of [of.batcher.submit(1), of.batcher.submit(0), of.batcher.submitMany([2])]) {
+      expect(await reasonOf(late)).toMatchObject({ name: "BatchwiseError", code: "CLOSED", retryable: false });
+    }
+    expect(await of.batcher.submitSettled([3])).toMatchObject([{ status: "rejected", reason: { code: "CLOSED" } }]);
+    await echoAll(of);
+    await closed;
+    expect(of.handler.batches).toEqual([[0]]);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 5, completed: 1, rejected: 4 });
+  });
+
+  test("lets deadlines and signals run on while it drains", async () => {
+    const of = rig<string>();
+    void of.batcher.submit("running");
+    await of.clock.settle();
+    const expired = watch(of.batcher.submit("a", { timeoutMs: 10 }));
+    const closed = watch(of.batcher.close());
+    await of.clock.advance(10);
+    expect(expired).toMatchObject({ reason: { code: "DEADLINE_EXCEEDED" } });
+    await echo(of);
+    expect(closed.state).toBe("fulfilled");
+    expect(of.handler.calls).toHaveLength(1);
+  });
+
+  test("leaves no timer behind", async () => {
+    const of = rig<string>({ maxWaitMs: 1_000, timeoutMs: 5_000, handlerTimeoutMs: 9_000 });
+    void of.batcher.submitMany(["a", "b"]);
+    const closed = of.batcher.close();
+    await echoAll(of);
+    await closed;
+    expect(of.clock.timers).toBe(0);
+  });
+});
+
+describe("close({ drain: false })", () => {
+  test("rejects at once, with CLOSED, all that wait, are blocked, or run", async () => {
+    const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
+    const [running, waiting, blocked] = range(3).map((item) => watch(of.batcher.submit(item)));
+    await of.clock.settle();
+    await of.batcher.close({ drain: false });
+    for (const fate of [running, waiting, blocked]) {
+      expect(fate).toMatchObject({ state: "rejected", reason: { name: "BatchwiseError", code: "CLOSED" } });
+    }
+    expect(of.handler.calls).toHaveLength(1);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 3, rejected: 3, waiting: 0, running: 0 });
+  });
+
+  test("aborts what runs and does not wait for it, though the handler never answers", async () => {
+    const of = rig<string>();
+    const result = reasonOf(of.batcher.submit("a"));
+    await of.clock.settle();
+    await of.batcher.close({ drain: false });
+    const signal = of.handler.calls[0]?.context.signal;
+    expect(signal?.aborted).toBe(true);
+    expect(signal?.reason).toMatchObject({ code: "CLOSED" });
+    of.handler.calls[0]?.resolve(["late"]);
+    await of.clock.settle();
+    expect(await result).toMatchObject({ code: "CLOSED" });
+    expect(of.batcher.stats()).toMatchObject({ completed: 0, rejected: 1 });
+  });
+
+  test("cuts a close() short that is still draining", async () => {
+    const of = rig<number>({ maxBatchSize: 1 });
+    const results = of.batcher.submitSettled(range(3));
+    const closed = watch(of.batcher.close());
+    await of.clock.settle();
+    expect(closed.state).toBe("pending");
+    void of.batcher.close({ drain: false });
+    await of.clock.settle();
+    expect(closed.state).toBe("fulfilled");
+    expect(await results).toMatchObject(range(3).map(() => ({ reason: { code: "CLOSED" } })));
+    expect(of.handler.calls).toHaveLength(1);
+  });
+
+  test("cuts short the wait before a further attempt, promises in places, and batches prepared ahead", async () => {
+    const of = rig<string>({ concurrency: 2, maxBatchSize: 1 });
+    const results = of.batcher.submitSettled(["a", "b"]);
+    await of.clock.settle();
+    of.handler.calls[0]?.resolve([new Promise<string>(() => {})]);
+    await of.clock.settle();
+    await of.batcher.close({ drain: false });
+    expect(await results).toMatchObject([{ reason: { code: "CLOSED" } }, { reason: { code: "CLOSED" } }]);
+    expect(of.batcher.inspect()).toEqual([]);
+  });
+
+  test("does nothing more once all is closed", async () => {
+    const of = rig<string>();
+    const result = of.batcher.submit("a");
+    const closed = of.batcher.close();
+    await echoAll(of);
+    await closed;
+    await of.batcher.close({ drain: false });
+    expect(await result).toBe("a");
+    expect(of.batcher.stats()).toMatchObject({ completed: 1, rejected: 0 });
+  });
+});
+
+describe("a closed batcher", () => {
+  test("still reports, and takes pause, resume, flush and configure without harm", async () => {
+    const of = rig<string>();
+    void of.batcher.submit("a");
+    await echo(of);
+    await of.batcher.close();
+    of.batcher.pause();
+    of.batcher.resume();
+    await of.batcher.flush();
+    of.batcher.configure({ maxBatchSize: 3 });
+    await of.clock.settle();
+    expect(of.batcher.stats().completed).toBe(1);
+    expect(of.batcher.inspect()).toEqual([]);
+    expect(of.batcher.options.maxBatchSize).toBe(3);
+  });
+});

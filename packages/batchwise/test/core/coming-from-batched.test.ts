@@ -1,0 +1,121 @@
+// What users of mixedbread's `batched` rely on, and the cases in which it surprises them. docs/coming-from.md points
+// here.
+
+import { batch, createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
+import { describe, expect, test } from "vitest";
+import { echo, echoAll, range, rig } from "../support.ts";
+
+describe("calls", () => {
+  test("an item may itself be a list: only submitMany takes many", async () => {
+    const sum = batch((lists: number[][]) => lists.map((list) => list.reduce((total, value) => total + value, 0)));
+    expect(await sum([1, 2, 3])).toBe(6);
+    expect(await sum.submitMany([[1, 2], [], [3]])).toEqual([3, 0, 3]);
+  });
+
+  test("a call with many of which some fail keeps the others' results", async () => {
+    const of = rig<number>({ maxBatchSize: 2 });
+    const answers = of.batcher.submitSettled([0, 1, 2, 3]);
+    await of.clock.settle();
+    of.handler.calls[0]?.reject(new Error("first batch"));
+    await echoAll(of);
+    expect((await answers).map(({ status }) => status)).toEqual(["rejected", "rejected", "fulfilled", "fulfilled"]);
+  });
+});
+
+describe("when a batch goes", () => {
+  test("a batch that fills up 20 ms into a wait of 100 ms goes then", async () => {
+    const of = rig<string>({ maxBatchSize: 2, maxWaitMs: 100 });
+    const first = of.batcher.submit("a");
+    await of.clock.advance(20);
+    const second = of.batcher.submit("b");
+    await echo(of);
+    expect([await first, await second]).toEqual(["a", "b"]);
+    expect(of.clock.now()).toBe(20);
+  });
+
+  test("the odd one left over after whole batches waits for nothing but the slot", async () => {
+    const of = rig<number>({ maxBatchSize: 2 });
+    const answers = of.batcher.submitMany(range(5));
+    await echoAll(of);
+    expect(await answers).toEqual(range(5));
+    expect(of.handler.batches).toEqual([[0, 1], [2, 3], [4]]);
+    expect(of.clock.now()).toBe(0);
+  });
+});
+
+describe("order", () => {
+  test("a small call goes before the rest of a large one, in its very next batch", async () => {
+    const of = rig<number>({ maxBatchSize: 4, smallCallFirst: 8 });
+    const large = of.batcher.submitMany(range(40));
+    await of.clock.settle();
+    const small = of.batcher.submitMany([100, 101]);
+    await echoAll(of);
+    await Promise.all([large, small]);
+    expect(of.handler.batches[1]).toEqual([100, 101, 4, 5]);
+  });
+
+  test("equals keep their order, in one batch and over several", async () => {
+    const of = rig<number>({ maxBatchSize: 4, smallCallFirst: 20 });
+    const answers = of.batcher.submitMany(range(10));
+    await echoAll(of);
+    await answers;
+    expect(of.handler.batches).toEqual([
+      [0, 1, 2, 3],
+      [4, 5, 6, 7],
+      [8, 9],
+    ]);
+  });
+
+  test("shorter items go first where each submit gives its length as a negative priority", async () => {
+    const of = rig<string>({ maxBatchSize: 2 });
+    const answers = ["dddd", "a", "ccc", "bb"].map((item) => of.batcher.submit(item, { priority: -item.length }));
+    await echoAll(of);
+    await Promise.all(answers);
+    expect(of.handler.batches).toEqual([
+      ["a", "bb"],
+      ["ccc", "dddd"],
+    ]);
+  });
+});
+
+describe("length caps", () => {
+  test("lengths 6, 6, 3, 25 and 1 under a cap of 10 are four batches, the oversize one alone", async () => {
+    const of = rig<string>({ cost: ({ length }) => length, maxBatchCost: 10, oversize: "alone" });
+    const answers = of.batcher.submitMany([6, 6, 3, 25, 1].map((length) => "x".repeat(length)));
+    await echoAll(of);
+    await answers;
+    expect(of.handler.batches.map((items) => items.map(({ length }) => length))).toEqual([[6], [6, 3], [25], [1]]);
+  });
+});
+
+describe("cache", () => {
+  test("a Map will do for a cache, and is its owner's to fill and to clear", async () => {
+    const cache = new Map([["warm", 4]]);
+    const calls: string[][] = [];
+    const lengthOf = batch(
+      (texts: string[]) => {
+        calls.push(texts);
+        return texts.map(({ length }) => length);
+      },
+      { dedupe: (text) => text, cache },
+    );
+    expect(await Promise.all(["warm", "cold", "cold"].map((text) => lengthOf(text)))).toEqual([4, 4, 4]);
+    cache.clear();
+    expect(await lengthOf("warm")).toBe(4);
+    expect(calls).toEqual([["cold"], ["warm"]]);
+    expect(lengthOf.stats()).toMatchObject({ submitted: 4, cacheHits: 1, deduped: 1 });
+  });
+});
+
+describe("statistics", () => {
+  test("two snapshots differ by what happened in between", async () => {
+    const clock = virtualClock();
+    const batcher = createBatcher((items: string[]) => items, { clock });
+    await batcher.submitMany(["a", "b"]);
+    const before = batcher.stats();
+    await batcher.submitMany(["c"]);
+    const after = batcher.stats();
+    expect([after.completed - before.completed, after.batches - before.batches]).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,93 @@
+// What users of Ray Serve's `@serve.batch` rely on, and the cases in which it surprises them. docs/coming-from.md
+// points here.
+
+import { type BatchEvent, createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
+import { describe, expect, test } from "vitest";
+import { echoAll, range, rig, watch } from "../support.ts";
+
+describe("what a handler is given", () => {
+  test("an item may be an object of named arguments, of which some callers leave some out", async () => {
+    const add = createBatcher(async (calls: { a: number; b?: number }[]) => calls.map(({ a, b = 10 }) => a + b));
+    expect(await Promise.all([add.submit({ a: 1 }), add.submit({ a: 2, b: 3 })])).toEqual([11, 5]);
+  });
+
+  test("making a batcher starts nothing: no timer and no call before the first submit", async () => {
+    const { clock, handler } = rig({ maxWaitMs: 50, timeoutMs: 1_000 });
+    await clock.settle();
+    expect([clock.timers, handler.calls.length]).toEqual([0, 0]);
+  });
+});
+
+describe("batches", () => {
+  test("batches grow while the slot is busy, though each item's wait is over long before", async () => {
+    const clock = virtualClock();
+    const sizes: number[] = [];
+    const takes100Ms = (items: number[]): Promise<number[]> => {
+      sizes.push(items.length);
+      return new Promise((resolve) => clock.setTimeout(() => resolve(items), 100));
+    };
+    const batcher = createBatcher(takes100Ms, { maxBatchSize: 10, maxWaitMs: 5, clock });
+    const answers = range(20).map(
+      (item) => new Promise((resolve) => clock.setTimeout(() => resolve(batcher.submit(item)), item * 6)),
+    );
+    await clock.advance(305);
+    expect(await Promise.all(answers)).toEqual(range(20));
+    expect(sizes).toEqual([1, 10, 9]);
+  });
+
+  test("models that take turns fill batches of their own: none goes half empty", async () => {
+    const of = rig<string>({ key: (item) => item[0] as string, maxBatchSize: 4, maxWaitMs: 10 });
+    const answers = ["a0", "b0", "a1", "b1", "a2", "b2", "a3", "b3"].map((item) => of.batcher.submit(item));
+    await echoAll(of);
+    await Promise.all(answers);
+    expect(of.handler.batches).toEqual([
+      ["a0", "a1", "a2", "a3"],
+      ["b0", "b1", "b2", "b3"],
+    ]);
+  });
+
+  test("batches of all keys together keep to `concurrency`", async () => {
+    const of = rig<string>({ key: (item) => item, concurrency: 2 });
+    const answers = ["a", "b", "c", "d"].map((item) => of.batcher.submit(item));
+    await of.clock.settle();
+    expect(of.handler.open.length).toBe(2);
+    await echoAll(of);
+    expect(await Promise.all(answers)).toEqual(["a", "b", "c", "d"]);
+  });
+
+  test("a batch whose callers have all gone while it waited is never run", async () => {
+    const of = rig<string>();
+    const first = of.batcher.submit("first");
+    await of.clock.settle();
+    const leave = new AbortController();
+    const gone = watch(of.batcher.submitSettled(["a", "b"], { signal: leave.signal }));
+    await of.clock.settle();
+    leave.abort();
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([["first"]]);
+    expect([await first, gone.state]).toEqual(["first", "fulfilled"]);
+  });
+});
+
+describe("statistics", () => {
+  test("the six metrics are in stats(), and one by one in the batch event", async () => {
+    const of = rig<string>({ maxWaitMs: 10, maxBatchSize: 4, concurrency: 1 });
+    const events: BatchEvent[] = [];
+    of.batcher.on("batch", (event) => events.push(event));
+    const answers = of.batcher.submitMany(["a", "b", "c"]);
+    await of.clock.advance(10);
+    const later = of.batcher.submit("d");
+    await of.clock.advance(20);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 1, running: 3, batches: 1 });
+    await echoAll(of);
+    await Promise.all([answers, later]);
+    const { batches, averageBatchSize, waitMs, runMs } = of.batcher.stats();
+    expect({ batches, averageBatchSize }).toEqual({ batches: 2, averageBatchSize: 2 });
+    expect([waitMs.max, runMs.max]).toEqual([20, 20]);
+    expect(events.map(({ size, waitMs, runMs }) => [size, waitMs, runMs])).toEqual([
+      [3, 10, 20],
+      [1, 20, 0],
+    ]);
+  });
+});

@@ -1,0 +1,194 @@
+import { createBatcher } from "batchwise";
+import { describe, expect, test } from "vitest";
+import { echoAll, range, reasonOf, rig } from "../support.ts";
+
+const weigh = (item: number): number => item;
+
+describe("a cost cap", () => {
+  test("is never exceeded, and items keep their order under it", async () => {
+    const of = rig<number>({ cost: weigh, maxBatchCost: 10, maxBatchSize: 4 });
+    const items = range(200).map((index) => (index * 7) % 11);
+    void of.batcher.submitMany(items);
+    await echoAll(of);
+    for (const call of of.handler.calls) {
+      const sum = call.items.reduce((total, item) => total + item, 0);
+      expect(sum).toBeLessThanOrEqual(10);
+      expect(call.context.cost).toBe(sum);
+      expect(call.items.length).toBeLessThanOrEqual(4);
+    }
+    expect(of.handler.batches.flat()).toEqual(items);
+  });
+
+  test("is not bent by a cheap item behind an expensive one: nobody overtakes", async () => {
+    const of = rig<number>({ cost: weigh, maxBatchCost: 10 });
+    void of.batcher.submitMany([6, 6, 1, 1]);
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([[6], [6, 1, 1]]);
+  });
+
+  test("may be met exactly", async () => {
+    const of = rig<number>({ cost: weigh, maxBatchCost: 10 });
+    void of.batcher.submitMany([5, 5, 5, 5]);
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([
+      [5, 5],
+      [5, 5],
+    ]);
+  });
+
+  test("holds with fractions that do not add up in binary", async () => {
+    const of = rig<number>({ cost: () => 0.1, maxBatchCost: 0.3 });
+    void of.batcher.submitMany(range(10));
+    await echoAll(of);
+    for (const call of of.handler.calls) expect(call.context.cost).toBeLessThanOrEqual(0.3);
+    expect(of.handler.batches.flat()).toEqual(range(10));
+  });
+
+  test("leaves items without cost to the size cap", async () => {
+    const of = rig<number>({ cost: () => 0, maxBatchCost: 1, maxBatchSize: 3 });
+    void of.batcher.submitMany(range(6));
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([
+      [0, 1, 2],
+      [3, 4, 5],
+    ]);
+  });
+
+  test("counts each item as one where no cost is given", async () => {
+    const of = rig<number>({ maxBatchCost: 3 });
+    void of.batcher.submitMany(range(7));
+    await echoAll(of);
+    expect(of.handler.batches.map((items) => items.length)).toEqual([3, 3, 1]);
+  });
+
+  test("goes by the item's own cost where a submit gives one", async () => {
+    const of = rig<number>({ cost: () => 1, maxBatchCost: 10 });
+    void of.batcher.submit(1, { cost: 9 });
+    void of.batcher.submit(2, { cost: 2 });
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([[1], [2]]);
+  });
+
+  test("does not call `cost` for an item that has its own", async () => {
+    const { batcher } = rig<number>({
+      cost: () => {
+        throw new Error("not to be called");
+      },
+    });
+    expect(await reasonOf(batcher.submit(1))).toEqual(new Error("not to be called"));
+    void batcher.submit(2, { cost: 4 });
+    expect(batcher.stats()).toMatchObject({ submitted: 2, failed: 1 });
+  });
+});
+
+describe("an item over the cap by itself", () => {
+  test("is refused with ITEM_TOO_LARGE, which names both numbers", async () => {
+    const { batcher } = rig<number>({ cost: weigh, maxBatchCost: 10 });
+    const error = await reasonOf(batcher.submit(11));
+    expect(error).toMatchObject({ name: "BatchwiseError", code: "ITEM_TOO_LARGE", retryable: false });
+    expect(String(error)).toMatch(/11.*10/);
+    expect(batcher.stats()).toMatchObject({ submitted: 1, rejected: 1, failed: 0 });
+  });
+
+  test("leaves its neighbours alone when it is refused", async () => {
+    const of = rig<number>({ cost: weigh, maxBatchCost: 10 });
+    void of.batcher.submitSettled([4, 11, 4]);
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([[4, 4]]);
+  });
+
+  test('runs alone, in its turn, with `oversize: "alone"`', async () => {
+    const of = rig<number>({ cost: weigh, maxBatchCost: 10, oversize: "alone" });
+    void of.batcher.submitMany([4, 11, 4, 4]);
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([[4], [11], [4, 4]]);
+  });
+
+  test("counts by what `batchCost` says of it alone", async () => {
+    const { batcher } = rig<number>({ batchCost: (items) => items.reduce((a, b) => a + b * b, 0), maxBatchCost: 10 });
+    expect(await reasonOf(batcher.submit(4))).toMatchObject({ code: "ITEM_TOO_LARGE" });
+  });
+});
+
+describe("the cost of a batch", () => {
+  test("is the number of items times the largest when padded", async () => {
+    const of = rig<number>({ cost: weigh, batchCost: "padded", maxBatchCost: 12 });
+    void of.batcher.submitMany([1, 2, 3, 4, 4, 1, 1, 1]);
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([
+      [1, 2, 3],
+      [4, 4, 1],
+      [1, 1],
+    ]);
+  });
+
+  test("may be any function that grows with the items", async () => {
+    const of = rig<number>({ batchCost: (items) => new Set(items).size, maxBatchCost: 2 });
+    void of.batcher.submitMany([1, 1, 2, 2, 1, 3, 3, 4, 5]);
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([[1, 1, 2, 2, 1], [3, 3, 4], [5]]);
+  });
+
+  test("is worked out with few looks at the items, however many wait", async () => {
+    let seen = 0;
+    const of = rig<number>({
+      batchCost: (items) => {
+        seen += items.length;
+        return items.length;
+      },
+      maxBatchCost: 500,
+      maxBatchSize: 10_000,
+      maxQueueSize: 20_000,
+    });
+    void of.batcher.submitMany(range(10_000));
+    await echoAll(of);
+    expect(of.handler.batches.flat()).toEqual(range(10_000));
+    expect(Math.max(...of.handler.batches.map((items) => items.length))).toBe(500);
+    expect(seen / 10_000).toBeLessThan(40);
+  });
+});
+
+describe("a cost that cannot be used", () => {
+  const thrown = new Error("no weight");
+  const costs: Record<string, unknown> = {
+    NaN: Number.NaN,
+    negative: -1,
+    infinite: Number.POSITIVE_INFINITY,
+    text: "5",
+    nothing: undefined,
+    null: null,
+    bigint: 5n,
+    promise: Promise.resolve(1),
+  };
+
+  test.each(Object.keys(costs))("rejects that item alone with a RangeError: %s", async (name) => {
+    const batcher = createBatcher((items: string[]) => items, {
+      cost: (item) => (item === name ? costs[name] : 1) as number,
+      maxBatchCost: 10,
+    });
+    const [before, wrong, after] = await batcher.submitSettled(["before", name, "after"]);
+    expect([before?.status, after?.status]).toEqual(["fulfilled", "fulfilled"]);
+    const reason = wrong?.status === "rejected" ? wrong.reason : undefined;
+    expect(reason).toBeInstanceOf(RangeError);
+    expect(reason).toMatchObject({ code: "INVALID_OPTION" });
+    expect(batcher.stats()).toMatchObject({ completed: 2, failed: 1 });
+  });
+
+  test("rejects that item alone with what `cost` threw", async () => {
+    const batcher = createBatcher((items: number[]) => items, {
+      cost: (item) => {
+        if (item === 2) throw thrown;
+        return 1;
+      },
+    });
+    const settled = await batcher.submitSettled([1, 2, 3]);
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(settled[1]).toEqual({ status: "rejected", reason: thrown });
+  });
+
+  test.each([Number.NaN, -1, Number.POSITIVE_INFINITY])("is refused as a submit option too: %s", async (cost) => {
+    const error = await reasonOf(rig<number>().batcher.submit(1, { cost }));
+    expect(error).toBeInstanceOf(RangeError);
+    expect(error).toMatchObject({ code: "INVALID_OPTION" });
+  });
+});

@@ -1,0 +1,197 @@
+import { createBatcher } from "batchwise";
+import { describe, expect, test } from "vitest";
+import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
+
+describe("`retry`", () => {
+  test("calls the handler again for a batch that failed as a whole, `attempts` times in total", async () => {
+    const of = rig<string>({ retry: { attempts: 3 } });
+    const result = of.batcher.submit("a");
+    for (const attempt of [1, 2]) {
+      await of.clock.settle();
+      of.handler.open[0]?.reject(new Error(`failure ${attempt}`));
+    }
+    await echo(of);
+    expect(await result).toBe("a");
+    expect(of.handler.batches).toEqual([["a"], ["a"], ["a"]]);
+    expect(of.batcher.stats()).toMatchObject({ batches: 1, completed: 1, failed: 0 });
+  });
+
+  test("gives callers the last error when every attempt failed", async () => {
+    let calls = 0;
+    const batcher = createBatcher(
+      (): number[] => {
+        calls += 1;
+        throw new Error(`failure ${calls}`);
+      },
+      { retry: { attempts: 3 } },
+    );
+    expect(await reasonOf(batcher.submit(1))).toEqual(new Error("failure 3"));
+    expect(calls).toBe(3);
+  });
+
+  test("waits `backoffMs` before each further call, and holds its slot", async () => {
+    const of = rig<string>({ retry: { attempts: 3, backoffMs: 100 }, maxBatchSize: 1 });
+    void of.batcher.submit("a");
+    void of.batcher.submit("b");
+    await of.clock.settle();
+    of.handler.open[0]?.reject(new Error("once"));
+    await of.clock.advance(99);
+    expect(of.handler.calls).toHaveLength(1);
+    await of.clock.advance(1);
+    expect(of.handler.batches).toEqual([["a"], ["a"]]);
+    await echoAll(of);
+    expect(of.clock.timers).toBe(0);
+  });
+
+  test("asks `when` whether the error is worth it", async () => {
+    const seen: unknown[] = [];
+    const batcher = createBatcher(
+      (items: string[]): string[] => {
+        throw new Error(items[0]);
+      },
+      {
+        retry: {
+          attempts: 2,
+          when: (error) => {
+            seen.push(error);
+            return String(error).includes("busy");
+          },
+        },
+      },
+    );
+    await reasonOf(batcher.submit("busy"));
+    await reasonOf(batcher.submit("wrong"));
+    expect(seen).toEqual([new Error("busy"), new Error("wrong")]);
+    expect(batcher.stats().batches).toBe(2);
+  });
+
+  test("does not apply to one caller's error in its place", async () => {
+    let calls = 0;
+    const batcher = createBatcher(
+      (items: number[]) => {
+        calls += 1;
+        return items.map(() => new Error("in place"));
+      },
+      { retry: { attempts: 5 } },
+    );
+    expect(await reasonOf(batcher.submit(1))).toEqual(new Error("in place"));
+    expect(calls).toBe(1);
+  });
+
+  test("leaves out callers who left in between, and stops when all have", async () => {
+    const of = rig<string>({ retry: { attempts: 9, backoffMs: 10 } });
+    const [one, two] = [new AbortController(), new AbortController()];
+    of.batcher.submit("a", { signal: one.signal }).catch(() => {});
+    of.batcher.submit("b", { signal: two.signal }).catch(() => {});
+    await of.clock.settle();
+    of.handler.open[0]?.reject(new Error("again"));
+    await of.clock.settle();
+    one.abort();
+    await of.clock.advance(10);
+    expect(of.handler.batches).toEqual([["a", "b"], ["b"]]);
+    of.handler.open[0]?.reject(new Error("again"));
+    await of.clock.settle();
+    two.abort();
+    await of.clock.advance(100);
+    expect(of.handler.calls).toHaveLength(2);
+    expect(of.clock.timers).toBe(0);
+    expect(of.batcher.inspect()).toEqual([]);
+  });
+
+  test("keeps each item's deadline, which ends it once", async () => {
+    const of = rig<string>({ retry: { attempts: 3, backoffMs: 40 }, isolateFailures: true });
+    const settled = watch(of.batcher.submitSettled(["a", "b"], { timeoutMs: 100 }));
+    for (const _ of range(3)) {
+      await of.clock.settle();
+      of.handler.open[0]?.reject(new Error("again"));
+      await of.clock.advance(40);
+    }
+    expect(settled.value).toMatchObject([
+      { reason: { code: "DEADLINE_EXCEEDED" } },
+      { reason: { code: "DEADLINE_EXCEEDED" } },
+    ]);
+    of.handler.open[0]?.reject(new Error("aborted"));
+    await of.clock.advance(1_000);
+    expect(of.handler.open).toHaveLength(0);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 2, expired: 2, failed: 0, completed: 0, running: 0 });
+    expect(of.clock.timers).toBe(0);
+  });
+
+  test("ends with close({ drain: false }) while it waits for its next attempt", async () => {
+    const of = rig<string>({ retry: { attempts: 9, backoffMs: 10 } });
+    const result = watch(of.batcher.submit("a"));
+    await of.clock.settle();
+    of.handler.open[0]?.reject(new Error("again"));
+    await of.clock.settle();
+    await of.batcher.close({ drain: false });
+    expect(result).toMatchObject({ reason: { code: "CLOSED" } });
+    await of.clock.advance(100);
+    expect(of.handler.calls).toHaveLength(1);
+    expect(of.clock.timers).toBe(0);
+  });
+});
+
+describe("`isolateFailures`", () => {
+  function poisoned(poison: readonly number[]): { handler: (items: number[]) => number[]; calls: number[][] } {
+    const calls: number[][] = [];
+    return {
+      calls,
+      handler: (items) => {
+        calls.push(items);
+        if (items.some((item) => poison.includes(item))) throw new Error(`poison in ${items.length}`);
+        return items;
+      },
+    };
+  }
+
+  test("finds the poison: the others of the batch succeed", async () => {
+    const { handler, calls } = poisoned([5]);
+    const batcher = createBatcher(handler, { isolateFailures: true });
+    const settled = await batcher.submitSettled(range(8));
+    expect(settled.map(({ status }) => status === "fulfilled")).toEqual(range(8).map((item) => item !== 5));
+    expect((settled[5] as PromiseRejectedResult).reason).toEqual(new Error("poison in 1"));
+    expect(calls.length).toBeLessThanOrEqual(2 * Math.log2(8) + 1);
+    expect(batcher.stats()).toMatchObject({ batches: 1, completed: 7, failed: 1 });
+  });
+
+  test("calls at most twice the number of items, even when all of them are poison", async () => {
+    const { handler, calls } = poisoned(range(32));
+    const batcher = createBatcher(handler, { isolateFailures: true });
+    const settled = await batcher.submitSettled(range(32));
+    expect(settled.every(({ status }) => status === "rejected")).toBe(true);
+    expect(calls.length).toBe(63);
+  });
+
+  test("tries `retry` first", async () => {
+    const { handler, calls } = poisoned([1]);
+    const batcher = createBatcher(handler, { isolateFailures: true, retry: { attempts: 2 } });
+    const settled = await batcher.submitSettled([0, 1]);
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(calls).toEqual([[0, 1], [0, 1], [0], [1], [1]]);
+  });
+
+  test("keeps the context of each part in step with its items", async () => {
+    const contexts: unknown[] = [];
+    const batcher = createBatcher(
+      (items: number[], { requests, cost }) => {
+        contexts.push([items, requests.map(({ context }) => context), cost]);
+        if (items.length > 1) throw new Error("too many");
+        return items;
+      },
+      { isolateFailures: true },
+    );
+    await Promise.all([batcher.submit(1, { context: "of 1", cost: 3 }), batcher.submit(2, { context: "of 2" })]);
+    expect(contexts).toEqual([
+      [[1, 2], ["of 1", "of 2"], 4],
+      [[1], ["of 1"], 3],
+      [[2], ["of 2"], 1],
+    ]);
+  });
+
+  test("is off unless asked for", async () => {
+    const { handler, calls } = poisoned([1]);
+    const settled = await createBatcher(handler).submitSettled([0, 1]);
+    expect(settled.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    expect(calls).toHaveLength(1);
+  });
+});

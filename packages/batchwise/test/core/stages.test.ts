@@ -1,0 +1,204 @@
+import { createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
+import { describe, expect, test } from "vitest";
+import { gate, reasonOf } from "../support.ts";
+
+describe("a handler in stages", () => {
+  test("passes each stage's output on to the next", async () => {
+    const batcher = createBatcher({
+      prepareItem: (item: string) => item.length,
+      prepare: (lengths: number[]) => ({ lengths }),
+      run: async ({ lengths }: { lengths: number[] }) => ({ doubled: lengths.map((length) => length * 2) }),
+      finish: ({ doubled }: { doubled: number[] }) => doubled.map((value) => `<${value}>`),
+    });
+    expect(await batcher.submitMany(["a", "bcd"])).toEqual(["<2>", "<6>"]);
+  });
+
+  test("prepares an item at its submit, on the caller's time", () => {
+    const prepared: string[] = [];
+    const batcher = createBatcher({
+      prepareItem: (item: string) => {
+        prepared.push(item);
+        return item;
+      },
+      run: (items: string[]) => items,
+    });
+    void batcher.submit("a");
+    expect(prepared).toEqual(["a"]);
+  });
+
+  test("rejects an item alone that cannot be prepared", async () => {
+    const batcher = createBatcher({
+      prepareItem: (item: number) => {
+        if (item === 2) throw new Error("unreadable");
+        return item;
+      },
+      run: (items: number[]) => items,
+    });
+    const settled = await batcher.submitSettled([1, 2, 3]);
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(settled[1]).toEqual({ status: "rejected", reason: new Error("unreadable") });
+    expect(batcher.stats()).toMatchObject({ completed: 2, failed: 1 });
+  });
+
+  test("gives every stage the same context", async () => {
+    const ids: string[] = [];
+    const batcher = createBatcher({
+      prepare: (items: number[], { id }) => {
+        ids.push(id);
+        return items;
+      },
+      run: (items: number[], { id }) => {
+        ids.push(id);
+        return items;
+      },
+      finish: (items: number[], { id }) => {
+        ids.push(id);
+        return items;
+      },
+    });
+    await batcher.submit(1);
+    expect(ids).toHaveLength(3);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  test.each(["prepare", "run", "finish"])("rejects the batch with what its %s throws", async (stage) => {
+    const failing = (at: string) => (items: number[]) => {
+      if (at === stage) throw new Error(`in ${at}`);
+      return items;
+    };
+    const batcher = createBatcher({ prepare: failing("prepare"), run: failing("run"), finish: failing("finish") });
+    expect(await reasonOf(batcher.submit(1))).toEqual(new Error(`in ${stage}`));
+    expect(await reasonOf(batcher.submit(2))).toEqual(new Error(`in ${stage}`));
+  });
+});
+
+describe("`open`", () => {
+  test("runs once, before the first batch and not before it is needed", async () => {
+    const log: string[] = [];
+    const batcher = createBatcher(
+      {
+        open: async () => void log.push("open"),
+        run: (items: number[]) => {
+          log.push(`run ${items.join()}`);
+          return items;
+        },
+      },
+      { maxBatchSize: 1, concurrency: 2 },
+    );
+    expect(log).toEqual([]);
+    await batcher.submitMany([1, 2, 3]);
+    expect(log).toEqual(["open", "run 1", "run 2", "run 3"]);
+  });
+
+  test("that fails is the failure of the batches that waited for it, and is tried again for the next", async () => {
+    let openings = 0;
+    const batcher = createBatcher({
+      open: () => {
+        openings += 1;
+        if (openings === 1) throw new Error("no model");
+      },
+      run: (items: number[]) => items,
+    });
+    expect(await reasonOf(batcher.submit(1))).toEqual(new Error("no model"));
+    expect(await batcher.submit(2)).toBe(2);
+    expect(await batcher.submit(3)).toBe(3);
+    expect(openings).toBe(2);
+  });
+
+  test("is tried again for the same batch where `retry` says so", async () => {
+    let openings = 0;
+    const batcher = createBatcher(
+      {
+        open: () => {
+          openings += 1;
+          if (openings < 3) throw new Error("not yet");
+        },
+        run: (items: number[]) => items,
+      },
+      { retry: { attempts: 3 } },
+    );
+    expect(await batcher.submit(1)).toBe(1);
+    expect(openings).toBe(3);
+  });
+
+  test("that takes long hands over nobody who has left by then", async () => {
+    const clock = virtualClock();
+    const opening = gate();
+    const seen: number[][] = [];
+    const batcher = createBatcher(
+      {
+        open: () => opening.promise,
+        run: (items: number[]) => {
+          seen.push(items);
+          return items;
+        },
+      },
+      { clock },
+    );
+    const expired = reasonOf(batcher.submit(1, { timeoutMs: 50 }));
+    const answered = batcher.submit(2);
+    await clock.advance(100);
+    expect(await expired).toMatchObject({ code: "DEADLINE_EXCEEDED" });
+    opening.open();
+    expect(await answered).toBe(2);
+    expect(seen).toEqual([[2]]);
+  });
+});
+
+describe("`close` of a handler", () => {
+  test("runs once, after the last batch has been answered", async () => {
+    const log: string[] = [];
+    const batcher = createBatcher(
+      {
+        run: async (items: number[]) => {
+          await null;
+          log.push(`ran ${items.join()}`);
+          return items;
+        },
+        close: async () => void log.push("close"),
+      },
+      { maxBatchSize: 1 },
+    );
+    void batcher.submitMany([1, 2]);
+    await Promise.all([batcher.close(), batcher.close()]);
+    expect(log).toEqual(["ran 1", "ran 2", "close"]);
+  });
+
+  test("does not run for a handler that was never opened", async () => {
+    const log: string[] = [];
+    await createBatcher({
+      open: () => void log.push("open"),
+      run: (items: number[]) => items,
+      close: () => void log.push("close"),
+    }).close();
+    expect(log).toEqual([]);
+  });
+
+  test("waits for an opening that is under way, so that nothing stays open", async () => {
+    const log: string[] = [];
+    const opening = gate();
+    const batcher = createBatcher({
+      open: () => opening.promise.then(() => void log.push("opened")),
+      run: (items: number[]) => items,
+      close: () => void log.push("closed"),
+    });
+    const dropped = reasonOf(batcher.submit(1));
+    await new Promise(setImmediate);
+    const closed = batcher.close({ drain: false });
+    expect(await dropped).toMatchObject({ code: "CLOSED" });
+    opening.open();
+    await closed;
+    expect(log).toEqual(["opened", "closed"]);
+  });
+
+  test("is the failure of close() when it fails", async () => {
+    const batcher = createBatcher({
+      run: (items: number[]) => items,
+      close: () => Promise.reject(new Error("will not close")),
+    });
+    expect(await batcher.submit(1)).toBe(1);
+    expect(await reasonOf(batcher.close())).toEqual(new Error("will not close"));
+    expect(batcher.closed).toBe(true);
+  });
+});

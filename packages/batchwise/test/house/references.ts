@@ -1,0 +1,73 @@
+// Finds the tests that a Markdown page names, and the titles that a test file has. A page names a test as
+// `core/waits` › a full batch goes at once: the file below packages/batchwise/test (`server/...` below
+// packages/server/test) without its ending, and the test's title, alone or after those of its `describe`s.
+
+import { type CallExpression, type Expression, Visitor } from "oxc-parser";
+import { parse } from "./repository.ts";
+
+export interface Reference {
+  readonly file: string;
+  readonly title: string;
+}
+
+export function referencesIn(markdown: string): Reference[] {
+  const found = markdown.matchAll(/`(?<file>[\w/-]+)` › (?<title>.+?)(?=; `[\w/-]+` ›| *\| *$|$)/gm);
+  return [...found].map(({ groups }) => ({ file: pathOf(groups?.file ?? ""), title: groups?.title ?? "" }));
+}
+
+function pathOf(name: string): string {
+  const [room, ...rest] = name.split("/");
+  return room === "server"
+    ? `packages/server/test/${rest.join("/")}.test.ts`
+    : `packages/batchwise/test/${name}.test.ts`;
+}
+
+/** The cells of every table row of a page, head rows left out. */
+export function rowsIn(markdown: string): string[][] {
+  const lines = markdown.split("\n");
+  return lines
+    .filter((line, index) => line.startsWith("| ") && !(lines[index + 1] ?? "").startsWith("|---"))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim()),
+    );
+}
+
+/** Every title of a test file, alone and after those of the `describe`s around it. */
+export function titlesIn(path: string, text: string): Set<string> {
+  const titles = new Set<string>();
+  const suites: string[] = [];
+  new Visitor({
+    CallExpression: (node) => {
+      const title = titleOf(node);
+      if (title === undefined) return;
+      if (isCallOf("describe", node)) suites.push(title);
+      if (!isCallOf("test", node)) return;
+      titles.add(title);
+      for (let from = 0; from < suites.length; from += 1) titles.add([...suites.slice(from), title].join(" "));
+    },
+    "CallExpression:exit": (node) => {
+      if (isCallOf("describe", node) && titleOf(node) !== undefined) suites.pop();
+    },
+  }).visit(parse(path, text));
+  return titles;
+}
+
+/** A title that is put together from parts has `…` where each part goes. */
+function titleOf({ arguments: [first] }: CallExpression): string | undefined {
+  if (first?.type === "TemplateLiteral") return first.quasis.map(({ value }) => value.cooked ?? "").join("…");
+  return first?.type === "Literal" && typeof first.value === "string" ? first.value : undefined;
+}
+
+/** True for `name(...)`, `name.each(...)(...)` and the like. */
+function isCallOf(name: string, node: CallExpression): boolean {
+  let callee: Expression = node.callee;
+  while (callee.type !== "Identifier") {
+    if (callee.type === "MemberExpression") callee = callee.object as Expression;
+    else if (callee.type === "CallExpression") callee = callee.callee;
+    else return false;
+  }
+  return callee.name === name;
+}

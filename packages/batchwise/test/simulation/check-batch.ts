@@ -1,0 +1,158 @@
+// What must hold each time the handler is called: caps, keys, order, nobody who has left, every item in one batch only,
+// and nothing better left behind.
+
+import type { BatchContext } from "batchwise";
+import { checkReason, effectivePriority } from "./check-reason.ts";
+import { type Model, sum } from "./model.ts";
+import type { Batch, Call, Place } from "./record.ts";
+
+/** Checks one call. `isAtOnce`: its batch was closed at this very moment. */
+export function checkCall(model: Model, call: Call, context: BatchContext, isAtOnce: boolean): void {
+  const known = model.batches.get(call.batchId);
+  const batch = known ?? begin(model, call, context);
+  batch.calls += 1;
+  checkPlaces(model, call, isAtOnce, known !== undefined);
+  checkContext(model, call, context, batch);
+  if (call.isRunning) checkSlots(model, call);
+  if (known !== undefined) {
+    checkRepetition(model, batch);
+    return;
+  }
+  checkCaps(model, call, context);
+  checkOrder(model, call.places);
+  const isKnown = !model.isActing || (model.world.uses.listens && !model.isStale);
+  if (!isAtOnce || !isKnown || !model.isQueueKnown) return;
+  const rest = restOf(model, call.places);
+  checkLeftBehind(model, call.places, rest, context);
+  checkReason(model, call.places, rest, context.reason);
+}
+
+function begin(model: Model, call: Call, context: BatchContext): Batch {
+  const batch = { id: context.id, size: call.places.length, startedAt: model.now, reason: context.reason, calls: 0 };
+  model.batches.set(batch.id, batch);
+  return batch;
+}
+
+function checkPlaces(model: Model, call: Call, isAtOnce: boolean, isRepeated: boolean): void {
+  const { now, step } = model;
+  model.expect(new Set(call.places).size === call.places.length, "once in a batch", () => listOf(call.places));
+  for (const place of call.places) {
+    const isOwn = place.batchId === undefined || place.batchId === call.batchId;
+    model.expect(isOwn, "one batch an item", () => `item ${place.item.id} of ${place.batchId} in ${call.batchId}`);
+    model.expect(place.state !== "answered", "answered once", () => `item ${place.item.id} was handed over again`);
+    const isGone = isAtOnce ? place.isGone(isRepeated ? now - 1 : now) : place.wasGone(now, step);
+    model.expect(!isGone, "nobody who has left", () => `item ${place.item.id} in ${call.batchId}`);
+  }
+  const twin = call.places.find((place) => hasTwin(model, place, call));
+  model.expect(twin === undefined, "equal items share", () => `item ${twin?.item.id} has a twin that runs`);
+}
+
+/** True when an equal item is with the handler in another call, with callers that still wait for it. */
+function hasTwin(model: Model, place: Place, call: Call): boolean {
+  if (place.scope === undefined) return false;
+  for (const other of model.placesByItem.values()) {
+    if (other === place || other.scope !== place.scope || other.state !== "handed") continue;
+    if (other.lastCall !== call && !other.isGone(model.now)) return true;
+  }
+  return false;
+}
+
+function checkContext(model: Model, call: Call, context: BatchContext, batch: Batch): void {
+  const { places } = call;
+  const { requests } = context;
+  model.expect(requests.length === places.length, "context", () => `${requests.length} requests in ${call.batchId}`);
+  const cost = model.costOf(places);
+  const isCost = context.cost === cost || cost === Number.POSITIVE_INFINITY;
+  model.expect(isCost, "context.cost", () => `${context.cost} in place of ${cost} in ${call.batchId}`);
+  for (const [index, place] of places.entries()) {
+    const request = requests[index];
+    const isOwn = request?.context === place.context && request?.priority === place.priority;
+    model.expect(isOwn, "context", () => `request of item ${place.item.id} is ${JSON.stringify(request)}`);
+    const waitedMs = batch.startedAt - place.opener.submittedAt;
+    const isTimely = model.world.stages.open || request?.waitedMs === waitedMs;
+    model.expect(isTimely, "waitedMs", () => `${request?.waitedMs} of item ${place.item.id}, not ${waitedMs}`);
+    model.expect(place.key === context.key, "one key a batch", () => `item ${place.item.id} with ${context.key}`);
+  }
+}
+
+/** Calls that run now, this one included, need a slot each. A batch that ran out of time has given its slot back. */
+export function checkSlots(model: Model, call: Call): void {
+  const { uses } = model.world;
+  if (uses.prefetch > 0 && uses.handlerTimeoutMs !== undefined) return;
+  const running = runningCalls(model).filter((other) => other.batchId !== call.batchId);
+  const startedAt = model.world.stages.open ? 0 : (model.batches.get(call.batchId)?.startedAt ?? model.now);
+  const isFree = running.length < model.limits.concurrency || startedAt <= model.slotsTakenAt;
+  model.expect(isFree, "concurrency", () => `${call.batchId} beside ${running.map((other) => other.batchId)}`);
+}
+
+export function runningCalls(model: Model): Call[] {
+  const { handlerTimeoutMs = Number.POSITIVE_INFINITY } = model.world.uses;
+  if (model.abandonedAt < Number.POSITIVE_INFINITY) return [];
+  return model.calls.filter((call) => {
+    return call.isRunning && call.open > 0 && model.now < call.startedAt + handlerTimeoutMs;
+  });
+}
+
+function checkRepetition(model: Model, batch: Batch): void {
+  const { retry, isolateFailures } = model.world.uses;
+  const mostCalls = isolateFailures ? Number.POSITIVE_INFINITY : (retry?.attempts ?? 1);
+  model.expect(batch.calls <= mostCalls, "attempts", () => `call ${batch.calls} of ${batch.id}`);
+}
+
+function checkCaps(model: Model, { places, batchId }: Call, context: BatchContext): void {
+  const { maxBatchSize, maxBatchCost } = model.world.stages.open ? model.widest : model.limits;
+  model.expect(places.length > 0, "empty batch", () => batchId);
+  model.expect(places.length <= maxBatchSize, "maxBatchSize", () => `${places.length} in ${batchId}`);
+  const isWithin = places.length === 1 || model.costOf(places) <= maxBatchCost;
+  model.expect(isWithin, "maxBatchCost", () => `${model.costOf(places)} in ${batchId} (${context.reason})`);
+}
+
+/** Entries with the same line are first come, first served. */
+function isSameLine(model: Model, a: Place, b: Place): boolean {
+  const { tenants, smallCallFirst } = model.world.uses;
+  return (
+    a.key === b.key &&
+    a.priority === b.priority &&
+    (tenants === 0 || a.item.tenant === b.item.tenant) &&
+    (smallCallFirst === 0 || a.opener.isSmall === b.opener.isSmall)
+  );
+}
+
+function checkOrder(model: Model, places: readonly Place[]): void {
+  for (const [index, place] of places.entries()) {
+    const overtaken = places.slice(0, index).find((other) => {
+      return other.arrival > place.arrival && isSameLine(model, place, other);
+    });
+    model.expect(overtaken === undefined, "FIFO", () => `${overtaken?.item.id} before ${place.item.id} in a batch`);
+  }
+}
+
+function restOf(model: Model, places: readonly Place[]): Place[] {
+  const taken = new Set(places);
+  return model.queued().filter((place) => !taken.has(place));
+}
+
+function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly Place[], context: BatchContext): void {
+  const { uses } = model.world;
+  const lane = rest.filter((place) => place.key === context.key);
+  for (const left of lane) {
+    const later = places.find((place) => isSameLine(model, left, place) && place.arrival > left.arrival);
+    model.expect(later === undefined, "FIFO", () => `${later?.item.id} overtook ${left.item.id}`);
+    if (uses.tenants > 0 || uses.cache === "async" || model.isPaused) continue;
+    const lower = places.find((place) => effectivePriority(model, place) < effectivePriority(model, left));
+    model.expect(lower === undefined, "priority", () => `${lower?.item.id} went before ${left.item.id}`);
+  }
+  checkFilled(model, places, lane);
+}
+
+/** A batch is closed when its slot takes it, so it holds all that its caps allow. */
+function checkFilled(model: Model, places: readonly Place[], lane: readonly Place[]): void {
+  if (lane.length === 0 || places.length >= model.limits.maxBatchSize) return;
+  if (model.isPaused && !model.isClosed) return;
+  const fits = lane.every((place) => model.costOf([...places, place]) <= model.limits.maxBatchCost);
+  model.expect(!fits, "filled", () => `${listOf(places)} went without ${listOf(lane)}`);
+}
+
+export function listOf(places: readonly Place[]): string {
+  return `${places.map((place) => place.item.id).join(" ")} (cost ${sum(places.map((place) => place.cost))})`;
+}

@@ -1,0 +1,80 @@
+// Why a lane may, or must, send its batch: a second reading of the contract, used when a batch goes (was there a
+// reason, and was it the one it gave?) and whenever all stands still (was there one, and nothing went?).
+
+import type { Model } from "./model.ts";
+import type { Place } from "./record.ts";
+
+/** The priority of a place by now. */
+export function effectivePriority(model: Model, place: Place): number {
+  return place.priority + Math.floor((model.now - place.opener.submittedAt) / model.world.uses.priorityAgingMs);
+}
+
+/** Every reason for which the lane of these places may send a batch now. */
+export function reasonsFor(model: Model, lane: readonly Place[], queued: number): Set<string> {
+  const { limits } = model;
+  const reasons = new Set<string>();
+  const isFlushed = lane.some((place) => isUnderFlush(model, place));
+  if (model.isClosed) reasons.add("drain");
+  if (isFlushed) reasons.add("flush");
+  if (model.isPaused && reasons.size === 0) return reasons;
+  if (lane.length >= limits.maxBatchSize || queued >= limits.maxQueueSize) reasons.add("size");
+  if (isCostFull(model, lane)) reasons.add("cost");
+  if (limits.maxWaitMs === 0) reasons.add("idle");
+  else addWaits(model, lane, reasons);
+  return reasons;
+}
+
+/** With slow look-ups the wait may count from the submit or from the end of the look-up; then these are not exact. */
+function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): void {
+  const { maxWaitMs } = model.limits;
+  if (lane.length >= model.minBatchSize) reasons.add("min");
+  const oldest = Math.min(...lane.map((place) => place.since));
+  if (model.now >= oldest + maxWaitMs) reasons.add("wait");
+  const dueAt = Math.min(...lane.flatMap((place) => place.callers.map((caller) => dueOf(model, caller))));
+  if (dueAt <= oldest + maxWaitMs && model.world.uses.cache !== "async") reasons.add("deadline");
+}
+
+function dueOf(model: Model, caller: Place["opener"]): number {
+  return caller.hasLeft(model.now) ? Number.POSITIVE_INFINITY : caller.dueAt;
+}
+
+function isUnderFlush(model: Model, place: Place): boolean {
+  return model.flushes.some((flush) => !flush.isDone && flush.places.includes(place));
+}
+
+/** True when the next item would break the cap, whichever it is. */
+function isCostFull(model: Model, lane: readonly Place[]): boolean {
+  const { maxBatchCost } = model.limits;
+  return lane.length > 0 && maxBatchCost < Number.POSITIVE_INFINITY && model.costOf(lane) >= maxBatchCost;
+}
+
+/** Checks that a batch had the reason it gave, and that no lane was overdue that should have gone first. */
+export function checkReason(model: Model, places: readonly Place[], rest: readonly Place[], reason: string): void {
+  const key = places[0]?.key;
+  const lane = [...places, ...rest.filter((place) => place.key === key)];
+  const reasons = reasonsFor(model, lane, places.length + rest.length);
+  const isLoose = model.world.uses.cache === "async" && ["wait", "deadline"].includes(reason);
+  const mayBe = isLoose || reasons.has(reason);
+  model.expect(mayBe, "reason", () => `${reason} where only [${[...reasons].join(" ")}] hold`);
+  checkOverdue(model, places, lane, rest);
+}
+
+/** Whoever has waited for `maxWaitMs` goes before all that is younger and not more urgent, in other lanes too. */
+function checkOverdue(model: Model, places: readonly Place[], lane: readonly Place[], rest: readonly Place[]): void {
+  if (
+    model.isPaused ||
+    model.isClosed ||
+    model.world.uses.cache === "async" ||
+    model.flushes.some((flush) => !flush.isDone)
+  )
+    return;
+  const overdue = rest.find((place) => {
+    const isDue = model.now >= place.since + model.limits.maxWaitMs && model.limits.maxWaitMs > 0;
+    return isDue && place.key !== places[0]?.key && lane.every((taken) => goesAfter(model, taken, place));
+  });
+  model.expect(overdue === undefined, "overdue", () => `item ${overdue?.item.id} was passed by a younger batch`);
+}
+
+function goesAfter(model: Model, taken: Place, overdue: Place): boolean {
+  return taken.since > overdue.since && effectivePriority(model, taken) <= effectivePriority(model, overdue);
+}

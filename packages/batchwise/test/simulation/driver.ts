@@ -1,0 +1,258 @@
+// Does to the batcher what the schedule says, and watches every promise that comes back.
+
+import type { Batcher, SubmitOptions } from "batchwise";
+import type { Model } from "./model.ts";
+import type { Caller, Sight } from "./record.ts";
+import { type Action, type Item, type Plan, SHARED_SIGNALS } from "./schedule.ts";
+import type { Limits } from "./world.ts";
+
+export class Driver {
+  readonly #model: Model;
+  readonly #batcher: Batcher<Item, unknown>;
+  readonly #shared: AbortController[] = Array.from({ length: SHARED_SIGNALS }, () => new AbortController());
+  readonly #own: AbortController[] = [];
+  /** Calls of `ready()` that have not been answered. */
+  readyOpen = 0;
+  closing: Promise<void> | undefined;
+  isClosed = false;
+  closeError: unknown;
+
+  constructor(model: Model, batcher: Batcher<Item, unknown>) {
+    this.#model = model;
+    this.#batcher = batcher;
+  }
+
+  async act(action: Action): Promise<void> {
+    const model = this.#model;
+    model.isActing = true;
+    model.note(() => `act ${action.kind} ${"plans" in action ? action.plans.length : JSON.stringify(action)}`);
+    if (action.kind === "submit") await this.#submitEach(action.plans, action.isSpread);
+    else if (action.kind === "submitMany") this.#submitMany(action.plans);
+    else if (action.kind === "submitSettled") this.#submitSettled(action.plans);
+    else if (action.kind === "abort") this.#abort(action.draw, action.isShared);
+    else if (action.kind === "configure") this.#configure(action.changes);
+    else if (action.kind === "close") this.close(action.drain);
+    else this.#control(action.kind);
+    model.isActing = false;
+  }
+
+  #control(kind: "pause" | "resume" | "flush" | "ready" | "look"): void {
+    const model = this.#model;
+    if (kind === "flush") this.#flush();
+    else if (kind === "ready") this.#ready();
+    else if (kind === "look") this.#look();
+    else {
+      model.isPaused = kind === "pause";
+      this.#batcher[kind]();
+    }
+  }
+
+  close(drain: boolean): void {
+    const model = this.#model;
+    model.isActing = true;
+    model.closedAt = Math.min(model.closedAt, model.now);
+    if (!drain) model.abandonedAt = Math.min(model.abandonedAt, model.now);
+    const promise = this.#batcher.close({ drain });
+    model.expect(promise === (this.closing ?? promise), "close", () => "returned another promise");
+    model.expect(this.#batcher.closed, "close", () => "closed was false");
+    if (this.closing === undefined) this.#watchClose(promise);
+    this.closing = promise;
+    model.isActing = false;
+  }
+
+  #watchClose(promise: Promise<void>): void {
+    const model = this.#model;
+    const done = (): void => {
+      this.isClosed = true;
+      const open = model.callers.filter((caller) => caller.sees === "each" && caller.outcome === undefined);
+      model.expect(open.length === 0, "close drains", () => `resolved before ${open.map(nameOf)} had settled`);
+    };
+    promise.then(done, (error: unknown) => {
+      this.closeError = error;
+      done();
+    });
+  }
+
+  async #submitEach(plans: readonly Plan[], isSpread: boolean): Promise<void> {
+    const model = this.#model;
+    const { equals, onFull } = model.world.uses;
+    const mayDropEqual = equals > 0 && onFull === "drop-oldest";
+    for (const plan of plans) {
+      if (isSpread) await null;
+      const { abort, options } = this.#optionsOf(plan);
+      const before = endings(model);
+      const caller = model.submits(plan, abort, model.world.uses.smallCallFirst >= 1, "each");
+      model.current = caller;
+      this.#watch(caller, this.#batcher.submit(plan.item, options));
+      model.current = undefined;
+      this.#noteEndings(before, [caller]);
+      if (mayDropEqual) await delivered();
+    }
+  }
+
+  #submitSettled(plans: readonly Plan[]): void {
+    this.#submitAll(plans, "end", (items, options, callers) => {
+      this.#batcher.submitSettled(items, options).then((results) => {
+        this.#model.expect(results.length === callers.length, "submitSettled", () => "another number of results");
+        for (const [index, result] of results.entries()) {
+          const caller = callers[index] as Caller;
+          if (result.status === "fulfilled") this.#ok(caller, result.value);
+          else this.#failed(caller, result.reason);
+        }
+      });
+    });
+  }
+
+  /** Members that settle before the call does are only seen when it does. */
+  #submitMany(plans: readonly Plan[]): void {
+    const model = this.#model;
+    this.#submitAll(plans, "none", (items, options, callers) => {
+      this.#batcher.submitMany(items, options).then(
+        (values) => {
+          model.expect(values.length === callers.length, "submitMany", () => "another number of results");
+          for (const [index, value] of values.entries()) {
+            const { place, plan } = callers[index] as Caller;
+            const isOwn = place?.answer?.isOk === true && Object.is(place.answer.is, value);
+            model.expect(isOwn, "own result", () => `submitMany: ${String(value)} for item ${plan.item.id}`);
+          }
+        },
+        (error: unknown) => {
+          model.note(() => `submitMany failed: ${String(error)}`);
+        },
+      );
+    });
+  }
+
+  #submitAll(
+    plans: readonly Plan[],
+    sees: Sight,
+    submit: (items: Item[], options: SubmitOptions, callers: readonly Caller[]) => void,
+  ): void {
+    const model = this.#model;
+    const [first] = plans;
+    if (first === undefined) return;
+    const { abort, options } = this.#optionsOf(first);
+    const before = endings(model);
+    const isSmall = plans.length <= model.world.uses.smallCallFirst;
+    const callers = plans.map((plan) => model.submits(plan, abort, isSmall, sees));
+    submit(
+      plans.map((plan) => plan.item),
+      options,
+      callers,
+    );
+    model.current = undefined;
+    this.#noteEndings(before, callers);
+  }
+
+  #optionsOf({ wishes }: Plan): { abort: AbortController | undefined; options: SubmitOptions } {
+    const { signal, ...rest } = wishes;
+    if (signal === undefined) return { abort: undefined, options: rest };
+    const abort = signal === "own" ? new AbortController() : (this.#shared[signal] as AbortController);
+    if (signal === "own") this.#own.push(abort);
+    return { abort, options: { ...rest, signal: abort.signal } };
+  }
+
+  /** Something ended inside a submit: callers will hear of it in a promise job. */
+  #noteEndings(before: number, callers: readonly Caller[]): void {
+    const model = this.#model;
+    const isForeseen = callers.every((caller) => caller.refusal !== undefined);
+    if (endings(model) > before || !model.world.uses.listens) model.isStale ||= !isForeseen;
+    const [caller] = callers;
+    if (callers.length === 1 && model.world.uses.onFull === "reject" && endings(model) > before && caller?.place) {
+      caller.place.state = "answered";
+    }
+  }
+
+  #watch(caller: Caller, promise: Promise<unknown>): void {
+    promise.then(
+      (value) => this.#ok(caller, value),
+      (error: unknown) => this.#failed(caller, error),
+    );
+  }
+
+  #ok(caller: Caller, value: unknown): void {
+    this.#model.settled(caller, { isOk: true, value, at: this.#model.now });
+  }
+
+  #failed(caller: Caller, error: unknown): void {
+    this.#model.settled(caller, { isOk: false, error, at: this.#model.now });
+  }
+
+  #abort(draw: number, isShared: boolean): void {
+    const model = this.#model;
+    const from = isShared ? this.#shared : this.#own;
+    const abort = from[Math.floor(draw * from.length)];
+    if (abort === undefined || abort.signal.aborted) return;
+    for (const caller of model.callers) {
+      if (caller.abort !== abort) continue;
+      caller.abortedAt = model.now;
+      caller.abortedInStep = model.step;
+    }
+    abort.abort(new Error(`aborted at ${model.now}`));
+    if (isShared) this.#shared[this.#shared.indexOf(abort)] = new AbortController();
+  }
+
+  #configure(changes: Partial<Limits>): void {
+    const model = this.#model;
+    const next: Limits = { ...model.limits, ...changes };
+    const isValid = (next.minBatchSize ?? next.maxBatchSize) <= next.maxBatchSize;
+    const before = this.#batcher.options;
+    try {
+      this.#batcher.configure(changes);
+      model.expect(isValid, "configure", () => `took ${JSON.stringify(changes)}`);
+      model.reconfigured(next);
+    } catch (error) {
+      model.expect(!isValid && error instanceof RangeError, "configure", () => String(error));
+      model.expect(this.#batcher.options === before, "configure", () => "changed something and threw");
+    }
+  }
+
+  #flush(): void {
+    const model = this.#model;
+    const places = model.isOpening ? [] : model.waiting().slice(0, this.#batcher.stats().waiting);
+    const callers = places.flatMap((place) => place.callers).filter((caller) => caller.sees === "each");
+    const flush = { places, callers, isDone: false };
+    model.flushes.push(flush);
+    this.#batcher.flush().then(() => {
+      flush.isDone = true;
+      const open = callers.filter((caller) => caller.outcome === undefined);
+      model.expect(open.length === 0, "flush", () => `resolved before ${open.map(nameOf)} had settled`);
+    });
+  }
+
+  #ready(): void {
+    const model = this.#model;
+    this.readyOpen += 1;
+    this.#batcher.ready().then(
+      () => {
+        this.readyOpen -= 1;
+        const { waiting } = this.#batcher.stats();
+        const hasRoom = waiting < model.limits.maxQueueSize || model.isActing;
+        model.expect(hasRoom, "ready", () => `resolved while ${waiting} wait`);
+      },
+      () => {
+        this.readyOpen -= 1;
+        model.expect(model.isClosed, "ready", () => "rejected before close");
+      },
+    );
+  }
+
+  #look(): void {
+    const { model, stats } = { model: this.#model, stats: this.#batcher.stats() };
+    model.expect(Object.isFrozen(stats) && Object.isFrozen(stats.batchesByReason), "stats", () => "is not frozen");
+    model.expect(Object.isFrozen(this.#batcher.options), "options", () => "is not frozen");
+  }
+}
+
+/** Enough promise jobs for a rejection to reach its caller; the turn goes on. */
+async function delivered(): Promise<void> {
+  for (let job = 0; job < 5; job += 1) await null;
+}
+
+function endings({ heard }: Model): number {
+  return heard.completed + heard.failed + heard.cancelled + heard.expired + heard.rejected;
+}
+
+function nameOf(caller: Caller): number {
+  return caller.plan.item.id;
+}

@@ -1,0 +1,251 @@
+// Gathers the records of one world, and what the checks find wrong. Everything here is derived from what callers and
+// user functions can see.
+
+import type { ItemOutcome } from "batchwise";
+import type { VirtualClock } from "batchwise/testing";
+import {
+  type Batch,
+  type Call,
+  Caller,
+  type FlushRecord,
+  type Outcome,
+  Place,
+  type Refusal,
+  type Sight,
+} from "./record.ts";
+import type { Fault, Item, Plan } from "./schedule.ts";
+import type { Limits, World } from "./world.ts";
+
+export interface Violation {
+  readonly check: string;
+  readonly detail: string;
+}
+
+const MOST_VIOLATIONS = 5;
+
+export class Model {
+  readonly world: World;
+  readonly clock: VirtualClock;
+  readonly violations: Violation[] = [];
+  readonly callers: Caller[] = [];
+  readonly placesByItem: Map<number, Place> = new Map();
+  readonly batches: Map<string, Batch> = new Map();
+  readonly calls: Call[] = [];
+  readonly flushes: FlushRecord[] = [];
+  readonly unhandled: unknown[] = [];
+  readonly trace: string[] | undefined;
+  limits: Limits;
+  /** The widest limits so far. */
+  widest: Limits;
+  /** When slots were last taken away: batches closed before may still run in more than there are. */
+  slotsTakenAt = Number.NEGATIVE_INFINITY;
+  /** Goes up whenever everything has come to a standstill at a time. */
+  step = 0;
+  isPaused = false;
+  closedAt = Number.POSITIVE_INFINITY;
+  abandonedAt = Number.POSITIVE_INFINITY;
+  /** True while an action runs: the turn is not over. */
+  isActing = false;
+  /** True when something has ended in this step that callers have not been told yet. */
+  isStale = false;
+  /** The handler has not opened yet: batches are closed that it has not seen. */
+  isOpening: boolean;
+  /** Events of "item" that were heard, by outcome. */
+  readonly heard: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
+  /** Who is being submitted, for functions that are not given an item. */
+  current: Caller | undefined;
+  readonly #waiting: Place[] = [];
+  readonly #byScope: Map<string, Place> = new Map();
+  readonly #byItem: Map<Item, Caller> = new Map();
+  #arrivals = 0;
+
+  constructor(world: World, clock: VirtualClock, trace: string[] | undefined) {
+    this.world = world;
+    this.clock = clock;
+    this.limits = world.limits;
+    this.widest = world.limits;
+    this.isOpening = world.stages.open;
+    this.trace = trace;
+  }
+
+  get now(): number {
+    return this.clock.now();
+  }
+
+  get minBatchSize(): number {
+    return this.limits.minBatchSize ?? this.limits.maxBatchSize;
+  }
+
+  get isClosed(): boolean {
+    return this.closedAt !== Number.POSITIVE_INFINITY;
+  }
+
+  violate(check: string, detail: string): void {
+    this.note(() => `VIOLATION ${check}: ${detail}`);
+    if (this.violations.length < MOST_VIOLATIONS) this.violations.push({ check, detail: `at ${this.now}: ${detail}` });
+  }
+
+  expect(isTrue: boolean, check: string, detail: () => string): void {
+    if (!isTrue) this.violate(check, detail());
+  }
+
+  note(line: () => string): void {
+    this.trace?.push(`${this.now} [${this.step}] ${line()}`);
+  }
+
+  /** Records a submit that is about to be made, and foresees what can be foreseen of it. */
+  submits(plan: Plan, abort: AbortController | undefined, isSmall: boolean, sees: Sight): Caller {
+    const { uses } = this.world;
+    const timeoutMs = plan.wishes.timeoutMs ?? uses.timeoutMs ?? Number.POSITIVE_INFINITY;
+    const caller = new Caller(plan, this.now, timeoutMs, abort, isSmall, sees);
+    this.callers.push(caller);
+    this.#byItem.set(plan.item, caller);
+    this.note(() => `submit ${plan.item.id} ${JSON.stringify(plan.wishes)} due ${caller.dueAt}`);
+    if (this.isClosed) caller.refusal = "closed";
+    else if (abort?.signal.aborted) caller.refusal = "aborted";
+    else if (uses.equals === 0) this.arrives(plan.item);
+    return caller;
+  }
+
+  /** An item takes a place, or joins one: with equal items at the moment at which the batcher asks for `dedupe`. */
+  arrives(item: Item): void {
+    const caller = this.#byItem.get(item);
+    if (caller === undefined) return;
+    this.current = caller;
+    if (this.#isFaulty(caller.plan, ["key", "dedupe"])) caller.refusal = "fault";
+    else this.#take(caller);
+  }
+
+  #take(caller: Caller): void {
+    const { plan } = caller;
+    const { uses } = this.world;
+    const key = plan.wishes.key ?? (uses.keys > 0 ? plan.item.key : undefined);
+    const scope = uses.equals > 0 ? `${key}/${plan.item.equal}` : undefined;
+    const known = scope === undefined ? undefined : this.#byScope.get(scope);
+    if (known !== undefined && known.state !== "answered" && !known.isGone(this.now - 1)) {
+      known.join(caller);
+      return;
+    }
+    const cost = plan.wishes.cost ?? (uses.cost ? plan.item.cost : 1);
+    const context = plan.wishes.context ?? (uses.captureContext ? `captured ${plan.item.id}` : undefined);
+    this.#arrivals += 1;
+    const place = new Place(caller, { key, scope, cost, context, arrival: this.#arrivals });
+    caller.refusal = this.#refusalOf(place);
+    if (caller.refusal !== undefined) return;
+    this.placesByItem.set(plan.item.id, place);
+    this.#waiting.push(place);
+    if (scope !== undefined) this.#byScope.set(scope, place);
+  }
+
+  #refusalOf(place: Place): Refusal | undefined {
+    const { plan } = place.opener;
+    if (this.#isFaulty(plan, ["cost", "fairBy", "captureContext", "prepareItem", "batchCost"])) return "fault";
+    if (this.world.uses.oversize === "alone") return undefined;
+    const own = this.world.uses.batchCost === "function" ? this.costOf([place]) : place.cost;
+    return own > this.limits.maxBatchCost ? "too large" : undefined;
+  }
+
+  /** True when one of these functions will be called for the item and fail. */
+  #isFaulty({ item, wishes }: Plan, where: readonly string[]): boolean {
+    const { uses, stages } = this.world;
+    if (item.fault === undefined || !where.includes(item.fault.where)) return false;
+    const isCalled: Record<Fault["where"], boolean> = {
+      cost: uses.cost && wishes.cost === undefined,
+      key: uses.keys > 0 && wishes.key === undefined,
+      fairBy: uses.tenants > 0,
+      dedupe: uses.equals > 0,
+      captureContext: uses.captureContext && wishes.context === undefined,
+      prepareItem: stages.prepareItem,
+      batchCost: uses.batchCost === "function" && this.limits.maxBatchCost !== Number.POSITIVE_INFINITY,
+    };
+    return isCalled[item.fault.where];
+  }
+
+  reconfigured(limits: Limits): void {
+    const { widest } = this;
+    if (limits.concurrency < this.limits.concurrency) this.slotsTakenAt = this.now;
+    this.limits = limits;
+    this.widest = {
+      ...limits,
+      maxBatchSize: Math.max(widest.maxBatchSize, limits.maxBatchSize),
+      maxBatchCost: Math.max(widest.maxBatchCost, limits.maxBatchCost),
+      concurrency: Math.max(widest.concurrency, limits.concurrency),
+      maxQueueSize: Math.max(widest.maxQueueSize, limits.maxQueueSize),
+    };
+  }
+
+  /** False after `maxQueueSize` was lowered below what waits: then more may be in the queue than `queued` tells. */
+  get isQueueKnown(): boolean {
+    const { maxQueueSize } = this.limits;
+    return this.widest.maxQueueSize === maxQueueSize || this.waiting().length <= maxQueueSize;
+  }
+
+  /** Callers of submit that have no answer yet. */
+  openCallers(): Caller[] {
+    return this.callers.filter((caller) => caller.sees === "each" && caller.outcome === undefined);
+  }
+
+  /** Members of calls whose own outcomes are not known, or not yet. */
+  get unseenCount(): number {
+    return this.callers.filter((caller) => caller.sees !== "each" && caller.outcome === undefined).length;
+  }
+
+  /** The places that wait, in order of arrival; the first `maxQueueSize` of them are in the queue, the rest blocked. */
+  waiting(): Place[] {
+    const { now } = this;
+    if (this.abandonedAt <= now) return [];
+    return this.#waiting.filter((place) => place.state === "waiting" && !place.isGone(now));
+  }
+
+  /** The places that certainly are in the queue: where submits may block, those that came first. */
+  queued(): Place[] {
+    const waiting = this.waiting();
+    return this.world.uses.onFull === "wait" ? waiting.slice(0, this.limits.maxQueueSize) : waiting;
+  }
+
+  /** A look-up has missed: its item gets in line now. */
+  entered(place: Place): void {
+    place.state = "waiting";
+    place.enteredAt = this.now;
+    this.#arrivals += 1;
+    place.arrival = this.#arrivals;
+    const index = this.#waiting.indexOf(place);
+    if (index !== -1) this.#waiting.splice(index, 1);
+    this.#waiting.push(place);
+  }
+
+  settled(caller: Caller, outcome: Outcome): void {
+    this.expect(caller.outcome === undefined, "settles once", () => `item ${caller.plan.item.id} again`);
+    caller.outcome = outcome;
+    this.note(() => `settled ${caller.plan.item.id} ${String(outcome.isOk ? outcome.value : outcome.error)}`);
+  }
+
+  /** What a batch of these places costs, by this world's measure. */
+  costOf(places: readonly Place[]): number {
+    const { batchCost } = this.world.uses;
+    if (batchCost === "function") return measureItems(places.map((place) => place.item));
+    const costs = places.map((place) => place.cost);
+    return batchCost === "sum" ? sum(costs) : costs.length * Math.max(...costs);
+  }
+
+  /** Forgets what is over, so that long worlds stay fast. */
+  tidy(): void {
+    for (let index = this.#waiting.length - 1; index >= 0; index -= 1) {
+      const place = this.#waiting[index];
+      if (place?.state !== "lookup" && (place?.state !== "waiting" || place.isGone(this.now))) {
+        this.#waiting.splice(index, 1);
+      }
+    }
+  }
+}
+
+/** The measure of worlds with a cost function of their own; an item with a fault there fits into no batch. */
+function measureItems(items: readonly Plan["item"][]): number {
+  if (items.some((item) => item.fault?.where === "batchCost")) return Number.POSITIVE_INFINITY;
+  const costs = items.map((item) => item.cost);
+  return sum(costs) + Math.max(...costs);
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

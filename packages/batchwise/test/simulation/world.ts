@@ -1,0 +1,150 @@
+// What a seed decides before anything runs: the options of the batcher, the habits of its handler and functions, and
+// how it will end. The schedule of events is in schedule.ts.
+
+import { Random } from "./random.ts";
+import { type Event, scheduleOf } from "./schedule.ts";
+
+/** The limits that `configure` may change; `minBatchSize` undefined follows `maxBatchSize`. */
+export interface Limits {
+  readonly maxBatchSize: number;
+  readonly maxBatchCost: number;
+  readonly maxWaitMs: number;
+  readonly minBatchSize: number | undefined;
+  readonly concurrency: number;
+  readonly maxQueueSize: number;
+}
+
+/** Which stages the handler has; none: it is a plain function. */
+export interface StageHabits {
+  readonly isObject: boolean;
+  readonly open: boolean;
+  readonly prepareItem: boolean;
+  readonly prepare: boolean;
+  readonly finish: boolean;
+}
+
+export interface Habits {
+  /** Longest time that the handler takes. */
+  readonly slowMs: number;
+  /** Chances that a call of the handler is answered at once, goes wrong as a whole, has odd places, never answers. */
+  readonly sync: number;
+  readonly wrong: number;
+  readonly odd: number;
+  readonly hang: number;
+  /** Chances that an item makes every batch fail it is in, and that one of the functions fails for an item. */
+  readonly poison: number;
+  readonly fault: number;
+  /** The handler answers with a typed array of numbers. */
+  readonly isNumeric: boolean;
+}
+
+export interface Uses {
+  readonly cost: boolean;
+  readonly batchCost: "sum" | "padded" | "function";
+  readonly oversize: "reject" | "alone";
+  readonly onFull: "wait" | "reject" | "drop-oldest";
+  /** How many different keys, tenants and equal groups; 0: not in use. */
+  readonly keys: number;
+  readonly tenants: number;
+  readonly equals: number;
+  readonly priorities: readonly [number, ...number[]];
+  readonly priorityAgingMs: number;
+  readonly smallCallFirst: number;
+  readonly cache: "none" | "sync" | "async";
+  readonly timeoutMs: number | undefined;
+  readonly handlerTimeoutMs: number | undefined;
+  readonly retry: { readonly attempts: number; readonly backoffMs: number; readonly rude: boolean } | undefined;
+  readonly isolateFailures: boolean;
+  readonly prefetch: number;
+  readonly captureContext: boolean;
+  /** Somebody listens to "item"; the model then knows of an ending at once, not a promise job later. */
+  readonly listens: boolean;
+  readonly rudeListener: boolean;
+}
+
+/** How the batcher is brought to its end after the last event. */
+type Ending = "rest" | "drain" | "abandon" | "drain, then abandon";
+
+export interface World {
+  readonly seed: number;
+  readonly limits: Limits;
+  readonly uses: Uses;
+  readonly stages: StageHabits;
+  readonly habits: Habits;
+  readonly events: readonly Event[];
+  readonly ending: Ending;
+}
+
+export function worldOf(seed: number): World {
+  const random = new Random(seed);
+  const stages = stagesOf(random);
+  const uses = usesOf(random, stages);
+  const limits = limitsOf(random);
+  const habits = habitsOf(random, uses);
+  const ending = random.pick<Ending>(["rest", "rest", "drain", "abandon", "drain, then abandon"]);
+  const events = scheduleOf(random, { uses, habits, stages });
+  return { seed, limits, uses, stages, habits, events, ending };
+}
+
+function limitsOf(random: Random): Limits {
+  const maxBatchSize = random.pick([1, 2, 3, 4, 5, 8, 16]);
+  const maxWaitMs = random.chance(0.5) ? 0 : random.pick([1, 5, 10, 25, 60]);
+  return {
+    maxBatchSize,
+    maxBatchCost: random.chance(0.45) ? random.pick([3, 5, 8, 12, 20, 40]) : Number.POSITIVE_INFINITY,
+    maxWaitMs,
+    minBatchSize: random.maybe(maxWaitMs > 0 ? 0.4 : 0.1, () => random.integer(1, maxBatchSize)),
+    concurrency: random.pick([1, 1, 1, 2, 3, Number.POSITIVE_INFINITY]),
+    maxQueueSize: random.chance(0.4) ? random.pick([1, 2, 3, 5, 8, 20]) : 10_000,
+  };
+}
+
+function stagesOf(random: Random): StageHabits {
+  const isObject = random.chance(0.25);
+  const has = (share: number): boolean => random.chance(share) && isObject;
+  return { isObject, open: has(0.4), prepareItem: has(0.4), prepare: has(0.6), finish: has(0.5) };
+}
+
+function usesOf(random: Random, stages: StageHabits): Uses {
+  const equals = random.chance(0.25) && !stages.finish ? random.integer(2, 12) : 0;
+  const cache = equals > 0 && random.chance(0.5) ? random.pick<Uses["cache"]>(["sync", "async"]) : "none";
+  return {
+    cost: random.chance(0.6),
+    batchCost: random.pick<Uses["batchCost"]>(["sum", "sum", "padded", "function"]),
+    oversize: random.pick<Uses["oversize"]>(["reject", "alone"]),
+    onFull: random.pick<Uses["onFull"]>(["wait", "reject", "drop-oldest"]),
+    keys: random.chance(0.4) ? random.pick([2, 3, 5, 20]) : 0,
+    tenants: random.chance(0.2) ? random.integer(2, 4) : 0,
+    equals,
+    priorities: random.pick<Uses["priorities"]>([[0], [0], [0, 1], [0, 1, 2, 3], [-2, 0, 0.5, 7]]),
+    priorityAgingMs: random.pick([10, 40, 10_000]),
+    smallCallFirst: random.chance(0.15) ? random.integer(1, 4) : 0,
+    cache,
+    timeoutMs: random.maybe(0.25, () => random.integer(5, 100)),
+    handlerTimeoutMs: random.maybe(0.25, () => random.integer(5, 40)),
+    retry: random.maybe(0.2, () => ({
+      attempts: random.integer(1, 3),
+      backoffMs: random.pick([0, 5]),
+      rude: random.chance(0.3),
+    })),
+    isolateFailures: random.chance(0.2),
+    prefetch: stages.isObject ? random.integer(0, 2) : 0,
+    captureContext: random.chance(0.2),
+    listens: equals > 0 || random.chance(0.7),
+    rudeListener: random.chance(0.2),
+  };
+}
+
+function habitsOf(random: Random, uses: Uses): Habits {
+  const isCalm = random.chance(0.4);
+  return {
+    slowMs: random.pick([1, 4, 12, 30]),
+    sync: random.pick([0, 0.1, 1]),
+    wrong: isCalm ? 0 : random.pick([0.05, 0.2, 0.5]),
+    odd: random.pick([0, 0.2, 0.5]),
+    hang: uses.handlerTimeoutMs === undefined ? random.pick([0, 0, 0, 0.02]) : random.pick([0, 0.1]),
+    poison: uses.isolateFailures ? 0.1 : 0,
+    fault: random.pick([0, 0, 0.05, 0.2]),
+    isNumeric: random.chance(0.1),
+  };
+}

@@ -1,0 +1,153 @@
+import { batchStream, type StreamOptions } from "batchwise";
+import { describe, expect, test } from "vitest";
+import { range, thrownBy } from "../support.ts";
+import { fateOf, finishAll, read, streamRig } from "./support.ts";
+
+describe("the user's functions of a stream function see the items", () => {
+  test("cost: a batch stays under maxBatchCost", async () => {
+    const rig = streamRig({ cost: (item) => item.length, maxBatchCost: 5 });
+    for (const item of ["aaa", "bb", "c", "dddd"]) read(rig.stream(item));
+    expect(await finishAll(rig)).toEqual([
+      ["aaa", "bb"],
+      ["c", "dddd"],
+    ]);
+    expect(rig.stream.stats().averageBatchCost).toBe(5);
+  });
+
+  test("cost: an item over the cap fails its stream alone", async () => {
+    const { stream } = streamRig({ cost: (item) => item.length, maxBatchCost: 5 });
+    expect((await fateOf(stream("aaaaaa"))).error).toMatchObject({ code: "ITEM_TOO_LARGE" });
+    expect(stream.stats().rejected).toBe(1);
+  });
+
+  test("batchCost: a measure of the user's own", async () => {
+    const longest = (items: readonly string[]): number =>
+      items.length * Math.max(...items.map((item) => item.length), 0);
+    const rig = streamRig({ batchCost: longest, maxBatchCost: 6 });
+    for (const item of ["a", "bbb", "c", "d"]) read(rig.stream(item));
+    expect(await finishAll(rig)).toEqual([
+      ["a", "bbb"],
+      ["c", "d"],
+    ]);
+  });
+
+  test("batchCost: padded", async () => {
+    const rig = streamRig({ batchCost: "padded", cost: (item) => item.length, maxBatchCost: 6 });
+    for (const item of ["a", "bbb", "c", "d"]) read(rig.stream(item));
+    expect((await finishAll(rig))[0]).toEqual(["a", "bbb"]);
+  });
+
+  test("key: items of different keys never share a batch", async () => {
+    const rig = streamRig({ key: (item) => item.slice(0, 1) });
+    for (const item of ["a1", "b1", "a2", "b2"]) read(rig.stream(item));
+    read(rig.stream("b3", { key: "a" }));
+    const batches = await finishAll(rig);
+    expect(batches).toEqual([
+      ["a1", "a2", "b3"],
+      ["b1", "b2"],
+    ]);
+    expect(rig.calls.map(({ context }) => context.key)).toEqual(["a", "b"]);
+  });
+
+  test("fairBy: tenants share a batch", async () => {
+    const rig = streamRig({ fairBy: (item) => item.slice(0, 1), maxBatchSize: 4 });
+    for (const item of ["a1", "a2", "a3", "a4", "a5", "b1"]) read(rig.stream(item));
+    expect((await finishAll(rig))[0]).toContain("b1");
+  });
+
+  test.each<[keyof StreamOptions<string>]>([["cost"], ["key"], ["fairBy"]])(
+    "%s: what it throws fails that stream alone",
+    async (name) => {
+      const boom = new Error(name);
+      const rig = streamRig({
+        [name]: (item: string) => {
+          if (item === "bad") throw boom;
+          return name === "cost" ? 1 : "x";
+        },
+      });
+      const good = read(rig.stream("good"));
+      expect((await fateOf(rig.stream("bad"))).error).toBe(boom);
+      await finishAll(rig);
+      expect(good.state).toBe("ended");
+      expect(rig.stream.stats()).toMatchObject({ completed: 1, failed: 1 });
+    },
+  );
+});
+
+describe("a full queue", () => {
+  test("holds a stream back by default, which goes when there is room", async () => {
+    const rig = streamRig({ maxBatchSize: 1, maxQueueSize: 1 });
+    const readings = range(4).map((item) => read(rig.stream(String(item))));
+    await rig.clock.settle();
+    expect(rig.stream.stats()).toMatchObject({ submitted: 4, waiting: 1 });
+    expect(await finishAll(rig)).toEqual([["0"], ["1"], ["2"], ["3"]]);
+    expect(readings.every(({ state }) => state === "ended")).toBe(true);
+  });
+
+  test("fails a stream with QUEUE_FULL where `onFull` is reject", async () => {
+    const { stream, clock } = streamRig({ maxBatchSize: 1, maxQueueSize: 1, onFull: "reject" });
+    read(stream("a"));
+    await clock.settle();
+    read(stream("b"));
+    expect((await fateOf(stream("c"))).error).toMatchObject({ code: "QUEUE_FULL" });
+    expect(stream.stats()).toMatchObject({ rejected: 1, waiting: 1 });
+  });
+
+  test("fails the oldest where `onFull` is drop-oldest", async () => {
+    const rig = streamRig({ maxBatchSize: 1, maxQueueSize: 1, onFull: "drop-oldest" });
+    read(rig.stream("a"));
+    await rig.clock.settle();
+    const [b] = [read(rig.stream("b")), read(rig.stream("c"))];
+    await rig.clock.settle();
+    expect(b.error).toMatchObject({ code: "QUEUE_FULL" });
+    expect(await finishAll(rig)).toEqual([["a"], ["c"]]);
+  });
+
+  test("lets a held back reader leave", async () => {
+    const rig = streamRig({ maxBatchSize: 1, maxQueueSize: 1 });
+    read(rig.stream("a"));
+    await rig.clock.settle();
+    read(rig.stream("b"));
+    await rig.stream("c").return?.();
+    expect(await finishAll(rig)).toEqual([["a"], ["b"]]);
+    expect(rig.stream.stats().cancelled).toBe(1);
+  });
+});
+
+describe("the options of a batcher that do not apply to streams", () => {
+  test.each<[string, unknown]>([
+    ["dedupe", String],
+    ["cache", new Map()],
+    ["retry", { attempts: 2 }],
+    ["isolateFailures", true],
+    ["smallCallFirst", 3],
+  ])("are refused: %s", (name, value) => {
+    const error = thrownBy(() => batchStream(function* () {}, { [name]: value }));
+    expect(error).toMatchObject({
+      code: "INVALID_OPTION",
+      message: `Expected no \`${name}\`: it does not apply to a stream`,
+    });
+    expect(batchStream(function* () {}, { [name]: undefined }).closed).toBe(false);
+  });
+
+  test.each<[unknown, string]>([
+    [{ maxBatchsize: 3 }, "Unknown option `maxBatchsize`, did you mean `maxBatchSize`?"],
+    [{ maxBatchSize: 0 }, "Expected `maxBatchSize` to be an integer >= 1, got `0` (number)"],
+    [{ key: "id" }, "Expected `key` to be a function, got `id` (string)"],
+    [{ batchCost: 7 }, 'Expected `batchCost` to be "sum", "padded" or a function, got `7` (number)'],
+    [null, "Expected `options` to be an object, got `null`"],
+  ])("nor are others that are wrong: %j", (options, message) => {
+    expect(thrownBy(() => batchStream(function* () {}, options as never))).toMatchObject({
+      code: "INVALID_OPTION",
+      message,
+    });
+  });
+
+  test("nor is a handler that is no function", () => {
+    expect(thrownBy(() => batchStream({ run: () => [] } as never))).toMatchObject({
+      name: "TypeError",
+      code: "INVALID_OPTION",
+      message: "Expected `handler` to be a function, got an object (Object)",
+    });
+  });
+});

@@ -1,0 +1,34 @@
+import { describe, expect, test } from "vitest";
+import { range } from "../support.ts";
+import { type Report, runWorld } from "./simulation/run.ts";
+
+// STREAM_SEED=17 runs that world alone.
+const only = process.env.STREAM_SEED;
+const seeds = only === undefined ? range(1000) : [Number(only)];
+
+async function run(seed: number): Promise<Report> {
+  try {
+    return await runWorld(seed);
+  } catch (error) {
+    const command = `STREAM_SEED=${seed} npx vitest run packages/batchwise/test/stream/simulation`;
+    throw new Error(`${(error as Error).message}\nReplay: ${command}`, { cause: error });
+  }
+}
+
+describe("streams in random worlds of rounds, readers, leavers and deadlines", () => {
+  test("give every caller exactly its own chunks, hold the producer, and settle", async () => {
+    const reports: Report[] = [];
+    for (const seed of seeds) reports.push(await run(seed));
+    if (only !== undefined) return;
+    const fates = reports.flatMap((report) => report.fates);
+    for (const fate of ["ended", "failed", "left"]) {
+      expect(fates.filter((other) => other === fate).length).toBeGreaterThan(100);
+    }
+    expect(reports.reduce((sum, { batches }) => sum + batches, 0)).toBeGreaterThan(500);
+    expect(reports.reduce((sum, { aborted }) => sum + aborted, 0)).toBeGreaterThan(50);
+  });
+
+  test("come out the same from the same seed", async () => {
+    expect(await run(7)).toEqual(await run(7));
+  });
+});

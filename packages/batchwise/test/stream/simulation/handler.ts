@@ -1,0 +1,146 @@
+// The handler of a simulated world, and what it did: which chunks it put in whose place, and what it was asked for when.
+
+import { type BatchContext, DONE, SKIP } from "batchwise";
+import type { VirtualClock } from "batchwise/testing";
+import type { Caller } from "./caller.ts";
+import { Violation } from "./violation.ts";
+import type { BatchPlan, World } from "./world.ts";
+
+/** One call of the handler. */
+export interface Batch {
+  readonly callers: readonly Caller[];
+  readonly context: BatchContext;
+  readonly startedAt: number;
+  /** From its first round until its clean-up is over. */
+  isRunning: boolean;
+  /** Waits for what never comes. */
+  hangs: boolean;
+  /** True when its callers have been failed all at once: it outlived its time or the batcher. */
+  wasAbandoned: boolean;
+  isCleaningUp: boolean;
+  /** It aborted while the handler cleaned up after the last answer: then all callers had been answered. */
+  abortedInCleanUp: boolean;
+  /** Callers who, when the signal aborted, had neither left nor been answered as far as this side can know. */
+  presentAtAbort: readonly Caller[] | undefined;
+}
+
+/** What a batch's failures are recognised by. */
+const boom: Error = new Error("the handler threw");
+
+export class SimulatedHandler {
+  readonly batches: Batch[] = [];
+  readonly #world: World;
+  readonly #clock: VirtualClock;
+
+  constructor(world: World, clock: VirtualClock) {
+    this.#world = world;
+    this.#clock = clock;
+  }
+
+  handle(callers: readonly Caller[], context: BatchContext): AsyncIterable<never> | Iterable<never> {
+    const { maxBatchSize, concurrency } = this.#world.options;
+    const batch: Batch = {
+      callers,
+      context,
+      startedAt: this.#clock.now(),
+      isRunning: false,
+      hangs: false,
+      wasAbandoned: false,
+      isCleaningUp: false,
+      abortedInCleanUp: false,
+      presentAtAbort: undefined,
+    };
+    const running = this.batches.filter((other) => this.#holdsSlot(other));
+    if (callers.length > maxBatchSize) throw new Violation(`a batch of ${callers.length}`);
+    if (running.length >= concurrency) throw new Violation(`${running.length + 1} batches at once`);
+    this.batches.push(batch);
+    for (const caller of callers) caller.enters(batch);
+    context.signal.addEventListener("abort", () => {
+      batch.abortedInCleanUp = batch.isCleaningUp;
+      batch.presentAtAbort = callers.filter((caller) => caller.isPresent);
+      const { code } = (context.signal.reason ?? {}) as { code?: unknown };
+      if (code === "HANDLER_TIMEOUT" || code === "CLOSED") batch.wasAbandoned = true;
+    });
+    const plan = this.#world.nextBatch();
+    return (plan.isAsync ? this.#slowly(batch, plan) : this.#atOnce(batch, plan)) as AsyncIterable<never>;
+  }
+
+  /** A batch that was aborted and goes on has its slot until its time is over. */
+  #holdsSlot({ isRunning, wasAbandoned, startedAt }: Batch): boolean {
+    const limitMs = this.#world.options.handlerTimeoutMs ?? Number.POSITIVE_INFINITY;
+    return isRunning && !wasAbandoned && this.#clock.now() - startedAt < limitMs;
+  }
+
+  async *#slowly(batch: Batch, plan: BatchPlan): AsyncGenerator<unknown> {
+    batch.isRunning = true;
+    try {
+      for (let round = 0; this.#hasMore(batch); round += 1) {
+        if (plan.roundMs > 0) await this.#sleep(plan.roundMs);
+        batch.hangs = round === plan.failsAt && plan.failure === "hang";
+        if (batch.hangs) await new Promise(() => {});
+        yield this.#round(batch, plan, round);
+        this.#asked(batch);
+      }
+      for (const caller of batch.callers) caller.outlived();
+    } finally {
+      batch.isCleaningUp = true;
+      if (plan.cleanUpMs > 0) await this.#sleep(plan.cleanUpMs);
+      batch.isRunning = false;
+    }
+  }
+
+  *#atOnce(batch: Batch, plan: BatchPlan): Generator<unknown> {
+    batch.isRunning = true;
+    try {
+      for (let round = 0; this.#hasMore(batch); round += 1) {
+        yield this.#round(batch, plan, round);
+        this.#asked(batch);
+      }
+      for (const caller of batch.callers) caller.outlived();
+    } finally {
+      batch.isRunning = false;
+    }
+  }
+
+  /** Callers who end with the generator are given all their chunks first. */
+  #hasMore({ callers }: Batch): boolean {
+    return callers.some((caller) => caller.verdict === null && (caller.isOwedMark || caller.isOwedChunks));
+  }
+
+  #round({ callers }: Batch, plan: BatchPlan, round: number): unknown {
+    if (round === plan.failsAt && plan.failure !== "hang") {
+      const failure = plan.failure === "throw" ? boom : "BATCH_RESULT";
+      for (const caller of callers) caller.judge(failure);
+      if (plan.failure === "throw") throw boom;
+      return callers.length === 1 ? [] : [SKIP];
+    }
+    return callers.map((caller, index) => {
+      if (caller.verdict !== null) return caller.verdict === "done" ? "junk" : new Error("junk");
+      const isSkipped = (caller.given * 7 + round * 13 + index * 5) % 10 < plan.skips * 10;
+      return isSkipped ? SKIP : this.#place(caller);
+    });
+  }
+
+  #place(caller: Caller): unknown {
+    if (caller.isOwedChunks) return caller.give();
+    if (caller.plan.ending === "generator") return SKIP;
+    caller.judge(caller.plan.ending === "done" ? "done" : caller.ownError);
+    return caller.plan.ending === "done" ? DONE : caller.ownError;
+  }
+
+  /** The engine asks for another round: everyone still there must have asked for every chunk they were given. */
+  #asked({ callers, context }: Batch): void {
+    if (context.signal.aborted) throw new Violation("a round was asked for after the abort");
+    for (const caller of callers) {
+      if (caller.isPresent && caller.reads < caller.given) {
+        throw new Violation(`caller ${caller.plan.id} read ${caller.reads} of ${caller.given} when more was asked for`);
+      }
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.setTimeout(resolve, ms);
+    });
+  }
+}

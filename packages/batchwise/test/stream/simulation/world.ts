@@ -1,0 +1,88 @@
+// One world of the stream simulation, drawn from a seed: the options, the callers and the handler's habits. Plain
+// data, so that a failing world can be printed and read.
+
+import { Random } from "../../simulation/random.ts";
+
+/** What becomes of one caller. Times are in milliseconds from the start, counts in chunks. */
+export interface CallerPlan {
+  readonly id: number;
+  readonly submitAt: number;
+  /** Pause after each chunk; undefined: never reads. */
+  readonly readMs: number | undefined;
+  readonly leavesAfter: number | undefined;
+  readonly leavesAt: number | undefined;
+  readonly abortsAt: number | undefined;
+  readonly timeoutMs: number | undefined;
+  /** Chunks the handler has for it. */
+  readonly length: number;
+  /** How its stream ends: by a mark, an Error in its place, or with the generator. */
+  readonly ending: "done" | "error" | "generator";
+}
+
+/** What one call of the handler does. */
+export interface BatchPlan {
+  readonly isAsync: boolean;
+  readonly roundMs: number;
+  readonly cleanUpMs: number;
+  readonly skips: number;
+  readonly failsAt: number | undefined;
+  readonly failure: "throw" | "length" | "hang";
+}
+
+export interface World {
+  readonly seed: number;
+  readonly options: {
+    readonly maxBatchSize: number;
+    readonly concurrency: number;
+    readonly maxWaitMs: number;
+    readonly maxQueueSize: number;
+    readonly handlerTimeoutMs?: number;
+  };
+  readonly callers: readonly CallerPlan[];
+  readonly closesAt: number | undefined;
+  readonly drains: boolean;
+  /** The habits of the next batch. */
+  nextBatch(): BatchPlan;
+}
+
+export function worldOf(seed: number): World {
+  const random = new Random(seed);
+  const handlerTimeoutMs = random.maybe(0.3, () => random.integer(20, 200));
+  const troubled = random.chance(0.6) ? 0.25 : 0;
+  const callers = Array.from({ length: random.integer(2, 14) }, (_, id) => callerOf(id, random, troubled));
+  return {
+    seed,
+    options: {
+      maxBatchSize: random.integer(1, 6),
+      concurrency: random.integer(1, 3),
+      maxWaitMs: random.pick([0, 0, 10]),
+      maxQueueSize: random.pick([1, 3, 100]),
+      ...(handlerTimeoutMs === undefined ? {} : { handlerTimeoutMs }),
+    },
+    callers,
+    closesAt: random.maybe(0.3, () => random.integer(0, 150)),
+    drains: random.chance(0.5),
+    nextBatch: () => ({
+      isAsync: random.chance(0.8),
+      roundMs: random.pick([0, 0, 1, 7]),
+      cleanUpMs: random.pick([0, 0, 5]),
+      skips: random.pick([0, 0.3, 0.8]),
+      failsAt: random.maybe(troubled, () => random.integer(0, 6)),
+      failure: random.pick(handlerTimeoutMs === undefined ? ["throw", "length"] : ["throw", "length", "hang"]),
+    }),
+  };
+}
+
+function callerOf(id: number, random: Random, troubled: number): CallerPlan {
+  return {
+    id,
+    submitAt: random.pick([0, 0, random.integer(0, 100)]),
+    readMs: random.chance(troubled / 4) ? undefined : random.pick([0, 0, 1, random.integer(2, 20)]),
+    leavesAfter: random.maybe(troubled, () => random.integer(0, 4)),
+    leavesAt: random.maybe(troubled, () => random.integer(0, 120)),
+    abortsAt: random.maybe(troubled, () => random.integer(0, 120)),
+    timeoutMs: random.maybe(troubled, () => random.integer(1, 120)),
+    length: random.integer(0, 8),
+    ending: random.pick(["done", "done", "error", "generator"]),
+  };
+}
