@@ -1,8 +1,9 @@
 // Limits on what may be enqueued at a provider: they hold work back, are learned, and charge nobody a try.
 
 import { describe, expect, test } from "vitest";
+import { DispatchError } from "../../src/dispatch/errors.ts";
 import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, world } from "./support/world.ts";
+import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `r${index}`);
@@ -114,4 +115,44 @@ test("a lane that finds no room is not asked for in a hot loop", async () => {
   await dispatcher.enqueueMany(names(5).map((name) => ask(name)));
   await time.advance(5 * MINUTE);
   expect(probes).toBeLessThan(60);
+});
+
+test("requests that come into a lane without room do not each ask the store for it", async () => {
+  const { time, store, start } = world();
+  let probes = 0;
+  const process = new SimProcess(time);
+  const counted = process.wrap(store, (name, call) => {
+    if (name === "probe") probes += 1;
+    return call();
+  });
+  const sim = new SimProvider({ time });
+  const limits = { ...SIM_LIMITS, maxEnqueuedBatches: 1 };
+  const dispatcher = await start({
+    store: counted,
+    accounts: [sim.account({ limits })],
+    thresholds: { maxRequests: 2 },
+  });
+  for (const name of names(300)) {
+    await dispatcher.enqueue(ask(name));
+    await time.advance(100);
+  }
+  expect(probes).toBeLessThan(60);
+});
+
+test("a store that is full or read-only stops intake with its own error, and what was stored goes on", async () => {
+  const { time, store, start, until } = world();
+  let refusal: DispatchError | null = null;
+  const guarded = new SimProcess(time).wrap(store, (name, call) =>
+    name === "enqueue" && refusal !== null ? Promise.reject(refusal) : call(),
+  );
+  const sim = new SimProvider({ time });
+  const dispatcher = await start({ store: guarded, accounts: [sim.account()], thresholds: { maxAgeMs: MINUTE } });
+  await dispatcher.enqueue(ask("kept"));
+  refusal = new DispatchError("STORE_FULL", "The disk is full.");
+  await expect(dispatcher.enqueue(ask("refused"))).rejects.toMatchObject({ code: "STORE_FULL" });
+  refusal = new DispatchError("STORE_READ_ONLY", "The database is read-only.");
+  await expect(dispatcher.enqueueMany([ask("refused")])).rejects.toMatchObject({ code: "STORE_READ_ONLY" });
+  await until(() => isAtRest(store, time.now()));
+  expect((await dispatcher.result("kept")).status).toBe("succeeded");
+  await expect(dispatcher.result("refused")).rejects.toMatchObject({ code: "NOT_FOUND" });
 });
