@@ -4,8 +4,8 @@
 
 import { Alarm } from "../core/clock.ts";
 import { keyPrefix, laneName, parseCustomId, parseLane } from "./encode.ts";
+import { giveBack } from "./give-back.ts";
 import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, succeed } from "./judge.ts";
-import { nextLookAt } from "./life-cycle.ts";
 import { backoff } from "./plans.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./provider.ts";
 import { CallTimeout, callFor, failureOf } from "./provider-call.ts";
@@ -85,6 +85,8 @@ class Collection {
 
   async run(seen: ProviderBatch): Promise<void> {
     if (seen.resultRefs.length > 0) await this.#stream(seen);
+    // No line at all proves nothing: a guess stays a guess, and is not charged to our members.
+    if (!this.#tenure.batch.verified) throw new ForeignResults();
     if (this.#room.isStopping && this.#tenure.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     await this.#settleAbsent(seen.state);
   }
@@ -198,28 +200,6 @@ export async function eachOpen(room: Room, tenure: Tenure, visit: (member: Membe
     }
     if (page.length < PAGE) return;
   }
-}
-
-/**
- * The guess was wrong: the provider's batch is a stranger's, and ours is still to be found. While another create of the
- * account is unresolved the batch keeps its wrong id: two at once would each wait for the other.
- */
-async function giveBack(room: Room, tenure: Tenure): Promise<void> {
-  const { account, batch } = tenure;
-  const now = room.clock.now();
-  const providerBatchId = batch.providerBatchId as string;
-  const given = await tenure.end({
-    state: "unknown",
-    exclusive: true,
-    unknownSince: now,
-    providerBatchId: null,
-    verified: true,
-    providerState: null,
-    expiresAt: null,
-    orphans: [{ providerBatchId, seenAt: now, action: "foreign" }],
-    nextAt: nextLookAt({ ...batch, unknownSince: now }, account, now),
-  });
-  if (!given.ok) await tenure.end({ nextAt: now + BUSY_MS });
 }
 
 async function collectFailed(room: Room, tenure: Tenure, error: unknown): Promise<void> {

@@ -81,7 +81,8 @@ export function nextStep(batch: BatchRow, account: StepAccount, now: number): St
       return resolveStep(batch, account, now);
     case "submitted":
     case "running":
-      return allWantOut(batch) && batch.cancelSentAt === null ? { kind: "cancel" } : { kind: "poll" };
+      // A guess may be a stranger's batch: that one is not ours to cancel.
+      return allWantOut(batch) && batch.verified && batch.cancelSentAt === null ? { kind: "cancel" } : { kind: "poll" };
     case "collecting":
       return { kind: batch.disposal === null ? "collect" : "dispose" };
     case "quarantined":

@@ -3,10 +3,11 @@
 // due together, also in several processes, and one list call answers for all.
 
 import { follow } from "./follow.ts";
+import { giveBack } from "./give-back.ts";
 import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import { pages } from "./listing.ts";
 import { afterPoll, type Plan } from "./plans.ts";
-import type { Account, ProviderBatch } from "./provider.ts";
+import { type Account, hasEnded, type ProviderBatch } from "./provider.ts";
 import { callFor, failureOf } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "./rows.ts";
@@ -37,10 +38,19 @@ export async function poll(room: Room, tenure: Tenure): Promise<void> {
   const ledger = needsLedger ? await room.ledger(batch.ledger) : null;
   const now = room.clock.now();
   const plan = afterPoll(batch, seen, account, ledger, now);
+  if (!batch.verified && provesNothing(seen, plan)) {
+    await giveBack(room, tenure);
+    return;
+  }
   const isWaiting = plan.state === "submitted" || plan.state === "running";
   const nextAt = isWaiting ? onBeat(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) tenure.seen = null;
   await follow(tenure, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
+}
+
+/** A guess that is gone, or ended without a result that would name its owner, may be a stranger's as well as ours. */
+function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
+  return seen === null ? plan.state === "quarantined" : hasEnded(seen) && seen.resultRefs.length === 0;
 }
 
 function seenChanges(

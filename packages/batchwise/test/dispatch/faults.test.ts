@@ -101,6 +101,32 @@ describe("a create whose answer is lost", () => {
   });
 });
 
+test("a guess that failed as a whole proves nothing: it is given back, and ours is found", async () => {
+  let lag = 200_000;
+  let isFirst = true;
+  const here = await sent(
+    3,
+    {
+      fate: (operation) => {
+        const isLost = operation === "create" && isFirst;
+        if (isLost) isFirst = false;
+        return isLost ? { drop: "after" } : {};
+      },
+      listLagMs: () => lag,
+      plan: ({ identities }) => (identities[0]?.startsWith("stranger") ? { failure: refused([]) } : {}),
+    },
+    {},
+    "none",
+  );
+  await here.time.advance(1_000);
+  lag = 0;
+  here.sim.addForeign(3);
+  await here.rest();
+  const [batch] = await here.dispatcher.batches();
+  expect(batch?.orphans).toMatchObject([{ providerBatchId: "batch-2", action: "foreign" }]);
+  expect([...here.sim.successes().values()]).toEqual([1, 1, 1]);
+});
+
 test("a create that a sleeping process sends late is found by the sweeper and stopped", async () => {
   const { time, store, start, until } = world();
   const sim = new SimProvider({ time, plan: () => ({ runMs: 3 * HOUR }) });

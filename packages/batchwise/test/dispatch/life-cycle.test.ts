@@ -94,6 +94,12 @@ describe("the step of a fresh lease", () => {
       {},
       { kind: "cancel" },
     ],
+    [
+      "a guess is not ours to cancel",
+      batchRow({ ...sent, ...out, state: "running", verified: false }),
+      {},
+      { kind: "poll" },
+    ],
     ["and after that polled", batchRow({ ...sent, ...out, state: "running", cancelSentAt: 1 }), {}, { kind: "poll" }],
     ["a collecting one is collected", batchRow({ ...sent, state: "collecting" }), {}, { kind: "collect" }],
     [

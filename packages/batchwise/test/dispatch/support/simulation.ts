@@ -100,7 +100,9 @@ class Simulation {
   }
 
   async #isDone(): Promise<boolean> {
-    return this.#wanted.size === this.#answered.size && (await isAtRest(this.#store, this.#time.now()));
+    if (this.#wanted.size !== this.#answered.size || !(await isAtRest(this.#store, this.#time.now()))) return false;
+    const { batches } = await this.#store.probe(1, this.#time.now());
+    return Object.entries(batches).every(([state, count]) => state === "done" || count === 0);
   }
 
   #below(count: number): number {
