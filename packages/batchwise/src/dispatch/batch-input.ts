@@ -1,0 +1,62 @@
+// The file of a batch, line by line out of the store: a pure function of what is stored, the same on every machine and
+// in every attempt. Bodies are read a page at a time and never held together.
+
+import { customId, parseLane } from "./encode.ts";
+import { DispatchError } from "./errors.ts";
+import type { Account, BatchInput } from "./provider.ts";
+import type { BatchRow } from "./rows.ts";
+import type { Store } from "./store.ts";
+
+const PAGE = 500;
+
+/** A member that its account can no longer encode. Its line is to blame, not the batch. */
+export class LineRefused extends Error {
+  readonly ord: number;
+
+  constructor(ord: number, cause: DispatchError) {
+    super(cause.message, { cause });
+    this.ord = ord;
+  }
+}
+
+function fileName(key: string, attempt: number): string {
+  return `${key}-${attempt}.jsonl`;
+}
+
+/** Key and attempt in the name of one of our uploads, or null where it is not one. */
+export function parseFileName(name: string): { readonly key: string; readonly attempt: number } | null {
+  const match = /^([0-9A-HJKMNP-TV-Z]{26})-(\d+)\.jsonl$/.exec(name);
+  return match?.[1] === undefined ? null : { key: match[1], attempt: Number(match[2]) };
+}
+
+export function batchInput(store: Store, account: Account, batch: BatchRow): BatchInput {
+  return {
+    fileName: fileName(batch.key, batch.submitAttempt),
+    requests: batch.requests,
+    bytes: batch.bytes,
+    lines: () => lines(store, account, batch),
+  };
+}
+
+async function* lines(store: Store, account: Account, batch: BatchRow): AsyncGenerator<string> {
+  const { endpoint } = parseLane(batch.lane);
+  const { key } = batch;
+  for (let fromOrd = 0; fromOrd < batch.requests; ) {
+    const page = await store.requests({ batchKey: key, fromOrd, limit: PAGE, bodies: true });
+    for (const row of page) {
+      const ord = row.ord as number;
+      yield encode(account, ord, { customId: customId(key, ord), endpoint, body: row.body as string });
+      fromOrd = ord + 1;
+    }
+    if (page.length < PAGE) return;
+  }
+}
+
+function encode(account: Account, ord: number, request: Parameters<Account["encodeLine"]>[0]): string {
+  try {
+    return account.encodeLine(request);
+  } catch (error) {
+    if (error instanceof DispatchError) throw new LineRefused(ord, error);
+    throw error;
+  }
+}

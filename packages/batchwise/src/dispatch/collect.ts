@@ -1,0 +1,231 @@
+// Fetches the results of a batch that has ended, settles its members in chunks, and then those that got no line. It
+// always streams from the start: what an earlier owner settled counts as ignored. A cut stream settles what it gave
+// and nothing else, because members without a line are then not missing but unseen.
+
+import { Alarm } from "../core/clock.ts";
+import { keyPrefix, laneName, parseCustomId, parseLane } from "./encode.ts";
+import { giveBack } from "./give-back.ts";
+import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, succeed } from "./judge.ts";
+import { backoff } from "./plans.ts";
+import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./provider.ts";
+import { CallTimeout, callFor, failureOf } from "./provider-call.ts";
+import type { Room } from "./room.ts";
+import type { Settlement } from "./rows.ts";
+import type { Tenure } from "./tenure.ts";
+
+const CHUNK_LINES = 1_000;
+const CHUNK_CHARS = 8_000_000;
+const PAGE = 10_000;
+const BUSY_MS = 5_000;
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MOST_MS = 300_000;
+/** Times that results may prove unreadable or gone before the batch is put aside for an operator. */
+const UNREADABLE_TRIES = 20;
+
+/** Results of a batch adopted by a guess that carry other names than ours. */
+class ForeignResults extends Error {}
+
+export async function collect(room: Room, tenure: Tenure): Promise<void> {
+  try {
+    if (tenure.batch.remaining > 0) {
+      const seen = await endedBatch(room, tenure);
+      if (seen === null) return;
+      await new Collection(room, tenure).run(seen);
+    }
+  } catch (error) {
+    if (tenure.isOver) throw error;
+    if (error instanceof ForeignResults) await giveBack(room, tenure);
+    else await collectFailed(room, tenure, error);
+    return;
+  }
+  await finish(room, tenure);
+}
+
+/** Ends a batch none of whose members is open. */
+export async function finish(room: Room, tenure: Tenure): Promise<void> {
+  const ended = await tenure.end({ state: "done" });
+  if (!ended.ok) await tenure.end((now) => ({ nextAt: now + BUSY_MS }));
+  room.sealing.wake();
+}
+
+/** The provider's batch with its result addresses; null, and the tenure ended, when it cannot be collected yet. */
+async function endedBatch(room: Room, tenure: Tenure): Promise<ProviderBatch | null> {
+  const { account } = tenure;
+  const id = tenure.batch.providerBatchId;
+  if (id === null) throw new Error(`Batch ${tenure.batch.key} has no results to collect.`);
+  const seen = tenure.seen ?? (await callFor(room, tenure, (call) => account.retrieve(id, call)));
+  tenure.seen = null;
+  if (seen === null) {
+    await putOff(tenure, "batch_vanished", "The provider does not know the batch any more.", true);
+    return null;
+  }
+  if (hasEnded(seen)) return seen;
+  await putOff(tenure, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`, false);
+  return null;
+}
+
+/** One pass over the results of one batch. */
+class Collection {
+  readonly #room: Room;
+  readonly #tenure: Tenure;
+  readonly #prefix: string;
+  readonly #rules: JudgeRules;
+  #members: Map<number, Member> | null = null;
+  #items: Settlement[] = [];
+  #chars = 0;
+
+  constructor(room: Room, tenure: Tenure) {
+    this.#room = room;
+    this.#tenure = tenure;
+    this.#prefix = keyPrefix(tenure.batch.key);
+    // Single retries leave the group of a split batch for the lane proper.
+    const lane = laneName({ ...parseLane(tenure.batch.lane), group: "" });
+    this.#rules = { ...room.options.retry, lane };
+  }
+
+  async run(seen: ProviderBatch): Promise<void> {
+    if (seen.resultRefs.length > 0) await this.#stream(seen);
+    // No line at all proves nothing: a guess stays a guess, and is not charged to our members.
+    if (!this.#tenure.batch.verified) throw new ForeignResults();
+    if (this.#room.isStopping && this.#tenure.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
+    await this.#settleAbsent(seen.state);
+  }
+
+  /** Reads all lines; free again on a stalled stream or a lost lease, whatever the client does with its signal. */
+  #stream(seen: ProviderBatch): Promise<void> {
+    const { clock } = this.#room;
+    const { signal, account } = this.#tenure;
+    const timeoutMs = account.requestTimeoutMs;
+    return new Promise<void>((resolve, reject) => {
+      const cut = new AbortController();
+      const stop = (reason: unknown): void => {
+        cut.abort(reason);
+        reject(reason);
+      };
+      const onAbort = (): void => stop(signal.reason);
+      const stall = new Alarm(clock, () => stop(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
+      const moved = (): void => {
+        const now = clock.now();
+        stall.set(now + timeoutMs, now);
+      };
+      moved();
+      signal.addEventListener("abort", onAbort);
+      this.#read(account.results(seen, { signal: cut.signal, timeoutMs }), cut.signal, moved)
+        .then(resolve, reject)
+        .finally(() => {
+          stall.clear();
+          signal.removeEventListener("abort", onAbort);
+        });
+    });
+  }
+
+  async #read(lines: AsyncIterable<ResultLine>, cut: AbortSignal, moved: () => void): Promise<void> {
+    for await (const line of lines) {
+      cut.throwIfAborted();
+      moved();
+      await this.#take(line);
+      if (this.#items.length < CHUNK_LINES && this.#chars < CHUNK_CHARS) continue;
+      await this.#flush();
+      await this.#room.options.failpoint("mid-results");
+      if (this.#room.isStopping) throw new Error("The dispatcher is stopping.");
+      moved();
+    }
+    cut.throwIfAborted();
+    await this.#flush();
+  }
+
+  async #take(line: ResultLine): Promise<void> {
+    const name = parseCustomId(line.customId);
+    if (name === null || name.prefix !== this.#prefix) {
+      if (!this.#tenure.batch.verified) throw new ForeignResults();
+      this.#room.ignoredResults += 1;
+      return;
+    }
+    if (!this.#tenure.batch.verified) await this.#tenure.write({ verified: true });
+    if (isSuccess(line)) {
+      this.#add(succeed(name.ord, line));
+      return;
+    }
+    const member = (await this.#open()).get(name.ord);
+    if (member === undefined) this.#room.ignoredResults += 1;
+    else this.#add(judgeFailure(member, line, this.#rules, this.#room.clock.now()));
+  }
+
+  #add(item: Settlement): void {
+    this.#items.push(item);
+    this.#chars += item.kind === "final" ? item.payload.length : 0;
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#items.length === 0) return;
+    const items = this.#items;
+    this.#items = [];
+    this.#chars = 0;
+    await this.#tenure.settle(items);
+    await this.#room.options.failpoint("after-result-txn");
+  }
+
+  /** Members with their tries, read once, and only when a line needs them. */
+  async #open(): Promise<Map<number, Member>> {
+    if (this.#members !== null) return this.#members;
+    const members = new Map<number, Member>();
+    await eachOpen(this.#room, this.#tenure, (member) => {
+      members.set(member.ord, member);
+    });
+    this.#members = members;
+    return members;
+  }
+
+  /** After the last byte: whoever is still open got no line. */
+  async #settleAbsent(state: ProviderState): Promise<void> {
+    const line = absentLine(state);
+    const absent: Settlement[] = [];
+    await eachOpen(this.#room, this.#tenure, (member) => {
+      absent.push(judgeFailure(member, line, this.#rules, this.#room.clock.now()));
+    });
+    for (let from = 0; from < absent.length; from += CHUNK_LINES) {
+      await this.#tenure.settle(absent.slice(from, from + CHUNK_LINES));
+    }
+  }
+}
+
+/** Visits the open members of a batch by place, without their bodies. */
+export async function eachOpen(room: Room, tenure: Tenure, visit: (member: Member) => void): Promise<void> {
+  const batchKey = tenure.batch.key;
+  for (let fromOrd = 0; ; ) {
+    const page = await room.store.requests({ batchKey, fromOrd, limit: PAGE });
+    for (const { ord, attempts, cancelRequested } of page) {
+      visit({ ord: ord as number, attempts, cancelRequested });
+      fromOrd = (ord as number) + 1;
+    }
+    if (page.length < PAGE) return;
+  }
+}
+
+async function collectFailed(room: Room, tenure: Tenure, error: unknown): Promise<void> {
+  if (room.isStopping) {
+    await tenure.end((now) => ({ nextAt: now }));
+    return;
+  }
+  room.report(error);
+  const failure = failureOf(tenure.account, error, "results");
+  const code = error instanceof Error && "code" in error ? String(error.code) : failure.code;
+  const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
+  await putOff(tenure, code, failure.message, isGone || code === "RESULTS_UNREADABLE");
+}
+
+/** Later again. `counts` marks what waiting alone does not mend: after many of these an operator has to look. */
+async function putOff(tenure: Tenure, code: string, message: string, counts: boolean): Promise<void> {
+  const tries = triesOf(tenure.batch.lastError) + (counts ? 1 : 0);
+  const lastError = JSON.stringify({ code, message, tries });
+  if (tries >= UNREADABLE_TRIES) {
+    await tenure.end({ state: "quarantined", lastError });
+    return;
+  }
+  const wait = backoff(RETRY_FIRST_MS, RETRY_MOST_MS, Math.max(1, tries));
+  await tenure.end((now) => ({ nextAt: now + wait, lastError }));
+}
+
+function triesOf(lastError: string | null): number {
+  return lastError === null ? 0 : ((JSON.parse(lastError) as { tries?: number }).tries ?? 0);
+}

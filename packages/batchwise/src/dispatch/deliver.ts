@@ -1,0 +1,127 @@
+// Takes outcomes to the user's callback and webhook: at least once each, by one process at a time, with a log of every
+// try. The outcome itself is recorded whatever becomes of its delivery.
+
+import { createHmac } from "node:crypto";
+import { loggedOutcome } from "./payload.ts";
+import { backoff } from "./plans.ts";
+import { bounded } from "./provider-call.ts";
+import type { ResolvedOptions } from "./resolve-options.ts";
+import { CALLBACK_SINK, type Room, WEBHOOK_SINK } from "./room.ts";
+import type { DeliveryReport, DeliveryRow } from "./rows.ts";
+
+/** Tries before a delivery is given up: the last of them comes some ten hours after the first. */
+const MOST_TRIES = 12;
+const WEBHOOK_TIMEOUT_MS = 15_000;
+/** Taken at once: webhooks few enough that all of them time out within a lease. */
+const WEBHOOKS_AT_ONCE = 16;
+const CALLBACKS_AT_ONCE = 256;
+
+type Webhook = NonNullable<ResolvedOptions["webhook"]>;
+
+/** How one try ended. */
+interface Tried {
+  readonly statusCode: number | null;
+  readonly error: string | null;
+}
+
+export class Deliverer {
+  readonly #room: Room;
+  readonly #sink: string;
+  readonly #atOnce: number;
+  readonly #send: (row: DeliveryRow) => Promise<Tried>;
+  /** Of the last turn, to be booked with the next call. */
+  #reports: DeliveryReport[] = [];
+
+  constructor(room: Room, sink: string, atOnce: number, send: (row: DeliveryRow) => Promise<Tried>) {
+    this.#room = room;
+    this.#sink = sink;
+    this.#atOnce = atOnce;
+    this.#send = send;
+  }
+
+  /** The loop's turn: reports and takes until nothing is due. */
+  readonly turn = async (): Promise<number> => {
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (;;) {
+      const rows = await this.#exchange();
+      if (rows.length === 0) return nextAt;
+      const reports = await Promise.all(rows.map((row) => this.#deliver(row)));
+      await this.#room.options.failpoint("after-delivery");
+      this.#reports = reports;
+      for (const { result, nextAt: at } of reports) if (result === "retry") nextAt = Math.min(nextAt, at);
+    }
+  };
+
+  /** Books what has been delivered, when the loop has stopped. */
+  async flush(): Promise<void> {
+    if (this.#reports.length > 0) await this.#exchange();
+  }
+
+  async #exchange(): Promise<readonly DeliveryRow[]> {
+    const { store, clock, options, isStopping } = this.#room;
+    const now = clock.now();
+    const take = { sinks: [this.#sink], limit: this.#atOnce, leaseUntil: now + options.leaseMs };
+    const rows = await store.deliveries({ now, reports: this.#reports, take: isStopping ? null : take });
+    this.#reports = [];
+    return rows;
+  }
+
+  async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
+    const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageOf(error) }));
+    if (tried.error !== null) this.#room.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`));
+    const at = this.#room.clock.now();
+    const { backoffMs, maxBackoffMs } = this.#room.options.retry;
+    const isLast = row.attempt >= MOST_TRIES;
+    return {
+      cursor: row.outcome.cursor,
+      sink: row.sink,
+      attempt: row.attempt,
+      at,
+      statusCode: tried.statusCode,
+      error: tried.error,
+      result: tried.error === null ? "delivered" : isLast ? "dead" : "retry",
+      nextAt: at + backoff(backoffMs, maxBackoffMs, row.attempt),
+    };
+  }
+}
+
+export function callbackDeliverer(room: Room): Deliverer {
+  return new Deliverer(room, CALLBACK_SINK, CALLBACKS_AT_ONCE, async (row) => {
+    await room.options.onOutcome?.(loggedOutcome(row.outcome));
+    return { statusCode: null, error: null };
+  });
+}
+
+export function webhookDeliverer(room: Room, webhook: Webhook): Deliverer {
+  return new Deliverer(room, WEBHOOK_SINK, WEBHOOKS_AT_ONCE, async (row) => {
+    const body = JSON.stringify({ type: "outcome", data: loggedOutcome(row.outcome) });
+    const seconds = Math.floor(room.clock.now() / 1_000);
+    const id = deliveryId(row);
+    const headers = {
+      "content-type": "application/json",
+      "webhook-id": id,
+      "webhook-timestamp": String(seconds),
+      "webhook-signature": `v1,${signature(webhook.secret, id, seconds, body)}`,
+    };
+    const response = await bounded(room, WEBHOOK_TIMEOUT_MS, new AbortController().signal, ({ signal }) =>
+      webhook.fetch(webhook.url, { method: "POST", headers, body, signal, redirect: "manual" }),
+    );
+    await response.body?.cancel();
+    const { status } = response;
+    return { statusCode: status, error: status >= 200 && status < 300 ? null : `The webhook answered ${status}.` };
+  });
+}
+
+/** The same for every try of one outcome, so that a receiver can tell a repetition. */
+function deliveryId(row: DeliveryRow): string {
+  return `outcome_${row.outcome.cursor}`;
+}
+
+/** HMAC-SHA256 over `<delivery id>.<seconds>.<body>`, in base64. */
+function signature(secret: string, id: string, seconds: number, body: string): string {
+  return createHmac("sha256", secret).update(`${id}.${seconds}.${body}`).digest("base64");
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

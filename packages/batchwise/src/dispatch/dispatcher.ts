@@ -1,0 +1,245 @@
+// The dispatcher: requests in, outcomes out, and between them the loops that form, send, watch and collect batches. It
+// holds no fact of its own: every promise it makes is kept by what the store holds, so any number of processes may run
+// one on the same store, and any of them may die at any point. Which request runs twice when is in docs/dispatch-design.md.
+
+import { createBatcher } from "../core/batch.ts";
+import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";
+import { ulid } from "./encode.ts";
+import { DispatchError, type DispatchErrorCode, duplicateIdError } from "./errors.ts";
+import { intake } from "./intake.ts";
+import type { DispatcherOptions } from "./options.ts";
+import { batchRecord, CANCELLED_PAYLOAD } from "./payload.ts";
+import { resolveOptions } from "./resolve-options.ts";
+import { Room } from "./room.ts";
+import type { NewRequest } from "./rows.ts";
+import { Sealer } from "./sealer.ts";
+import { dispatcherStats } from "./stats.ts";
+import { sweeper } from "./sweep.ts";
+import type {
+  BatchFilter,
+  BatchLine,
+  BatchRecord,
+  CancelResult,
+  DispatcherStats,
+  DispatchRequest,
+  Enqueued,
+  LoggedOutcome,
+  Outcome,
+} from "./types.ts";
+import { Watch } from "./watch.ts";
+import { Workers } from "./workers.ts";
+
+/** Requests stored in one transaction. */
+const STORED_AT_ONCE = 1_000;
+const BATCHES_SHOWN = 100;
+
+export interface Dispatcher {
+  /** Starts the loops. Requests can be enqueued before, and by processes that never start theirs. */
+  start(): Promise<void>;
+  /** Lets running operations come to a halt, gives leases back, ends waits. The store stays open. */
+  stop(): Promise<void>;
+  /** Resolves once the request is durable. Throws a DispatchError, and stores nothing, for what cannot be sent. */
+  enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued>;
+  /**
+   * Checks all, then stores all, in order. A bad one rejects the call and nothing is stored. An id that is taken by
+   * another body rejects it too, with DUPLICATE_ID, but the others are stored: repeating the call changes nothing.
+   */
+  enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
+  /** The outcome of a request, however long it takes and whichever process records it. NOT_FOUND where there is none. */
+  result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
+  /** All outcomes in the order they were recorded, from `after` on; waits for more, and ends when the dispatcher stops. */
+  outcomes(options?: { readonly after?: number }): AsyncIterableIterator<LoggedOutcome>;
+  cancel(id: string): Promise<CancelResult>;
+  /** Lets requests run again that ended without success. Gives the number of them. */
+  retry(ids: string | readonly string[]): Promise<number>;
+  /** Sends the open members of quarantined batches back to their lanes, uncharged. Gives the number of batches. */
+  requeue(keys: string | readonly string[]): Promise<number>;
+  batches(filter?: BatchFilter): Promise<BatchRecord[]>;
+  stats(): Promise<DispatcherStats>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Makes a dispatcher over a store and one or more provider accounts.
+ *
+ * @example
+ * ```ts
+ * import { createDispatcher, memoryStore, type Account } from "batchwise/dispatch";
+ * async function classify(account: Account, texts: readonly string[]): Promise<void> {
+ *   const dispatcher = createDispatcher({ store: memoryStore(), accounts: [account] });
+ *   await dispatcher.start();
+ *   const messages = (content: string) => [{ role: "user", content }];
+ *   await dispatcher.enqueueMany(texts.map((text) => ({ body: { model: "gpt-4o-mini", messages: messages(text) } })));
+ *   for await (const outcome of dispatcher.outcomes()) console.log(outcome.id, outcome.status);
+ * }
+ * ```
+ */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  return new StoreDispatcher(new Room(resolveOptions(options)));
+}
+
+class StoreDispatcher implements Dispatcher {
+  readonly #room: Room;
+  readonly #workers: Workers;
+  readonly #sealer: Sealer;
+  readonly #watch: Watch;
+  readonly #deliverers: readonly Deliverer[];
+  readonly #store: (request: NewRequest) => Promise<Answer>;
+  #stopped: Promise<void> | null = null;
+
+  constructor(room: Room) {
+    this.#room = room;
+    this.#workers = new Workers(room);
+    this.#sealer = new Sealer(room, this.#workers);
+    this.#watch = new Watch(room);
+    room.watching.start(this.#watch.turn);
+    const { onOutcome, webhook } = room.options;
+    this.#deliverers = [
+      ...(onOutcome === null ? [] : [callbackDeliverer(room)]),
+      ...(webhook === null ? [] : [webhookDeliverer(room, webhook)]),
+    ];
+    // Single enqueues that come while another transaction is written share the next one.
+    const commits = createBatcher((requests: NewRequest[]) => this.#commit(requests), {
+      maxBatchSize: STORED_AT_ONCE,
+      clock: room.clock,
+    });
+    this.#store = (request) => commits.submit(request);
+  }
+
+  async start(): Promise<void> {
+    this.#refuseWhenStopped();
+    const { sealing, working, sweeping, calling, posting, options } = this.#room;
+    working.start(this.#workers.turn);
+    sealing.start(this.#sealer.turn);
+    sweeping.start(sweeper(this.#room));
+    const loops = [...(options.onOutcome === null ? [] : [calling]), ...(options.webhook === null ? [] : [posting])];
+    for (const [index, loop] of loops.entries()) loop.start((this.#deliverers[index] as Deliverer).turn);
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    const { stopping, sealing, working, watching, sweeping, calling, posting } = this.#room;
+    stopping.abort(new DispatchError("CLOSED", "The dispatcher is stopped."));
+    await Promise.all([sealing, working, sweeping, calling, posting].map((loop) => loop.stop()));
+    await this.#workers.idle();
+    await watching.stop();
+    this.#watch.close();
+    for (const deliverer of this.#deliverers) {
+      // What could not be reported is delivered again: at least once, not exactly once.
+      await deliverer.flush().catch((error: unknown) => this.#room.report(error));
+    }
+  }
+
+  async enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued> {
+    this.#refuseWhenStopped();
+    const row = this.#intake(request);
+    return enqueued(row, await this.#store(row));
+  }
+
+  async enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
+    this.#refuseWhenStopped();
+    const rows = requests.map((request, index) => this.#intakeAt(request, index));
+    const answers: Answer[] = [];
+    for (let from = 0; from < rows.length; from += STORED_AT_ONCE) {
+      answers.push(...(await this.#commit(rows.slice(from, from + STORED_AT_ONCE))));
+    }
+    return rows.map((row, index) => enqueued(row, answers[index] as Answer));
+  }
+
+  result(id: string, options: { readonly signal?: AbortSignal } = {}): Promise<Outcome> {
+    return this.#watch.result(id, options.signal);
+  }
+
+  outcomes(options: { readonly after?: number } = {}): AsyncIterableIterator<LoggedOutcome> {
+    return this.#watch.outcomes(options.after ?? 0);
+  }
+
+  async cancel(id: string): Promise<CancelResult> {
+    this.#refuseWhenStopped();
+    const { store, sinks, clock } = this.#room;
+    const change = { kind: "cancel", ids: [id], payload: CANCELLED_PAYLOAD } as const;
+    const [answer] = await store.amend(change, sinks, clock.now());
+    if (answer?.result === "changed") {
+      this.#room.outcomesRecorded();
+      return "cancelled";
+    }
+    if (answer?.result !== "requested") return answer?.result === "ended" ? "ended" : "not_found";
+    // The wish is durable; stopping the batch early is only politeness.
+    await this.#hurryCancelled(id).catch((error: unknown) => this.#room.report(error));
+    return "requested";
+  }
+
+  async retry(ids: string | readonly string[]): Promise<number> {
+    this.#refuseWhenStopped();
+    const { store, sinks, clock, sealing } = this.#room;
+    const change = { kind: "retry", ids: typeof ids === "string" ? [ids] : ids } as const;
+    const answers = await store.amend(change, sinks, clock.now());
+    sealing.wake();
+    return answers.filter(({ result }) => result === "changed").length;
+  }
+
+  requeue(keys: string | readonly string[]): Promise<number> {
+    this.#refuseWhenStopped();
+    return this.#workers.requeue(typeof keys === "string" ? [keys] : keys);
+  }
+
+  async batches(filter: BatchFilter = {}): Promise<BatchRecord[]> {
+    const rows = await this.#room.store.batches({ limit: BATCHES_SHOWN, ...filter });
+    return rows.map(batchRecord);
+  }
+
+  async stats(): Promise<DispatcherStats> {
+    const { store, clock, options } = this.#room;
+    const probe = await store.probe(options.thresholds.maxRequests, clock.now());
+    return dispatcherStats(probe, this.#room);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #commit(rows: NewRequest[]): Promise<Answer[]> {
+    const answers = await this.#room.store.enqueue(rows, this.#room.clock.now());
+    this.#sealer.noted(rows.filter((_, index) => answers[index] === "stored"));
+    return [...answers];
+  }
+
+  #intake(request: DispatchRequest | BatchLine): NewRequest {
+    const { clock, options } = this.#room;
+    return intake(request, options, () => ulid(clock.now(), options.random));
+  }
+
+  /** Says which of many it was. */
+  #intakeAt(request: DispatchRequest | BatchLine, index: number): NewRequest {
+    try {
+      return this.#intake(request);
+    } catch (error) {
+      if (!(error instanceof DispatchError)) throw error;
+      throw new DispatchError(error.code as DispatchErrorCode, `requests[${index}]: ${error.message}`, error);
+    }
+  }
+
+  /** A batch that nobody wants any more need not wait for its next poll. */
+  async #hurryCancelled(id: string): Promise<void> {
+    const { store } = this.#room;
+    const [request] = await store.requests({ ids: [id] });
+    if (request === undefined || request.batchKey === null) return;
+    const [batch] = await store.batches({ keys: [request.batchKey], limit: 1 });
+    if (batch !== undefined && batch.cancelRequested === batch.remaining) await this.#workers.hurry(batch.key);
+  }
+
+  #refuseWhenStopped(): void {
+    if (this.#room.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
+  }
+}
+
+type Answer = "stored" | "same" | "conflict";
+
+function enqueued(row: NewRequest, answer: Answer): Enqueued {
+  if (answer === "conflict") throw duplicateIdError(row.id);
+  return { id: row.id, existing: answer === "same" };
+}

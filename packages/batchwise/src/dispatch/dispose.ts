@@ -1,0 +1,54 @@
+// Ends the members of a batch that gets no results: back to the lane, in two groups, or failed with the provider's
+// words, as the batch's disposal says. Each place knows its decision, so a half-done disposal simply goes on.
+
+import { eachOpen, finish } from "./collect.ts";
+import { laneName, parseLane } from "./encode.ts";
+import { OUTCOME_CODES } from "./errors.ts";
+import { errorPayload, parseDisposal } from "./payload.ts";
+import { type Disposal, splitGroup } from "./plans.ts";
+import type { Room } from "./room.ts";
+import type { BatchRow, Settlement } from "./rows.ts";
+import type { Tenure } from "./tenure.ts";
+
+const CHUNK = 10_000;
+/** Halves wait this long for the rest of them, so that each is sealed as one. */
+const GATHER_MS = 1_000;
+
+export async function dispose(room: Room, tenure: Tenure): Promise<void> {
+  const { batch } = tenure;
+  const disposal = parseDisposal(batch.disposal as string);
+  const items: Settlement[] = [];
+  const now = room.clock.now();
+  await eachOpen(room, tenure, ({ ord }) => {
+    items.push(disposalOf(batch, disposal, ord, now));
+  });
+  for (let from = 0; from < items.length; from += CHUNK) await tenure.settle(items.slice(from, from + CHUNK));
+  await finish(room, tenure);
+}
+
+/** All members want out and nothing was sent: sends them back, and the store ends each as cancelled. */
+export async function drop(tenure: Tenure): Promise<void> {
+  const disposal: Disposal = { kind: "requeue", code: OUTCOME_CODES.cancelled };
+  await tenure.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+}
+
+/** The decision about the member in one place. Pure. */
+export function disposalOf(batch: BatchRow, disposal: Disposal, ord: number, now: number): Settlement {
+  const back = { ord, kind: "requeue", charged: false, notBefore: now, lane: batch.lane } as const;
+  switch (disposal.kind) {
+    case "requeue":
+      return { ...back, code: disposal.code };
+    case "split": {
+      const lane = laneName({ ...parseLane(batch.lane), group: splitGroup(batch, ord) });
+      return { ...back, code: disposal.error.code, lane, notBefore: now + GATHER_MS };
+    }
+    case "refuse":
+      return { ord, kind: "final", status: "failed", payload: errorPayload(disposal.error), charged: true };
+    case "faults": {
+      const fault = disposal.lines.find(({ line }) => line === ord + 1);
+      if (fault === undefined) return { ...back, code: "batch_refused" };
+      const payload = errorPayload({ code: fault.code, message: fault.message });
+      return { ord, kind: "final", status: "failed", payload, charged: true };
+    }
+  }
+}

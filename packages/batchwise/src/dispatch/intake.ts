@@ -1,0 +1,135 @@
+// From what a caller enqueues to the row that is stored: pure, but for the adapters' own checks. Everything that no
+// provider could be asked is refused here with a clear error, so that nothing of that kind is ever stored.
+
+import { serves } from "./choose.ts";
+import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "./encode.ts";
+import { DispatchError, tooLargeError } from "./errors.ts";
+import type { Account } from "./provider.ts";
+import type { ResolvedOptions } from "./resolve-options.ts";
+import type { NewRequest } from "./rows.ts";
+import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "./types.ts";
+
+const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] satisfies readonly Endpoint[];
+const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];
+const LINE_FIELDS = ["custom_id", "method", "url", "body"];
+const LONGEST_ID = 256;
+
+type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
+
+/** Checks one request or batch line and gives its row. `newId` names it where the caller did not. */
+export function intake(given: DispatchRequest | BatchLine, options: IntakeOptions, newId: () => string): NewRequest {
+  if (!isObject(given)) throw invalid("A request must be an object.");
+  const isLine = "custom_id" in given;
+  const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
+  refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
+  if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
+  const id = checkId(request.id) ?? newId();
+  const endpoint = endpointOf(request);
+  const callerBody = jsonOf(request.body);
+  const merged = isLine ? request.body : mergeDefaults(options.requestDefaults, request.body);
+  const body = isLine ? callerBody : jsonOf(merged);
+  const { model } = merged;
+  if (typeof model !== "string" || model === "") {
+    throw new DispatchError("MISSING_MODEL", `The request "${id}" names no model, and no default gives one.`);
+  }
+  const lane = laneName({ endpoint, group: "", model });
+  const accounts = accountsFor(options.accounts, endpoint, model);
+  const tokens = tokensOf(merged);
+  const bytes = lineBytes(accounts, endpoint, merged, body);
+  checkSize(options, accounts, bytes, tokens);
+  const { priority, tenant, deadlineAt } = checkOptional(request);
+  const digest = digestOf(endpoint, callerBody);
+  const metadata = metadataOf(request.metadata);
+  return { id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body };
+}
+
+function fromLine(line: BatchLine): DispatchRequest {
+  if (line.method !== "POST") throw invalid('A batch line\'s `method` must be "POST".');
+  if (typeof line.custom_id !== "string") throw invalid("A batch line's `custom_id` must be a string.");
+  return { id: line.custom_id, endpoint: line.url as Endpoint, body: line.body };
+}
+
+function checkId(id: unknown): string | undefined {
+  if (id === undefined) return undefined;
+  if (typeof id === "string" && id.length >= 1 && id.length <= LONGEST_ID) return id;
+  throw invalid(`A request's \`id\` must be a string of 1 to ${LONGEST_ID} characters.`);
+}
+
+function endpointOf(request: DispatchRequest): Endpoint {
+  const { endpoint, body } = request;
+  if (endpoint !== undefined) {
+    if (ENDPOINTS.includes(endpoint)) return endpoint;
+    const known = ENDPOINTS.join(" and ");
+    throw new DispatchError("UNKNOWN_ENDPOINT", `The endpoint "${String(endpoint)}" is not one of ${known}.`);
+  }
+  if (body.messages !== undefined) return "/v1/chat/completions";
+  if (body.input !== undefined) return "/v1/embeddings";
+  throw new DispatchError("UNKNOWN_ENDPOINT", "A body with neither `messages` nor `input` needs an `endpoint`.");
+}
+
+function accountsFor(all: ReadonlyMap<string, Account>, endpoint: Endpoint, model: string): Account[] {
+  const accounts = [...all.values()].filter((account) => serves(account, { endpoint, model }));
+  if (accounts.length > 0) return accounts;
+  throw new DispatchError("NO_ACCOUNT", `No account serves the model "${model}" at ${endpoint}.`);
+}
+
+/** The longest line that any of the accounts would send; each of them must be able to. */
+function lineBytes(accounts: readonly Account[], endpoint: Endpoint, parsed: JsonObject, body: string): number {
+  let longest = 0;
+  for (const account of accounts) {
+    account.checkBody(endpoint, parsed);
+    const line = account.encodeLine({ customId: SAMPLE_CUSTOM_ID, endpoint, body });
+    longest = Math.max(longest, utf8Length(line));
+  }
+  return longest;
+}
+
+function checkSize(options: IntakeOptions, accounts: readonly Account[], bytes: number, tokens: number): void {
+  const limits = accounts.map(({ capabilities }) => capabilities.limits);
+  const mostBytes = Math.min(options.thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes));
+  const mostTokens = Math.min(
+    options.thresholds.maxTokens,
+    ...limits.map(({ maxTokens, maxEnqueuedTokens }) => Math.min(maxTokens, maxEnqueuedTokens)),
+  );
+  if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
+  if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
+}
+
+function checkOptional(request: DispatchRequest): Pick<NewRequest, "priority" | "tenant" | "deadlineAt"> {
+  const { priority = 0, tenant = "", deadlineAt = null } = request;
+  if (!Number.isSafeInteger(priority)) throw invalid("A request's `priority` must be a whole number.");
+  if (typeof tenant !== "string") throw invalid("A request's `tenant` must be a string.");
+  if (deadlineAt !== null && !(Number.isFinite(deadlineAt) && deadlineAt >= 0)) {
+    throw invalid("A request's `deadlineAt` must be a time in milliseconds.");
+  }
+  return { priority, tenant, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
+}
+
+function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
+  if (metadata === undefined) return null;
+  if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) {
+    return JSON.stringify(metadata);
+  }
+  throw invalid("A request's `metadata` must be an object of strings.");
+}
+
+function refuseUnknownFields(given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((field) => !known.includes(field));
+  if (unknown !== undefined) throw invalid(`A request has no field \`${unknown}\`.`);
+}
+
+function jsonOf(body: JsonObject): string {
+  try {
+    return JSON.stringify(body);
+  } catch (cause) {
+    throw new DispatchError("INVALID_REQUEST", "A request's `body` must be JSON.", cause);
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function invalid(message: string): DispatchError {
+  return new DispatchError("INVALID_REQUEST", message);
+}

@@ -1,0 +1,40 @@
+// Reads an account's list of batches, page by page, each page a bounded call. Rejects rather than answer with a part:
+// what is not in a listing must really not be there.
+
+import type { Account, ListPage, ProviderBatch } from "./provider.ts";
+import { bounded } from "./provider-call.ts";
+import type { Room } from "./room.ts";
+
+const MOST_PAGES = 1_000;
+
+/** The pages of the list, newest first where the provider orders them, until one reaches back before `since`. */
+export async function* pages(
+  room: Room,
+  account: Account,
+  since: number,
+  signal: AbortSignal,
+): AsyncGenerator<readonly ProviderBatch[]> {
+  const { newestFirst, pageSize: limit } = account.capabilities.list;
+  let cursor: string | null = null;
+  for (let count = 0; count < MOST_PAGES; count += 1) {
+    const ask = { cursor, limit };
+    const page: ListPage = await bounded(room, account.requestTimeoutMs, signal, (call) => account.list(ask, call));
+    yield page.batches;
+    const isPast = newestFirst && page.batches.some(({ createdAt }) => createdAt < since);
+    if (page.next === null || isPast) return;
+    cursor = page.next;
+  }
+  throw new Error(`The list of ${account.name} has more than ${MOST_PAGES} pages.`);
+}
+
+/** Every batch of the account back to `since`. */
+export async function listBack(
+  room: Room,
+  account: Account,
+  since: number,
+  signal: AbortSignal,
+): Promise<ProviderBatch[]> {
+  const listed: ProviderBatch[] = [];
+  for await (const batches of pages(room, account, since, signal)) listed.push(...batches);
+  return listed;
+}

@@ -1,0 +1,83 @@
+// The texts that the dispatcher keeps in a store and reads back: outcome payloads, errors, disposals, and the rows as
+// callers see them. Pure; the store never looks inside.
+
+import { parseLane } from "./encode.ts";
+import { OUTCOME_CODES } from "./errors.ts";
+import type { Disposal } from "./plans.ts";
+import type { BatchRow, OutcomeRow } from "./rows.ts";
+import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError } from "./types.ts";
+
+type Payload = Pick<Outcome, "response" | "error" | "usage">;
+
+export function outcomePayload(parts: Payload): string {
+  return JSON.stringify({ response: parts.response, error: parts.error, usage: parts.usage });
+}
+
+/** The payload of an outcome that no provider answer stands behind. */
+export function errorPayload(error: OutcomeError): string {
+  return outcomePayload({ response: null, error, usage: null });
+}
+
+export const CANCELLED_PAYLOAD: string = errorPayload({
+  code: OUTCOME_CODES.cancelled,
+  message: "The request was cancelled.",
+});
+
+export const EXPIRED_PAYLOAD: string = errorPayload({
+  code: OUTCOME_CODES.expired,
+  message: "The deadline passed before the request was in a batch.",
+});
+
+export function loggedOutcome(row: OutcomeRow): LoggedOutcome {
+  const { response, error, usage } = JSON.parse(row.payload) as Payload;
+  return {
+    id: row.id,
+    status: row.status,
+    response,
+    error,
+    attempts: row.attempts,
+    usage,
+    cursor: row.cursor,
+    recordedAt: row.recordedAt,
+    tenant: row.tenant,
+    metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Readonly<Record<string, string>>),
+  };
+}
+
+/** The outcome alone, as `result` gives it. */
+export function plainOutcome(row: OutcomeRow): Outcome {
+  const { id, status, response, error, attempts, usage } = loggedOutcome(row);
+  return { id, status, response, error, attempts, usage };
+}
+
+export function batchRecord(row: BatchRow): BatchRecord {
+  const { endpoint, model } = parseLane(row.lane);
+  return {
+    key: row.key,
+    account: row.account,
+    endpoint,
+    model,
+    state: row.state,
+    requests: row.requests,
+    bytes: row.bytes,
+    tokens: row.tokens,
+    remaining: row.remaining,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    submitAttempt: row.submitAttempt,
+    providerBatchId: row.providerBatchId,
+    providerState: row.providerState,
+    lastError: parseError(row.lastError),
+    orphans: row.orphans,
+  };
+}
+
+function parseError(text: string | null): OutcomeError | null {
+  if (text === null) return null;
+  const { code, message } = JSON.parse(text) as OutcomeError;
+  return { code, message };
+}
+
+export function parseDisposal(text: string): Disposal {
+  return JSON.parse(text) as Disposal;
+}

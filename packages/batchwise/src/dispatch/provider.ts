@@ -1,0 +1,232 @@
+// What an adapter is: one object per account that turns our operations into calls on the user's own client. It keeps
+// no state, starts no timer, never retries (SDK retries are switched off on every call) and decides nothing: the
+// dispatcher does, from `capabilities` and `classify`. OpenAI-shaped services differ by their capabilities record only.
+//
+// Contract of the operations
+// - Each makes one logical call, honours `signal` and `timeoutMs`, and rejects with whatever the client threw;
+//   `classify` turns that into a Failure. Mapping to our states and shapes happens inside the adapter.
+// - Only `create` can make a provider run something. Its tag must be in the same call as the creation.
+// - `encodeLine` and `classify` are pure. The same line gives the same text on every machine and in every version.
+
+import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "./types.ts";
+
+/** How a batch of ours is found again at the provider. */
+export type TagKind =
+  /** Our key and attempt travel with the create and come back in lists. */
+  | "metadata"
+  /** No tag, but the uploaded file's id comes back in lists: one upload, one batch. */
+  | "inputFile"
+  /** The same create again with the same token is the same batch: nothing to reconcile. */
+  | "idempotencyToken"
+  /** Nothing comes back: one create at a time per account, and adoption of an id that we do not know. */
+  | "none";
+
+export interface Capabilities {
+  /** Name of the service, as in logs: "openai", "azure", "groq", "together", "anthropic". */
+  readonly provider: string;
+  readonly endpoints: readonly Endpoint[];
+  /** `file`: upload, then create with its id. `inline`: the lines travel in the create. */
+  readonly input: "file" | "inline";
+  readonly tag: TagKind;
+  readonly list: {
+    /** False: one call gives all there is. */
+    readonly paged: boolean;
+    readonly pageSize: number;
+    /** True: newest first, so that paging may stop at the start of the attempt. */
+    readonly newestFirst: boolean;
+  };
+  /** Uploaded files can be listed by name, so that uploads nobody uses are found and deleted. */
+  readonly listsFiles: boolean;
+  /** Whether the enqueued limits hold for the whole account or per model. */
+  readonly ledgerScope: "account" | "model";
+  readonly limits: ProviderLimits;
+}
+
+/** Defaults that the user overrides with `limits`; Infinity where there is none. */
+export interface ProviderLimits {
+  readonly maxRequests: number;
+  readonly maxBytes: number;
+  /** Of one batch. */
+  readonly maxTokens: number;
+  /** A batch of fewer is refused by the provider. */
+  readonly minRequests: number;
+  readonly maxEnqueuedTokens: number;
+  readonly maxEnqueuedRequests: number;
+  readonly maxEnqueuedBatches: number;
+}
+
+/** Options that every account factory takes, beside its `client`. */
+export interface AccountOptions {
+  /** Unique in a dispatcher and lasting: it is written on every batch. Default: the provider's name. */
+  readonly name?: string;
+  readonly limits?: Partial<ProviderLimits>;
+  /** Models it serves; default: any. */
+  readonly models?: readonly string[];
+  /** Share of the work against other accounts. Default 1. */
+  readonly weight?: number;
+  /** First poll after a submit; adapts upwards from here. Default 30_000. */
+  readonly pollMs?: number;
+  /** Default 60_000. */
+  readonly requestTimeoutMs?: number;
+  /** How long a create of unknown outcome is looked for before it is sent again. Default 300_000. */
+  readonly reconcileGraceMs?: number;
+}
+
+/** One request on its way to the provider. `body` is JSON text in OpenAI's shape. */
+export interface LineRequest {
+  readonly customId: string;
+  readonly endpoint: Endpoint;
+  readonly body: string;
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+/** What a file or an inline create is made from. May be read more than once, with the same lines each time. */
+export interface BatchInput {
+  /** `<key>-<attempt>.jsonl` */
+  readonly fileName: string;
+  readonly requests: number;
+  readonly bytes: number;
+  /** Lines of `encodeLine`, each ending in a newline, in order of `ord`. */
+  lines(): AsyncIterable<string>;
+}
+
+export interface CreateInput {
+  /** The batch's key, 26 characters, and the number of this attempt: the tag. */
+  readonly key: string;
+  readonly attempt: number;
+  readonly endpoint: Endpoint;
+  readonly model: string;
+  /** The uploaded file where `input` is `file`, the lines where it is `inline`. */
+  readonly input: { readonly fileId: string } | BatchInput;
+}
+
+export type ProviderState =
+  | "validating"
+  | "running"
+  | "finalizing"
+  | "cancelling"
+  /** Terminal from here on. Results may be mixed or absent in all but `failed`. */
+  | "done"
+  | "cancelled"
+  | "expired"
+  | "failed";
+
+const TERMINAL: readonly ProviderState[] = ["done", "cancelled", "expired", "failed"];
+
+/** True once nothing of the provider's batch runs any more. */
+export function hasEnded(batch: Pick<ProviderBatch, "state">): boolean {
+  return TERMINAL.includes(batch.state);
+}
+
+/** A batch as the provider tells it, in our words. A state that we do not know is `running`: never terminal. */
+export interface ProviderBatch {
+  readonly id: string;
+  readonly state: ProviderState;
+  /** The provider's own word. */
+  readonly rawState: string;
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  /** Our tag, where it comes back. */
+  readonly tag: { readonly key: string; readonly attempt: number } | null;
+  readonly inputFileId: string | null;
+  /** null while the provider does not know it (0 while validating counts as not known). */
+  readonly total: number | null;
+  readonly settled: number | null;
+  /** Where results are: file ids or addresses, "" and null removed. Empty: there are none. */
+  readonly resultRefs: readonly string[];
+  /** Why it failed as a whole; null unless `failed`. */
+  readonly failure: Failure | null;
+}
+
+export interface ListPage {
+  readonly batches: readonly ProviderBatch[];
+  /** Pass as `cursor` for the next page; null at the end. */
+  readonly next: string | null;
+}
+
+/** One line of results, in OpenAI's shape. Both null: the provider gave no reason. */
+export interface ResultLine {
+  readonly customId: string;
+  readonly response: OutcomeResponse | null;
+  readonly error: OutcomeError | null;
+  readonly usage: Usage | null;
+}
+
+/** A line that the provider's validation blames; `line` counts from 1, which is `ord` + 1. */
+export interface LineFault {
+  readonly line: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What an error means for the batch. `unknown` is the default for everything not listed: it is always safe. */
+export type Failure =
+  /** Refused or never sent (a refused connection, 404, 409 where it proves refusal); nothing runs. May work later. */
+  | { readonly kind: "definitelyNotCreated"; readonly code: string; readonly message: string }
+  /** Timeout, reset, abort, 408, 5xx: it may have happened. */
+  | { readonly kind: "unknown"; readonly code: string; readonly message: string }
+  /** 429 about call rates; nothing runs. */
+  | {
+      readonly kind: "rateLimited";
+      readonly code: string;
+      readonly message: string;
+      readonly retryAfterMs: number | null;
+    }
+  /** Enqueued limit reached; `limitTokens` when the message names it. Backpressure: charges no attempt. */
+  | {
+      readonly kind: "tokenLimit";
+      readonly code: string;
+      readonly message: string;
+      readonly limitTokens: number | null;
+    }
+  /** 401, 402, 403, spend limits: pauses the account, charges no attempt. */
+  | { readonly kind: "authOrBilling"; readonly code: string; readonly message: string }
+  /** The batch itself is refused (400, 413, 422, validation); `lines` blames requests, empty blames the whole. */
+  | {
+      readonly kind: "invalidRequest";
+      readonly code: string;
+      readonly message: string;
+      readonly lines: readonly LineFault[];
+    };
+
+export type Operation = "upload" | "create" | "list" | "retrieve" | "results" | "cancel" | "files";
+
+export interface Account {
+  readonly name: string;
+  readonly capabilities: Capabilities;
+  /** null: any model. */
+  readonly models: readonly string[] | null;
+  readonly weight: number;
+  readonly pollMs: number;
+  readonly requestTimeoutMs: number;
+  readonly reconcileGraceMs: number;
+  /**
+   * The line for one request, ending in a newline. Throws a DispatchError INVALID_REQUEST for what the provider cannot
+   * be asked, naming the place: the dispatcher calls it at enqueue, so that nothing of that kind is ever stored.
+   */
+  encodeLine(request: LineRequest): string;
+  /** Checks a parsed body for what this provider forbids in batches; throws as `encodeLine` does. */
+  checkBody(endpoint: Endpoint, body: JsonObject): void;
+  /** Only where `input` is `file`. */
+  upload?(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }>;
+  create(input: CreateInput, call: CallOptions): Promise<ProviderBatch>;
+  list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage>;
+  /** null: the provider does not know it (404). */
+  retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null>;
+  /**
+   * All result lines of a batch in a terminal state, successes and errors, in any order, as they arrive; a line may be
+   * megabytes long. Ends normally only after the last byte of every source: a cut or unreadable one rejects (with
+   * RESULTS_UNREADABLE where a line is not JSON), because members without a line are then not missing but unseen.
+   */
+  results(batch: ProviderBatch, call: CallOptions): AsyncIterable<ResultLine>;
+  /** Asks for it; cancelling what has ended is not an error. Answers with the batch as it is then. */
+  cancel(id: string, call: CallOptions): Promise<ProviderBatch>;
+  /** Only where `listsFiles`: our uploads, by file name. */
+  listFiles?(call: CallOptions): AsyncIterable<{ readonly fileId: string; readonly fileName: string }>;
+  deleteFile?(fileId: string, call: CallOptions): Promise<void>;
+  classify(error: unknown, operation: Operation): Failure;
+}

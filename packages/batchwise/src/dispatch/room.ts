@@ -1,0 +1,84 @@
+// What the loops of one dispatcher share: the resolved options, the counters, and the bells by which one loop tells
+// another that there is something to do. It decides nothing and writes nothing.
+
+import { Loop } from "./loop.ts";
+import type { DispatchClock } from "./options.ts";
+import type { Account } from "./provider.ts";
+import type { ResolvedOptions } from "./resolve-options.ts";
+import type { LedgerRow } from "./rows.ts";
+import type { Store } from "./store.ts";
+
+export const CALLBACK_SINK = "callback";
+export const WEBHOOK_SINK = "webhook";
+
+export class Room {
+  readonly options: ResolvedOptions;
+  readonly store: Store;
+  readonly clock: DispatchClock;
+  readonly accounts: readonly Account[];
+  /** Where each new outcome is delivered. */
+  readonly sinks: readonly string[];
+  readonly sealing: Loop;
+  readonly working: Loop;
+  readonly watching: Loop;
+  readonly sweeping: Loop;
+  readonly calling: Loop;
+  readonly posting: Loop;
+  /** Aborted when the dispatcher stops: nothing new is begun after that. */
+  readonly stopping: AbortController = new AbortController();
+  ignoredResults = 0;
+  duplicateBatches = 0;
+
+  constructor(options: ResolvedOptions) {
+    this.options = options;
+    this.store = options.store;
+    this.clock = options.clock;
+    this.accounts = [...options.accounts.values()];
+    this.sinks = [
+      ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
+      ...(options.webhook === null ? [] : [WEBHOOK_SINK]),
+    ];
+    const loop = (): Loop => new Loop(options.clock, (error) => this.report(error));
+    this.sealing = loop();
+    this.working = loop();
+    this.watching = loop();
+    this.sweeping = loop();
+    this.calling = loop();
+    this.posting = loop();
+  }
+
+  get isStopping(): boolean {
+    return this.stopping.signal.aborted;
+  }
+
+  /** Outcomes may have been recorded: whoever waits for them, or delivers them, should look. */
+  outcomesRecorded(): void {
+    this.watching.wake();
+    this.calling.wake();
+    this.posting.wake();
+  }
+
+  /** Tells the user; what their listener throws is not ours. */
+  report(error: unknown): void {
+    try {
+      this.options.onError(error);
+    } catch {
+      // The listener is the last place to tell.
+    }
+  }
+
+  async ledger(name: string): Promise<LedgerRow | null> {
+    return (await this.ledgers()).get(name) ?? null;
+  }
+
+  async ledgers(): Promise<ReadonlyMap<string, LedgerRow>> {
+    const { ledgers } = await this.store.probe(1, this.clock.now());
+    return new Map(ledgers.map((row) => [row.name, row]));
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.clock.setTimeout(resolve, ms);
+    });
+  }
+}

@@ -1,0 +1,124 @@
+// Looks, at the start and every ten minutes, for provider batches that carry our tag but are not of record: creates
+// that were accepted after we had given them up, or sent by a process that slept. They are cancelled and noted. Uploads
+// that no batch uses any more are deleted. What carries no tag of a batch in this store is not ours and is left alone.
+
+import { isTagged } from "./adopt.ts";
+import { parseFileName } from "./batch-input.ts";
+import { CLOCK_SKEW_MS, UNRESOLVED } from "./life-cycle.ts";
+import { listBack } from "./listing.ts";
+import type { Account, ProviderBatch } from "./provider.ts";
+import { bounded } from "./provider-call.ts";
+import { cancelExtra } from "./reconcile.ts";
+import type { Room } from "./room.ts";
+import type { BatchRow } from "./rows.ts";
+import { Tenure } from "./tenure.ts";
+
+const EVERY_MS = 600_000;
+const BACK_MS = 24 * 3_600_000;
+const KEYS_AT_ONCE = 500;
+const ROWS_BY_FILE = 2_000;
+
+/** The loop's turn. An account that does not answer is swept next time. */
+export function sweeper(room: Room): () => Promise<number> {
+  return async () => {
+    for (const account of room.accounts) {
+      if (room.isStopping) break;
+      try {
+        await sweepBatches(room, account);
+        await sweepFiles(room, account);
+      } catch (error) {
+        room.report(error);
+      }
+    }
+    return room.clock.now() + EVERY_MS;
+  };
+}
+
+/** True where the provider's batch is beyond the one of record, and nobody is still looking for it. Pure. */
+export function isDuplicate(batch: BatchRow, seen: ProviderBatch): boolean {
+  if (!isTagged(batch, seen) || UNRESOLVED.includes(batch.state)) return false;
+  return seen.id !== batch.providerBatchId && !batch.orphans.some((orphan) => orphan.providerBatchId === seen.id);
+}
+
+async function sweepBatches(room: Room, account: Account): Promise<void> {
+  const { tag } = account.capabilities;
+  if (tag !== "metadata" && tag !== "inputFile") return;
+  const since = room.clock.now() - BACK_MS - CLOCK_SKEW_MS;
+  // Listed before the rows are read: a batch in the list that its row does not know yet is then still unresolved.
+  const listed = await listBack(room, account, since, room.stopping.signal);
+  const rows = tag === "metadata" ? await rowsByKey(room, listed) : await rowsByFile(room, account);
+  for (const seen of listed) {
+    const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
+    const row = name === undefined || name === null ? undefined : rows.get(name);
+    if (row !== undefined && isDuplicate(row, seen)) await stop(room, account, row.key, seen);
+  }
+}
+
+async function rowsByKey(room: Room, listed: readonly ProviderBatch[]): Promise<Map<string, BatchRow>> {
+  const keys = [...new Set(listed.flatMap(({ tag }) => (tag === null ? [] : [tag.key])))];
+  const rows = new Map<string, BatchRow>();
+  for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
+    const some = keys.slice(from, from + KEYS_AT_ONCE);
+    for (const row of await room.store.batches({ keys: some, limit: some.length })) rows.set(row.key, row);
+  }
+  return rows;
+}
+
+async function rowsByFile(room: Room, account: Account): Promise<Map<string, BatchRow>> {
+  const rows = await room.store.batches({ account: account.name, limit: ROWS_BY_FILE });
+  return new Map(rows.flatMap((row) => (row.providerFileId === null ? [] : [[row.providerFileId, row]])));
+}
+
+/** Under the batch's lease, and only if its row, read again, still says so. */
+async function stop(room: Room, account: Account, key: string, seen: ProviderBatch): Promise<void> {
+  const { store, clock, options } = room;
+  const begunAt = clock.monotonic();
+  const now = clock.now();
+  const [row] = await store.lease({
+    owner: options.owner,
+    now,
+    leaseUntil: now + options.leaseMs,
+    accounts: [account.name],
+    limit: 1,
+    keys: [key],
+  });
+  if (row === undefined) return;
+  const tenure = new Tenure(room, account, row, begunAt);
+  try {
+    if (isDuplicate(row, seen)) await cancelExtra(room, tenure, seen);
+    await tenure.end({});
+  } finally {
+    tenure.close();
+  }
+}
+
+/** Deletes uploads of batches of this store that have ended, or that an earlier attempt left behind. */
+async function sweepFiles(room: Room, account: Account): Promise<void> {
+  const { listFiles, deleteFile } = account;
+  if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;
+  const { signal } = room.stopping;
+  const ours = await bounded(room, account.requestTimeoutMs, signal, async (call) => {
+    const found: { readonly fileId: string; readonly key: string; readonly attempt: number }[] = [];
+    for await (const { fileId, fileName } of listFiles.call(account, call)) {
+      const name = parseFileName(fileName);
+      if (name !== null) found.push({ fileId, ...name });
+    }
+    return found;
+  });
+  for (let from = 0; from < ours.length; from += KEYS_AT_ONCE) {
+    const some = ours.slice(from, from + KEYS_AT_ONCE);
+    const keys = [...new Set(some.map(({ key }) => key))];
+    const rows = new Map((await room.store.batches({ keys, limit: keys.length })).map((row) => [row.key, row]));
+    for (const file of some) {
+      const row = rows.get(file.key);
+      if (row === undefined || isNeeded(row, file)) continue;
+      await bounded(room, account.requestTimeoutMs, signal, (call) => deleteFile.call(account, file.fileId, call));
+    }
+  }
+}
+
+/** True while a create may still name the file, or an upload of it be under way. Pure. */
+export function isNeeded(batch: BatchRow, file: { readonly fileId: string; readonly attempt: number }): boolean {
+  if (batch.state === "done") return false;
+  return batch.providerFileId === file.fileId || file.attempt >= batch.submitAttempt;
+}

@@ -1,0 +1,157 @@
+// One process's hold on one batch: a lease with its fence, kept alive by a heartbeat while an operation runs. Every
+// write goes through here, one at a time, and renews the lease. A write that is refused for its fence ends the tenure:
+// somebody else owns the batch now, and nothing more is done about it here.
+
+import { isLegal, maySend } from "./life-cycle.ts";
+import { CANCELLED_PAYLOAD } from "./payload.ts";
+import type { Account, ProviderBatch } from "./provider.ts";
+import type { Room } from "./room.ts";
+import type { BatchChanges, BatchRow, Settlement } from "./rows.ts";
+import type { TransitionResult } from "./store.ts";
+
+/** Thrown out of an operation whose lease is gone. No fault: the next owner goes on. */
+export class LeaseLost extends Error {}
+
+const STORE_RETRY_MS = 250;
+
+/** Changes, or changes that depend on the moment of writing. */
+type Changes = BatchChanges | ((now: number) => BatchChanges);
+
+export class Tenure {
+  readonly account: Account;
+  /** What the last poll saw, for the steps that follow in the same tenure. */
+  seen: ProviderBatch | null = null;
+  readonly #room: Room;
+  readonly #lost: AbortController = new AbortController();
+  #batch: BatchRow;
+  /** On the monotonic clock: when the call began that last renewed the lease. */
+  #renewedAt: number;
+  #tail: Promise<unknown> = Promise.resolve();
+  #beat: unknown = null;
+  #isOver = false;
+
+  /** `renewedAt` is the monotonic time before the call that gave this lease out. */
+  constructor(room: Room, account: Account, batch: BatchRow, renewedAt: number) {
+    this.#room = room;
+    this.account = account;
+    this.#batch = batch;
+    this.#renewedAt = renewedAt;
+    this.#armHeartbeat();
+  }
+
+  get batch(): BatchRow {
+    return this.#batch;
+  }
+
+  /** Aborted when the lease is lost. */
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** True while the lease, on this machine's monotonic clock, outlasts a call of this length. */
+  maySend(requestTimeoutMs: number): boolean {
+    return !this.#isOver && maySend(this.#room.options.leaseMs, this.#heldMs(), requestTimeoutMs);
+  }
+
+  /** Writes and renews. Refusals other than the fence's are answered, not thrown. */
+  write(changes: Changes): Promise<TransitionResult> {
+    return this.#inTurn(() => this.#transition(changes, (now) => now + this.#room.options.leaseMs));
+  }
+
+  /** The last write: gives the lease back in the same transaction. A refusal leaves the tenure as it is. */
+  async end(changes: Changes): Promise<TransitionResult> {
+    const result = await this.#inTurn(async () => {
+      const written = await this.#transition(changes, () => 0);
+      if (written.ok) this.close();
+      return written;
+    });
+    if (result.ok) this.#room.working.wakeAt(result.batch.nextAt);
+    return result;
+  }
+
+  /** Stops the heartbeat, without a write: a lease that was not given back runs out. */
+  close(): void {
+    this.#isOver = true;
+    this.#room.clock.clearTimeout(this.#beat);
+  }
+
+  /** Applies decisions about members. */
+  async settle(items: readonly Settlement[]): Promise<void> {
+    const { store, sinks } = this.#room;
+    const { key, fence } = this.#batch;
+    const cancelledPayload = CANCELLED_PAYLOAD;
+    const result = await this.#insist((now) => store.settle({ key, fence, items, sinks, cancelledPayload, now }));
+    if (!result.ok) throw this.#lose();
+    this.#room.ignoredResults += result.ignored;
+    this.#batch = { ...this.#batch, remaining: result.remaining };
+    this.#room.outcomesRecorded();
+  }
+
+  async #transition(changes: Changes, leaseUntil: (now: number) => number): Promise<TransitionResult> {
+    const { store, clock } = this.#room;
+    const { key, fence, state } = this.#batch;
+    let begunAt = 0;
+    const result = await this.#insist((now) => {
+      const wanted = typeof changes === "function" ? changes(now) : changes;
+      if (wanted.state !== undefined && !isLegal(state, wanted.state)) {
+        throw new Error(`A batch may not go from ${state} to ${wanted.state}.`);
+      }
+      begunAt = clock.monotonic();
+      return store.transition(key, fence, { ...wanted, leaseUntil: leaseUntil(now) }, now);
+    });
+    if (result.ok) {
+      this.#renewedAt = begunAt;
+      this.#batch = result.batch;
+    } else if (result.reason === "fence") {
+      throw this.#lose();
+    }
+    return result;
+  }
+
+  /** Repeats a write that the store could not do, as long as the lease may still be ours. All writes are idempotent. */
+  async #insist<T>(attempt: (now: number) => Promise<T>): Promise<T> {
+    for (;;) {
+      if (this.#isOver) throw new LeaseLost("The lease was given back or lost.");
+      try {
+        return await attempt(this.#room.clock.now());
+      } catch (error) {
+        this.#room.report(error);
+        if (this.#heldMs() + STORE_RETRY_MS >= this.#room.options.leaseMs) throw this.#lose();
+        await this.#room.sleep(STORE_RETRY_MS);
+      }
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#tail.then(work);
+    this.#tail = result.catch(() => {});
+    return result;
+  }
+
+  #armHeartbeat(): void {
+    this.#beat = this.#room.clock.setTimeout(() => {
+      if (this.#isOver) return;
+      this.write({}).then(
+        () => {
+          if (!this.#isOver) this.#armHeartbeat();
+        },
+        () => {},
+      );
+    }, this.#room.options.leaseMs / 3);
+  }
+
+  #heldMs(): number {
+    return this.#room.clock.monotonic() - this.#renewedAt;
+  }
+
+  #lose(): LeaseLost {
+    this.close();
+    const lost = new LeaseLost(`The lease of batch ${this.#batch.key} is lost.`);
+    this.#lost.abort(lost);
+    return lost;
+  }
+}

@@ -1,0 +1,102 @@
+// Cases about the one reading that says what there is to do.
+
+import { deepEqual, ok } from "node:assert/strict";
+import {
+  final,
+  LANE,
+  many,
+  NOW,
+  OK,
+  OTHER_LANE,
+  request,
+  requeue,
+  type StoreCase,
+  sealed,
+  sealInput,
+  settleInput,
+  storeCase,
+} from "./case.ts";
+
+const NO_BATCHES = {
+  ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
+  ...{ running: 0, collecting: 0, quarantined: 0, done: 0 },
+};
+
+export const probeCases: readonly StoreCase[] = [
+  storeCase("finds nothing in a new store", async (store) => {
+    deepEqual(await store.probe(10, NOW), {
+      ...{ lanes: [], ledgers: [], batches: NO_BATCHES, inBatches: 0, batchDueAt: null },
+      outcomes: { succeeded: 0, failed: 0, cancelled: 0, expired: 0 },
+      ...{ cursor: 0, deliveriesWaiting: 0, deliveryDueAt: null },
+    });
+  }),
+
+  storeCase("adds up the ready requests of each lane", async (store) => {
+    await store.enqueue(many(3, { bytes: 20, tokens: 4 }), NOW + 7);
+    await store.enqueue([request("o", { lane: OTHER_LANE, deadlineAt: NOW + 99 })], NOW);
+    await store.enqueue([request("p", { lane: OTHER_LANE, deadlineAt: NOW + 50 })], NOW + 3);
+    const { lanes } = await store.probe(100, NOW + 10);
+    const none = { deadlineAt: null, deferredUntil: null };
+    deepEqual(
+      lanes.toSorted((a, b) => a.ready - b.ready),
+      [
+        { ...none, lane: OTHER_LANE, ready: 2, bytes: 200, tokens: 20, oldestAt: NOW, deadlineAt: NOW + 50 },
+        { ...none, lane: LANE, ready: 3, bytes: 60, tokens: 12, oldestAt: NOW + 7 },
+      ],
+    );
+  }),
+
+  storeCase("counts at least as far as the limit", async (store) => {
+    await store.enqueue(many(20, { bytes: 5 }), NOW);
+    const [lane] = (await store.probe(8, NOW)).lanes;
+    ok(lane !== undefined && lane.ready >= 8 && lane.ready <= 20);
+    deepEqual(lane.bytes, lane.ready * 5);
+  }),
+
+  storeCase("tells when what waits for its notBefore may go", async (store) => {
+    const batch = await sealed(store, 1, 3);
+    const items = [requeue(0, { notBefore: NOW + 9 }), requeue(1, { notBefore: NOW + 5 }), final(2)];
+    await store.settle(settleInput(batch, items));
+    const [lane] = (await store.probe(10, NOW)).lanes;
+    deepEqual([lane?.ready, lane?.oldestAt, lane?.deferredUntil], [0, null, NOW + 5]);
+    const [later] = (await store.probe(10, NOW + 5)).lanes;
+    deepEqual([later?.ready, later?.bytes, later?.oldestAt, later?.deferredUntil], [1, 100, NOW, NOW + 9]);
+    const [last] = (await store.probe(10, NOW + 9)).lanes;
+    deepEqual([last?.ready, last?.deferredUntil], [2, null]);
+  }),
+
+  storeCase("counts batches by state and what is open in them", async (store) => {
+    for (const n of [1, 2, 3]) await sealed(store, n, 2);
+    const [one, two] = [sealInput(1).key, sealInput(2).key];
+    await store.settle(settleInput({ ...(await store.batches({ keys: [one], limit: 1 }))[0]! }, [final(0), final(1)]));
+    await store.transition(one, 1, { state: "done" }, NOW);
+    await store.transition(two, 1, { state: "running" }, NOW);
+    const probe = await store.probe(10, NOW);
+    deepEqual(probe.batches, { ...NO_BATCHES, done: 1, running: 1, sealed: 1 });
+    deepEqual(probe.inBatches, 4);
+    await store.transition(two, 1, { state: "quarantined" }, NOW);
+    deepEqual((await store.probe(10, NOW)).batches, { ...NO_BATCHES, done: 1, quarantined: 1, sealed: 1 });
+    deepEqual((await store.probe(10, NOW)).inBatches, 4);
+  }),
+
+  storeCase("tells when the next batch can be leased", async (store) => {
+    const batch = await sealed(store, 1, 1);
+    deepEqual((await store.probe(10, NOW)).batchDueAt, batch.leaseUntil);
+    await store.transition(batch.key, 1, { leaseUntil: 0, nextAt: NOW + 40 }, NOW);
+    await sealed(store, 2, 1);
+    deepEqual((await store.probe(10, NOW)).batchDueAt, NOW + 40);
+    await store.transition(batch.key, 1, { state: "quarantined" }, NOW);
+    deepEqual((await store.probe(10, NOW)).batchDueAt, batch.leaseUntil);
+  }),
+
+  storeCase("keeps counting outcomes that a retry has taken back", async (store) => {
+    await store.enqueue([request("a"), request("b")], NOW);
+    await store.amend({ kind: "cancel", ids: ["a"], payload: OK }, [], NOW);
+    await store.amend({ kind: "retry", ids: ["a"] }, [], NOW);
+    await store.amend({ kind: "cancel", ids: ["a"], payload: OK }, [], NOW);
+    await store.amend({ kind: "fail", ids: ["b"], payload: OK }, [], NOW);
+    const { outcomes, cursor } = await store.probe(1, NOW);
+    deepEqual(outcomes, { succeeded: 0, failed: 1, cancelled: 2, expired: 0 });
+    deepEqual(cursor, 3);
+  }),
+];

@@ -1,0 +1,39 @@
+// The whole store suite: what store.ts promises, as cases that any test runner can loop over.
+
+import { amendCases } from "./amend.ts";
+import type { StoreCase } from "./case.ts";
+import { claimOrderCases } from "./claim-order.ts";
+import { deliveryCases } from "./delivery.ts";
+import { enqueueCases } from "./enqueue.ts";
+import { holdCases } from "./hold.ts";
+import { lastingCases } from "./lasting.ts";
+import { probeCases } from "./probe.ts";
+import { sealCases } from "./seal.ts";
+import { settleCases } from "./settle.ts";
+
+export type { StoreCase, StoreFactory } from "./case.ts";
+
+/**
+ * The cases that every {@link Store} passes. Each opens its own data and throws where the store breaks the contract.
+ *
+ * @example
+ * ```ts
+ * import { memoryStore } from "batchwise/dispatch";
+ * import { storeConformance } from "batchwise/dispatch/testing";
+ * for (const { name, durable, run } of storeConformance) {
+ *   const store = memoryStore();
+ *   if (!durable) await run(async () => store).catch((cause) => Promise.reject(new Error(name, { cause })));
+ * }
+ * ```
+ */
+export const storeConformance: readonly StoreCase[] = [
+  ...enqueueCases,
+  ...claimOrderCases,
+  ...sealCases,
+  ...holdCases,
+  ...settleCases,
+  ...amendCases,
+  ...deliveryCases,
+  ...probeCases,
+  ...lastingCases,
+];

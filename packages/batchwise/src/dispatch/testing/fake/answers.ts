@@ -1,0 +1,75 @@
+// What the fake's models say: an echo for chat, a small vector for embeddings, each from the request alone.
+
+import type { Json, JsonObject } from "../../types.ts";
+import { hashOf, seededRandom } from "./random.ts";
+import type { FakeAnswer, FakeLine } from "./types.ts";
+
+const DIMENSIONS = 4;
+
+/** The default `answer`, in the shape of the surface that asked. */
+export function defaultAnswer(line: FakeLine): FakeAnswer {
+  if (line.endpoint === "/v1/embeddings") return { status: 200, body: embeddings(line) };
+  if (line.endpoint === "/v1/messages") return { status: 200, body: message(line) };
+  return { status: 200, body: completion(line) };
+}
+
+/** The failure that `failedShare` hands out. */
+export function serverFault(endpoint: string): FakeAnswer {
+  const error = {
+    type: endpoint === "/v1/messages" ? "api_error" : "server_error",
+    message: "The model is overloaded.",
+  };
+  return { status: 500, body: { error: { ...error, code: null, param: null } } };
+}
+
+function completion({ body, customId }: FakeLine): JsonObject {
+  const content = `echo: ${lastText(body.messages)}`;
+  const [prompt, answer] = [words(JSON.stringify(body.messages ?? "")), words(content)];
+  return {
+    id: `chatcmpl-${hashOf(customId).toString(16)}`,
+    object: "chat.completion",
+    created: 1_700_000_000,
+    model: body.model ?? "",
+    choices: [
+      { index: 0, message: { role: "assistant", content, refusal: null }, logprobs: null, finish_reason: "stop" },
+    ],
+    usage: { prompt_tokens: prompt, completion_tokens: answer, total_tokens: prompt + answer },
+  };
+}
+
+function message({ body, customId }: FakeLine): JsonObject {
+  const text = `echo: ${lastText(body.messages)}`;
+  return {
+    id: `msg_${hashOf(customId).toString(16)}`,
+    type: "message",
+    role: "assistant",
+    model: body.model ?? "",
+    content: [{ type: "text", text }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: { input_tokens: words(JSON.stringify(body.messages ?? "")), output_tokens: words(text) },
+  };
+}
+
+function embeddings({ body }: FakeLine): JsonObject {
+  const { input } = body;
+  const texts = Array.isArray(input) && typeof input[0] !== "number" ? input : [input];
+  const data = texts.map((text, index) => {
+    const random = seededRandom(hashOf(JSON.stringify(text ?? "")));
+    return { object: "embedding", index, embedding: Array.from({ length: DIMENSIONS }, random) };
+  });
+  const tokens = words(JSON.stringify(input ?? ""));
+  const usage = { prompt_tokens: tokens, total_tokens: tokens };
+  return { object: "list", data, model: body.model ?? "", usage };
+}
+
+function lastText(messages: Json | undefined): string {
+  const last = Array.isArray(messages) ? messages.at(-1) : undefined;
+  const content = (last as JsonObject | undefined)?.content;
+  if (typeof content === "string") return content;
+  return content === undefined ? "" : JSON.stringify(content);
+}
+
+function words(text: string): number {
+  return Math.max(1, Math.ceil(text.length / 4));
+}

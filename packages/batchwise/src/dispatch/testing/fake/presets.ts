@@ -1,0 +1,58 @@
+// The faults that dispatchers are tested with, by name.
+
+import type { FakeFault, FakeOperation } from "./types.ts";
+
+const CREATES: readonly FakeOperation[] = ["batches.create", "messages.create"];
+
+export type FakeFaultName =
+  | "acceptThenDrop"
+  | "rejectThenDrop"
+  | "errorAfterAccept"
+  | "rateLimited"
+  | "quotaExhausted"
+  | "creditExhausted"
+  | "cutDownload";
+
+export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
+  /** The batch is created; the client sees a lost connection. */
+  acceptThenDrop: { on: CREATES, reply: "drop" },
+  /** Nothing is created; the client sees the same. */
+  rejectThenDrop: { on: CREATES, accept: false, reply: "drop" },
+  /** The batch is created; the client is told of a server error. */
+  errorAfterAccept: { on: CREATES, reply: { status: 500 } },
+  /** Too many calls: nothing is created. */
+  rateLimited: { on: CREATES, accept: false, reply: { status: 429, headers: { "retry-after": "30" } } },
+  /** No money left, as OpenAI says it. */
+  quotaExhausted: {
+    on: "batches.create",
+    accept: false,
+    reply: {
+      status: 429,
+      body: {
+        error: {
+          message: "You exceeded your current quota.",
+          type: "insufficient_quota",
+          param: null,
+          code: "insufficient_quota",
+        },
+      },
+    },
+  },
+  /** No money left, as Anthropic says it. */
+  creditExhausted: {
+    on: "messages.create",
+    accept: false,
+    reply: {
+      status: 400,
+      body: {
+        type: "error",
+        error: {
+          type: "invalid_request_error",
+          message: "Your credit balance is too low to access the Anthropic API.",
+        },
+      },
+    },
+  },
+  /** A download that ends in the middle. */
+  cutDownload: { on: ["files.content", "messages.results"], reply: { cutAtBytes: 200 } },
+};

@@ -1,0 +1,207 @@
+// The strict fake provider: what a Batch API does with files and batches, without a model, under a clock of the test's
+// choosing. It refuses what the real ones refuse, fails later what they fail later, and can be told to misbehave in
+// every way that has been seen of them. It keeps account of each call and each line it accepted, so that work done
+// twice is counted here and not inferred. One fake is one account; it holds everything in memory.
+
+import type { Clock } from "../../../core/clock.ts";
+import { errorType } from "./anthropic-render.ts";
+import { AnthropicSurface } from "./anthropic-surface.ts";
+import { DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
+import { FaultBook } from "./faults.ts";
+import { OpenAiSurface } from "./openai-surface.ts";
+import { seededRandom } from "./random.ts";
+import { resolveSettings, type Settings } from "./settings.ts";
+import { type Fetch, inProcessFetch, type Listening, listen } from "./transport.ts";
+import type {
+  FakeBatchView,
+  FakeExecution,
+  FakeFault,
+  FakeOperation,
+  FakeOptions,
+  FakePlan,
+  ForeignBatch,
+} from "./types.ts";
+
+export interface FakeProvider {
+  /** Give this to an official client as `fetch`: no socket, so a virtual clock sees everything happen at once. */
+  readonly fetch: Fetch;
+  /** Serves on a free port of 127.0.0.1. A client's base URL is `${url}/v1` (OpenAI) or `url` (Anthropic). */
+  listen(): Promise<Listening>;
+  /** Puts a fault into calls to come. Several wait their turn. */
+  inject(fault: FakeFault): void;
+  /** Calls that a fault has hit. */
+  readonly faultsHit: number;
+  /** Takes back every fault that has not hit yet. */
+  heal(): void;
+  /** Overrides the plan of the next batch to be created; several calls, several batches. */
+  planNext(plan: Partial<FakePlan>): void;
+  /** Somebody else creates a batch here, now. */
+  addForeign(batch: ForeignBatch): void;
+  /** Calls received, faulty ones included; of one operation or of all. */
+  calls(operation?: FakeOperation): number;
+  /** Calls not answered yet. */
+  readonly open: number;
+  /** Every line that was ever accepted and not refused by validation, in order of acceptance. */
+  executions(): FakeExecution[];
+  /** How often each identity has run, strangers' lines left out. */
+  runs(): Map<string, number>;
+  /** Batches accepted by now, strangers' included. */
+  batches(): readonly FakeBatchView[];
+}
+
+/**
+ * Makes a fake provider.
+ *
+ * @example
+ * ```ts
+ * import { fakeProvider } from "batchwise/dispatch/testing";
+ * import { virtualClock } from "batchwise/testing";
+ * const fake = fakeProvider({ clock: virtualClock(Date.UTC(2026, 0, 1)), listLagMs: 30_000 });
+ * fake.inject({ on: "batches.create", reply: "drop" }); // accepted, but the client never hears of it
+ * ```
+ */
+export function fakeProvider(options: FakeOptions = {}): FakeProvider {
+  return new Fake(resolveSettings(options));
+}
+
+class Fake implements FakeProvider {
+  readonly fetch: Fetch;
+  readonly #settings: Settings;
+  readonly #openai: OpenAiSurface;
+  readonly #anthropic: AnthropicSurface;
+  readonly #faults: FaultBook;
+  readonly #calls: Map<FakeOperation, number> = new Map();
+  #open = 0;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+    this.#openai = new OpenAiSurface(settings);
+    this.#anthropic = new AnthropicSurface(settings);
+    this.#faults = new FaultBook(seededRandom(settings.seed + 1));
+    this.fetch = inProcessFetch((exchange) => this.#answer(exchange));
+  }
+
+  listen(): Promise<Listening> {
+    return listen((exchange) => this.#answer(exchange));
+  }
+
+  inject(fault: FakeFault): void {
+    this.#faults.add(fault);
+  }
+
+  get faultsHit(): number {
+    return this.#faults.hits;
+  }
+
+  heal(): void {
+    this.#faults.clear();
+  }
+
+  planNext(plan: Partial<FakePlan>): void {
+    this.#settings.planNext(plan);
+  }
+
+  addForeign(batch: ForeignBatch): void {
+    if (batch.plan !== undefined) this.planNext(batch.plan);
+    const surface = batch.surface === "anthropic" ? this.#anthropic : this.#openai;
+    surface.addForeign(batch.requests);
+  }
+
+  calls(operation?: FakeOperation): number {
+    if (operation !== undefined) return this.#calls.get(operation) ?? 0;
+    let total = 0;
+    for (const count of this.#calls.values()) total += count;
+    return total;
+  }
+
+  get open(): number {
+    return this.#open;
+  }
+
+  executions(): FakeExecution[] {
+    const all = [...this.#openai.book.executions(), ...this.#anthropic.book.executions()];
+    return all.sort((a, b) => a.acceptedAt - b.acceptedAt);
+  }
+
+  runs(): Map<string, number> {
+    const runs = new Map<string, number>();
+    for (const { identity, ran, foreign } of this.executions()) {
+      if (ran && !foreign) runs.set(identity, (runs.get(identity) ?? 0) + 1);
+    }
+    return runs;
+  }
+
+  batches(): readonly FakeBatchView[] {
+    return [...viewsOf("openai", this.#openai.book), ...viewsOf("anthropic", this.#anthropic.book)];
+  }
+
+  async #answer(exchange: Exchange): Promise<Reply | typeof DROPPED> {
+    const { method, path } = exchange;
+    const route = OpenAiSurface.route(method, path) ?? AnthropicSurface.route(method, path);
+    if (route === null) return refused(new Refusal(404, "unknown_url", `Unknown URL ${method} ${path}.`), false);
+    const { operation, id } = route;
+    this.#calls.set(operation, this.calls(operation) + 1);
+    this.#open += 1;
+    try {
+      return await this.#withFault(operation, () => this.#run(operation, id, exchange));
+    } finally {
+      this.#open -= 1;
+    }
+  }
+
+  async #withFault(operation: FakeOperation, run: () => Reply): Promise<Reply | typeof DROPPED> {
+    const fault = this.#faults.take(operation);
+    if (fault === null) return run();
+    const { clock } = this.#settings;
+    await sleep(clock, fault.delayMs ?? 0);
+    const reply = fault.accept === false ? null : run();
+    await sleep(clock, fault.replyDelayMs ?? 0);
+    const wanted = fault.reply ?? "answer";
+    if (wanted === "drop") return DROPPED;
+    if (wanted === "answer") return reply ?? DROPPED;
+    if ("cutAtBytes" in wanted) {
+      return reply === null ? DROPPED : { ...reply, cutAt: Math.min(wanted.cutAtBytes, reply.body.length) };
+    }
+    const { status, body, headers } = wanted;
+    if (body !== undefined) return jsonReply(body, status, headers);
+    const code = status === 429 ? "rate_limit_exceeded" : "scripted";
+    return refused(new Refusal(status, code, `Scripted answer ${status}.`, { headers }), isAnthropic(operation));
+  }
+
+  #run(operation: FakeOperation, id: string, exchange: Exchange): Reply {
+    const surface = isAnthropic(operation) ? this.#anthropic : this.#openai;
+    try {
+      return surface.run(operation, id, exchange);
+    } catch (error) {
+      if (error instanceof Refusal) return refused(error, isAnthropic(operation));
+      throw error;
+    }
+  }
+}
+
+function viewsOf(
+  surface: "openai" | "anthropic",
+  book: OpenAiSurface["book"] | AnthropicSurface["book"],
+): FakeBatchView[] {
+  return book.views().map((view) => ({ ...view, surface }));
+}
+
+function isAnthropic(operation: FakeOperation): boolean {
+  return operation.startsWith("messages.");
+}
+
+/** A refusal in the error shape of its surface. */
+function refused({ status, code, message, param, headers }: Refusal, anthropic: boolean): Reply {
+  if (anthropic) {
+    return jsonReply({ type: "error", error: { type: errorType(status), message }, request_id: null }, status, headers);
+  }
+  const type = status >= 500 ? "server_error" : "invalid_request_error";
+  return jsonReply({ error: { message, type, param, code } }, status, headers);
+}
+
+function sleep(clock: Clock, ms: number): Promise<void> {
+  if (ms <= 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    clock.setTimeout(resolve, ms);
+  });
+}

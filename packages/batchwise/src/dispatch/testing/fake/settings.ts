@@ -1,0 +1,104 @@
+// The fake's options with every default in place, and the time and chance that all of it shares.
+
+import { createHash } from "node:crypto";
+import type { Clock } from "../../../core/clock.ts";
+import { defaultAnswer } from "./answers.ts";
+import { seededRandom } from "./random.ts";
+import type { FakeBatchFacts, FakeDialect, FakeLimits, FakeLine, FakeOptions, FakePlan } from "./types.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+const LIMITS: FakeLimits = {
+  maxLines: 50_000,
+  maxEmbeddingInputs: 50_000,
+  maxFileBytes: 200_000_000,
+  maxItems: 100_000,
+  maxBodyBytes: 256_000_000,
+  enqueuedTokens: Number.POSITIVE_INFINITY,
+  failedCountsForMs: 0,
+  enqueuedItems: Number.POSITIVE_INFINITY,
+  createsPerHour: 2_000,
+};
+
+const PLAN: FakePlan = {
+  validateMs: MINUTE,
+  runMs: 20 * MINUTE,
+  finalizeMs: MINUTE,
+  cancelMs: 2 * MINUTE,
+  completesDespiteCancel: false,
+  expiredShare: null,
+  failWith: null,
+  order: "shuffled",
+  missingLines: 0,
+  duplicateLines: 0,
+  failedShare: 0,
+  emptyErrorFile: false,
+  absentFile: "null",
+  stateCase: "lower",
+  strangeState: null,
+};
+
+/** Azure names absent files "", leaves an empty error file, and has been seen to write states with a capital. */
+const DIALECT_PLANS: Readonly<Record<FakeDialect, Partial<FakePlan>>> = {
+  openai: {},
+  azure: { absentFile: "empty", emptyErrorFile: true, stateCase: "capitalised" },
+  groq: {},
+  together: { absentFile: "omitted", stateCase: "upper" },
+};
+
+export interface Settings {
+  readonly clock: Clock;
+  /** The provider's wall clock: ours and its skew. */
+  now(): number;
+  readonly random: () => number;
+  readonly seed: number;
+  readonly dialect: FakeDialect;
+  readonly limits: FakeLimits;
+  readonly models: readonly string[] | null;
+  readonly listLagMs: number;
+  readonly retrieveLagMs: number;
+  readonly fileRetentionMs: number;
+  readonly answer: NonNullable<FakeOptions["answer"]>;
+  readonly identify: NonNullable<FakeOptions["identify"]>;
+  planFor(facts: FakeBatchFacts): FakePlan;
+  /** The plan of the next batch that is created, in place of the usual one. */
+  planNext(plan: Partial<FakePlan>): void;
+}
+
+const wallClock: Clock = {
+  now: () => Date.now(),
+  setTimeout: (callback, delayMs) => setTimeout(callback, delayMs),
+  clearTimeout: (handle) => clearTimeout(handle as never),
+};
+
+export function resolveSettings(options: FakeOptions): Settings {
+  const clock = options.clock ?? wallClock;
+  const seed = options.seed ?? 1;
+  const random = seededRandom(seed);
+  const dialect = options.dialect ?? "openai";
+  const skew = options.clockSkewMs ?? 0;
+  const next: Partial<FakePlan>[] = [];
+  const usual = (facts: FakeBatchFacts): Partial<FakePlan> =>
+    typeof options.plan === "function" ? options.plan(facts, random) : (options.plan ?? {});
+  return {
+    clock,
+    now: () => clock.now() + skew,
+    random,
+    seed,
+    dialect,
+    limits: { ...LIMITS, ...options.limits },
+    models: options.models ?? null,
+    listLagMs: options.listLagMs ?? 0,
+    retrieveLagMs: options.retrieveLagMs ?? 0,
+    fileRetentionMs: options.fileRetentionMs ?? 30 * DAY,
+    answer: options.answer ?? defaultAnswer,
+    identify: options.identify ?? bodyDigest,
+    planFor: (facts) => ({ ...PLAN, ...DIALECT_PLANS[dialect], ...usual(facts), ...next.shift() }),
+    planNext: (plan) => next.push(plan),
+  };
+}
+
+function bodyDigest({ body }: FakeLine): string {
+  return createHash("sha256").update(JSON.stringify(body)).digest("base64url");
+}

@@ -1,0 +1,91 @@
+// The life of one batch as a pure function of time. Nothing happens in the fake between two calls: whoever asks is told
+// what would have happened by now. A batch refused by validation fails; one that outlasts its window expires.
+
+import type { FakeLineFault, FakePlan } from "./types.ts";
+
+/** What decides a batch's life. */
+export interface Course {
+  readonly acceptedAt: number;
+  readonly items: number;
+  readonly plan: FakePlan;
+  /** Infinity: it runs until it is done. */
+  readonly windowMs: number;
+  /** What validation found; empty: nothing. */
+  readonly faults: readonly FakeLineFault[];
+  readonly cancelledAt: number | null;
+}
+
+export type Phase =
+  | "validating"
+  | "failed"
+  | "in_progress"
+  | "finalizing"
+  | "completed"
+  | "expired"
+  | "cancelling"
+  | "cancelled";
+
+/** Where a batch stands. `done` items have results; the others have not, or not yet, been run. */
+export interface Moment {
+  readonly phase: Phase;
+  readonly done: number;
+  readonly startedAt: number | null;
+  readonly finalizingAt: number | null;
+  readonly endedAt: number | null;
+}
+
+const TERMINAL: ReadonlySet<Phase> = new Set<Phase>(["failed", "completed", "expired", "cancelled"]);
+
+export function isOver(phase: Phase): boolean {
+  return TERMINAL.has(phase);
+}
+
+export function momentOf(course: Course, now: number): Moment {
+  const validatedAt = course.acceptedAt + course.plan.validateMs;
+  const cancelledAt = course.cancelledAt;
+  if (cancelledAt !== null && cancelledAt <= now) return cancelledMoment(course, cancelledAt, now);
+  return uncancelledMoment(course, validatedAt, now);
+}
+
+function uncancelledMoment(course: Course, validatedAt: number, now: number): Moment {
+  if (now < validatedAt) return moment("validating", 0);
+  if (course.faults.length > 0) return { ...moment("failed", 0), endedAt: validatedAt };
+  const ranAt = validatedAt + course.plan.runMs;
+  const deadline = course.acceptedAt + course.windowMs;
+  if (ranAt > deadline && now >= deadline) {
+    const share = course.plan.expiredShare;
+    const done = share === null ? doneAt(course, deadline) : Math.floor(share * course.items);
+    return { phase: "expired", done, startedAt: validatedAt, finalizingAt: null, endedAt: deadline };
+  }
+  const started = { startedAt: validatedAt, finalizingAt: null, endedAt: null };
+  if (now < ranAt) return { ...started, phase: "in_progress", done: doneAt(course, now) };
+  const endedAt = ranAt + course.plan.finalizeMs;
+  const whole = { ...started, done: course.items, finalizingAt: ranAt };
+  return now < endedAt ? { ...whole, phase: "finalizing" } : { ...whole, phase: "completed", endedAt };
+}
+
+function cancelledMoment(course: Course, cancelledAt: number, now: number): Moment {
+  const validatedAt = course.acceptedAt + course.plan.validateMs;
+  const endsAt = cancelledAt + course.plan.cancelMs;
+  const completesAt = validatedAt + course.plan.runMs + course.plan.finalizeMs;
+  const startedAt = cancelledAt >= validatedAt ? validatedAt : null;
+  if (course.plan.completesDespiteCancel && completesAt <= endsAt) {
+    const late = uncancelledMoment(course, validatedAt, now);
+    return isOver(late.phase) ? late : { ...late, phase: "cancelling" };
+  }
+  const base = { done: doneAt(course, cancelledAt), startedAt, finalizingAt: null };
+  return now < endsAt
+    ? { ...base, phase: "cancelling", endedAt: null }
+    : { ...base, phase: "cancelled", endedAt: endsAt };
+}
+
+function doneAt(course: Course, at: number): number {
+  const { runMs, validateMs } = course.plan;
+  const ran = at - course.acceptedAt - validateMs;
+  if (ran < 0) return 0;
+  return runMs === 0 ? course.items : Math.min(course.items, Math.floor((course.items * ran) / runMs));
+}
+
+function moment(phase: Phase, done: number): Moment {
+  return { phase, done, startedAt: null, finalizingAt: null, endedAt: null };
+}

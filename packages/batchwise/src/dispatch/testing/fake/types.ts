@@ -1,0 +1,181 @@
+// The words of the fake provider: its options, what a test may script, and what it records. Types only.
+// All spans and times are milliseconds on the fake's own clock.
+
+import type { Clock } from "../../../core/clock.ts";
+import type { Json, JsonObject } from "../../types.ts";
+
+/** The calls that the fake counts and into which faults can be put. */
+export type FakeOperation =
+  | "files.create"
+  | "files.list"
+  | "files.retrieve"
+  | "files.content"
+  | "files.delete"
+  | "batches.create"
+  | "batches.list"
+  | "batches.retrieve"
+  | "batches.cancel"
+  | "messages.create"
+  | "messages.list"
+  | "messages.retrieve"
+  | "messages.results"
+  | "messages.cancel"
+  | "messages.delete";
+
+/** Ways in which OpenAI-shaped services differ on the wire. */
+export type FakeDialect = "openai" | "azure" | "groq" | "together";
+
+export interface FakeLimits {
+  /** Lines in one file. OpenAI 50_000. */
+  readonly maxLines: number;
+  /** Texts to embed in one file, over all its lines. OpenAI 50_000. */
+  readonly maxEmbeddingInputs: number;
+  /** Bytes of one uploaded file. OpenAI 200_000_000. */
+  readonly maxFileBytes: number;
+  /** Items of one Anthropic batch. 100_000. */
+  readonly maxItems: number;
+  /** Bytes of one Anthropic create. 256_000_000. */
+  readonly maxBodyBytes: number;
+  /** Prompt tokens that may be enqueued per model, by the estimate of `batchwise`. Infinity. */
+  readonly enqueuedTokens: number;
+  /** A batch refused for tokens counts this long after it failed. 0. */
+  readonly failedCountsForMs: number;
+  /** Anthropic: items that may be enqueued in all. Infinity. */
+  readonly enqueuedItems: number;
+  /** Batches that may be created in one hour. 2_000. */
+  readonly createsPerHour: number;
+}
+
+/** What becomes of one batch. Times count from its acceptance. */
+export interface FakePlan {
+  readonly validateMs: number;
+  readonly runMs: number;
+  readonly finalizeMs: number;
+  /** From the cancel to its end. */
+  readonly cancelMs: number;
+  /** A cancelled batch that would end before `cancelMs` is over completes all the same. */
+  readonly completesDespiteCancel: boolean;
+  /** Share of the lines that have run when the window ends; null: as many as the time allowed. */
+  readonly expiredShare: number | null;
+  /** Fails after validation with this, whatever its lines are. `line` counts from 1. */
+  readonly failWith: FakeLineFault | null;
+  readonly order: "shuffled" | "input";
+  /** Result lines that are left out, and that come twice. */
+  readonly missingLines: number;
+  readonly duplicateLines: number;
+  /** Share of the items that end with a 500 of the provider. */
+  readonly failedShare: number;
+  /** An empty error file although nothing failed. */
+  readonly emptyErrorFile: boolean;
+  /** How a file that does not exist is named in the batch. */
+  readonly absentFile: "null" | "empty" | "omitted";
+  /** How states are written. */
+  readonly stateCase: "lower" | "capitalised" | "upper";
+  /** In place of `in_progress`: a state that no client knows. */
+  readonly strangeState: string | null;
+}
+
+export interface FakeLineFault {
+  readonly code: string;
+  readonly message: string;
+  readonly line?: number | null;
+  readonly param?: string | null;
+}
+
+/** One line as the fake would execute it. For Anthropic, `body` is `params`. */
+export interface FakeLine {
+  readonly customId: string;
+  readonly endpoint: string;
+  readonly body: JsonObject;
+}
+
+/** How a line ends: 2xx is a success. Must depend on the line alone, since it may be asked for more than once. */
+export interface FakeAnswer {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+/** A fault in one call, or in the next few calls, of an operation. */
+export interface FakeFault {
+  readonly on: FakeOperation | readonly FakeOperation[];
+  /** How many calls it hits. Default 1. */
+  readonly times?: number;
+  /** Share of the calls that it hits. Default 1. */
+  readonly chance?: number;
+  /** Waits this long before anything is done, also when the client has gone by then: a slow accept. Default 0. */
+  readonly delayMs?: number;
+  /** Whether the operation is done. Default true. */
+  readonly accept?: boolean;
+  /** Waits this long after it is done. Default 0. */
+  readonly replyDelayMs?: number;
+  /** What the client sees. Default: the answer. `drop` closes the connection. */
+  readonly reply?: "answer" | "drop" | FakeReplyFault | { readonly cutAtBytes: number };
+}
+
+export interface FakeReplyFault {
+  readonly status: number;
+  readonly body?: Json;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One line that a batch took in. Never forgotten: duplicates are counted here, at the provider. */
+export interface FakeExecution {
+  readonly batchId: string;
+  readonly customId: string;
+  /** What `identify` said: the same for every try of one request. */
+  readonly identity: string;
+  readonly acceptedAt: number;
+  /** Whether it has been run by now. A line of a cancelled or expired batch may never be. */
+  readonly ran: boolean;
+  readonly foreign: boolean;
+}
+
+export interface FakeOptions {
+  /** Wall time in milliseconds since 1970, and timers for delayed answers. Default: the machine's. */
+  readonly clock?: Clock;
+  /** Every choice that the fake makes follows from it. Default 1. */
+  readonly seed?: number;
+  readonly dialect?: FakeDialect;
+  readonly limits?: Partial<FakeLimits>;
+  /** Defaults for every batch, or a choice per batch. */
+  readonly plan?: Partial<FakePlan> | ((batch: FakeBatchFacts, random: () => number) => Partial<FakePlan>);
+  /** A created batch shows up in lists this long after. Default 0. */
+  readonly listLagMs?: number;
+  /** The same for retrieving it. Default 0. */
+  readonly retrieveLagMs?: number;
+  /** How far the provider's clock is ahead. Default 0. */
+  readonly clockSkewMs?: number;
+  /** Files are gone after this. Default 30 days. */
+  readonly fileRetentionMs?: number;
+  /** Models that exist; others fail validation. Default: all. */
+  readonly models?: readonly string[];
+  /** Default: an echo of the last user message, or a vector of its text. */
+  readonly answer?: (line: FakeLine) => FakeAnswer;
+  /** What tells one request from another, whatever its custom id. Default: a digest of the body. */
+  readonly identify?: (line: FakeLine) => string;
+}
+
+export interface FakeBatchFacts {
+  /** How many batches came before it. */
+  readonly index: number;
+  readonly requests: number;
+  readonly model: string;
+}
+
+/** A batch of somebody else in the same workspace. */
+export interface ForeignBatch {
+  readonly requests: number;
+  readonly surface?: "openai" | "anthropic";
+  readonly plan?: Partial<FakePlan>;
+}
+
+/** A batch as a test sees it from behind the counter. */
+export interface FakeBatchView {
+  readonly id: string;
+  readonly surface: "openai" | "anthropic";
+  /** In OpenAI's words on both surfaces. */
+  readonly state: string;
+  readonly requests: number;
+  readonly acceptedAt: number;
+  readonly foreign: boolean;
+}

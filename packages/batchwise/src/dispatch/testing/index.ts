@@ -1,0 +1,22 @@
+// The entry "batchwise/dispatch/testing": names only.
+
+export { type StoreCase, type StoreFactory, storeConformance } from "./conformance/store-conformance.ts";
+export { type FakeFaultName, fakeFaults } from "./fake/presets.ts";
+export { type FakeProvider, fakeProvider } from "./fake/provider.ts";
+export type { Fetch, Listening } from "./fake/transport.ts";
+export type {
+  FakeAnswer,
+  FakeBatchFacts,
+  FakeBatchView,
+  FakeDialect,
+  FakeExecution,
+  FakeFault,
+  FakeLimits,
+  FakeLine,
+  FakeLineFault,
+  FakeOperation,
+  FakeOptions,
+  FakePlan,
+  FakeReplyFault,
+  ForeignBatch,
+} from "./fake/types.ts";

@@ -1,0 +1,181 @@
+// The public words of the dispatcher: what a caller passes in and gets back. Types only; nothing here runs.
+// All times are milliseconds since 1970 (`...At`) or spans of milliseconds (`...Ms`). Bodies are in OpenAI's shape.
+
+/** A value that JSON text can hold. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
+
+/** A JSON object: request bodies, response bodies, metadata. */
+export type JsonObject = { readonly [key: string]: Json | undefined };
+
+/** The provider routes that a request can be for. */
+export type Endpoint = "/v1/chat/completions" | "/v1/embeddings";
+
+/** One request, as a caller enqueues it. `requestDefaults` are merged under `body`. */
+export interface DispatchRequest {
+  readonly body: JsonObject;
+  /** The caller's name for it and its idempotency key: 1 to 256 characters. Made by the dispatcher when absent. */
+  readonly id?: string;
+  /** Default: `/v1/chat/completions` for a body with `messages`, `/v1/embeddings` for one with `input`. */
+  readonly endpoint?: Endpoint;
+  /** Higher goes first. A safe integer; 0 unless given. */
+  readonly priority?: number;
+  /** After this it is put into no batch any more and ends as `expired`; what is in a batch by then still counts. */
+  readonly deadlineAt?: number;
+  /** Whose request it is: tenants share batches by tokens. Requests without one are one tenant together. */
+  readonly tenant?: string;
+  /** Kept with the request and given back with its outcome; never sent to the provider. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** A line of an OpenAI batch file: `custom_id` is the id, `url` the endpoint. Defaults are not merged into it. */
+export interface BatchLine {
+  readonly custom_id: string;
+  readonly method: "POST";
+  readonly url: string;
+  readonly body: JsonObject;
+}
+
+/** What `enqueue` answers, once the request is durable. */
+export interface Enqueued {
+  readonly id: string;
+  /** True when the same id with the same body was there already: nothing was added. */
+  readonly existing: boolean;
+}
+
+export type OutcomeStatus = "succeeded" | "failed" | "cancelled" | "expired";
+
+export interface OutcomeResponse {
+  readonly statusCode: number;
+  readonly body: JsonObject;
+}
+
+export interface OutcomeError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Tokens as the provider counted them. */
+export interface Usage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly totalTokens: number;
+}
+
+/** How a request ended. `failed` may carry a response too: the provider's own error answer. */
+export interface Outcome {
+  readonly id: string;
+  readonly status: OutcomeStatus;
+  readonly response: OutcomeResponse | null;
+  readonly error: OutcomeError | null;
+  /** Charged tries, the one that gave this outcome included. Backpressure and splitting charge nothing. */
+  readonly attempts: number;
+  readonly usage: Usage | null;
+}
+
+/** An outcome read from the durable log. */
+export interface LoggedOutcome extends Outcome {
+  /** Pass the last one seen as `outcomes({ after })` to go on from there, also in another process. */
+  readonly cursor: number;
+  readonly recordedAt: number;
+  readonly tenant: string;
+  readonly metadata: Readonly<Record<string, string>> | null;
+}
+
+/** When a batch closes: any one reached is enough. Each is also a cap that no batch exceeds, except `maxAgeMs`. */
+export interface Thresholds {
+  readonly maxRequests: number;
+  /** Of the encoded file, envelopes and newlines included. */
+  readonly maxBytes: number;
+  /** Estimated prompt tokens. */
+  readonly maxTokens: number;
+  /** Age of the oldest request that waits. */
+  readonly maxAgeMs: number;
+}
+
+export type BatchState =
+  | "sealed"
+  | "submitting"
+  | "unknown"
+  | "waiting_capacity"
+  | "submitted"
+  | "running"
+  | "collecting"
+  | "quarantined"
+  | "done";
+
+/** A batch, as operators see it. */
+export interface BatchRecord {
+  readonly key: string;
+  readonly account: string;
+  readonly endpoint: Endpoint;
+  readonly model: string;
+  readonly state: BatchState;
+  readonly requests: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  /** Members that have no decision yet; 0 once the batch is done. */
+  readonly remaining: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly submitAttempt: number;
+  readonly providerBatchId: string | null;
+  readonly providerState: string | null;
+  /** Why it waits, failed or was put aside. */
+  readonly lastError: OutcomeError | null;
+  /** Provider batches that once carried this batch's tag or place, and what was done about them. */
+  readonly orphans: readonly Orphan[];
+}
+
+/** A provider batch that is not, or no longer, the one of record. */
+export interface Orphan {
+  readonly providerBatchId: string;
+  readonly seenAt: number;
+  /** `ended`: an earlier attempt that failed as a whole. `foreign`: adopted by mistake, given back. */
+  readonly action: "cancelled" | "ended" | "foreign" | "ignored";
+}
+
+export interface BatchFilter {
+  readonly keys?: readonly string[];
+  readonly states?: readonly BatchState[];
+  readonly account?: string;
+  /** Newest first; at most this many. Default 100. */
+  readonly limit?: number;
+}
+
+/** The waiting requests of one lane. */
+export interface LaneStats {
+  readonly endpoint: Endpoint;
+  readonly model: string;
+  readonly waiting: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly oldestAt: number | null;
+}
+
+/** What one limit of an account has in flight. */
+export interface LedgerStats {
+  readonly name: string;
+  readonly tokens: number;
+  readonly requests: number;
+  readonly batches: number;
+  readonly learnedTokens: number | null;
+  readonly blockedUntil: number;
+}
+
+export interface DispatcherStats {
+  readonly lanes: readonly LaneStats[];
+  readonly ledgers: readonly LedgerStats[];
+  readonly batches: Readonly<Record<BatchState, number>>;
+  /** Requests that are members of a batch which has not ended. */
+  readonly inBatches: number;
+  /** Outcomes recorded since the store was made. A retried request counts again. */
+  readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
+  readonly deliveriesWaiting: number;
+  /** Result lines that changed nothing: late, repeated or foreign. Of this process. */
+  readonly ignoredResults: number;
+  /** Provider batches found beyond the one of record. Of this process. */
+  readonly duplicateBatches: number;
+}
+
+/** What `cancel` found: ended at once, asked for while in a batch, ended before, or never heard of. */
+export type CancelResult = "cancelled" | "requested" | "ended" | "not_found";

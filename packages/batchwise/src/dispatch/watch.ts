@@ -1,0 +1,165 @@
+// Hands recorded outcomes to whoever waits for them in this process: promises of `result` and iterators of
+// `outcomes`. Both read the durable log and nothing else, so it does not matter which process recorded an outcome.
+// Nothing is read while nobody waits.
+
+import { createBatcher } from "../core/batch.ts";
+import type { Batcher } from "../core/types.ts";
+import { DispatchError, notFoundError } from "./errors.ts";
+import { loggedOutcome, plainOutcome } from "./payload.ts";
+import type { Room } from "./room.ts";
+import type { OutcomeRow } from "./rows.ts";
+import type { LoggedOutcome, Outcome } from "./types.ts";
+
+const PAGE = 500;
+const FIRST_LOOK_MS = 500;
+const LAST_LOOK_MS = 5_000;
+
+interface Waiter {
+  readonly resolve: (row: OutcomeRow) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Watch {
+  readonly #room: Room;
+  readonly #waiters: Map<string, Set<Waiter>> = new Map();
+  readonly #readers: Set<() => void> = new Set();
+  readonly #lookUps: Batcher<string, null>;
+  /** How far the log has been read for the waiters; null while there are none. */
+  #cursor: number | null = null;
+  #lookMs = FIRST_LOOK_MS;
+
+  constructor(room: Room) {
+    this.#room = room;
+    this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: room.clock });
+  }
+
+  /** The loop's turn: wakes iterators, and reads on in the log while somebody waits for an id. */
+  readonly turn = async (): Promise<number> => {
+    for (const wake of [...this.#readers]) wake();
+    const hasNews = this.#waiters.size > 0 && (await this.#readOn());
+    this.#lookMs = hasNews ? FIRST_LOOK_MS : Math.min(this.#lookMs * 2, LAST_LOOK_MS);
+    const isWatched = this.#waiters.size > 0 || this.#readers.size > 0;
+    return isWatched ? this.#room.clock.now() + this.#lookMs : Number.POSITIVE_INFINITY;
+  };
+
+  /** Resolves with the outcome of a request that exists; rejects with the signal's reason, or CLOSED at the stop. */
+  async result(id: string, signal: AbortSignal | undefined): Promise<Outcome> {
+    signal?.throwIfAborted();
+    if (this.#room.isStopping) throw closed();
+    const waiting = this.#wait(id, signal);
+    // The waiter stands before the log is asked: an outcome is either seen here or comes through the watch.
+    this.#lookUps.submit(id).catch((error: unknown) => this.#rejectAll(id, error));
+    return plainOutcome(await waiting);
+  }
+
+  /** Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops. */
+  async *outcomes(after: number): AsyncGenerator<LoggedOutcome> {
+    const { store } = this.#room;
+    for (let cursor = after; ; ) {
+      const news = this.#nextNews();
+      try {
+        const rows = await store.outcomes({ after: cursor, limit: PAGE });
+        for (const row of rows) {
+          cursor = row.cursor;
+          yield loggedOutcome(row);
+        }
+        if (rows.length === PAGE) continue;
+        if (this.#room.isStopping) return;
+        this.#room.watching.wakeAt(this.#room.clock.now() + this.#lookMs);
+        await news.heard;
+      } finally {
+        news.leave();
+      }
+    }
+  }
+
+  /** Ends every wait: iterators return, promises reject with CLOSED. */
+  close(): void {
+    for (const wake of [...this.#readers]) wake();
+    for (const id of [...this.#waiters.keys()]) this.#rejectAll(id, closed());
+  }
+
+  #nextNews(): { readonly heard: Promise<void>; leave(): void } {
+    let wake = (): void => {};
+    const heard = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    this.#readers.add(wake);
+    return { heard, leave: () => this.#readers.delete(wake) };
+  }
+
+  #wait(id: string, signal: AbortSignal | undefined): Promise<OutcomeRow> {
+    return new Promise<OutcomeRow>((resolve, reject) => {
+      const leave = (): void => {
+        signal?.removeEventListener("abort", onAbort);
+        this.#leave(id, waiter);
+      };
+      const onAbort = (): void => waiter.reject(signal?.reason);
+      const waiter: Waiter = {
+        resolve: (row) => {
+          leave();
+          resolve(row);
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      signal?.addEventListener("abort", onAbort);
+      const waiters = this.#waiters.get(id);
+      if (waiters === undefined) this.#waiters.set(id, new Set([waiter]));
+      else waiters.add(waiter);
+    });
+  }
+
+  #leave(id: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(id);
+    waiters?.delete(waiter);
+    if (waiters?.size === 0) this.#waiters.delete(id);
+    if (this.#waiters.size === 0) this.#cursor = null;
+  }
+
+  /** What the log says of these now. Ids that come while it is asked travel together in the next question. */
+  async #lookUp(ids: readonly string[]): Promise<(Error | null)[]> {
+    const { store, clock, watching } = this.#room;
+    this.#cursor ??= (await store.probe(1, clock.now())).cursor;
+    const seen = new Set<string>();
+    for (const row of await store.outcomes({ ids })) {
+      seen.add(row.id);
+      this.#resolveAll(row);
+    }
+    const open = ids.filter((id) => !seen.has(id));
+    for (const { id } of await store.requests({ ids: open })) seen.add(id);
+    this.#lookMs = FIRST_LOOK_MS;
+    watching.wakeAt(clock.now() + this.#lookMs);
+    return ids.map((id) => (seen.has(id) ? null : notFoundError(id)));
+  }
+
+  /** True when there was something new. */
+  async #readOn(): Promise<boolean> {
+    const { store } = this.#room;
+    let hasNews = false;
+    while (this.#cursor !== null && this.#waiters.size > 0) {
+      const rows: readonly OutcomeRow[] = await store.outcomes({ after: this.#cursor, limit: PAGE });
+      for (const row of rows) {
+        if (this.#cursor !== null) this.#cursor = row.cursor;
+        this.#resolveAll(row);
+      }
+      hasNews ||= rows.length > 0;
+      if (rows.length < PAGE) break;
+    }
+    return hasNews;
+  }
+
+  #resolveAll(row: OutcomeRow): void {
+    for (const waiter of [...(this.#waiters.get(row.id) ?? [])]) waiter.resolve(row);
+  }
+
+  #rejectAll(id: string, error: unknown): void {
+    for (const waiter of [...(this.#waiters.get(id) ?? [])]) waiter.reject(error);
+  }
+}
+
+function closed(): DispatchError {
+  return new DispatchError("CLOSED", "The dispatcher is stopped.");
+}

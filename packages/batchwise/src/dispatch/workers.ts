@@ -1,0 +1,173 @@
+// Leases batches that are due and runs each through its steps until its lease is given back. What a step is comes from
+// life-cycle.ts; this is only the hand that leads there. Batches of one account that are due for a poll share a list call.
+
+import { collect } from "./collect.ts";
+import { dispose, drop } from "./dispose.ts";
+import { Gate } from "./gate.ts";
+import { nextStep } from "./life-cycle.ts";
+import { cancelBatch, listSeen, poll } from "./poll.ts";
+import type { Account } from "./provider.ts";
+import { reconcile } from "./reconcile.ts";
+import type { Room } from "./room.ts";
+import type { BatchRow } from "./rows.ts";
+import { submit } from "./submit.ts";
+import { LeaseLost, Tenure } from "./tenure.ts";
+
+/** Leases held at once by one process. */
+const MOST_TENURES = 100;
+/** Of these, uploads, collections and disposals that run at once: they are what takes memory. */
+const HEAVY_PLACES = 4;
+/** Waiting batches looked at when a place on a ledger comes free. */
+const WAITING_LOOKED_AT = 100;
+
+export class Workers {
+  readonly #room: Room;
+  readonly #heavy: Gate = new Gate(HEAVY_PLACES);
+  readonly #running: Set<Promise<void>> = new Set();
+
+  constructor(room: Room) {
+    this.#room = room;
+  }
+
+  /** The loop's turn: takes what is due. It is woken for the next by writes, by the sealer's looks, and by free places. */
+  readonly turn = async (): Promise<number> => {
+    const limit = MOST_TENURES - this.#running.size;
+    if (limit > 0 && !this.#room.isStopping) await this.#lease({ limit });
+    return Number.POSITIVE_INFINITY;
+  };
+
+  /**
+   * Goes on with a batch that this process has just sealed, or leaves it to whoever has a place free. `begunAt`:
+   * monotonic, before the sealing call.
+   */
+  async take(batch: BatchRow, begunAt: number): Promise<void> {
+    const account = this.#room.options.accounts.get(batch.account);
+    if (account === undefined || this.#running.size < MOST_TENURES) this.#begin([batch], begunAt);
+    else await new Tenure(this.#room, account, batch, begunAt).end({});
+  }
+
+  /** Takes up one batch before it is due, unless somebody holds it. */
+  async hurry(key: string): Promise<void> {
+    if (!this.#room.isStopping) await this.#lease({ limit: 1, keys: [key] });
+  }
+
+  /** Takes quarantined batches out by hand: their members go back to the lane. Gives how many. */
+  async requeue(keys: readonly string[]): Promise<number> {
+    const { store, clock, options } = this.#room;
+    const begunAt = clock.monotonic();
+    const now = clock.now();
+    const accounts = [...options.accounts.keys()];
+    const { owner, leaseMs } = options;
+    const lease = { owner, now, leaseUntil: now + leaseMs, accounts, limit: keys.length, keys };
+    let count = 0;
+    for (const batch of await store.lease(lease)) {
+      const tenure = new Tenure(this.#room, options.accounts.get(batch.account) as Account, batch, begunAt);
+      if (batch.state === "quarantined") {
+        const disposal = JSON.stringify({ kind: "requeue", code: "requeued" });
+        await tenure.end({ state: "collecting", disposal, nextAt: now });
+        count += 1;
+      } else {
+        await tenure.end({});
+      }
+    }
+    return count;
+  }
+
+  /** Resolves when every operation that runs has come to a halt. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  async #lease(which: { readonly limit: number; readonly keys?: readonly string[] }): Promise<void> {
+    const { store, clock, options } = this.#room;
+    const begunAt = clock.monotonic();
+    const now = clock.now();
+    const accounts = [...options.accounts.keys()];
+    const { owner, leaseMs } = options;
+    this.#begin(await store.lease({ owner, now, leaseUntil: now + leaseMs, accounts, ...which }), begunAt);
+  }
+
+  #begin(batches: readonly BatchRow[], begunAt: number): void {
+    const polls = new Map<Account, Tenure[]>();
+    for (const batch of batches) {
+      const account = this.#room.options.accounts.get(batch.account);
+      if (account === undefined) continue;
+      const tenure = new Tenure(this.#room, account, batch, begunAt);
+      const step = nextStep(batch, account, this.#room.clock.now());
+      if (step.kind === "poll") polls.set(account, [...(polls.get(account) ?? []), tenure]);
+      else this.#start(tenure, null);
+    }
+    for (const [account, tenures] of polls) {
+      const look = tenures.length === 1 ? null : this.#look(account, tenures);
+      for (const tenure of tenures) this.#start(tenure, look);
+    }
+  }
+
+  /** A list call that fails costs nothing: each batch is then asked for by its id. */
+  async #look(account: Account, tenures: readonly Tenure[]): Promise<void> {
+    try {
+      await listSeen(this.#room, account, tenures);
+    } catch (error) {
+      this.#room.report(error);
+    }
+  }
+
+  #start(tenure: Tenure, look: Promise<void> | null): void {
+    const run = this.#run(tenure, look).finally(() => {
+      const wasFull = this.#running.size >= MOST_TENURES;
+      this.#running.delete(run);
+      if (wasFull) this.#room.working.wake();
+    });
+    this.#running.add(run);
+  }
+
+  async #run(tenure: Tenure, look: Promise<void> | null): Promise<void> {
+    try {
+      await look;
+      while (!tenure.isOver) {
+        if (this.#room.isStopping) await tenure.end((now) => ({ nextAt: Math.min(tenure.batch.nextAt, now) }));
+        else await this.#step(tenure);
+      }
+      if (tenure.batch.state === "done") await this.#wakeWaiting(tenure.batch);
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) this.#room.report(error);
+    } finally {
+      tenure.close();
+      // A lease that was not given back runs out by itself; whoever is here then takes it up.
+      this.#room.working.wakeAt(Math.max(tenure.batch.nextAt, tenure.batch.leaseUntil));
+    }
+  }
+
+  #step(tenure: Tenure): Promise<unknown> {
+    const room = this.#room;
+    const step = nextStep(tenure.batch, tenure.account, room.clock.now());
+    switch (step.kind) {
+      case "submit":
+      case "repeat":
+        return this.#heavy.run(() => submit(room, tenure, step.attempt));
+      case "reconcile":
+        return reconcile(room, tenure, step.since, step.mayRecreate);
+      case "poll":
+        return poll(room, tenure);
+      case "cancel":
+        return cancelBatch(room, tenure);
+      case "collect":
+        return this.#heavy.run(() => collect(room, tenure));
+      case "dispose":
+        return this.#heavy.run(() => dispose(room, tenure));
+      case "drop":
+        return drop(tenure);
+      case "none":
+        tenure.close();
+        return Promise.resolve();
+    }
+  }
+
+  /** The reservation that has just been released may be what the longest waiting batch of the ledger needs. */
+  async #wakeWaiting({ account, ledger }: BatchRow): Promise<void> {
+    const states = ["waiting_capacity"] as const;
+    const waiting = await this.#room.store.batches({ account, states, limit: WAITING_LOOKED_AT });
+    const first = waiting.findLast((batch) => batch.ledger === ledger);
+    if (first !== undefined) await this.hurry(first.key);
+  }
+}

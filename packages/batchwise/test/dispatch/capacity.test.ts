@@ -1,0 +1,158 @@
+// Limits on what may be enqueued at a provider: they hold work back, are learned, and charge nobody a try.
+
+import { describe, expect, test } from "vitest";
+import { DispatchError } from "../../src/dispatch/errors.ts";
+import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
+import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
+
+const MINUTE = 60_000;
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `r${index}`);
+
+describe("a provider's limit on enqueued tokens", () => {
+  test("that is known is never reached: batches wait for room on the ledger", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time, enqueuedTokens: 100 });
+    const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 100 };
+    const dispatcher = await start({ accounts: [sim.account({ limits })], thresholds: { maxAgeMs: MINUTE } });
+    await dispatcher.enqueueMany(names(60).map((name) => ask(name)));
+    let most = 0;
+    await until(async () => {
+      for (const { tokens } of (await dispatcher.stats()).ledgers) most = Math.max(most, tokens);
+      return isAtRest(store, time.now());
+    });
+    expect(most).toBeLessThanOrEqual(100);
+    expect(sim.batches.filter(({ state }) => state === "failed")).toEqual([]);
+    expect([...sim.successes().values()]).toEqual(names(60).map(() => 1));
+  });
+
+  test("that nobody told is learned from the refusal, and costs no try", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time, enqueuedTokens: 100 });
+    const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxAgeMs: MINUTE } });
+    await dispatcher.enqueueMany(names(60).map((name) => ask(name)));
+    await until(() => isAtRest(store, time.now()));
+    const [ledger] = (await dispatcher.stats()).ledgers;
+    expect(ledger?.learnedTokens).toBe(100);
+    const outcomes = await Promise.all(names(60).map((name) => dispatcher.result(name)));
+    expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+    expect([...sim.successes().values()]).toEqual(names(60).map(() => 1));
+  });
+
+  test("that another client has used up makes a batch wait with its members, and it goes when there is room", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time, enqueuedTokens: 100 });
+    sim.addForeign(90);
+    const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxRequests: 10, maxAgeMs: MINUTE } });
+    await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
+    await time.advance(2 * MINUTE);
+    expect((await dispatcher.batches()).map(({ state }) => state)).toEqual(["waiting_capacity"]);
+    expect((await dispatcher.batches())[0]?.lastError?.code).toBe("token_limit_exceeded");
+    await until(() => isAtRest(store, time.now()));
+    expect((await dispatcher.result("r0")).attempts).toBe(1);
+    expect((await dispatcher.batches()).map(({ requests, submitAttempt }) => [requests, submitAttempt])).toEqual([
+      [10, 3],
+    ]);
+  });
+});
+
+test("work goes to the account with the most room, and around one that is paused", async () => {
+  const { time, store, start, until } = world();
+  const limits = (maxEnqueuedTokens: number) => ({ limits: { ...SIM_LIMITS, maxEnqueuedTokens } });
+  const large = new SimProvider({ time });
+  const small = new SimProvider({ time });
+  const broke = new SimProvider({
+    time,
+    fate: () => ({ refuse: { kind: "authOrBilling", code: "402", message: "No credit." } }),
+  });
+  const dispatcher = await start({
+    accounts: [
+      large.account(limits(400), { name: "large" }),
+      small.account(limits(100), { name: "small" }),
+      broke.account(limits(100), { name: "broke" }),
+    ],
+    thresholds: { maxRequests: 5, maxAgeMs: MINUTE },
+  });
+  await dispatcher.enqueueMany(names(60).map((name) => ask(name)));
+  await time.advance(MINUTE);
+  const ours = (await dispatcher.batches()).filter(({ account }) => account !== "broke");
+  const share = (name: string): number => ours.filter(({ account }) => account === name).length;
+  expect(share("large")).toBeGreaterThan(share("small"));
+  const stuck = (await dispatcher.batches()).filter(({ account }) => account === "broke");
+  expect(stuck.every(({ state, lastError }) => state === "sealed" && lastError?.code === "402")).toBe(true);
+  await time.advance(10 * MINUTE);
+  expect(large.executions.length + small.executions.length).toBe(0);
+  expect(broke.calls.get("upload")).toBe(stuck.length);
+  await until(async () => (await store.probe(1, time.now())).outcomes.succeeded >= 60 - 5 * stuck.length);
+});
+
+test("batches of one account that are due together are polled by one list call", async () => {
+  const { time, store, start, until } = world();
+  const sim = new SimProvider({ time, plan: () => ({ runMs: 60 * MINUTE }) });
+  const account = sim.account({ list: { paged: true, pageSize: 100, newestFirst: true } });
+  const dispatcher = await start({ accounts: [account], thresholds: { maxRequests: 1 } });
+  await dispatcher.enqueueMany(names(40).map((name) => ask(name)));
+  await until(() => isAtRest(store, time.now()));
+  const calls = (sim.calls.get("list") ?? 0) + (sim.calls.get("retrieve") ?? 0);
+  expect(calls / 40).toBeLessThan(2);
+});
+
+test("a lane that finds no room is not asked for in a hot loop", async () => {
+  const { time, store, start } = world();
+  let probes = 0;
+  const counted = new Proxy(store, {
+    get: (target, name: keyof typeof store) => {
+      if (name === "probe") probes += 1;
+      return target[name].bind(target);
+    },
+  });
+  const sim = new SimProvider({ time });
+  const limits = { ...SIM_LIMITS, maxEnqueuedBatches: 1 };
+  const dispatcher = await start({
+    store: counted,
+    accounts: [sim.account({ limits })],
+    thresholds: { maxRequests: 1 },
+  });
+  await dispatcher.enqueueMany(names(5).map((name) => ask(name)));
+  await time.advance(5 * MINUTE);
+  expect(probes).toBeLessThan(60);
+});
+
+test("requests that come into a lane without room do not each ask the store for it", async () => {
+  const { time, store, start } = world();
+  let probes = 0;
+  const process = new SimProcess(time);
+  const counted = process.wrap(store, (name, call) => {
+    if (name === "probe") probes += 1;
+    return call();
+  });
+  const sim = new SimProvider({ time });
+  const limits = { ...SIM_LIMITS, maxEnqueuedBatches: 1 };
+  const dispatcher = await start({
+    store: counted,
+    accounts: [sim.account({ limits })],
+    thresholds: { maxRequests: 2 },
+  });
+  for (const name of names(300)) {
+    await dispatcher.enqueue(ask(name));
+    await time.advance(100);
+  }
+  expect(probes).toBeLessThan(60);
+});
+
+test("a store that is full or read-only stops intake with its own error, and what was stored goes on", async () => {
+  const { time, store, start, until } = world();
+  let refusal: DispatchError | null = null;
+  const guarded = new SimProcess(time).wrap(store, (name, call) =>
+    name === "enqueue" && refusal !== null ? Promise.reject(refusal) : call(),
+  );
+  const sim = new SimProvider({ time });
+  const dispatcher = await start({ store: guarded, accounts: [sim.account()], thresholds: { maxAgeMs: MINUTE } });
+  await dispatcher.enqueue(ask("kept"));
+  refusal = new DispatchError("STORE_FULL", "The disk is full.");
+  await expect(dispatcher.enqueue(ask("refused"))).rejects.toMatchObject({ code: "STORE_FULL" });
+  refusal = new DispatchError("STORE_READ_ONLY", "The database is read-only.");
+  await expect(dispatcher.enqueueMany([ask("refused")])).rejects.toMatchObject({ code: "STORE_READ_ONLY" });
+  await until(() => isAtRest(store, time.now()));
+  expect((await dispatcher.result("kept")).status).toBe("succeeded");
+  await expect(dispatcher.result("refused")).rejects.toMatchObject({ code: "NOT_FOUND" });
+});

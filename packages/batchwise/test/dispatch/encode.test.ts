@@ -1,0 +1,52 @@
+// Names, lines and counts: what must come out the same everywhere.
+
+import { expect, test } from "vitest";
+import * as encode from "../../src/dispatch/encode.ts";
+
+const KEY = encode.ulid(1_700_000_000_000, () => 0.5);
+
+test("a ULID has 26 characters, sorts by time and carries the chance at its end", () => {
+  expect(KEY).toBe("01HF7YAT00GGGGGGGGGGGGGGGG");
+  expect(encode.ulid(1_700_000_000_001, () => 0) > KEY).toBe(true);
+  expect(encode.ulid(0, () => 0.999)).toBe("0000000000ZZZZZZZZZZZZZZZZ");
+});
+
+test("a custom id is read back to its batch and place, and nothing else is", () => {
+  const id = encode.customId(KEY, 4711);
+  expect(id).toBe("GGGGGGGGGGGG_0004711");
+  expect(id).toHaveLength(encode.CUSTOM_ID_LENGTH);
+  expect(encode.parseCustomId(id)).toEqual({ prefix: encode.keyPrefix(KEY), ord: 4711 });
+  for (const foreign of ["", "request-1", `${id}0`, id.toLowerCase(), `x${id}`]) {
+    expect(encode.parseCustomId(foreign)).toBeNull();
+  }
+});
+
+test("a line measured with the sample id is as long as the line that is sent", () => {
+  const request = { endpoint: "/v1/embeddings", body: JSON.stringify({ model: "m", input: "grüße 🎈 \n" }) } as const;
+  const measured = encode.openaiLine({ ...request, customId: encode.SAMPLE_CUSTOM_ID });
+  const sent = encode.openaiLine({ ...request, customId: encode.customId(KEY, 12) });
+  expect(encode.utf8Length(measured)).toBe(new TextEncoder().encode(sent).length);
+  expect(JSON.parse(sent)).toMatchObject({ method: "POST", url: "/v1/embeddings", body: { input: "grüße 🎈 \n" } });
+  expect(sent.indexOf("\n")).toBe(sent.length - 1);
+});
+
+test("digests differ by endpoint and by body", () => {
+  const digests = [
+    encode.digestOf("/v1/embeddings", "{}"),
+    encode.digestOf("/v1/chat/completions", "{}"),
+    encode.digestOf("/v1/embeddings", "{ }"),
+  ];
+  expect(new Set(digests).size).toBe(3);
+  expect(encode.digestOf("/v1/embeddings", "{}")).toBe(digests[0]);
+});
+
+test("the body wins over the defaults", () => {
+  expect(encode.mergeDefaults({ model: "a", temperature: 0 }, { model: "b" })).toEqual({ model: "b", temperature: 0 });
+});
+
+test("a lane's name is read back, whatever the model is called", () => {
+  for (const group of ["", `${KEY}.a`]) {
+    const lane = { endpoint: "/v1/embeddings", group, model: "my model / v2" } as const;
+    expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
+  }
+});

@@ -1,0 +1,113 @@
+// What enqueue and createDispatcher refuse: a clear error, and nothing stored.
+
+import { describe, expect, test } from "vitest";
+import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
+import { memoryStore } from "../../src/dispatch/memory/memory-store.ts";
+import type { DispatcherOptions } from "../../src/dispatch/options.ts";
+import type { BatchLine, DispatchRequest } from "../../src/dispatch/types.ts";
+import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
+import { ask, world } from "./support/world.ts";
+
+const here = world();
+const sim = new SimProvider({ time: here.time });
+const messages = [{ role: "user", content: "hello" }];
+const line: BatchLine = { custom_id: "l", method: "POST", url: "/v1/chat/completions", body: { model: "m", messages } };
+
+function dispatcherOf(options: Partial<DispatcherOptions> = {}) {
+  const store = memoryStore();
+  return { store, dispatcher: createDispatcher({ store, accounts: [sim.account()], ...options }) };
+}
+
+describe("a request is refused, and nothing of it stored,", () => {
+  const circle: Record<string, unknown> = { model: "m", messages };
+  circle.self = circle;
+  test.each([
+    ["without a body", {}, "INVALID_REQUEST", "`body`"],
+    ["with a body that is text", { body: "{}" }, "INVALID_REQUEST", "`body`"],
+    ["with a body that is no JSON", { body: circle }, "INVALID_REQUEST", "JSON"],
+    ["with a field that is not known", { ...ask("a"), priorty: 1 }, "INVALID_REQUEST", "priorty"],
+    ["with an empty id", { ...ask("a"), id: "" }, "INVALID_REQUEST", "`id`"],
+    ["with a long id", { ...ask("a"), id: "x".repeat(257) }, "INVALID_REQUEST", "256"],
+    ["with half a priority", { ...ask("a"), priority: 0.5 }, "INVALID_REQUEST", "`priority`"],
+    ["with a deadline that is no time", { ...ask("a"), deadlineAt: Number.NaN }, "INVALID_REQUEST", "`deadlineAt`"],
+    ["with a tenant that is no text", { ...ask("a"), tenant: 4 }, "INVALID_REQUEST", "`tenant`"],
+    ["with metadata that is no text", { ...ask("a"), metadata: { a: 1 } }, "INVALID_REQUEST", "`metadata`"],
+    ["for an unknown endpoint", { ...ask("a"), endpoint: "/v1/images" }, "UNKNOWN_ENDPOINT", "/v1/images"],
+    ["that says not what it is for", { body: { model: "m" } }, "UNKNOWN_ENDPOINT", "endpoint"],
+    ["without a model", { body: { messages } }, "MISSING_MODEL", "model"],
+    ["with what the provider forbids", { body: { model: "m", messages, stream: true } }, "INVALID_REQUEST", "stream"],
+    ["over the bytes of a batch", ask("x".repeat(2_000), { id: "long" }), "REQUEST_TOO_LARGE", "bytes"],
+    ["over the tokens of a batch", ask("x".repeat(900), { id: "long" }), "REQUEST_TOO_LARGE", "tokens"],
+    ["as a line that is no POST", { ...line, method: "GET" }, "INVALID_REQUEST", "POST"],
+    ["as a line for an unknown address", { ...line, url: "/v2" }, "UNKNOWN_ENDPOINT", "/v2"],
+    ["as a line with more in it", { ...line, priority: 1 }, "INVALID_REQUEST", "priority"],
+  ])("%s", async (_name, request, code, words) => {
+    const { store, dispatcher } = dispatcherOf({ thresholds: { maxBytes: 1_500, maxTokens: 200 } });
+    const given = request as unknown as DispatchRequest;
+    const refusal = expect.objectContaining({ code, message: expect.stringContaining(words) });
+    await expect(dispatcher.enqueue(given)).rejects.toEqual(refusal);
+    await expect(dispatcher.enqueueMany([ask("good"), given])).rejects.toEqual(refusal);
+    expect((await store.probe(10, 0)).lanes).toEqual([]);
+  });
+
+  test("when no account serves its model", async () => {
+    const { dispatcher } = dispatcherOf({ accounts: [sim.account({}, { models: ["n"] })] });
+    await expect(dispatcher.enqueue(ask("a"))).rejects.toMatchObject({ code: "NO_ACCOUNT" });
+  });
+
+  test("when one of its accounts could never take it", async () => {
+    const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 50 };
+    const accounts = [sim.account(), sim.account({ limits }, { name: "small" })];
+    const { dispatcher } = dispatcherOf({ accounts });
+    await expect(dispatcher.enqueue(ask("x".repeat(400), { id: "long" }))).rejects.toMatchObject({
+      code: "REQUEST_TOO_LARGE",
+    });
+  });
+});
+
+describe("a request is stored", () => {
+  test("with the defaults under its body, and an id of its own where it has none", async () => {
+    const { store, dispatcher } = dispatcherOf({ requestDefaults: { model: "d", temperature: 0 } });
+    const { id } = await dispatcher.enqueue({ body: { messages, temperature: 1 } });
+    const [row] = await store.requests({ ids: [id], bodies: true });
+    expect(id).toHaveLength(26);
+    expect(JSON.parse(row?.body ?? "")).toEqual({ model: "d", temperature: 1, messages });
+  });
+
+  test("as it is where it is a full line", async () => {
+    const { store, dispatcher } = dispatcherOf({ requestDefaults: { temperature: 0 } });
+    expect(await dispatcher.enqueueMany([line])).toEqual([{ id: "l", existing: false }]);
+    const [row] = await store.requests({ ids: ["l"], bodies: true });
+    expect(JSON.parse(row?.body ?? "")).toEqual(line.body);
+  });
+
+  test("as the same one when only the defaults have changed since", async () => {
+    const { store, dispatcher } = dispatcherOf({ requestDefaults: { temperature: 0 } });
+    await dispatcher.enqueue(ask("a"));
+    const later = createDispatcher({ store, accounts: [sim.account()], requestDefaults: { temperature: 1 } });
+    expect(await later.enqueue(ask("a"))).toEqual({ id: "a", existing: true });
+  });
+});
+
+describe("createDispatcher refuses", () => {
+  const account = sim.account();
+  test.each([
+    ["an option that it does not know", { leaseMS: 1 }, TypeError, "did you mean `leaseMs`"],
+    ["a store without methods", { store: {} }, TypeError, "`store`"],
+    ["no account", { accounts: [] }, RangeError, "at least one account"],
+    ["accounts that are no list", { accounts: account }, TypeError, "`accounts`"],
+    ["two accounts of one name", { accounts: [account, account] }, RangeError, "unique"],
+    ["an account without methods", { accounts: [{ name: "x" }] }, TypeError, "`accounts[0]`"],
+    ["a lease shorter than a call", { leaseMs: 60_000 }, RangeError, "`leaseMs`"],
+    ["a threshold of nothing", { thresholds: { maxRequests: 0 } }, RangeError, "`thresholds.maxRequests`"],
+    ["a threshold that it does not know", { thresholds: { maxAge: 1 } }, TypeError, "`thresholds.maxAgeMs`"],
+    ["no tries", { retry: { attempts: 0 } }, RangeError, "`retry.attempts`"],
+    ["a webhook that is no address", { webhook: { url: "nowhere", secret: "s" } }, RangeError, "`webhook.url`"],
+    ["a webhook without a secret", { webhook: { url: "https://x.test", secret: "" } }, RangeError, "`webhook.secret`"],
+    ["a callback that is no function", { onOutcome: true }, TypeError, "`onOutcome`"],
+  ])("%s", (_name, options, kind, words) => {
+    const make = () => dispatcherOf(options as unknown as Partial<DispatcherOptions>);
+    expect(make).toThrow(kind);
+    expect(make).toThrow(expect.objectContaining({ code: "INVALID_OPTION", message: expect.stringContaining(words) }));
+  });
+});

@@ -1,0 +1,127 @@
+// The dispatcher with the real adapters over the official clients, against the strict fake provider, in virtual time:
+// what the scenarios show with a provider in a few lines holds with the wire formats in between.
+
+import Anthropic from "@anthropic-ai/sdk";
+import { anthropicAccount } from "batchwise/dispatch/anthropic";
+import { openaiAccount } from "batchwise/dispatch/openai";
+import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import type { Account } from "../../src/dispatch/provider.ts";
+import type { DispatchRequest, Outcome } from "../../src/dispatch/types.ts";
+import type { VirtualClock } from "../../src/testing/index.ts";
+import { isAtRest, seeded, world } from "./support/world.ts";
+
+const MINUTE = 60_000;
+
+interface Case {
+  readonly name: string;
+  readonly create: "batches.create" | "messages.create";
+  readonly fake: FakeOptions;
+  account(fake: FakeProvider): Account;
+}
+
+const openai = (fake: FakeProvider): OpenAI =>
+  new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+
+const cases: readonly Case[] = [
+  { name: "OpenAI", create: "batches.create", fake: {}, account: (fake) => openaiAccount({ client: openai(fake) }) },
+  {
+    name: "Together, which has no tags,",
+    create: "batches.create",
+    fake: { dialect: "together" },
+    account: (fake) => openaiAccount({ client: openai(fake), service: "together" }),
+  },
+  {
+    name: "Anthropic",
+    create: "messages.create",
+    fake: {},
+    account: (fake) =>
+      anthropicAccount({ client: new Anthropic({ apiKey: "key", baseURL: "http://fake.test", fetch: fake.fetch }) }),
+  },
+];
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `r${index}`);
+const ask = (id: string): DispatchRequest => ({
+  id,
+  body: { model: "m", max_tokens: 50, messages: [{ role: "user", content: `Say ${id}.` }] },
+});
+
+/** Between two timers the clients need many turns of the platform: time stands still until all is quiet. */
+async function drive(time: VirtualClock, fake: FakeProvider, isDone: () => Promise<boolean>): Promise<void> {
+  for (let steps = 0; steps < 20_000; steps += 1) {
+    for (let spins = 0; spins < 12 || (fake.open > 0 && spins < 60); spins += 1) await time.settle();
+    if (await isDone()) return;
+    await time.advance(Math.max(0, time.nextAt - time.now()));
+  }
+  throw new Error("It never came to rest.");
+}
+
+async function dispatchAll(each: Case, options: FakeOptions, prepare: (fake: FakeProvider) => void) {
+  const { time, store, start } = world();
+  const fake = fakeProvider({ clock: time, ...each.fake, ...options });
+  prepare(fake);
+  const thresholds = { maxRequests: 20, maxAgeMs: MINUTE };
+  const dispatcher = await start({ accounts: [each.account(fake)], thresholds, random: seeded(3) });
+  await dispatcher.enqueueMany(names(50).map(ask));
+  await drive(time, fake, () => isAtRest(store, time.now()));
+  const outcomes: Outcome[] = [];
+  for await (const outcome of dispatcher.outcomes()) if (outcomes.push(outcome) === 50) break;
+  const batches = await dispatcher.batches();
+  await dispatcher.stop();
+  return { fake, outcomes, batches };
+}
+
+const textOf = ({ response }: Outcome): unknown => {
+  const body = response?.body as { choices?: { message?: { content?: string } }[] } | undefined;
+  return body?.choices?.[0]?.message?.content;
+};
+
+describe.each(cases)("at $name", (each) => {
+  test("every request gets its own answer in OpenAI's shape", async () => {
+    const { fake, outcomes } = await dispatchAll(each, {}, () => {});
+    expect(outcomes.map(({ id }) => id).toSorted()).toEqual(names(50).toSorted());
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: "succeeded", attempts: 1 });
+      expect(String(textOf(outcome))).toContain(`Say ${outcome.id}.`);
+      expect(outcome.usage?.totalTokens).toBeGreaterThan(0);
+    }
+    expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+  });
+
+  test("an answer that is lost after the create was accepted runs nothing twice", async () => {
+    const { fake, outcomes, batches } = await dispatchAll(each, { listLagMs: 40_000 }, (fake) => {
+      fake.inject({ on: each.create, reply: "drop" });
+      fake.inject({ on: each.create, reply: { status: 500 } });
+    });
+    expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
+    expect(fake.calls(each.create)).toBe(batches.length);
+    expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+  });
+
+  test("lines that fail, that are missing and that come twice end as one outcome each", async () => {
+    const plan = { failedShare: 0.2, missingLines: 2, duplicateLines: 3 };
+    const first = (facts: { readonly index: number }) => (facts.index < 3 ? plan : {});
+    const { outcomes, batches } = await dispatchAll(each, { plan: first }, () => {});
+    expect(new Set(outcomes.map(({ id }) => id)).size).toBe(50);
+    expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
+    expect(outcomes.filter(({ attempts }) => attempts === 2).length).toBeGreaterThan(5);
+    expect(batches.every(({ state }) => state === "done")).toBe(true);
+  });
+
+  test("a batch that expires half done gives its half, and the rest goes again", async () => {
+    const plan = (facts: { readonly index: number }) =>
+      facts.index === 0 ? { runMs: 26 * 60 * MINUTE, expiredShare: 0.5 } : {};
+    const { fake, outcomes } = await dispatchAll(each, { plan }, () => {});
+    expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
+    expect(outcomes.filter(({ attempts }) => attempts === 2)).toHaveLength(10);
+    expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+  });
+});
+
+test("a limit on enqueued tokens is learned from the provider's words", async () => {
+  const [each] = cases as [Case];
+  const { outcomes, fake } = await dispatchAll(each, { limits: { enqueuedTokens: 250 } }, () => {});
+  expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+  expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+});

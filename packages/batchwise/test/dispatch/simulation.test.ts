@@ -1,0 +1,32 @@
+// The main test of the dispatcher: random faults, kills, naps and clocks that disagree, a seed a run. A failing seed is
+// named with the command that runs it alone.
+
+import { expect, test } from "vitest";
+import { simulate } from "./support/simulation.ts";
+
+const only = process.env.SEED;
+const RUNS = 500;
+const A_TEST = 50;
+
+const starts =
+  only === undefined ? Array.from({ length: RUNS / A_TEST }, (_, index) => index * A_TEST) : [Number(only)];
+
+test.each(starts)(
+  "nothing is lost, nothing counts twice and every batch ends, from seed %i on",
+  async (start) => {
+    for (let seed = start; seed < (only === undefined ? start + A_TEST : start + 1); seed += 1) {
+      const again = `SEED=${seed} npx vitest run packages/batchwise/test/dispatch/simulation.test.ts`;
+      const report = await simulate(seed);
+      if (only !== undefined) console.log(report);
+      expect(report, again).toMatchObject({
+        lost: [],
+        repeatedOutcomes: [],
+        wrong: [],
+        ranTwice: [],
+        notDelivered: [],
+        unendedBatches: [],
+      });
+    }
+  },
+  120_000,
+);

@@ -1,0 +1,298 @@
+// One run of the fault simulation: a few dispatchers on one store and up to three providers, everything that can go
+// wrong drawn from a seed, and at the end the books of both sides compared. After a while the faults stop, and all must
+// come to rest.
+
+import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
+import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
+import type { Account, Capabilities, Failure } from "../../../src/dispatch/provider.ts";
+import type { Store } from "../../../src/dispatch/store.ts";
+import type { OutcomeStatus } from "../../../src/dispatch/types.ts";
+import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
+import { type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
+import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const STORM_MS = 2 * HOUR;
+const REST_WITHIN_MS = 7 * 24 * HOUR;
+
+export interface Report {
+  readonly requests: number;
+  readonly outcomes: number;
+  readonly kills: number;
+  readonly batches: number;
+  /** Answered for, but without an outcome at the end. */
+  readonly lost: readonly string[];
+  readonly repeatedOutcomes: readonly string[];
+  /** Ended otherwise than the provider's answers and the caller's wishes allow. */
+  readonly wrong: readonly string[];
+  /** Ran successfully at the provider more than once. */
+  readonly ranTwice: readonly string[];
+  readonly notDelivered: readonly string[];
+  readonly unendedBatches: readonly string[];
+}
+
+interface Kind {
+  readonly tag: Capabilities["tag"];
+  readonly input: Capabilities["input"];
+}
+
+const KINDS: readonly Kind[] = [
+  { tag: "metadata", input: "file" },
+  { tag: "inputFile", input: "file" },
+  { tag: "none", input: "inline" },
+  { tag: "idempotencyToken", input: "inline" },
+];
+
+/** What the provider answers, told from the name alone, so that the right end is known beforehand. */
+function statusOf(identity: string, run: number): number {
+  if (identity.startsWith("bad")) return 400;
+  if (identity.startsWith("flaky")) return run === 1 ? 500 : 200;
+  if (identity.startsWith("silent")) return run === 1 ? -1 : 200;
+  if (identity.startsWith("dead")) return 503;
+  return 200;
+}
+
+export async function simulate(seed: number): Promise<Report> {
+  return new Simulation(seed).run();
+}
+
+class Simulation {
+  readonly #random: () => number;
+  readonly #time: VirtualClock = virtualClock(START);
+  readonly #store: Store = memoryStore();
+  readonly #providers: SimProvider[] = [];
+  readonly #kinds: Kind[] = [];
+  readonly #alive: Set<{ readonly process: SimProcess; readonly dispatcher: Dispatcher }> = new Set();
+  readonly #delivered: Map<string, number> = new Map();
+  readonly #answered: Set<string> = new Set();
+  readonly #cancelled: Set<string> = new Set();
+  readonly #wanted: Set<string> = new Set();
+  readonly #deadlines: Map<string, number> = new Map();
+  readonly #badness: number;
+  #isStormy = true;
+  #kills = 0;
+  #seed: number;
+
+  constructor(seed: number) {
+    this.#seed = seed * 1_000;
+    this.#random = seeded(seed);
+    this.#badness = this.#random();
+    const count = 1 + this.#below(3);
+    for (let index = 0; index < count; index += 1) this.#addProvider();
+  }
+
+  async run(): Promise<Report> {
+    const processes = 2 + this.#below(3);
+    for (let index = 0; index < processes; index += 1) this.#spawn();
+    this.#plan();
+    await this.#time.advance(STORM_MS);
+    this.#isStormy = false;
+    if (this.#alive.size === 0) this.#spawn();
+    const end = this.#time.now() + REST_WITHIN_MS;
+    while (!(await this.#isDone())) {
+      if (this.#time.now() > end) break;
+      await this.#time.advance(5 * MINUTE);
+    }
+    const report = await this.#report();
+    for (const { process } of this.#alive) process.kill();
+    return report;
+  }
+
+  async #isDone(): Promise<boolean> {
+    if (this.#wanted.size !== this.#answered.size || !(await isAtRest(this.#store, this.#time.now()))) return false;
+    const { batches } = await this.#store.probe(1, this.#time.now());
+    return Object.entries(batches).every(([state, count]) => state === "done" || count === 0);
+  }
+
+  #below(count: number): number {
+    return Math.floor(this.#random() * count);
+  }
+
+  #chance(share: number): boolean {
+    return this.#isStormy && this.#random() < share * this.#badness * 2;
+  }
+
+  #addProvider(): void {
+    const kind = KINDS[this.#below(KINDS.length)] as Kind;
+    const lag = this.#below(60_000);
+    const hasLimit = this.#random() < 0.4;
+    const provider = new SimProvider({
+      time: this.#time,
+      fate: (operation) => this.#fate(operation),
+      listLagMs: () => this.#below(lag + 1),
+      shuffle: this.#random,
+      ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
+      plan: ({ index }) => {
+        const isLate = this.#chance(0.1);
+        return {
+          validateMs: this.#below(2 * MINUTE),
+          runMs: this.#below(40 * MINUTE),
+          statusOf,
+          failure: this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : null,
+          notRun: (identity: string) => isLate && identity.length % 2 === 0,
+          cutAfter: this.#chance(0.2) ? this.#below(5) : null,
+        };
+      },
+    });
+    this.#providers.push(provider);
+    this.#kinds.push(kind);
+  }
+
+  #fate(operation: string): Fate {
+    const slow = operation === "create" ? 150_000 : 55_000;
+    const fate: { -readonly [name in keyof Fate]: Fate[name] } = {};
+    if (this.#chance(0.15)) fate.actAfterMs = this.#below(slow);
+    if (this.#chance(0.1)) fate.replyAfterMs = this.#below(90_000);
+    if (this.#chance(0.1)) fate.drop = this.#random() < 0.5 ? "before" : "after";
+    if (this.#chance(0.08)) fate.refuse = REFUSALS[this.#below(REFUSALS.length)] as Failure;
+    return fate;
+  }
+
+  #accounts(process: SimProcess): Account[] {
+    return this.#providers.map((provider, index) => {
+      const { tag, input } = this.#kinds[index] as Kind;
+      const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, maxRequests: 15 };
+      const account = provider.account({ tag, input, limits }, { name: `sim${index}` });
+      return process.wrap(account, (_name, call) => this.#killed(process, call));
+    });
+  }
+
+  /** A process may die right before a call is made, and right after it was done but before it heard of it. */
+  async #killed(process: SimProcess, call: () => Promise<unknown>): Promise<unknown> {
+    if (this.#chance(0.004)) this.#kill(process);
+    if (process.isDead) return new Promise(() => {});
+    try {
+      return await call();
+    } finally {
+      if (this.#chance(0.004)) this.#kill(process);
+    }
+  }
+
+  #storeOf(process: SimProcess): Store {
+    return process.wrap(this.#store, async (_name, call) => {
+      if (this.#chance(0.03)) throw storeDown();
+      if (this.#chance(0.05)) await this.#sleep(this.#below(2_000));
+      const answer = await this.#killed(process, call);
+      if (this.#chance(0.03)) throw storeDown();
+      return answer;
+    });
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#time.setTimeout(resolve, ms);
+    });
+  }
+
+  #spawn(): void {
+    const process = new SimProcess(this.#time, this.#below(40_000) - 20_000);
+    this.#seed += 1;
+    const dispatcher = createDispatcher({
+      store: this.#storeOf(process),
+      accounts: this.#accounts(process),
+      clock: process.clock,
+      random: seeded(this.#seed),
+      thresholds: { maxRequests: 12, maxAgeMs: 5 * MINUTE },
+      onOutcome: ({ id }) => {
+        if (this.#chance(0.1)) throw new Error("The listener failed.");
+        this.#delivered.set(id, (this.#delivered.get(id) ?? 0) + 1);
+      },
+    });
+    dispatcher.start();
+    this.#alive.add({ process, dispatcher });
+  }
+
+  #kill(process: SimProcess): void {
+    process.kill();
+    this.#kills += 1;
+    for (const one of this.#alive) if (one.process === process) this.#alive.delete(one);
+    this.#time.setTimeout(() => this.#spawn(), this.#below(5 * MINUTE));
+  }
+
+  /** When requests come, are cancelled, and processes fall asleep. */
+  #plan(): void {
+    const kinds = ["good", "good", "good", "good", "good", "bad", "flaky", "silent", "dead"];
+    const count = 20 + this.#below(80);
+    for (let index = 0; index < count; index += 1) {
+      const name = `${kinds[this.#below(kinds.length)]}-${index}`;
+      this.#wanted.add(name);
+      this.#time.setTimeout(() => this.#enqueue(name), this.#below(HOUR));
+      if (this.#random() < 0.1) this.#time.setTimeout(() => this.#cancel(name), this.#below(STORM_MS));
+      if (this.#random() < 0.1) this.#deadlines.set(name, START + this.#below(STORM_MS));
+    }
+    // Strangers in the same workspace, of the sizes that our own batches have.
+    for (const provider of this.#providers) {
+      for (let strangers = this.#below(4); strangers > 0; strangers -= 1) {
+        this.#time.setTimeout(() => provider.addForeign(1 + this.#below(12)), this.#below(STORM_MS));
+      }
+    }
+    for (let naps = this.#below(10); naps > 0; naps -= 1) {
+      this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
+    }
+  }
+
+  #anybody(): { readonly process: SimProcess; readonly dispatcher: Dispatcher } | undefined {
+    return [...this.#alive][this.#below(this.#alive.size)];
+  }
+
+  /** A caller that hears nothing, or an error, asks again, as somebody else if need be. */
+  #enqueue(name: string): void {
+    if (this.#answered.has(name)) return;
+    this.#time.setTimeout(() => this.#enqueue(name), MINUTE);
+    const deadlineAt = this.#deadlines.get(name);
+    this.#anybody()
+      ?.dispatcher.enqueue(ask(name, deadlineAt === undefined ? {} : { deadlineAt }))
+      .then(
+        () => this.#answered.add(name),
+        () => {},
+      );
+  }
+
+  #cancel(name: string): void {
+    this.#cancelled.add(name);
+    this.#anybody()
+      ?.dispatcher.cancel(name)
+      .catch(() => {});
+  }
+
+  #isRight(id: string, status: OutcomeStatus): boolean {
+    if (status === "cancelled") return this.#cancelled.has(id);
+    if (id.startsWith("bad") || id.startsWith("dead")) return status === "failed" || status === "expired";
+    // Faults of the provider may use up all tries of a request that would have succeeded.
+    return true;
+  }
+
+  async #report(): Promise<Report> {
+    const outcomes = await this.#store.outcomes({ after: 0, limit: 100_000 });
+    const counts = new Map<string, number>();
+    for (const { id } of outcomes) counts.set(id, (counts.get(id) ?? 0) + 1);
+    const batches = await this.#store.batches({ limit: 100_000 });
+    const ranTwice = new Map<string, number>();
+    for (const provider of this.#providers) {
+      for (const [id, count] of provider.successes()) ranTwice.set(id, (ranTwice.get(id) ?? 0) + count);
+    }
+    return {
+      requests: this.#answered.size,
+      outcomes: outcomes.length,
+      kills: this.#kills,
+      batches: batches.length,
+      lost: [...this.#wanted].filter((id) => !counts.has(id)),
+      repeatedOutcomes: [...counts].filter(([, count]) => count > 1).map(([id]) => id),
+      wrong: outcomes.filter(({ id, status }) => !this.#isRight(id, status)).map(({ id, status }) => `${id} ${status}`),
+      ranTwice: [...ranTwice].filter(([id, count]) => count > 1 && this.#wanted.has(id)).map(([id]) => id),
+      notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
+      unendedBatches: batches.filter(({ state }) => state !== "done").map(({ key, state }) => `${key} ${state}`),
+    };
+  }
+}
+
+const WHOLE: Failure = { kind: "invalidRequest", code: "failed", message: "Failed as a whole.", lines: [] };
+
+const REFUSALS: readonly Failure[] = [
+  { kind: "rateLimited", code: "429", message: "Slow down.", retryAfterMs: 20_000 },
+  { kind: "rateLimited", code: "429", message: "Slow down.", retryAfterMs: null },
+  { kind: "definitelyNotCreated", code: "ECONNREFUSED", message: "Refused." },
+  { kind: "unknown", code: "500", message: "Internal error." },
+  { kind: "authOrBilling", code: "402", message: "No credit." },
+];

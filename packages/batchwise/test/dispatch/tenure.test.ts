@@ -1,0 +1,96 @@
+// Leases: kept while an operation runs, given up when it is lost, and never outlived by a create.
+
+import { describe, expect, test } from "vitest";
+import type { Account } from "../../src/dispatch/provider.ts";
+import { SimProvider } from "./support/sim-provider.ts";
+import { ask, isAtRest, SimProcess, START, storeDown, world } from "./support/world.ts";
+
+const MINUTE = 60_000;
+const thresholds = { maxRequests: 5 };
+const names = ["a", "b", "c", "d", "e"];
+
+describe("a lease", () => {
+  test("is kept as long as the results take, so that nobody else reads them too", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time });
+    const account = sim.account();
+    const slow: Account = {
+      ...account,
+      async *results(batch, call) {
+        for await (const line of account.results(batch, call)) {
+          await new Promise((resolve) => time.setTimeout(() => resolve(null), 50_000));
+          yield line;
+        }
+      },
+    };
+    const first = await start({ accounts: [slow], thresholds });
+    await start({ accounts: [slow], thresholds });
+    await first.enqueueMany(names.map((name) => ask(name)));
+    await until(() => isAtRest(store, time.now()));
+    expect(sim.calls.get("results")).toBe(1);
+  });
+
+  test("of a process that sleeps goes to another, and what the sleeper still holds is not sent", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time });
+    const sleeper = new SimProcess(time);
+    const sleepy = sleeper.wrap(store, async (name, call, given) => {
+      const answer = await call();
+      const isLastWrite = name === "transition" && Object.hasOwn(given[2] as object, "providerFileId");
+      if (isLastWrite) sleeper.sleep(20 * MINUTE);
+      return answer;
+    });
+    const accounts = [sleeper.wrap(sim.account())];
+    const first = await start({ store: sleepy, accounts, clock: sleeper.clock, thresholds });
+    await first.enqueueMany(names.map((name) => ask(name)));
+    await time.advance(1_000);
+    expect(sim.calls.get("create")).toBeUndefined();
+    const second = await start({ accounts: [sim.account()], thresholds });
+    await until(() => isAtRest(store, time.now()));
+    await time.advance(60 * MINUTE);
+    expect(sim.calls.get("create")).toBe(1);
+    expect((await second.batches()).map(({ submitAttempt, state }) => [submitAttempt, state])).toEqual([[2, "done"]]);
+  });
+
+  test("counts the grace from the create, not from before a long upload", async () => {
+    const { time, store, start } = world();
+    const sim = new SimProvider({ time, fate: (operation) => (operation === "upload" ? { actAfterMs: 50_000 } : {}) });
+    const dispatcher = await start({ accounts: [sim.account()], thresholds });
+    await dispatcher.enqueueMany(names.map((name) => ask(name)));
+    await time.advance(MINUTE);
+    const [batch] = await store.batches({ limit: 1 });
+    expect(batch?.submitStartedAt).toBeGreaterThanOrEqual(START + 50_000);
+  });
+
+  test("survives a store that does not answer for a while: what the provider answered is written in the end", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time });
+    let isDown = false;
+    const flaky = new SimProcess(time).wrap(store, (_name, call) => (isDown ? Promise.reject(storeDown()) : call()));
+    const account = sim.account();
+    const cut: Account = {
+      ...account,
+      create: async (input, call) => {
+        const answer = await account.create(input, call);
+        isDown = true;
+        time.setTimeout(() => {
+          isDown = false;
+        }, 20_000);
+        return answer;
+      },
+    };
+    const told: unknown[] = [];
+    const dispatcher = await start({
+      store: flaky,
+      accounts: [cut],
+      thresholds,
+      onError: (error) => void told.push(error),
+    });
+    await dispatcher.enqueueMany(names.map((name) => ask(name)));
+    await time.advance(30_000);
+    expect(await store.batches({ limit: 1 })).toMatchObject([{ state: "submitted", providerBatchId: "batch-1" }]);
+    expect(told.length).toBeGreaterThan(10);
+    await until(() => isAtRest(store, time.now()));
+    expect(sim.calls.get("create")).toBe(1);
+  });
+});

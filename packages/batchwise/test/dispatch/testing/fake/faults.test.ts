@@ -1,0 +1,145 @@
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { HOUR, lines, results, rig, submit, upload } from "./tools.ts";
+
+const create = { endpoint: "/v1/chat/completions", completion_window: "24h" } as const;
+
+describe("scripted faults", () => {
+  test("accept, then drop: the client sees a lost connection, the batch runs", async () => {
+    const { client, clock, fake } = rig();
+    const input_file_id = await upload(client, lines(3));
+    fake.inject({ on: "batches.create", reply: "drop" });
+    await expect(client.batches.create({ ...create, input_file_id })).rejects.toThrow(OpenAI.APIConnectionError);
+    await clock.advance(HOUR);
+    expect(fake.runs().size).toBe(3);
+  });
+
+  test("reject, then drop: the client sees the same, nothing runs", async () => {
+    const { client, clock, fake } = rig();
+    const input_file_id = await upload(client, lines(3));
+    fake.inject({ on: "batches.create", accept: false, reply: "drop" });
+    await expect(client.batches.create({ ...create, input_file_id })).rejects.toThrow(OpenAI.APIConnectionError);
+    await clock.advance(HOUR);
+    expect(fake.batches()).toEqual([]);
+  });
+
+  test("a slow accept happens after the client has given up", async () => {
+    const { client, clock, fake } = rig();
+    const input_file_id = await upload(client, lines(1));
+    fake.inject({ on: "batches.create", delayMs: 90_000 });
+    const giveUp = new AbortController();
+    const lost = client.batches.create({ ...create, input_file_id }, { signal: giveUp.signal });
+    const seen = expect(lost).rejects.toThrow(OpenAI.APIUserAbortError);
+    await clock.advance(60_000);
+    giveUp.abort();
+    await seen;
+    expect(fake.batches()).toEqual([]);
+    expect(fake.open).toBe(1);
+    await clock.advance(30_000);
+    expect(fake.batches()).toHaveLength(1);
+    expect(fake.open).toBe(0);
+  });
+
+  test("429 with a wait, 500 after the batch was accepted, and only as often as told", async () => {
+    const { client, fake } = rig();
+    const input_file_id = await upload(client, lines(1));
+    fake.inject({ on: "batches.create", accept: false, reply: { status: 429, headers: { "retry-after": "7" } } });
+    fake.inject({ on: ["batches.create", "batches.list"], reply: { status: 500 } });
+    const refused = await client.batches.create({ ...create, input_file_id }).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(OpenAI.RateLimitError);
+    expect((refused as InstanceType<typeof OpenAI.APIError>).headers?.get("retry-after")).toBe("7");
+    expect(fake.batches()).toEqual([]);
+    await expect(client.batches.create({ ...create, input_file_id })).rejects.toMatchObject({ status: 500 });
+    expect(fake.batches()).toHaveLength(1);
+    await client.batches.create({ ...create, input_file_id });
+    expect(fake.calls("batches.create")).toBe(3);
+  });
+
+  test("a download is cut in the middle", async () => {
+    const { client, clock, fake } = rig();
+    const batch = await submit(client, lines(50));
+    await clock.advance(HOUR);
+    const { output_file_id: id } = await client.batches.retrieve(batch.id);
+    fake.inject({ on: "files.content", reply: { cutAtBytes: 1_000 } });
+    await expect(results(client, id)).rejects.toThrow("terminated");
+    expect(await results(client, id)).toHaveLength(50);
+  });
+
+  test("healing takes back what has not hit yet; a share of the calls is drawn from the seed", async () => {
+    const { client, fake } = rig({ seed: 4 });
+    fake.inject({ on: "batches.list", times: Number.POSITIVE_INFINITY, chance: 0.5, reply: { status: 500 } });
+    let failed = 0;
+    for (let n = 0; n < 40; n += 1) {
+      await client.batches.list().catch(() => {
+        failed += 1;
+      });
+    }
+    expect(failed).toBeGreaterThan(10);
+    expect(failed).toBeLessThan(30);
+    fake.heal();
+    for (let n = 0; n < 10; n += 1) await client.batches.list();
+  });
+});
+
+describe("odd but legal behaviour", () => {
+  test("a new batch is listed late and read late", async () => {
+    const { client, clock } = rig({ listLagMs: 30_000, retrieveLagMs: 5_000 });
+    const batch = await submit(client, lines(1));
+    await expect(client.batches.retrieve(batch.id)).rejects.toMatchObject({ status: 404 });
+    await clock.advance(5_000);
+    await client.batches.retrieve(batch.id);
+    expect((await client.batches.list()).data).toEqual([]);
+    await clock.advance(25_000);
+    expect((await client.batches.list()).data).toHaveLength(1);
+  });
+
+  test("result lines are missing or come twice", async () => {
+    const { client, clock } = rig({ plan: { missingLines: 2, duplicateLines: 3 } });
+    const batch = await submit(client, lines(10));
+    await clock.advance(HOUR);
+    const ids = (await results(client, (await client.batches.retrieve(batch.id)).output_file_id)).map(
+      (row) => row.custom_id,
+    );
+    expect(ids).toHaveLength(11);
+    expect(new Set(ids).size).toBe(8);
+  });
+
+  test("a share of the lines fails with the provider's own fault", async () => {
+    const { client, clock } = rig({ plan: { failedShare: 0.3 } });
+    const batch = await submit(client, lines(100));
+    await clock.advance(HOUR);
+    const done = await client.batches.retrieve(batch.id);
+    const errors = await results(client, done.error_file_id);
+    expect(errors.length).toBeGreaterThan(10);
+    expect(errors.length).toBeLessThan(60);
+    expect(done.request_counts?.failed).toBe(errors.length);
+    expect(errors[0]?.response?.status_code).toBe(500);
+  });
+
+  test("Azure names absent files with an empty text, leaves an empty error file and never expires", async () => {
+    const { client, clock } = rig({ dialect: "azure", plan: { runMs: 30 * HOUR } });
+    const batch = await submit(client, lines(1));
+    expect(batch).toMatchObject({ status: "Validating", output_file_id: "", error_file_id: "", expires_at: null });
+    await clock.advance(31 * HOUR);
+    const done = await client.batches.retrieve(batch.id);
+    expect(done.status).toBe("Completed");
+    expect(await (await client.files.content(done.error_file_id ?? "")).text()).toBe("");
+  });
+
+  test("a state that nobody knows", async () => {
+    const { client, clock, fake } = rig();
+    fake.planNext({ strangeState: "reticulating" });
+    const batch = await submit(client, lines(1));
+    await clock.advance(120_000);
+    expect((await client.batches.retrieve(batch.id)).status).toBe("reticulating");
+  });
+
+  test("a stranger's batch is listed, and its lines are not counted as ours", async () => {
+    const { client, clock, fake } = rig();
+    fake.addForeign({ requests: 3 });
+    await clock.advance(HOUR);
+    expect((await client.batches.list()).data[0]?.request_counts?.total).toBe(3);
+    expect(fake.runs().size).toBe(0);
+    expect(fake.executions()).toHaveLength(3);
+  });
+});
