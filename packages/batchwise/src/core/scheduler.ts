@@ -304,7 +304,6 @@ export class Scheduler implements RunOwner {
       return;
     }
     this.#isPumping = true;
-    this.settleCounts();
     try {
       do {
         this.#pumpAgain = false;
@@ -319,11 +318,13 @@ export class Scheduler implements RunOwner {
 
   #sendBatches(isTurnOver: boolean): void {
     for (;;) {
+      this.settleCounts();
       this.#admit();
       if (!this.#slots.mayStart(this.#options)) break;
       const now = this.#desk.clock.now();
       this.#desk.agenda.ringDue(now);
       this.#admit();
+      this.settleCounts();
       if (this.#queue.size === 0) break;
       const choice = this.#choose(now, isTurnOver);
       if (choice.lane === null) {

@@ -151,3 +151,36 @@ test("nothing is run after a close that was called from inside `cost`", async ()
   expect(settled).toMatchObject(range(3).map(() => ({ reason: { code: "CLOSED" } })));
   expect(handed).toEqual([-1]);
 });
+
+describe("submits in a row in the middle of a decision are all answered", () => {
+  test("when a handler that answers at once makes them", async () => {
+    let calls = 0;
+    const answers: Promise<number>[] = [];
+    const batcher: Batcher<number, number> = createBatcher(
+      (items: number[]) => {
+        calls += 1;
+        if (calls <= 5) for (const item of [1, 2, 3]) answers.push(batcher.submit(10 * calls + item));
+        return items;
+      },
+      { maxBatchSize: 4, concurrency: 2 },
+    );
+    await batcher.submit(0);
+    await batcher.close();
+    expect(answers).toHaveLength(15);
+    expect(await Promise.all(answers)).toEqual(
+      [1, 2, 3, 4, 5].flatMap((call) => [1, 2, 3].map((item) => 10 * call + item)),
+    );
+  });
+
+  test.each(["batch", "item"] as const)("when a listener of %s events makes them", async (name) => {
+    const batcher = createBatcher((items: number[]) => items, { maxBatchSize: 4 });
+    const answers: Promise<number>[] = [];
+    batcher.on(name, () => {
+      if (answers.length < 15) for (const item of [1, 2, 3]) answers.push(batcher.submit(item));
+    });
+    await batcher.submit(0);
+    await batcher.close();
+    expect(await Promise.all(answers)).toEqual([1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3].slice(0, answers.length));
+    expect(batcher.stats()).toMatchObject({ submitted: 1 + answers.length, completed: 1 + answers.length, waiting: 0 });
+  });
+});
