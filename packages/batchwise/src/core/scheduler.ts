@@ -6,11 +6,10 @@
 // Nothing is polled; an idle batcher holds no timer.
 
 import { BatchRun } from "./batch-run.ts";
-import { type Desk, PressingTicket, refuse, Ticket } from "./callers.ts";
+import { type Desk, refuse } from "./callers.ts";
 import { type Choice, chooseLane, mayBeReady } from "./choose.ts";
 import { Alarm } from "./clock.ts";
-import { PressingSegment, watchDeadlines } from "./deadlines.ts";
-import { Shared } from "./dedupe.ts";
+import { watchDeadlines } from "./deadlines.ts";
 import { RunEnvironment, type RunOwner } from "./environment.ts";
 import { closedError, droppedError, queueFullError } from "./errors.ts";
 import { captureAsyncContext, type Stages } from "./handler.ts";
@@ -19,6 +18,7 @@ import type { Lane } from "./lane.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import { type Pick, pack, packUntil } from "./pack.ts";
+import { pressAll, pressSegment, pressSink } from "./press.ts";
 import { LONGEST_SEGMENT, Queue } from "./queue.ts";
 import type { Run, RunEnd } from "./run.ts";
 import type { Segment, Sink } from "./segment.ts";
@@ -174,7 +174,7 @@ export class Scheduler implements RunOwner {
     this.#spare = 0;
     this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
     this.#slots.grant(options);
-    if (startsHolding) this.#pressWaiting();
+    if (startsHolding) pressAll(this.#queue);
     this.#reconsider();
   }
 
@@ -244,42 +244,13 @@ export class Scheduler implements RunOwner {
     if (entry.dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, entry.dueAt);
     if (this.#options.maxWaitMs === 0) return;
     this.#noteHot(line.lane);
-    this.#pressSink(line.lane, entry.sink);
+    pressSink(this.#queue, line.lane, entry.sink);
   }
 
   #setDue(lane: Lane, segment: Segment, dueAt: number): void {
     if (!segment.setDue(segment.length - 1, dueAt)) return;
     watchDeadlines(this.#desk, segment);
-    if (this.#options.maxWaitMs === 0) return;
-    lane.press(new PressingSegment(segment));
-    this.#queue.hot.add(lane);
-  }
-
-  /** Lanes may be held from now on: no longer than what waits already can wait. */
-  #pressWaiting(): void {
-    for (const lane of this.#queue.lanes()) {
-      for (const segment of lane.segments()) {
-        if (segment.earliestDue < Number.POSITIVE_INFINITY) lane.press(new PressingSegment(segment));
-        for (const sink of segment.sinks) this.#pressSink(lane, sink);
-      }
-    }
-  }
-
-  #pressSink(lane: Lane, sink: Sink | null): void {
-    if (sink instanceof Ticket) this.#press(lane, sink);
-    else if (sink instanceof Shared) this.#pressAll(lane, sink);
-  }
-
-  #pressAll(lane: Lane, shared: Shared): void {
-    shared.onJoin = (ticket) => this.#press(lane, ticket);
-    for (const ticket of shared.callers) this.#press(lane, ticket);
-  }
-
-  /** A lane must not be held past the deadline of an entry in it. */
-  #press(lane: Lane, ticket: Ticket): void {
-    if (ticket.dueAt === Number.POSITIVE_INFINITY || !ticket.isWaiting) return;
-    lane.press(new PressingTicket(ticket));
-    this.#queue.hot.add(lane);
+    if (this.#options.maxWaitMs > 0) pressSegment(this.#queue, lane, segment);
   }
 
   #noteHot(lane: Lane): void {
