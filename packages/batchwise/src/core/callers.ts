@@ -106,19 +106,25 @@ export class Ticket implements Party, Due, Watcher {
   }
 
   aborted(reason: unknown): void {
-    this.#leave(reason, "cancelled");
+    this.#tell(reason, "cancelled");
   }
 
   ring(): void {
-    this.#leave(deadlineError(this.dueAt - this.#submittedAt), "expired");
+    if (this.depart()) this.#tell(deadlineError(this.dueAt - this.#submittedAt), "expired");
   }
 
-  #leave(error: unknown, outcome: FailedOutcome): void {
-    if (this.isOver) return;
-    const segment = this.#segment;
-    this.fail(error, outcome, this.#desk.clock.now());
+  depart(): boolean {
+    if (this.isOver) return false;
+    this.#end();
     if (this.shared !== null) this.shared.detach(this);
-    else segment?.vacate(this.#index);
+    else this.#segment?.vacate(this.#index);
+    return true;
+  }
+
+  #tell(error: unknown, outcome: FailedOutcome): void {
+    const now = this.#desk.clock.now();
+    this.#count(outcome, now);
+    fail(this.#answer, error, outcome, now, this.#position);
     this.#desk.left();
   }
 

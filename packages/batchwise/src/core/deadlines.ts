@@ -6,7 +6,7 @@ import type { Due } from "./agenda.ts";
 import { type Desk, refuse } from "./callers.ts";
 import { deadlineError } from "./errors.ts";
 import type { Pressing } from "./lane.ts";
-import type { Segment, SegmentWatch, Sink } from "./segment.ts";
+import type { Addressee, Segment, SegmentWatch, Sink } from "./segment.ts";
 
 /** Sees to it that the entries of a segment expire in time. To be called when its earliest deadline may have changed. */
 export function watchDeadlines(desk: Desk, segment: Segment): void {
@@ -48,15 +48,22 @@ class SegmentDeadline implements Due, SegmentWatch {
     if (segment === null) return;
     this.#segment = null;
     segment.watch = null;
-    expireDue(this.#desk, segment);
+    const expired = takeDue(segment, this.#desk.clock.now());
     segment.measureDue();
     watchDeadlines(this.#desk, segment);
+    for (const { answer, timeoutMs } of expired) refuse(this.#desk, answer, deadlineError(timeoutMs), "expired");
     this.#desk.left();
   }
 }
 
-function expireDue(desk: Desk, segment: Segment): void {
-  const now = desk.clock.now();
+interface Expired {
+  readonly answer: Addressee;
+  readonly timeoutMs: number;
+}
+
+/** All leave before anyone is told: a listener may send what still waits. */
+function takeDue(segment: Segment, now: number): Expired[] {
+  const expired: Expired[] = [];
   for (let index = segment.head; index < segment.length; index += 1) {
     const dueAt = segment.dueAt(index);
     const sink = segment.sinks[index] as Sink | null;
@@ -64,8 +71,9 @@ function expireDue(desk: Desk, segment: Segment): void {
     const time = segment.timeAt(index);
     const answer = { sink, position: segment.positionAt(index), time };
     segment.vacate(index);
-    refuse(desk, answer, deadlineError(dueAt - time), "expired");
+    expired.push({ answer, timeoutMs: dueAt - time });
   }
+  return expired;
 }
 
 /** The earliest deadline of a segment, in the list of those that its lane's wait must not run into. */

@@ -259,8 +259,8 @@ export class Scheduler implements RunOwner {
 
   #replaceOldest(entry: Entry): void {
     const dropped = this.#queue.dropOldest();
-    if (dropped !== null) refuse(this.#desk, dropped, droppedError(this.#options.maxQueueSize), "rejected");
     this.#enqueue(entry);
+    if (dropped !== null) refuse(this.#desk, dropped, droppedError(this.#options.maxQueueSize), "rejected");
   }
 
   /** Looks at every lane again at the end of the turn. */

@@ -5,6 +5,9 @@
 export interface Watcher {
   /** Where this watcher stands in its signal's list. */
   watchIndex: number;
+  /** Gives up its place without telling anyone; false where it has none any more. */
+  depart(): boolean;
+  /** Called after `depart` has returned true. */
   aborted(reason: unknown): void;
 }
 
@@ -33,11 +36,11 @@ export class Watch {
     if (this.#watchers.length === 0) this.#end();
   }
 
-  /** The signal's listener. */
+  /** The signal's listener. All leave before anyone is told: whoever hears of it may send what still waits. */
   handleEvent(): void {
-    const watchers = this.#watchers.slice();
+    const left = this.#watchers.slice().filter((watcher) => watcher.depart());
     const { reason } = this.signal;
-    for (const watcher of watchers) watcher.aborted(reason);
+    for (const watcher of left) watcher.aborted(reason);
   }
 
   /** A signal that will not let go is the user's own affair: callers are being answered. */
