@@ -67,6 +67,11 @@ class Leaving implements Departure, Watcher {
     this.#controller.abort();
   }
 
+  /** Its item has a place, and leaves it with the signal of its own. */
+  depart(): boolean {
+    return true;
+  }
+
   aborted(reason: unknown): void {
     this.#controller.abort(reason);
   }

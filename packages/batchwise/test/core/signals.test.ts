@@ -16,6 +16,7 @@ function group(count: number): { watchers: Named[]; told: [number, unknown][] } 
   const watchers = Array.from({ length: count }, (_, name) => ({
     name,
     watchIndex: 0,
+    depart: () => true,
     aborted: (reason: unknown) => told.push([name, reason]),
   }));
   return { watchers, told };
@@ -61,9 +62,10 @@ describe("watched signals", () => {
     const watches = new Watches();
     const abort = new AbortController();
     const told: string[] = [];
-    const late: Watcher = { watchIndex: 0, aborted: () => told.push("late") };
+    const late: Watcher = { watchIndex: 0, depart: () => true, aborted: () => told.push("late") };
     const early: Watcher = {
       watchIndex: 0,
+      depart: () => true,
       aborted: () => {
         told.push("early");
         watch.remove(early);
@@ -73,6 +75,21 @@ describe("watched signals", () => {
     watches.add(abort.signal, late);
     abort.abort();
     expect(told).toEqual(["early", "late"]);
+  });
+
+  test("tell nobody before all have left, and nobody who had left already", () => {
+    const watches = new Watches();
+    const abort = new AbortController();
+    const steps: string[] = [];
+    for (const name of ["a", "b", "gone"]) {
+      watches.add(abort.signal, {
+        watchIndex: 0,
+        depart: () => steps.push(`${name} leaves`) > 0 && name !== "gone",
+        aborted: () => steps.push(`${name} is told`),
+      });
+    }
+    abort.abort();
+    expect(steps).toEqual(["a leaves", "b leaves", "gone leaves", "a is told", "b is told"]);
   });
 
   test("survive a signal that will not let go of its listener", () => {

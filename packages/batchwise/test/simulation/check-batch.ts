@@ -20,9 +20,10 @@ export function checkCall(model: Model, call: Call, context: BatchContext, isAtO
   }
   checkCaps(model, call, context);
   checkOrder(model, call.places);
-  if (isAtOnce) checkTurn(model, context);
+  if (!isAtOnce || model.isTangled) return;
+  checkTurn(model, context);
   const isKnown = !model.isActing || (model.world.uses.listens && !model.isStale);
-  if (!isAtOnce || !isKnown || !model.isQueueKnown) return;
+  if (!isKnown || !model.isQueueKnown) return;
   const rest = restOf(model, call.places);
   checkLeftBehind(model, call.places, rest, context);
   checkReason(model, call.places, rest, context.reason);

@@ -54,20 +54,17 @@ export function checkReason(model: Model, places: readonly Place[], rest: readon
   const lane = [...places, ...rest.filter((place) => place.key === key)];
   const reasons = reasonsFor(model, lane, places.length + rest.length);
   const isLoose = model.world.uses.cache === "async" && ["wait", "deadline"].includes(reason);
-  const mayBe = isLoose || reasons.has(reason);
+  const isFlushKnown = model.flushes.every((flush) => flush.isDone || flush.isKnown);
+  const mayBe = isLoose || !isFlushKnown || reasons.has(reason);
   model.expect(mayBe, "reason", () => `${reason} where only [${[...reasons].join(" ")}] hold`);
   checkOverdue(model, places, lane, rest);
 }
 
 /** Whoever has waited for `maxWaitMs` goes before all that is younger and not more urgent, in other lanes too. */
 function checkOverdue(model: Model, places: readonly Place[], lane: readonly Place[], rest: readonly Place[]): void {
-  if (
-    model.isPaused ||
-    model.isClosed ||
-    model.world.uses.cache === "async" ||
-    model.flushes.some((flush) => !flush.isDone)
-  )
-    return;
+  const { uses } = model.world;
+  if (model.isPaused || model.isClosed || uses.cache === "async" || uses.smallCallFirst > 0) return;
+  if (model.flushes.some((flush) => !flush.isDone)) return;
   const overdue = rest.find((place) => {
     const isDue = model.now >= place.since + model.limits.maxWaitMs && model.limits.maxWaitMs > 0;
     return isDue && place.key !== places[0]?.key && lane.every((taken) => goesAfter(model, taken, place));

@@ -21,6 +21,7 @@ export interface Scene {
 export function checkStandstill(scene: Scene): void {
   const { model } = scene;
   model.isStale = false;
+  model.isTangled = false;
   model.step += 1;
   model.tidy();
   for (const reason of model.unhandled.splice(0)) model.violate("unhandled rejection", String(reason));

@@ -49,6 +49,7 @@ export class Driver {
 
   close(drain: boolean): void {
     const model = this.#model;
+    const wasActing = model.isActing;
     model.isActing = true;
     model.closedAt = Math.min(model.closedAt, model.now);
     if (!drain) model.abandonedAt = Math.min(model.abandonedAt, model.now);
@@ -57,14 +58,14 @@ export class Driver {
     model.expect(this.#batcher.closed, "close", () => "closed was false");
     if (this.closing === undefined) this.#watchClose(promise);
     this.closing = promise;
-    model.isActing = false;
+    model.isActing = wasActing;
   }
 
   #watchClose(promise: Promise<void>): void {
     const model = this.#model;
     const done = (): void => {
       this.isClosed = true;
-      const open = model.callers.filter((caller) => caller.sees === "each" && caller.outcome === undefined);
+      const open = model.openCallers().filter((caller) => caller.refusal !== "closed");
       model.expect(open.length === 0, "close drains", () => `resolved before ${open.map(nameOf)} had settled`);
     };
     promise.then(done, (error: unknown) => {
@@ -135,6 +136,7 @@ export class Driver {
     const before = endings(model);
     const isSmall = plans.length <= model.world.uses.smallCallFirst;
     const callers = plans.map((plan) => model.submits(plan, abort, isSmall, sees));
+    [model.current] = callers;
     submit(
       plans.map((plan) => plan.item),
       options,
@@ -210,9 +212,9 @@ export class Driver {
 
   #flush(): void {
     const model = this.#model;
-    const places = model.isOpening ? [] : model.waiting().slice(0, this.#batcher.stats().waiting);
+    const places = model.inQueue(this.#batcher.stats().waiting);
     const callers = places.flatMap((place) => place.callers).filter((caller) => caller.sees === "each");
-    const flush = { places, callers, isDone: false };
+    const flush = { places, callers, isKnown: !model.isOpening && !model.isTangled, isDone: false };
     model.flushes.push(flush);
     this.#batcher.flush().then(() => {
       flush.isDone = true;
@@ -228,7 +230,7 @@ export class Driver {
       () => {
         this.readyOpen -= 1;
         const { waiting } = this.#batcher.stats();
-        const hasRoom = waiting < model.limits.maxQueueSize || model.isActing;
+        const hasRoom = waiting < model.limits.maxQueueSize || model.isActing || model.isTangled;
         model.expect(hasRoom, "ready", () => `resolved while ${waiting} wait`);
       },
       () => {

@@ -46,6 +46,7 @@ export class HandlerActor {
       place.batchId = context.id;
       place.lastCall = call;
     }
+    model.actInside();
     return call;
   }
 

@@ -39,6 +39,8 @@ export class Model {
   widest: Limits;
   /** When slots were last taken away: batches closed before may still run in more than there are. */
   slotsTakenAt = Number.NEGATIVE_INFINITY;
+  /** What is to be done from inside the next call that the batcher makes. */
+  readonly inside: (() => Promise<void>)[] = [];
   /** Goes up whenever everything has come to a standstill at a time. */
   step = 0;
   isPaused = false;
@@ -46,6 +48,8 @@ export class Model {
   abandonedAt = Number.POSITIVE_INFINITY;
   /** True while an action runs: the turn is not over. */
   isActing = false;
+  /** True when something was done from inside in this step: what waits when is then not known exactly. */
+  isTangled = false;
   /** True from an answer of the handler in a task of its own until the promise jobs of that task are done. */
   isTurnOpen = false;
   /** True when something has ended in this step that callers have not been told yet. */
@@ -80,6 +84,17 @@ export class Model {
 
   get isClosed(): boolean {
     return this.closedAt !== Number.POSITIVE_INFINITY;
+  }
+
+  /** To be called from inside a call of the batcher, unless that is a submit: its item has not arrived yet. */
+  actInside(): void {
+    if (this.current !== undefined) return;
+    const act = this.inside.shift();
+    if (act === undefined) return;
+    const wasActing = this.isActing;
+    this.isTangled = true;
+    act();
+    this.isActing = wasActing;
   }
 
   opensTurn(): void {
@@ -203,10 +218,14 @@ export class Model {
   }
 
   /** The places that wait, in order of arrival; the first `maxQueueSize` of them are in the queue, the rest blocked. */
-  waiting(): Place[] {
-    const { now } = this;
-    if (this.abandonedAt <= now) return [];
+  waiting(now: number = this.now): Place[] {
+    if (this.abandonedAt <= this.now) return [];
     return this.#waiting.filter((place) => place.state === "waiting" && !place.isGone(now));
+  }
+
+  /** The places that are in the queue when the batcher says that `count` are: a deadline of now may be still to ring. */
+  inQueue(count: number): Place[] {
+    return this.isOpening || this.isTangled ? [] : this.waiting(this.now - 1).slice(0, count);
   }
 
   /** The places that certainly are in the queue: where submits may block, those that came first. */

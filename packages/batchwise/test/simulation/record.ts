@@ -145,5 +145,7 @@ export interface Batch {
 export interface FlushRecord {
   readonly places: readonly Place[];
   readonly callers: readonly Caller[];
+  /** False where it could not be told what it covers. */
+  readonly isKnown: boolean;
   isDone: boolean;
 }

@@ -59,10 +59,11 @@ class Run {
   async toTheEnd(): Promise<void> {
     const { events } = this.#model.world;
     for (const event of events)
-      if (event.isEarly) this.#clock.setTimeout(() => void this.#driver.act(event.action), event.at);
+      if (event.when === "early") this.#clock.setTimeout(() => void this.#driver.act(event.action), event.at);
     for (const event of events) {
       await this.#runUntil(event.at);
-      if (!event.isEarly) await this.#driver.act(event.action);
+      if (event.when === "late") await this.#driver.act(event.action);
+      if (event.when === "inside") this.#model.inside.push(() => this.#driver.act(event.action));
       await this.#stand();
       if (this.#model.violations.length > 0) return;
     }
@@ -121,6 +122,7 @@ function listen(model: Model, batcher: Scene["batcher"]): void {
   if (listens) {
     batcher.on("item", ({ outcome }) => {
       model.heard[outcome] += 1;
+      if (model.callers.length % 2 === 0) model.actInside();
     });
     batcher.on("batch", ({ id, size, reason, waitMs }) => {
       const batch = model.batches.get(id);

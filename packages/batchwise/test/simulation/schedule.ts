@@ -47,8 +47,11 @@ export type Action =
 
 export interface Event {
   readonly at: number;
-  /** Runs in a timer that rings before those of the batcher at the same time. */
-  readonly isEarly: boolean;
+  /**
+   * When at this time: in a timer that rings before those of the batcher, or after them; or from inside the next call
+   * that the batcher makes of the handler or of a listener.
+   */
+  readonly when: "early" | "late" | "inside";
   readonly action: Action;
 }
 
@@ -65,7 +68,11 @@ export function scheduleOf(random: Random, setting: Setting): Event[] {
   const horizonMs = random.pick([20, 100, 300]);
   const count = random.integer(6, 36);
   const times = Array.from({ length: count }, () => random.integer(0, horizonMs)).sort((a, b) => a - b);
-  return times.map((at) => ({ at, isEarly: random.chance(0.5), action: drafts.action() }));
+  const inside = random.chance(0.3) && setting.uses.equals === 0 ? 0.2 : 0;
+  return times.map((at) => {
+    const when = random.chance(inside) ? "inside" : random.pick(["early", "late"] as const);
+    return { at, when, action: drafts.action() };
+  });
 }
 
 class Draft {
