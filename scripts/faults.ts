@@ -14,8 +14,8 @@ const packing: readonly Fault[] = [
   {
     name: "takes one item more than maxBatchSize",
     file: "scheduler.ts",
-    find: "pack(lane.lines, caps, now)",
-    replace: "pack(lane.lines, { ...caps, maxBatchSize: caps.maxBatchSize + 1 }, now)",
+    find: "pack(lane.lines, this.#options, now)",
+    replace: "pack(lane.lines, { ...this.#options, maxBatchSize: this.#options.maxBatchSize + 1 }, now)",
   },
   {
     name: "overshoots maxBatchCost by one item",
@@ -122,7 +122,7 @@ const leaving: readonly Fault[] = [
   {
     name: "hands over who was cancelled",
     file: "callers.ts",
-    find: "else segment?.vacate(this.#index);",
+    find: "else this.#segment?.vacate(this.#index);",
     replace: "",
   },
   {
@@ -140,8 +140,8 @@ const leaving: readonly Fault[] = [
   {
     name: "counts the expired as cancelled",
     file: "callers.ts",
-    find: 'this.#leave(deadlineError(this.dueAt - this.#submittedAt), "expired");',
-    replace: 'this.#leave(deadlineError(this.dueAt - this.#submittedAt), "cancelled");',
+    find: 'this.#tell(deadlineError(this.dueAt - this.#submittedAt), "expired");',
+    replace: 'this.#tell(deadlineError(this.dueAt - this.#submittedAt), "cancelled");',
   },
   {
     name: "cancels an equal caller too",
