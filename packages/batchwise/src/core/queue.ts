@@ -44,6 +44,13 @@ export class Flush {
   }
 }
 
+function takeHead(segment: Segment): Addressee {
+  const { head } = segment;
+  const taken = { sink: segment.sinks[head] as Sink, position: segment.positionAt(head), time: segment.timeAt(head) };
+  segment.vacate(head);
+  return taken;
+}
+
 const NO_FLUSHES: readonly Flush[] = [];
 
 export class Queue implements LaneOwner {
@@ -156,16 +163,19 @@ export class Queue implements LaneOwner {
   dropOldest(): Addressee | null {
     const segment = this.#oldestLine()?.oldestSegment() ?? null;
     if (segment === null) return null;
-    const { head } = segment;
-    const dropped = {
-      sink: segment.sinks[head] as Sink,
-      position: segment.positionAt(head),
-      time: segment.timeAt(head),
-    };
-    const isEarliest = segment.dueAt(head) === segment.earliestDue;
-    segment.vacate(head);
+    const isEarliest = segment.dueAt(segment.head) === segment.earliestDue;
+    const dropped = takeHead(segment);
     if (isEarliest) segment.measureDue();
     return dropped;
+  }
+
+  /** Takes out all that waits, the oldest first, and returns who is to be told. */
+  clear(): Addressee[] {
+    const all: Addressee[] = [];
+    for (let line = this.#oldestLine(); line !== undefined; line = this.#oldestLine()) {
+      all.push(takeHead(line.oldestSegment() as Segment));
+    }
+    return all;
   }
 
   /** The flushes that wait for some entry of this batch. */

@@ -183,16 +183,14 @@ export class Scheduler implements RunOwner {
     this.#pump(false);
   }
 
-  /** Rejects all that waits, and aborts all that runs, with CLOSED. */
+  /** Rejects all that waits, and aborts all that runs, with CLOSED. All leave before anyone is told of it. */
   abandon(): void {
     this.settleCounts();
     const now = this.#desk.clock.now();
     const error = closedError();
-    const drop = this.#queue.dropOldest.bind(this.#queue);
-    for (let last = drop(); last !== null; last = drop()) refuse(this.#desk, last, error, "rejected");
-    for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) {
-      refuse(this.#desk, last, error, "rejected");
-    }
+    const left = this.#queue.clear();
+    for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) left.push(last);
+    for (const last of left) refuse(this.#desk, last, error, "rejected");
     for (const run of this.running.slice()) run.close(now);
     this.drain();
   }
