@@ -3,6 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import Anthropic from "@anthropic-ai/sdk";
@@ -41,8 +42,12 @@ export async function chooseProvider(folder: string): Promise<Provider> {
     return { name: "Anthropic", options: { accounts, requestDefaults, ...REAL }, end: () => {} };
   }
   if (PRACTICE_URL !== undefined) return practice(PRACTICE_URL, () => {});
-  const { url, pid } = await practiceProvider(`${folder}/practice-provider.json`);
-  return practice(url, () => process.kill(pid));
+  const file = `${folder}/practice-provider.json`;
+  const { url, pid } = await practiceProvider(file);
+  return practice(url, () => {
+    process.kill(pid);
+    rmSync(file);
+  });
 }
 
 function practice(url: string, end: () => void): Provider {
@@ -60,8 +65,12 @@ interface Address {
 /** The one that an earlier run has started, or a new one that outlives this process. */
 async function practiceProvider(file: string): Promise<Address> {
   const running = addressIn(file);
-  if (running !== null && (await answers(running))) return running;
-  rmSync(file, { force: true });
+  if (running !== null) {
+    if (await answers(running)) return running;
+    throw new Error(
+      `The practice provider has ended, and its batches with it: delete ${dirname(file)} and start anew.`,
+    );
+  }
   const script = fileURLToPath(new URL("practice-provider.ts", import.meta.url));
   spawn(process.execPath, ["--no-warnings", script, file], { detached: true, stdio: "ignore" }).unref();
   for (const until = Date.now() + START_MS; Date.now() < until; await sleep(50)) {

@@ -127,10 +127,13 @@ test("stopped by Ctrl-C it ends by itself and says so, and goes on in the next r
 
 test("without a key it starts a provider to practise with, and ends it when all is done", async () => {
   const night = new Night();
-  const { code, told } = await ended(night.run({}));
+  const running = ended(night.run({}));
+  const address = `${night.folder}/practice-provider.json`;
+  await until(() => existsSync(address));
+  const { pid } = JSON.parse(readFileSync(address, "utf8"));
+  const { code, told } = await running;
   expect({ code, told }).toMatchObject({ code: 0, told: expect.stringContaining(`${LINES} of ${LINES} done`) });
   expect(night.results().length).toBe(LINES);
-  const { pid } = JSON.parse(readFileSync(`${night.folder}/practice-provider.json`, "utf8"));
   await until(() => !isAlive(pid));
 });
 
