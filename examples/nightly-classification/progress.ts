@@ -46,19 +46,23 @@ export function showProgress(dispatcher: Dispatcher, figures: () => Figures): ()
 /** Pure. Requests by state, batches by state, results a second of this run, and how long the rest takes at that rate. */
 export function progressLine({ inBatches, outcomes, batches }: DispatcherStats, figures: Figures): string {
   const { total, written, added, elapsedMs } = figures;
-  const { succeeded, failed, expired, cancelled } = outcomes;
-  const ended = succeeded + failed + expired + cancelled;
+  const ended = Object.values(outcomes).reduce((sum, count) => sum + count, 0);
   const waiting = Math.max(0, total - inBatches - ended);
-  const states = Object.entries(batches).filter(([, count]) => count > 0);
   const rate = elapsedMs > 0 ? (added * 1_000) / elapsedMs : 0;
   const parts = [
     `${written} of ${total} done`,
-    `waiting ${waiting}, in batches ${inBatches}, succeeded ${succeeded}, not ${ended - succeeded}`,
-    `batches: ${states.map(([state, count]) => `${count} ${state}`).join(", ") || "none yet"}`,
+    listed({ waiting, "in batches": inBatches, ...outcomes }) || "nothing stored",
+    `batches: ${listed(batches) || "none yet"}`,
     `${rate.toFixed(rate < 10 ? 1 : 0)}/s`,
     written === total ? "finished" : `ETA ${rate > 0 ? duration((total - written) / rate) : "after the first batch"}`,
   ];
   return parts.join(" | ");
+}
+
+/** `3 running, 1 done`: what there is none of is left out. */
+function listed(counts: Readonly<Record<string, number>>): string {
+  const present = Object.entries(counts).filter(([, count]) => count > 0);
+  return present.map(([name, count]) => `${count} ${name}`).join(", ");
 }
 
 function duration(seconds: number): string {
