@@ -69,8 +69,9 @@ export async function startPostgres(): Promise<PostgresService> {
     port,
     place: async () => {
       made += 1;
-      await once(config, `CREATE SCHEMA test_${made}`);
-      return { ...config, options: `-c search_path=test_${made}` };
+      const name = `test_${made}`;
+      await once(config, `CREATE SCHEMA ${name}`);
+      return { ...config, options: `-c search_path=${name}` };
     },
     stop: async () => {
       await stopProgram(child, "SIGINT");
