@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { referencesIn, rowsIn, titlesIn } from "./references.ts";
 import { root, textOf } from "./repository.ts";
 
-const pages = ["docs/coming-from.md", "docs/guarantees.md"];
+const pages = ["docs/coming-from.md", "docs/dispatch-guarantees.md", "docs/guarantees.md"];
 
 /** A row either shows a test, or names the entry it waits for, or says why there is no such thing here. */
 const answers = /` › .|^Waits for the (?:threads|tensor|metrics) entry|^Not taken over: .{20}/;

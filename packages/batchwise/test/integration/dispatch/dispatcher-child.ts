@@ -9,13 +9,11 @@ import { anthropicAccount } from "../../../src/dispatch/anthropic/index.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { openaiAccount } from "../../../src/dispatch/openai/index.ts";
 import type { Account } from "../../../src/dispatch/provider.ts";
-import { sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
 import type { Store } from "../../../src/dispatch/store.ts";
+import { openStore, type Place } from "./open-store.ts";
 
 export interface ChildWork {
-  readonly store: "sqlite";
-  /** File of the database. */
-  readonly place: string;
+  readonly place: Place;
   readonly provider: "openai" | "anthropic";
   readonly url: string;
   readonly requests: number;
@@ -79,7 +77,7 @@ async function report(store: Store): Promise<ChildReport> {
   };
 }
 
-const store = sqliteStore({ path: work.place });
+const { store, end } = openStore(work.place);
 const dispatcher = createDispatcher({
   store,
   accounts: [dyingWhenSent(accountOf())],
@@ -100,3 +98,4 @@ while (!(await isAtRest(store))) await new Promise((resolve) => setTimeout(resol
 await dispatcher.stop();
 writeSync(1, JSON.stringify(await report(store)));
 await store.close();
+await end();

@@ -1,13 +1,16 @@
-// kill -9 at every named point of a batch's life, in a real process on a real file, over real sockets to the strict
-// fake provider. A second process goes on. Nothing is lost, nothing is recorded twice, nothing runs twice.
+// kill -9 at every named point of a batch's life, in a real process on every store, over real sockets to the strict fake
+// provider. A second process goes on. Nothing is lost, nothing is recorded twice, nothing runs twice.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fakeProvider } from "batchwise/dispatch/testing";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeFolder } from "../../dispatch/sqlite/folder.ts";
+import { type PostgresService, startPostgres } from "../services/postgres.ts";
+import { type RedisService, startRedis } from "../services/redis.ts";
 import type { ChildReport, ChildWork } from "./dispatcher-child.ts";
+import type { Place } from "./open-store.ts";
 
 /** More than two chunks of results. */
 const REQUESTS = 2_200;
@@ -24,7 +27,30 @@ const POINTS: readonly (readonly [string, number])[] = [
 ];
 
 const folder = makeFolder();
-afterAll(() => folder.remove());
+let postgres: PostgresService;
+let redis: RedisService;
+let places = 0;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  redis = await startRedis();
+});
+afterAll(async () => {
+  folder.remove();
+  await postgres?.stop();
+  await redis?.stop();
+});
+
+const STORES: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
+  sqlite: async () => ({ kind: "sqlite", path: folder.file() }),
+  postgres: async () => ({ kind: "postgres", config: await postgres.place() }),
+  redis: async () => {
+    places += 1;
+    return { kind: "redis", port: redis.port, prefix: `test-${places}` };
+  },
+};
+const CASES = (Object.keys(STORES) as Place["kind"][]).flatMap((store) =>
+  (["openai", "anthropic"] as const).map((provider) => [store, provider] as const),
+);
 
 async function runChild(work: ChildWork): Promise<{ readonly signal: string | null; readonly told: string }> {
   const script = new URL("dispatcher-child.ts", import.meta.url).pathname;
@@ -35,14 +61,14 @@ async function runChild(work: ChildWork): Promise<{ readonly signal: string | nu
   return { signal: signal as string | null, told };
 }
 
-describe.each(["openai", "anthropic"] as const)("the SQLite store and %s", (provider) => {
+describe.each(CASES)("the %s store and %s", (kind, provider) => {
   test.concurrent.each(POINTS)("killed at %s", async (dieAt, dieAtCount) => {
     const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
     const fake = fakeProvider({ plan, listLagMs: 300 });
     fake.inject({ on: ["batches.create", "messages.create"], replyDelayMs: CREATE_ANSWER_MS });
     const server = await fake.listen();
-    const place = folder.file();
-    const work = { store: "sqlite", place, provider, url: server.url, requests: REQUESTS, dieAt, dieAtCount } as const;
+    const place = await STORES[kind]();
+    const work = { place, provider, url: server.url, requests: REQUESTS, dieAt, dieAtCount } as const;
     const first = await runChild(work);
     expect(first).toEqual({ signal: "SIGKILL", told: "" });
     const second = await runChild({ ...work, dieAt: null });

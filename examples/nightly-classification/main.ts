@@ -1,0 +1,136 @@
+// Classifies the lines of a JSONL file overnight, at the price of a Batch API. Run it again after Ctrl-C, kill -9 or a
+// crash, with the same folder, and it goes on: every line gets exactly one result, and no finished line is paid for
+// again. See README.md. It does not look after failed lines: they are in the results with their error.
+
+import { createWriteStream, existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { finished } from "node:stream/promises";
+import { parseArgs } from "node:util";
+import { createDispatcher, type Dispatcher } from "batchwise/dispatch";
+import { sqliteStore } from "batchwise/dispatch/sqlite";
+import { makeInput } from "./make-input.ts";
+import { showProgress } from "./progress.ts";
+import { chooseProvider } from "./provider.ts";
+import { requestsOf } from "./requests.ts";
+import { ResultsFile } from "./results-file.ts";
+
+const LOOK_MS = 1_000;
+
+const { values } = parseArgs({
+  options: {
+    folder: { type: "string", default: ".cache/nightly-classification" },
+    input: { type: "string" },
+    output: { type: "string" },
+    count: { type: "string", default: "5000" },
+    requeue: { type: "boolean", default: false },
+  },
+});
+
+/** The input given, or one made up in the folder. */
+async function inputFile(folder: string): Promise<string> {
+  if (values.input !== undefined) return values.input;
+  const path = join(folder, `messages-${values.count}.jsonl`);
+  if (existsSync(path)) return path;
+  const file = createWriteStream(path);
+  await makeInput(Number(values.count), file);
+  await finished(file.end());
+  return path;
+}
+
+/** Enqueues every line; those of an earlier run are there already. Gives all ids. */
+async function enqueueAll(dispatcher: Dispatcher, input: string): Promise<Set<string>> {
+  const ids = new Set<string>();
+  let known = 0;
+  for await (const requests of requestsOf(input)) {
+    for (const { id, existing } of await dispatcher.enqueueMany(requests)) {
+      if (existing && !ids.has(id)) known += 1;
+      ids.add(id);
+    }
+  }
+  process.stderr.write(`${ids.size} lines, ${known} of them known from an earlier run\n`);
+  return ids;
+}
+
+/** Batches that only a person can decide about; null while anything else is still under way. */
+async function putAside(dispatcher: Dispatcher): Promise<string[] | null> {
+  const { batches, lanes } = await dispatcher.stats();
+  const { done: _, quarantined, ...live } = batches;
+  const isBusy = lanes.length > 0 || Object.values(live).some((count) => count > 0);
+  if (quarantined === 0 || isBusy) return null;
+  const rows = await dispatcher.batches({ states: ["quarantined"] });
+  return rows.map(({ key, requests, lastError }) => `${key}: ${requests} requests, ${lastError?.message ?? ""}`);
+}
+
+async function classify(dispatcher: Dispatcher, input: string, output: string): Promise<number> {
+  const left = await enqueueAll(dispatcher, input);
+  const total = left.size;
+  const results = new ResultsFile(output, (id) => left.delete(id));
+  const before = left.size;
+  const startedAt = performance.now();
+  const stopDrawing = showProgress(dispatcher, () => {
+    const elapsedMs = performance.now() - startedAt;
+    return { total, written: total - left.size, added: before - left.size, elapsedMs };
+  });
+  // Nothing more will come while all that is left has been put aside: end the wait.
+  const looking = setInterval(async () => {
+    const aside = await putAside(dispatcher).catch(() => null);
+    if (aside === null) return;
+    process.stderr.write(`\nPut aside; run again with --requeue to send them again:\n${aside.join("\n")}\n`);
+    await dispatcher.stop();
+  }, LOOK_MS);
+  try {
+    if (left.size === 0) return 0;
+    for await (const outcome of dispatcher.outcomes({ after: results.cursor })) {
+      results.add(outcome);
+      left.delete(outcome.id);
+      if (left.size === 0) break;
+    }
+  } finally {
+    clearInterval(looking);
+    await stopDrawing();
+    results.close();
+  }
+  return left.size;
+}
+
+async function main(): Promise<number> {
+  const { folder } = values;
+  mkdirSync(folder, { recursive: true });
+  const input = await inputFile(folder);
+  const output = values.output ?? join(folder, "results.jsonl");
+  const provider = await chooseProvider(folder);
+  process.stderr.write(`${input} -> ${output}, by ${provider.name}\n`);
+  const store = sqliteStore({ path: join(folder, "requests.sqlite") });
+  const dispatcher = createDispatcher({
+    store,
+    ...provider.options,
+    onError: (error) => process.stderr.write(`\nwill be tried again: ${String(error)}\n`),
+  });
+  let interrupted = false;
+  process.on("SIGINT", () => {
+    if (interrupted) process.exit(130);
+    interrupted = true;
+    process.stderr.write("\nStopping. Run it again to go on. (Ctrl-C again: at once, which loses nothing either.)\n");
+    void dispatcher.stop();
+  });
+  await dispatcher.start();
+  if (values.requeue) {
+    const aside = await dispatcher.batches({ states: ["quarantined"] });
+    await dispatcher.requeue(aside.map(({ key }) => key));
+  }
+  try {
+    const left = await classify(dispatcher, input, output);
+    if (left === 0) provider.end();
+    else process.stderr.write(`${left} lines have no result yet\n`);
+    return left === 0 ? 0 : interrupted ? 130 : 1;
+  } catch (error) {
+    // Stopped while it still enqueued: what was enqueued is stored.
+    if (!interrupted) throw error;
+    return 130;
+  } finally {
+    await dispatcher.stop();
+    await store.close();
+  }
+}
+
+process.exitCode = await main();

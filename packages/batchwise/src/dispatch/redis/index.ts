@@ -1,0 +1,5 @@
+// The entry "batchwise/dispatch/redis": names only.
+
+export type { RedisStoreOptions } from "./options.ts";
+export { redisStore } from "./redis-store.ts";
+export type { RedisClient } from "./server.ts";

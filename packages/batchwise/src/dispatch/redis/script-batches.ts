@@ -1,0 +1,202 @@
+// The part of the script about batches: seal, lease, transition, batches. Lua.
+
+export const BATCHES = `
+local function refusal(input, head)
+  local ledger = P .. 'l:' .. input.ledger
+  local sums = ledgerSums(input.ledger, input.now)
+  local tokens = math.min(input.limits.tokens, tonumber(call('HGET', ledger, 'learnedTokens') or '1e308'))
+  local left = { tokens = tokens - sums.tokens, requests = input.limits.requests - sums.requests,
+    batches = input.limits.batches - sums.batches }
+  if num(ledger, 'blockedUntil') > input.now then return 'blocked', left end
+  if not head then return 'empty', left end
+  if left.batches < 1 or left.requests < 1 then return 'no_headroom', left end
+  if head.bytes > input.maxBytes or head.tokens > input.maxTokens then return 'head_too_large', left end
+  if head.tokens > left.tokens then return 'no_headroom', left end
+  return nil, left
+end
+
+local function mayGo(r, now) return not r.deadline or r.deadline > now end
+
+local function prefix(input, left)
+  local taken, bytes, tokens = {}, 0, 0
+  local most = math.min(input.maxRequests, left.requests)
+  local mostTokens = math.min(input.maxTokens, left.tokens)
+  eachReady(input.lane, input.now, function(r)
+    if not mayGo(r, input.now) then return true end
+    if #taken + 1 > most or bytes + r.bytes > input.maxBytes or tokens + r.tokens > mostTokens then return false end
+    table.insert(taken, r)
+    bytes, tokens = bytes + r.bytes, tokens + r.tokens
+    return true
+  end)
+  local avoid = {}
+  for _, size in ipairs(input.avoidCounts) do avoid[size] = true end
+  while #taken > 1 and avoid[#taken] do table.remove(taken) end
+  return taken
+end
+
+local function claim(input, taken)
+  local bytes, tokens, ranks = 0, 0, {}
+  for n, r in ipairs(taken) do
+    leaveLane(r.id, input.lane, r.entry, r.deadline, r.notBefore > 0)
+    call('HSET', rkey(r.id), 'batchKey', input.key, 'ord', n - 1)
+    call('ZADD', P .. 'm:' .. input.key, n - 1, r.id)
+    bytes, tokens = bytes + r.bytes, tokens + r.tokens
+    ranks[r.priority] = math.max(ranks[r.priority] or 0, r.rank)
+  end
+  for priority, rank in pairs(ranks) do
+    local level = cjson.encode({ input.lane, str(priority) })
+    call('HSET', P .. 'level', level, str(math.max(num(P .. 'level', level), rank)))
+  end
+  return bytes, tokens
+end
+
+function methods.seal(input)
+  if call('EXISTS', bkey(input.key)) == 1 then return { 'ok', readBatch(input.key) } end
+  local head
+  eachReady(input.lane, input.now, function(r)
+    if mayGo(r, input.now) then head = r end
+    return not head
+  end)
+  local facts = head and { head.id, str(head.bytes), str(head.tokens) } or false
+  local reason, left = refusal(input, head)
+  if reason then return { reason, facts } end
+  local taken = prefix(input, left)
+  if #taken < input.minRequests then return { 'too_few', facts } end
+  local bytes, tokens = claim(input, taken)
+  local now = str(input.now)
+  call('HSET', bkey(input.key), 'key', input.key, 'lane', input.lane, 'account', input.account, 'ledger', input.ledger,
+    'state', 'sealed', 'requests', #taken, 'remaining', #taken, 'bytes', str(bytes), 'tokens', str(tokens),
+    'cancelRequested', 0, 'createdAt', now, 'updatedAt', now, 'submitAttempt', 0, 'wholeFailures', 0, 'verified', 1,
+    'pollMs', 0, 'nextAt', now, 'leaseOwner', input.owner, 'leaseUntil', str(input.leaseUntil), 'fence', 1)
+  call('ZADD', P .. 'live', now, input.key)
+  call('ZADD', P .. 'batches', now, input.key)
+  call('ZADD', P .. 'ledgers', 0, input.ledger)
+  call('ZADD', P .. 'booked:' .. input.ledger, '+inf', input.key)
+  return { 'ok', readBatch(input.key) }
+end
+
+local function dueKeys(input)
+  if not input.keys then return call('ZRANGEBYSCORE', P .. 'live', '-inf', str(input.now)) end
+  local found, seen = {}, {}
+  for _, key in ipairs(input.keys) do
+    if not seen[key] and call('EXISTS', bkey(key)) == 1 then table.insert(found, { key, num(bkey(key), 'nextAt') }) end
+    seen[key] = true
+  end
+  table.sort(found, function(a, b) return a[2] < b[2] or (a[2] == b[2] and a[1] < b[1]) end)
+  local keys = {}
+  for n, one in ipairs(found) do keys[n] = one[1] end
+  return keys
+end
+
+function methods.lease(input)
+  local wanted, rows = {}, {}
+  for _, account in ipairs(input.accounts) do wanted[account] = true end
+  for _, key in ipairs(dueKeys(input)) do
+    if #rows >= input.limit then break end
+    local b = call('HMGET', bkey(key), 'account', 'leaseUntil', 'state')
+    local may = input.keys or b[3] ~= 'quarantined'
+    if may and wanted[b[1]] and tonumber(b[2]) <= input.now then
+      call('HSET', bkey(key), 'leaseOwner', input.owner, 'leaseUntil', str(input.leaseUntil))
+      call('HINCRBY', bkey(key), 'fence', 1)
+      table.insert(rows, readBatch(key))
+    end
+  end
+  return rows
+end
+
+local function isBusy(key, account)
+  for _, other in ipairs(call('ZRANGE', P .. 'live', 0, -1)) do
+    local b = call('HMGET', bkey(other), 'account', 'state')
+    if other ~= key and b[1] == account and (b[2] == 'submitting' or b[2] == 'unknown') then return true end
+  end
+  return false
+end
+
+local function isTaken(key, account, id)
+  for _, other in ipairs(call('SMEMBERS', P .. 'p:' .. id)) do
+    if other ~= key and call('HGET', bkey(other), 'account') == account then return true end
+  end
+  return false
+end
+
+local function writeLedger(changes)
+  call('ZADD', P .. 'ledgers', 0, changes.name)
+  for field, v in pairs(changes) do
+    if field ~= 'name' then set(P .. 'l:' .. changes.name, field, v) end
+  end
+end
+
+local function writeFields(key, fields, before)
+  if fields.providerBatchId ~= nil then
+    if before[3] then call('SREM', P .. 'p:' .. before[3], key) end
+    if given(fields.providerBatchId) then call('SADD', P .. 'p:' .. fields.providerBatchId, key) end
+  end
+  for field, v in pairs(fields) do set(bkey(key), field, v) end
+  local state = fields.state or before[2]
+  if state == 'done' then call('ZREM', P .. 'live', key)
+  else call('ZADD', P .. 'live', call('HGET', bkey(key), 'nextAt'), key) end
+  if state == 'done' and before[2] ~= 'done' then bump('done', 1) end
+end
+
+function methods.transition(input)
+  if not held(input) then return { 'fence' } end
+  local key, changes, now = input.key, input.changes, input.now
+  local before = call('HMGET', bkey(key), 'account', 'state', 'providerBatchId', 'remaining', 'ledger')
+  if changes.exclusive and isBusy(key, before[1]) then return { 'busy' } end
+  if given(changes.providerBatchId) and isTaken(key, before[1], changes.providerBatchId) then return { 'taken' } end
+  if changes.state == 'done' and tonumber(before[4]) > 0 then return { 'open' } end
+  local ledgers, orphans, releaseAt = changes.ledgers or {}, changes.orphans or {}, changes.releaseAt
+  changes.exclusive, changes.ledgers, changes.orphans, changes.releaseAt = nil, nil, nil, nil
+  changes.updatedAt = now
+  writeFields(key, changes, before)
+  local booked = P .. 'booked:' .. before[5]
+  if releaseAt then call('ZADD', booked, str(releaseAt), key)
+  elseif changes.state == 'done' and before[2] ~= 'done' then call('ZADD', booked, 'LT', str(now), key) end
+  for _, ledger in ipairs(ledgers) do writeLedger(ledger) end
+  for _, o in ipairs(orphans) do
+    call('HSET', P .. 'o:' .. key, o.providerBatchId, str(o.seenAt) .. ':' .. o.action)
+    call('SADD', P .. 'a:' .. o.providerBatchId, key)
+  end
+  return { 'ok', readBatch(key) }
+end
+
+local function asSet(list)
+  local found = {}
+  for _, one in ipairs(list) do found[one] = true end
+  return found
+end
+
+local function ofProvider(ids)
+  local found = {}
+  for _, id in ipairs(ids) do
+    for _, key in ipairs(call('SMEMBERS', P .. 'p:' .. id)) do found[key] = true end
+    for _, key in ipairs(call('SMEMBERS', P .. 'a:' .. id)) do found[key] = true end
+  end
+  return found
+end
+
+function methods.batches(query)
+  local rows = {}
+  local keys = query.keys and asSet(query.keys)
+  local states = query.states and asSet(query.states)
+  local ours = query.providerBatchIds and ofProvider(query.providerBatchIds)
+  local function look(key)
+    if #rows >= query.limit or (keys and not keys[key]) or (ours and not ours[key]) then return end
+    local b = call('HMGET', bkey(key), 'state', 'account')
+    if b[1] and (not states or states[b[1]]) and (not query.account or b[2] == query.account) then
+      table.insert(rows, readBatch(key))
+    end
+  end
+  local some = keys or ours
+  if not some and states and not states['done'] then some = asSet(call('ZRANGE', P .. 'live', 0, -1)) end
+  if not some then
+    for _, key in ipairs(call('ZREVRANGE', P .. 'batches', 0, -1)) do look(key) end
+    return rows
+  end
+  local found = {}
+  for key in pairs(some) do table.insert(found, { key, num(bkey(key), 'createdAt') }) end
+  table.sort(found, function(a, b) return a[2] > b[2] or (a[2] == b[2] and a[1] > b[1]) end)
+  for _, one in ipairs(found) do look(one[1]) end
+  return rows
+end
+`;

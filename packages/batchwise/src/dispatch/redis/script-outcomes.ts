@@ -1,0 +1,125 @@
+// The part of the script about outcomes: settle, outcomes, deliveries; and what runs the method that was asked for. Lua.
+
+export const OUTCOMES = `
+local function requeue(id, item, input)
+  local key = rkey(id)
+  call('HSET', key, 'lane', item.lane, 'notBefore', str(item.notBefore))
+  if item.charged then call('HINCRBY', key, 'attempts', 1) end
+  call('RPUSH', P .. 'h:' .. id, cjson.encode({ input.key, item.code, str(input.now) }))
+  makeReady(id)
+end
+
+local function settleOne(id, item, input)
+  local key = rkey(id)
+  local wish = call('HDEL', key, 'wish')
+  call('HDEL', key, 'batchKey', 'ord')
+  if item.kind == 'final' then finish(id, item.status, item.payload, item.charged, input.sinks, input.now)
+  elseif wish == 1 then finish(id, 'cancelled', input.cancelledPayload, item.charged, input.sinks, input.now)
+  else requeue(id, item, input) end
+  return wish
+end
+
+function methods.settle(input)
+  if not held(input) then return { 'fence' } end
+  local applied, wishes = 0, 0
+  local members = P .. 'm:' .. input.key
+  for _, item in ipairs(input.items) do
+    local id = call('ZRANGEBYSCORE', members, str(item.ord), str(item.ord))[1]
+    if id then
+      call('ZREM', members, id)
+      applied = applied + 1
+      wishes = wishes + settleOne(id, item, input)
+    end
+  end
+  call('HINCRBY', bkey(input.key), 'cancelRequested', 0 - wishes)
+  return { 'ok', applied, #input.items - applied, call('HINCRBY', bkey(input.key), 'remaining', 0 - applied) }
+end
+
+local function readOutcome(cursor, deliveries)
+  local c = call('HMGET', P .. 'c:' .. cursor, 'id', 'status', 'payload', 'attempts', 'recordedAt')
+  local r = call('HMGET', rkey(c[1]), 'generation', 'tenant', 'metadata')
+  return { cursor, c[1], c[2], c[3], c[4], c[5], r[1], r[2], r[3],
+    deliveries and call('HGETALL', P .. 'd:' .. cursor) or false,
+    deliveries and call('LRANGE', P .. 'g:' .. cursor, 0, -1) or false }
+end
+
+function methods.outcomes(query)
+  local rows = {}
+  if query.ids then
+    for _, id in ipairs(query.ids) do
+      local cursor = call('HGET', rkey(id), 'cursor')
+      if cursor then table.insert(rows, readOutcome(cursor, query.deliveries)) end
+    end
+    return rows
+  end
+  local cursors = call('ZRANGEBYSCORE', P .. 'log', '(' .. str(query.after), '+inf', 'LIMIT', 0, str(query.limit))
+  for n, cursor in ipairs(cursors) do rows[n] = readOutcome(cursor, query.deliveries) end
+  return rows
+end
+
+local function book(report)
+  local cursor, sink = str(report.cursor), report.sink
+  local at = P .. 'd:' .. cursor
+  local known = call('HGET', at, sink)
+  if not known then return end
+  -- The attempts that have been reported are in the log; a delivery has few.
+  local attempt = str(report.attempt)
+  for _, line in ipairs(call('LRANGE', P .. 'g:' .. cursor, 0, -1)) do
+    local logged = cjson.decode(line)
+    if logged[1] == sink and logged[2] == attempt then return end
+  end
+  local code = given(report.statusCode) and str(report.statusCode) or null
+  call('RPUSH', P .. 'g:' .. cursor, cjson.encode({ sink, attempt, str(report.at), code, report.error }))
+  local before = cjson.decode(known)
+  if before[1] == 'delivered' then return end
+  if report.result ~= 'delivered' and attempt ~= before[2] then return end
+  local state = report.result == 'retry' and 'waiting' or report.result
+  local nextAt = report.result == 'retry' and str(report.nextAt) or before[3]
+  call('HSET', at, sink, cjson.encode({ state, before[2], nextAt }))
+  local due = cursor .. ':' .. sink
+  if state == 'waiting' then
+    call('ZADD', P .. 'due', nextAt, due)
+    call('ZADD', P .. 'w:' .. sink, cursor, cursor)
+  else
+    call('ZREM', P .. 'due', due)
+    call('ZREM', P .. 'w:' .. sink, cursor)
+  end
+end
+
+-- The first due ones of a sink, oldest cursor first.
+local function dueOf(sink, limit, now, found)
+  local from, count = 0, 0
+  while count < limit do
+    local cursors = call('ZRANGE', P .. 'w:' .. sink, from, from + CHUNK - 1)
+    for _, cursor in ipairs(cursors) do
+      if count >= limit then break end
+      local d = cjson.decode(call('HGET', P .. 'd:' .. cursor, sink))
+      if tonumber(d[3]) <= now then
+        table.insert(found, { cursor = tonumber(cursor), sink = sink, attempt = tonumber(d[2]) + 1 })
+        count = count + 1
+      end
+    end
+    if #cursors < CHUNK then return end
+    from = from + CHUNK
+  end
+end
+
+function methods.deliveries(input)
+  for _, report in ipairs(input.reports) do book(report) end
+  local rows, found = {}, {}
+  local take = input.take
+  if not given(take) then return rows end
+  for sink in pairs(asSet(take.sinks)) do dueOf(sink, take.limit, input.now, found) end
+  table.sort(found, function(a, b) return a.cursor < b.cursor or (a.cursor == b.cursor and a.sink < b.sink) end)
+  for n, d in ipairs(found) do
+    if n > take.limit then break end
+    local cursor, nextAt = str(d.cursor), str(take.leaseUntil)
+    call('HSET', P .. 'd:' .. cursor, d.sink, cjson.encode({ 'waiting', str(d.attempt), nextAt }))
+    call('ZADD', P .. 'due', nextAt, cursor .. ':' .. d.sink)
+    rows[n] = { d.sink, str(d.attempt), readOutcome(cursor, false) }
+  end
+  return rows
+end
+
+return methods[ARGV[1]](cjson.decode(ARGV[2]))
+`;

@@ -1,0 +1,168 @@
+// The part of the script about requests: enqueue, amend, requests, probe. Lua.
+
+export const REQUESTS = `
+function methods.enqueue(input)
+  local answers = {}
+  for n, q in ipairs(input.requests) do
+    local key = rkey(q.id)
+    local digest = call('HGET', key, 'digest')
+    if digest then
+      answers[n] = digest == q.digest and 'same' or 'conflict'
+    else
+      local level = cjson.encode({ q.lane, str(q.priority) })
+      local share = cjson.encode({ q.lane, str(q.priority), q.tenant })
+      local rank = math.max(num(P .. 'level', level), num(P .. 'share', share))
+      call('HSET', P .. 'share', share, str(rank + math.max(1, q.tokens)))
+      local seq = call('HINCRBY', P .. 'meta', 'seq', 1)
+      call('HSET', key, 'digest', q.digest, 'lane', q.lane, 'priority', str(q.priority), 'tenant', q.tenant,
+        'bytes', str(q.bytes), 'tokens', str(q.tokens), 'body', q.body, 'seq', seq, 'rank', str(rank),
+        'createdAt', str(input.now), 'notBefore', 0, 'attempts', 0, 'generation', 0)
+      set(key, 'metadata', q.metadata)
+      set(key, 'deadlineAt', q.deadlineAt)
+      makeReady(q.id)
+      answers[n] = 'stored'
+    end
+  end
+  return answers
+end
+
+local function takeOut(id, change, status, sinks, now)
+  local key = rkey(id)
+  local found = call('HMGET', key, 'entry', 'lane', 'notBefore', 'deadlineAt')
+  leaveLane(id, found[2], found[1], found[4], tonumber(found[3]) > 0)
+  finish(id, status, change.payload, false, sinks, now)
+end
+
+local function retry(id, now)
+  local key = rkey(id)
+  local cursor = call('HGET', key, 'cursor')
+  if not cursor then return 'waiting' end
+  if call('HGET', P .. 'c:' .. cursor, 'status') == 'succeeded' then return 'ended' end
+  for _, sink in ipairs(call('HKEYS', P .. 'd:' .. cursor)) do
+    call('ZREM', P .. 'w:' .. sink, cursor)
+    call('ZREM', P .. 'due', cursor .. ':' .. sink)
+  end
+  call('DEL', P .. 'c:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor)
+  call('ZREM', P .. 'log', cursor)
+  call('HDEL', key, 'cursor', 'deadlineAt')
+  call('HSET', key, 'attempts', 0, 'notBefore', str(now))
+  call('HINCRBY', key, 'generation', 1)
+  makeReady(id)
+  return 'changed'
+end
+
+local function amendOne(id, change, sinks, now)
+  local key = rkey(id)
+  if call('EXISTS', key) == 0 then return 'not_found' end
+  if change.kind == 'retry' then return retry(id, now) end
+  if call('HEXISTS', key, 'cursor') == 1 then return 'ended' end
+  local batch = call('HGET', key, 'batchKey')
+  if not batch then
+    takeOut(id, change, change.kind == 'cancel' and 'cancelled' or 'failed', sinks, now)
+    return 'changed'
+  end
+  if change.kind == 'fail' then return 'waiting' end
+  if call('HSETNX', key, 'wish', 1) == 1 then call('HINCRBY', bkey(batch), 'cancelRequested', 1) end
+  return 'requested'
+end
+
+function methods.amend(input)
+  local answers = {}
+  local change = input.change
+  if change.kind == 'expire' then
+    local late = call('ZRANGEBYSCORE', P .. 'until', '-inf', str(input.now), 'LIMIT', 0, str(change.limit))
+    for _, member in ipairs(late) do
+      local id = string.sub(member, 19)
+      takeOut(id, change, 'expired', input.sinks, input.now)
+      table.insert(answers, id)
+      table.insert(answers, 'changed')
+    end
+    return answers
+  end
+  for _, id in ipairs(change.ids) do
+    table.insert(answers, id)
+    table.insert(answers, amendOne(id, change, input.sinks, input.now))
+  end
+  return answers
+end
+
+local FIELDS = { 'lane', 'priority', 'tenant', 'createdAt', 'notBefore', 'deadlineAt', 'bytes', 'tokens', 'attempts',
+  'generation', 'batchKey', 'ord', 'wish', 'metadata', 'cursor' }
+
+local function readRequest(id, query)
+  local key = rkey(id)
+  if call('EXISTS', key) == 0 then return nil end
+  local row = call('HMGET', key, unpack(FIELDS))
+  if row[15] then row[9] = call('HGET', P .. 'c:' .. row[15], 'attempts') end
+  table.insert(row, query.bodies and call('HGET', key, 'body') or false)
+  table.insert(row, query.history and call('LRANGE', P .. 'h:' .. id, 0, -1) or false)
+  table.insert(row, id)
+  return row
+end
+
+function methods.requests(query)
+  local rows = {}
+  if query.ids then
+    for _, id in ipairs(query.ids) do
+      local row = readRequest(id, query)
+      if row then table.insert(rows, row) end
+    end
+    return rows
+  end
+  local ids = call('ZRANGEBYSCORE', P .. 'm:' .. query.batchKey, str(query.fromOrd), '+inf', 'LIMIT', 0,
+    str(query.limit))
+  for _, id in ipairs(ids) do table.insert(rows, readRequest(id, query)) end
+  return rows
+end
+
+local CHUNK = 1000
+
+-- Calls 'visit' with each entry of a lane in claim order that may go at 'now', until it answers false.
+local function eachReady(lane, now, visit)
+  local from = 0
+  while true do
+    local entries = call('ZRANGE', P .. 'q:' .. lane, from, from + CHUNK - 1)
+    for _, e in ipairs(entries) do
+      local r = parse(e)
+      if r.notBefore <= now and not visit(r) then return end
+    end
+    if #entries < CHUNK then return end
+    from = from + CHUNK
+  end
+end
+
+local function least(key, from)
+  local found = call('ZRANGEBYSCORE', key, from, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return found[2] or false
+end
+
+local function probeLane(lane, input)
+  local ready, bytes, tokens, oldest = 0, 0, 0, nil
+  if input.limit > 0 then
+    eachReady(lane, input.now, function(r)
+      ready = ready + 1
+      bytes = bytes + r.bytes
+      tokens = tokens + r.tokens
+      oldest = math.min(oldest or r.created, r.created)
+      return ready < input.limit
+    end)
+  end
+  return { lane, str(ready), str(bytes), str(tokens), oldest and str(oldest) or false,
+    least(P .. 'until:' .. lane, '-inf'), least(P .. 'later:' .. lane, '(' .. str(input.now)) }
+end
+
+function methods.probe(input)
+  local lanes, ledgers, batches = {}, {}, {}
+  for _, lane in ipairs(call('SMEMBERS', P .. 'lanes')) do table.insert(lanes, probeLane(lane, input)) end
+  for _, name in ipairs(call('ZRANGE', P .. 'ledgers', 0, -1)) do
+    local sums = ledgerSums(name, input.now)
+    table.insert(ledgers, { name, str(sums.tokens), str(sums.requests), str(sums.batches),
+      call('HGETALL', P .. 'l:' .. name) })
+  end
+  for _, key in ipairs(call('ZRANGE', P .. 'live', 0, -1)) do
+    table.insert(batches, call('HMGET', bkey(key), 'state', 'remaining', 'nextAt', 'leaseUntil'))
+  end
+  return { lanes, ledgers, batches, call('HGETALL', P .. 'meta'), call('ZCARD', P .. 'due'),
+    least(P .. 'due', '-inf') }
+end
+`;

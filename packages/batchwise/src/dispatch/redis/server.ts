@@ -1,0 +1,71 @@
+// Calls of the script, and errors in the dispatcher's words. Guarantees that a call runs alone on the server, as a whole
+// or not at all; does not repeat one whose answer was lost: its caller does.
+
+import { DispatchError } from "../errors.ts";
+import { SCRIPT } from "./script.ts";
+
+/** The part of ioredis that the store uses. The client's own types fit it; none is imported. */
+export interface RedisClient {
+  call(command: string, ...args: (string | number)[]): Promise<unknown>;
+}
+
+/** What the script answers: texts, whole numbers, nothing, and lists of these. */
+export type Reply = string | number | null | readonly Reply[];
+
+export class Server {
+  readonly #client: RedisClient;
+  readonly #keys: string;
+  #hash: Promise<string> | null = null;
+
+  constructor(client: RedisClient, prefix: string) {
+    this.#client = client;
+    this.#keys = `{${prefix}}:`;
+  }
+
+  async run(method: string, input: unknown): Promise<Reply> {
+    const text = JSON.stringify(input, finite);
+    try {
+      return await this.#call(method, text).catch((error: unknown) => {
+        if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
+        // The server has started anew: it knows no scripts.
+        this.#hash = null;
+        return this.#call(method, text);
+      });
+    } catch (error) {
+      throw storeError(error);
+    }
+  }
+
+  async #call(method: string, text: string): Promise<Reply> {
+    this.#hash ??= this.#load();
+    return (await this.#client.call("EVALSHA", await this.#hash, 1, this.#keys, method, text)) as Reply;
+  }
+
+  async #load(): Promise<string> {
+    try {
+      return String(await this.#client.call("SCRIPT", "LOAD", SCRIPT));
+    } catch (error) {
+      this.#hash = null;
+      throw error;
+    }
+  }
+}
+
+/** JSON has no Infinity: as good as none is the largest number. */
+function finite(_key: string, value: unknown): unknown {
+  return value === Number.POSITIVE_INFINITY ? Number.MAX_VALUE : value;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function storeError(error: unknown): DispatchError {
+  if (error instanceof DispatchError) return error;
+  const reason = messageOf(error);
+  if (reason.startsWith("OOM")) return new DispatchError("STORE_FULL", `Redis has no memory left: ${reason}.`, error);
+  if (reason.startsWith("READONLY")) {
+    return new DispatchError("STORE_READ_ONLY", `Redis cannot be written to: ${reason}.`, error);
+  }
+  return new DispatchError("STORE_UNAVAILABLE", `Redis failed: ${reason}.`, error);
+}

@@ -1,0 +1,146 @@
+// The example in examples/nightly-classification as a user runs it: a process of its own on the built package, killed
+// and interrupted in the middle, over a real socket to the strict fake provider.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type FakeProvider, fakeProvider, type Listening } from "batchwise/dispatch/testing";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeFolder } from "../../dispatch/sqlite/folder.ts";
+import { built, root } from "../../house/repository.ts";
+
+/** Five batches at the example's practice size, the last one small. */
+const LINES = 2_100;
+const MOST_MS = 60_000;
+
+const folder = makeFolder();
+beforeAll(() => void built("dispatch/sqlite/index.js"));
+afterAll(() => folder.remove());
+
+interface Result {
+  readonly id: string;
+  readonly label: string | null;
+  readonly status: string;
+}
+
+class Night {
+  readonly folder = folder.file();
+  readonly fake: FakeProvider = fakeProvider({
+    // One batch after the other, so that there is a middle to be killed in.
+    plan: ({ index }) => ({ validateMs: 100, runMs: 600 * (index + 1), finalizeMs: 100 }),
+    answer: () => ({ status: 200, body: { choices: [{ message: { content: "Billing." } }] } }),
+  });
+  #server: Listening | null = null;
+
+  async start(): Promise<ChildProcess> {
+    this.#server ??= await this.fake.listen();
+    return this.run({ PRACTICE_URL: this.#server.url });
+  }
+
+  run(environment: Record<string, string>): ChildProcess {
+    const main = `${root}examples/nightly-classification/main.ts`;
+    const input = `${this.folder}/input.jsonl`;
+    mkdirSync(this.folder, { recursive: true });
+    if (!existsSync(input)) {
+      const lines = Array.from({ length: LINES }, (_, n) => JSON.stringify({ id: `m${n}`, text: `Message ${n}` }));
+      writeFileSync(input, `${lines.join("\n")}\n`);
+    }
+    const args = ["--no-warnings", main, "--folder", this.folder, "--input", input];
+    return spawn(process.execPath, args, { env: environment, stdio: ["ignore", "ignore", "pipe"] });
+  }
+
+  results(): Result[] {
+    const path = `${this.folder}/results.jsonl`;
+    if (!existsSync(path)) return [];
+    const lines = readFileSync(path, "utf8").split("\n");
+    return lines.slice(0, -1).map((line) => JSON.parse(line));
+  }
+
+  expectAllOnce(): void {
+    const results = this.results();
+    expect([results.length, new Set(results.map(({ id }) => id)).size]).toEqual([LINES, LINES]);
+    expect(results.every(({ status, label }) => status === "succeeded" && label === "billing")).toBe(true);
+    const runs = [...this.fake.runs().values()];
+    expect([runs.length, Math.max(...runs)]).toEqual([LINES, 1]);
+  }
+
+  async end(): Promise<void> {
+    await this.#server?.close();
+  }
+}
+
+async function until(happened: () => boolean): Promise<void> {
+  for (const end = Date.now() + MOST_MS; Date.now() < end; await sleep(5)) if (happened()) return;
+  throw new Error("It did not happen in time.");
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly told: string;
+}
+
+async function ended(child: ChildProcess): Promise<Ended> {
+  const [told, [code, signal]] = await Promise.all([text(child.stderr as NodeJS.ReadableStream), once(child, "close")]);
+  return { code: code as number | null, signal: signal as string | null, told };
+}
+
+test("killed with SIGKILL while it sends and while it writes, it gives each line one result, run once", async () => {
+  const night = new Night();
+  const sending = await night.start();
+  const first = ended(sending);
+  await until(() => night.fake.calls("batches.create") > 0);
+  sending.kill("SIGKILL");
+  expect(await first).toMatchObject({ signal: "SIGKILL" });
+
+  const writing = await night.start();
+  const second = ended(writing);
+  await until(() => night.results().length > 0);
+  writing.kill("SIGKILL");
+  expect(await second).toMatchObject({ signal: "SIGKILL" });
+  const before = night.results().length;
+  expect(before).toBeLessThan(LINES);
+  // What a kill in the middle of a write leaves.
+  writeFileSync(`${night.folder}/results.jsonl`, '{"id":"m', { flag: "a" });
+
+  const last = await ended(await night.start());
+  expect(last).toMatchObject({ code: 0, told: expect.stringContaining(`${LINES} of them known`) });
+  night.expectAllOnce();
+  await night.end();
+});
+
+test("stopped by Ctrl-C it ends by itself and says so, and goes on in the next run", async () => {
+  const night = new Night();
+  const child = await night.start();
+  const stopped = ended(child);
+  await until(() => night.results().length > 0);
+  child.kill("SIGINT");
+  expect(await stopped).toMatchObject({ code: 130, told: expect.stringContaining("Run it again to go on.") });
+  expect(night.results().length).toBeLessThan(LINES);
+
+  expect(await ended(await night.start())).toMatchObject({ code: 0 });
+  night.expectAllOnce();
+  await night.end();
+});
+
+test("without a key it starts a provider to practise with, and ends it when all is done", async () => {
+  const night = new Night();
+  const running = ended(night.run({}));
+  const address = `${night.folder}/practice-provider.json`;
+  await until(() => existsSync(address));
+  const { pid } = JSON.parse(readFileSync(address, "utf8"));
+  const { code, told } = await running;
+  expect({ code, told }).toMatchObject({ code: 0, told: expect.stringContaining(`${LINES} of ${LINES} done`) });
+  expect(night.results().length).toBe(LINES);
+  await until(() => !isAlive(pid));
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

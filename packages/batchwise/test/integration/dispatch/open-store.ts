@@ -1,0 +1,31 @@
+// Stores for tests with processes of their own: a place that travels as JSON, and the store that it stands for.
+
+import { Redis } from "ioredis";
+import pg from "pg";
+import { postgresStore } from "../../../src/dispatch/postgres/index.ts";
+import { redisStore } from "../../../src/dispatch/redis/index.ts";
+import { sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
+import type { Store } from "../../../src/dispatch/store.ts";
+
+export type Place =
+  | { readonly kind: "sqlite"; readonly path: string }
+  | { readonly kind: "postgres"; readonly config: pg.PoolConfig }
+  | { readonly kind: "redis"; readonly port: number; readonly prefix: string };
+
+export interface OpenStore {
+  readonly store: Store;
+  /** Ends the connections that the store was given. */
+  readonly end: () => Promise<unknown>;
+}
+
+export function openStore(place: Place): OpenStore {
+  if (place.kind === "sqlite") return { store: sqliteStore({ path: place.path }), end: async () => {} };
+  if (place.kind === "postgres") {
+    const pool = new pg.Pool(place.config);
+    // Idle connections may be cut: the next call takes another one.
+    pool.on("error", () => {});
+    return { store: postgresStore({ pool }), end: () => pool.end() };
+  }
+  const client = new Redis({ host: "127.0.0.1", port: place.port });
+  return { store: redisStore({ client, prefix: place.prefix }), end: () => client.quit() };
+}
