@@ -255,8 +255,9 @@ export class Segment {
     }
   }
 
-  /** Takes one entry out; whoever holds the segment decides what becomes of its item. */
+  /** Takes one entry out, if it is still there; whoever holds the segment decides what becomes of its item. */
   vacate(index: number): void {
+    if (this.sinks[index] === null) return;
     const cost = this.costAt(index);
     this.sinks[index] = null;
     this.noteGone(1, cost);
