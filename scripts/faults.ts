@@ -152,8 +152,8 @@ const leaving: readonly Fault[] = [
   {
     name: "forgets blocked submits when it is closed",
     file: "scheduler.ts",
-    find: "for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) {",
-    replace: "for (let last = this.#room.shift(); last === null; ) {",
+    find: "for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) left.push(last);",
+    replace: "",
   },
 ];
 

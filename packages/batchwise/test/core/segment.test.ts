@@ -72,6 +72,15 @@ describe("a segment", () => {
     expect([segment.live, segment.cost, segment.intact]).toEqual([2, 3, false]);
   });
 
+  test("lets an entry leave once", () => {
+    const { segment, vacated } = segmentOf();
+    for (const cost of [1, 4]) segment.append("item", resolve, 0, cost);
+    segment.vacate(1);
+    segment.vacate(1);
+    expect(vacated).toEqual([[1, 4]]);
+    expect(segment.live).toBe(1);
+  });
+
   test("tells parties where they are, also after a move", () => {
     const { segment } = segmentOf();
     const places: number[] = [];

@@ -120,7 +120,7 @@ function usesOf(random: Random, stages: StageHabits): Uses {
     tenants: random.chance(0.2) ? random.integer(2, 4) : 0,
     equals,
     priorities: random.pick<Uses["priorities"]>([[0], [0], [0, 1], [0, 1, 2, 3], [-2, 0, 0.5, 7], ONE_OFF]),
-    priorityAgingMs: random.pick([10, 40, 10_000]),
+    priorityAgingMs: random.pick([3, 10, 40, 10_000]),
     smallCallFirst: random.chance(0.15) ? random.integer(1, 4) : 0,
     cache,
     timeoutMs: random.maybe(0.25, () => random.integer(5, 100)),
