@@ -28,7 +28,7 @@ export interface ItemEvent {
   readonly latencyMs: number;
 }
 
-export type WarningCode = "LISTENER_FAILED" | "CACHE_FAILED" | "NEVER_FULL" | "CLOSE_FAILED";
+export type WarningCode = "LISTENER_FAILED" | "CACHE_FAILED";
 
 /** Something that the batcher could live with and that its owner should know. */
 export interface WarningEvent {
