@@ -5,8 +5,8 @@
 // An entry that leaves early (cancelled, expired) leaves a hole: its sink is null and its item is forgotten. Columns
 // that most users never need (cost, context, priority, position) exist only from the first entry that needs them.
 
-import { Moments } from "./moments.ts";
 import type { FailedOutcome } from "./outcome.ts";
+import { StepColumn } from "./step-column.ts";
 
 /** Settles a caller's promise. */
 export type Resolve = (value: unknown) => void;
@@ -49,10 +49,11 @@ export interface SegmentWatch {
 export class Segment {
   readonly items: unknown[];
   readonly sinks: (Sink | null)[];
-  readonly #moments: Moments = new Moments();
+  readonly #moments: StepColumn = new StepColumn();
   costs: number[] | null = null;
   #contexts: unknown[] | null = null;
-  #priorities: number[] | null = null;
+  /** Of entries put together from several lines; null where all have that of the segment. */
+  #priorities: StepColumn | null = null;
   #positions: number[] | null = null;
   #dues: number[] | null = null;
   /** The earliest deadline in it, or earlier where that entry has gone; Infinity where there is none. */
@@ -134,18 +135,25 @@ export class Segment {
     this.length = at;
   }
 
-  /** Copies the live entries of `[from, to)` of another segment to the end of this one, turn by turn. */
+  /** Copies the live entries of `[from, to)` of another segment to the end of this one; `from` is not before its head. */
   appendFrom(source: Segment, from: number, to: number): void {
-    const hasExtras = source.#hasExtras || this.#priorities !== null || source.priority !== this.priority;
-    for (let start = from; start < to; start = source.endOfTurn(start)) {
-      const end = Math.min(to, source.endOfTurn(start));
-      const at = this.length;
-      this.#copyEntries(source, start, end);
-      if (this.length === at) continue;
-      this.#moments.add(at, source.timeAt(start));
-      if (source.costs !== null || this.costs !== null) this.#copyCosts(source, start, end, at);
-      if (hasExtras) this.#copyExtras(source, start, end, at);
+    for (let start = from; start < to; ) {
+      const end = Math.min(to, source.#endOfAlike(start));
+      this.#appendAlikeFrom(source, start, end);
+      start = end;
     }
+  }
+
+  /** Copies entries of one turn and one priority. */
+  #appendAlikeFrom(source: Segment, from: number, to: number): void {
+    const at = this.length;
+    this.#copyEntries(source, from, to);
+    if (this.length === at) return;
+    this.#moments.add(at, source.timeAt(from));
+    const priority = source.priorityAt(from);
+    if (priority !== this.priority || this.#priorities !== null) this.#addPriority(at, priority);
+    if (source.costs !== null || this.costs !== null) this.#copyCosts(source, from, to, at);
+    if (source.#hasExtras) this.#copyExtras(source, from, to, at);
   }
 
   #copyEntries(source: Segment, from: number, to: number): void {
@@ -164,14 +172,17 @@ export class Segment {
 
   #copyCosts(source: Segment, from: number, to: number, first: number): void {
     const costs = this.costs ?? this.#openCosts(first);
+    const { sinks, costs: sourceCosts } = source;
     let at = first;
+    let sum = 0;
     for (let index = from; index < to; index += 1) {
-      if (source.sinks[index] === null) continue;
-      const cost = source.costAt(index);
+      if (sinks[index] === null) continue;
+      const cost = sourceCosts === null ? 1 : (sourceCosts[index] as number);
       costs[at] = cost;
-      this.#sum += cost;
+      sum += cost;
       at += 1;
     }
+    this.#sum += sum;
     if (!source.isExact) this.isExact = false;
   }
 
@@ -179,8 +190,6 @@ export class Segment {
     let at = first;
     for (let index = from; index < to; index += 1) {
       if (source.sinks[index] === null) continue;
-      const priority = source.priorityAt(index);
-      if (priority !== this.priority || this.#priorities !== null) this.#setPriority(at, priority);
       if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
       if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
       if (source.#dues !== null) this.setDue(at, source.dueAt(index));
@@ -189,7 +198,7 @@ export class Segment {
   }
 
   get #hasExtras(): boolean {
-    return this.#contexts !== null || this.#positions !== null || this.#priorities !== null || this.#dues !== null;
+    return this.#contexts !== null || this.#positions !== null || this.#dues !== null;
   }
 
   /** Cuts the room that was made and not needed. */
@@ -205,7 +214,12 @@ export class Segment {
 
   /** The end of the run of entries from `index` on that were submitted in the same turn. */
   endOfTurn(index: number): number {
-    return this.#moments.endOfTurn(index, this.length);
+    return this.#moments.endOfStep(index, this.length);
+  }
+
+  #endOfAlike(index: number): number {
+    const end = this.endOfTurn(index);
+    return this.#priorities === null ? end : Math.min(end, this.#priorities.endOfStep(index, this.length));
   }
 
   costAt(index: number): number {
@@ -217,7 +231,7 @@ export class Segment {
   }
 
   priorityAt(index: number): number {
-    return this.#priorities?.[index] ?? this.priority;
+    return this.#priorities === null ? this.priority : this.#priorities.at(index);
   }
 
   positionAt(index: number): number {
@@ -285,8 +299,11 @@ export class Segment {
     return this.costs;
   }
 
-  #setPriority(index: number, priority: number): void {
-    this.#priorities ??= new Array<number>(index).fill(this.priority);
-    this.#priorities[index] = priority;
+  #addPriority(from: number, priority: number): void {
+    if (this.#priorities === null) {
+      this.#priorities = new StepColumn();
+      this.#priorities.add(0, this.priority);
+    }
+    this.#priorities.add(from, priority);
   }
 }

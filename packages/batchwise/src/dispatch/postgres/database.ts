@@ -27,7 +27,8 @@ export interface PostgresClient {
 
 /** The part of node-postgres' Pool that the store uses. The driver's own types fit it; none is imported. */
 export interface PostgresPool {
-  connect(): Promise<PostgresClient>;
+  /** Calls back at once when a connection is there: what is told of it later than that may be told too late. */
+  connect(done: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
 /** Most that a LIMIT takes. */
@@ -104,27 +105,51 @@ export async function read<Result>(pool: PostgresPool, work: Work<Result>): Prom
   }
 }
 
-async function transaction<Result>(pool: PostgresPool, begin: string, work: Work<Result>): Promise<Result> {
-  const client = await pool.connect();
-  const db = new Connection(client);
-  let broken = false;
-  // A connection that is cut between two statements says so by this event only; the next statement then fails.
-  const cut = (): void => {
-    broken = true;
+/** A connection of ours until `release`. That it was cut between two statements it says by an event only. */
+class Loan {
+  readonly client: PostgresClient;
+  #isBroken = false;
+
+  constructor(client: PostgresClient) {
+    this.client = client;
+    client.on("error", this.noteBroken);
+  }
+
+  /** Listens before the pool's call is over: a cut may be the next thing that the driver reads. */
+  static take(pool: PostgresPool): Promise<Loan> {
+    return new Promise((resolve, reject) => {
+      pool.connect((error, client) => {
+        if (client === undefined) reject(error);
+        else resolve(new Loan(client));
+      });
+    });
+  }
+
+  readonly noteBroken = (): void => {
+    this.#isBroken = true;
   };
-  client.on("error", cut);
+
+  /** Gives it back to the pool, which ends a broken one. */
+  release(): void {
+    this.client.off("error", this.noteBroken);
+    this.client.release(this.#isBroken);
+  }
+}
+
+async function transaction<Result>(pool: PostgresPool, begin: string, work: Work<Result>): Promise<Result> {
+  const loan = await Loan.take(pool);
+  const db = new Connection(loan.client);
   try {
     await db.run(begin);
     const result = await work(db);
     await db.run("COMMIT");
     return result;
   } catch (error) {
-    await db.run("ROLLBACK").catch(cut);
+    await db.run("ROLLBACK").catch(loan.noteBroken);
     if (error instanceof Undo) return error.answer as Result;
     throw error;
   } finally {
-    client.off("error", cut);
-    client.release(broken);
+    loan.release();
   }
 }
 

@@ -1,11 +1,11 @@
 // Four dispatchers and eight producers, each a process of its own, on one Postgres database and one provider; once left
 // alone, once while connections are cut at random.
 
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresService, startPostgres } from "../services/postgres.ts";
 import type { FleetWork } from "./fleet-child.ts";
 import { openStore, type Place } from "./open-store.ts";
@@ -19,12 +19,20 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
+const children = new Set<ChildProcess>();
+afterEach(() => {
+  // Where one has failed, the others would work on without it.
+  for (const child of children) child.kill("SIGKILL");
+});
+
 async function run(work: FleetWork): Promise<void> {
   const script = new URL("fleet-child.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(work)], {
     stdio: ["ignore", "inherit", "inherit"],
   });
+  children.add(child);
   const [code] = await once(child, "close");
+  children.delete(child);
   if (code !== 0) throw new Error(`${work.role} ${work.name} ended with ${code}`);
 }
 

@@ -1,25 +1,25 @@
-// When each entry of a segment was submitted. Time is read once a turn, so neighbours mostly share it: stored are the
-// turns, not the entries, and whatever is counted per entry can be counted per turn.
+// A column of numbers in which neighbours mostly have the same one, such as the time of their turn or their priority:
+// stored are the steps, not the entries, and whatever is counted per entry can be counted per step.
 
-export class Moments {
+export class StepColumn {
   #first = 0;
-  /** Where later turns begin, and their times; null while there is one turn only. */
+  /** Where later steps begin, and their values; null while there is one step only. */
   #starts: number[] | null = null;
-  #times: number[] | null = null;
+  #values: number[] | null = null;
   #last = Number.NaN;
 
-  /** Notes the time of the next entry, whose index is `index`. */
-  add(index: number, time: number): void {
-    if (time === this.#last) return;
-    this.#last = time;
+  /** Notes the value of the entries from `index` on. */
+  add(index: number, value: number): void {
+    if (value === this.#last) return;
+    this.#last = value;
     if (index === 0) {
-      this.#first = time;
+      this.#first = value;
       return;
     }
     this.#starts ??= [];
-    this.#times ??= [];
+    this.#values ??= [];
     this.#starts.push(index);
-    this.#times.push(time);
+    this.#values.push(value);
   }
 
   at(index: number): number {
@@ -32,11 +32,11 @@ export class Moments {
       if ((starts[middle] as number) <= index) low = middle;
       else high = middle;
     }
-    return (this.#times as number[])[low] as number;
+    return (this.#values as number[])[low] as number;
   }
 
-  /** The first index behind `index` that belongs to a later turn; `length` where there is none. */
-  endOfTurn(index: number, length: number): number {
+  /** The first index behind `index` that belongs to a later step; `length` where there is none. */
+  endOfStep(index: number, length: number): number {
     const starts = this.#starts;
     if (starts === null) return length;
     let low = 0;
