@@ -196,11 +196,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       refuse(this.#desk, { sink, position, time: scheduler.turnTime() }, error, refusalOf(error));
       return;
     }
-    const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
-    const hasDeadline = timeoutMs !== Number.POSITIVE_INFINITY;
-    if (!hasDeadline && this.#shortcuts.add(priority, item, sink, position, cost)) return;
+    if (isEndless(submit, options) && this.#shortcuts.add(priority, item, sink, position, cost)) return;
     this.#desk.tally.submitted += 1;
-    const dueAt = hasDeadline ? this.#dueAt(timeoutMs) : timeoutMs;
+    const dueAt = this.#dueAt(submit?.timeoutMs ?? options.timeoutMs);
     if (scheduler.hasRoom) scheduler.acceptPlain(item, sink, position, cost, priority, dueAt);
     else
       scheduler.accept(
@@ -281,6 +279,12 @@ class Aborted {
   constructor(reason: unknown) {
     this.reason = reason;
   }
+}
+
+/** True when an item has no deadline. Compares without reading the option into a variable, where V8 would box it. */
+function isEndless(submit: SubmitOptions | undefined, options: ResolvedOptions): boolean {
+  const own = submit?.timeoutMs;
+  return own === undefined ? options.timeoutMs === Number.POSITIVE_INFINITY : own === Number.POSITIVE_INFINITY;
 }
 
 /** True when an item needs nothing but its place in the queue, its cost and its priority. */

@@ -23,8 +23,9 @@ export class Fifo implements SegmentOwner {
   readonly #shape: SegmentShape;
   first: Segment | null = null;
   #last: Segment | null = null;
-  /** How long the last segment grew: a guess for the next. */
-  #lastLength = 0;
+  /** The segment that was opened when nothing waited, and how long the one before it grew: a guess for the next. */
+  #opener: Segment | null = null;
+  #openerLength = 0;
   /** Entries and their cost in all segments but the last, whose own count is read where it is needed. */
   #closedSize = 0;
   #closedCost = 0;
@@ -115,11 +116,13 @@ export class Fifo implements SegmentOwner {
 
   #open(): Segment {
     const { epoch, maxItems } = this.#shape;
-    const segment = new Segment(this, this.priority, epoch, Math.min(maxItems, this.#lastLength));
     const last = this.#last;
+    const guess = last === null ? this.#openerLength : last.length;
+    const segment = new Segment(this, this.priority, epoch, Math.min(maxItems, guess));
     this.#last = segment;
     if (last === null) {
       this.first = segment;
+      this.#opener = segment;
       return segment;
     }
     segment.previous = last;
@@ -138,7 +141,10 @@ export class Fifo implements SegmentOwner {
   }
 
   #unlink(segment: Segment): void {
-    this.#lastLength = segment.length;
+    if (segment === this.#opener) {
+      this.#openerLength = segment.length;
+      this.#opener = null;
+    }
     if (segment.previous === null) this.first = segment.next;
     else segment.previous.next = segment.next;
     if (segment.next === null) this.#reopen(segment.previous);
