@@ -26,8 +26,8 @@ const packing: readonly Fault[] = [
   {
     name: "lets younger items overtake",
     file: "cursor.ts",
-    find: "this.segment = fifo.first;",
-    replace: "this.segment = fifo.first?.next ?? fifo.first;",
+    find: "this.#open(fifo.first);",
+    replace: "this.#open(fifo.first?.next ?? fifo.first);",
   },
   {
     name: "takes lower priorities first",
@@ -97,6 +97,18 @@ const waiting: readonly Fault[] = [
     file: "policy.ts",
     find: 'if (lane.isFlushed) return { reason: lane.full ?? "flush" };',
     replace: "",
+  },
+  {
+    name: "sends more than a flush covers while paused",
+    file: "cursor.ts",
+    find: "segment !== null && segment.epoch <= this.#lastEpoch ? segment : null",
+    replace: "segment !== null && segment.epoch <= this.#lastEpoch + 1 ? segment : null",
+  },
+  {
+    name: "sends more than a flush covers where tenants take turns",
+    file: "fair.ts",
+    find: "segment !== null && segment.epoch <= this.#lastEpoch ? segment : null",
+    replace: "segment !== null && segment.epoch <= this.#lastEpoch + 1 ? segment : null",
   },
   {
     name: "resolves a flush while its batches run",

@@ -1,4 +1,4 @@
-// A cursor reads a line in the order in which its entries will be dispatched. Reading changes nothing; `commit` makes
+// A cursor reads a line in the order in which its entries will be dispatched, up to an epoch. Reading changes nothing; `commit` makes
 // the order's own state (whose turn it is) agree with what was read, just before the entries are taken out.
 
 import { type Fifo, firstLive } from "./fifo.ts";
@@ -16,16 +16,17 @@ export interface Cursor {
   commit(): void;
 }
 
-/** Order of arrival. */
+/** Order of arrival, up to an epoch. */
 export class FifoCursor implements Cursor {
   readonly fifo: Fifo;
-  segment: Segment | null;
-  index: number;
+  readonly #lastEpoch: number;
+  segment: Segment | null = null;
+  index = 0;
 
-  constructor(fifo: Fifo) {
+  constructor(fifo: Fifo, lastEpoch: number = Number.POSITIVE_INFINITY) {
     this.fifo = fifo;
-    this.segment = fifo.first;
-    this.index = fifo.first === null ? 0 : fifo.first.head;
+    this.#lastEpoch = lastEpoch;
+    this.#open(fifo.first);
   }
 
   get runEnd(): number {
@@ -36,10 +37,13 @@ export class FifoCursor implements Cursor {
     const segment = this.segment;
     if (segment === null) return;
     this.index = firstLive(segment, index);
-    if (this.index < segment.length) return;
-    this.segment = segment.next;
-    this.index = segment.next === null ? 0 : segment.next.head;
+    if (this.index === segment.length) this.#open(segment.next);
   }
 
   commit(): void {}
+
+  #open(segment: Segment | null): void {
+    this.segment = segment !== null && segment.epoch <= this.#lastEpoch ? segment : null;
+    this.index = this.segment === null ? 0 : this.segment.head;
+  }
 }

@@ -122,30 +122,30 @@ export class FairRing {
 export class FairCursor implements Cursor {
   readonly #ring: FairRing;
   readonly #quantum: number;
+  readonly #lastEpoch: number;
   readonly #visited: Tenant[] = [];
-  #left: number;
   #current: Tenant;
   #before: Tenant;
 
-  constructor(ring: FairRing, current: Tenant) {
+  constructor(ring: FairRing, current: Tenant, lastEpoch: number) {
     this.#ring = ring;
     this.#quantum = ring.quantum;
-    this.#left = ring.size;
+    this.#lastEpoch = lastEpoch;
     this.#current = current;
     this.#before = current.previous;
     this.#visit(this.#before);
     this.#visit(current);
-    if (!ring.turnBegun) current.draftDeficit += this.#quantum;
+    if (!ring.turnBegun) this.#grant(current);
     this.#seek();
   }
 
-  /** A cursor over the ring, or undefined where nobody waits. */
-  static over(ring: FairRing): FairCursor | undefined {
-    return ring.current === null ? undefined : new FairCursor(ring, ring.current);
+  /** A cursor over what the ring holds up to an epoch, or undefined where nobody waits. */
+  static over(ring: FairRing, lastEpoch: number): FairCursor | undefined {
+    return ring.current === null ? undefined : new FairCursor(ring, ring.current, lastEpoch);
   }
 
   get segment(): Segment | null {
-    return this.#left === 0 ? null : this.#current.draftSegment;
+    return this.#current.draftSegment;
   }
 
   get index(): number {
@@ -166,8 +166,7 @@ export class FairCursor implements Cursor {
     if (segment === null) return;
     tenant.draftDeficit -= this.#charge(tenant);
     tenant.draftIndex = firstLive(segment, tenant.draftIndex + 1);
-    if (tenant.draftIndex === segment.length) this.#nextSegment(tenant);
-    this.#left -= 1;
+    if (tenant.draftIndex === segment.length) this.#open(tenant, segment.next);
     this.#seek();
   }
 
@@ -181,16 +180,17 @@ export class FairCursor implements Cursor {
     this.#ring.turnBegun = true;
   }
 
-  #nextSegment(tenant: Tenant): void {
-    tenant.draftSegment = tenant.draftSegment?.next ?? null;
+  #open(tenant: Tenant, segment: Segment | null): void {
+    tenant.draftSegment = segment !== null && segment.epoch <= this.#lastEpoch ? segment : null;
     tenant.draftIndex = tenant.draftSegment?.head ?? 0;
   }
 
-  /** Moves on to the first tenant, from the current one on, that can pay for its next entry. */
+  /** Moves on to the first tenant, from the current one on, that can pay for its next entry; to nowhere if all are done. */
   #seek(): void {
-    while (this.#left > 0) {
+    for (;;) {
       const tenant = this.#current;
       if (tenant.draftSegment === null) {
+        if (tenant.draftNext === tenant) return;
         this.#before.draftNext = tenant.draftNext;
       } else {
         if (this.#charge(tenant) <= tenant.draftDeficit) return;
@@ -198,8 +198,12 @@ export class FairCursor implements Cursor {
       }
       this.#current = tenant.draftNext;
       this.#visit(this.#current);
-      this.#current.draftDeficit += this.#quantum;
+      this.#grant(this.#current);
     }
+  }
+
+  #grant(tenant: Tenant): void {
+    if (tenant.draftSegment !== null) tenant.draftDeficit += this.#quantum;
   }
 
   #charge(tenant: Tenant): number {
@@ -210,8 +214,7 @@ export class FairCursor implements Cursor {
   #visit(tenant: Tenant): void {
     if (tenant.draftOf === this) return;
     tenant.draftOf = this;
-    tenant.draftSegment = tenant.fifo.first;
-    tenant.draftIndex = tenant.fifo.first?.head ?? 0;
+    this.#open(tenant, tenant.fifo.first);
     tenant.draftDeficit = tenant.deficit;
     tenant.draftNext = tenant.next;
     this.#visited.push(tenant);

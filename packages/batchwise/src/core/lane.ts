@@ -90,9 +90,10 @@ export class Line implements FifoOwner, Heaped {
     return (this.fifo ?? (this.#fair as FairRing)).segments();
   }
 
-  cursor(): Cursor | undefined {
-    if (this.fifo !== null) return new FifoCursor(this.fifo);
-    return this.#fair === null ? undefined : FairCursor.over(this.#fair);
+  /** Over the entries up to an epoch. */
+  cursor(lastEpoch: number): Cursor | undefined {
+    if (this.fifo !== null) return new FifoCursor(this.fifo, lastEpoch);
+    return this.#fair === null ? undefined : FairCursor.over(this.#fair, lastEpoch);
   }
 
   removed(epoch: number, count: number): void {

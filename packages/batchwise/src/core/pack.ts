@@ -36,15 +36,9 @@ export function pack(lines: readonly Line[], caps: Caps, now: number): Pick {
   return packSegment(lines, caps) ?? packUntil(Number.POSITIVE_INFINITY, lines, caps, now);
 }
 
-/**
- * Packs only what was submitted up to an epoch, that is, what a flush covers. Where tenants take turns and it is the
- * turn of one whose entry came later, that entry goes along.
- */
+/** Packs only what was submitted up to an epoch, that is, what a flush covers. */
 export function packUntil(epoch: number, lines: readonly Line[], caps: Caps, now: number): Pick {
-  const packUnder = (some: Caps): Pick => {
-    const covered = new Packing(epoch, lines, some, now).run();
-    return covered.count > 0 ? covered : new Packing(Number.POSITIVE_INFINITY, lines, some, now).run();
-  };
+  const packUnder = (some: Caps): Pick => new Packing(epoch, lines, some, now).run();
   const { batchCost } = caps;
   return typeof batchCost === "function" ? packByFunction(packUnder, caps, batchCost) : packUnder(caps);
 }
@@ -101,18 +95,16 @@ class Packing {
   readonly #cursors: Cursor[] = [];
   readonly #stretches: { fifo: Stretch["fifo"]; segment: Stretch["segment"]; end: number }[] = [];
   readonly #padded: boolean;
-  readonly #lastEpoch: number;
   #count = 0;
   #sum = 0;
   #largest = 0;
 
   constructor(lastEpoch: number, lines: readonly Line[], caps: Caps, now: number) {
     this.#caps = caps;
-    this.#lastEpoch = lastEpoch;
     this.#now = now;
     this.#padded = caps.batchCost === "padded";
     for (const line of lines) {
-      const cursor = line.size > 0 ? line.cursor() : undefined;
+      const cursor = line.size > 0 ? line.cursor(lastEpoch) : undefined;
       if (cursor === undefined) continue;
       this.#lines.push(line);
       this.#cursors.push(cursor);
@@ -193,7 +185,7 @@ class Packing {
 
   /** True while a cursor is over an entry that may be taken. */
   #isAt(cursor: Cursor): cursor is Cursor & { readonly segment: Segment } {
-    return cursor.segment !== null && cursor.segment.epoch <= this.#lastEpoch;
+    return cursor.segment !== null;
   }
 
   /** The cursor over the entry that goes first of all. */

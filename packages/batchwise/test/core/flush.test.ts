@@ -194,6 +194,32 @@ describe("pause()", () => {
     expect(of.handler.batches[1]).toEqual(["urgent", "late"]);
   });
 
+  test("lets a flush send what it covers and nothing that came later where tenants take turns", async () => {
+    const of = rig<string>({ maxBatchSize: 4, fairBy: (item) => item.slice(0, 1) });
+    of.batcher.pause();
+    void of.batcher.submitMany(["a1", "b1", "a2"]);
+    void of.batcher.flush();
+    void of.batcher.submitMany(["c1", "b2", "a3"]);
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([["a1", "b1", "a2"]]);
+    expect(of.batcher.stats().waiting).toBe(3);
+    of.batcher.resume();
+    await echoAll(of);
+    expect([...(of.handler.batches[1] ?? [])].sort()).toEqual(["a3", "b2", "c1"]);
+  });
+
+  test("lets a flush pass over the tenant whose turn it is and who came later", async () => {
+    const of = rig<string>({ maxBatchSize: 1, fairBy: (item) => item.slice(0, 1) });
+    void of.batcher.submitMany(["a1", "a2"]);
+    await echoAll(of);
+    of.batcher.pause();
+    void of.batcher.submit("b1");
+    void of.batcher.flush();
+    void of.batcher.submit("a3");
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([["a1"], ["a2"], ["b1"]]);
+  });
+
   test("lets a flush that has to wait for a slot send no more than it covers", async () => {
     const of = rig<string>({ maxBatchSize: 4 });
     void of.batcher.submit("running");

@@ -48,6 +48,13 @@ function isCostFull(model: Model, lane: readonly Place[]): boolean {
   return lane.length > 0 && maxBatchCost < Number.POSITIVE_INFINITY && model.costOf(lane) >= maxBatchCost;
 }
 
+/** While paused a flush sends what it covers and no more. */
+function checkCovered(model: Model, places: readonly Place[]): void {
+  if (!model.isPaused || model.isClosed) return;
+  const other = places.find((place) => !isUnderFlush(model, place));
+  model.expect(other === undefined, "flush", () => `sent ${other?.item.id} while paused, which no flush covers`);
+}
+
 /** Checks that a batch had the reason it gave, and that no lane was overdue that should have gone first. */
 export function checkReason(model: Model, places: readonly Place[], rest: readonly Place[], reason: string): void {
   const key = places[0]?.key;
@@ -57,6 +64,7 @@ export function checkReason(model: Model, places: readonly Place[], rest: readon
   const isFlushKnown = model.flushes.every((flush) => flush.isDone || flush.isKnown);
   const mayBe = isLoose || !isFlushKnown || reasons.has(reason);
   model.expect(mayBe, "reason", () => `${reason} where only [${[...reasons].join(" ")}] hold`);
+  if (isFlushKnown) checkCovered(model, places);
   checkOverdue(model, places, lane, rest);
 }
 

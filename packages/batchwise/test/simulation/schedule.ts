@@ -79,16 +79,22 @@ class Draft {
   readonly #random: Random;
   readonly #setting: Setting;
   readonly #burst: number;
+  /** Whoever drives this world likes to pause it and to flush what waits. */
+  readonly #isStopAndGo: boolean;
   #ids = 0;
 
   constructor(random: Random, setting: Setting) {
     this.#random = random;
     this.#setting = setting;
     this.#burst = random.pick([2, 6, 20]);
+    this.#isStopAndGo = random.chance(0.25);
   }
 
   action(): Action {
     const random = this.#random;
+    if (this.#isStopAndGo && random.chance(0.4)) {
+      return { kind: random.pick(["pause", "pause", "flush", "flush", "resume"] as const) };
+    }
     const draw = random.next();
     if (draw < 0.3) return { kind: "submit", plans: this.#plans(1), isSpread: false };
     if (draw < 0.55) {
