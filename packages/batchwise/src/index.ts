@@ -1,6 +1,7 @@
 // The public API of "batchwise": names only.
 
 export { batch, createBatcher } from "./core/batch.ts";
+export type { Measure } from "./core/batch-cost.ts";
 export { batched } from "./core/batched.ts";
 export type { Clock } from "./core/clock.ts";
 export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/errors.ts";
@@ -24,7 +25,6 @@ export type {
   RetryOptions,
 } from "./core/options.ts";
 export type { BatchReason, ItemOutcome } from "./core/outcome.ts";
-export type { Measure } from "./core/pack.ts";
 export type { BatcherStats } from "./core/stats.ts";
 export { createTokenBatcher, type TokenBatcherOptions } from "./core/token-batcher.ts";
 export { estimateTokens } from "./core/tokens.ts";

@@ -3,15 +3,15 @@
 // callers may leave it at any moment, and when the last has gone its signal aborts.
 
 import { Timeout } from "./agenda.ts";
-import { fail } from "./callers.ts";
+import { measureBatch } from "./batch-cost.ts";
+import { Cancellation } from "./cancellation.ts";
 import type { RunEnvironment } from "./environment.ts";
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "./errors.ts";
 import type { FailedOutcome } from "./outcome.ts";
-import { measureBatch } from "./pack.ts";
 import type { BatchStart, Run } from "./run.ts";
 import { RunContext } from "./run-context.ts";
-import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
-import { ignorePlaces, settlePlaces } from "./settle.ts";
+import { Segment, type SegmentOwner } from "./segment.ts";
+import { failEntries, ignorePlaces, settlePlaces } from "./settle.ts";
 import { isThenable } from "./thenable.ts";
 
 export class BatchRun implements Run, SegmentOwner {
@@ -19,7 +19,7 @@ export class BatchRun implements Run, SegmentOwner {
   readonly start: BatchStart;
   slotIndex = 0;
   readonly #environment: RunEnvironment;
-  #controller: AbortController | null = null;
+  readonly #cancellation: Cancellation = new Cancellation();
   /** The entries of the current call; there from `begin` on. */
   #segment!: Segment;
   /** Halves that have not been tried yet, the next one last. */
@@ -32,8 +32,6 @@ export class BatchRun implements Run, SegmentOwner {
   #limit: Timeout | null = null;
   #pause: Timeout | null = null;
   #error: unknown;
-  #abortReason: unknown;
-  #isAborted = false;
   #isOver = false;
   #holdsSlot = false;
   #grantSlot: (() => void) | null = null;
@@ -90,23 +88,21 @@ export class BatchRun implements Run, SegmentOwner {
   }
 
   get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#isAborted) this.#controller.abort(this.#abortReason);
-    return this.#controller.signal;
+    return this.#cancellation.signal;
   }
 
   /** Rejects its callers with CLOSED and aborts. */
   close(now: number): void {
     const error = closedError();
     this.#failAll(error, "rejected", now);
-    this.#abort(error);
+    this.#cancellation.abort(error);
     this.#end();
   }
 
   /** A caller has left; with the last one goes the reason to run. */
   vacated(): void {
     if (this.#isOver || this.#segment.live > 0 || this.#halves.some((half) => half.live > 0)) return;
-    this.#abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
+    this.#cancellation.abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
     if (this.#pause !== null || !this.#holdsSlot) this.#end();
   }
 
@@ -184,7 +180,7 @@ export class BatchRun implements Run, SegmentOwner {
   #failed(call: number, error: unknown, mayHalve = true): void {
     if (this.#isOver || call !== this.#call) return;
     this.#disarmLimit();
-    if (this.#segment.live === 0 || this.#isAborted) {
+    if (this.#segment.live === 0 || this.#cancellation.isAborted) {
       this.#giveUp(error);
     } else if (this.#retries(error)) {
       this.#retryLater();
@@ -197,7 +193,7 @@ export class BatchRun implements Run, SegmentOwner {
 
   #giveUp(error: unknown): void {
     if (this.#size === this.#segment.length) this.#error = error;
-    this.#failSegment(this.#segment, error, "failed", this.#environment.clock.now());
+    failEntries(this.#segment, error, "failed", this.#environment, this.#environment.clock.now());
     this.#next();
   }
 
@@ -274,34 +270,14 @@ export class BatchRun implements Run, SegmentOwner {
   #timedOut(handlerTimeoutMs: number): void {
     this.#error = handlerTimeoutError(handlerTimeoutMs, this.#segment.length);
     this.#failAll(this.#error, "failed", this.#environment.clock.now());
-    this.#abort(this.#error);
+    this.#cancellation.abort(this.#error);
     this.#end();
   }
 
   #failAll(error: unknown, outcome: FailedOutcome, now: number): void {
-    this.#failSegment(this.#segment, error, outcome, now);
-    for (const half of this.#halves) this.#failSegment(half, error, outcome, now);
+    for (const segment of [this.#segment, ...this.#halves])
+      failEntries(segment, error, outcome, this.#environment, now);
     this.#halves.length = 0;
-  }
-
-  #failSegment(segment: Segment, error: unknown, outcome: FailedOutcome, now: number): void {
-    for (let index = 0; index < segment.length; index += 1) {
-      const sink = segment.sinks[index] as Sink | null;
-      if (sink === null) continue;
-      segment.sinks[index] = null;
-      segment.noteGone(1, segment.costAt(index));
-      if (typeof sink === "function" || !sink.countsItself) {
-        this.#environment.count(outcome, now - segment.timeAt(index), 1);
-      }
-      fail(sink, error, outcome, now, segment.positionAt(index));
-    }
-  }
-
-  #abort(reason: unknown): void {
-    if (this.#isAborted) return;
-    this.#isAborted = true;
-    this.#abortReason = reason;
-    this.#controller?.abort(reason);
   }
 
   #end(): void {

@@ -4,7 +4,7 @@
 
 import { createBatcher } from "./batch.ts";
 import type { BatchOptions } from "./options.ts";
-import { resolveOptions } from "./options.ts";
+import { resolveOptions } from "./resolve-options.ts";
 import type { BatchContext, Batcher, Places } from "./types.ts";
 import { invalidOption } from "./validate.ts";
 

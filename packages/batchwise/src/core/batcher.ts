@@ -17,11 +17,12 @@ import {
   keyOf,
   refuseOversize,
 } from "./intake.ts";
-import { type ConfigureOptions, oneEach, type ResolvedOptions, reconfigure, resolveOptions } from "./options.ts";
+import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
+import { oneEach, reconfigure, resolveOptions } from "./resolve-options.ts";
 import { Scheduler } from "./scheduler.ts";
-import type { Addressee, Resolve, Sink } from "./segment.ts";
 import type { Shortcuts } from "./shortcut.ts";
 import { Watches } from "./signals.ts";
+import type { Addressee, Resolve, Sink } from "./sink.ts";
 import { type BatcherStats, Tally } from "./stats.ts";
 import type { Batcher, CloseOptions, RunningBatch, SubmitOptions } from "./types.ts";
 import { aFunction, check, checkIsObject, invalidOption } from "./validate.ts";

@@ -7,8 +7,8 @@ import { deadlineError } from "./errors.ts";
 import type { Events } from "./events.ts";
 import type { Pressing } from "./lane.ts";
 import type { FailedOutcome, ItemOutcome } from "./outcome.ts";
-import type { Addressee, Party, Resolve, Segment, Sink } from "./segment.ts";
 import type { Watch, Watcher, Watches } from "./signals.ts";
+import type { Addressee, Party, Resolve, Seating, Sink } from "./sink.ts";
 import type { Tally } from "./stats.ts";
 
 /** What all callers of one batcher share. */
@@ -62,7 +62,7 @@ export class Ticket implements Party, Due, Watcher {
   readonly #submittedAt: number;
   readonly dueAt: number;
   #watch: Watch | null = null;
-  #segment: Segment | null = null;
+  #seating: Seating | null = null;
   #index = 0;
   shared: SharedEntry | null = null;
   watchIndex = 0;
@@ -83,11 +83,11 @@ export class Ticket implements Party, Due, Watcher {
 
   get isWaiting(): boolean {
     if (this.isOver) return false;
-    return this.shared === null ? isWaitingIn(this.#segment) : this.shared.isWaiting;
+    return this.shared === null ? (this.#seating?.holdsWaiting ?? false) : this.shared.isWaiting;
   }
 
-  seat(segment: Segment, index: number): void {
-    this.#segment = segment;
+  seat(seating: Seating, index: number): void {
+    this.#seating = seating;
     this.#index = index;
   }
 
@@ -117,7 +117,7 @@ export class Ticket implements Party, Due, Watcher {
     if (this.isOver) return false;
     this.#end();
     if (this.shared !== null) this.shared.detach(this);
-    else this.#segment?.vacate(this.#index);
+    else this.#seating?.vacate(this.#index);
     return true;
   }
 
@@ -142,11 +142,6 @@ export class Ticket implements Party, Due, Watcher {
     else tally.ended(outcome, 1);
     if (events.hears("item")) events.emit("item", { outcome, latencyMs });
   }
-}
-
-/** True while an entry of this segment waits for a batch. */
-export function isWaitingIn(segment: Segment | null): boolean {
-  return segment?.owner.holdsWaiting ?? false;
 }
 
 /** An entry in a lane's list of deadlines that its wait must not run into. */

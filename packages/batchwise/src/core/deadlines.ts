@@ -6,7 +6,8 @@ import type { Due } from "./agenda.ts";
 import { type Desk, refuse } from "./callers.ts";
 import { deadlineError } from "./errors.ts";
 import type { Pressing } from "./lane.ts";
-import type { Addressee, Segment, SegmentWatch, Sink } from "./segment.ts";
+import type { Segment, SegmentWatch } from "./segment.ts";
+import type { Addressee, Sink } from "./sink.ts";
 
 /** Sees to it that the entries of a segment expire in time. To be called when its earliest deadline may have changed. */
 export function watchDeadlines(desk: Desk, segment: Segment): void {

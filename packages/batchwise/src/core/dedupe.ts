@@ -2,11 +2,11 @@
 // caller who leaves takes only himself; the entry itself leaves with its last caller. With a cache, an item is looked
 // up before it takes a place, and equal items wait for the same look-up.
 
-import { type Desk, isWaitingIn, type SharedEntry, type Ticket } from "./callers.ts";
+import type { Desk, SharedEntry, Ticket } from "./callers.ts";
 import { closedError } from "./errors.ts";
 import type { BatchCache } from "./options.ts";
 import type { FailedOutcome } from "./outcome.ts";
-import type { Party, Segment } from "./segment.ts";
+import type { Party, Seating } from "./sink.ts";
 import { isThenable } from "./thenable.ts";
 
 export class Shared implements Party, SharedEntry {
@@ -15,7 +15,7 @@ export class Shared implements Party, SharedEntry {
   readonly #scope: string;
   readonly cacheKey: string;
   readonly #callers: Set<Ticket> = new Set();
-  #segment: Segment | null = null;
+  #seating: Seating | null = null;
   #index = 0;
   /** Called with every caller who joins from now on. */
   onJoin: ((ticket: Ticket) => void) | null = null;
@@ -31,7 +31,7 @@ export class Shared implements Party, SharedEntry {
   }
 
   get isWaiting(): boolean {
-    return isWaitingIn(this.#segment);
+    return this.#seating?.holdsWaiting ?? false;
   }
 
   join(ticket: Ticket): void {
@@ -43,11 +43,11 @@ export class Shared implements Party, SharedEntry {
   detach(ticket: Ticket): void {
     if (!this.#callers.delete(ticket) || this.#callers.size > 0) return;
     this.#registry.forget(this.#scope, this);
-    this.#segment?.vacate(this.#index);
+    this.#seating?.vacate(this.#index);
   }
 
-  seat(segment: Segment, index: number): void {
-    this.#segment = segment;
+  seat(seating: Seating, index: number): void {
+    this.#seating = seating;
     this.#index = index;
   }
 

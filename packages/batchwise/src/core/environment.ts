@@ -1,11 +1,11 @@
 // What a running batch needs of the batcher around it, and how the handler's stages are called.
 
+import type { Measure } from "./batch-cost.ts";
 import type { Desk } from "./callers.ts";
 import { watchDeadlines } from "./deadlines.ts";
 import type { InContext, Stages } from "./handler.ts";
 import type { ResolvedOptions, ResolvedRetry } from "./options.ts";
 import type { ItemOutcome } from "./outcome.ts";
-import type { Measure } from "./pack.ts";
 import type { Run, RunEnd } from "./run.ts";
 import type { Segment } from "./segment.ts";
 import type { Settling } from "./settle.ts";

@@ -8,7 +8,8 @@
 import type { Cursor } from "./cursor.ts";
 import { Fifo, type FifoOwner, firstLive, type SegmentShape } from "./fifo.ts";
 import { type Heaped, LazyHeap } from "./lazy-heap.ts";
-import type { Segment, Sink } from "./segment.ts";
+import type { Segment } from "./segment.ts";
+import type { Sink } from "./sink.ts";
 
 class Tenant implements Heaped, FifoOwner {
   readonly name: string;

@@ -1,7 +1,8 @@
 // A queue in order of arrival, as a linked list of segments: appending, taking from the front and removing from the
 // middle are O(1) at any depth, and a segment whose entries have all left early is unlinked at once.
 
-import { Segment, type SegmentOwner, type Sink } from "./segment.ts";
+import { Segment, type SegmentOwner } from "./segment.ts";
+import type { Sink } from "./sink.ts";
 
 /** How long a segment may grow: cut where batches will be cut, so that most batches leave as whole segments. */
 export interface SegmentShape {

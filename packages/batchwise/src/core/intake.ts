@@ -3,8 +3,9 @@
 
 import { itemTooLargeError } from "./errors.ts";
 import type { Stages } from "./handler.ts";
-import { oneEach, type ResolvedOptions } from "./options.ts";
-import type { Addressee, Sink } from "./segment.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { oneEach } from "./resolve-options.ts";
+import type { Addressee, Sink } from "./sink.ts";
 import type { SubmitOptions } from "./types.ts";
 import {
   aCost,

@@ -5,7 +5,8 @@ import { type Cursor, FifoCursor } from "./cursor.ts";
 import { FairCursor, FairRing } from "./fair.ts";
 import { Fifo, type FifoOwner, type SegmentShape } from "./fifo.ts";
 import { type Heaped, LazyHeap } from "./lazy-heap.ts";
-import type { Segment, Sink } from "./segment.ts";
+import type { Segment } from "./segment.ts";
+import type { Sink } from "./sink.ts";
 
 /** An entry whose deadline falls inside the wait: its lane must not be held past it. */
 export interface Pressing extends Heaped {

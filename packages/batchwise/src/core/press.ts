@@ -6,7 +6,8 @@ import { PressingSegment } from "./deadlines.ts";
 import { Shared } from "./dedupe.ts";
 import type { Lane } from "./lane.ts";
 import type { Queue } from "./queue.ts";
-import type { Segment, Sink } from "./segment.ts";
+import type { Segment } from "./segment.ts";
+import type { Sink } from "./sink.ts";
 
 /** Enters all that waits, for lanes may be held from now on. */
 export function pressAll(queue: Queue): void {

@@ -4,7 +4,8 @@
 import type { SegmentShape } from "./fifo.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
 import { goesBefore, type Pick } from "./pack.ts";
-import { type Addressee, Segment, type SegmentOwner, type Sink } from "./segment.ts";
+import { Segment, type SegmentOwner } from "./segment.ts";
+import type { Addressee, Sink } from "./sink.ts";
 
 /** Empty priority classes are kept up to this many. */
 const KEPT_CLASSES = 8;

@@ -5,33 +5,9 @@
 // An entry that leaves early (cancelled, expired) leaves a hole: its sink is null and its item is forgotten. Columns
 // that most users never need (cost, context, priority, position) exist only from the first entry that needs them.
 
-import type { FailedOutcome } from "./outcome.ts";
+import { Extras } from "./extras.ts";
+import type { Party, Seating, Sink } from "./sink.ts";
 import { StepColumn } from "./step-column.ts";
-
-/** Settles a caller's promise. */
-export type Resolve = (value: unknown) => void;
-
-/** Somebody who gets an answer and is more than a bare promise: a submitMany, a caller who may leave. */
-export interface Party {
-  /** True when the party counts its own callers and latencies; otherwise its batch counts it as one caller. */
-  readonly countsItself: boolean;
-  /** `position` is the number that the entry was appended with. */
-  succeed(value: unknown, now: number, position: number): void;
-  fail(error: unknown, outcome: FailedOutcome, now: number, position: number): void;
-  /** Tells the party where its entry is now, so that it can vacate it. */
-  seat(segment: Segment, index: number): void;
-}
-
-/** Who gets the answer of an entry: a promise's resolve function (the fast path) or a {@link Party}. */
-export type Sink = Resolve | Party;
-
-/** Somebody who is to be told, and by which number. */
-export interface Addressee {
-  readonly sink: Sink;
-  readonly position: number;
-  /** When the item was submitted. */
-  readonly time: number;
-}
 
 /** Whoever holds a segment is told when one of its entries leaves early. */
 export interface SegmentOwner {
@@ -46,18 +22,14 @@ export interface SegmentWatch {
   end(): void;
 }
 
-export class Segment {
+export class Segment implements Seating {
   readonly items: unknown[];
   readonly sinks: (Sink | null)[];
   readonly #moments: StepColumn = new StepColumn();
   costs: number[] | null = null;
-  #contexts: unknown[] | null = null;
+  #extras: Extras | null = null;
   /** Of entries put together from several lines; null where all have that of the segment. */
   #priorities: StepColumn | null = null;
-  #positions: number[] | null = null;
-  #dues: number[] | null = null;
-  /** The earliest deadline in it, or earlier where that entry has gone; Infinity where there is none. */
-  earliestDue: number = Number.POSITIVE_INFINITY;
   watch: SegmentWatch | null = null;
   readonly priority: number;
   /** Which flush covers these entries: see Queue.flush. */
@@ -95,6 +67,10 @@ export class Segment {
     return this.costs === null ? this.length - this.#gone : this.#sum;
   }
 
+  get holdsWaiting(): boolean {
+    return this.owner.holdsWaiting;
+  }
+
   /** True while every entry appended is still here. */
   get intact(): boolean {
     return this.#gone === 0;
@@ -123,13 +99,11 @@ export class Segment {
   /** Appends `items[from]` to `items[to - 1]` in the same way, for one party, which knows each by its index there. */
   appendAllAlike(items: readonly unknown[], from: number, to: number, party: Party): void {
     const { items: own, sinks } = this;
-    const positions = this.#positions ?? new Array<number>(own.length);
-    this.#positions = positions;
+    this.#open().setPositions(this.length, from, to, own.length);
     let at = this.length;
     for (let position = from; position < to; position += 1) {
       own[at] = items[position];
       sinks[at] = party;
-      positions[at] = position;
       at += 1;
     }
     this.length = at;
@@ -153,7 +127,7 @@ export class Segment {
     const priority = source.priorityAt(from);
     if (priority !== this.priority || this.#priorities !== null) this.#addPriority(at, priority);
     if (source.costs !== null || this.costs !== null) this.#copyCosts(source, from, to, at);
-    if (source.#hasExtras) this.#copyExtras(source, from, to, at);
+    if (source.#extras !== null) this.#copyExtras(source, source.#extras, from, to, at);
   }
 
   #copyEntries(source: Segment, from: number, to: number): void {
@@ -186,19 +160,14 @@ export class Segment {
     if (!source.isExact) this.isExact = false;
   }
 
-  #copyExtras(source: Segment, from: number, to: number, first: number): void {
+  #copyExtras(source: Segment, extras: Extras, from: number, to: number, first: number): void {
+    const own = this.#open();
     let at = first;
     for (let index = from; index < to; index += 1) {
       if (source.sinks[index] === null) continue;
-      if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
-      if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
-      if (source.#dues !== null) this.setDue(at, source.dueAt(index));
+      own.copy(extras, index, at);
       at += 1;
     }
-  }
-
-  get #hasExtras(): boolean {
-    return this.#contexts !== null || this.#positions !== null || this.#dues !== null;
   }
 
   /** Cuts the room that was made and not needed. */
@@ -227,7 +196,7 @@ export class Segment {
   }
 
   contextAt(index: number): unknown {
-    return this.#contexts?.[index];
+    return this.#extras?.contextAt(index);
   }
 
   priorityAt(index: number): number {
@@ -235,38 +204,39 @@ export class Segment {
   }
 
   positionAt(index: number): number {
-    return this.#positions?.[index] ?? 0;
+    return this.#extras === null ? 0 : this.#extras.positionAt(index);
+  }
+
+  dueAt(index: number): number {
+    return this.#extras === null ? Number.POSITIVE_INFINITY : this.#extras.dueAt(index);
   }
 
   setContext(index: number, context: unknown): void {
-    this.#contexts ??= [];
-    this.#contexts[index] = context;
+    this.#open().setContext(index, context);
   }
 
   setPosition(index: number, position: number): void {
-    this.#positions ??= [];
-    this.#positions[index] = position;
+    this.#open().setPosition(index, position);
   }
 
   /** Gives an entry a deadline; true when it is the earliest of the segment now. */
   setDue(index: number, dueAt: number): boolean {
-    this.#dues ??= [];
-    this.#dues[index] = dueAt;
-    if (dueAt >= this.earliestDue) return false;
-    this.earliestDue = dueAt;
-    return true;
+    return this.#open().setDue(index, dueAt);
   }
 
-  dueAt(index: number): number {
-    return this.#dues?.[index] ?? Number.POSITIVE_INFINITY;
+  /** The earliest deadline in it, or earlier where that entry has gone; Infinity where there is none. */
+  get earliestDue(): number {
+    return this.#extras === null ? Number.POSITIVE_INFINITY : this.#extras.earliestDue;
   }
 
   /** Finds the earliest deadline of the entries present anew. */
   measureDue(): void {
-    this.earliestDue = Number.POSITIVE_INFINITY;
+    if (this.#extras === null) return;
+    let earliest = Number.POSITIVE_INFINITY;
     for (let index = this.head; index < this.length; index += 1) {
-      if (this.sinks[index] !== null) this.earliestDue = Math.min(this.earliestDue, this.dueAt(index));
+      if (this.sinks[index] !== null) earliest = Math.min(earliest, this.#extras.dueAt(index));
     }
+    this.#extras.earliestDue = earliest;
   }
 
   /** Takes one entry out, if it is still there; whoever holds the segment decides what becomes of its item. */
@@ -297,6 +267,11 @@ export class Segment {
     this.costs = new Array<number>(Math.max(index, this.items.length)).fill(1, 0, index);
     this.#sum = index - this.#gone;
     return this.costs;
+  }
+
+  #open(): Extras {
+    this.#extras ??= new Extras();
+    return this.#extras;
   }
 
   #addPriority(from: number, priority: number): void {

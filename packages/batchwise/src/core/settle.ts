@@ -3,8 +3,9 @@
 
 import { fail, succeed } from "./callers.ts";
 import { isError } from "./errors.ts";
-import type { ItemOutcome } from "./outcome.ts";
-import type { Segment, Sink } from "./segment.ts";
+import type { FailedOutcome, ItemOutcome } from "./outcome.ts";
+import type { Segment } from "./segment.ts";
+import type { Sink } from "./sink.ts";
 import { isThenable } from "./thenable.ts";
 
 /** What settling needs of its surroundings. */
@@ -25,6 +26,24 @@ export function settlePlaces(
   done: () => void,
 ): number {
   return new Dealer(segment, settling, done).deal(places);
+}
+
+/** Tells all who are still there that it has come to nothing. */
+export function failEntries(
+  segment: Segment,
+  error: unknown,
+  outcome: FailedOutcome,
+  settling: Settling,
+  now: number,
+): void {
+  for (let index = 0; index < segment.length; index += 1) {
+    const sink = segment.sinks[index] as Sink | null;
+    if (sink === null) continue;
+    segment.sinks[index] = null;
+    segment.noteGone(1, segment.costAt(index));
+    if (typeof sink === "function" || !sink.countsItself) settling.count(outcome, now - segment.timeAt(index), 1);
+    fail(sink, error, outcome, now, segment.positionAt(index));
+  }
 }
 
 /** For an answer that comes too late or has the wrong shape: what its promises come to interests nobody. */

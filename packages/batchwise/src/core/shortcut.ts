@@ -3,7 +3,8 @@
 // to lie in. The ways are closed before anything else looks at or changes the queue, so nobody sees a count that is
 // behind.
 
-import type { Party, Segment, Sink } from "./segment.ts";
+import type { Segment } from "./segment.ts";
+import type { Party, Sink } from "./sink.ts";
 
 /** Priorities with a shortcut at a time; entries of others go the long way. */
 const MOST_OPEN = 4;

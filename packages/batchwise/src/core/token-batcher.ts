@@ -1,7 +1,8 @@
 // A batcher in the words of language models: its cost is tokens.
 
 import { createBatcher } from "./batch.ts";
-import { type BatchOptions, OPTION_NAMES } from "./options.ts";
+import type { BatchOptions } from "./options.ts";
+import { OPTION_NAMES } from "./resolve-options.ts";
 import { estimateTokens } from "./tokens.ts";
 import type {
   Batcher,

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FifoCursor } from "../../src/core/cursor.ts";
 import { Fifo, type SegmentShape } from "../../src/core/fifo.ts";
-import { type Party, Segment } from "../../src/core/segment.ts";
+import { Segment } from "../../src/core/segment.ts";
+import type { Party } from "../../src/core/sink.ts";
 
 /** A waiting item that knows where it is, and can leave. */
 class Guest implements Party {

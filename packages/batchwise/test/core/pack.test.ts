@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Caps, effectivePriority, longestFit } from "../../src/core/pack.ts";
+import { longestFit } from "../../src/core/batch-cost.ts";
+import { type Caps, effectivePriority } from "../../src/core/pack.ts";
 import { Kit, type NewEntry, uncapped } from "./queue-kit.ts";
 
 function costs(...list: readonly number[]): NewEntry[] {

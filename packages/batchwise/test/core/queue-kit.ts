@@ -2,7 +2,8 @@
 
 import { type Caps, type Pick, pack } from "../../src/core/pack.ts";
 import { Queue } from "../../src/core/queue.ts";
-import type { Party, Segment, SegmentOwner } from "../../src/core/segment.ts";
+import type { SegmentOwner } from "../../src/core/segment.ts";
+import type { Party, Seating } from "../../src/core/sink.ts";
 
 export interface NewEntry {
   readonly id: number;
@@ -17,16 +18,16 @@ export interface NewEntry {
 /** Somebody who has a place in the queue and can leave it. */
 class Seat implements Party {
   readonly countsItself = true;
-  #segment: Segment | null = null;
+  #seating: Seating | null = null;
   #index = 0;
 
-  seat(segment: Segment, index: number): void {
-    this.#segment = segment;
+  seat(seating: Seating, index: number): void {
+    this.#seating = seating;
     this.#index = index;
   }
 
   leave(): void {
-    this.#segment?.vacate(this.#index);
+    this.#seating?.vacate(this.#index);
   }
 
   succeed(): void {}
