@@ -124,7 +124,7 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "never lets blocked submits in",
-    file: "scheduler.ts",
+    file: "admission.ts",
     find: "while (this.#room.size > 0 && this.#queue.size < this.#options.maxQueueSize) {",
     replace: "while (this.#room.size > 0 && this.#queue.size < 0) {",
   },
@@ -134,7 +134,7 @@ const leaving: readonly Fault[] = [
   {
     name: "hands over who was cancelled",
     file: "callers.ts",
-    find: "else this.#segment?.vacate(this.#index);",
+    find: "else this.#seating?.vacate(this.#index);",
     replace: "",
   },
   {
@@ -163,8 +163,8 @@ const leaving: readonly Fault[] = [
   },
   {
     name: "forgets blocked submits when it is closed",
-    file: "scheduler.ts",
-    find: "for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) left.push(last);",
+    file: "admission.ts",
+    find: "for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) all.push(last);",
     replace: "",
   },
 ];
@@ -179,14 +179,14 @@ const running: readonly Fault[] = [
   {
     name: "leaks the slot of a batch that failed",
     file: "batch-run.ts",
-    find: 'this.#failSegment(this.#segment, error, "failed", this.#environment.clock.now());\n    this.#next();',
-    replace: 'this.#failSegment(this.#segment, error, "failed", this.#environment.clock.now());',
+    find: "this.#environment.clock.now());\n    this.#next();",
+    replace: "this.#environment.clock.now());",
   },
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "batch-run.ts",
-    find: "this.#abort(this.#error);\n    this.#end();",
-    replace: "this.#abort(this.#error);",
+    find: "this.#cancellation.abort(this.#error);\n    this.#end();",
+    replace: "this.#cancellation.abort(this.#error);",
   },
   {
     name: "frees the slot while promises in places are open",
@@ -214,7 +214,7 @@ const running: readonly Fault[] = [
   },
   {
     name: "mixes the results of a merged call up after a hole",
-    file: "segment.ts",
+    file: "extras.ts",
     find: "source.positionAt(index)",
     replace: "source.positionAt(at)",
   },

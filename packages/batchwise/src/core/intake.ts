@@ -1,132 +1,173 @@
-// From what a caller passed to an entry of the queue: the user's functions are called here, on the caller's time and
-// in the caller's async context, and what they get wrong concerns this item alone.
+// The way from a submit to the queue: which path an item takes, and what becomes of one that is refused on the way.
+// Most items need nothing but their place, a cost and a priority, and take the short path.
 
-import { itemTooLargeError } from "./errors.ts";
+import type { Admission } from "./admission.ts";
+import { type Desk, refuse, Ticket } from "./callers.ts";
+import { type Registry, scopeOf } from "./dedupe.ts";
+import {
+  checkSubmitOptions,
+  costOf,
+  dedupeKeyOf,
+  Entry,
+  isPlainSubmit,
+  keyOf,
+  readItem,
+  refuseOversize,
+} from "./entry.ts";
+import { BatchwiseError, closedError } from "./errors.ts";
 import type { Stages } from "./handler.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { oneEach } from "./resolve-options.ts";
+import type { Shortcuts } from "./shortcut.ts";
 import type { Addressee, Sink } from "./sink.ts";
+import type { Turn } from "./turn.ts";
 import type { SubmitOptions } from "./types.ts";
-import {
-  aCost,
-  anyNumber,
-  aString,
-  check,
-  checkIsObject,
-  expected,
-  isCost,
-  objectWith,
-  rangeError,
-} from "./validate.ts";
-
-/** An item on its way into the queue: who is to be told first, the rest as it is read. */
-export class Entry implements Addressee {
-  sink: Sink;
-  readonly position: number;
-  readonly time: number;
-  /** What the handler will be given. */
-  item: unknown = undefined;
-  key: string | undefined = undefined;
-  tenant = "";
-  cost = 1;
-  priority = 0;
-  /** Of a call that goes before larger ones. */
-  readonly small: boolean;
-  context: unknown = undefined;
-  /** When it expires, where it has no ticket that knows. */
-  dueAt: number = Number.POSITIVE_INFINITY;
-
-  constructor(sink: Sink, position: number, time: number, small: boolean) {
-    this.sink = sink;
-    this.position = position;
-    this.time = time;
-    this.small = small;
-  }
-}
-
-const aSignal = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
 export class Intake {
-  readonly #prepareItem: ((item: unknown) => unknown) | undefined;
+  readonly #desk: Desk;
+  readonly #turn: Turn;
+  readonly #admission: Admission;
+  readonly #shortcuts: Shortcuts;
+  readonly #registry: Registry;
+  readonly #prepareItem: Stages["prepareItem"];
+  readonly #isPlain: boolean;
+  /** True when every item costs 1. */
+  readonly isUniform: boolean;
+  isClosed = false;
 
-  constructor(stages: Stages) {
+  constructor(desk: Desk, turn: Turn, admission: Admission, registry: Registry, stages: Stages) {
+    this.#desk = desk;
+    this.#turn = turn;
+    this.#admission = admission;
+    this.#shortcuts = admission.shortcuts;
+    this.#registry = registry;
     this.#prepareItem = stages.prepareItem;
+    this.#isPlain = isPlain(stages, admission.options);
+    this.isUniform = admission.options.cost === oneEach;
   }
 
-  /** Reads one item into its entry. Throws what a user function threw, INVALID_OPTION or ITEM_TOO_LARGE. */
-  read(entry: Entry, item: unknown, options: ResolvedOptions, submit: SubmitOptions | undefined): void {
-    const cost = submit?.cost ?? costOf(item, options);
-    if (!isCost(cost)) throw rangeError("cost", aCost, cost);
-    entry.cost = cost;
-    entry.priority = submit?.priority ?? 0;
-    if (options.fairBy !== undefined) entry.tenant = text("fairBy", options.fairBy(item));
-    entry.context = submit?.context === undefined ? options.captureContext?.() : submit.context;
-    entry.item = this.#prepareItem === undefined ? item : this.#prepareItem(item);
-    if (options.maxBatchCost !== Number.POSITIVE_INFINITY) refuseOversize(entry.item, cost, options);
+  /** Takes an item in. Never throws: what goes wrong goes to the answer. */
+  accept(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
+    const mayBePlain = this.#isPlain && !this.isClosed;
+    if (mayBePlain && (submit === undefined || isPlainSubmit(submit))) this.#acceptPlain(item, submit, sink, position);
+    else this.#acceptAny(item, submit, sink, position, isSmall);
+  }
+
+  /** The hot path: an item that needs nothing but its place in the queue, its cost, its priority and its deadline. */
+  #acceptPlain(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number): void {
+    const { options } = this.#admission;
+    const priority = submit?.priority ?? 0;
+    let cost = 1;
+    try {
+      if (!this.isUniform) cost = costOf(item, options);
+      if (this.isClosed) throw closedError();
+      if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
+    } catch (error) {
+      this.#desk.tally.submitted += 1;
+      refuse(this.#desk, { sink, position, time: this.#turn.time() }, error, refusalOf(error));
+      return;
+    }
+    if (isEndless(submit, options) && this.#shortcuts.add(priority, item, sink, position, cost)) return;
+    this.#desk.tally.submitted += 1;
+    const dueAt = this.#dueAt(submit?.timeoutMs ?? options.timeoutMs);
+    if (this.#admission.hasRoom) this.#admission.acceptPlain(item, sink, position, cost, priority, dueAt);
+    else
+      this.#admission.accept(
+        Object.assign(new Entry(sink, position, this.#turn.time(), false), { item, cost, priority, dueAt }),
+      );
+  }
+
+  #acceptAny(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
+    this.#desk.tally.submitted += 1;
+    const entry = new Entry(sink, position, this.#turn.time(), isSmall);
+    try {
+      if (submit !== undefined && !this.isClosed) checkSubmitOptions(submit);
+      this.#checkStillWanted(submit);
+      if (this.#admission.options.dedupe !== undefined) this.#acceptShared(entry, item, submit);
+      else this.#acceptOne(entry, item, submit);
+    } catch (error) {
+      if (error instanceof Aborted) refuse(this.#desk, entry, error.reason, "cancelled");
+      else refuse(this.#desk, entry, error, refusalOf(error));
+    }
+  }
+
+  #acceptOne(entry: Entry, item: unknown, submit: SubmitOptions | undefined): void {
+    const { options } = this.#admission;
+    entry.key = keyOf(item, options, submit);
+    readItem(entry, item, options, submit, this.#prepareItem);
+    const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
+    if (submit?.signal === undefined) entry.dueAt = this.#dueAt(timeoutMs);
+    else entry.sink = this.#ticket(entry, timeoutMs, submit);
+    this.#checkStillWanted(submit);
+    this.#admission.accept(entry);
+  }
+
+  /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
+  #checkStillWanted(submit: SubmitOptions | undefined): void {
+    if (this.isClosed) throw closedError();
+    if (submit?.signal?.aborted) throw new Aborted(submit.signal.reason);
+  }
+
+  /** A deadline counts from the very moment, not from the beginning of a turn that may have been long. */
+  #dueAt(timeoutMs: number): number {
+    return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : this.#desk.clock.now() + timeoutMs;
+  }
+
+  #ticket(answer: Addressee, timeoutMs: number, submit: SubmitOptions | undefined): Ticket {
+    return new Ticket(this.#desk, answer, this.#dueAt(timeoutMs), submit?.signal);
+  }
+
+  /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
+  #acceptShared(entry: Entry, item: unknown, submit: SubmitOptions | undefined): void {
+    const { options } = this.#admission;
+    const dedupe = options.dedupe as NonNullable<typeof options.dedupe>;
+    const cacheKey = dedupeKeyOf(dedupe, item);
+    entry.key = keyOf(item, options, submit);
+    const scope = scopeOf(entry.key, cacheKey);
+    const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
+    const known = this.#registry.find(scope);
+    if (known !== undefined) {
+      this.#checkStillWanted(submit);
+      known.join(this.#ticket(entry, timeoutMs, submit));
+      this.#desk.tally.deduped += 1;
+      return;
+    }
+    readItem(entry, item, options, submit, this.#prepareItem);
+    this.#checkStillWanted(submit);
+    const ticket = this.#ticket(entry, timeoutMs, submit);
+    const shared = this.#registry.open(scope, cacheKey);
+    entry.sink = shared;
+    shared.join(ticket);
+    this.#registry.lookUp(scope, shared, () => this.#admission.accept(entry));
   }
 }
 
-/** Throws INVALID_OPTION unless these are submit options. */
-export function checkSubmitOptions(submit: SubmitOptions): void {
-  checkIsObject("options", submit);
-  const { signal, priority, timeoutMs, key } = submit;
-  if (signal !== undefined) check("signal", aSignal, signal);
-  if (priority !== undefined) check("priority", anyNumber, priority);
-  if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
-  if (key !== undefined) check("key", aString, key);
-}
+/** Thrown on the way in for a caller whose signal has aborted. */
+class Aborted {
+  readonly reason: unknown;
 
-/** The cost of an item by the `cost` option. Throws what the function throws, or INVALID_OPTION. */
-export function costOf(item: unknown, options: ResolvedOptions): number {
-  if (options.cost === oneEach) return 1;
-  const cost = options.cost(item);
-  if (!isCost(cost)) throw rangeError("cost", aCost, cost);
-  return cost;
-}
-
-/** True when the options of a submit say at most its priority and its timeout; false where they cannot be read. */
-export function isPlainSubmit(submit: SubmitOptions): boolean {
-  if (typeof submit !== "object" || submit === null || Array.isArray(submit)) return false;
-  try {
-    return saysLittle(submit);
-  } catch {
-    return false;
+  constructor(reason: unknown) {
+    this.reason = reason;
   }
 }
 
-function saysLittle(submit: SubmitOptions): boolean {
+/** True when an item has no deadline. Compares without reading the option into a variable, where V8 would box it. */
+function isEndless(submit: SubmitOptions | undefined, options: ResolvedOptions): boolean {
+  const own = submit?.timeoutMs;
+  return own === undefined ? options.timeoutMs === Number.POSITIVE_INFINITY : own === Number.POSITIVE_INFINITY;
+}
+
+/** True when an item needs nothing but its place in the queue, its cost and its priority. */
+function isPlain(stages: Stages, options: ResolvedOptions): boolean {
+  const functions = [options.key, options.dedupe, options.fairBy, options.captureContext, stages.prepareItem];
   return (
-    submit.signal === undefined &&
-    (submit.timeoutMs === undefined || submit.timeoutMs > 0) &&
-    submit.cost === undefined &&
-    submit.key === undefined &&
-    submit.context === undefined &&
-    (submit.priority === undefined || Number.isFinite(submit.priority))
+    functions.every((option) => option === undefined) &&
+    typeof options.batchCost !== "function" &&
+    options.smallCallFirst === 0
   );
 }
 
-/** The key of an item; undefined where no keys are in use. */
-export function keyOf(item: unknown, options: ResolvedOptions, submit?: SubmitOptions): string | undefined {
-  return submit?.key ?? (options.key === undefined ? undefined : text("key", options.key(item)));
-}
-
-/** The string that `dedupe` gives an item. */
-export function dedupeKeyOf(dedupe: (item: unknown) => string, item: unknown): string {
-  return text("dedupe", dedupe(item));
-}
-
-function text(name: string, value: unknown): string {
-  if (typeof value !== "string")
-    throw expected(name, { ...aString, expected: "a function that returns a string" }, value);
-  return value;
-}
-
-/** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
-export function refuseOversize(item: unknown, cost: number, options: ResolvedOptions): void {
-  const { batchCost, maxBatchCost, oversize } = options;
-  const ownCost = typeof batchCost === "function" ? batchCost([item]) : cost;
-  if (!(typeof ownCost === "number" && ownCost >= 0)) {
-    throw rangeError("batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, ownCost);
-  }
-  if (ownCost > maxBatchCost && oversize === "reject") throw itemTooLargeError(ownCost, maxBatchCost);
+/** CLOSED and ITEM_TOO_LARGE are the batcher's refusals; everything else thrown on the way in is a user function's failure. */
+function refusalOf(error: unknown): "rejected" | "failed" {
+  return error instanceof BatchwiseError ? "rejected" : "failed";
 }

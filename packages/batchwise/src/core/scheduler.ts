@@ -5,49 +5,38 @@
 // batch. A batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy.
 // Nothing is polled; an idle batcher holds no timer.
 
+import { Admission } from "./admission.ts";
 import { BatchRun } from "./batch-run.ts";
 import { type Desk, refuse } from "./callers.ts";
-import { type Choice, chooseLane, mayBeReady } from "./choose.ts";
+import { type Choice, chooseLane } from "./choose.ts";
 import { Alarm } from "./clock.ts";
 import { watchDeadlines } from "./deadlines.ts";
 import { RunEnvironment, type RunOwner } from "./environment.ts";
-import { closedError, droppedError, queueFullError } from "./errors.ts";
+import { closedError } from "./errors.ts";
 import { captureAsyncContext, type Stages } from "./handler.ts";
-import type { Entry } from "./intake.ts";
 import type { Lane } from "./lane.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import { type Pick, pack, packUntil } from "./pack.ts";
-import { pressAll, pressSegment, pressSink } from "./press.ts";
-import { LONGEST_SEGMENT, Queue } from "./queue.ts";
+import { pressAll } from "./press.ts";
+import { Queue } from "./queue.ts";
 import type { Run, RunEnd } from "./run.ts";
 import type { Segment } from "./segment.ts";
-import { Shortcuts } from "./shortcut.ts";
-import type { Sink } from "./sink.ts";
 import { Slots } from "./slots.ts";
-import { endOfTurn } from "./turn.ts";
-import { WaitingRoom } from "./waiting-room.ts";
-
-/** How much room is noted at once; small, so that counting it down stays integer arithmetic. */
-const MOST_SPARE = 1_000_000;
+import { Turn } from "./turn.ts";
 
 export class Scheduler implements RunOwner {
   readonly #desk: Desk;
   readonly #environment: RunEnvironment;
   readonly #queue: Queue;
-  readonly #room: WaitingRoom = new WaitingRoom();
   readonly #wake: Alarm;
   readonly #idPrefix: string;
   readonly #slots: Slots;
-  readonly #ready: (() => void)[] = [];
   readonly #onRest: () => void;
-  readonly shortcuts: Shortcuts = new Shortcuts();
+  readonly admission: Admission;
+  readonly turn: Turn;
   #options: ResolvedOptions;
   #sequence = 0;
-  /** Entries that certainly fit in the queue; measured anew when used up. */
-  #spare = 0;
-  #turnIsOpen = false;
-  #turnAt = 0;
   #isPumping = false;
   #pumpAgain = false;
   #isPaused = false;
@@ -62,6 +51,8 @@ export class Scheduler implements RunOwner {
     this.#environment = new RunEnvironment(desk, stages, captureAsyncContext(), options, this);
     this.#queue = new Queue(options.fairBy !== undefined);
     this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
+    this.turn = new Turn(options.clock, () => this.#pump(true));
+    this.admission = new Admission(desk, this.#queue, this.turn, options);
     this.#wake = new Alarm(options.clock, () => this.#pump(true));
     this.#idPrefix = `${options.name}-${Math.floor(options.random() * 2 ** 32).toString(36)}-`;
   }
@@ -83,76 +74,11 @@ export class Scheduler implements RunOwner {
   }
 
   get isAtRest(): boolean {
-    return this.#queue.size === 0 && this.#room.size === 0 && this.running.length === 0;
-  }
-
-  get hasRoom(): boolean {
-    return this.#spare > 0 || this.#measureRoom() > 0;
-  }
-
-  /** While somebody is blocked there is no room for anybody else. */
-  #measureRoom(): number {
-    this.settleCounts();
-    const spare = this.#room.size > 0 ? 0 : this.#options.maxQueueSize - this.#queue.size;
-    this.#spare = Math.max(0, Math.min(spare, MOST_SPARE));
-    return this.#spare;
-  }
-
-  /** The time of the current turn. Opens one, at whose end there will be a decision. */
-  turnTime(): number {
-    if (!this.#turnIsOpen) {
-      this.#turnIsOpen = true;
-      this.#turnAt = this.#desk.clock.now();
-      endOfTurn(this.#endTurn);
-    }
-    return this.#turnAt;
-  }
-
-  /** Queues an item that has no more than a cost and a priority, where there is room: the hot path. */
-  acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number, dueAt: number): void {
-    const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
-    this.#spare -= 1;
-    this.shortcuts.shut(priority);
-    const segment = line.push("", item, sink, this.turnTime(), cost);
-    if (position > 0) segment.setPosition(segment.length - 1, position);
-    if (dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, dueAt);
-    if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
-    else if (dueAt === Number.POSITIVE_INFINITY) this.#openShortcut(priority, segment);
-  }
-
-  /** Later submits of the turn that are just like the last one may follow it, as far as the segment goes. */
-  #openShortcut(priority: number, segment: Segment): void {
-    const { maxBatchSize, maxBatchCost } = this.#options;
-    const room = Math.min(maxBatchSize, LONGEST_SEGMENT) - segment.length;
-    this.#spare -= this.shortcuts.open(priority, segment, Math.min(this.#spare, room), maxBatchCost);
-  }
-
-  /** Closes the shortcuts and catches up with the counts that they left behind. */
-  settleCounts(): void {
-    const { added, unused } = this.shortcuts.close();
-    this.#spare += unused;
-    this.#desk.tally.submitted += added;
-  }
-
-  /** Queues an entry, or does with it what `onFull` says. */
-  accept(entry: Entry): void {
-    if (this.hasRoom) this.#enqueue(entry);
-    else if (this.#options.onFull === "wait") watchDeadlines(this.#desk, this.#room.push(entry));
-    else if (this.#options.onFull === "reject")
-      refuse(this.#desk, entry, queueFullError(this.#options.maxQueueSize), "rejected");
-    else this.#replaceOldest(entry);
-  }
-
-  /** Resolves when there is room. */
-  ready(): Promise<void> {
-    if (this.hasRoom) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#ready.push(resolve);
-    });
+    return this.#queue.size === 0 && this.admission.blocked === 0 && this.running.length === 0;
   }
 
   flush(): Promise<void> {
-    this.settleCounts();
+    this.admission.settleCounts();
     return new Promise((resolve) => {
       if (this.#queue.flush(resolve) === undefined) resolve();
       else this.#pump(false);
@@ -170,9 +96,8 @@ export class Scheduler implements RunOwner {
 
   configure(options: ResolvedOptions): void {
     const startsHolding = this.#options.maxWaitMs === 0 && options.maxWaitMs > 0;
-    this.settleCounts();
     this.#options = options;
-    this.#spare = 0;
+    this.admission.configure(options);
     this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
     this.#slots.grant(options);
     if (startsHolding) pressAll(this.#queue);
@@ -186,12 +111,11 @@ export class Scheduler implements RunOwner {
 
   /** Rejects all that waits, and aborts all that runs, with CLOSED. All leave before anyone is told of it. */
   abandon(): void {
-    this.settleCounts();
+    this.admission.settleCounts();
     const now = this.#desk.clock.now();
     const error = closedError();
     const left = this.#queue.clear();
-    for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) left.push(last);
-    for (const last of left) refuse(this.#desk, last, error, "rejected");
+    for (const last of [...left, ...this.admission.clear()]) refuse(this.#desk, last, error, "rejected");
     for (const run of this.running.slice()) run.close(now);
     this.drain();
   }
@@ -199,7 +123,7 @@ export class Scheduler implements RunOwner {
   /** Runs the handler's own `close`. */
   closeHandler(): Promise<void> {
     this.#wake.clear();
-    for (const resolve of this.#ready.splice(0)) resolve();
+    this.admission.release();
     return this.#environment.close();
   }
 
@@ -225,47 +149,13 @@ export class Scheduler implements RunOwner {
   #slotFreed(): void {
     this.#slots.grant(this.#options);
     this.#pump(false);
-    if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.turnTime();
-  }
-
-  readonly #endTurn = (): void => {
-    this.#turnIsOpen = false;
-    this.#pump(true);
-  };
-
-  #enqueue(entry: Entry): void {
-    this.settleCounts();
-    this.#spare = Math.max(0, this.#spare - 1);
-    const line = this.#queue.line(entry.key, entry.priority, entry.small);
-    const segment = line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost);
-    if (entry.context !== undefined) segment.setContext(segment.length - 1, entry.context);
-    if (entry.position > 0) segment.setPosition(segment.length - 1, entry.position);
-    if (entry.dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, entry.dueAt);
-    if (this.#options.maxWaitMs === 0) return;
-    this.#noteHot(line.lane);
-    pressSink(this.#queue, line.lane, entry.sink);
-  }
-
-  #setDue(lane: Lane, segment: Segment, dueAt: number): void {
-    if (!segment.setDue(segment.length - 1, dueAt)) return;
-    watchDeadlines(this.#desk, segment);
-    if (this.#options.maxWaitMs > 0) pressSegment(this.#queue, lane, segment);
-  }
-
-  #noteHot(lane: Lane): void {
-    if (mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
-  }
-
-  #replaceOldest(entry: Entry): void {
-    const dropped = this.#queue.dropOldest();
-    this.#enqueue(entry);
-    if (dropped !== null) refuse(this.#desk, dropped, droppedError(this.#options.maxQueueSize), "rejected");
+    if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.turn.time();
   }
 
   /** Looks at every lane again at the end of the turn. */
   #reconsider(): void {
     for (const lane of this.#queue.lanes()) this.#queue.hot.add(lane);
-    this.turnTime();
+    this.turn.time();
   }
 
   #pump(isTurnOver: boolean): void {
@@ -282,19 +172,19 @@ export class Scheduler implements RunOwner {
     } finally {
       this.#isPumping = false;
     }
-    while (this.#ready.length > 0 && this.hasRoom) this.#ready.shift()?.();
+    this.admission.announce();
     if (this.#isDraining && this.isAtRest) this.#onRest();
   }
 
   #sendBatches(isTurnOver: boolean): void {
     for (;;) {
-      this.settleCounts();
-      this.#admit();
+      this.admission.settleCounts();
+      this.admission.admit();
       if (!this.#slots.mayStart(this.#options)) break;
       const now = this.#desk.clock.now();
       this.#desk.agenda.ringDue(now);
-      this.#admit();
-      this.settleCounts();
+      this.admission.admit();
+      this.admission.settleCounts();
       if (this.#queue.size === 0) break;
       const choice = this.#choose(now, isTurnOver);
       if (choice.lane === null) {
@@ -304,14 +194,6 @@ export class Scheduler implements RunOwner {
       this.#send(choice.lane, choice.reason, now);
     }
     this.#wake.clear();
-  }
-
-  /** Lets blocked submits in, in their order, as far as there is room. */
-  #admit(): void {
-    while (this.#room.size > 0 && this.#queue.size < this.#options.maxQueueSize) {
-      const entry = this.#room.shift();
-      if (entry !== undefined) this.#enqueue(entry);
-    }
   }
 
   #choose(now: number, isTurnOver: boolean): Choice {

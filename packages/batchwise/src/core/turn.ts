@@ -4,6 +4,8 @@
 // On Node, Bun and Deno a tick that is queued from inside a promise job runs once the jobs have drained. In a browser
 // a message to oneself is the next task. A timer is never used: it would cost a millisecond.
 
+import type { Clock } from "./clock.ts";
+
 interface Ticking {
   readonly process?: { readonly nextTick?: (callback: () => void) => void };
 }
@@ -14,6 +16,34 @@ const settled: Promise<void> = Promise.resolve();
 export type EndOfTurn = (callback: () => void) => void;
 
 export const endOfTurn: EndOfTurn = chooseEndOfTurn();
+
+/** The current turn, opened by the first who asks for its time: the clock is read once a turn. */
+export class Turn {
+  readonly #clock: Clock;
+  readonly #onEnd: () => void;
+  #isOpen = false;
+  #at = 0;
+
+  constructor(clock: Clock, onEnd: () => void) {
+    this.#clock = clock;
+    this.#onEnd = onEnd;
+  }
+
+  /** The time of the current turn, in milliseconds of the clock. At its end `onEnd` is called. */
+  time(): number {
+    if (!this.#isOpen) {
+      this.#isOpen = true;
+      this.#at = this.#clock.now();
+      endOfTurn(this.#end);
+    }
+    return this.#at;
+  }
+
+  readonly #end = (): void => {
+    this.#isOpen = false;
+    this.#onEnd();
+  };
+}
 
 function chooseEndOfTurn(): EndOfTurn {
   const nextTick = (globalThis as Ticking).process?.nextTick;

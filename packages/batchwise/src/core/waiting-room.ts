@@ -1,8 +1,8 @@
 // Submits that a full queue holds back (`onFull: "wait"`), in order of arrival. They are not counted as waiting; their
 // deadlines and signals run. Nobody overtakes them: while the room is not empty, every submit goes through it.
 
+import type { Entry } from "./entry.ts";
 import { Fifo } from "./fifo.ts";
-import type { Entry } from "./intake.ts";
 import type { Segment } from "./segment.ts";
 
 const SEGMENT_LENGTH = 256;

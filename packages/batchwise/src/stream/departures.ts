@@ -2,7 +2,7 @@
 // reader stops reading, or the caller's own signal aborts. Holds one listener per caller's signal, however many streams
 // share it, and lets go of it with the last of them.
 
-import { checkSubmitOptions } from "../core/intake.ts";
+import { checkSubmitOptions } from "../core/entry.ts";
 import { type Watch, type Watcher, Watches } from "../core/signals.ts";
 import type { SubmitOptions } from "../core/types.ts";
 

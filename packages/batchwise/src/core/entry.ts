@@ -1,0 +1,130 @@
+// From what a caller passed to an entry of the queue: the user's functions are called here, on the caller's time and
+// in the caller's async context, and what they get wrong concerns this item alone.
+
+import { itemTooLargeError } from "./errors.ts";
+import type { Stages } from "./handler.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { oneEach } from "./resolve-options.ts";
+import type { Addressee, Sink } from "./sink.ts";
+import type { SubmitOptions } from "./types.ts";
+import {
+  aCost,
+  anyNumber,
+  aString,
+  check,
+  checkIsObject,
+  expected,
+  isCost,
+  objectWith,
+  rangeError,
+} from "./validate.ts";
+
+/** An item on its way into the queue: who is to be told first, the rest as it is read. */
+export class Entry implements Addressee {
+  sink: Sink;
+  readonly position: number;
+  readonly time: number;
+  /** What the handler will be given. */
+  item: unknown = undefined;
+  key: string | undefined = undefined;
+  tenant = "";
+  cost = 1;
+  priority = 0;
+  /** Of a call that goes before larger ones. */
+  readonly small: boolean;
+  context: unknown = undefined;
+  /** When it expires, where it has no ticket that knows. */
+  dueAt: number = Number.POSITIVE_INFINITY;
+
+  constructor(sink: Sink, position: number, time: number, small: boolean) {
+    this.sink = sink;
+    this.position = position;
+    this.time = time;
+    this.small = small;
+  }
+}
+
+const aSignal = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
+
+/** Reads one item into its entry. Throws what a user function threw, INVALID_OPTION or ITEM_TOO_LARGE. */
+export function readItem(
+  entry: Entry,
+  item: unknown,
+  options: ResolvedOptions,
+  submit: SubmitOptions | undefined,
+  prepareItem: Stages["prepareItem"],
+): void {
+  const cost = submit?.cost ?? costOf(item, options);
+  if (!isCost(cost)) throw rangeError("cost", aCost, cost);
+  entry.cost = cost;
+  entry.priority = submit?.priority ?? 0;
+  if (options.fairBy !== undefined) entry.tenant = text("fairBy", options.fairBy(item));
+  entry.context = submit?.context === undefined ? options.captureContext?.() : submit.context;
+  entry.item = prepareItem === undefined ? item : prepareItem(item);
+  if (options.maxBatchCost !== Number.POSITIVE_INFINITY) refuseOversize(entry.item, cost, options);
+}
+
+/** Throws INVALID_OPTION unless these are submit options. */
+export function checkSubmitOptions(submit: SubmitOptions): void {
+  checkIsObject("options", submit);
+  const { signal, priority, timeoutMs, key } = submit;
+  if (signal !== undefined) check("signal", aSignal, signal);
+  if (priority !== undefined) check("priority", anyNumber, priority);
+  if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
+  if (key !== undefined) check("key", aString, key);
+}
+
+/** The cost of an item by the `cost` option. Throws what the function throws, or INVALID_OPTION. */
+export function costOf(item: unknown, options: ResolvedOptions): number {
+  if (options.cost === oneEach) return 1;
+  const cost = options.cost(item);
+  if (!isCost(cost)) throw rangeError("cost", aCost, cost);
+  return cost;
+}
+
+/** True when the options of a submit say at most its priority and its timeout; false where they cannot be read. */
+export function isPlainSubmit(submit: SubmitOptions): boolean {
+  if (typeof submit !== "object" || submit === null || Array.isArray(submit)) return false;
+  try {
+    return saysLittle(submit);
+  } catch {
+    return false;
+  }
+}
+
+function saysLittle(submit: SubmitOptions): boolean {
+  return (
+    submit.signal === undefined &&
+    (submit.timeoutMs === undefined || submit.timeoutMs > 0) &&
+    submit.cost === undefined &&
+    submit.key === undefined &&
+    submit.context === undefined &&
+    (submit.priority === undefined || Number.isFinite(submit.priority))
+  );
+}
+
+/** The key of an item; undefined where no keys are in use. */
+export function keyOf(item: unknown, options: ResolvedOptions, submit?: SubmitOptions): string | undefined {
+  return submit?.key ?? (options.key === undefined ? undefined : text("key", options.key(item)));
+}
+
+/** The string that `dedupe` gives an item. */
+export function dedupeKeyOf(dedupe: (item: unknown) => string, item: unknown): string {
+  return text("dedupe", dedupe(item));
+}
+
+function text(name: string, value: unknown): string {
+  if (typeof value !== "string")
+    throw expected(name, { ...aString, expected: "a function that returns a string" }, value);
+  return value;
+}
+
+/** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
+export function refuseOversize(item: unknown, cost: number, options: ResolvedOptions): void {
+  const { batchCost, maxBatchCost, oversize } = options;
+  const ownCost = typeof batchCost === "function" ? batchCost([item]) : cost;
+  if (!(typeof ownCost === "number" && ownCost >= 0)) {
+    throw rangeError("batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, ownCost);
+  }
+  if (ownCost > maxBatchCost && oversize === "reject") throw itemTooLargeError(ownCost, maxBatchCost);
+}
