@@ -13,9 +13,9 @@ interface Ticking {
 const settled: Promise<void> = Promise.resolve();
 
 /** Runs the callback when the current task's microtasks have drained. */
-export type EndOfTurn = (callback: () => void) => void;
+type EndOfTurn = (callback: () => void) => void;
 
-export const endOfTurn: EndOfTurn = chooseEndOfTurn();
+const endOfTurn: EndOfTurn = chooseEndOfTurn();
 
 /** The current turn, opened by the first who asks for its time: the clock is read once a turn. */
 export class Turn {
