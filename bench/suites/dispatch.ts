@@ -15,21 +15,21 @@ interface Pair {
   readonly limit: number;
 }
 
-const MANY_DONE = 100_000;
+const MANY_DONE = 200_000;
 
-/** Limits lie well under what a quiet machine gives: disks differ more than processors do. */
+/** Limits lie well under what a quiet machine gives: disks differ, and a busy processor slows the two sides unequally. */
 const pairs: readonly Pair[] = [
   {
     text: "`enqueueMany` of 1,000, against 1,000 inserts a commit",
-    ...{ name: "dispatchMany", base: "ingestRaw", counts: [40_000, 40_000], limit: 0.35 },
+    ...{ name: "dispatchMany", base: "ingestRaw", counts: [40_000, 40_000], limit: 0.2 },
   },
   {
     text: "single `enqueue`s by 256 callers, against one insert a commit",
-    ...{ name: "dispatchSingle", base: "singleRaw", counts: [10_000, 1_000], limit: 3 },
+    ...{ name: "dispatchSingle", base: "singleRaw", counts: [10_000, 1_000], limit: 2 },
   },
   {
     text: "settled by chunks of 1,000, against 1,000 inserts a commit",
-    ...{ name: "batch", base: "settleRaw", counts: [50_000, 50_000], limit: 0.25 },
+    ...{ name: "batch", base: "settleRaw", counts: [50_000, 50_000], limit: 0.12 },
   },
 ];
 
