@@ -3,7 +3,7 @@
  * writes docs/benchmarks-dispatch.md. Each measure runs in its own process on a database of its own; the rounds take
  * them in turn.
  *
- *   npm run bench:dispatch                                  everything: about eight minutes and 8 GB of disk
+ *   npm run bench:dispatch                                  everything: six to eight minutes, 8 GB of disk
  *   node bench/dispatch-store.ts --quick                    a minute: one round, a tenth of the long ones; writes nothing
  *   node bench/dispatch-store.ts --measure single           one measure, in this process, as one line of JSON
  *   node bench/dispatch-store.ts --measure passing --count 50000
@@ -67,7 +67,7 @@ function sectionOf(seen: Rounds, many: number, passing: number): Section {
       `For the memory, ${figure(passing)} requests of 2 KB pass through one dispatcher: enqueued, sealed, uploaded to a`,
       "provider in another process, collected, settled, and each read once by its cursor. It is the most that the",
       "dispatcher's process ever held (resident, shared pages included), with Node's defaults and a client of plain",
-      "HTTP.",
+      "HTTP; Node's own compiler for TypeScript, which takes 20 MB, is kept out by its cache.",
     ],
     tables: [
       {
