@@ -16,14 +16,15 @@ import type { Progress } from "./harness/rounds.ts";
 import { renderReport, renderSection } from "./report/markdown.ts";
 import { holds, quickSlack, type Scale, type Section } from "./report/section.ts";
 import { bursts } from "./suites/bursts.ts";
+import { dispatch } from "./suites/dispatch.ts";
 import { policy } from "./suites/policy.ts";
 import { pythonSystems } from "./suites/python-systems.ts";
 import { closedLoop, deepQueue, loneItem, optionCost } from "./suites/queues.ts";
 
 interface Suite {
   readonly run: (scale: Scale, progress: Progress) => Promise<Section>;
+  /** 0 leaves the suite out of the long run, and likewise below out of the quick one. */
   readonly rounds: number;
-  /** Rounds of the quick run; 0 leaves the suite out of it. */
   readonly quickRounds: number;
 }
 
@@ -34,7 +35,17 @@ const suites: Readonly<Record<string, Suite>> = {
   w3: { run: deepQueue, rounds: 7, quickRounds: 3 },
   lone: { run: loneItem, rounds: 7, quickRounds: 1 },
   options: { run: optionCost, rounds: 7, quickRounds: 3 },
+  dispatch: { run: dispatch, rounds: 0, quickRounds: 2 },
   python: { run: pythonSystems, rounds: 3, quickRounds: 0 },
+};
+
+const head = {
+  title: "Benchmarks",
+  about: [
+    "Written by `npm run bench`; do not edit. Every contender runs in its own process; each round runs all of them in",
+    "a shuffled order. A ratio is the median over the rounds of contender ÷ base of the same round, so read the",
+    "ratios: the nanoseconds belong to this machine on this day. What each contender is made of is in `bench/peers/`.",
+  ],
 };
 
 const { values: flags } = parseArgs({
@@ -49,7 +60,7 @@ function chosenSuites(): [string, Suite][] {
     }
   }
   return Object.entries(suites).filter(
-    ([name, suite]) => (names?.includes(name) ?? true) && (!flags.quick || suite.quickRounds > 0),
+    ([name, { rounds, quickRounds }]) => names?.includes(name) ?? (flags.quick ? quickRounds : rounds) > 0,
   );
 }
 
@@ -78,7 +89,7 @@ async function main(): Promise<void> {
     const folder = new URL("../docs/", import.meta.url);
     mkdirSync(folder, { recursive: true });
     const file = fileURLToPath(new URL("benchmarks.md", folder));
-    writeFileSync(file, renderReport(machine, sections));
+    writeFileSync(file, renderReport(machine, sections, head));
     process.stdout.write(`wrote docs/benchmarks.md after ${((performance.now() - started) / 1000).toFixed(0)} s\n`);
   }
 }

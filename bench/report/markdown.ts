@@ -31,16 +31,18 @@ export function renderSection(section: Section, slack = 1): string {
   return [`## ${section.title}`, section.about.join("\n"), ...section.tables.map(renderTable), ...claims].join("\n\n");
 }
 
-export function renderReport(machine: Machine, sections: readonly Section[]): string {
+/** Title and first words of a page. */
+export interface Head {
+  readonly title: string;
+  readonly about: readonly string[];
+}
+
+export function renderReport(machine: Machine, sections: readonly Section[], head: Head): string {
   const claims = sections.flatMap((section) => section.claims);
   const missed = claims.filter((claim) => !holds(claim));
   return `${[
-    "# Benchmarks",
-    [
-      "Written by `npm run bench`; do not edit. Every contender runs in its own process; each round runs all of them in",
-      "a shuffled order. A ratio is the median over the rounds of contender ÷ base of the same round, so read the",
-      "ratios: the nanoseconds belong to this machine on this day. What each contender is made of is in `bench/peers/`.",
-    ].join("\n"),
+    `# ${head.title}`,
+    head.about.join("\n"),
     renderTable({
       head: ["", ""],
       rows: [

@@ -2,10 +2,11 @@
 import { createDispatcher, type Dispatcher, type Store } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
-import OpenAI from "openai";
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import { addDone } from "./history.ts";
+import { passing } from "./passing.ts";
+import { PlainClient } from "./plain-client.ts";
 import {
   BATCH,
   CHUNK,
@@ -25,28 +26,33 @@ const INGEST = 100_000;
 const SINGLES = 20_000;
 const CALLERS = 256;
 const RAW_SINGLES = 3_000;
-const SEALS = 5;
+const SEALED = 250_000;
+const SETTLED = 50_000;
+/** Pairs of seals among ten million done, and among fewer. */
 const PAIRS = 7;
+const QUICK_PAIRS = 3;
 const FEW_DONE = 10_000;
+export const MANY_DONE = 10_000_000;
+export const PASSING = 1_000_000;
 const RAW_REQUEST = "CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)";
 const RAW_RESULT = "CREATE TABLE result (seq INTEGER PRIMARY KEY, payload TEXT NOT NULL)";
 
 /** Requests a second by calls of 1,000. */
-async function ingest(file: string): Promise<Measurement> {
+async function ingest(file: string, count: number): Promise<Measurement> {
   const store = sqliteStore({ path: file });
   await store.probe(1, NOW);
-  const calls = Array.from({ length: INGEST / CHUNK }, () => requests(CHUNK));
+  const calls = Array.from({ length: count / CHUNK }, () => requests(CHUNK));
   const took = await seconds(async () => {
     for (const call of calls) await store.enqueue(call, NOW);
   });
   await store.close();
-  return { perSecond: INGEST / took };
+  return { perSecond: count / took };
 }
 
-async function ingestRaw(file: string): Promise<Measurement> {
+async function ingestRaw(file: string, count: number): Promise<Measurement> {
   const database = rawDatabase(file, RAW_REQUEST);
   const insert = database.prepare("INSERT INTO request (id, body) VALUES (?, ?)");
-  const calls = Array.from({ length: INGEST / CHUNK }, () => requests(CHUNK));
+  const calls = Array.from({ length: count / CHUNK }, () => requests(CHUNK));
   const took = await seconds(() => {
     for (const call of calls) {
       database.exec("BEGIN IMMEDIATE");
@@ -55,14 +61,14 @@ async function ingestRaw(file: string): Promise<Measurement> {
     }
   });
   database.close();
-  return { perSecond: INGEST / took };
+  return { perSecond: count / took };
 }
 
 /** Requests a second by callers that enqueue one, wait until it is durable, and go on with the next. */
-async function single(file: string): Promise<Measurement> {
+async function single(file: string, count: number): Promise<Measurement> {
   const store = sqliteStore({ path: file });
   await store.probe(1, NOW);
-  const waiting = requests(SINGLES);
+  const waiting = requests(count);
   const latencies: number[] = [];
   const caller = async (): Promise<void> => {
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -75,23 +81,23 @@ async function single(file: string): Promise<Measurement> {
     await Promise.all(Array.from({ length: CALLERS }, caller));
   });
   await store.close();
-  return { perSecond: SINGLES / took, medianMs: median(latencies) };
+  return { perSecond: count / took, medianMs: median(latencies) };
 }
 
 /** The same two through the dispatcher: checked, encoded, measured and named on the way. */
-async function dispatchMany(file: string): Promise<Measurement> {
+async function dispatchMany(file: string, count: number): Promise<Measurement> {
   const dispatcher = await idleDispatcher(file);
-  const calls = Array.from({ length: INGEST / CHUNK }, () => dispatchRequests(CHUNK));
+  const calls = Array.from({ length: count / CHUNK }, () => dispatchRequests(CHUNK));
   const took = await seconds(async () => {
     for (const call of calls) await dispatcher.enqueueMany(call);
   });
   await dispatcher.stop();
-  return { perSecond: INGEST / took };
+  return { perSecond: count / took };
 }
 
-async function dispatchSingle(file: string): Promise<Measurement> {
+async function dispatchSingle(file: string, count: number): Promise<Measurement> {
   const dispatcher = await idleDispatcher(file);
-  const waiting = dispatchRequests(SINGLES);
+  const waiting = dispatchRequests(count);
   const caller = async (): Promise<void> => {
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) await dispatcher.enqueue(next);
   };
@@ -99,57 +105,57 @@ async function dispatchSingle(file: string): Promise<Measurement> {
     await Promise.all(Array.from({ length: CALLERS }, caller));
   });
   await dispatcher.stop();
-  return { perSecond: SINGLES / took };
+  return { perSecond: count / took };
 }
 
 /** Takes requests in and never starts: nothing is sent, so nothing has to answer. */
 async function idleDispatcher(file: string): Promise<Dispatcher> {
   const store = sqliteStore({ path: file });
   await store.probe(1, NOW);
-  const client = new OpenAI({ apiKey: "none", baseURL: "http://127.0.0.1:9" });
+  const client = new PlainClient("http://127.0.0.1:9");
   return createDispatcher({ store, accounts: [openaiAccount({ client })] });
 }
 
 /** One insert a commit: what each caller alone would pay. */
-async function singleRaw(file: string): Promise<Measurement> {
+async function singleRaw(file: string, count: number): Promise<Measurement> {
   const database = rawDatabase(file, RAW_REQUEST);
   const insert = database.prepare("INSERT INTO request (id, body) VALUES (?, ?)");
-  const waiting = requests(RAW_SINGLES);
+  const waiting = requests(count);
   const took = await seconds(() => {
     for (const { id, body } of waiting) insert.run(id, body);
   });
   database.close();
-  return { perSecond: RAW_SINGLES / took };
+  return { perSecond: count / took };
 }
 
 /** Milliseconds to seal 50,000, and requests settled a second in chunks of 1,000. */
-async function batch(file: string): Promise<Measurement> {
+async function batch(file: string, count: number): Promise<Measurement> {
   const store = sqliteStore({ path: file });
   const seals: number[] = [];
   const settles: number[] = [];
-  for (let n = 0; n < SEALS; n += 1) {
+  for (let n = 0; n < count / BATCH; n += 1) {
     await enqueueAll(store, BATCH);
     seals.push(await seconds(async () => void (await store.seal(sealInput(`seal-${n}`)))));
     settles.push(await seconds(() => settleAll(store, `seal-${n}`, BATCH)));
   }
   const { outcomes } = await store.probe(1, NOW);
-  if (outcomes.succeeded !== SEALS * BATCH) throw new Error(`${outcomes.succeeded} of ${SEALS * BATCH} were settled`);
+  if (outcomes.succeeded !== count) throw new Error(`${outcomes.succeeded} of ${count} were settled`);
   await store.close();
   return { sealMs: median(seals) * 1_000, perSecond: BATCH / median(settles) };
 }
 
-async function settleRaw(file: string): Promise<Measurement> {
+async function settleRaw(file: string, count: number): Promise<Measurement> {
   const database = rawDatabase(file, RAW_RESULT);
   const insert = database.prepare("INSERT INTO result (payload) VALUES (?)");
   const took = await seconds(() => {
-    for (let done = 0; done < BATCH; done += CHUNK) {
+    for (let done = 0; done < count; done += CHUNK) {
       database.exec("BEGIN IMMEDIATE");
       for (let n = 0; n < CHUNK; n += 1) insert.run(payload);
       database.exec("COMMIT");
     }
   });
   database.close();
-  return { perSecond: BATCH / took };
+  return { perSecond: count / took };
 }
 
 /**
@@ -159,8 +165,9 @@ async function settleRaw(file: string): Promise<Measurement> {
 async function sealAmong(file: string, many: number): Promise<Measurement> {
   const few = await storeWithDone(`${file}.few`, FEW_DONE);
   const full = await storeWithDone(file, many);
+  const pairs = many < MANY_DONE ? QUICK_PAIRS : PAIRS;
   const [fewMs, manyMs, probeMs]: [number[], number[], number[]] = [[], [], []];
-  for (let n = 0; n < PAIRS; n += 1) {
+  for (let n = 0; n < pairs; n += 1) {
     for (const store of [few, full]) await enqueueAll(store, BATCH);
     const key = `seal-${n}`;
     probeMs.push(1_000 * (await seconds(async () => void (await full.probe(BATCH, NOW)))));
@@ -181,7 +188,7 @@ async function sealAmong(file: string, many: number): Promise<Measurement> {
     [full, many],
   ] as const) {
     const { outcomes, inBatches } = await store.probe(1, NOW);
-    if (outcomes.succeeded !== done || inBatches !== PAIRS * BATCH) throw new Error("the store's figures are wrong");
+    if (outcomes.succeeded !== done || inBatches !== pairs * BATCH) throw new Error("the store's figures are wrong");
     await store.close();
   }
   const ratios = manyMs.map((ms, pair) => ms / (fewMs[pair] ?? Number.NaN));
@@ -195,41 +202,27 @@ async function storeWithDone(file: string, done: number): Promise<Store> {
   return store;
 }
 
-/** Peak memory in MB while requests pass through: in, sealed, read as a file would be built, settled. */
-async function passing(file: string, count: number): Promise<Measurement> {
-  const store = sqliteStore({ path: file });
-  let bytes = 0;
-  const took = await seconds(async () => {
-    for (let n = 0; n < count / BATCH; n += 1) {
-      const key = `seal-${n}`;
-      await enqueueAll(store, BATCH);
-      await store.seal(sealInput(key));
-      for (let fromOrd = 0; fromOrd < BATCH; fromOrd += CHUNK) {
-        const rows = await store.requests({ batchKey: key, fromOrd, limit: CHUNK, bodies: true });
-        for (const { body } of rows) bytes += body?.length ?? 0;
-      }
-      await settleAll(store, key, BATCH);
-    }
-  });
-  await store.close();
-  return { peakMb: process.resourceUsage().maxRSS / 1_024, perSecond: count / took, megabytes: bytes / 2 ** 20 };
+interface Measure {
+  readonly run: (file: string, count: number) => Promise<Measurement>;
+  /** How many requests, where the call does not say. */
+  readonly count: number;
 }
 
-const measures: Readonly<Record<string, (file: string, count: number) => Promise<Measurement>>> = {
-  ingest,
-  ingestRaw,
-  single,
-  singleRaw,
-  dispatchMany,
-  dispatchSingle,
-  batch,
-  settleRaw,
-  sealAmong,
-  passing,
+const measures: Readonly<Record<string, Measure>> = {
+  ingest: { run: ingest, count: INGEST },
+  ingestRaw: { run: ingestRaw, count: INGEST },
+  single: { run: single, count: SINGLES },
+  singleRaw: { run: singleRaw, count: RAW_SINGLES },
+  dispatchMany: { run: dispatchMany, count: INGEST },
+  dispatchSingle: { run: dispatchSingle, count: SINGLES },
+  batch: { run: batch, count: SEALED },
+  settleRaw: { run: settleRaw, count: SETTLED },
+  sealAmong: { run: sealAmong, count: MANY_DONE },
+  passing: { run: passing, count: PASSING },
 };
 
-export async function measure(name: string, count: number): Promise<Measurement> {
-  const run = measures[name];
-  if (run === undefined) throw new RangeError(`Expected one of ${Object.keys(measures).join(", ")}, got \`${name}\``);
-  return inFolder((file) => run(file, count));
+export async function measure(name: string, count: number | undefined): Promise<Measurement> {
+  const found = measures[name];
+  if (found === undefined) throw new RangeError(`Expected one of ${Object.keys(measures).join(", ")}, got \`${name}\``);
+  return inFolder((file) => found.run(file, count ?? found.count));
 }

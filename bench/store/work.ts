@@ -29,10 +29,11 @@ export function requests(count: number): NewRequest[] {
 
 /** The same as a user enqueues them. */
 export function dispatchRequests(count: number): DispatchRequest[] {
-  return Array.from({ length: count }, () => ({
-    id: randomUUID(),
-    body: { ...frame, messages: [{ role: "user", content }] },
-  }));
+  return Array.from({ length: count }, () => dispatchRequest(randomUUID()));
+}
+
+export function dispatchRequest(id: string): DispatchRequest {
+  return { id, body: { ...frame, messages: [{ role: "user", content }] } };
 }
 
 export function sealInput(key: string): SealInput {

@@ -5,6 +5,7 @@
 const ASCII_CHARACTERS_A_TOKEN = 4;
 /** Role, separators and the like that every chat message adds. */
 const TOKENS_A_MESSAGE = 4;
+const NOT_ASCII = /[\u0080-\uffff]/;
 
 /**
  * Roughly how many tokens a value is: of a string, of an array of strings, or of a chat body (its `messages`, or its
@@ -49,9 +50,12 @@ function measureJson(value: unknown): number {
   }
 }
 
+/** Most texts are ASCII throughout, and a search tells it several times as fast as a look at each character. */
 function measureText(text: string): number {
-  let ascii = 0;
-  for (let index = 0; index < text.length; index += 1) if (text.charCodeAt(index) < 128) ascii += 1;
+  const first = text.search(NOT_ASCII);
+  if (first < 0) return text.length / ASCII_CHARACTERS_A_TOKEN;
+  let ascii = first;
+  for (let index = first; index < text.length; index += 1) if (text.charCodeAt(index) < 128) ascii += 1;
   return ascii / ASCII_CHARACTERS_A_TOKEN + (text.length - ascii);
 }
 

@@ -1,7 +1,7 @@
 // Names, lines and counts: everything about a request or a batch that must come out the same on every machine.
 // Pure, but for the hash. Changing an output here changes the content of batches that are already sealed: don't.
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { estimateTokens } from "../core/tokens.ts";
 import type { LineRequest } from "./provider.ts";
 import type { Endpoint, JsonObject } from "./types.ts";
@@ -63,11 +63,15 @@ export function utf8Length(text: string): number {
  * that new defaults do not turn a repeated enqueue into a conflict. The order of keys counts.
  */
 export function digestOf(endpoint: Endpoint, callerBody: string): string {
-  return createHash("sha256").update(endpoint).update("\n").update(callerBody).digest("base64url");
+  return hash("sha256", `${endpoint}\n${callerBody}`, "base64url");
 }
 
-/** Defaults under the body: the body wins, place by place; nothing is merged inside a value. */
+/**
+ * Defaults under the body: the body wins, place by place; nothing is merged inside a value. Without defaults it is the
+ * body itself.
+ */
 export function mergeDefaults(defaults: JsonObject, body: JsonObject): JsonObject {
+  if (Object.keys(defaults).length === 0) return body;
   return { ...defaults, ...body };
 }
 

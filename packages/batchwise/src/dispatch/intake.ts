@@ -27,7 +27,7 @@ export function intake(given: DispatchRequest | BatchLine, options: IntakeOption
   const endpoint = endpointOf(request);
   const callerBody = jsonOf(request.body);
   const merged = isLine ? request.body : mergeDefaults(options.requestDefaults, request.body);
-  const body = isLine ? callerBody : jsonOf(merged);
+  const body = merged === request.body ? callerBody : jsonOf(merged);
   const { model } = merged;
   if (typeof model !== "string" || model === "") {
     throw new DispatchError("MISSING_MODEL", `The request "${id}" names no model, and no default gives one.`);
@@ -120,10 +120,12 @@ function refuseUnknownFields(given: object, known: readonly string[]): void {
 
 function jsonOf(body: JsonObject): string {
   try {
-    return JSON.stringify(body);
+    const text: string | undefined = JSON.stringify(body);
+    if (text !== undefined) return text;
   } catch (cause) {
     throw new DispatchError("INVALID_REQUEST", "A request's `body` must be JSON.", cause);
   }
+  throw invalid("A request's `body` must be JSON.");
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -1,5 +1,6 @@
 // Names, lines and counts: what must come out the same everywhere.
 
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import * as encode from "../../src/dispatch/encode.ts";
 
@@ -38,6 +39,11 @@ test("digests differ by endpoint and by body", () => {
   ];
   expect(new Set(digests).size).toBe(3);
   expect(encode.digestOf("/v1/embeddings", "{}")).toBe(digests[0]);
+});
+
+test("a digest is SHA-256 of endpoint and body, as stores hold it since their first version", () => {
+  const digest = createHash("sha256").update('/v1/embeddings\n{"input":"grüße 🎈"}').digest("base64url");
+  expect(encode.digestOf("/v1/embeddings", '{"input":"grüße 🎈"}')).toBe(digest);
 });
 
 test("the body wins over the defaults", () => {

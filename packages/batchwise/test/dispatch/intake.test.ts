@@ -25,6 +25,7 @@ describe("a request is refused, and nothing of it stored,", () => {
     ["without a body", {}, "INVALID_REQUEST", "`body`"],
     ["with a body that is text", { body: "{}" }, "INVALID_REQUEST", "`body`"],
     ["with a body that is no JSON", { body: circle }, "INVALID_REQUEST", "JSON"],
+    ["with a body without JSON", { body: { model: "m", messages, toJSON() {} } }, "INVALID_REQUEST", "JSON"],
     ["with a field that is not known", { ...ask("a"), priorty: 1 }, "INVALID_REQUEST", "priorty"],
     ["with an empty id", { ...ask("a"), id: "" }, "INVALID_REQUEST", "`id`"],
     ["with a long id", { ...ask("a"), id: "x".repeat(257) }, "INVALID_REQUEST", "256"],

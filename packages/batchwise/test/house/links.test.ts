@@ -5,8 +5,8 @@ import { filesMatching, root, textOf } from "./repository.ts";
 
 const pages = filesMatching("*.md", "docs/**/*.md", "{packages,examples,bench}/**/*.md");
 
-/** Written by `npm run bench`, and so not there before its first run. */
-const generated = ["docs/benchmarks.md"];
+/** Written by `npm run bench` and `npm run bench:dispatch`, and so not there before their first run. */
+const generated = ["docs/benchmarks.md", "docs/benchmarks-dispatch.md"];
 
 interface Link {
   readonly file: string;

@@ -84,7 +84,7 @@ class Intake {
   }
 
   #share({ lane, priority, tenant }: NewRequest): Share {
-    const key = JSON.stringify([lane, priority, tenant]);
+    const key = `${priority} ${lane.length} ${lane}${tenant}`;
     const known = this.#shares.get(key);
     if (known !== undefined) return known;
     const share = this.#readShare(lane, priority, tenant);

@@ -32,6 +32,15 @@ export const claimOrderCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 1), ["high", "high2", "mid", "low"]);
   }),
 
+  storeCase("claims each once where batches end inside a priority", async (store) => {
+    const [high, low] = [many(2, { priority: 5 }, "high"), many(2, { priority: -1 }, "low")];
+    await store.enqueue([...low, ...many(4, {}, "mid"), ...high], NOW);
+    deepEqual(await claimed(store, 1, { maxRequests: 4 }), ["high0", "high1", "mid0", "mid1"]);
+    deepEqual(await claimed(store, 2, { maxRequests: 3 }), ["mid2", "mid3", "low0"]);
+    deepEqual(await claimed(store, 3), ["low1"]);
+    deepEqual((await store.probe(10, NOW)).lanes, []);
+  }),
+
   storeCase("claims from the lane that was asked for only", async (store) => {
     await store.enqueue([request("a"), request("b", { lane: OTHER_LANE }), request("c")], NOW);
     deepEqual(await claimed(store, 1, { lane: OTHER_LANE }), ["b"]);

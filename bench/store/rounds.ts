@@ -1,0 +1,46 @@
+/** Runs store measures in processes of their own and keeps what each round gave. */
+import { execFile } from "node:child_process";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Measurement } from "../harness/child.ts";
+import { median } from "../harness/numbers.ts";
+import type { Progress } from "../harness/rounds.ts";
+
+const run = promisify(execFile);
+/** Keeps Node's own translation of TypeScript, so that no measure but the first carries the 20 MB that it needs. */
+const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "batchwise-bench-compiled") };
+const program = fileURLToPath(new URL("../dispatch-store.ts", import.meta.url));
+
+/** A ratio is formed within one round, from two processes that ran seconds apart. */
+export class Rounds {
+  readonly #seen = new Map<string, Measurement[]>();
+  readonly #progress: Progress;
+
+  constructor(progress: Progress) {
+    this.#progress = progress;
+  }
+
+  /** `count` requests, or as many as the measure takes by itself. */
+  async add(name: string, count?: number): Promise<void> {
+    const args = ["--no-warnings", program, "--measure", name];
+    if (count !== undefined) args.push("--count", String(count));
+    const { stdout } = await run(process.execPath, args, { env });
+    this.#progress(`${name} ${stdout.trim()}`);
+    this.#seen.set(name, [...(this.#seen.get(name) ?? []), JSON.parse(stdout) as Measurement]);
+  }
+
+  of(name: string, field: string): number {
+    return median(this.#all(name, field));
+  }
+
+  ratio(name: string, base: string, field = "perSecond"): number {
+    const bases = this.#all(base, field);
+    return median(this.#all(name, field).map((value, round) => value / (bases[round] ?? Number.NaN)));
+  }
+
+  #all(name: string, field: string): number[] {
+    return (this.#seen.get(name) ?? []).map((one) => one[field] ?? Number.NaN);
+  }
+}
