@@ -38,7 +38,7 @@ export const isBad = (n: number): boolean => seeded(n)() < BAD_SHARE;
 /** What the provider is asked to compute. */
 export const answerTo = (n: number): string => `${n} squared is ${n * n}.`;
 
-export function ask(n: number): DispatchRequest {
+function ask(n: number): DispatchRequest {
   return { id: nameOf(n), body: { model: "m", messages: [{ role: "user", content: `What is ${n} squared?` }] } };
 }
 
@@ -55,7 +55,7 @@ function answer(line: FakeLine): FakeAnswer {
 }
 
 /** How many have arrived by then: few by night, most in the afternoon, and the nightly job. */
-export function arrivedBy(at: number): number {
+function arrivedBy(at: number): number {
   if (at >= DAY) return REQUESTS;
   const curve = at / DAY - (0.9 * Math.sin((2 * Math.PI * at) / DAY)) / (2 * Math.PI);
   const burst = at >= BURST.at ? BURST.share : 0;
