@@ -16,6 +16,8 @@ export interface KillWork {
   /** Where the fake listens. */
   readonly url: string;
   readonly requests: number;
+  /** How long a lease lasts: what others wait for after a death. Calls may take a little less. */
+  readonly leaseMs: number;
 }
 
 export interface KillReport {
@@ -25,24 +27,24 @@ export interface KillReport {
   readonly batches: readonly string[];
 }
 
-const TIMES = { requestTimeoutMs: 4_800, reconcileGraceMs: 1_500, pollMs: 100 };
-const LEASE_MS = 5_000;
+const CALL_MARGIN_MS = 200;
 const LOOK_MS = 50;
 const SENT_AFTER_MS = 150;
 
 /** Over the client, and below the path, that users of the service have. */
-async function accountOf({ service, url }: KillWork): Promise<Account> {
+async function accountOf({ service, url, leaseMs }: KillWork): Promise<Account> {
+  const times = { requestTimeoutMs: leaseMs - CALL_MARGIN_MS, reconcileGraceMs: 1_500, pollMs: 100 };
   if (service === "anthropic") {
     const { default: Anthropic } = await import("@anthropic-ai/sdk");
-    return anthropicAccount({ client: new Anthropic({ apiKey: "key", baseURL: url }), ...TIMES });
+    return anthropicAccount({ client: new Anthropic({ apiKey: "key", baseURL: url }), ...times });
   }
   const { AzureOpenAI, OpenAI } = await import("openai");
   if (service === "azure") {
     const client = new AzureOpenAI({ apiKey: "key", apiVersion: "2025-03-01-preview", endpoint: url });
-    return openaiAccount({ client, service, ...TIMES });
+    return openaiAccount({ client, service, ...times });
   }
   const baseURL = service === "groq" ? `${url}/openai/v1` : `${url}/v1`;
-  return openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL }), service, ...TIMES });
+  return openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL }), service, ...times });
 }
 
 /** The provider answers creates late, so that this one is on its way, and accepted, when the process dies. */
@@ -79,7 +81,7 @@ export async function dispatchAll(work: KillWork, failpoint: (name: string) => v
   const dispatcher = createDispatcher({
     store,
     accounts: [tellingWhenSent(await accountOf(work), failpoint)],
-    leaseMs: LEASE_MS,
+    leaseMs: work.leaseMs,
     thresholds: { maxRequests: work.requests, maxAgeMs: 5_000 },
     onOutcome: () => {},
     failpoint,
