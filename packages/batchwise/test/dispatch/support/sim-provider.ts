@@ -13,7 +13,7 @@ import type {
   ResultLine,
 } from "../../../src/dispatch/provider.ts";
 
-export interface SimTime {
+interface SimTime {
   now(): number;
   setTimeout(callback: () => void, delayMs: number): unknown;
 }

@@ -20,7 +20,7 @@ const LOOK_MS = 50;
 const CALL = 250;
 
 const work = JSON.parse(process.argv[2] ?? "") as FleetWork;
-const { store, end } = openStore(work.place);
+const { store, end } = await openStore(work.place);
 const account = openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL: `${work.url}/v1` }), pollMs: 100 });
 const dispatcher = createDispatcher({
   store,

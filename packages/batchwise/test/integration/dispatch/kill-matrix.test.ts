@@ -1,20 +1,27 @@
-// kill -9 at every named point of a batch's life, in a real process on every store, over real sockets to the strict fake
-// provider. A second process goes on. Nothing is lost, nothing is recorded twice, nothing runs twice.
+// kill -9 at every named point of a batch's life, in a real process, on every store and for every service that there is
+// an account for, over real sockets to the strict fake provider. Another process goes on: the test's own. Nothing is
+// lost, nothing is recorded twice, nothing runs twice.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fakeProvider } from "batchwise/dispatch/testing";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { makeFolder } from "../../dispatch/sqlite/folder.ts";
 import { type PostgresService, startPostgres } from "../services/postgres.ts";
 import { type RedisService, startRedis } from "../services/redis.ts";
-import type { ChildReport, ChildWork } from "./dispatcher-child.ts";
+import type { KillDeath } from "./kill-child.ts";
+import { dispatchAll, type Service } from "./kill-run.ts";
 import type { Place } from "./open-store.ts";
 
-/** More than two chunks of results. */
-const REQUESTS = 2_200;
+/** More than one chunk of results. */
+const REQUESTS = 1_050;
 const CREATE_ANSWER_MS = 400;
+/** A case waits for leases to run out most of its time. */
+const AT_ONCE = 10;
+const LEASE_MS = 6_000;
+/** Whoever goes on is not to lose a call because the machine is busy. */
+const LONG_LEASE_MS = 20_000;
 
 const POINTS: readonly (readonly [string, number])[] = [
   ["after-intent", 1],
@@ -25,11 +32,14 @@ const POINTS: readonly (readonly [string, number])[] = [
   ["after-result-txn", 2],
   ["after-delivery", 3],
 ];
+const SERVICES: readonly Service[] = ["openai", "azure", "groq", "together", "anthropic"];
 
 const folder = makeFolder();
+const compiled = folder.file();
 let postgres: PostgresService;
 let redis: RedisService;
 let places = 0;
+vi.setConfig({ maxConcurrency: AT_ONCE });
 beforeAll(async () => {
   postgres = await startPostgres();
   redis = await startRedis();
@@ -49,31 +59,30 @@ const STORES: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
   },
 };
 const CASES = (Object.keys(STORES) as Place["kind"][]).flatMap((store) =>
-  (["openai", "anthropic"] as const).map((provider) => [store, provider] as const),
+  SERVICES.map((service) => [store, service] as const),
 );
 
-async function runChild(work: ChildWork): Promise<{ readonly signal: string | null; readonly told: string }> {
-  const script = new URL("dispatcher-child.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(work)], {
+async function runChild(death: KillDeath): Promise<{ readonly signal: string | null; readonly told: string }> {
+  const script = new URL("kill-child.ts", import.meta.url).pathname;
+  const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(death)], {
     stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, NODE_COMPILE_CACHE: compiled },
   });
   const [told, [, signal]] = await Promise.all([text(child.stdout), once(child, "close")]);
   return { signal: signal as string | null, told };
 }
 
-describe.each(CASES)("the %s store and %s", (kind, provider) => {
+describe.concurrent.each(CASES)("the %s store and %s", (kind, service) => {
   test.concurrent.each(POINTS)("killed at %s", async (dieAt, dieAtCount) => {
     const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
-    const fake = fakeProvider({ plan, listLagMs: 300 });
+    const dialect = service === "anthropic" ? "openai" : service;
+    const fake = fakeProvider({ plan, dialect, listLagMs: 300 });
     fake.inject({ on: ["batches.create", "messages.create"], replyDelayMs: CREATE_ANSWER_MS });
     const server = await fake.listen();
-    const place = await STORES[kind]();
-    const work = { place, provider, url: server.url, requests: REQUESTS, dieAt, dieAtCount } as const;
-    const first = await runChild(work);
-    expect(first).toEqual({ signal: "SIGKILL", told: "" });
-    const second = await runChild({ ...work, dieAt: null });
+    const work = { place: await STORES[kind](), service, url: server.url, requests: REQUESTS, leaseMs: LEASE_MS };
+    expect(await runChild({ ...work, dieAt, dieAtCount })).toEqual({ signal: "SIGKILL", told: "" });
+    const report = await dispatchAll({ ...work, leaseMs: LONG_LEASE_MS }, () => {});
     await server.close();
-    const report = JSON.parse(second.told) as ChildReport;
     expect(report).toMatchObject({ outcomes: REQUESTS, ids: REQUESTS, succeeded: REQUESTS });
     expect(report.batches.every((state) => state === "done")).toBe(true);
     const runs = [...fake.runs().values()];

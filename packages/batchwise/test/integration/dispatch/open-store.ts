@@ -1,7 +1,7 @@
-// Stores for tests with processes of their own: a place that travels as JSON, and the store that it stands for.
+// Stores for tests with processes of their own: a place that travels as JSON, and the store that it stands for. A
+// process loads the one driver that its place needs: starting is most of what such a process does.
 
-import { Redis } from "ioredis";
-import pg from "pg";
+import type pg from "pg";
 import { postgresStore } from "../../../src/dispatch/postgres/index.ts";
 import { redisStore } from "../../../src/dispatch/redis/index.ts";
 import { sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
@@ -18,14 +18,16 @@ export interface OpenStore {
   readonly end: () => Promise<unknown>;
 }
 
-export function openStore(place: Place): OpenStore {
+export async function openStore(place: Place): Promise<OpenStore> {
   if (place.kind === "sqlite") return { store: sqliteStore({ path: place.path }), end: async () => {} };
   if (place.kind === "postgres") {
+    const { default: pg } = await import("pg");
     const pool = new pg.Pool(place.config);
     // Idle connections may be cut: the next call takes another one.
     pool.on("error", () => {});
     return { store: postgresStore({ pool }), end: () => pool.end() };
   }
+  const { Redis } = await import("ioredis");
   const client = new Redis({ host: "127.0.0.1", port: place.port });
   return { store: redisStore({ client, prefix: place.prefix }), end: () => client.quit() };
 }

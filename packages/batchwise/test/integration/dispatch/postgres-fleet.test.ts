@@ -88,7 +88,7 @@ describe("four dispatchers and eight producers on one Postgres database", () => 
       `${requests} requests, ${cuts} cuts: ${Math.round(requests / seconds)} a second, all processes included`,
     );
 
-    const { store, end } = openStore(place);
+    const { store, end } = await openStore(place);
     const outcomes = await store.outcomes({ after: 0, limit: 1_000_000 });
     const batches = await store.batches({ limit: 1_000_000 });
     await store.close();

@@ -102,7 +102,7 @@ export class AnthropicSurface {
   }
 
   #nextId(): string {
-    return `msgbatch_${String(this.book.all().length + 1).padStart(8, "0")}`;
+    return `msgbatch_${this.#settings.mark}${String(this.book.size + 1).padStart(8, "0")}`;
   }
 
   #cancel(batch: FakeBatch<AnthropicExtra>): FakeBatch<AnthropicExtra> {

@@ -30,7 +30,8 @@ export interface FakeBatch<Extra> extends NewBatch<Extra> {
   readonly course: Course;
   /** The order in which its lines run. */
   readonly order: ArrayLike<number>;
-  readonly tally: { upTo: number; failed: number };
+  /** How the first `upTo` lines of that order have ended. */
+  readonly tally: { upTo: number; failed: number; readonly statuses: Uint16Array };
 }
 
 /** A line that has run, or that never will in this batch. */
@@ -77,7 +78,7 @@ export class BatchBook<Extra> {
         cancelledAt: null,
       },
       order: plan.order === "shuffled" ? shuffled(items, random) : Uint32Array.from({ length: items }, (_, ord) => ord),
-      tally: { upTo: 0, failed: 0 },
+      tally: { upTo: 0, failed: 0, statuses: new Uint16Array(items) },
     };
     this.#batches.set(batch.id, added);
     return added;
@@ -112,7 +113,7 @@ export class BatchBook<Extra> {
   }
 
   views(): Omit<FakeBatchView, "surface">[] {
-    return this.all().map((batch) => ({
+    return [...this.#batches.values()].map((batch) => ({
       id: batch.id,
       state: this.moment(batch).phase,
       requests: batch.entries.length,
@@ -121,8 +122,8 @@ export class BatchBook<Extra> {
     }));
   }
 
-  all(): readonly FakeBatch<Extra>[] {
-    return [...this.#batches.values()];
+  get size(): number {
+    return this.#batches.size;
   }
 
   createdSince(since: number): number {
@@ -168,7 +169,9 @@ export class BatchBook<Extra> {
     const { tally } = batch;
     for (; tally.upTo < done; tally.upTo += 1) {
       const entry = batch.entries[batch.order[tally.upTo] as number] as Entry;
-      if (this.#answer(batch, entry).status >= 300) tally.failed += 1;
+      const { status } = this.#answer(batch, entry);
+      tally.statuses[tally.upTo] = status;
+      if (status >= 300) tally.failed += 1;
     }
     return { succeeded: tally.upTo - tally.failed, failed: tally.failed };
   }
@@ -200,10 +203,13 @@ export class BatchBook<Extra> {
     for (const batch of this.#batches.values()) {
       const { done, startedAt } = this.moment(batch);
       if (startedAt === null) continue;
+      this.counts(batch);
       for (let place = 0; place < batch.entries.length; place += 1) {
         const { customId, identity } = batch.entries[batch.order[place] as number] as Entry;
-        const { id: batchId, foreign } = batch;
-        yield { batchId, customId, identity, acceptedAt: batch.course.acceptedAt, ran: place < done, foreign };
+        const { id: batchId, foreign, course, tally } = batch;
+        const ran = place < done;
+        const status = ran ? (tally.statuses[place] ?? null) : null;
+        yield { batchId, customId, identity, acceptedAt: course.acceptedAt, ran, status, foreign };
       }
     }
   }

@@ -13,8 +13,6 @@ export interface StoredFile {
   readonly createdAt: number;
 }
 
-const PURPOSES: ReadonlySet<string> = new Set(["batch", "batch-api"]);
-
 export class FileShelf {
   readonly #settings: Settings;
   readonly #files: Map<string, StoredFile> = new Map();
@@ -35,7 +33,7 @@ export class FileShelf {
 
   keep(name: string, purpose: string, content: Uint8Array): StoredFile {
     const { maxFileBytes } = this.#settings.limits;
-    if (!PURPOSES.has(purpose))
+    if (purpose !== (this.#settings.dialect === "together" ? "batch-api" : "batch"))
       throw new Refusal(400, "invalid_value", `'${purpose}' is not a purpose.`, { param: "purpose" });
     if (!name.endsWith(".jsonl"))
       throw new Refusal(400, "invalid_file_format", "Expected a .jsonl file.", { param: "file" });
@@ -44,7 +42,7 @@ export class FileShelf {
       throw new Refusal(413, "file_too_large", `The file is larger than ${maxFileBytes} bytes.`, { param: "file" });
     }
     this.#count += 1;
-    const id = `file-${String(this.#count).padStart(8, "0")}`;
+    const id = `file-${this.#settings.mark}${String(this.#count).padStart(8, "0")}`;
     const stored = { id, name, purpose, content, createdAt: this.#settings.now() };
     this.#files.set(id, stored);
     return stored;

@@ -98,7 +98,7 @@ export class OpenAiSurface {
   }
 
   #nextId(): string {
-    return `batch_${String(this.book.all().length + 1).padStart(8, "0")}`;
+    return `batch_${this.#settings.mark}${String(this.book.size + 1).padStart(8, "0")}`;
   }
 
   #created(batch: FakeBatch<render.OpenAiExtra>): JsonObject {

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../core/clock.ts";
 import { defaultAnswer } from "./answers.ts";
-import { seededRandom } from "./random.ts";
+import { hashOf, seededRandom } from "./random.ts";
 import type { FakeBatchFacts, FakeDialect, FakeLimits, FakeLine, FakeOptions, FakePlan } from "./types.ts";
 
 const MINUTE = 60_000;
@@ -53,6 +53,8 @@ export interface Settings {
   now(): number;
   readonly random: () => number;
   readonly seed: number;
+  /** Part of every id that it gives: another fake, or the same one started later, must not give them again. */
+  readonly mark: string;
   readonly dialect: FakeDialect;
   readonly limits: FakeLimits;
   readonly models: readonly string[] | null;
@@ -86,6 +88,7 @@ export function resolveSettings(options: FakeOptions): Settings {
     now: () => clock.now() + skew,
     random,
     seed,
+    mark: hashOf(`${seed} ${clock.now()}`).toString(16).padStart(8, "0"),
     dialect,
     limits: { ...LIMITS, ...options.limits },
     models: options.models ?? null,

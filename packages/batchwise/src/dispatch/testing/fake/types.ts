@@ -127,13 +127,15 @@ export interface FakeExecution {
   readonly acceptedAt: number;
   /** Whether it has been run by now. A line of a cancelled or expired batch may never be. */
   readonly ran: boolean;
+  /** How it ended; null while it has not been run. */
+  readonly status: number | null;
   readonly foreign: boolean;
 }
 
 export interface FakeOptions {
   /** Wall time in milliseconds since 1970, and timers for delayed answers. Default: the machine's. */
   readonly clock?: Clock;
-  /** Every choice that the fake makes follows from it. Default 1. */
+  /** Every choice that the fake makes follows from it; the ids that it gives from it and from the time of its start. Default 1. */
   readonly seed?: number;
   readonly dialect?: FakeDialect;
   readonly limits?: Partial<FakeLimits>;

@@ -1,3 +1,5 @@
+import type { FakeOptions } from "batchwise/dispatch/testing";
+import { virtualClock } from "batchwise/testing";
 import type OpenAI from "openai";
 import { toFile } from "openai";
 import { describe, expect, test } from "vitest";
@@ -72,6 +74,8 @@ describe("a batch at the fake", () => {
     expect(await results(client, cancelled.output_file_id)).toHaveLength(5);
     expect(await results(client, cancelled.error_file_id)).toHaveLength(5);
     expect(fake.runs().size).toBe(5);
+    const statuses = fake.executions().map(({ status }) => status);
+    expect(statuses).toEqual([...Array(5).fill(200), ...Array(5).fill(null)]);
     expect((await client.batches.cancel(batch.id)).status).toBe("cancelled");
   });
 
@@ -228,6 +232,19 @@ describe("files", () => {
     await clock.advance(HOUR);
     await expect(client.files.content(first)).rejects.toMatchObject({ status: 404 });
   });
+});
+
+test("gives other ids with another seed, and when it starts again later", async () => {
+  const idsOf = async (options: FakeOptions): Promise<string[]> => {
+    const { client } = rig(options);
+    const { id, input_file_id } = await submit(client, lines(1));
+    return [id, input_file_id];
+  };
+  const first = await idsOf({});
+  expect(await idsOf({})).toEqual(first);
+  const later = virtualClock(Date.UTC(2026, 0, 1) + 1);
+  const others = [...(await idsOf({ seed: 2 })), ...(await idsOf({ clock: later }))];
+  expect(new Set([...first, ...others]).size).toBe(6);
 });
 
 test("lists page by page, newest first, through the client's own iterator", async () => {
