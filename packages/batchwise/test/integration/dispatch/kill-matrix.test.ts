@@ -5,10 +5,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fakeProvider } from "batchwise/dispatch/testing";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { makeFolder } from "../../dispatch/sqlite/folder.ts";
-import { type PostgresService, startPostgres } from "../services/postgres.ts";
-import { type RedisService, startRedis } from "../services/redis.ts";
+import { postgresPlace, redisPlace } from "../services/kept.ts";
 import type { ChildReport, ChildWork } from "./dispatcher-child.ts";
 import type { Place } from "./open-store.ts";
 
@@ -27,26 +26,12 @@ const POINTS: readonly (readonly [string, number])[] = [
 ];
 
 const folder = makeFolder();
-let postgres: PostgresService;
-let redis: RedisService;
-let places = 0;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  redis = await startRedis();
-});
-afterAll(async () => {
-  folder.remove();
-  await postgres?.stop();
-  await redis?.stop();
-});
+afterAll(() => folder.remove());
 
 const STORES: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
   sqlite: async () => ({ kind: "sqlite", path: folder.file() }),
-  postgres: async () => ({ kind: "postgres", config: await postgres.place() }),
-  redis: async () => {
-    places += 1;
-    return { kind: "redis", port: redis.port, prefix: `test-${places}` };
-  },
+  postgres: async () => ({ kind: "postgres", config: await postgresPlace() }),
+  redis: async () => ({ kind: "redis", ...(await redisPlace()) }),
 };
 const CASES = (Object.keys(STORES) as Place["kind"][]).flatMap((store) =>
   (["openai", "anthropic"] as const).map((provider) => [store, provider] as const),
