@@ -28,6 +28,20 @@ export interface PostgresClient {
 /** The part of node-postgres' Pool that the store uses. The driver's own types fit it; none is imported. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>;
+  on?(event: "connect", listener: (client: PostgresClient) => void): unknown;
+  off?(event: "connect", listener: (client: PostgresClient) => void): unknown;
+}
+
+/**
+ * Listens to the errors of every connection that the pool makes; answers how to stop that. A server can end one in the
+ * same breath in which it is made, before `connect` has handed it over: unheard, that would end the process.
+ */
+export function hearNewConnections(pool: PostgresPool): () => void {
+  const hear = (client: PostgresClient): void => {
+    client.on("error", () => {});
+  };
+  pool.on?.("connect", hear);
+  return () => pool.off?.("connect", hear);
 }
 
 /** Most that a LIMIT takes. */

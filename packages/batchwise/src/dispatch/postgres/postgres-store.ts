@@ -32,7 +32,7 @@ import type {
 import { amend } from "./amend.ts";
 import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
-import { type Connection, type PostgresPool, read, write } from "./database.ts";
+import { type Connection, hearNewConnections, type PostgresPool, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { type Answer, type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
@@ -65,6 +65,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
 
 class PostgresStore implements Store {
   readonly #pool: PostgresPool;
+  readonly #stopHearing: () => void;
   readonly #intake: Batcher<EnqueueCall, readonly Answer[]>;
   readonly #running = new Set<Promise<unknown>>();
   #prepared: Promise<void> | null = null;
@@ -72,6 +73,7 @@ class PostgresStore implements Store {
 
   constructor(pool: PostgresPool) {
     this.#pool = pool;
+    this.#stopHearing = hearNewConnections(pool);
     this.#intake = createBatcher((calls: EnqueueCall[]) => this.#run(write, (db) => enqueueAll(db, calls)), {
       maxBatchSize: GROUP_CALLS,
       maxBatchCost: GROUP_REQUESTS,
@@ -148,6 +150,7 @@ class PostgresStore implements Store {
   async #end(): Promise<void> {
     await this.#intake.close();
     await Promise.allSettled(this.#running);
+    this.#stopHearing();
   }
 
   async #tracked<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {

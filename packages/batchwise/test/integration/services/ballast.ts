@@ -18,5 +18,5 @@ export function fillDisk(folder: string): void {
 }
 
 export function emptyDisk(folder: string): void {
-  rmSync(fileIn(folder));
+  rmSync(fileIn(folder), { force: true });
 }

@@ -62,8 +62,8 @@ export async function startRedis({ appendfsync = "always", diskMb }: RedisOption
 }
 
 /** Its connection may be cut without ending the process. */
-export function clientAt(port: number): Redis {
-  const client = new Redis({ host: "127.0.0.1", port });
+export function clientAt(port: number, maxRetriesPerRequest = 20): Redis {
+  const client = new Redis({ host: "127.0.0.1", port, maxRetriesPerRequest });
   client.on("error", () => {});
   return client;
 }
