@@ -23,7 +23,7 @@ export interface Machine {
   readonly policyFile: string;
 }
 
-export function thisMachine(): Machine {
+function thisMachine(): Machine {
   return {
     folders: [...(process.env.PATH ?? "").split(delimiter), "/usr/local/bin", "/usr/bin"],
     isRoot: process.getuid?.() === 0,
