@@ -30,7 +30,9 @@ test("a connection that ends as soon as it is made fails its call and not the pr
   const pool = poolAt({ host: "127.0.0.1", port, user: "u", database: "d" });
   const store = postgresStore({ pool });
   await expect(store.probe(1, NOW)).rejects.toMatchObject({ code: "STORE_UNAVAILABLE", retryable: true });
+  expect(pool.listenerCount("connect")).toBe(1);
   await store.close();
+  expect(pool.listenerCount("connect")).toBe(0);
   await pool.end();
   server.close();
 });

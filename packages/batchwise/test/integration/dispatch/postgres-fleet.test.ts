@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import pg from "pg";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { startOwnPostgres } from "../services/kept.ts";
 import type { PostgresPlace } from "../services/postgres.ts";
 import type { FleetWork } from "./fleet-child.ts";
@@ -19,6 +19,8 @@ async function run(work: FleetWork): Promise<void> {
   const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(work)], {
     stdio: ["ignore", "inherit", "inherit"],
   });
+  // Where one of them fails, the others would wait for ever.
+  onTestFinished(() => void child.kill("SIGKILL"));
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`${work.role} ${work.name} ended with ${code}`);
 }
