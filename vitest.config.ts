@@ -30,6 +30,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "integration",
+          globalSetup: "packages/batchwise/test/integration/services/global-setup.ts",
           include: integration,
           testTimeout: 120_000,
           hookTimeout: 120_000,

@@ -1,9 +1,20 @@
-// The one script, whole. The first line makes the server (7.0 or later) refuse it as a whole when memory is full,
-// instead of in the middle.
+// The script, whole, once for calls that write and once for calls that only read. By the first line the server (7.0 or
+// later) knows which it is: where it cannot take writes (no memory left, a replica) it refuses the one as a whole,
+// instead of in the middle, and still runs the other.
 
 import { BATCHES } from "./script-batches.ts";
 import { COMMON } from "./script-common.ts";
 import { OUTCOMES } from "./script-outcomes.ts";
 import { REQUESTS } from "./script-requests.ts";
 
-export const SCRIPT: string = `#!lua\n${COMMON}${REQUESTS}${BATCHES}${OUTCOMES}`;
+const BODY = `${COMMON}${REQUESTS}${BATCHES}${OUTCOMES}`;
+
+const WRITING: string = `#!lua\n${BODY}`;
+const READING: string = `#!lua flags=no-writes\n${BODY}`;
+
+const READS: ReadonlySet<string> = new Set(["probe", "requests", "outcomes", "batches"]);
+
+/** The script that a method of the store is run in. */
+export function scriptOf(method: string): string {
+  return READS.has(method) ? READING : WRITING;
+}

@@ -2,7 +2,7 @@
 // or not at all; does not repeat one whose answer was lost: its caller does.
 
 import { DispatchError } from "../errors.ts";
-import { SCRIPT } from "./script.ts";
+import { scriptOf } from "./script.ts";
 
 /** The part of ioredis that the store uses. The client's own types fit it; none is imported. */
 export interface RedisClient {
@@ -15,7 +15,8 @@ export type Reply = string | number | null | readonly Reply[];
 export class Server {
   readonly #client: RedisClient;
   readonly #keys: string;
-  #hash: Promise<string> | null = null;
+  /** What the server calls the scripts that it knows. */
+  readonly #hashes = new Map<string, Promise<string>>();
 
   constructor(client: RedisClient, prefix: string) {
     this.#client = client;
@@ -28,7 +29,7 @@ export class Server {
       return await this.#call(method, text).catch((error: unknown) => {
         if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
         // The server has started anew: it knows no scripts.
-        this.#hash = null;
+        this.#hashes.clear();
         return this.#call(method, text);
       });
     } catch (error) {
@@ -37,15 +38,29 @@ export class Server {
   }
 
   async #call(method: string, text: string): Promise<Reply> {
-    this.#hash ??= this.#load();
-    return (await this.#client.call("EVALSHA", await this.#hash, 1, this.#keys, method, text)) as Reply;
+    return (await this.#client.call(
+      "EVALSHA",
+      await this.#hashOf(scriptOf(method)),
+      1,
+      this.#keys,
+      method,
+      text,
+    )) as Reply;
   }
 
-  async #load(): Promise<string> {
+  #hashOf(script: string): Promise<string> {
+    const known = this.#hashes.get(script);
+    if (known !== undefined) return known;
+    const hash = this.#load(script);
+    this.#hashes.set(script, hash);
+    return hash;
+  }
+
+  async #load(script: string): Promise<string> {
     try {
-      return String(await this.#client.call("SCRIPT", "LOAD", SCRIPT));
+      return String(await this.#client.call("SCRIPT", "LOAD", script));
     } catch (error) {
-      this.#hash = null;
+      this.#hashes.delete(script);
       throw error;
     }
   }
@@ -60,12 +75,22 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Redis says by the first word what it refuses. Reads go on in all of these but the last. */
 function storeError(error: unknown): DispatchError {
   if (error instanceof DispatchError) return error;
   const reason = messageOf(error);
-  if (reason.startsWith("OOM")) return new DispatchError("STORE_FULL", `Redis has no memory left: ${reason}.`, error);
-  if (reason.startsWith("READONLY")) {
-    return new DispatchError("STORE_READ_ONLY", `Redis cannot be written to: ${reason}.`, error);
+  switch (/^[A-Z]+/.exec(reason)?.[0]) {
+    case "OOM":
+      return new DispatchError("STORE_FULL", `Redis has no memory left: ${reason}.`, error);
+    case "MISCONF":
+      if (reason.includes("No space left")) {
+        return new DispatchError("STORE_FULL", `The disk of Redis is full: ${reason}.`, error);
+      }
+      return new DispatchError("STORE_READ_ONLY", `Redis cannot write to its disk: ${reason}.`, error);
+    case "READONLY":
+    case "NOREPLICAS":
+      return new DispatchError("STORE_READ_ONLY", `Redis cannot be written to: ${reason}.`, error);
+    default:
+      return new DispatchError("STORE_UNAVAILABLE", `Redis failed: ${reason}.`, error);
   }
-  return new DispatchError("STORE_UNAVAILABLE", `Redis failed: ${reason}.`, error);
 }

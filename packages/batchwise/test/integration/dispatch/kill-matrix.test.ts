@@ -6,10 +6,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fakeProvider } from "batchwise/dispatch/testing";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { makeFolder } from "../../dispatch/sqlite/folder.ts";
-import { type PostgresService, startPostgres } from "../services/postgres.ts";
-import { type RedisService, startRedis } from "../services/redis.ts";
+import { postgresPlace, redisPlace } from "../services/kept.ts";
 import type { KillDeath } from "./kill-child.ts";
 import { dispatchAll, type Service } from "./kill-run.ts";
 import type { Place } from "./open-store.ts";
@@ -36,27 +35,13 @@ const SERVICES: readonly Service[] = ["openai", "azure", "groq", "together", "an
 
 const folder = makeFolder();
 const compiled = folder.file();
-let postgres: PostgresService;
-let redis: RedisService;
-let places = 0;
 vi.setConfig({ maxConcurrency: AT_ONCE });
-beforeAll(async () => {
-  postgres = await startPostgres();
-  redis = await startRedis();
-});
-afterAll(async () => {
-  folder.remove();
-  await postgres?.stop();
-  await redis?.stop();
-});
+afterAll(() => folder.remove());
 
 const STORES: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
   sqlite: async () => ({ kind: "sqlite", path: folder.file() }),
-  postgres: async () => ({ kind: "postgres", config: await postgres.place() }),
-  redis: async () => {
-    places += 1;
-    return { kind: "redis", port: redis.port, prefix: `test-${places}` };
-  },
+  postgres: async () => ({ kind: "postgres", config: await postgresPlace() }),
+  redis: async () => ({ kind: "redis", ...(await redisPlace()) }),
 };
 const CASES = (Object.keys(STORES) as Place["kind"][]).flatMap((store) =>
   SERVICES.map((service) => [store, service] as const),

@@ -1,38 +1,27 @@
 // Four dispatchers and eight producers, each a process of its own, on one Postgres database and one provider; once left
 // alone, once while connections are cut at random.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type PostgresService, startPostgres } from "../services/postgres.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startOwnPostgres } from "../services/kept.ts";
+import type { PostgresPlace } from "../services/postgres.ts";
 import type { FleetWork } from "./fleet-child.ts";
 import { openStore, type Place } from "./open-store.ts";
 
 const DISPATCHERS = 4;
 const PRODUCERS = 8;
 
-let server: PostgresService;
-beforeAll(async () => {
-  server = await startPostgres();
-});
-afterAll(() => server?.stop());
-
-const children = new Set<ChildProcess>();
-afterEach(() => {
-  // Where one has failed, the others would work on without it.
-  for (const child of children) child.kill("SIGKILL");
-});
-
 async function run(work: FleetWork): Promise<void> {
   const script = new URL("fleet-child.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(work)], {
     stdio: ["ignore", "inherit", "inherit"],
   });
-  children.add(child);
+  // Where one of them fails, the others would wait for ever.
+  onTestFinished(() => void child.kill("SIGKILL"));
   const [code] = await once(child, "close");
-  children.delete(child);
   if (code !== 0) throw new Error(`${work.role} ${work.name} ended with ${code}`);
 }
 
@@ -45,9 +34,9 @@ async function runFleet(place: Place, url: string, requests: number): Promise<vo
   ]);
 }
 
-/** Cuts one connection of the database after another, until it is stopped; answers how many. */
-function cutConnections(config: pg.PoolConfig): () => Promise<number> {
-  const client = new pg.Client(config);
+/** Cuts one connection of the place after another, until it is stopped; answers how many. */
+function cutConnections(place: PostgresPlace): () => Promise<number> {
+  const client = new pg.Client(place);
   let isOver = false;
   const cutting = (async () => {
     await client.connect();
@@ -56,7 +45,8 @@ function cutConnections(config: pg.PoolConfig): () => Promise<number> {
       await new Promise((resolve) => setTimeout(resolve, 150));
       const { rowCount } = await client.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' ORDER BY random() LIMIT 1`,
+         WHERE pid <> pg_backend_pid() AND application_name = $1 ORDER BY random() LIMIT 1`,
+        [place.application_name],
       );
       cuts += rowCount ?? 0;
     }
@@ -74,6 +64,7 @@ describe("four dispatchers and eight producers on one Postgres database", () => 
     ["left alone", 20_000, false],
     ["whose connections are cut", 4_000, true],
   ] as const)("%s: every request once, in one batch", async (_name, requests, isCut) => {
+    const server = await startOwnPostgres();
     const config = await server.place();
     const place: Place = { kind: "postgres", config };
     const fake = fakeProvider({ plan: { validateMs: 50, runMs: 200, finalizeMs: 20 } });
@@ -93,6 +84,7 @@ describe("four dispatchers and eight producers on one Postgres database", () => 
     const batches = await store.batches({ limit: 1_000_000 });
     await store.close();
     await end();
+    await server.stop();
     const runs = [...fake.runs().values()];
     expect([outcomes.length, new Set(outcomes.map(({ id }) => id)).size]).toEqual([requests, requests]);
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["succeeded"]));

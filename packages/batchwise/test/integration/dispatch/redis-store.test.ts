@@ -1,40 +1,23 @@
 // The Redis store on a real server: the whole contract, and what a killed server still knows.
 
 import { redisStore } from "batchwise/dispatch/redis";
-import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { describeStore } from "../../dispatch/conformance.ts";
 import { NOW, requests, sealInput } from "../../dispatch/sqlite/folder.ts";
-import { type RedisService, startRedis } from "../services/redis.ts";
-
-let server: RedisService;
-let client: Redis;
-let places = 0;
-beforeAll(async () => {
-  server = await startRedis();
-  client = new Redis({ host: "127.0.0.1", port: server.port });
-  // Connections that a killed server cuts.
-  client.on("error", () => {});
-});
-afterAll(async () => {
-  client?.disconnect();
-  await server?.stop();
-});
-
-function nextPrefix(): string {
-  places += 1;
-  return `test-${places}`;
-}
+import { redisPlace, startOwnRedis } from "../services/kept.ts";
+import { clientAt } from "../services/redis.ts";
 
 describeStore("the Redis store", true, async () => {
-  const prefix = nextPrefix();
-  return { open: async () => redisStore({ client, prefix }), remove: async () => {} };
+  const { port, prefix } = await redisPlace();
+  const client = clientAt(port);
+  return { open: async () => redisStore({ client, prefix }), remove: async () => client.disconnect() };
 });
 
 describe("a server that is killed, with an append-only file flushed always", () => {
   test("keeps every request that was answered, and what was sealed of them", async () => {
-    const prefix = nextPrefix();
-    const store = redisStore({ client, prefix });
+    const server = await startOwnRedis();
+    const client = clientAt(server.port);
+    const store = redisStore({ client });
     const answered: string[] = [];
     let isKilled = false;
     const work = Array.from({ length: 8 }, async (_, producer) => {
@@ -56,5 +39,7 @@ describe("a server that is killed, with an append-only file flushed always", () 
     expect(await store.batches({ limit: 10 })).toEqual(sealed.ok ? [sealed.batch] : []);
     expect(rows.filter(({ batchKey }) => batchKey === "before").length).toBeGreaterThan(0);
     await store.close();
+    client.disconnect();
+    await server.stop();
   });
 });

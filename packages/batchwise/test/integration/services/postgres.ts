@@ -1,32 +1,39 @@
-// A PostgreSQL server for one test file: on a free port of loopback, on data of its own, gone afterwards. Finds the
-// server's programs or installs them; throws where it can do neither.
+// A PostgreSQL server: on a free port of loopback, on data of its own, gone afterwards. Finds the server's programs or
+// installs them; throws where it can do neither.
 
 import { execFileSync } from "node:child_process";
-import { chownSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { join } from "node:path";
 import pg from "pg";
-import { findProgram, freePort, install, isRoot, type Service, startProgram, stopProgram } from "./processes.ts";
+import { freePort, type Service, startProgram, stopProgram } from "./processes.ts";
+import { folderOf } from "./programs.ts";
+import { mountSmallDisk } from "./small-disk.ts";
+
+export interface PostgresOptions {
+  /** Puts the tables of every place on a disk of that many megabytes; the server's own files are not on it. */
+  readonly diskMb?: number;
+  /** Whether commits are flushed to the disk: yes, unless said otherwise. Only a loss of power tells the difference. */
+  readonly fsync?: boolean;
+}
 
 export interface PostgresService extends Service {
-  /** An empty schema of its own: what a pool needs to work in it, also in another process. */
-  place(): Promise<pg.PoolConfig>;
+  /** The small disk, or where one would be. */
+  readonly folder: string;
+  /**
+   * An empty schema of its own: what a pool needs to work in it, also in another process. Its connections bear its
+   * name.
+   */
+  place(): Promise<PostgresPlace>;
 }
 
-const FOLDERS = ["/usr/lib/postgresql/*/bin"];
+export type PostgresPlace = pg.PoolConfig & { readonly application_name: string };
 
-function programs(): string {
-  const found = findProgram("initdb", FOLDERS);
-  if (found !== undefined && findProgram("postgres", [dirname(found)]) !== undefined) return dirname(found);
-  install(["postgresql"], "a PostgreSQL server");
-  const installed = findProgram("initdb", FOLDERS);
-  if (installed === undefined) throw new Error("The PostgreSQL server was installed but is not to be found.");
-  return dirname(installed);
-}
+const SETTINGS = ["max_connections=120", "fsync=off", "unix_socket_directories=", "listen_addresses=127.0.0.1"];
 
 /** Postgres does not run as root: then it runs as this user. */
 function serverUser(): { readonly uid: number; readonly gid: number } | null {
-  if (!isRoot()) return null;
+  if (userInfo().uid !== 0) return null;
   for (const name of ["postgres", "nobody"]) {
     try {
       const id = (flag: string): number => Number(execFileSync("id", [flag, name], { stdio: "pipe" }).toString());
@@ -45,52 +52,60 @@ export function poolAt(place: pg.PoolConfig): pg.Pool {
   return pool;
 }
 
-export async function startPostgres(): Promise<PostgresService> {
-  const bin = programs();
+export async function startPostgres({ diskMb, fsync = true }: PostgresOptions = {}): Promise<PostgresService> {
+  const programs = ["initdb", "postgres"];
+  const folders = ["/usr/lib/postgresql/*/bin"];
+  const bin = folderOf({ programs, folders, packages: ["postgresql"], what: "a PostgreSQL server" });
   const user = serverUser();
   const folder = mkdtempSync(join(tmpdir(), "batchwise-postgres-"));
-  if (user !== null) chownSync(folder, user.uid, user.gid);
   const data = join(folder, "data");
+  const small = join(folder, "disk");
+  mkdirSync(small);
+  if (user !== null) chownSync(folder, user.uid, user.gid);
   const as = user === null ? [] : ["setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--clear-groups"];
   const run = ([program = "", ...args]: readonly string[]): void => {
     execFileSync(program, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   };
   run([...as, join(bin, "initdb"), "-D", data, "-U", "batchwise", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]);
+  const disk = diskMb === undefined ? null : await mountSmallDisk(small, diskMb, user?.uid ?? userInfo().uid);
   const port = await freePort();
   const config = { host: "127.0.0.1", port, user: "batchwise", database: "postgres" };
-  const settings = ["max_connections=120", "unix_socket_directories=", "listen_addresses=127.0.0.1"];
-  const child = await startProgram(
-    [...as, join(bin, "postgres"), "-D", data, "-p", String(port), ...settings.flatMap((one) => ["-c", one])],
-    folder,
-    () => isReady(config),
-  );
+  const command = [...(disk?.enter ?? []), ...as, join(bin, "postgres"), "-D", data, "-p", String(port)];
+  const settings = [...SETTINGS, `fsync=${fsync ? "on" : "off"}`].flatMap((one) => ["-c", one]);
+  const child = await startProgram([...command, ...settings], folder, () => isReady(config));
+  if (disk !== null) await query(config, `CREATE TABLESPACE small LOCATION '${small}'`);
+  const tablespace = disk === null ? "" : " -c default_tablespace=small";
   let made = 0;
   return {
     port,
+    folder: disk?.path ?? small,
     place: async () => {
       made += 1;
       const name = `test_${made}`;
-      await once(config, `CREATE SCHEMA ${name}`);
-      return { ...config, options: `-c search_path=${name}` };
+      await query(config, `CREATE SCHEMA ${name}`);
+      return { ...config, application_name: name, options: `-c search_path=${name}${tablespace}` };
     },
     stop: async () => {
-      await stopProgram(child, "SIGINT");
+      // At once: what it has not written out is of no use any more.
+      await stopProgram(child, "SIGQUIT");
+      await disk?.remove();
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
 async function isReady(config: pg.PoolConfig): Promise<boolean> {
-  await once(config, "SELECT 1");
+  await query(config, "SELECT 1");
   return true;
 }
 
-async function once(config: pg.PoolConfig, sql: string): Promise<void> {
+/** One statement on a connection of its own. */
+export async function query(config: pg.PoolConfig, sql: string): Promise<pg.QueryResult> {
   const client = new pg.Client(config);
   client.on("error", () => {});
   await client.connect();
   try {
-    await client.query(sql);
+    return await client.query(sql);
   } finally {
     await client.end();
   }

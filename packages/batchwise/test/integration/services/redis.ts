@@ -1,45 +1,71 @@
-// A Redis server for one test file: on a free port of loopback, with an append-only file in a folder of its own, flushed
-// before every answer; gone afterwards. Finds the program or installs it; throws where it can do neither.
+// A Redis server: on a free port of loopback, with an append-only file in a folder of its own, gone afterwards. Finds the
+// program or installs it; throws where it can do neither.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { findProgram, freePort, install, type Service, startProgram, stopProgram } from "./processes.ts";
+import { freePort, type Service, startProgram, stopProgram } from "./processes.ts";
+import { folderOf } from "./programs.ts";
+import { mountSmallDisk } from "./small-disk.ts";
+
+export interface RedisOptions {
+  /** When the file is flushed: before every answer, unless said otherwise. */
+  readonly appendfsync?: "always" | "everysec";
+  /** Puts the file on a disk of that many megabytes. */
+  readonly diskMb?: number;
+}
+
+/** Where a store can work that shares the server with others. */
+export interface RedisPlace {
+  readonly port: number;
+  readonly prefix: string;
+}
 
 export interface RedisService extends Service {
+  /** The folder of its file, on its small disk where it has one. */
+  readonly folder: string;
+  /** Keys of its own. */
+  place(): Promise<RedisPlace>;
   /** Ends the server without a word, and starts it again on what its file holds. */
   killAndRestart(): Promise<void>;
 }
 
-function program(): string {
-  const found = findProgram("redis-server");
-  if (found !== undefined) return found;
-  install(["redis-server"], "a Redis server");
-  const installed = findProgram("redis-server");
-  if (installed === undefined) throw new Error("The Redis server was installed but is not to be found.");
-  return installed;
-}
-
-export async function startRedis(): Promise<RedisService> {
-  const server = program();
+export async function startRedis({ appendfsync = "always", diskMb }: RedisOptions = {}): Promise<RedisService> {
+  const wanted = { programs: ["redis-server"], packages: ["redis-server"], what: "a Redis server" };
+  const server = join(folderOf(wanted), "redis-server");
   const folder = mkdtempSync(join(tmpdir(), "batchwise-redis-"));
+  const disk = diskMb === undefined ? null : await mountSmallDisk(folder, diskMb, userInfo().uid);
   const port = await freePort();
-  const command = [server, "--port", String(port), "--bind", "127.0.0.1", "--dir", folder, "--save", ""];
-  const start = () =>
-    startProgram([...command, "--appendonly", "yes", "--appendfsync", "always"], folder, () => answers(port));
+  const command = [...(disk?.enter ?? []), server, "--port", String(port), "--bind", "127.0.0.1", "--dir", folder];
+  const settings = ["--save", "", "--appendonly", "yes", "--appendfsync", appendfsync];
+  const start = () => startProgram([...command, ...settings], folder, () => answers(port));
   let child = await start();
+  let made = 0;
   return {
     port,
+    folder: disk?.path ?? folder,
+    place: async () => {
+      made += 1;
+      return { port, prefix: `test-${made}` };
+    },
     killAndRestart: async () => {
       await stopProgram(child, "SIGKILL");
       child = await start();
     },
     stop: async () => {
       await stopProgram(child, "SIGTERM");
+      await disk?.remove();
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Its connection may be cut without ending the process. */
+export function clientAt(port: number, maxRetriesPerRequest = 20): Redis {
+  const client = new Redis({ host: "127.0.0.1", port, maxRetriesPerRequest });
+  client.on("error", () => {});
+  return client;
 }
 
 async function answers(port: number): Promise<boolean> {

@@ -1,0 +1,91 @@
+// Keeps the servers of one test run, in a process of its own. Run by global-setup.ts; asked over HTTP on loopback by
+// kept.ts. Starts a server when the first test asks for it. Ends every one, by its process id, and removes its folder
+// when its own input ends: that comes with the end of the run, by whatever that was.
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { type PostgresOptions, type PostgresService, startPostgres } from "./postgres.ts";
+import { type RedisOptions, type RedisService, startRedis } from "./redis.ts";
+
+/** What can be asked. `id` is that of a server which `startOwn...` has answered. */
+export type Ask =
+  | { readonly call: "postgresPlace" | "redisPlace" }
+  | { readonly call: "startOwnPostgres"; readonly options: PostgresOptions }
+  | { readonly call: "startOwnRedis"; readonly options: RedisOptions }
+  | { readonly call: "place" | "killAndRestart" | "stop"; readonly id: number };
+
+export interface OwnServer {
+  readonly id: number;
+  readonly port: number;
+  readonly folder: string;
+}
+
+type Service = PostgresService | RedisService;
+
+/** Every server that was started or is starting. */
+const all = new Map<number, Promise<Service>>();
+let shared: { postgres?: Promise<Service>; redis?: Promise<Service> } = {};
+
+function keep(service: Promise<Service>): number {
+  const id = all.size;
+  all.set(id, service);
+  return id;
+}
+
+function sharedServer(kind: "postgres" | "redis", start: () => Promise<Service>): Promise<Service> {
+  const known = shared[kind];
+  if (known !== undefined) return known;
+  const service = start();
+  shared = { ...shared, [kind]: service };
+  keep(service);
+  return service;
+}
+
+async function own(starting: Promise<Service>): Promise<OwnServer> {
+  const id = keep(starting);
+  const { port, folder } = await starting;
+  return { id, port, folder };
+}
+
+async function toOwn(ask: Extract<Ask, { id: number }>): Promise<unknown> {
+  const service = await all.get(ask.id);
+  if (service === undefined) throw new Error(`There is no server ${ask.id}.`);
+  if (ask.call === "place") return service.place();
+  if (ask.call === "stop") await service.stop();
+  else if ("killAndRestart" in service) await service.killAndRestart();
+  return null;
+}
+
+async function answer(ask: Ask): Promise<unknown> {
+  switch (ask.call) {
+    case "postgresPlace":
+      return (await sharedServer("postgres", () => startPostgres({ fsync: false }))).place();
+    case "redisPlace":
+      return (await sharedServer("redis", () => startRedis())).place();
+    case "startOwnPostgres":
+      return own(startPostgres(ask.options));
+    case "startOwnRedis":
+      return own(startRedis(ask.options));
+    default:
+      return toOwn(ask);
+  }
+}
+
+const server = createServer(async (request, response) => {
+  try {
+    const ask = JSON.parse(await text(request)) as Ask;
+    response.end(JSON.stringify(await answer(ask)));
+  } catch (error) {
+    response.writeHead(500).end(String(error instanceof Error ? (error.stack ?? error.message) : error));
+  }
+});
+server.listen(0, "127.0.0.1");
+await once(server, "listening");
+process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
+process.stdin.resume();
+await once(process.stdin, "end");
+server.close();
+server.closeAllConnections();
+await Promise.allSettled([...all.values()].map(async (service) => (await service).stop()));
