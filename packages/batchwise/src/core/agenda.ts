@@ -3,6 +3,7 @@
 
 import { Alarm, type Clock } from "./clock.ts";
 import { type Heaped, LazyHeap } from "./lazy-heap.ts";
+import type { InOneStep } from "./signals.ts";
 
 /** Something that happens at `dueAt` unless it is over by then. */
 export interface Due extends Heaped {
@@ -20,9 +21,10 @@ export class Agenda {
     (due) => due.isOver,
   );
 
-  constructor(clock: Clock) {
+  /** All that is due rings in one step. */
+  constructor(clock: Clock, inOneStep: InOneStep) {
     this.#clock = clock;
-    this.#alarm = new Alarm(clock, () => this.ringDue(this.#clock.now()));
+    this.#alarm = new Alarm(clock, () => inOneStep(() => this.ringDue(this.#clock.now())));
   }
 
   add(due: Due, now: number): void {

@@ -33,6 +33,8 @@ export class BatchRun implements Run, SegmentOwner {
   #pause: Timeout | null = null;
   #error: unknown;
   #isOver = false;
+  #isStarting = false;
+  #startsAgain = false;
   #holdsSlot = false;
   #grantSlot: (() => void) | null = null;
 
@@ -106,8 +108,23 @@ export class BatchRun implements Run, SegmentOwner {
     if (this.#pause !== null || !this.#holdsSlot) this.#end();
   }
 
-  /** Calls the handler once it is open. Whoever has left by then is not handed to it. */
+  /** Calls the handler, and again for as long as it answers at once and something is left to try. */
   #start(): void {
+    this.#startsAgain = true;
+    if (this.#isStarting) return;
+    this.#isStarting = true;
+    try {
+      while (this.#startsAgain) {
+        this.#startsAgain = false;
+        this.#startOnce();
+      }
+    } finally {
+      this.#isStarting = false;
+    }
+  }
+
+  /** Calls the handler once it is open. Whoever has left by then is not handed to it. */
+  #startOnce(): void {
     this.#attempt += 1;
     this.#call += 1;
     const call = this.#call;
@@ -183,7 +200,7 @@ export class BatchRun implements Run, SegmentOwner {
     if (this.#segment.live === 0 || this.#cancellation.isAborted) {
       this.#giveUp(error);
     } else if (this.#retries(error)) {
-      this.#retryLater();
+      if (!this.#isOver) this.#retryLater();
     } else if (mayHalve && this.#environment.isolateFailures && this.#segment.live > 1) {
       this.#halve();
     } else {

@@ -13,7 +13,7 @@ import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
 import { reconfigure, resolveOptions } from "./resolve-options.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { Shortcuts } from "./shortcut.ts";
-import { Watches } from "./signals.ts";
+import { type InOneStep, Watches } from "./signals.ts";
 import type { Resolve } from "./sink.ts";
 import { type BatcherStats, Tally } from "./stats.ts";
 import type { Batcher, CloseOptions, RunningBatch, SubmitOptions } from "./types.ts";
@@ -36,12 +36,13 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const stages = resolveHandler(handler);
     const options = resolveOptions(given);
     const { clock } = options;
+    const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
     this.#desk = {
       clock,
       tally: new Tally(clock.now()),
       events: new Events(),
-      agenda: new Agenda(clock),
-      watches: new Watches(),
+      agenda: new Agenda(clock, inOneStep),
+      watches: new Watches(inOneStep),
       left: () => this.#scheduler.turn.time(),
     };
     this.#scheduler = new Scheduler(this.#desk, stages, options, () => this.#rest?.());
@@ -157,11 +158,13 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     }
     if (items.length === 0) return Promise.resolve([]);
     return new Promise((resolve) => {
-      const call = new Call(items.length, isSettled, resolve);
-      const isSmall = items.length <= this.#scheduler.options.smallCallFirst;
-      for (let index = 0; index < items.length; index += 1) {
-        if (options === undefined && this.#intake.isUniform) index = this.#shortcuts.addAll(items, index, call);
-        if (index < items.length) this.#intake.accept(items[index], options, call, index, isSmall);
+      // A function of the user that is called on the way may make the array longer or shorter.
+      const { length } = items;
+      const call = new Call(length, isSettled, resolve);
+      const isSmall = length <= this.#scheduler.options.smallCallFirst;
+      for (let index = 0; index < length; index += 1) {
+        if (options === undefined && this.#intake.isUniform) index = this.#shortcuts.addAll(items, index, length, call);
+        if (index < length) this.#intake.accept(items[index], options, call, index, isSmall);
       }
     });
   }

@@ -20,11 +20,14 @@ export type Choice =
 const NOT_YET: Choice = { lane: null, wakeAt: Number.POSITIVE_INFINITY };
 
 export function chooseLane(queue: Queue, options: ResolvedOptions, state: PolicyState, now: number): Choice {
-  const urgent = queue.mostUrgent(now, options.priorityAgingMs) as Lane;
+  const urgent = queue.mostUrgent(now, options.priorityAgingMs);
+  if (urgent === undefined) return NOT_YET;
   const first = decide(view(urgent, options, state, now), state, now);
   if (first.reason !== null) return { lane: urgent, reason: first.reason };
   if (!state.isTurnOver && !state.isPaused) return NOT_YET;
-  const oldest = queue.oldest() as Lane;
+  const oldest = queue.oldest();
+  // A cost function that was called to see whether a lane is full may have sent everybody away.
+  if (oldest === undefined) return NOT_YET;
   const last = oldest === urgent ? first : decide(view(oldest, options, state, now), state, now);
   if (last.reason !== null) return { lane: oldest, reason: last.reason };
   for (const lane of queue.hot) {

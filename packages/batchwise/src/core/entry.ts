@@ -82,27 +82,6 @@ export function costOf(item: unknown, options: ResolvedOptions): number {
   return cost;
 }
 
-/** True when the options of a submit say at most its priority and its timeout; false where they cannot be read. */
-export function isPlainSubmit(submit: SubmitOptions): boolean {
-  if (typeof submit !== "object" || submit === null || Array.isArray(submit)) return false;
-  try {
-    return saysLittle(submit);
-  } catch {
-    return false;
-  }
-}
-
-function saysLittle(submit: SubmitOptions): boolean {
-  return (
-    submit.signal === undefined &&
-    (submit.timeoutMs === undefined || submit.timeoutMs > 0) &&
-    submit.cost === undefined &&
-    submit.key === undefined &&
-    submit.context === undefined &&
-    (submit.priority === undefined || Number.isFinite(submit.priority))
-  );
-}
-
 /** The key of an item; undefined where no keys are in use. */
 export function keyOf(item: unknown, options: ResolvedOptions, submit?: SubmitOptions): string | undefined {
   return submit?.key ?? (options.key === undefined ? undefined : text("key", options.key(item)));

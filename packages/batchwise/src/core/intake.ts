@@ -4,16 +4,7 @@
 import type { Admission } from "./admission.ts";
 import { type Desk, refuse, Ticket } from "./callers.ts";
 import { type Registry, scopeOf } from "./dedupe.ts";
-import {
-  checkSubmitOptions,
-  costOf,
-  dedupeKeyOf,
-  Entry,
-  isPlainSubmit,
-  keyOf,
-  readItem,
-  refuseOversize,
-} from "./entry.ts";
+import { checkSubmitOptions, costOf, dedupeKeyOf, Entry, keyOf, readItem, refuseOversize } from "./entry.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import type { Stages } from "./handler.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -48,15 +39,29 @@ export class Intake {
 
   /** Takes an item in. Never throws: what goes wrong goes to the answer. */
   accept(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
-    const mayBePlain = this.#isPlain && !this.isClosed;
-    if (mayBePlain && (submit === undefined || isPlainSubmit(submit))) this.#acceptPlain(item, submit, sink, position);
-    else this.#acceptAny(item, submit, sink, position, isSmall);
+    if (this.#isPlain && !this.isClosed) {
+      if (submit === undefined) {
+        this.#acceptPlain(item, 0, undefined, sink, position);
+        return;
+      }
+      try {
+        // Each is read once: a getter may throw, or say something else the next time.
+        const { signal, cost, key, context, priority = 0, timeoutMs } = submit;
+        const isBare = signal === undefined && cost === undefined && key === undefined && context === undefined;
+        if (isBare && isPlainObject(submit) && Number.isFinite(priority) && isTimeout(timeoutMs)) {
+          this.#acceptPlain(item, priority, timeoutMs, sink, position);
+          return;
+        }
+      } catch {
+        // Told below, where it is read again.
+      }
+    }
+    this.#acceptAny(item, submit, sink, position, isSmall);
   }
 
   /** The hot path: an item that needs nothing but its place in the queue, its cost, its priority and its deadline. */
-  #acceptPlain(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number): void {
+  #acceptPlain(item: unknown, priority: number, timeoutMs: number | undefined, sink: Sink, position: number): void {
     const { options } = this.#admission;
-    const priority = submit?.priority ?? 0;
     let cost = 1;
     try {
       if (!this.isUniform) cost = costOf(item, options);
@@ -67,9 +72,9 @@ export class Intake {
       refuse(this.#desk, { sink, position, time: this.#turn.time() }, error, refusalOf(error));
       return;
     }
-    if (isEndless(submit, options) && this.#shortcuts.add(priority, item, sink, position, cost)) return;
+    if (isEndless(timeoutMs, options) && this.#shortcuts.add(priority, item, sink, position, cost)) return;
     this.#desk.tally.submitted += 1;
-    const dueAt = this.#dueAt(submit?.timeoutMs ?? options.timeoutMs);
+    const dueAt = this.#dueAt(timeoutMs ?? options.timeoutMs);
     if (this.#admission.hasRoom) this.#admission.acceptPlain(item, sink, position, cost, priority, dueAt);
     else
       this.#admission.accept(
@@ -125,20 +130,25 @@ export class Intake {
     entry.key = keyOf(item, options, submit);
     const scope = scopeOf(entry.key, cacheKey);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
-    const known = this.#registry.find(scope);
-    if (known !== undefined) {
-      this.#checkStillWanted(submit);
-      known.join(this.#ticket(entry, timeoutMs, submit));
-      this.#desk.tally.deduped += 1;
-      return;
-    }
+    if (this.#joinEqual(entry, scope, timeoutMs, submit)) return;
     readItem(entry, item, options, submit, this.#prepareItem);
     this.#checkStillWanted(submit);
+    // What was called may have submitted an equal item.
+    if (this.#joinEqual(entry, scope, timeoutMs, submit)) return;
     const ticket = this.#ticket(entry, timeoutMs, submit);
     const shared = this.#registry.open(scope, cacheKey);
     entry.sink = shared;
     shared.join(ticket);
     this.#registry.lookUp(scope, shared, () => this.#admission.accept(entry));
+  }
+
+  #joinEqual(entry: Entry, scope: string, timeoutMs: number, submit: SubmitOptions | undefined): boolean {
+    const known = this.#registry.find(scope);
+    if (known === undefined) return false;
+    this.#checkStillWanted(submit);
+    known.join(this.#ticket(entry, timeoutMs, submit));
+    this.#desk.tally.deduped += 1;
+    return true;
   }
 }
 
@@ -152,9 +162,18 @@ class Aborted {
 }
 
 /** True when an item has no deadline. Compares without reading the option into a variable, where V8 would box it. */
-function isEndless(submit: SubmitOptions | undefined, options: ResolvedOptions): boolean {
-  const own = submit?.timeoutMs;
-  return own === undefined ? options.timeoutMs === Number.POSITIVE_INFINITY : own === Number.POSITIVE_INFINITY;
+function isEndless(timeoutMs: number | undefined, options: ResolvedOptions): boolean {
+  if (timeoutMs === undefined) return options.timeoutMs === Number.POSITIVE_INFINITY;
+  return timeoutMs === Number.POSITIVE_INFINITY;
+}
+
+function isPlainObject(submit: SubmitOptions): boolean {
+  return typeof submit === "object" && !Array.isArray(submit);
+}
+
+/** True for none, and for one that is no mistake; what is due at once takes the long path. */
+function isTimeout(timeoutMs: unknown): boolean {
+  return timeoutMs === undefined || (typeof timeoutMs === "number" && timeoutMs > 0);
 }
 
 /** True when an item needs nothing but its place in the queue, its cost and its priority. */
@@ -169,5 +188,6 @@ function isPlain(stages: Stages, options: ResolvedOptions): boolean {
 
 /** CLOSED and ITEM_TOO_LARGE are the batcher's refusals; everything else thrown on the way in is a user function's failure. */
 function refusalOf(error: unknown): "rejected" | "failed" {
-  return error instanceof BatchwiseError ? "rejected" : "failed";
+  const isOurs = error instanceof BatchwiseError && (error.code === "CLOSED" || error.code === "ITEM_TOO_LARGE");
+  return isOurs ? "rejected" : "failed";
 }

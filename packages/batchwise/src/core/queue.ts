@@ -66,6 +66,8 @@ export class Queue implements LaneOwner {
   /** Where an entry without a key or a priority goes; it stays, also while nothing waits in it. */
   readonly plain: Line;
   #keyedSize = 0;
+  /** Goes up whenever an entry has left, for a batch or early. */
+  departures = 0;
 
   constructor(fair: boolean) {
     this.#fair = fair;
@@ -92,6 +94,7 @@ export class Queue implements LaneOwner {
   }
 
   removed(lane: Lane, epoch: number, count: number): void {
+    this.departures += 1;
     if (lane.key !== undefined) this.#keyedSize -= count;
     if (lane.flushed > 0 && epoch < this.#shape.epoch) lane.flushed -= count;
     if (lane.size === 0) this.#forget(lane);

@@ -106,6 +106,24 @@ export class Scheduler implements RunOwner {
 
   drain(): void {
     this.#isDraining = true;
+    this.admission.settleCounts();
+    this.#pump(false);
+  }
+
+  /** Runs work in which callers leave: the room that they make is not used before all have left and been told. */
+  inOneStep(work: () => void): void {
+    if (this.#isPumping) {
+      work();
+      return;
+    }
+    this.#isPumping = true;
+    try {
+      work();
+    } finally {
+      this.#isPumping = false;
+    }
+    if (!this.#pumpAgain) return;
+    this.#pumpAgain = false;
     this.#pump(false);
   }
 
@@ -114,9 +132,11 @@ export class Scheduler implements RunOwner {
     this.admission.settleCounts();
     const now = this.#desk.clock.now();
     const error = closedError();
-    const left = this.#queue.clear();
-    for (const last of [...left, ...this.admission.clear()]) refuse(this.#desk, last, error, "rejected");
-    for (const run of this.running.slice()) run.close(now);
+    this.inOneStep(() => {
+      const left = this.#queue.clear();
+      for (const last of [...left, ...this.admission.clear()]) refuse(this.#desk, last, error, "rejected");
+      for (const run of this.running.slice()) run.close(now);
+    });
     this.drain();
   }
 
@@ -186,12 +206,15 @@ export class Scheduler implements RunOwner {
       this.admission.admit();
       this.admission.settleCounts();
       if (this.#queue.size === 0) break;
-      const choice = this.#choose(now, isTurnOver);
+      const { departures } = this.#queue;
+      const choice = this.#choose(now, isTurnOver && !this.turn.isOpen);
       if (choice.lane === null) {
         this.#wake.set(choice.wakeAt, now);
         return;
       }
-      this.#send(choice.lane, choice.reason, now);
+      const pick = this.#pack(choice.lane, now);
+      // A cost function may have sent callers away who are in the pick.
+      if (this.#queue.departures === departures) this.#send(pick, choice.lane, choice.reason, now);
     }
     this.#wake.clear();
   }
@@ -204,9 +227,17 @@ export class Scheduler implements RunOwner {
     return chooseLane(this.#queue, this.#options, state, now);
   }
 
-  #send(lane: Lane, reason: BatchReason, now: number): void {
-    const isFlushOnly = this.#isPaused && !this.#isDraining;
-    const pick = isFlushOnly ? this.#packFlushed(lane, now) : pack(lane.lines, this.#options, now);
+  /** While paused a flush may send what it covers and no more. */
+  get #isFlushOnly(): boolean {
+    return this.#isPaused && !this.#isDraining;
+  }
+
+  #pack(lane: Lane, now: number): Pick {
+    if (this.#isFlushOnly) return packUntil(this.#queue.flushedEpoch, lane.lines, this.#options, now);
+    return pack(lane.lines, this.#options, now);
+  }
+
+  #send(pick: Pick, lane: Lane, reason: BatchReason, now: number): void {
     const flushes = this.#queue.flushesOf(pick);
     for (const flush of flushes) flush.batchStarted();
     this.#sequence += 1;
@@ -214,7 +245,7 @@ export class Scheduler implements RunOwner {
       idPrefix: this.#idPrefix,
       sequence: this.#sequence,
       key: lane.key,
-      reason: pick.full ?? (isFlushOnly ? "flush" : reason),
+      reason: pick.full ?? (this.#isFlushOnly ? "flush" : reason),
       cost: pick.cost,
       startedAt: now,
       flushes,
@@ -224,11 +255,6 @@ export class Scheduler implements RunOwner {
     watchDeadlines(this.#desk, segment);
     const waitedMs = this.#countStart(run, segment, now);
     run.begin(segment, this.#slots.add(run, this.#options), waitedMs);
-  }
-
-  /** While paused a flush may send what it covers and no more. */
-  #packFlushed(lane: Lane, now: number): Pick {
-    return packUntil(this.#queue.flushedEpoch, lane.lines, this.#options, now);
   }
 
   /** Returns how long the oldest entry has waited, which may be anywhere in the batch. */

@@ -63,11 +63,11 @@ export class Shortcuts {
     return true;
   }
 
-  /** Adds the items from `from` on that there is room for, at a cost of 1; returns the first that it did not add. */
-  addAll(items: readonly unknown[], from: number, party: Party): number {
+  /** Adds the items of `[from, end)` that there is room for, at a cost of 1; returns the first that it did not add. */
+  addAll(items: readonly unknown[], from: number, end: number, party: Party): number {
     const segment = this.#plain;
     if (segment === null) return from;
-    const to = Math.min(items.length, from + this.#plainEnd - segment.length);
+    const to = Math.min(end, from + this.#plainEnd - segment.length);
     if (to > from) segment.appendAllAlike(items, from, to, party);
     return Math.max(from, to);
   }

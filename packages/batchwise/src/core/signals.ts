@@ -11,15 +11,20 @@ export interface Watcher {
   aborted(reason: unknown): void;
 }
 
+/** Runs work as one step: what it sets in motion waits until all of it is done. */
+export type InOneStep = (work: () => void) => void;
+
 /** Everyone of one batcher who watches one signal. */
 export class Watch {
   readonly signal: AbortSignal;
   readonly #watches: Map<AbortSignal, Watch>;
+  readonly #inOneStep: InOneStep;
   readonly #watchers: Watcher[] = [];
 
-  constructor(signal: AbortSignal, watches: Map<AbortSignal, Watch>) {
+  constructor(signal: AbortSignal, watches: Map<AbortSignal, Watch>, inOneStep: InOneStep) {
     this.signal = signal;
     this.#watches = watches;
+    this.#inOneStep = inOneStep;
     signal.addEventListener("abort", this);
   }
 
@@ -36,11 +41,13 @@ export class Watch {
     if (this.#watchers.length === 0) this.#end();
   }
 
-  /** The signal's listener. All leave before anyone is told: whoever hears of it may send what still waits. */
+  /** The signal's listener. All leave before anyone is told, and before the room that they make is used. */
   handleEvent(): void {
-    const left = this.#watchers.slice().filter((watcher) => watcher.depart());
-    const { reason } = this.signal;
-    for (const watcher of left) watcher.aborted(reason);
+    this.#inOneStep(() => {
+      const left = this.#watchers.slice().filter((watcher) => watcher.depart());
+      const { reason } = this.signal;
+      for (const watcher of left) watcher.aborted(reason);
+    });
   }
 
   /** A signal that will not let go is the user's own affair: callers are being answered. */
@@ -56,12 +63,17 @@ export class Watch {
 
 export class Watches {
   readonly #bySignal: Map<AbortSignal, Watch> = new Map();
+  readonly #inOneStep: InOneStep;
+
+  constructor(inOneStep: InOneStep = (work) => work()) {
+    this.#inOneStep = inOneStep;
+  }
 
   /** Adds a watcher to a signal that has not aborted. */
   add(signal: AbortSignal, watcher: Watcher): Watch {
     let watch = this.#bySignal.get(signal);
     if (watch === undefined) {
-      watch = new Watch(signal, this.#bySignal);
+      watch = new Watch(signal, this.#bySignal, this.#inOneStep);
       this.#bySignal.set(signal, watch);
     }
     watch.add(watcher);

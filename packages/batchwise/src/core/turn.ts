@@ -29,6 +29,11 @@ export class Turn {
     this.#onEnd = onEnd;
   }
 
+  /** True from the first who asked for its time to its end. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
   /** The time of the current turn, in milliseconds of the clock. At its end `onEnd` is called. */
   time(): number {
     if (!this.#isOpen) {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { Agenda, Timeout } from "../../src/core/agenda.ts";
 
 function agendaOn(clock: VirtualClock): { add(at: number): Timeout; agenda: Agenda; rung: number[][] } {
-  const agenda = new Agenda(clock);
+  const agenda = new Agenda(clock, (work) => work());
   const rung: number[][] = [];
   const add = (at: number): Timeout => {
     const timeout = new Timeout(at, () => rung.push([at, clock.now()]));
