@@ -112,7 +112,7 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "resolves a flush while its batches run",
-    file: "queue.ts",
+    file: "flush.ts",
     find: "if (this.waiting > 0 || this.#batches > 0) return false;",
     replace: "if (this.waiting > 0) return false;",
   },
@@ -146,8 +146,8 @@ const leaving: readonly Fault[] = [
   {
     name: "leaves a timer behind",
     file: "scheduler.ts",
-    find: "this.#send(choice.lane, choice.reason, now);\n    }\n    this.#wake.clear();",
-    replace: "this.#send(choice.lane, choice.reason, now);\n    }",
+    find: "choice.lane, choice.reason, now);\n    }\n    this.#wake.clear();",
+    replace: "choice.lane, choice.reason, now);\n    }",
   },
   {
     name: "counts the expired as cancelled",

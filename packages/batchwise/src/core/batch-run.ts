@@ -30,7 +30,7 @@ export class BatchRun implements Run, SegmentOwner {
   /** Goes up with each call, so that an answer to an earlier call is known as late. */
   #call = 0;
   #limit: Timeout | null = null;
-  #pause: Timeout | null = null;
+  #backoff: Timeout | null = null;
   #error: unknown;
   #isOver = false;
   #isStarting = false;
@@ -105,7 +105,7 @@ export class BatchRun implements Run, SegmentOwner {
   vacated(): void {
     if (this.#isOver || this.#segment.live > 0 || this.#halves.some((half) => half.live > 0)) return;
     this.#cancellation.abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
-    if (this.#pause !== null || !this.#holdsSlot) this.#end();
+    if (this.#backoff !== null || !this.#holdsSlot) this.#end();
   }
 
   /** Calls the handler, and again for as long as it answers at once and something is left to try. */
@@ -227,7 +227,7 @@ export class BatchRun implements Run, SegmentOwner {
   #retryLater(): void {
     const backoffMs = this.#environment.retry?.backoffMs ?? 0;
     const again = (): void => {
-      this.#pause = null;
+      this.#backoff = null;
       this.#segment = this.#compacted(this.#segment, 0, this.#segment.length);
       if (this.#segment.live === 0) this.#next();
       else this.#start();
@@ -237,8 +237,8 @@ export class BatchRun implements Run, SegmentOwner {
       return;
     }
     const now = this.#environment.clock.now();
-    this.#pause = new Timeout(now + backoffMs, again);
-    this.#environment.agenda.add(this.#pause, now);
+    this.#backoff = new Timeout(now + backoffMs, again);
+    this.#environment.agenda.add(this.#backoff, now);
   }
 
   /** Puts the two halves of what failed in the place of the whole. */
@@ -301,7 +301,7 @@ export class BatchRun implements Run, SegmentOwner {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#disarmLimit();
-    this.#pause?.cancel(this.#environment.agenda);
+    this.#backoff?.cancel(this.#environment.agenda);
     const now = this.#environment.clock.now();
     const runMs = now - this.start.startedAt;
     this.#environment.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);

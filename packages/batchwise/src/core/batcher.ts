@@ -1,5 +1,5 @@
 // The batcher as users have it: takes items in, hands promises out, and reports. What happens to an item in between
-// is the scheduler's affair.
+// is the affair of the intake, the admission and the scheduler.
 
 import type { Admission } from "./admission.ts";
 import { Agenda } from "./agenda.ts";

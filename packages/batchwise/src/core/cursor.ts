@@ -1,5 +1,6 @@
-// A cursor reads a line in the order in which its entries will be dispatched, up to an epoch. Reading changes nothing; `commit` makes
-// the order's own state (whose turn it is) agree with what was read, just before the entries are taken out.
+// A cursor reads a line in the order in which its entries will be dispatched, up to an epoch. Reading changes nothing;
+// `commit` makes the order's own state (whose turn it is) agree with what was read, just before the entries are taken
+// out.
 
 import { type Fifo, firstLive } from "./fifo.ts";
 import type { Segment } from "./segment.ts";

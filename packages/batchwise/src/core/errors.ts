@@ -1,5 +1,5 @@
 // The errors of the core layer. One class, told apart by `code`: a code survives bundling, minifying and two copies
-// of the package, where a class identity does not. Option mistakes are plain TypeError / RangeError (see options.ts).
+// of the package, where a class identity does not. Option mistakes are plain TypeError / RangeError (see validate.ts).
 
 const BRAND: symbol = Symbol.for("batchwise.error");
 

@@ -1,5 +1,5 @@
 // The way from a submit to the queue: which path an item takes, and what becomes of one that is refused on the way.
-// Most items need nothing but their place, a cost and a priority, and take the short path.
+// Most items need nothing but their place, a cost, a priority and a deadline, and take the short path.
 
 import type { Admission } from "./admission.ts";
 import { type Desk, refuse, Ticket } from "./callers.ts";
@@ -176,7 +176,7 @@ function isTimeout(timeoutMs: unknown): boolean {
   return timeoutMs === undefined || (typeof timeoutMs === "number" && timeoutMs > 0);
 }
 
-/** True when an item needs nothing but its place in the queue, its cost and its priority. */
+/** True when no option asks for more of an item than its place in the queue, its cost, its priority and its deadline. */
 function isPlain(stages: Stages, options: ResolvedOptions): boolean {
   const functions = [options.key, options.dedupe, options.fairBy, options.captureContext, stages.prepareItem];
   return (

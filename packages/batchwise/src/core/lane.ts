@@ -183,10 +183,3 @@ function dropEmpty(lines: Line[]): void {
   for (const line of lines.slice(1)) if (line.size > 0) lines[kept++] = line;
   lines.length = kept;
 }
-
-/** One stretch of a segment that a batch takes: from the segment's head up to `end`. */
-export interface Stretch {
-  readonly fifo: Fifo;
-  readonly segment: Segment;
-  readonly end: number;
-}

@@ -7,7 +7,7 @@
 import { longestFit, type Measure, measured, orSum } from "./batch-cost.ts";
 import type { Cursor } from "./cursor.ts";
 import type { Fifo } from "./fifo.ts";
-import type { Line, Stretch } from "./lane.ts";
+import type { Line } from "./lane.ts";
 import type { Segment } from "./segment.ts";
 
 export interface Caps {
@@ -19,6 +19,13 @@ export interface Caps {
 
 /** Which cap closed a batch; null where everything that waits is in it and more would fit. */
 export type Full = "size" | "cost" | null;
+
+/** One stretch of a segment that a batch takes: from the segment's head up to `end`. */
+export interface Stretch {
+  readonly fifo: Fifo;
+  readonly segment: Segment;
+  readonly end: number;
+}
 
 /** A batch to be: `count` entries in `stretches`, to be taken in this order after `commit` of every cursor. */
 export interface Pick {
@@ -91,7 +98,7 @@ class Packing {
   readonly #now: number;
   readonly #lines: Line[] = [];
   readonly #cursors: Cursor[] = [];
-  readonly #stretches: { fifo: Stretch["fifo"]; segment: Stretch["segment"]; end: number }[] = [];
+  readonly #stretches: { fifo: Fifo; segment: Segment; end: number }[] = [];
   readonly #padded: boolean;
   #count = 0;
   #sum = 0;
@@ -174,7 +181,7 @@ class Packing {
 
   /** Notes that the batch takes the cursor's segment up to `end`, and moves the cursor there. */
   #stretch(cursor: Cursor, end: number): void {
-    const segment = cursor.segment as Stretch["segment"];
+    const segment = cursor.segment as Segment;
     const last = this.#stretches[this.#stretches.length - 1];
     if (last !== undefined && last.segment === segment) last.end = end;
     else this.#stretches.push({ fifo: cursor.fifo, segment, end });
@@ -205,7 +212,7 @@ class Packing {
 }
 
 function timeAt(cursor: Cursor): number {
-  return (cursor.segment as Stretch["segment"]).timeAt(cursor.index);
+  return (cursor.segment as Segment).timeAt(cursor.index);
 }
 
 /**
@@ -231,7 +238,7 @@ function packByFunction(
 
 function itemsOf(pick: Pick): unknown[] {
   const items: unknown[] = [];
-  const heads = new Map<Stretch["segment"], number>();
+  const heads = new Map<Segment, number>();
   for (const { segment, end } of pick.stretches) {
     for (let index = heads.get(segment) ?? segment.head; index < end; index += 1) {
       if (segment.sinks[index] !== null) items.push(segment.items[index]);

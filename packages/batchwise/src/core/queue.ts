@@ -2,6 +2,7 @@
 // oldest entry are found without looking at every lane. A lane that empties is forgotten.
 
 import type { SegmentShape } from "./fifo.ts";
+import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
 import { goesBefore, type Pick } from "./pack.ts";
 import { Segment, type SegmentOwner } from "./segment.ts";
@@ -11,39 +12,6 @@ import type { Addressee, Sink } from "./sink.ts";
 const KEPT_CLASSES = 8;
 /** The longest segment: larger batches are put together from several. */
 export const LONGEST_SEGMENT = 4096;
-
-/** One call of `flush()`: done when all that waited then has settled. */
-export class Flush {
-  readonly #epoch: number;
-  readonly #done: () => void;
-  waiting: number;
-  #batches = 0;
-
-  constructor(epoch: number, waiting: number, done: () => void) {
-    this.#epoch = epoch;
-    this.waiting = waiting;
-    this.#done = done;
-  }
-
-  covers(epoch: number): boolean {
-    return epoch <= this.#epoch;
-  }
-
-  batchStarted(): void {
-    this.#batches += 1;
-  }
-
-  batchEnded(): void {
-    this.#batches -= 1;
-  }
-
-  /** Reports and returns whether all has settled. */
-  check(): boolean {
-    if (this.waiting > 0 || this.#batches > 0) return false;
-    this.#done();
-    return true;
-  }
-}
 
 function takeHead(segment: Segment): Addressee {
   const { head } = segment;

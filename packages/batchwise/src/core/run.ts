@@ -1,7 +1,7 @@
 // A batch that has left the queue, as its surroundings see it. What happens in it is in batch-run.ts.
 
+import type { Flush } from "./flush.ts";
 import type { BatchReason } from "./outcome.ts";
-import type { Flush } from "./queue.ts";
 
 /** What a batch is made with. */
 export interface BatchStart {

@@ -1,9 +1,10 @@
-// What waits, which slots are taken, and when to look again: the engine's one stateful file.
+// When to look again and what to send: all that happens comes together here.
 //
 // Everything happens on events (a submit, the end of a turn, a batch's end, a caller leaving, one timer), and each
 // event comes down to `#pump`: while a slot is free, ask the policy about the lanes that may be ready and send one's
 // batch. A batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy.
-// Nothing is polled; an idle batcher holds no timer.
+// Nothing is polled; an idle batcher holds no timer. Users' functions may call back at any moment: what they set in
+// motion waits until the step in progress is done (`inOneStep`, and the loop of `#pump`).
 
 import { Admission } from "./admission.ts";
 import { BatchRun } from "./batch-run.ts";

@@ -2,8 +2,8 @@
 // batch's length are the cheapest thing V8 can keep a million of, and a segment that leaves the queue whole *is* the
 // batch: its `items` array goes to the handler without a copy.
 //
-// An entry that leaves early (cancelled, expired) leaves a hole: its sink is null and its item is forgotten. Columns
-// that most users never need (cost, context, priority, position) exist only from the first entry that needs them.
+// An entry that leaves early (cancelled, expired) leaves a hole: its sink is null and its item is forgotten. What most
+// users never need (costs, priorities, what is in extras.ts) exists only from the first entry that needs it.
 
 import { Extras } from "./extras.ts";
 import type { Party, Seating, Sink } from "./sink.ts";
@@ -109,7 +109,7 @@ export class Segment implements Seating {
     this.length = at;
   }
 
-  /** Copies the live entries of `[from, to)` of another segment to the end of this one; `from` is not before its head. */
+  /** Copies the live entries of `[from, to)` of another segment to the end of this one. */
   appendFrom(source: Segment, from: number, to: number): void {
     for (let start = from; start < to; ) {
       const end = Math.min(to, source.#endOfAlike(start));

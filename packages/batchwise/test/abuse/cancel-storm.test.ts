@@ -3,7 +3,13 @@ import { echo, echoAll, type Rig, range, rig } from "../support.ts";
 
 const STORM = 100_000;
 
-/** How long the batcher takes over a normal load at its best, in milliseconds. */
+/** What this process has computed so far, in milliseconds: other processes on the machine do not count. */
+function busyMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** What the batcher computes for a normal load at its best, in milliseconds. */
 async function bestLoadMs(of: Rig<number, number>): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   for (const _ of range(7)) best = Math.min(best, await loadMs(of));
@@ -11,12 +17,12 @@ async function bestLoadMs(of: Rig<number, number>): Promise<number> {
 }
 
 async function loadMs(of: Rig<number, number>): Promise<number> {
-  const startedAt = performance.now();
+  const startedAt = busyMs();
   for (const _ of range(20)) {
     for (const item of range(500)) void of.batcher.submit(item);
     await echoAll(of);
   }
-  return performance.now() - startedAt;
+  return busyMs() - startedAt;
 }
 
 describe("a storm of cancelled items", () => {
@@ -38,10 +44,10 @@ describe("a storm of cancelled items", () => {
       });
     }
     expect(of.batcher.stats().waiting).toBe(STORM);
-    const startedAt = performance.now();
+    const startedAt = busyMs();
     for (const controller of leave) controller.abort();
     await of.clock.settle();
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(busyMs() - startedAt).toBeLessThan(5_000);
     expect(gone).toBe(STORM);
     expect(of.batcher.stats()).toMatchObject({ waiting: 0, cancelled: STORM });
     expect(of.clock.timers).toBe(0);
