@@ -21,7 +21,7 @@ export interface Caps {
 export type Full = "size" | "cost" | null;
 
 /** One stretch of a segment that a batch takes: from the segment's head up to `end`. */
-export interface Stretch {
+interface Stretch {
   readonly fifo: Fifo;
   readonly segment: Segment;
   readonly end: number;
