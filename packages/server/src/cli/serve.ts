@@ -4,6 +4,7 @@
  * Guarantees: exit code 0 after a drain; a second Ctrl-C ends the process at once.
  */
 
+import { basename, relative } from "node:path";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
 
 const STOP_SIGNALS = ["SIGINT", "SIGTERM"] as const;
@@ -36,7 +37,7 @@ function greeting({ url, embedder }: Service): string {
   const what = builtIn
     ? [
         "The built-in model is a small transformer with random weights, good for trying out batching, not for search.",
-        "For real embeddings: batchwise serve --model path/to/model.onnx --tokenizer path/to/tokenizer.json",
+        `For real embeddings: ${command()} serve --model path/to/model.onnx --tokenizer path/to/tokenizer.json`,
       ]
     : [];
   return [
@@ -48,6 +49,12 @@ function greeting({ url, embedder }: Service): string {
     `Watch it: ${url}/stats`,
     "Ctrl-C answers what is running and stops.",
   ].join("\n");
+}
+
+/** How to start this program again from here: by its name where it is installed, by its file in a clone. */
+function command(): string {
+  const file = process.argv[1] ?? "batchwise";
+  return basename(file) === "batchwise" ? "batchwise" : `node ${relative(process.cwd(), file)}`;
 }
 
 /** Resolves once the service has drained after the first signal. */
