@@ -134,7 +134,7 @@ const leaving: readonly Fault[] = [
   {
     name: "hands over who was cancelled",
     file: "callers.ts",
-    find: "else this.#seating?.vacate(this.#index);",
+    find: "else seating?.vacate(this.#index);",
     replace: "",
   },
   {

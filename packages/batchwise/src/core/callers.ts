@@ -57,7 +57,8 @@ export interface SharedEntry {
 export class Ticket implements Party, Due, Watcher {
   readonly countsItself = true;
   readonly #desk: Desk;
-  readonly #answer: Sink;
+  /** Let go of, with its place, when it is over: lists of deadlines may keep the rest of it for a while. */
+  #answer: Sink | null;
   readonly #position: number;
   readonly #submittedAt: number;
   readonly dueAt: number;
@@ -95,14 +96,14 @@ export class Ticket implements Party, Due, Watcher {
     if (this.isOver) return;
     this.#end();
     this.#count("completed", now);
-    succeed(this.#answer, value, now, this.#position);
+    succeed(this.#takeAnswer(), value, now, this.#position);
   }
 
   fail(error: unknown, outcome: FailedOutcome, now: number): void {
     if (this.isOver) return;
     this.#end();
     this.#count(outcome, now);
-    fail(this.#answer, error, outcome, now, this.#position);
+    fail(this.#takeAnswer(), error, outcome, now, this.#position);
   }
 
   aborted(reason: unknown): void {
@@ -115,23 +116,34 @@ export class Ticket implements Party, Due, Watcher {
 
   depart(): boolean {
     if (this.isOver) return false;
+    const { shared } = this;
+    const seating = this.#seating;
     this.#end();
-    if (this.shared !== null) this.shared.detach(this);
-    else this.#seating?.vacate(this.#index);
+    if (shared !== null) shared.detach(this);
+    else seating?.vacate(this.#index);
     return true;
   }
 
   #tell(error: unknown, outcome: FailedOutcome): void {
     const now = this.#desk.clock.now();
     this.#count(outcome, now);
-    fail(this.#answer, error, outcome, now, this.#position);
+    fail(this.#takeAnswer(), error, outcome, now, this.#position);
     this.#desk.left();
+  }
+
+  /** Who is to be told, once. */
+  #takeAnswer(): Sink {
+    const answer = this.#answer as Sink;
+    this.#answer = null;
+    return answer;
   }
 
   #end(): void {
     this.isOver = true;
     this.#watch?.remove(this);
     this.#watch = null;
+    this.#seating = null;
+    this.shared = null;
     if (this.heaped) this.#desk.agenda.noteOver();
   }
 

@@ -17,8 +17,12 @@ export interface SegmentOwner {
 }
 
 /** Whoever watches the deadlines of a segment, until `end`. */
-export interface SegmentWatch {
+export interface SegmentWatch extends Ending {
   readonly dueAt: number;
+}
+
+/** Whoever holds on to a segment until told that it is over. */
+export interface Ending {
   end(): void;
 }
 
@@ -31,6 +35,7 @@ export class Segment implements Seating {
   /** Of entries put together from several lines; null where all have that of the segment. */
   #priorities: StepColumn | null = null;
   watch: SegmentWatch | null = null;
+  #pressing: Ending | null = null;
   readonly priority: number;
   /** Which flush covers these entries: see Queue.flush. */
   readonly epoch: number;
@@ -246,6 +251,18 @@ export class Segment implements Seating {
     this.sinks[index] = null;
     this.noteGone(1, cost);
     this.owner.vacated(this, index, cost);
+  }
+
+  /** Puts down who presses its lane to go in time for its earliest deadline; who did so before is over. */
+  press(pressing: Ending | null): void {
+    this.#pressing?.end();
+    this.#pressing = pressing;
+  }
+
+  /** Lets go of entries that have been taken, where others stay. */
+  forget(from: number, to: number): void {
+    this.items.fill(undefined, from, to);
+    this.sinks.fill(null, from, to);
   }
 
   /** Counts entries out that have been taken, settled or have left. */
