@@ -23,7 +23,8 @@ import {
 export class Entry implements Addressee {
   sink: Sink;
   readonly position: number;
-  readonly time: number;
+  /** When it was submitted; of one that was looked up in the cache first, when that had ended. */
+  time: number;
   /** What the handler will be given. */
   item: unknown = undefined;
   key: string | undefined = undefined;

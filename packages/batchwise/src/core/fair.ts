@@ -233,7 +233,10 @@ export class FairCursor implements Cursor {
       } else {
         if (this.#charge(tenant) <= tenant.draftDeficit) return;
         if (tenant === firstPoor) rounds += 1;
-        if (rounds === MOST_ROUNDS) return this.#skipRounds();
+        if (rounds === MOST_ROUNDS) {
+          this.#skipRounds();
+          return;
+        }
         firstPoor ??= tenant;
         this.#before = tenant;
       }

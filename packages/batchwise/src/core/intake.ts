@@ -139,7 +139,10 @@ export class Intake {
     const shared = this.#registry.open(scope, cacheKey);
     entry.sink = shared;
     shared.join(ticket);
-    this.#registry.lookUp(scope, shared, () => this.#admission.accept(entry));
+    this.#registry.lookUp(scope, shared, () => {
+      entry.time = this.#turn.time();
+      this.#admission.accept(entry);
+    });
   }
 
   #joinEqual(entry: Entry, scope: string, timeoutMs: number, submit: SubmitOptions | undefined): boolean {
