@@ -61,6 +61,7 @@ export class Ticket implements Party, Due, Watcher {
   #answer: Sink | null;
   readonly #position: number;
   readonly #submittedAt: number;
+  readonly #timeoutMs: number;
   readonly dueAt: number;
   #watch: Watch | null = null;
   #seating: Seating | null = null;
@@ -70,16 +71,18 @@ export class Ticket implements Party, Due, Watcher {
   heaped = false;
   isOver = false;
 
-  /** `deadlineAt` may be Infinity. A deadline runs, and a signal is watched, from here on. */
-  constructor(desk: Desk, answer: Addressee, deadlineAt: number, signal: AbortSignal | undefined) {
-    const submittedAt = answer.time;
+  /** `timeoutMs` may be Infinity. A deadline runs, and a signal is watched, from this very moment on. */
+  constructor(desk: Desk, answer: Addressee, timeoutMs: number, signal: AbortSignal | undefined) {
+    const isEndless = timeoutMs === Number.POSITIVE_INFINITY;
+    const now = isEndless ? answer.time : desk.clock.now();
     this.#desk = desk;
     this.#answer = answer.sink;
     this.#position = answer.position;
-    this.#submittedAt = submittedAt;
-    this.dueAt = deadlineAt;
+    this.#submittedAt = answer.time;
+    this.#timeoutMs = timeoutMs;
+    this.dueAt = now + timeoutMs;
     if (signal !== undefined) this.#watch = desk.watches.add(signal, this);
-    if (deadlineAt !== Number.POSITIVE_INFINITY) desk.agenda.add(this, submittedAt);
+    if (!isEndless) desk.agenda.add(this, now);
   }
 
   get isWaiting(): boolean {
@@ -111,7 +114,7 @@ export class Ticket implements Party, Due, Watcher {
   }
 
   ring(): void {
-    if (this.depart()) this.#tell(deadlineError(this.dueAt - this.#submittedAt), "expired");
+    if (this.depart()) this.#tell(deadlineError(this.#timeoutMs), "expired");
   }
 
   depart(): boolean {

@@ -69,10 +69,10 @@ function takeDue(segment: Segment, now: number): Expired[] {
     const dueAt = segment.dueAt(index);
     const sink = segment.sinks[index] as Sink | null;
     if (sink === null || dueAt > now) continue;
-    const time = segment.timeAt(index);
-    const answer = { sink, position: segment.positionAt(index), time };
+    const timeoutMs = segment.timeoutAt(index);
+    const answer = { sink, position: segment.positionAt(index), time: segment.timeAt(index) };
     segment.vacate(index);
-    expired.push({ answer, timeoutMs: dueAt - time });
+    expired.push({ answer, timeoutMs });
   }
   return expired;
 }

@@ -224,9 +224,13 @@ export class Segment implements Seating {
     this.#open().setPosition(index, position);
   }
 
-  /** Gives an entry a deadline; true when it is the earliest of the segment now. */
-  setDue(index: number, dueAt: number): boolean {
-    return this.#open().setDue(index, dueAt);
+  timeoutAt(index: number): number {
+    return this.#extras === null ? Number.POSITIVE_INFINITY : this.#extras.timeoutAt(index);
+  }
+
+  /** Gives an entry a deadline, so long after its submit; true when it is the earliest of the segment now. */
+  setDue(index: number, dueAt: number, timeoutMs: number): boolean {
+    return this.#open().setDue(index, dueAt, timeoutMs);
   }
 
   /** The earliest deadline in it, or earlier where that entry has gone; Infinity where there is none. */
