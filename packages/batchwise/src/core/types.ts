@@ -29,7 +29,7 @@ export interface BatchRequest {
   /** What `captureContext` returned at this item's submit, or what was given as `context`. */
   readonly context: unknown;
   readonly priority: number;
-  /** From its submit to the start of this batch, in milliseconds. */
+  /** From its submit, or from the end of its look-up in a cache, to the start of this batch, in milliseconds. */
   readonly waitedMs: number;
 }
 
