@@ -134,7 +134,7 @@ const leaving: readonly Fault[] = [
   {
     name: "hands over who was cancelled",
     file: "callers.ts",
-    find: "else this.#seating?.vacate(this.#index);",
+    find: "else seating?.vacate(this.#index);",
     replace: "",
   },
   {
@@ -152,8 +152,8 @@ const leaving: readonly Fault[] = [
   {
     name: "counts the expired as cancelled",
     file: "callers.ts",
-    find: 'this.#tell(deadlineError(this.dueAt - this.#submittedAt), "expired");',
-    replace: 'this.#tell(deadlineError(this.dueAt - this.#submittedAt), "cancelled");',
+    find: 'this.#tell(deadlineError(this.#timeoutMs), "expired");',
+    replace: 'this.#tell(deadlineError(this.#timeoutMs), "cancelled");',
   },
   {
     name: "cancels an equal caller too",

@@ -3,6 +3,7 @@
 
 import { type Desk, refuse } from "./callers.ts";
 import { mayBeReady } from "./choose.ts";
+import { dueAfter } from "./clock.ts";
 import { watchDeadlines } from "./deadlines.ts";
 import type { Entry } from "./entry.ts";
 import { droppedError, queueFullError } from "./errors.ts";
@@ -52,15 +53,16 @@ export class Admission {
   }
 
   /** Queues an item that has no more than a cost, a priority and a deadline, where there is room: the hot path. */
-  acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number, dueAt: number): void {
+  acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number, timeoutMs: number): void {
     const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
     this.#spare -= 1;
     this.shortcuts.shut(priority);
     const segment = line.push("", item, sink, this.#turn.time(), cost);
     if (position > 0) segment.setPosition(segment.length - 1, position);
-    if (dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, dueAt);
+    if (timeoutMs !== Number.POSITIVE_INFINITY)
+      this.#setDue(line.lane, segment, dueAfter(this.#desk.clock, timeoutMs), timeoutMs);
     if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
-    else if (dueAt === Number.POSITIVE_INFINITY) this.#openShortcut(priority, segment);
+    else if (timeoutMs === Number.POSITIVE_INFINITY) this.#openShortcut(priority, segment);
   }
 
   /** Queues an entry, or does with it what `onFull` says. */
@@ -140,14 +142,14 @@ export class Admission {
     const segment = line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost);
     if (entry.context !== undefined) segment.setContext(segment.length - 1, entry.context);
     if (entry.position > 0) segment.setPosition(segment.length - 1, entry.position);
-    if (entry.dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, entry.dueAt);
+    if (entry.dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, entry.dueAt, entry.timeoutMs);
     if (this.#options.maxWaitMs === 0) return;
     this.#noteHot(line.lane);
     pressSink(this.#queue, line.lane, entry.sink);
   }
 
-  #setDue(lane: Lane, segment: Segment, dueAt: number): void {
-    if (!segment.setDue(segment.length - 1, dueAt)) return;
+  #setDue(lane: Lane, segment: Segment, dueAt: number, timeoutMs: number): void {
+    if (!segment.setDue(segment.length - 1, dueAt, timeoutMs)) return;
     watchDeadlines(this.#desk, segment);
     if (this.#options.maxWaitMs > 0) pressSegment(this.#queue, lane, segment);
   }

@@ -59,25 +59,29 @@ export class Agenda {
 /** A callback at a time, that can be called off. */
 export class Timeout implements Due {
   readonly dueAt: number;
-  readonly #callback: () => void;
+  /** Let go of when it is over: the agenda may keep the rest of it for a while. */
+  #callback: (() => void) | null;
   heaped = false;
-  isOver = false;
 
   constructor(dueAt: number, callback: () => void) {
     this.dueAt = dueAt;
     this.#callback = callback;
   }
 
+  get isOver(): boolean {
+    return this.#callback === null;
+  }
+
   ring(): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    this.#callback();
+    const callback = this.#callback;
+    this.#callback = null;
+    callback?.();
   }
 
   /** Calls it off, if it has not rung. */
   cancel(agenda: Agenda): void {
-    if (this.isOver) return;
-    this.isOver = true;
+    if (this.#callback === null) return;
+    this.#callback = null;
     agenda.noteOver();
   }
 }

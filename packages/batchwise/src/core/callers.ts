@@ -57,9 +57,11 @@ export interface SharedEntry {
 export class Ticket implements Party, Due, Watcher {
   readonly countsItself = true;
   readonly #desk: Desk;
-  readonly #answer: Sink;
+  /** Let go of, with its place, when it is over: lists of deadlines may keep the rest of it for a while. */
+  #answer: Sink | null;
   readonly #position: number;
   readonly #submittedAt: number;
+  readonly #timeoutMs: number;
   readonly dueAt: number;
   #watch: Watch | null = null;
   #seating: Seating | null = null;
@@ -69,16 +71,18 @@ export class Ticket implements Party, Due, Watcher {
   heaped = false;
   isOver = false;
 
-  /** `deadlineAt` may be Infinity. A deadline runs, and a signal is watched, from here on. */
-  constructor(desk: Desk, answer: Addressee, deadlineAt: number, signal: AbortSignal | undefined) {
-    const submittedAt = answer.time;
+  /** `timeoutMs` may be Infinity. A deadline runs, and a signal is watched, from this very moment on. */
+  constructor(desk: Desk, answer: Addressee, timeoutMs: number, signal: AbortSignal | undefined) {
+    const isEndless = timeoutMs === Number.POSITIVE_INFINITY;
+    const now = isEndless ? answer.time : desk.clock.now();
     this.#desk = desk;
     this.#answer = answer.sink;
     this.#position = answer.position;
-    this.#submittedAt = submittedAt;
-    this.dueAt = deadlineAt;
+    this.#submittedAt = answer.time;
+    this.#timeoutMs = timeoutMs;
+    this.dueAt = now + timeoutMs;
     if (signal !== undefined) this.#watch = desk.watches.add(signal, this);
-    if (deadlineAt !== Number.POSITIVE_INFINITY) desk.agenda.add(this, submittedAt);
+    if (!isEndless) desk.agenda.add(this, now);
   }
 
   get isWaiting(): boolean {
@@ -95,14 +99,14 @@ export class Ticket implements Party, Due, Watcher {
     if (this.isOver) return;
     this.#end();
     this.#count("completed", now);
-    succeed(this.#answer, value, now, this.#position);
+    succeed(this.#takeAnswer(), value, now, this.#position);
   }
 
   fail(error: unknown, outcome: FailedOutcome, now: number): void {
     if (this.isOver) return;
     this.#end();
     this.#count(outcome, now);
-    fail(this.#answer, error, outcome, now, this.#position);
+    fail(this.#takeAnswer(), error, outcome, now, this.#position);
   }
 
   aborted(reason: unknown): void {
@@ -110,28 +114,39 @@ export class Ticket implements Party, Due, Watcher {
   }
 
   ring(): void {
-    if (this.depart()) this.#tell(deadlineError(this.dueAt - this.#submittedAt), "expired");
+    if (this.depart()) this.#tell(deadlineError(this.#timeoutMs), "expired");
   }
 
   depart(): boolean {
     if (this.isOver) return false;
+    const { shared } = this;
+    const seating = this.#seating;
     this.#end();
-    if (this.shared !== null) this.shared.detach(this);
-    else this.#seating?.vacate(this.#index);
+    if (shared !== null) shared.detach(this);
+    else seating?.vacate(this.#index);
     return true;
   }
 
   #tell(error: unknown, outcome: FailedOutcome): void {
     const now = this.#desk.clock.now();
     this.#count(outcome, now);
-    fail(this.#answer, error, outcome, now, this.#position);
+    fail(this.#takeAnswer(), error, outcome, now, this.#position);
     this.#desk.left();
+  }
+
+  /** Who is to be told, once. */
+  #takeAnswer(): Sink {
+    const answer = this.#answer as Sink;
+    this.#answer = null;
+    return answer;
   }
 
   #end(): void {
     this.isOver = true;
     this.#watch?.remove(this);
     this.#watch = null;
+    this.#seating = null;
+    this.shared = null;
     if (this.heaped) this.#desk.agenda.noteOver();
   }
 

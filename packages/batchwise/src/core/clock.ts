@@ -15,6 +15,11 @@ export const systemClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
+/** When a deadline is, from this very moment on and not from the beginning of a turn that may have been long. */
+export function dueAfter(clock: Clock, timeoutMs: number): number {
+  return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : clock.now() + timeoutMs;
+}
+
 /** Timers of the platforms hold their delay in 31 bits; a longer one is cut and armed again when it rings. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 

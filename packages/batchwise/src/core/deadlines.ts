@@ -6,7 +6,7 @@ import type { Due } from "./agenda.ts";
 import { type Desk, refuse } from "./callers.ts";
 import { deadlineError } from "./errors.ts";
 import type { Pressing } from "./lane.ts";
-import type { Segment, SegmentWatch } from "./segment.ts";
+import type { Ending, Segment, SegmentWatch } from "./segment.ts";
 import type { Addressee, Sink } from "./sink.ts";
 
 /** Sees to it that the entries of a segment expire in time. To be called when its earliest deadline may have changed. */
@@ -69,17 +69,18 @@ function takeDue(segment: Segment, now: number): Expired[] {
     const dueAt = segment.dueAt(index);
     const sink = segment.sinks[index] as Sink | null;
     if (sink === null || dueAt > now) continue;
-    const time = segment.timeAt(index);
-    const answer = { sink, position: segment.positionAt(index), time };
+    const timeoutMs = segment.timeoutAt(index);
+    const answer = { sink, position: segment.positionAt(index), time: segment.timeAt(index) };
     segment.vacate(index);
-    expired.push({ answer, timeoutMs: dueAt - time });
+    expired.push({ answer, timeoutMs });
   }
   return expired;
 }
 
 /** The earliest deadline of a segment, in the list of those that its lane's wait must not run into. */
-export class PressingSegment implements Pressing {
-  readonly #segment: Segment;
+export class PressingSegment implements Pressing, Ending {
+  /** Let go of when it is over, so that its lane keeps no answered batch alive. */
+  #segment: Segment | null;
   heaped = false;
 
   constructor(segment: Segment) {
@@ -87,10 +88,14 @@ export class PressingSegment implements Pressing {
   }
 
   get deadlineAt(): number {
-    return this.#segment.earliestDue;
+    return this.#segment?.earliestDue ?? Number.POSITIVE_INFINITY;
   }
 
   get isWaiting(): boolean {
-    return this.#segment.owner.holdsWaiting && this.#segment.live > 0 && this.deadlineAt < Number.POSITIVE_INFINITY;
+    return this.deadlineAt < Number.POSITIVE_INFINITY;
+  }
+
+  end(): void {
+    this.#segment = null;
   }
 }

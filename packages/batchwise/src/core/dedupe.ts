@@ -1,6 +1,7 @@
 // Equal items share one place: the first of them takes it, the others join while it is looked up, waits or runs. A
 // caller who leaves takes only himself; the entry itself leaves with its last caller. With a cache, an item is looked
-// up before it takes a place, and equal items wait for the same look-up.
+// up before it takes a place, and equal items wait for the same look-up. An item waits from the end of its look-up on:
+// whatever is counted from there keeps the order of a line, and deadlines and latencies still count from the submit.
 
 import type { Desk, SharedEntry, Ticket } from "./callers.ts";
 import { closedError } from "./errors.ts";

@@ -1,6 +1,7 @@
 // From what a caller passed to an entry of the queue: the user's functions are called here, on the caller's time and
 // in the caller's async context, and what they get wrong concerns this item alone.
 
+import { type Clock, dueAfter } from "./clock.ts";
 import { itemTooLargeError } from "./errors.ts";
 import type { Stages } from "./handler.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -23,7 +24,8 @@ import {
 export class Entry implements Addressee {
   sink: Sink;
   readonly position: number;
-  readonly time: number;
+  /** When it was submitted; of one that was looked up in the cache first, when that had ended. */
+  time: number;
   /** What the handler will be given. */
   item: unknown = undefined;
   key: string | undefined = undefined;
@@ -35,12 +37,19 @@ export class Entry implements Addressee {
   context: unknown = undefined;
   /** When it expires, where it has no ticket that knows. */
   dueAt: number = Number.POSITIVE_INFINITY;
+  timeoutMs: number = Number.POSITIVE_INFINITY;
 
   constructor(sink: Sink, position: number, time: number, small: boolean) {
     this.sink = sink;
     this.position = position;
     this.time = time;
     this.small = small;
+  }
+
+  /** Gives it a deadline, from this moment on. */
+  endAfter(clock: Clock, timeoutMs: number): void {
+    this.timeoutMs = timeoutMs;
+    this.dueAt = dueAfter(clock, timeoutMs);
   }
 }
 

@@ -67,7 +67,7 @@ export function itemTooLargeError(cost: number, maxBatchCost: number): Batchwise
 }
 
 export function deadlineError(timeoutMs: number): BatchwiseError {
-  const message = `The item was not answered within ${Number(timeoutMs.toPrecision(3))} ms of its submit.`;
+  const message = `The item was not answered within ${timeoutMs} ms of its submit.`;
   return new BatchwiseError({ code: "DEADLINE_EXCEEDED", message, retryable: true });
 }
 

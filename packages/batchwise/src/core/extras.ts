@@ -5,6 +5,8 @@ export class Extras {
   #contexts: unknown[] | null = null;
   #positions: number[] | null = null;
   #dues: number[] | null = null;
+  /** How long after the very moment of its submit each deadline is. */
+  #timeouts: number[] | null = null;
   /** The earliest deadline there, or earlier where that entry has gone; Infinity where there is none. */
   earliestDue: number = Number.POSITIVE_INFINITY;
 
@@ -18,6 +20,10 @@ export class Extras {
 
   dueAt(index: number): number {
     return this.#dues?.[index] ?? Number.POSITIVE_INFINITY;
+  }
+
+  timeoutAt(index: number): number {
+    return this.#timeouts?.[index] ?? Number.POSITIVE_INFINITY;
   }
 
   setContext(index: number, context: unknown): void {
@@ -38,9 +44,11 @@ export class Extras {
   }
 
   /** Gives an entry a deadline; true when it is the earliest now. */
-  setDue(index: number, dueAt: number): boolean {
+  setDue(index: number, dueAt: number, timeoutMs: number): boolean {
     this.#dues ??= [];
+    this.#timeouts ??= [];
     this.#dues[index] = dueAt;
+    this.#timeouts[index] = timeoutMs;
     if (dueAt >= this.earliestDue) return false;
     this.earliestDue = dueAt;
     return true;
@@ -50,6 +58,6 @@ export class Extras {
   copy(source: Extras, index: number, at: number): void {
     if (source.#contexts !== null) this.setContext(at, source.contextAt(index));
     if (source.#positions !== null) this.setPosition(at, source.positionAt(index));
-    if (source.#dues !== null) this.setDue(at, source.dueAt(index));
+    if (source.#dues !== null) this.setDue(at, source.dueAt(index), source.timeoutAt(index));
   }
 }

@@ -11,6 +11,11 @@ import { type Heaped, LazyHeap } from "./lazy-heap.ts";
 import type { Segment } from "./segment.ts";
 import type { Sink } from "./sink.ts";
 
+/** A sum that has fallen to this share of its highest has lost too many digits to go on with. */
+const LEAST_SHARE = 2 ** -20;
+/** Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of them is counted. */
+const MOST_ROUNDS = 64;
+
 class Tenant implements Heaped, FifoOwner {
   readonly name: string;
   readonly fifo: Fifo;
@@ -48,7 +53,11 @@ export class FairRing {
     (tenant) => tenant.fifo.size === 0,
   );
   size = 0;
+  /** The sum of what waits, as exact as floating point is when added up anew. */
   cost = 0;
+  /** The highest that the sum was since it was added up, and the entries that have come or gone since. */
+  #highest = 0;
+  #changes = 0;
   /** Whose turn it is, and whether its quantum has been granted. */
   current: Tenant | null = null;
   turnBegun = false;
@@ -60,7 +69,8 @@ export class FairRing {
   }
 
   get quantum(): number {
-    return this.cost > 0 ? this.cost / this.size : 1;
+    const mean = Math.min(this.cost / this.size, Number.MAX_VALUE);
+    return mean > 0 ? mean : 1;
   }
 
   push(name: string, item: unknown, sink: Sink, time: number, cost: number): Segment {
@@ -68,6 +78,8 @@ export class FairRing {
     const segment = tenant.fifo.push(item, sink, time, cost);
     this.size += 1;
     this.cost += cost;
+    if (this.cost > this.#highest) this.#highest = this.cost;
+    this.#changes += 1;
     if (!tenant.heaped) this.#byAge.push(tenant);
     return segment;
   }
@@ -86,9 +98,20 @@ export class FairRing {
 
   removed(tenant: Tenant, epoch: number, count: number, cost: number): void {
     this.size -= count;
-    this.cost = this.size === 0 ? 0 : this.cost - cost;
+    this.cost -= cost;
+    this.#changes += count;
+    if (this.cost <= this.#highest * LEAST_SHARE && this.#changes >= this.size) this.#addUp();
     if (tenant.fifo.size === 0) this.#leave(tenant);
     this.#owner.removed(epoch, count, cost);
+  }
+
+  /** Adds up what waits. Not before as many have come or gone, so it costs each of them one step. */
+  #addUp(): void {
+    let sum = 0;
+    for (const segment of this.segments()) sum += costOf(segment);
+    this.cost = sum;
+    this.#highest = sum;
+    this.#changes = 0;
   }
 
   #join(name: string): Tenant {
@@ -117,6 +140,15 @@ export class FairRing {
     tenant.previous.next = tenant.next;
     tenant.next.previous = tenant.previous;
   }
+}
+
+/** The cost of the entries present, entry by entry. */
+function costOf(segment: Segment): number {
+  let sum = 0;
+  for (let index = segment.head; index < segment.length; index += 1) {
+    if (segment.sinks[index] !== null) sum += segment.costAt(index);
+  }
+  return sum;
 }
 
 /** Reads the ring ahead on drafts, so that reading again from the start gives the same order. */
@@ -186,8 +218,13 @@ export class FairCursor implements Cursor {
     tenant.draftIndex = tenant.draftSegment?.head ?? 0;
   }
 
-  /** Moves on to the first tenant, from the current one on, that can pay for its next entry; to nowhere if all are done. */
+  /**
+   * Moves on to the first tenant, from the current one on, that can pay for its next entry; to nowhere if all are done.
+   * After many rounds in which nobody can, those until somebody can are granted at once.
+   */
   #seek(): void {
+    let firstPoor: Tenant | null = null;
+    let rounds = 0;
     for (;;) {
       const tenant = this.#current;
       if (tenant.draftSegment === null) {
@@ -195,12 +232,48 @@ export class FairCursor implements Cursor {
         this.#before.draftNext = tenant.draftNext;
       } else {
         if (this.#charge(tenant) <= tenant.draftDeficit) return;
+        if (tenant === firstPoor) rounds += 1;
+        if (rounds === MOST_ROUNDS) {
+          this.#skipRounds();
+          return;
+        }
+        firstPoor ??= tenant;
         this.#before = tenant;
       }
       this.#current = tenant.draftNext;
       this.#visit(this.#current);
       this.#grant(this.#current);
     }
+  }
+
+  /** Nobody in the ring can pay: grants all the rounds up to the one in which the first of them can, and moves to it. */
+  #skipRounds(): void {
+    const last = this.#current;
+    let before = last;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (let tenant = last.draftNext; ; tenant = tenant.draftNext) {
+      const rounds = this.#roundsToPay(tenant);
+      if (rounds < fewest) {
+        fewest = rounds;
+        this.#current = tenant;
+        this.#before = before;
+      }
+      before = tenant;
+      if (tenant === last) break;
+    }
+    const first = this.#current;
+    let rounds = fewest;
+    for (let tenant = last.draftNext; ; tenant = tenant.draftNext) {
+      tenant.draftDeficit += rounds * this.#quantum;
+      if (tenant === first) rounds -= 1;
+      if (tenant === last) break;
+    }
+    first.draftDeficit = Math.max(first.draftDeficit, this.#charge(first));
+  }
+
+  #roundsToPay(tenant: Tenant): number {
+    const rounds = Math.ceil((this.#charge(tenant) - tenant.draftDeficit) / this.#quantum);
+    return Math.min(rounds, Number.MAX_SAFE_INTEGER);
   }
 
   #grant(tenant: Tenant): void {

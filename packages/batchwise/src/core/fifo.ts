@@ -93,6 +93,7 @@ export class Fifo implements SegmentOwner {
     if (segment.live === 0) {
       this.#unlink(segment);
     } else {
+      segment.forget(start, end);
       segment.head = firstLive(segment, end);
       if (segment.earliestDue < Number.POSITIVE_INFINITY) segment.measureDue();
     }
@@ -152,6 +153,7 @@ export class Fifo implements SegmentOwner {
     else segment.next.previous = segment.previous;
     segment.previous = null;
     segment.next = null;
+    segment.press(null);
   }
 }
 

@@ -74,12 +74,14 @@ export class Intake {
     }
     if (isEndless(timeoutMs, options) && this.#shortcuts.add(priority, item, sink, position, cost)) return;
     this.#desk.tally.submitted += 1;
-    const dueAt = this.#dueAt(timeoutMs ?? options.timeoutMs);
-    if (this.#admission.hasRoom) this.#admission.acceptPlain(item, sink, position, cost, priority, dueAt);
-    else
-      this.#admission.accept(
-        Object.assign(new Entry(sink, position, this.#turn.time(), false), { item, cost, priority, dueAt }),
-      );
+    const lastsMs = timeoutMs ?? options.timeoutMs;
+    if (this.#admission.hasRoom) {
+      this.#admission.acceptPlain(item, sink, position, cost, priority, lastsMs);
+      return;
+    }
+    const entry = new Entry(sink, position, this.#turn.time(), false);
+    entry.endAfter(this.#desk.clock, lastsMs);
+    this.#admission.accept(Object.assign(entry, { item, cost, priority }));
   }
 
   #acceptAny(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
@@ -101,7 +103,7 @@ export class Intake {
     entry.key = keyOf(item, options, submit);
     readItem(entry, item, options, submit, this.#prepareItem);
     const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
-    if (submit?.signal === undefined) entry.dueAt = this.#dueAt(timeoutMs);
+    if (submit?.signal === undefined) entry.endAfter(this.#desk.clock, timeoutMs);
     else entry.sink = this.#ticket(entry, timeoutMs, submit);
     this.#checkStillWanted(submit);
     this.#admission.accept(entry);
@@ -113,13 +115,8 @@ export class Intake {
     if (submit?.signal?.aborted) throw new Aborted(submit.signal.reason);
   }
 
-  /** A deadline counts from the very moment, not from the beginning of a turn that may have been long. */
-  #dueAt(timeoutMs: number): number {
-    return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : this.#desk.clock.now() + timeoutMs;
-  }
-
   #ticket(answer: Addressee, timeoutMs: number, submit: SubmitOptions | undefined): Ticket {
-    return new Ticket(this.#desk, answer, this.#dueAt(timeoutMs), submit?.signal);
+    return new Ticket(this.#desk, answer, timeoutMs, submit?.signal);
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
@@ -139,7 +136,10 @@ export class Intake {
     const shared = this.#registry.open(scope, cacheKey);
     entry.sink = shared;
     shared.join(ticket);
-    this.#registry.lookUp(scope, shared, () => this.#admission.accept(entry));
+    this.#registry.lookUp(scope, shared, () => {
+      entry.time = this.#turn.time();
+      this.#admission.accept(entry);
+    });
   }
 
   #joinEqual(entry: Entry, scope: string, timeoutMs: number, submit: SubmitOptions | undefined): boolean {

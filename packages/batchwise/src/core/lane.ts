@@ -149,6 +149,7 @@ export class Lane {
   }
 
   removed(epoch: number, count: number): void {
+    this.#pressing?.noteGone(count);
     this.#owner.removed(this, epoch, count);
   }
 

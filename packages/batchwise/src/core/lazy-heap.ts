@@ -59,9 +59,12 @@ export class LazyHeap<Member extends Heaped> {
     if (top !== undefined) this.#dropTop(top);
   }
 
-  /** Tells the heap that one of its members has left, so that it can keep its size in proportion. */
-  noteGone(): void {
-    this.#gone += 1;
+  /**
+   * Tells the heap that members have left, so that it can keep its size in proportion. A count that is too high costs
+   * a rebuild too early, and no more than the steps it was counted in.
+   */
+  noteGone(count: number = 1): void {
+    this.#gone += count;
     if (this.#gone * 2 > this.#members.length && this.#members.length > REBUILD_ABOVE) this.#rebuild();
   }
 

@@ -15,7 +15,10 @@ export interface RetryOptions {
   readonly when?: ((error: unknown) => boolean) | undefined;
 }
 
-/** Results kept by the owner of the batcher. `undefined` is a miss. One that fails counts as a miss, with a warning. */
+/**
+ * Results kept by the owner of the batcher. `undefined` is a miss. One that fails counts as a miss, with a warning. An
+ * item waits from the end of its look-up on; deadline and latency count from its submit.
+ */
 export interface BatchCache<Result> {
   get(key: string): Result | undefined | PromiseLike<Result | undefined>;
   set(key: string, result: Result): unknown;
@@ -27,7 +30,11 @@ export interface ConfigureOptions {
   readonly maxBatchSize?: number | undefined;
   /** Hard cap on a batch's cost, exceeded only by a single oversize item that runs alone. > 0. Default Infinity. */
   readonly maxBatchCost?: number | undefined;
-  /** Longest that the oldest item is held for company while a slot is free. Default 0: never held. */
+  /**
+   * Longest that the oldest item is held for company while a slot is free. Default 0: never held; Infinity: until its
+   * batch is full. One whose deadline falls into the wait is not held: its lane goes at once, so with Infinity any
+   * `timeoutMs` does that.
+   */
   readonly maxWaitMs?: number | undefined;
   /** With `maxWaitMs > 0`: this many waiting go at once. 1 to maxBatchSize; follows maxBatchSize while unset. */
   readonly minBatchSize?: number | undefined;

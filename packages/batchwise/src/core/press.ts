@@ -21,7 +21,9 @@ export function pressAll(queue: Queue): void {
 
 /** Enters a segment some of whose entries have deadlines. */
 export function pressSegment(queue: Queue, lane: Lane, segment: Segment): void {
-  lane.press(new PressingSegment(segment));
+  const pressing = new PressingSegment(segment);
+  segment.press(pressing);
+  lane.press(pressing);
   queue.hot.add(lane);
 }
 

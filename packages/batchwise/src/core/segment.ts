@@ -17,8 +17,12 @@ export interface SegmentOwner {
 }
 
 /** Whoever watches the deadlines of a segment, until `end`. */
-export interface SegmentWatch {
+export interface SegmentWatch extends Ending {
   readonly dueAt: number;
+}
+
+/** Whoever holds on to a segment until told that it is over. */
+export interface Ending {
   end(): void;
 }
 
@@ -31,6 +35,7 @@ export class Segment implements Seating {
   /** Of entries put together from several lines; null where all have that of the segment. */
   #priorities: StepColumn | null = null;
   watch: SegmentWatch | null = null;
+  #pressing: Ending | null = null;
   readonly priority: number;
   /** Which flush covers these entries: see Queue.flush. */
   readonly epoch: number;
@@ -219,9 +224,13 @@ export class Segment implements Seating {
     this.#open().setPosition(index, position);
   }
 
-  /** Gives an entry a deadline; true when it is the earliest of the segment now. */
-  setDue(index: number, dueAt: number): boolean {
-    return this.#open().setDue(index, dueAt);
+  timeoutAt(index: number): number {
+    return this.#extras === null ? Number.POSITIVE_INFINITY : this.#extras.timeoutAt(index);
+  }
+
+  /** Gives an entry a deadline, so long after its submit; true when it is the earliest of the segment now. */
+  setDue(index: number, dueAt: number, timeoutMs: number): boolean {
+    return this.#open().setDue(index, dueAt, timeoutMs);
   }
 
   /** The earliest deadline in it, or earlier where that entry has gone; Infinity where there is none. */
@@ -246,6 +255,18 @@ export class Segment implements Seating {
     this.sinks[index] = null;
     this.noteGone(1, cost);
     this.owner.vacated(this, index, cost);
+  }
+
+  /** Puts down who presses its lane to go in time for its earliest deadline; who did so before is over. */
+  press(pressing: Ending | null): void {
+    this.#pressing?.end();
+    this.#pressing = pressing;
+  }
+
+  /** Lets go of entries that have been taken, where others stay. */
+  forget(from: number, to: number): void {
+    this.items.fill(undefined, from, to);
+    this.sinks.fill(null, from, to);
   }
 
   /** Counts entries out that have been taken, settled or have left. */

@@ -33,7 +33,7 @@ export interface BatcherStats {
   readonly averageBatchCost: number;
   /** Share of the time since the batcher was made in which a batch was running, 0 to 1. */
   readonly utilization: number;
-  /** From an item's submit to its batch's start. */
+  /** From an item's submit, or from the end of its look-up in a cache, to its batch's start. */
   readonly waitMs: Quantiles;
   /** From a batch's start to its end. */
   readonly runMs: Quantiles;

@@ -29,7 +29,7 @@ export interface BatchRequest {
   /** What `captureContext` returned at this item's submit, or what was given as `context`. */
   readonly context: unknown;
   readonly priority: number;
-  /** From its submit to the start of this batch, in milliseconds. */
+  /** From its submit, or from the end of its look-up in a cache, to the start of this batch, in milliseconds. */
   readonly waitedMs: number;
 }
 
@@ -134,7 +134,7 @@ export interface RunningBatch {
 export interface BatcherControls {
   /** Resolves when the queue has room; rejects with CLOSED when there will be none. */
   ready(): Promise<void>;
-  /** Sends what waits now, also when paused; resolves when all of it has settled. */
+  /** Sends what waits now, also when paused; resolves when all of it has settled. What a cache looks up does not wait. */
   flush(): Promise<void>;
   /** Holds all batches back until `resume()`. Submits are taken on, deadlines and signals run. */
   pause(): void;

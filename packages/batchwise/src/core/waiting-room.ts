@@ -23,7 +23,9 @@ export class WaitingRoom {
   push(entry: Entry): Segment {
     const segment = this.#fifo.push(entry, entry.sink, entry.time, 1);
     if (entry.position > 0) segment.setPosition(segment.length - 1, entry.position);
-    if (entry.dueAt < Number.POSITIVE_INFINITY) segment.setDue(segment.length - 1, entry.dueAt);
+    if (entry.dueAt < Number.POSITIVE_INFINITY) {
+      segment.setDue(segment.length - 1, entry.dueAt, entry.timeoutMs);
+    }
     return segment;
   }
 

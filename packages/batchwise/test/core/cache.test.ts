@@ -105,6 +105,40 @@ describe("a cache that takes its time", () => {
     expect(await result).toBe("a");
   });
 
+  test("has its items wait from the end of the look-up: not older than those that came to the queue before", async () => {
+    const { cache, answer } = slowCache();
+    const get = (key: string): ReturnType<typeof cache.get> => (key === "slow" ? cache.get(key) : undefined);
+    const of = rig<string>({ dedupe: byItem, cache: { ...cache, get }, key: byItem, maxWaitMs: 100, concurrency: 2 });
+    void of.batcher.submit("slow");
+    await of.clock.advance(30);
+    void of.batcher.submit("quick");
+    await of.clock.advance(30);
+    answer(undefined);
+    await of.clock.settle();
+    expect(of.batcher.stats()).toMatchObject({ waiting: 2, oldestWaitMs: 30 });
+    await of.clock.advance(70);
+    expect(of.handler.batches).toEqual([["quick"]]);
+    await of.clock.advance(30);
+    expect(of.handler.batches).toEqual([["quick"], ["slow"]]);
+    expect(of.handler.calls[1]?.context.requests[0]?.waitedMs).toBe(100);
+    await echoAll(of);
+    expect(of.batcher.stats()).toMatchObject({ waitMs: { max: 100 }, latencyMs: { max: 160 } });
+  });
+
+  test("is not waited for by flush(): what is being looked up does not wait yet", async () => {
+    const { cache, answer } = slowCache();
+    const of = rig<string>({ dedupe: byItem, cache, maxWaitMs: 100 });
+    const result = watch(of.batcher.submit("a"));
+    await of.batcher.flush();
+    expect(result.state).toBe("pending");
+    answer(undefined);
+    await of.clock.settle();
+    expect(of.handler.calls).toHaveLength(0);
+    void of.batcher.flush();
+    await echoAll(of);
+    expect(result).toMatchObject({ state: "fulfilled", value: "a" });
+  });
+
   test("does not hold a caller who leaves or whose time is up", async () => {
     const { cache, answer } = slowCache();
     const of = rig<string>({ dedupe: byItem, cache });

@@ -1,3 +1,5 @@
+import type { Clock } from "batchwise";
+import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
 
@@ -19,6 +21,27 @@ describe("an item with a deadline", () => {
     expect(of.handler.batches).toEqual([["running"]]);
     expect(of.batcher.stats()).toMatchObject({ expired: 1, completed: 1 });
   });
+
+  test.each(["queued", "blocked", "with a signal"])(
+    "is told its own time, however late in its turn: %s",
+    async (how) => {
+      let turnMs = 0;
+      const clock = virtualClock();
+      const late: Clock = {
+        now: () => clock.now() + turnMs,
+        setTimeout: (callback, delayMs) => clock.setTimeout(callback, delayMs),
+        clearTimeout: (timer) => clock.clearTimeout(timer),
+      };
+      const { batcher } = rig<string>({ clock: late, maxQueueSize: how === "blocked" ? 1 : 10 });
+      batcher.pause();
+      void batcher.submit("first of the turn");
+      turnMs = 300;
+      const signal = how === "with a signal" ? new AbortController().signal : undefined;
+      const result = watch(batcher.submit("a", { timeoutMs: 1_234, ...(signal && { signal }) }));
+      await clock.advance(1_234);
+      expect(String(result.reason)).toContain("within 1234 ms of its submit");
+    },
+  );
 
   test("frees its caller on time while its batch runs, and its result is thrown away", async () => {
     const of = rig<string>();

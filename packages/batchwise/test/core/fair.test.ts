@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { Segment } from "../../src/core/segment.ts";
 import { Kit } from "./queue-kit.ts";
 
 interface Item {
@@ -107,6 +108,21 @@ test("tenants are served in the order of deficit round robin, whatever comes in 
   );
 });
 
+/** Ends the test when the costs of entries are looked at more often. */
+function limitSteps(most: number): void {
+  const { costAt } = Segment.prototype;
+  let steps = 0;
+  vi.spyOn(Segment.prototype, "costAt").mockImplementation(function (this: Segment, index) {
+    steps += 1;
+    if (steps > most) throw new Error(`More than ${most} steps.`);
+    return costAt.call(this, index);
+  });
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
 describe("fair sharing", () => {
   test("a flood of one tenant does not delay another's item by more than a round", () => {
     const kit = new Kit({ fair: true });
@@ -154,6 +170,30 @@ describe("fair sharing", () => {
     kit.takeAll({ maxBatchSize: 1 });
     kit.push({ id: 3, tenant: "a" }, { id: 4, tenant: "b" }, { id: 5, tenant: "a" }, { id: 6, tenant: "b" });
     expect(kit.takeAll({ maxBatchSize: 1 }).flat()).toEqual([3, 4, 5, 6]);
+  });
+
+  test("a quantum far below what waits takes no more steps: the rounds that nobody can pay for are skipped", () => {
+    limitSteps(100_000);
+    const kit = new Kit({ fair: true });
+    for (let id = 1; id <= 100; id += 1) kit.push({ id, tenant: id % 2 === 0 ? "a" : "b" });
+    for (const id of [101, 102]) kit.push({ id, tenant: "dear", cost: 1e30 }).leave(id);
+    kit.push({ id: 103, tenant: "cheap", cost: 1e-12 });
+    expect(kit.take({ maxBatchSize: 5 })).toEqual([103, 1, 2, 3, 4]);
+  });
+
+  test("costs that add up to more than a number can hold are shared like others", () => {
+    limitSteps(1_000);
+    const kit = new Kit({ fair: true });
+    for (const id of [1, 2, 3, 4]) kit.push({ id, tenant: id < 3 ? "dear" : "free", cost: id < 3 ? 1.7e308 : 0 });
+    expect(kit.takeAll({ maxBatchSize: 1 }).flat()).toEqual([1, 3, 4, 2]);
+  });
+
+  test("the mean of what waits is right again when something dear has left", () => {
+    const kit = new Kit({ fair: true });
+    kit.push({ id: 1, tenant: "a", cost: 1e16 });
+    for (const id of [2, 3, 4, 5]) kit.push({ id, tenant: id % 2 === 0 ? "a" : "b", cost: 1.25 });
+    kit.leave(1);
+    expect(kit.queue.plain.cost).toBe(5);
   });
 
   test("each tenant's own items stay in order, and those who leave are passed over", () => {

@@ -94,6 +94,15 @@ describe("a fifo", () => {
     expect(fifo.first?.items[guest.index]).toBeUndefined();
   });
 
+  test("forgets the entries that it gives away while others of their segment stay", () => {
+    const { fifo } = fifoOf();
+    push(fifo, 1, 2, 3);
+    const segment = fifo.first as Segment;
+    expect(take(fifo, 2)).toEqual([1, 2]);
+    expect(segment.items).toEqual([undefined, undefined, 3]);
+    expect(segment.sinks.slice(0, 2)).toEqual([null, null]);
+  });
+
   test("gives a whole segment away without touching it", () => {
     const { fifo, removed } = fifoOf();
     push(fifo, 1, 2, 3, 4);

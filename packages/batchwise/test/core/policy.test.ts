@@ -28,6 +28,13 @@ describe("a lane with a free slot", () => {
     ["goes early for a deadline at the end of the wait", { pressingAt: 150 }, {}, 101, { reason: "deadline" }],
     ["is held for a deadline after the wait", { pressingAt: 151 }, {}, 101, { reason: null, wakeAt: 150 }],
     ["is held without end for an unbounded wait", {}, { maxWaitMs: NEVER }, 900, { reason: null, wakeAt: NEVER }],
+    [
+      "goes early for any deadline in an unbounded wait",
+      { pressingAt: 1e9 },
+      { maxWaitMs: NEVER },
+      101,
+      { reason: "deadline" },
+    ],
     ["goes when full by size", { full: "size" }, {}, 100, { reason: "size" }],
     ["goes when full by cost", { full: "cost" }, {}, 100, { reason: "cost" }],
     ["goes when the queue is full", {}, { isQueueFull: true }, 100, { reason: "size" }],

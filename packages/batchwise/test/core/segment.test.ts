@@ -47,7 +47,7 @@ describe("a segment", () => {
     for (let index = 0; index < 4; index += 1) segment.append(index, resolve, 0, 1);
     segment.setPosition(1, 7);
     segment.setContext(2, "context");
-    segment.setDue(3, 50);
+    segment.setDue(3, 50, 50);
     expect([0, 1, 2, 3].map((index) => segment.positionAt(index))).toEqual([0, 7, 0, 0]);
     expect([0, 1, 2, 3].map((index) => segment.contextAt(index))).toEqual([undefined, undefined, "context", undefined]);
     expect(segment.dueAt(0)).toBe(Number.POSITIVE_INFINITY);
@@ -57,9 +57,9 @@ describe("a segment", () => {
   test("tells which deadline is the earliest, also after that entry has gone", () => {
     const { segment } = segmentOf();
     for (let index = 0; index < 3; index += 1) segment.append(index, resolve, 0, 1);
-    expect(segment.setDue(0, 50)).toBe(true);
-    expect(segment.setDue(1, 60)).toBe(false);
-    expect(segment.setDue(2, 40)).toBe(true);
+    expect(segment.setDue(0, 50, 50)).toBe(true);
+    expect(segment.setDue(1, 60, 60)).toBe(false);
+    expect(segment.setDue(2, 40, 40)).toBe(true);
     segment.vacate(2);
     segment.measureDue();
     expect(segment.earliestDue).toBe(50);
@@ -125,6 +125,7 @@ interface Row {
   readonly position: number;
   readonly context: unknown;
   readonly dueAt: number;
+  readonly timeoutMs: number;
   readonly priority: number;
 }
 
@@ -136,6 +137,7 @@ function rowsOf(segment: Segment): Row[] {
     position: segment.positionAt(index),
     context: segment.contextAt(index),
     dueAt: segment.dueAt(index),
+    timeoutMs: segment.timeoutAt(index),
     priority: segment.priorityAt(index),
   }));
 }
@@ -148,8 +150,9 @@ function filled(list: readonly Drawn[], priority: number, rows: Row[]): Segment 
     segment.append(index, resolve, time, cost);
     if (position > 0) segment.setPosition(index, position);
     if (context !== undefined) segment.setContext(index, context);
-    if (dueMs !== undefined) segment.setDue(index, dueMs);
-    rows.push({ item: index, cost, time, position, context, dueAt: dueMs ?? Number.POSITIVE_INFINITY, priority });
+    if (dueMs !== undefined) segment.setDue(index, dueMs, dueMs - 1);
+    const dueAt = dueMs ?? Number.POSITIVE_INFINITY;
+    rows.push({ item: index, cost, time, position, context, dueAt, timeoutMs: dueAt - 1, priority });
   }
   return segment;
 }

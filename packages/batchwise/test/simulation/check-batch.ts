@@ -37,7 +37,7 @@ function checkTurn(model: Model, { id, reason }: BatchContext): void {
 }
 
 function begin(model: Model, call: Call, context: BatchContext): Batch {
-  const waitedMs = Math.max(...call.places.map((place) => model.now - place.opener.submittedAt));
+  const waitedMs = Math.max(...call.places.map((place) => model.now - place.since));
   const { id, reason } = context;
   const batch = { id, size: call.places.length, startedAt: model.now, reason, waitedMs, calls: 0 };
   model.batches.set(batch.id, batch);
@@ -79,7 +79,7 @@ function checkContext(model: Model, call: Call, context: BatchContext, batch: Ba
     const request = requests[index];
     const isOwn = request?.context === place.context && request?.priority === place.priority;
     model.expect(isOwn, "context", () => `request of item ${place.item.id} is ${JSON.stringify(request)}`);
-    const waitedMs = batch.startedAt - place.opener.submittedAt;
+    const waitedMs = batch.startedAt - place.since;
     const isTimely = model.world.stages.open || request?.waitedMs === waitedMs;
     model.expect(isTimely, "waitedMs", () => `${request?.waitedMs} of item ${place.item.id}, not ${waitedMs}`);
     model.expect(place.key === context.key, "one key a batch", () => `item ${place.item.id} with ${context.key}`);

@@ -6,7 +6,7 @@ import type { Place } from "./record.ts";
 
 /** The priority of a place by now. */
 export function effectivePriority(model: Model, place: Place): number {
-  return place.priority + Math.floor((model.now - place.opener.submittedAt) / model.world.uses.priorityAgingMs);
+  return place.priority + Math.floor((model.now - place.since) / model.world.uses.priorityAgingMs);
 }
 
 /** Every reason for which the lane of these places may send a batch now. */
@@ -24,14 +24,14 @@ export function reasonsFor(model: Model, lane: readonly Place[], queued: number)
   return reasons;
 }
 
-/** With slow look-ups the wait may count from the submit or from the end of the look-up; then these are not exact. */
+/** The wait of what is looked up counts from the end of the look-up. */
 function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): void {
   const { maxWaitMs } = model.limits;
   if (lane.length >= model.minBatchSize) reasons.add("min");
   const oldest = Math.min(...lane.map((place) => place.since));
   if (model.now >= oldest + maxWaitMs) reasons.add("wait");
   const dueAt = Math.min(...lane.flatMap((place) => place.callers.map((caller) => dueOf(model, caller))));
-  if (dueAt <= oldest + maxWaitMs && model.world.uses.cache !== "async") reasons.add("deadline");
+  if (dueAt <= oldest + maxWaitMs) reasons.add("deadline");
 }
 
 function dueOf(model: Model, caller: Place["opener"]): number {
@@ -60,9 +60,8 @@ export function checkReason(model: Model, places: readonly Place[], rest: readon
   const key = places[0]?.key;
   const lane = [...places, ...rest.filter((place) => place.key === key)];
   const reasons = reasonsFor(model, lane, places.length + rest.length);
-  const isLoose = model.world.uses.cache === "async" && ["wait", "deadline"].includes(reason);
   const isFlushKnown = model.flushes.every((flush) => flush.isDone || flush.isKnown);
-  const mayBe = isLoose || !isFlushKnown || reasons.has(reason);
+  const mayBe = !isFlushKnown || reasons.has(reason);
   model.expect(mayBe, "reason", () => `${reason} where only [${[...reasons].join(" ")}] hold`);
   if (isFlushKnown) checkCovered(model, places);
   checkOverdue(model, places, lane, rest);

@@ -1,0 +1,94 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { type Batcher, type BatchOptions, createBatcher, type SubmitOptions } from "batchwise";
+import { virtualClock } from "batchwise/testing";
+import { expect, test } from "vitest";
+import { range } from "../support.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+interface Item {
+  readonly hangs?: boolean;
+}
+
+interface Subject {
+  readonly batcher: Batcher<Item, number>;
+  /** Submits so many items and waits for their answers. */
+  answer(count: number, options?: () => SubmitOptions): Promise<void>;
+  /** How many of them are still in memory. */
+  alive(): Promise<number>;
+}
+
+/** A batcher whose handler answers at once, but never an item that hangs. */
+function subject(options: BatchOptions<Item, number>): Subject {
+  const clock = virtualClock();
+  const batcher = createBatcher<Item, number>(
+    (items) => (items.some(({ hangs }) => hangs) ? new Promise<number[]>(() => {}) : items.map(() => 0)),
+    { clock, ...options },
+  );
+  const items: WeakRef<Item>[] = [];
+  const submit = (submitOptions: SubmitOptions | undefined): Promise<number> => {
+    const item = {};
+    items.push(new WeakRef(item));
+    return batcher.submit(item, submitOptions);
+  };
+  return {
+    batcher,
+    answer: async (count, submitOptions) => {
+      await Promise.all(range(count).map(() => submit(submitOptions?.())));
+    },
+    alive: async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      collect();
+      return items.filter((item) => item.deref() !== undefined).length;
+    },
+  };
+}
+
+test("answered items are let go of while an earlier deadline presses their lane", async () => {
+  const { batcher, answer, alive } = subject({ maxWaitMs: 2, maxBatchSize: 8 });
+  void batcher.submit({}, { priority: -1_000, timeoutMs: 60_000 });
+  for (const _batch of range(100)) await answer(8, () => ({ timeoutMs: 600_000 }));
+  expect(await alive()).toBeLessThanOrEqual(16);
+});
+
+test("answered items of callers with signals are let go of while an earlier deadline presses their lane", async () => {
+  const { batcher, answer, alive } = subject({ maxWaitMs: 2, maxBatchSize: 8 });
+  void batcher.submit({}, { priority: -1_000, timeoutMs: 60_000 });
+  for (const _batch of range(100)) {
+    await answer(8, () => ({ timeoutMs: 600_000, signal: new AbortController().signal }));
+  }
+  expect(await alive()).toBeLessThanOrEqual(16);
+});
+
+test("answered items are let go of while an earlier batch runs under the same time limit", async () => {
+  const { batcher, answer, alive } = subject({ handlerTimeoutMs: 1_000, maxBatchSize: 8, concurrency: 2 });
+  void batcher.submit({ hangs: true });
+  await new Promise((resolve) => setImmediate(resolve));
+  for (const _batch of range(20)) await answer(8);
+  expect(await alive()).toBeLessThanOrEqual(16);
+});
+
+test("answered items of callers with signals are let go of while an earlier deadline runs", async () => {
+  const { batcher, answer, alive } = subject({ maxBatchSize: 8, concurrency: 2 });
+  void batcher.submit({ hangs: true }, { timeoutMs: 1_000 });
+  await new Promise((resolve) => setImmediate(resolve));
+  for (const _batch of range(5)) {
+    await answer(8, () => ({ timeoutMs: 60_000, signal: new AbortController().signal }));
+  }
+  expect(await alive()).toBeLessThanOrEqual(16);
+});
+
+test("answered items are let go of while others that came with them wait", async () => {
+  const { batcher, answer, alive } = subject({ maxBatchSize: 64 });
+  batcher.pause();
+  const first = answer(16);
+  void batcher.submit({ hangs: true });
+  void answer(24);
+  batcher.configure({ maxBatchSize: 16 });
+  batcher.resume();
+  await first;
+  expect(batcher.stats()).toMatchObject({ completed: 16, running: 16, waiting: 9 });
+  expect(await alive()).toBe(24);
+});
