@@ -2,7 +2,7 @@
 // ranks of the claim order; runs inside a transaction that its caller opens.
 
 import type { NewRequest } from "../rows.ts";
-import type { Connection } from "./database.ts";
+import type { Connection, SqliteValue } from "./database.ts";
 import { laneId } from "./lanes.ts";
 
 export type Answer = "stored" | "same" | "conflict";
@@ -21,11 +21,40 @@ interface Share {
   finished: number;
 }
 
+/** A request with the time of its call. */
+interface Arrival {
+  readonly request: NewRequest;
+  readonly now: number;
+}
+
+/** A row of a statement costs half as much where it has this many: what is left over goes in one by one. */
+const ROWS_A_STATEMENT = 10;
+
+const REQUESTS = `INSERT INTO batchwise_request
+  (seq, id, lane, priority, rank, tenant, created_at, deadline_at, bytes, tokens) VALUES `;
+const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const UNLESS_KNOWN = " ON CONFLICT (id) DO NOTHING";
+const BODIES = "INSERT INTO batchwise_body VALUES ";
+const BODY = "(?, ?, ?, ?)";
+const ONE = { requests: `${REQUESTS}${REQUEST}${UNLESS_KNOWN}`, bodies: `${BODIES}${BODY}` };
+const MANY = {
+  requests: `${REQUESTS}${rows(REQUEST)}${UNLESS_KNOWN}`,
+  bodies: `${BODIES}${rows(BODY)}`,
+};
+
+function rows(row: string): string {
+  return Array.from({ length: ROWS_A_STATEMENT }, () => row).join(", ");
+}
+
 export function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): Answer[][] {
   const intake = new Intake(db);
-  const answers = calls.map(({ requests, now }) => requests.map((request) => intake.add(request, now)));
+  const answers = intake.addAll(calls.flatMap(({ requests, now }) => requests.map((request) => ({ request, now }))));
   intake.finish();
-  return answers;
+  let from = 0;
+  return calls.map(({ requests }) => {
+    from += requests.length;
+    return answers.slice(from - requests.length, from);
+  });
 }
 
 class Intake {
@@ -42,22 +71,46 @@ class Intake {
     this.#next = this.#first;
   }
 
-  add(request: NewRequest, now: number): Answer {
-    const { id, priority, tenant, deadlineAt, bytes, tokens } = request;
-    const share = this.#share(request);
-    const rank = Math.max(share.claimed, share.finished);
-    const added = this.#db.run(
-      `INSERT INTO batchwise_request
-         (seq, id, lane, priority, rank, tenant, created_at, deadline_at, bytes, tokens)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-      ...[this.#next, id, share.lane, priority, rank, tenant, now, deadlineAt, bytes, tokens],
-    );
-    if (added === 0) return this.#compare(request);
-    const texts = [request.digest, request.metadata, request.body];
-    this.#db.run("INSERT INTO batchwise_body VALUES (?, ?, ?, ?)", this.#next, ...texts);
-    share.finished = rank + Math.max(1, tokens);
-    this.#next += 1;
-    return "stored";
+  addAll(arrivals: readonly Arrival[]): Answer[] {
+    const answers: Answer[] = [];
+    for (let from = 0; from < arrivals.length; from += ROWS_A_STATEMENT) {
+      const some = arrivals.slice(from, from + ROWS_A_STATEMENT);
+      if (this.#addTogether(some)) for (const _ of some) answers.push("stored");
+      else for (const arrival of some) answers.push(this.#add([arrival]) ? "stored" : this.#compare(arrival.request));
+    }
+    return answers;
+  }
+
+  /** Whether all of a full statement's were new. If not, nothing has happened: ranks depend on which are stored. */
+  #addTogether(arrivals: readonly Arrival[]): boolean {
+    return arrivals.length === ROWS_A_STATEMENT && this.#add(arrivals);
+  }
+
+  /** Stores all of them or, where an id is taken, none. */
+  #add(arrivals: readonly Arrival[]): boolean {
+    const sql = arrivals.length === 1 ? ONE : MANY;
+    const finished = new Map<Share, number>();
+    const requests: SqliteValue[] = [];
+    const bodies: SqliteValue[] = [];
+    let seq = this.#next;
+    for (const { request, now } of arrivals) {
+      const { id, digest, priority, tenant, deadlineAt, bytes, tokens, metadata, body } = request;
+      const share = this.#share(request);
+      const rank = Math.max(share.claimed, finished.get(share) ?? share.finished);
+      finished.set(share, rank + Math.max(1, tokens));
+      requests.push(seq, id, share.lane, priority, rank, tenant, now, deadlineAt, bytes, tokens);
+      bodies.push(seq, digest, metadata, body);
+      seq += 1;
+    }
+    const added = this.#db.run(sql.requests, ...requests);
+    if (added < arrivals.length) {
+      if (added > 0) this.#db.run("DELETE FROM batchwise_request WHERE seq >= ?", this.#next);
+      return false;
+    }
+    this.#db.run(sql.bodies, ...bodies);
+    for (const [share, rank] of finished) share.finished = rank;
+    this.#next = seq;
+    return true;
   }
 
   /** Puts what was stored into its lanes, and the tenants' shares back. */
