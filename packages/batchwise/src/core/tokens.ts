@@ -19,48 +19,65 @@ const NOT_ASCII = /[\u0080-\uffff]/;
  * ```
  */
 export function estimateTokens(value: unknown): number {
-  return Math.max(1, Math.ceil(measure(value)));
+  return estimate(value, measureText);
 }
 
-function measure(value: unknown): number {
-  if (typeof value === "string") return measureText(value);
+/** The same number, sooner, for a value whose texts are known to be ASCII. */
+export function estimateAsciiTokens(value: unknown): number {
+  return estimate(value, measureAscii);
+}
+
+type MeasureText = (text: string) => number;
+
+function estimate(value: unknown, ofText: MeasureText): number {
+  return Math.max(1, Math.ceil(measure(value, ofText)));
+}
+
+function measure(value: unknown, ofText: MeasureText): number {
+  if (typeof value === "string") return ofText(value);
   if (typeof value === "number") return 1;
-  if (Array.isArray(value)) return sum(value, measure);
+  if (Array.isArray(value)) return sum(value, measure, ofText);
   if (typeof value !== "object" || value === null) return 1;
   const body = value as { messages?: unknown; input?: unknown; prompt?: unknown; text?: unknown };
-  if (Array.isArray(body.messages)) return sum(body.messages, measureMessage);
-  if (body.input !== undefined) return measure(body.input);
-  if (body.prompt !== undefined) return measure(body.prompt);
-  if (typeof body.text === "string") return measureText(body.text);
-  return measureJson(value);
+  if (Array.isArray(body.messages)) return sum(body.messages, measureMessage, ofText);
+  if (body.input !== undefined) return measure(body.input, ofText);
+  if (body.prompt !== undefined) return measure(body.prompt, ofText);
+  if (typeof body.text === "string") return ofText(body.text);
+  return measureJson(value, ofText);
 }
 
-function measureMessage(message: unknown): number {
-  if (typeof message !== "object" || message === null) return TOKENS_A_MESSAGE + measure(message);
+function measureMessage(message: unknown, ofText: MeasureText): number {
+  if (typeof message !== "object" || message === null) return TOKENS_A_MESSAGE + measure(message, ofText);
   const { content, tool_calls: toolCalls } = message as { content?: unknown; tool_calls?: unknown };
-  const calls = toolCalls === undefined ? 0 : measureJson(toolCalls);
-  return TOKENS_A_MESSAGE + calls + (content === undefined || content === null ? 0 : measure(content));
+  const calls = toolCalls === undefined ? 0 : measureJson(toolCalls, ofText);
+  return TOKENS_A_MESSAGE + calls + (content === undefined || content === null ? 0 : measure(content, ofText));
 }
 
-function measureJson(value: unknown): number {
+function measureJson(value: unknown, ofText: MeasureText): number {
   try {
-    return measureText(JSON.stringify(value) ?? "");
+    return ofText(JSON.stringify(value) ?? "");
   } catch {
     return 1;
   }
 }
 
+function measureAscii(text: string): number {
+  return text.length / ASCII_CHARACTERS_A_TOKEN;
+}
+
 /** Most texts are ASCII throughout, and a search tells it several times as fast as a look at each character. */
 function measureText(text: string): number {
   const first = text.search(NOT_ASCII);
-  if (first < 0) return text.length / ASCII_CHARACTERS_A_TOKEN;
+  if (first < 0) return measureAscii(text);
   let ascii = first;
   for (let index = first; index < text.length; index += 1) if (text.charCodeAt(index) < 128) ascii += 1;
   return ascii / ASCII_CHARACTERS_A_TOKEN + (text.length - ascii);
 }
 
-function sum(values: readonly unknown[], of: (value: unknown) => number): number {
+type Measure = (value: unknown, ofText: MeasureText) => number;
+
+function sum(values: readonly unknown[], of: Measure, ofText: MeasureText): number {
   let total = 0;
-  for (const value of values) total += of(value);
+  for (const value of values) total += of(value, ofText);
   return total;
 }

@@ -1,8 +1,8 @@
 // Names, lines and counts: everything about a request or a batch that must come out the same on every machine.
-// Pure, but for the hash. Changing an output here changes the content of batches that are already sealed: don't.
+// Pure. Changing an output here changes the content of batches that are already sealed: don't.
 
-import { hash } from "node:crypto";
-import { estimateTokens } from "../core/tokens.ts";
+import { estimateAsciiTokens, estimateTokens } from "../core/tokens.ts";
+import { digest } from "./digest.ts";
 import type { LineRequest } from "./provider.ts";
 import type { Endpoint, JsonObject } from "./types.ts";
 
@@ -63,7 +63,7 @@ export function utf8Length(text: string): number {
  * that new defaults do not turn a repeated enqueue into a conflict. The order of keys counts.
  */
 export function digestOf(endpoint: Endpoint, callerBody: string): string {
-  return hash("sha256", `${endpoint}\n${callerBody}`, "base64url");
+  return digest(`${endpoint}\n`, callerBody);
 }
 
 /**
@@ -75,9 +75,9 @@ export function mergeDefaults(defaults: JsonObject, body: JsonObject): JsonObjec
   return { ...defaults, ...body };
 }
 
-/** The estimated prompt tokens of a body, as counted against caps and reserved on ledgers. */
-export function tokensOf(body: JsonObject): number {
-  return estimateTokens(body);
+/** The estimated prompt tokens of a body, as counted against caps and reserved on ledgers; `json` is its text. */
+export function tokensOf(body: JsonObject, json: string): number {
+  return utf8Length(json) === json.length ? estimateAsciiTokens(body) : estimateTokens(body);
 }
 
 /** Waiting requests that may share a batch. `group` keeps the parts of a split batch apart; "" is the lane proper. */

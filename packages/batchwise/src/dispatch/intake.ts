@@ -34,7 +34,7 @@ export function intake(given: DispatchRequest | BatchLine, options: IntakeOption
   }
   const lane = laneName({ endpoint, group: "", model });
   const accounts = accountsFor(options.accounts, endpoint, model);
-  const tokens = tokensOf(merged);
+  const tokens = tokensOf(merged, body);
   const bytes = lineBytes(accounts, endpoint, merged, body);
   checkSize(options, accounts, bytes, tokens);
   const { priority, tenant, deadlineAt } = checkOptional(request);

@@ -1,6 +1,6 @@
 // Names, lines and counts: what must come out the same everywhere.
 
-import { createHash } from "node:crypto";
+import { estimateTokens } from "batchwise";
 import { expect, test } from "vitest";
 import * as encode from "../../src/dispatch/encode.ts";
 
@@ -41,9 +41,16 @@ test("digests differ by endpoint and by body", () => {
   expect(encode.digestOf("/v1/embeddings", "{}")).toBe(digests[0]);
 });
 
-test("a digest is SHA-256 of endpoint and body, as stores hold it since their first version", () => {
-  const digest = createHash("sha256").update('/v1/embeddings\n{"input":"grüße 🎈"}').digest("base64url");
-  expect(encode.digestOf("/v1/embeddings", '{"input":"grüße 🎈"}')).toBe(digest);
+test("a digest is MurmurHash3 of endpoint and body, as stores hold it", () => {
+  expect(encode.digestOf("/v1/embeddings", '{"input":"grüße 🎈"}')).toBe("LYwIBh_X7vFy_jEPhmdY9w");
+});
+
+test("the tokens of a body are those of estimateTokens, whatever its alphabet", () => {
+  for (const content of ["The quick brown fox!", "grüße 🎈", "日本語", "abcd日本", "\u007f\u0080"]) {
+    for (const body of [{ messages: [{ role: "user", content }] }, { input: [content, content] }, { other: content }]) {
+      expect(encode.tokensOf(body, JSON.stringify(body))).toBe(estimateTokens(body));
+    }
+  }
 });
 
 test("the body wins over the defaults", () => {

@@ -61,6 +61,8 @@ class Intake {
   readonly #db: Connection;
   /** By lane, priority and tenant: what the present transaction has read or changed. */
   readonly #shares = new Map<string, Share>();
+  /** Neighbours mostly share a place. */
+  #last: { readonly of: NewRequest; readonly share: Share } | null = null;
   readonly #first: number;
   #next: number;
 
@@ -136,12 +138,14 @@ class Intake {
     return known?.digest === digest ? "same" : "conflict";
   }
 
-  #share({ lane, priority, tenant }: NewRequest): Share {
+  #share(request: NewRequest): Share {
+    const { lane, priority, tenant } = request;
+    const last = this.#last;
+    if (last?.of.lane === lane && last.of.priority === priority && last.of.tenant === tenant) return last.share;
     const key = `${priority} ${lane.length} ${lane}${tenant}`;
-    const known = this.#shares.get(key);
-    if (known !== undefined) return known;
-    const share = this.#readShare(lane, priority, tenant);
+    const share = this.#shares.get(key) ?? this.#readShare(lane, priority, tenant);
     this.#shares.set(key, share);
+    this.#last = { of: request, share };
     return share;
   }
 
