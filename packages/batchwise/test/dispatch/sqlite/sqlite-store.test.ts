@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
+import type { NewRequest } from "../../../src/dispatch/index.ts";
 import { type SqliteDatabase, type SqliteValue, sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
 import type { SqliteStoreOptions } from "../../../src/dispatch/sqlite/open.ts";
 import { makeFolder, NOW, requests, sealInput } from "./folder.ts";
@@ -70,6 +71,28 @@ describe("group commit", () => {
     ]);
     expect(answers).toEqual([["stored", "same"], [], ["conflict"], ["stored", "same"]]);
     await store.close();
+  });
+
+  test("ids that are taken, of before and of the same call, leave no trace among those beside them", async () => {
+    const fresh = requests(47, "r").map((one, n) => ({ ...one, tenant: n % 3 ? "a" : "b", tokens: 10 + n }));
+    const taken = (of: number): NewRequest => ({ ...fresh[of]!, digest: "another", tenant: "a", tokens: 9_000 });
+    const given = [...fresh];
+    for (const at of [40, 25, 13, 13, 4]) given.splice(at, 0, taken(at - 3));
+    given.splice(6, 0, { ...taken(0), id: "known" });
+    const answers = given.map((one) => (one.digest === "another" ? "conflict" : "stored"));
+    const orders: string[][] = [];
+    for (const call of [given, fresh]) {
+      const store = sqliteStore({ path: folder.file() });
+      await store.enqueue([{ ...fresh[0]!, id: "known", priority: 1 }], NOW);
+      expect(await store.enqueue(call, NOW)).toEqual(call === given ? answers : fresh.map(() => "stored"));
+      await store.seal(sealInput("one"));
+      const rows = await store.requests({ batchKey: "one", fromOrd: 0, limit: 100, bodies: true });
+      expect(rows.every(({ body }) => body !== null)).toBe(true);
+      orders.push(rows.map(({ id }) => id));
+      await store.close();
+    }
+    expect(orders[0]).toHaveLength(48);
+    expect(orders[0]).toEqual(orders[1]);
   });
 
   test("a call of any size is one transaction", async () => {
