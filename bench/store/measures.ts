@@ -1,5 +1,11 @@
 /** Each measure of the SQLite store, and the plain SQLite work beside it. One process runs one of them, once. */
-import { createDispatcher, type Dispatcher, type Store } from "batchwise/dispatch";
+import {
+  createDispatcher,
+  type Dispatcher,
+  type DispatchRequest,
+  type NewRequest,
+  type Store,
+} from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
 import type { Measurement } from "../harness/child.ts";
@@ -34,6 +40,7 @@ const QUICK_PAIRS = 3;
 const FEW_DONE = 10_000;
 export const MANY_DONE = 10_000_000;
 export const PASSING = 1_000_000;
+const ID_LENGTH = 26;
 const RAW_REQUEST = "CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)";
 const RAW_RESULT = "CREATE TABLE result (seq INTEGER PRIMARY KEY, payload TEXT NOT NULL)";
 
@@ -50,9 +57,24 @@ async function ingest(file: string, count: number): Promise<Measurement> {
 }
 
 async function ingestRaw(file: string, count: number): Promise<Measurement> {
+  return insertRaw(
+    file,
+    Array.from({ length: count / CHUNK }, () => requests(CHUNK)),
+  );
+}
+
+/** Under ids that sort by time, as those are that the dispatcher makes. */
+async function ingestRawOrdered(file: string, count: number): Promise<Measurement> {
+  const id = (n: number): string => String(n).padStart(ID_LENGTH, "0");
+  const calls = Array.from({ length: count / CHUNK }, (_, call) =>
+    requests(CHUNK).map((one, n) => ({ ...one, id: id(call * CHUNK + n) })),
+  );
+  return insertRaw(file, calls);
+}
+
+async function insertRaw(file: string, calls: readonly (readonly NewRequest[])[]): Promise<Measurement> {
   const database = rawDatabase(file, RAW_REQUEST);
   const insert = database.prepare("INSERT INTO request (id, body) VALUES (?, ?)");
-  const calls = Array.from({ length: count / CHUNK }, () => requests(CHUNK));
   const took = await seconds(() => {
     for (const call of calls) {
       database.exec("BEGIN IMMEDIATE");
@@ -61,7 +83,7 @@ async function ingestRaw(file: string, count: number): Promise<Measurement> {
     }
   });
   database.close();
-  return { perSecond: count / took };
+  return { perSecond: (calls.length * CHUNK) / took };
 }
 
 /** Requests a second by callers that enqueue one, wait until it is durable, and go on with the next. */
@@ -86,13 +108,25 @@ async function single(file: string, count: number): Promise<Measurement> {
 
 /** The same two through the dispatcher: checked, encoded, measured and named on the way. */
 async function dispatchMany(file: string, count: number): Promise<Measurement> {
+  return enqueueCalls(
+    file,
+    Array.from({ length: count / CHUNK }, () => dispatchRequests(CHUNK)),
+  );
+}
+
+/** By callers that leave the ids to the dispatcher. */
+async function dispatchManyUnnamed(file: string, count: number): Promise<Measurement> {
+  const unnamed = (): DispatchRequest[] => dispatchRequests(CHUNK).map(({ body }) => ({ body }));
+  return enqueueCalls(file, Array.from({ length: count / CHUNK }, unnamed));
+}
+
+async function enqueueCalls(file: string, calls: readonly (readonly DispatchRequest[])[]): Promise<Measurement> {
   const dispatcher = await idleDispatcher(file);
-  const calls = Array.from({ length: count / CHUNK }, () => dispatchRequests(CHUNK));
   const took = await seconds(async () => {
     for (const call of calls) await dispatcher.enqueueMany(call);
   });
   await dispatcher.stop();
-  return { perSecond: count / took };
+  return { perSecond: (calls.length * CHUNK) / took };
 }
 
 async function dispatchSingle(file: string, count: number): Promise<Measurement> {
@@ -213,7 +247,9 @@ const measures: Readonly<Record<string, Measure>> = {
   ingestRaw: { run: ingestRaw, count: INGEST },
   single: { run: single, count: SINGLES },
   singleRaw: { run: singleRaw, count: RAW_SINGLES },
+  ingestRawOrdered: { run: ingestRawOrdered, count: INGEST },
   dispatchMany: { run: dispatchMany, count: INGEST },
+  dispatchManyUnnamed: { run: dispatchManyUnnamed, count: INGEST },
   dispatchSingle: { run: dispatchSingle, count: SINGLES },
   batch: { run: batch, count: SEALED },
   settleRaw: { run: settleRaw, count: SETTLED },

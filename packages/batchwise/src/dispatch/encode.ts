@@ -53,6 +53,11 @@ export function openaiLine(request: LineRequest): string {
   return `{"custom_id":"${request.customId}","method":"POST","url":"${request.endpoint}","body":${request.body}}\n`;
 }
 
+/** Length of that line in UTF-8, without a copy of the body. */
+export function openaiLineBytes(request: LineRequest): number {
+  return utf8Length(openaiLine({ ...request, body: "" })) + utf8Length(request.body);
+}
+
 /** Length in UTF-8. */
 export function utf8Length(text: string): number {
   return Buffer.byteLength(text, "utf8");

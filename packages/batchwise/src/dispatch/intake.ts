@@ -78,8 +78,8 @@ function lineBytes(accounts: readonly Account[], endpoint: Endpoint, parsed: Jso
   let longest = 0;
   for (const account of accounts) {
     account.checkBody(endpoint, parsed);
-    const line = account.encodeLine({ customId: SAMPLE_CUSTOM_ID, endpoint, body });
-    longest = Math.max(longest, utf8Length(line));
+    const request = { customId: SAMPLE_CUSTOM_ID, endpoint, body };
+    longest = Math.max(longest, account.lineBytes?.(request) ?? utf8Length(account.encodeLine(request)));
   }
   return longest;
 }

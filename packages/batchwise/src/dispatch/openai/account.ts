@@ -3,7 +3,7 @@
 
 import { check, checkIsObject, invalidOption, objectWith, oneOf } from "../../core/validate.ts";
 import { type AccountSettings, resolveAccountOptions } from "../account-options.ts";
-import { openaiLine } from "../encode.ts";
+import { openaiLine, openaiLineBytes } from "../encode.ts";
 import type {
   Account,
   AccountOptions,
@@ -86,6 +86,10 @@ class OpenAiAccount implements Account {
 
   encodeLine(request: LineRequest): string {
     return openaiLine(request);
+  }
+
+  lineBytes(request: LineRequest): number {
+    return openaiLineBytes(request);
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
