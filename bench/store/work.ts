@@ -66,7 +66,7 @@ export function rawDatabase(path: string, table: string): DatabaseSync {
   const database = new DatabaseSync(path);
   database.exec(`
     PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-    PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -16000; ${table}`);
+    PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -4000; ${table}`);
   return database;
 }
 

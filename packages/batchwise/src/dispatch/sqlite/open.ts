@@ -64,11 +64,14 @@ function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
   };
 }
 
-/** 8 KiB pages hold three bodies of 2 KB where 4 KiB hold one; 2,000 of them are copied back in one checkpoint. */
+/**
+ * 8 KiB pages hold three bodies of 2 KB where 4 KiB hold one; 2,000 of them are copied back in one checkpoint. A cache of
+ * 4 MB holds what one call of 1,000 writes; more speeds up random ids only.
+ */
 const OWN_SETTINGS = `
   PRAGMA page_size = 8192;
   PRAGMA wal_autocheckpoint = 2000;
-  PRAGMA cache_size = -16000;`;
+  PRAGMA cache_size = -4000;`;
 
 /** Durable before anything else: every commit is on the disk when it returns. */
 export function prepare(database: SqliteDatabase, isOwn: boolean): Connection {
