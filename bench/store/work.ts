@@ -12,7 +12,7 @@ export const CHUNK = 1_000;
 export const NOW = 1_700_000_000_000;
 export const LANE = "/v1/chat/completions  gpt-4o-mini";
 
-const DIGEST_LENGTH = 43;
+const DIGEST_LENGTH = 27;
 const frame = { model: "gpt-4o-mini", messages: [{ role: "user", content: "" }] };
 const content = "word ".repeat(Math.floor((BODY_BYTES - JSON.stringify(frame).length) / 5));
 const body = JSON.stringify({ ...frame, messages: [{ role: "user", content }] });
