@@ -58,8 +58,9 @@ export class Room {
     this.posting.wake();
   }
 
-  /** Tells the user; what their listener throws is not ours. */
+  /** Tells the user. A call that was cut because we stop is no fault; what their listener throws is not ours. */
   report(error: unknown): void {
+    if (this.isStopping && error === this.stopping.signal.reason) return;
     try {
       this.options.onError(error);
     } catch {

@@ -274,6 +274,27 @@ describe("stop", () => {
   });
 });
 
+test("stopped while it reads the provider's list, it reports no error", async () => {
+  const errors: unknown[] = [];
+  const { time, start } = world();
+  const fate = (operation: string) => ({ replyAfterMs: operation === "list" ? 10_000 : 0 });
+  const sim = new SimProvider({ time, fate });
+  const thresholds = { maxRequests: 5, maxAgeMs: HOUR };
+  const onError = (error: unknown): void => void errors.push(error);
+  const sweeping = await start({ accounts: [sim.account()], thresholds, onError });
+  await time.advance(5_000);
+  expect(sim.calls.get("list")).toBe(1);
+  await sweeping.stop();
+
+  const polling = await start({ accounts: [sim.account()], thresholds, onError });
+  await time.advance(15_000);
+  await polling.enqueueMany(names(10).map((name) => ask(name)));
+  for (const end = time.now() + HOUR; time.now() < end && sim.calls.get("list") === 2; ) await time.advance(1_000);
+  expect(sim.calls.get("list")).toBe(3);
+  await polling.stop();
+  expect(errors).toEqual([]);
+});
+
 test("a result that nobody enqueued is not waited for, and a wait can be given up", async () => {
   const { dispatcher } = await alone();
   await expect(dispatcher.result("nobody")).rejects.toMatchObject({ code: "NOT_FOUND" });
