@@ -8,9 +8,11 @@ import { finished } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { createDispatcher, type Dispatcher } from "batchwise/dispatch";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
+import { lockFolder } from "./folder-lock.ts";
 import { makeInput } from "./make-input.ts";
-import { showProgress } from "./progress.ts";
-import { chooseProvider } from "./provider.ts";
+import { show, showProgress } from "./progress.ts";
+import { chooseProvider, type Provider } from "./provider.ts";
+import { Refusal } from "./refusal.ts";
 import { requestsOf } from "./requests.ts";
 import { ResultsFile } from "./results-file.ts";
 
@@ -28,7 +30,10 @@ const { values } = parseArgs({
 
 /** The input given, or one made up in the folder. */
 async function inputFile(folder: string): Promise<string> {
-  if (values.input !== undefined) return values.input;
+  if (values.input !== undefined) {
+    if (!existsSync(values.input)) throw new Refusal(`There is no file ${values.input}.`);
+    return values.input;
+  }
   const path = join(folder, `messages-${values.count}.jsonl`);
   if (existsSync(path)) return path;
   const file = createWriteStream(path);
@@ -41,13 +46,17 @@ async function inputFile(folder: string): Promise<string> {
 async function enqueueAll(dispatcher: Dispatcher, input: string): Promise<Set<string>> {
   const ids = new Set<string>();
   let known = 0;
-  for await (const requests of requestsOf(input)) {
-    for (const { id, existing } of await dispatcher.enqueueMany(requests)) {
-      if (existing && !ids.has(id)) known += 1;
-      ids.add(id);
+  const stopDrawing = show(async () => [`${ids.size} lines enqueued`, `${known} of them known from an earlier run`]);
+  try {
+    for await (const requests of requestsOf(input)) {
+      for (const { id, existing } of await dispatcher.enqueueMany(requests)) {
+        if (existing && !ids.has(id)) known += 1;
+        ids.add(id);
+      }
     }
+  } finally {
+    await stopDrawing();
   }
-  process.stderr.write(`${ids.size} lines, ${known} of them known from an earlier run\n`);
   return ids;
 }
 
@@ -96,11 +105,23 @@ async function classify(dispatcher: Dispatcher, input: string, output: string): 
 async function main(): Promise<number> {
   const { folder } = values;
   mkdirSync(folder, { recursive: true });
-  const input = await inputFile(folder);
-  const output = values.output ?? join(folder, "results.jsonl");
-  const provider = await chooseProvider(folder);
-  process.stderr.write(`${input} -> ${output}, by ${provider.name}\n`);
-  const store = sqliteStore({ path: join(folder, "requests.sqlite") });
+  const lock = lockFolder(folder);
+  try {
+    const input = await inputFile(folder);
+    const output = values.output ?? join(folder, "results.jsonl");
+    const provider = await chooseProvider(folder);
+    process.stderr.write(`process ${process.pid}: ${input} -> ${output}, by ${provider.name}\n`);
+    const code = await run(provider, input, output);
+    if (code === 0) provider.end();
+    return code;
+  } finally {
+    lock.close();
+  }
+}
+
+/** Gives the code to exit with. */
+async function run(provider: Provider, input: string, output: string): Promise<number> {
+  const store = sqliteStore({ path: join(values.folder, "requests.sqlite") });
   const dispatcher = createDispatcher({
     store,
     ...provider.options,
@@ -120,9 +141,9 @@ async function main(): Promise<number> {
   }
   try {
     const left = await classify(dispatcher, input, output);
-    if (left === 0) provider.end();
-    else process.stderr.write(`${left} lines have no result yet\n`);
-    return left === 0 ? 0 : interrupted ? 130 : 1;
+    if (left === 0) return 0;
+    process.stderr.write(`${left} lines have no result yet\n`);
+    return interrupted ? 130 : 1;
   } catch (error) {
     // Stopped while it still enqueued: what was enqueued is stored.
     if (!interrupted) throw error;
@@ -133,4 +154,10 @@ async function main(): Promise<number> {
   }
 }
 
-process.exitCode = await main();
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof Refusal)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+}

@@ -6,7 +6,9 @@ import { renameSync, writeFileSync } from "node:fs";
 import { type FakeLine, fakeProvider } from "batchwise/dispatch/testing";
 
 const IDLE_MS = 600_000;
-const TIMES = { validateMs: 400, runMs: 3_000, finalizeMs: 200 };
+/** Of the first batch; each further one takes as much longer, up to the tenth, so that there is time to interrupt. */
+const RUN_MS = 3_000;
+const LONGEST = 10;
 
 /** In place of a model: the words that give each label away. */
 const WORDS: readonly (readonly [label: string, words: RegExp])[] = [
@@ -23,7 +25,10 @@ function answer({ body }: FakeLine): ReturnType<NonNullable<Parameters<typeof fa
   return { status: 200, body: { object: "chat.completion", model: body.model ?? "", choices, usage } };
 }
 
-const fake = fakeProvider({ plan: TIMES, answer });
+const fake = fakeProvider({
+  plan: ({ index }) => ({ validateMs: 400, runMs: RUN_MS * (1 + (index % LONGEST)), finalizeMs: 200 }),
+  answer,
+});
 const { url } = await fake.listen();
 const file = process.argv[2] ?? "practice-provider.json";
 // Whoever waits for the file must never see a part of it.

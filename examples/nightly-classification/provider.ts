@@ -11,6 +11,7 @@ import type { DispatcherOptions } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import OpenAI from "openai";
+import { Refusal } from "./refusal.ts";
 
 export interface Provider {
   readonly name: string;
@@ -45,8 +46,12 @@ export async function chooseProvider(folder: string): Promise<Provider> {
   const file = `${folder}/practice-provider.json`;
   const { url, pid } = await practiceProvider(file);
   return practice(url, () => {
-    process.kill(pid);
-    rmSync(file);
+    try {
+      process.kill(pid);
+    } catch {
+      // It has ended by itself.
+    }
+    rmSync(file, { force: true });
   });
 }
 
@@ -67,7 +72,7 @@ async function practiceProvider(file: string): Promise<Address> {
   const running = addressIn(file);
   if (running !== null) {
     if (await answers(running)) return running;
-    throw new Error(
+    throw new Refusal(
       `The practice provider has ended, and its batches with it: delete ${dirname(file)} and start anew.`,
     );
   }
@@ -77,7 +82,7 @@ async function practiceProvider(file: string): Promise<Address> {
     const started = addressIn(file);
     if (started !== null) return started;
   }
-  throw new Error("The practice provider did not start.");
+  throw new Refusal("The practice provider did not start.");
 }
 
 function addressIn(file: string): Address | null {

@@ -4,6 +4,7 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import type { DispatchRequest, LoggedOutcome } from "batchwise/dispatch";
+import { Refusal } from "./refusal.ts";
 
 export const LABELS = ["billing", "bug", "shipping", "other"] as const;
 
@@ -35,10 +36,10 @@ function parse(text: string, place: string): Line {
   try {
     line = JSON.parse(text);
   } catch (cause) {
-    throw new Error(`${place} is not JSON.`, { cause });
+    throw new Refusal(`${place} is not JSON.`, { cause });
   }
   if (typeof line?.id === "string" && typeof line.text === "string") return { id: line.id, text: line.text };
-  throw new Error(`${place} needs an "id" and a "text".`);
+  throw new Refusal(`${place} needs an "id" and a "text".`);
 }
 
 /** Model and sampling are not part of it: they are `requestDefaults`, and may change without making it another request. */

@@ -27,12 +27,18 @@ interface Result {
 
 class Night {
   readonly folder = folder.file();
-  readonly fake: FakeProvider = fakeProvider({
-    // One batch after the other, so that there is a middle to be killed in.
-    plan: ({ index }) => ({ validateMs: 100, runMs: 600 * (index + 1), finalizeMs: 100 }),
-    answer: () => ({ status: 200, body: { choices: [{ message: { content: "Billing." } }] } }),
-  });
+  readonly lines: number;
+  readonly fake: FakeProvider;
   #server: Listening | null = null;
+
+  /** One batch ends after the other, `runMs` apart, so that there is a middle to be killed in. */
+  constructor(lines = LINES, runMs = 600) {
+    this.lines = lines;
+    this.fake = fakeProvider({
+      plan: ({ index }) => ({ validateMs: 100, runMs: runMs * (index + 1), finalizeMs: 100 }),
+      answer: () => ({ status: 200, body: { choices: [{ message: { content: "Billing." } }] } }),
+    });
+  }
 
   async start(): Promise<ChildProcess> {
     this.#server ??= await this.fake.listen();
@@ -44,7 +50,7 @@ class Night {
     const input = `${this.folder}/input.jsonl`;
     mkdirSync(this.folder, { recursive: true });
     if (!existsSync(input)) {
-      const lines = Array.from({ length: LINES }, (_, n) => JSON.stringify({ id: `m${n}`, text: `Message ${n}` }));
+      const lines = Array.from({ length: this.lines }, (_, n) => JSON.stringify({ id: `m${n}`, text: `Message ${n}` }));
       writeFileSync(input, `${lines.join("\n")}\n`);
     }
     const args = ["--no-warnings", main, "--folder", this.folder, "--input", input];
@@ -60,10 +66,10 @@ class Night {
 
   expectAllOnce(): void {
     const results = this.results();
-    expect([results.length, new Set(results.map(({ id }) => id)).size]).toEqual([LINES, LINES]);
+    expect([results.length, new Set(results.map(({ id }) => id)).size]).toEqual([this.lines, this.lines]);
     expect(results.every(({ status, label }) => status === "succeeded" && label === "billing")).toBe(true);
     const runs = [...this.fake.runs().values()];
-    expect([runs.length, Math.max(...runs)]).toEqual([LINES, 1]);
+    expect([runs.length, Math.max(...runs)]).toEqual([this.lines, 1]);
   }
 
   async end(): Promise<void> {
@@ -125,15 +131,41 @@ test("stopped by Ctrl-C it ends by itself and says so, and goes on in the next r
   await night.end();
 });
 
+test("its folder belongs to one process: a second is refused, and a third goes on once the first is killed", async () => {
+  // One batch that runs for long enough to be looked at by two other processes.
+  const night = new Night(300, 3_000);
+  const owner = await night.start();
+  const first = ended(owner);
+  await until(() => night.fake.calls("batches.create") > 0);
+  const told = `${night.folder} is in use by process ${owner.pid}; end it, or choose another --folder.\n`;
+  expect(await ended(await night.start())).toEqual({ code: 1, signal: null, told });
+  owner.kill("SIGKILL");
+  expect(await first).toMatchObject({ signal: "SIGKILL", told: expect.stringContaining(`process ${owner.pid}:`) });
+
+  expect(await ended(await night.start())).toMatchObject({ code: 0 });
+  night.expectAllOnce();
+  await night.end();
+});
+
+test("a practice provider that has ended is told in a sentence, and the lines are not sent to another", async () => {
+  const night = new Night(1);
+  mkdirSync(night.folder, { recursive: true });
+  const address = { url: "http://127.0.0.1:1", pid: 0 };
+  writeFileSync(`${night.folder}/practice-provider.json`, JSON.stringify(address));
+  const told = `The practice provider has ended, and its batches with it: delete ${night.folder} and start anew.\n`;
+  expect(await ended(night.run({}))).toEqual({ code: 1, signal: null, told });
+});
+
 test("without a key it starts a provider to practise with, and ends it when all is done", async () => {
-  const night = new Night();
+  const night = new Night(400);
   const running = ended(night.run({}));
   const address = `${night.folder}/practice-provider.json`;
   await until(() => existsSync(address));
   const { pid } = JSON.parse(readFileSync(address, "utf8"));
   const { code, told } = await running;
-  expect({ code, told }).toMatchObject({ code: 0, told: expect.stringContaining(`${LINES} of ${LINES} done`) });
-  expect(night.results().length).toBe(LINES);
+  expect({ code, told }).toMatchObject({ code: 0, told: expect.stringContaining("400 of 400 done") });
+  expect(told).not.toContain("will be tried again");
+  expect(night.results().length).toBe(400);
   await until(() => !isAlive(pid));
 });
 
