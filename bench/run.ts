@@ -36,7 +36,7 @@ const suites: Readonly<Record<string, Suite>> = {
   lone: { run: loneItem, rounds: 7, quickRounds: 1 },
   options: { run: optionCost, rounds: 7, quickRounds: 3 },
   dispatch: { run: dispatch, rounds: 0, quickRounds: 2 },
-  python: { run: pythonSystems, rounds: 3, quickRounds: 0 },
+  python: { run: pythonSystems, rounds: 7, quickRounds: 0 },
 };
 
 const head = {
