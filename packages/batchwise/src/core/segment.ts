@@ -265,8 +265,11 @@ export class Segment implements Seating {
 
   /** Lets go of entries that have been taken, where others stay. */
   forget(from: number, to: number): void {
-    this.items.fill(undefined, from, to);
-    this.sinks.fill(null, from, to);
+    const { items, sinks } = this;
+    for (let index = from; index < to; index += 1) {
+      items[index] = undefined;
+      sinks[index] = null;
+    }
   }
 
   /** Counts entries out that have been taken, settled or have left. */
