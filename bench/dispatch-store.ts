@@ -3,7 +3,7 @@
  * writes docs/benchmarks-dispatch.md. Each measure runs in its own process on a database of its own; the rounds take
  * them in turn.
  *
- *   npm run bench:dispatch                                  everything: six to eight minutes, 8 GB of disk
+ *   npm run bench:dispatch                                  everything: long, with ten million requests; 8 GB of disk
  *   node bench/dispatch-store.ts --quick                    a minute: one round, a tenth of the long ones; writes nothing
  *   node bench/dispatch-store.ts --measure single           one measure, in this process, as one line of JSON
  *   node bench/dispatch-store.ts --measure passing --count 50000

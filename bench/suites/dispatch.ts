@@ -1,5 +1,5 @@
 /**
- * The dispatcher on SQLite against plain SQLite: what guards against a regression in half a minute, by ratios alone. The
+ * The dispatcher on SQLite against plain SQLite: what guards against a regression within a minute, by ratios alone. The
  * figures themselves are dispatch-store.ts, which takes its time.
  */
 import type { Progress } from "../harness/rounds.ts";
