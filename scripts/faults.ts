@@ -106,7 +106,7 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "sends more than a flush covers where tenants take turns",
-    file: "fair.ts",
+    file: "fair-cursor.ts",
     find: "segment !== null && segment.epoch <= this.#lastEpoch ? segment : null",
     replace: "segment !== null && segment.epoch <= this.#lastEpoch + 1 ? segment : null",
   },

@@ -5,18 +5,15 @@
 // The quantum is the mean cost of what waits, so a turn serves one entry on average and the work per entry is O(1).
 // An entry that costs nothing is charged one quantum, or its tenant would never yield.
 
-import type { Cursor } from "./cursor.ts";
-import { Fifo, type FifoOwner, firstLive, type SegmentShape } from "./fifo.ts";
+import { Fifo, type FifoOwner, type SegmentShape } from "./fifo.ts";
 import { type Heaped, LazyHeap } from "./lazy-heap.ts";
 import type { Segment } from "./segment.ts";
 import type { Sink } from "./sink.ts";
 
 /** A sum that has fallen to this share of its highest has lost too many digits to go on with. */
 const LEAST_SHARE = 2 ** -20;
-/** Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of them is counted. */
-const MOST_ROUNDS = 64;
 
-class Tenant implements Heaped, FifoOwner {
+export class Tenant implements Heaped, FifoOwner {
   readonly name: string;
   readonly fifo: Fifo;
   readonly #ring: FairRing;
@@ -25,7 +22,7 @@ class Tenant implements Heaped, FifoOwner {
   previous: Tenant = this;
   next: Tenant = this;
   /** What a cursor has made of this tenant so far; only valid while `draftOf` is that cursor. */
-  draftOf: FairCursor | null = null;
+  draftOf: object | null = null;
   draftSegment: Segment | null = null;
   draftIndex = 0;
   draftDeficit = 0;
@@ -149,148 +146,4 @@ function costOf(segment: Segment): number {
     if (segment.sinks[index] !== null) sum += segment.costAt(index);
   }
   return sum;
-}
-
-/** Reads the ring ahead on drafts, so that reading again from the start gives the same order. */
-export class FairCursor implements Cursor {
-  readonly #ring: FairRing;
-  readonly #quantum: number;
-  readonly #lastEpoch: number;
-  readonly #visited: Tenant[] = [];
-  #current: Tenant;
-  #before: Tenant;
-
-  constructor(ring: FairRing, current: Tenant, lastEpoch: number) {
-    this.#ring = ring;
-    this.#quantum = ring.quantum;
-    this.#lastEpoch = lastEpoch;
-    this.#current = current;
-    this.#before = current.previous;
-    this.#visit(this.#before);
-    this.#visit(current);
-    if (!ring.turnBegun) this.#grant(current);
-    this.#seek();
-  }
-
-  /** A cursor over what the ring holds up to an epoch, or undefined where nobody waits. */
-  static over(ring: FairRing, lastEpoch: number): FairCursor | undefined {
-    return ring.current === null ? undefined : new FairCursor(ring, ring.current, lastEpoch);
-  }
-
-  get segment(): Segment | null {
-    return this.#current.draftSegment;
-  }
-
-  get index(): number {
-    return this.#current.draftIndex;
-  }
-
-  get fifo(): Fifo {
-    return this.#current.fifo;
-  }
-
-  get runEnd(): number {
-    return this.index + 1;
-  }
-
-  advanceTo(): void {
-    const tenant = this.#current;
-    const segment = tenant.draftSegment;
-    if (segment === null) return;
-    tenant.draftDeficit -= this.#charge(tenant);
-    tenant.draftIndex = firstLive(segment, tenant.draftIndex + 1);
-    if (tenant.draftIndex === segment.length) this.#open(tenant, segment.next);
-    this.#seek();
-  }
-
-  commit(): void {
-    for (const tenant of this.#visited) {
-      tenant.deficit = tenant.draftDeficit;
-      tenant.draftOf = null;
-      tenant.draftSegment = null;
-    }
-    this.#ring.current = this.#current;
-    this.#ring.turnBegun = true;
-  }
-
-  #open(tenant: Tenant, segment: Segment | null): void {
-    tenant.draftSegment = segment !== null && segment.epoch <= this.#lastEpoch ? segment : null;
-    tenant.draftIndex = tenant.draftSegment?.head ?? 0;
-  }
-
-  /**
-   * Moves on to the first tenant, from the current one on, that can pay for its next entry; to nowhere if all are done.
-   * After many rounds in which nobody can, those until somebody can are granted at once.
-   */
-  #seek(): void {
-    let firstPoor: Tenant | null = null;
-    let rounds = 0;
-    for (;;) {
-      const tenant = this.#current;
-      if (tenant.draftSegment === null) {
-        if (tenant.draftNext === tenant) return;
-        this.#before.draftNext = tenant.draftNext;
-      } else {
-        if (this.#charge(tenant) <= tenant.draftDeficit) return;
-        if (tenant === firstPoor) rounds += 1;
-        if (rounds === MOST_ROUNDS) {
-          this.#skipRounds();
-          return;
-        }
-        firstPoor ??= tenant;
-        this.#before = tenant;
-      }
-      this.#current = tenant.draftNext;
-      this.#visit(this.#current);
-      this.#grant(this.#current);
-    }
-  }
-
-  /** Nobody in the ring can pay: grants all the rounds up to the one in which the first of them can, and moves to it. */
-  #skipRounds(): void {
-    const last = this.#current;
-    let before = last;
-    let fewest = Number.POSITIVE_INFINITY;
-    for (let tenant = last.draftNext; ; tenant = tenant.draftNext) {
-      const rounds = this.#roundsToPay(tenant);
-      if (rounds < fewest) {
-        fewest = rounds;
-        this.#current = tenant;
-        this.#before = before;
-      }
-      before = tenant;
-      if (tenant === last) break;
-    }
-    const first = this.#current;
-    let rounds = fewest;
-    for (let tenant = last.draftNext; ; tenant = tenant.draftNext) {
-      tenant.draftDeficit += rounds * this.#quantum;
-      if (tenant === first) rounds -= 1;
-      if (tenant === last) break;
-    }
-    first.draftDeficit = Math.max(first.draftDeficit, this.#charge(first));
-  }
-
-  #roundsToPay(tenant: Tenant): number {
-    const rounds = Math.ceil((this.#charge(tenant) - tenant.draftDeficit) / this.#quantum);
-    return Math.min(rounds, Number.MAX_SAFE_INTEGER);
-  }
-
-  #grant(tenant: Tenant): void {
-    if (tenant.draftSegment !== null) tenant.draftDeficit += this.#quantum;
-  }
-
-  #charge(tenant: Tenant): number {
-    const cost = tenant.draftSegment?.costAt(tenant.draftIndex) ?? 0;
-    return cost > 0 ? cost : this.#quantum;
-  }
-
-  #visit(tenant: Tenant): void {
-    if (tenant.draftOf === this) return;
-    tenant.draftOf = this;
-    this.#open(tenant, tenant.fifo.first);
-    tenant.draftDeficit = tenant.deficit;
-    tenant.draftNext = tenant.next;
-    this.#visited.push(tenant);
-  }
 }

@@ -2,7 +2,8 @@
 // tenants where `fairBy` is in use. Which line goes first is decided entry by entry in pack.ts.
 
 import { type Cursor, FifoCursor } from "./cursor.ts";
-import { FairCursor, FairRing } from "./fair.ts";
+import { FairRing } from "./fair.ts";
+import { FairCursor } from "./fair-cursor.ts";
 import { Fifo, type FifoOwner, type SegmentShape } from "./fifo.ts";
 import { type Heaped, LazyHeap } from "./lazy-heap.ts";
 import type { Segment } from "./segment.ts";
