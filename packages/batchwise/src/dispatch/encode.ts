@@ -9,6 +9,8 @@ import type { Endpoint, JsonObject } from "./types.ts";
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const KEY_LENGTH = 26;
 const TIME_LENGTH = 10;
+/** Characters that one number of chance gives, of 5 bits each: it has 32 bits to give. */
+const CHANCE_AT_ONCE = 6;
 const PREFIX_LENGTH = 12;
 const ORD_DIGITS = 7;
 const CUSTOM_ID = /^([0-9A-HJKMNP-TV-Z]{12})_(\d{7})$/;
@@ -26,9 +28,13 @@ export function ulid(now: number, random: () => number): string {
     time = CROCKFORD.charAt(left % 32) + time;
     left = Math.floor(left / 32);
   }
-  let chance = "";
-  while (chance.length < KEY_LENGTH - TIME_LENGTH) chance += CROCKFORD.charAt(Math.floor(random() * 32));
-  return time + chance;
+  let key = time;
+  while (key.length < KEY_LENGTH) {
+    const digits = Math.min(CHANCE_AT_ONCE, KEY_LENGTH - key.length);
+    const chance = Math.floor(random() * 32 ** digits);
+    for (let shift = 5 * (digits - 1); shift >= 0; shift -= 5) key += CROCKFORD.charAt((chance >>> shift) & 31);
+  }
+  return key;
 }
 
 /** The part of a batch's key that its custom ids carry: the last 12 characters, 60 bits of chance. */
@@ -53,9 +59,9 @@ export function openaiLine(request: LineRequest): string {
   return `{"custom_id":"${request.customId}","method":"POST","url":"${request.endpoint}","body":${request.body}}\n`;
 }
 
-/** Length of that line in UTF-8, without a copy of the body. */
-export function openaiLineBytes(request: LineRequest): number {
-  return utf8Length(openaiLine({ ...request, body: "" })) + utf8Length(request.body);
+/** Length of that line in UTF-8, where its body takes `bodyBytes`. What is around the body is ASCII. */
+export function openaiLineBytes({ customId, endpoint }: LineRequest, bodyBytes: number): number {
+  return openaiLine({ customId, endpoint, body: "" }).length + bodyBytes;
 }
 
 /** Length in UTF-8. */
@@ -66,10 +72,11 @@ export function utf8Length(text: string): number {
 /**
  * What makes two requests with one id the same: the endpoint and the body as the caller gave it, before defaults, so
  * that new defaults do not turn a repeated enqueue into a conflict. The order of keys counts. SHA-1, for half the time of
- * SHA-256: it has to tell apart what differs by accident, and whoever makes two bodies collide deceives himself.
+ * SHA-256: it has to tell apart what differs by accident, and whoever makes two bodies collide deceives himself. The
+ * endpoint stands beside the hash: in front of the body it would cost a copy of it.
  */
 export function digestOf(endpoint: Endpoint, callerBody: string): string {
-  return hash("sha1", `${endpoint}\n${callerBody}`, "base64url");
+  return `${hash("sha1", callerBody, "base64url")} ${endpoint}`;
 }
 
 /**
@@ -81,9 +88,9 @@ export function mergeDefaults(defaults: JsonObject, body: JsonObject): JsonObjec
   return { ...defaults, ...body };
 }
 
-/** The estimated prompt tokens of a body, as counted against caps and reserved on ledgers; `json` is its text. */
-export function tokensOf(body: JsonObject, json: string): number {
-  return utf8Length(json) === json.length ? estimateAsciiTokens(body) : estimateTokens(body);
+/** The estimated prompt tokens of a body, as counted against caps and reserved on ledgers. */
+export function tokensOf(body: JsonObject, isAscii: boolean): number {
+  return isAscii ? estimateAsciiTokens(body) : estimateTokens(body);
 }
 
 /** Waiting requests that may share a batch. `group` keeps the parts of a split batch apart; "" is the lane proper. */

@@ -4,7 +4,7 @@
 import { serves } from "./choose.ts";
 import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "./encode.ts";
 import { DispatchError, tooLargeError } from "./errors.ts";
-import type { Account } from "./provider.ts";
+import type { Account, LineRequest } from "./provider.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 import type { NewRequest } from "./rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "./types.ts";
@@ -34,8 +34,10 @@ export function intake(given: DispatchRequest | BatchLine, options: IntakeOption
   }
   const lane = laneName({ endpoint, group: "", model });
   const accounts = accountsFor(options.accounts, endpoint, model);
-  const tokens = tokensOf(merged, body);
-  const bytes = lineBytes(accounts, endpoint, merged, body);
+  const bodyBytes = utf8Length(body);
+  const tokens = tokensOf(merged, bodyBytes === body.length);
+  for (const account of accounts) account.checkBody(endpoint, merged);
+  const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
   checkSize(options, accounts, bytes, tokens);
   const { priority, tenant, deadlineAt } = checkOptional(request);
   const digest = digestOf(endpoint, callerBody);
@@ -74,12 +76,10 @@ function accountsFor(all: ReadonlyMap<string, Account>, endpoint: Endpoint, mode
 }
 
 /** The longest line that any of the accounts would send; each of them must be able to. */
-function lineBytes(accounts: readonly Account[], endpoint: Endpoint, parsed: JsonObject, body: string): number {
+function longestLine(accounts: readonly Account[], request: LineRequest, bodyBytes: number): number {
   let longest = 0;
   for (const account of accounts) {
-    account.checkBody(endpoint, parsed);
-    const request = { customId: SAMPLE_CUSTOM_ID, endpoint, body };
-    longest = Math.max(longest, account.lineBytes?.(request) ?? utf8Length(account.encodeLine(request)));
+    longest = Math.max(longest, account.lineBytes?.(request, bodyBytes) ?? utf8Length(account.encodeLine(request)));
   }
   return longest;
 }

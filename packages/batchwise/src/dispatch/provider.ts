@@ -209,8 +209,8 @@ export interface Account {
    * be asked, naming the place: the dispatcher calls it at enqueue, so that nothing of that kind is ever stored.
    */
   encodeLine(request: LineRequest): string;
-  /** Length of that line in UTF-8, from adapters that can tell without making it. */
-  lineBytes?(request: LineRequest): number;
+  /** Length of that line in UTF-8, from adapters that can tell without making it; the body takes `bodyBytes`. */
+  lineBytes?(request: LineRequest, bodyBytes: number): number;
   /** Checks a parsed body for what this provider forbids in batches; throws as `encodeLine` does. */
   checkBody(endpoint: Endpoint, body: JsonObject): void;
   /** Only where `input` is `file`. */

@@ -88,8 +88,8 @@ class OpenAiAccount implements Account {
     return openaiLine(request);
   }
 
-  lineBytes(request: LineRequest): number {
-    return openaiLineBytes(request);
+  lineBytes(request: LineRequest, bodyBytes: number): number {
+    return openaiLineBytes(request, bodyBytes);
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
