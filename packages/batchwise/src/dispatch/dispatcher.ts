@@ -9,6 +9,7 @@ import { DispatchError, type DispatchErrorCode, duplicateIdError } from "./error
 import { intake } from "./intake.ts";
 import type { DispatcherOptions } from "./options.ts";
 import { batchRecord, CANCELLED_PAYLOAD } from "./payload.ts";
+import { type Answer, compareBodies } from "./repeats.ts";
 import { resolveOptions } from "./resolve-options.ts";
 import { Room } from "./room.ts";
 import type { NewRequest } from "./rows.ts";
@@ -203,7 +204,8 @@ class StoreDispatcher implements Dispatcher {
   }
 
   async #commit(rows: NewRequest[]): Promise<Answer[]> {
-    const answers = await this.#room.store.enqueue(rows, this.#room.clock.now());
+    const { store, clock } = this.#room;
+    const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
     this.#sealer.noted(rows.filter((_, index) => answers[index] === "stored"));
     return [...answers];
   }
@@ -236,8 +238,6 @@ class StoreDispatcher implements Dispatcher {
     if (this.#room.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
   }
 }
-
-type Answer = "stored" | "same" | "conflict";
 
 function enqueued(row: NewRequest, answer: Answer): Enqueued {
   if (answer === "conflict") throw duplicateIdError(row.id);

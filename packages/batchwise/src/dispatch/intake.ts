@@ -13,6 +13,8 @@ const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] 
 const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];
 const LINE_FIELDS = ["custom_id", "method", "url", "body"];
 const LONGEST_ID = 256;
+/** Of a request whose id is made here: see repeats.ts. */
+const NO_DIGEST = "";
 
 type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
 
@@ -23,7 +25,8 @@ export function intake(given: DispatchRequest | BatchLine, options: IntakeOption
   const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
   refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
   if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
-  const id = checkId(request.id) ?? newId();
+  const givenId = checkId(request.id);
+  const id = givenId ?? newId();
   const endpoint = endpointOf(request);
   const callerBody = jsonOf(request.body);
   const merged = isLine ? request.body : mergeDefaults(options.requestDefaults, request.body);
@@ -40,7 +43,7 @@ export function intake(given: DispatchRequest | BatchLine, options: IntakeOption
   const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
   checkSize(options, accounts, bytes, tokens);
   const { priority, tenant, deadlineAt } = checkOptional(request);
-  const digest = digestOf(endpoint, callerBody);
+  const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
   const metadata = metadataOf(request.metadata);
   return { id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body };
 }

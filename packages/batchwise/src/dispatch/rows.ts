@@ -7,7 +7,7 @@ import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
 /** A request on its way in. */
 export interface NewRequest {
   readonly id: string;
-  /** Of endpoint and body as the caller gave them; see encode.ts. */
+  /** Of endpoint and body as the caller gave them (see encode.ts); "" where the caller gave no id. */
   readonly digest: string;
   readonly lane: string;
   readonly priority: number;

@@ -199,6 +199,17 @@ describe("an id", () => {
     await rest(here);
     expect(await dispatcher.result("a")).toMatchObject({ response: { body: { answer: "a" } } });
   });
+
+  test("that the dispatcher made can be enqueued again with the same body, and with no other", async () => {
+    const { here, sim, dispatcher } = await alone();
+    const { id: _id, ...unnamed } = ask("a");
+    const { id } = await dispatcher.enqueue(unnamed);
+    expect(await dispatcher.enqueue({ ...unnamed, id })).toEqual({ id, existing: true });
+    await expect(dispatcher.enqueue({ ...ask("b"), id })).rejects.toMatchObject({ code: "DUPLICATE_ID" });
+    await rest(here);
+    expect(sim.executions).toHaveLength(1);
+    expect(await dispatcher.enqueue({ ...unnamed, id })).toEqual({ id, existing: true });
+  });
 });
 
 describe("several processes on one store", () => {
