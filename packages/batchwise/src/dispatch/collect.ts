@@ -8,7 +8,7 @@ import { giveBack } from "./give-back.ts";
 import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, succeed } from "./judge.ts";
 import { backoff } from "./plans.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./provider.ts";
-import { CallTimeout, callFor, failureOf } from "./provider-call.ts";
+import { CallTimeout, failureOf, onAbort, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { Settlement } from "./rows.ts";
 import type { Tenure } from "./tenure.ts";
@@ -53,7 +53,7 @@ async function endedBatch(room: Room, tenure: Tenure): Promise<ProviderBatch | n
   const { account } = tenure;
   const id = tenure.batch.providerBatchId;
   if (id === null) throw new Error(`Batch ${tenure.batch.key} has no results to collect.`);
-  const seen = tenure.seen ?? (await callFor(room, tenure, (call) => account.retrieve(id, call)));
+  const seen = tenure.seen ?? (await readFor(room, tenure, (call) => account.retrieve(id, call)));
   tenure.seen = null;
   if (seen === null) {
     await putOff(tenure, "batch_vanished", "The provider does not know the batch any more.", true);
@@ -73,6 +73,7 @@ class Collection {
   #members: Map<number, Member> | null = null;
   #items: Settlement[] = [];
   #chars = 0;
+  #settling: Promise<void> = Promise.resolve();
 
   constructor(room: Room, tenure: Tenure) {
     this.#room = room;
@@ -93,7 +94,7 @@ class Collection {
 
   /** Reads all lines; free again on a stalled stream or a lost lease, whatever the client does with its signal. */
   #stream(seen: ProviderBatch): Promise<void> {
-    const { clock } = this.#room;
+    const { clock, stopping } = this.#room;
     const { signal, account } = this.#tenure;
     const timeoutMs = account.requestTimeoutMs;
     return new Promise<void>((resolve, reject) => {
@@ -102,19 +103,24 @@ class Collection {
         cut.abort(reason);
         reject(reason);
       };
-      const onAbort = (): void => stop(signal.reason);
       const stall = new Alarm(clock, () => stop(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
       const moved = (): void => {
         const now = clock.now();
         stall.set(now + timeoutMs, now);
       };
       moved();
-      signal.addEventListener("abort", onAbort);
+      const forgetLease = onAbort([signal], stop);
+      const forgetStop = onAbort([stopping.signal], (reason) => {
+        cut.abort(reason);
+        // A chunk that is being settled is settled first: after the stop the store may be closed.
+        this.#settling.then(() => reject(reason), reject);
+      });
       this.#read(account.results(seen, { signal: cut.signal, timeoutMs }), cut.signal, moved)
         .then(resolve, reject)
         .finally(() => {
           stall.clear();
-          signal.removeEventListener("abort", onAbort);
+          forgetLease();
+          forgetStop();
         });
     });
   }
@@ -161,7 +167,8 @@ class Collection {
     const items = this.#items;
     this.#items = [];
     this.#chars = 0;
-    await this.#tenure.settle(items);
+    this.#settling = this.#tenure.settle(items);
+    await this.#settling;
     await this.#room.options.failpoint("after-result-txn");
   }
 

@@ -103,7 +103,7 @@ export function webhookDeliverer(room: Room, webhook: Webhook): Deliverer {
       "webhook-timestamp": String(seconds),
       "webhook-signature": `v1,${signature(webhook.secret, id, seconds, body)}`,
     };
-    const response = await bounded(room, WEBHOOK_TIMEOUT_MS, new AbortController().signal, ({ signal }) =>
+    const response = await bounded(room, WEBHOOK_TIMEOUT_MS, [], ({ signal }) =>
       webhook.fetch(webhook.url, { method: "POST", headers, body, signal, redirect: "manual" }),
     );
     await response.body?.cancel();

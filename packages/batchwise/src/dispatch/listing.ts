@@ -12,13 +12,13 @@ export async function* pages(
   room: Room,
   account: Account,
   since: number,
-  signal: AbortSignal,
+  cuts: readonly AbortSignal[],
 ): AsyncGenerator<readonly ProviderBatch[]> {
   const { newestFirst, pageSize: limit } = account.capabilities.list;
   let cursor: string | null = null;
   for (let count = 0; count < MOST_PAGES; count += 1) {
     const ask = { cursor, limit };
-    const page: ListPage = await bounded(room, account.requestTimeoutMs, signal, (call) => account.list(ask, call));
+    const page: ListPage = await bounded(room, account.requestTimeoutMs, cuts, (call) => account.list(ask, call));
     yield page.batches;
     const isPast = newestFirst && page.batches.some(({ createdAt }) => createdAt < since);
     if (page.next === null || isPast) return;
@@ -32,9 +32,9 @@ export async function listBack(
   room: Room,
   account: Account,
   since: number,
-  signal: AbortSignal,
+  cuts: readonly AbortSignal[],
 ): Promise<ProviderBatch[]> {
   const listed: ProviderBatch[] = [];
-  for await (const batches of pages(room, account, since, signal)) listed.push(...batches);
+  for await (const batches of pages(room, account, since, cuts)) listed.push(...batches);
   return listed;
 }

@@ -8,7 +8,7 @@ import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import { pages } from "./listing.ts";
 import { afterPoll, type Plan } from "./plans.ts";
 import { type Account, hasEnded, type ProviderBatch } from "./provider.ts";
-import { callFor, failureOf } from "./provider-call.ts";
+import { callFor, failureOf, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "./rows.ts";
 import type { Tenure } from "./tenure.ts";
@@ -27,7 +27,7 @@ export async function poll(room: Room, tenure: Tenure): Promise<void> {
   if (id === null) throw new Error(`Batch ${batch.key} is ${batch.state} without a provider's id.`);
   if (tenure.seen === null) {
     try {
-      tenure.seen = await callFor(room, tenure, (call) => account.retrieve(id, call));
+      tenure.seen = await readFor(room, tenure, (call) => account.retrieve(id, call));
     } catch (error) {
       await pollFailed(room, tenure, error);
       return;
@@ -82,6 +82,7 @@ function acceptedOn(ledger: LedgerRow | null, now: number): LedgerChanges | null
 
 async function pollFailed(room: Room, tenure: Tenure, error: unknown): Promise<void> {
   if (tenure.isOver) throw error;
+  if (room.isStopping) return;
   room.report(error);
   const { account, batch } = tenure;
   const failure = failureOf(account, error, "retrieve");
@@ -95,7 +96,7 @@ async function pollFailed(room: Room, tenure: Tenure, error: unknown): Promise<v
 export async function listSeen(room: Room, account: Account, tenures: readonly Tenure[]): Promise<void> {
   const wanted = new Map(tenures.map((tenure) => [tenure.batch.providerBatchId, tenure]));
   const oldest = Math.min(...tenures.map(({ batch }) => batch.submitStartedAt ?? batch.createdAt)) - CLOCK_SKEW_MS;
-  for await (const batches of pages(room, account, oldest, room.stopping.signal)) {
+  for await (const batches of pages(room, account, oldest, [room.stopping.signal])) {
     for (const seen of batches) {
       const tenure = wanted.get(seen.id);
       if (tenure === undefined) continue;

@@ -17,11 +17,12 @@ export async function reconcile(room: Room, tenure: Tenure, since: number, mayRe
   const { account } = tenure;
   let adoption: Adoption;
   try {
-    const listed = await listBack(room, account, since, tenure.signal);
+    const listed = await listBack(room, account, since, [tenure.signal, room.stopping.signal]);
     const known = await knownIds(room, tenure, listed);
     adoption = decideAdoption(tenure.batch, account.capabilities.tag, { listed, known, since, isLast: mayRecreate });
   } catch (error) {
     if (tenure.isOver) throw error;
+    if (room.isStopping) return;
     room.report(error);
     await lookLater(tenure);
     return;

@@ -28,6 +28,10 @@ export async function submit(room: Room, tenure: Tenure, attempt: number): Promi
   await room.options.failpoint("after-intent");
   const providerFileId = await uploaded(room, tenure);
   if (tenure.isOver) return;
+  if (room.isStopping) {
+    await tenure.end((now) => ({ state: "sealed", nextAt: now }));
+    return;
+  }
   await room.options.failpoint("after-upload");
   await tenure.write((now) => ({ providerFileId, submitStartedAt: now }));
   // A process that slept since its last write must not send: its batch may be somebody else's by now.
@@ -60,9 +64,9 @@ async function uploaded(room: Room, tenure: Tenure): Promise<string | null> {
     const input = batchInput(room.store, account, batch);
     const timeoutMs = account.requestTimeoutMs + batch.bytes / SLOWEST_UPLOAD;
     const upload = requireUpload(account.upload?.bind(account));
-    return (await bounded(room, timeoutMs, tenure.signal, (call) => upload(input, call))).fileId;
+    return (await bounded(room, timeoutMs, [tenure.signal, room.stopping.signal], (call) => upload(input, call))).fileId;
   } catch (error) {
-    await failed(room, tenure, error, "upload");
+    if (!room.isStopping) await failed(room, tenure, error, "upload");
     return null;
   }
 }

@@ -45,7 +45,7 @@ async function sweepBatches(room: Room, account: Account): Promise<void> {
   if (tag !== "metadata" && tag !== "inputFile") return;
   const since = room.clock.now() - BACK_MS - CLOCK_SKEW_MS;
   // Listed before the rows are read: a batch in the list that its row does not know yet is then still unresolved.
-  const listed = await listBack(room, account, since, room.stopping.signal);
+  const listed = await listBack(room, account, since, [room.stopping.signal]);
   const rows = tag === "metadata" ? await rowsByKey(room, listed) : await rowsByFile(room, account);
   for (const seen of listed) {
     const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
@@ -96,8 +96,8 @@ async function stop(room: Room, account: Account, key: string, seen: ProviderBat
 async function sweepFiles(room: Room, account: Account): Promise<void> {
   const { listFiles, deleteFile } = account;
   if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;
-  const { signal } = room.stopping;
-  const ours = await bounded(room, account.requestTimeoutMs, signal, async (call) => {
+  const cuts = [room.stopping.signal];
+  const ours = await bounded(room, account.requestTimeoutMs, cuts, async (call) => {
     const found: { readonly fileId: string; readonly key: string; readonly attempt: number }[] = [];
     for await (const { fileId, fileName } of listFiles.call(account, call)) {
       const name = parseFileName(fileName);
@@ -112,7 +112,7 @@ async function sweepFiles(room: Room, account: Account): Promise<void> {
     for (const file of some) {
       const row = rows.get(file.key);
       if (row === undefined || isNeeded(row, file)) continue;
-      await bounded(room, account.requestTimeoutMs, signal, (call) => deleteFile.call(account, file.fileId, call));
+      await bounded(room, account.requestTimeoutMs, cuts, (call) => deleteFile.call(account, file.fileId, call));
     }
   }
 }

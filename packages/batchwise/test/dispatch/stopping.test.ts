@@ -1,0 +1,55 @@
+// What a stop cuts and what it waits for, with a provider that answers a minute late. Nothing moves virtual time while
+// a stop is awaited: one that waited for the provider would never return.
+
+import { expect, test } from "vitest";
+import { SimProvider } from "./support/sim-provider.ts";
+import { ask, isAtRest, world } from "./support/world.ts";
+
+const MINUTE = 60_000;
+const names = Array.from({ length: 10 }, (_, index) => `r${index}`);
+const thresholds = { maxRequests: 10, maxAgeMs: MINUTE };
+
+test.each(["upload", "retrieve", "results"])(
+  "a stop cuts a slow %s, reports nothing, and the next process goes on and runs nothing twice",
+  async (operation) => {
+    const here = world();
+    let isSlow = true;
+    const fate = (called: string) => ({ replyAfterMs: isSlow && called === operation ? 50_000 : 0 });
+    const sim = new SimProvider({ time: here.time, fate });
+    const errors: unknown[] = [];
+    const onError = (error: unknown): void => void errors.push(error);
+    const dispatcher = await here.start({ accounts: [sim.account()], thresholds, onError });
+    await dispatcher.enqueueMany(names.map((name) => ask(name)));
+    for (let n = 0; n < 100_000 && !sim.calls.has(operation); n += 1) await here.time.advance(1_000);
+    expect(sim.calls.get(operation)).toBe(1);
+
+    const stoppedAt = here.time.now();
+    await dispatcher.stop();
+    expect(here.time.now()).toBe(stoppedAt);
+    expect(errors).toEqual([]);
+
+    isSlow = false;
+    await here.start({ accounts: [sim.account()], thresholds, onError });
+    await here.until(() => isAtRest(here.store, here.time.now()));
+    expect([...sim.successes().values()]).toEqual(names.map(() => 1));
+    expect(errors).toEqual([]);
+  },
+);
+
+test("a stop waits for the answer to a create, so that nothing has to be looked up afterwards", async () => {
+  const here = world();
+  const fate = (called: string) => ({ replyAfterMs: called === "create" ? 20_000 : 0 });
+  const sim = new SimProvider({ time: here.time, fate });
+  const dispatcher = await here.start({ accounts: [sim.account()], thresholds });
+  await dispatcher.enqueueMany(names.map((name) => ask(name)));
+  for (let n = 0; n < 1_000 && !sim.calls.has("create"); n += 1) await here.time.advance(100);
+  let isStopped = false;
+  const stopped = dispatcher.stop().then(() => {
+    isStopped = true;
+  });
+  await here.time.advance(15_000);
+  expect(isStopped).toBe(false);
+  await here.time.advance(10_000);
+  await stopped;
+  expect((await here.store.batches({ limit: 1 })).map(({ state }) => state)).toEqual(["submitted"]);
+});
