@@ -56,9 +56,9 @@ export const oneOf = (...allowed: readonly string[]): Rule => ({
   test: (value: string) => allowed.includes(value),
 });
 
-/** An object with these methods. */
+/** An object with these methods, if any. */
 export const objectWith = (...methods: readonly string[]): Rule => ({
-  expected: `an object with ${methods.join(", ")}`,
+  expected: methods.length === 0 ? "an object" : `an object with ${methods.join(", ")}`,
   type: "object",
   test: (value: Record<string, unknown>) => methods.every((method) => typeof value[method] === "function"),
 });

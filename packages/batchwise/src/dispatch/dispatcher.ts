@@ -2,17 +2,14 @@
 // holds no fact of its own: every promise it makes is kept by what the store holds, so any number of processes may run
 // one on the same store, and any of them may die at any point. Which request runs twice when is in docs/dispatch-design.md.
 
-import { createBatcher } from "../core/batch.ts";
+import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./call-options.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";
-import { ulid } from "./encode.ts";
-import { DispatchError, type DispatchErrorCode, duplicateIdError } from "./errors.ts";
-import { intake } from "./intake.ts";
+import { Enqueuer } from "./enqueuer.ts";
+import { DispatchError } from "./errors.ts";
 import type { DispatcherOptions } from "./options.ts";
 import { batchRecord, CANCELLED_PAYLOAD } from "./payload.ts";
-import { type Answer, compareBodies } from "./repeats.ts";
 import { resolveOptions } from "./resolve-options.ts";
 import { Room } from "./room.ts";
-import type { NewRequest } from "./rows.ts";
 import { Sealer } from "./sealer.ts";
 import { dispatcherStats } from "./stats.ts";
 import { sweeper } from "./sweep.ts";
@@ -26,18 +23,21 @@ import type {
   Enqueued,
   LoggedOutcome,
   Outcome,
+  OutcomesOptions,
 } from "./types.ts";
 import { Watch } from "./watch.ts";
 import { Workers } from "./workers.ts";
 
-/** Requests stored in one transaction. */
-const STORED_AT_ONCE = 1_000;
 const BATCHES_SHOWN = 100;
 
 export interface Dispatcher {
   /** Starts the loops. Requests can be enqueued before, and by processes that never start theirs. */
   start(): Promise<void>;
-  /** Lets running operations come to a halt, gives leases back, ends waits. The store stays open. */
+  /**
+   * Cuts what only reads or uploads, waits for what the provider must be asked once only (each account's
+   * `requestTimeoutMs` at most) and for `onOutcome` and webhooks under way, gives leases back, ends waits. The store stays
+   * open.
+   */
   stop(): Promise<void>;
   /** Resolves once the request is durable. Throws a DispatchError, and stores nothing, for what cannot be sent. */
   enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued>;
@@ -48,8 +48,17 @@ export interface Dispatcher {
   enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
   /** The outcome of a request, however long it takes and whichever process records it. NOT_FOUND where there is none. */
   result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
-  /** All outcomes in the order they were recorded, from `after` on; waits for more, and ends when the dispatcher stops. */
-  outcomes(options?: { readonly after?: number }): AsyncIterableIterator<LoggedOutcome>;
+  /**
+   * All outcomes in the order they were recorded, from `after` on. Waits for more until the dispatcher stops; with
+   * `untilIdle` it ends once no request waits or is in a batch, quarantined ones left aside. A RangeError for a cursor
+   * beyond the log.
+   */
+  outcomes(options?: OutcomesOptions): AsyncIterableIterator<LoggedOutcome>;
+  /**
+   * Closes batches of all that has been enqueued until now without waiting for company, and later of what comes back
+   * from these. Counts for the loops of this process: call it where `start` was called.
+   */
+  flush(): void;
   cancel(id: string): Promise<CancelResult>;
   /** Lets requests run again that ended without success. Gives the number of them. */
   retry(ids: string | readonly string[]): Promise<number>;
@@ -85,7 +94,7 @@ class StoreDispatcher implements Dispatcher {
   readonly #sealer: Sealer;
   readonly #watch: Watch;
   readonly #deliverers: readonly Deliverer[];
-  readonly #store: (request: NewRequest) => Promise<Answer>;
+  readonly #enqueuer: Enqueuer;
   #stopped: Promise<void> | null = null;
 
   constructor(room: Room) {
@@ -99,12 +108,7 @@ class StoreDispatcher implements Dispatcher {
       ...(onOutcome === null ? [] : [callbackDeliverer(room)]),
       ...(webhook === null ? [] : [webhookDeliverer(room, webhook)]),
     ];
-    // Single enqueues that come while another transaction is written share the next one.
-    const commits = createBatcher((requests: NewRequest[]) => this.#commit(requests), {
-      maxBatchSize: STORED_AT_ONCE,
-      clock: room.clock,
-    });
-    this.#store = (request) => commits.submit(request);
+    this.#enqueuer = new Enqueuer(room, this.#sealer);
   }
 
   async start(): Promise<void> {
@@ -137,26 +141,26 @@ class StoreDispatcher implements Dispatcher {
 
   async enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued> {
     this.#refuseWhenStopped();
-    const row = this.#intake(request);
-    return enqueued(row, await this.#store(row));
+    return this.#enqueuer.one(request);
   }
 
   async enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
     this.#refuseWhenStopped();
-    const rows = requests.map((request, index) => this.#intakeAt(request, index));
-    const answers: Answer[] = [];
-    for (let from = 0; from < rows.length; from += STORED_AT_ONCE) {
-      answers.push(...(await this.#commit(rows.slice(from, from + STORED_AT_ONCE))));
-    }
-    return rows.map((row, index) => enqueued(row, answers[index] as Answer));
+    return this.#enqueuer.many(requests);
   }
 
-  result(id: string, options: { readonly signal?: AbortSignal } = {}): Promise<Outcome> {
+  flush(): void {
+    this.#refuseWhenStopped();
+    this.#sealer.flush();
+  }
+
+  async result(id: string, options: { readonly signal?: AbortSignal } = {}): Promise<Outcome> {
+    checkResultOptions(options);
     return this.#watch.result(id, options.signal);
   }
 
-  outcomes(options: { readonly after?: number } = {}): AsyncIterableIterator<LoggedOutcome> {
-    return this.#watch.outcomes(options.after ?? 0);
+  outcomes(options: OutcomesOptions = {}): AsyncIterableIterator<LoggedOutcome> {
+    return this.#watch.outcomes(outcomesOptions(options));
   }
 
   async cancel(id: string): Promise<CancelResult> {
@@ -189,6 +193,7 @@ class StoreDispatcher implements Dispatcher {
   }
 
   async batches(filter: BatchFilter = {}): Promise<BatchRecord[]> {
+    checkBatchFilter(filter);
     const rows = await this.#room.store.batches({ limit: BATCHES_SHOWN, ...filter });
     return rows.map(batchRecord);
   }
@@ -203,28 +208,6 @@ class StoreDispatcher implements Dispatcher {
     return this.stop();
   }
 
-  async #commit(rows: NewRequest[]): Promise<Answer[]> {
-    const { store, clock } = this.#room;
-    const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
-    this.#sealer.noted(rows.filter((_, index) => answers[index] === "stored"));
-    return [...answers];
-  }
-
-  #intake(request: DispatchRequest | BatchLine): NewRequest {
-    const { clock, options } = this.#room;
-    return intake(request, options, () => ulid(clock.now(), options.random));
-  }
-
-  /** Says which of many it was. */
-  #intakeAt(request: DispatchRequest | BatchLine, index: number): NewRequest {
-    try {
-      return this.#intake(request);
-    } catch (error) {
-      if (!(error instanceof DispatchError)) throw error;
-      throw new DispatchError(error.code as DispatchErrorCode, `requests[${index}]: ${error.message}`, error);
-    }
-  }
-
   /** A batch that nobody wants any more need not wait for its next poll. */
   async #hurryCancelled(id: string): Promise<void> {
     const { store } = this.#room;
@@ -237,9 +220,4 @@ class StoreDispatcher implements Dispatcher {
   #refuseWhenStopped(): void {
     if (this.#room.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
   }
-}
-
-function enqueued(row: NewRequest, answer: Answer): Enqueued {
-  if (answer === "conflict") throw duplicateIdError(row.id);
-  return { id: row.id, existing: answer === "same" };
 }

@@ -46,7 +46,11 @@ export const OUTCOME_CODES = {
 } as const;
 
 export function duplicateIdError(id: string): DispatchError {
-  return new DispatchError("DUPLICATE_ID", `The id "${id}" is taken by a request with another body or endpoint.`);
+  const message = `The id "${id}" is taken by a request with another body or endpoint. Bodies are compared as text, so`;
+  return new DispatchError(
+    "DUPLICATE_ID",
+    `${message} the order of keys counts: send it as before, or give it a new id.`,
+  );
 }
 
 export function tooLargeError(what: "bytes" | "tokens", size: number, cap: number): DispatchError {

@@ -75,6 +75,7 @@ export type {
   OutcomeError,
   OutcomeResponse,
   OutcomeStatus,
+  OutcomesOptions,
   Thresholds,
   Usage,
 } from "./types.ts";

@@ -33,7 +33,10 @@ export function intake(given: DispatchRequest | BatchLine, options: IntakeOption
   const body = merged === request.body ? callerBody : jsonOf(merged);
   const { model } = merged;
   if (typeof model !== "string" || model === "") {
-    throw new DispatchError("MISSING_MODEL", `The request "${id}" names no model, and no default gives one.`);
+    throw new DispatchError(
+      "MISSING_MODEL",
+      `The request "${id}" names no model: neither \`body.model\` nor \`requestDefaults.model\` is there.`,
+    );
   }
   const lane = laneName({ endpoint, group: "", model });
   const accounts = accountsFor(options.accounts, endpoint, model);

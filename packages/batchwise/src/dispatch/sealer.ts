@@ -4,7 +4,7 @@
 
 import { batchTokens, type Choice, rankAccounts, serves } from "./choose.ts";
 import { parseLane, ulid } from "./encode.ts";
-import { OUTCOME_CODES } from "./errors.ts";
+import { DispatchError, OUTCOME_CODES } from "./errors.ts";
 import { ledgerName, UNRESOLVED } from "./life-cycle.ts";
 import { EXPIRED_PAYLOAD, errorPayload } from "./payload.ts";
 import type { Account } from "./provider.ts";
@@ -31,12 +31,22 @@ export class Sealer {
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
+  /** Lanes that were told of because no account serves them. */
+  readonly #unserved: Set<string> = new Set();
   #lookMs = FIRST_LOOK_MS;
   #lastSeen = "";
+  /** What was enqueued by then does not wait for company. */
+  #flushedAt = Number.NEGATIVE_INFINITY;
 
   constructor(room: Room, workers: Workers) {
     this.#room = room;
     this.#workers = workers;
+  }
+
+  /** Closes batches of all that waits now. */
+  flush(): void {
+    this.#flushedAt = this.#room.clock.now();
+    this.#room.sealing.wake();
   }
 
   /** Tells of requests that this process has stored. */
@@ -70,9 +80,10 @@ export class Sealer {
     let nextAt = now + this.#lookMs;
     for (const lane of probe.lanes) {
       const accounts = this.#serving(lane.lane);
+      if (accounts.length === 0) this.#tellUnserved(lane);
       if (accounts.length === 0 || this.#room.isStopping) continue;
       const caps = laneCaps(options.thresholds, accounts);
-      const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now);
+      const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
       nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
       if (at > now) nextAt = Math.min(nextAt, at);
       else if (await this.#close(lane, accounts, ledgers)) sealing.wake();
@@ -102,6 +113,15 @@ export class Sealer {
       bytes: probed.bytes + added.bytes,
       tokens: probed.tokens + added.tokens,
     };
+  }
+
+  /** Requests that were taken in for accounts that are not here: told once, for they may be another process's. */
+  #tellUnserved({ lane, ready }: LaneRow): void {
+    if (this.#unserved.has(lane)) return;
+    this.#unserved.add(lane);
+    const { endpoint, model } = parseLane(lane);
+    const message = `${ready} requests wait for the model "${model}" at ${endpoint}, which no account here serves.`;
+    this.#room.report(new DispatchError("NO_ACCOUNT", message));
   }
 
   #serving(lane: string): Account[] {

@@ -64,7 +64,8 @@ async function uploaded(room: Room, tenure: Tenure): Promise<string | null> {
     const input = batchInput(room.store, account, batch);
     const timeoutMs = account.requestTimeoutMs + batch.bytes / SLOWEST_UPLOAD;
     const upload = requireUpload(account.upload?.bind(account));
-    return (await bounded(room, timeoutMs, [tenure.signal, room.stopping.signal], (call) => upload(input, call))).fileId;
+    return (await bounded(room, timeoutMs, [tenure.signal, room.stopping.signal], (call) => upload(input, call)))
+      .fileId;
   } catch (error) {
     if (!room.isStopping) await failed(room, tenure, error, "upload");
     return null;

@@ -35,12 +35,18 @@ export function isFull(sums: LaneSums, caps: LaneCaps): boolean {
 
 /**
  * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing of it can be claimed. The parts
- * of a split batch do not wait for company: they are looking for the poison.
+ * of a split batch do not wait for company: they are looking for the poison. Nor does what was flushed at `flushedAt`.
  */
-export function closesAt(lane: LaneRow, caps: LaneCaps, maxAgeMs: number, now: number): number {
+export function closesAt(
+  lane: LaneRow,
+  caps: LaneCaps,
+  maxAgeMs: number,
+  now: number,
+  flushedAt: number = Number.NEGATIVE_INFINITY,
+): number {
   const later = lane.deferredUntil ?? Number.POSITIVE_INFINITY;
   if (lane.ready === 0 || lane.oldestAt === null) return later;
-  if (isFull(lane, caps) || parseLane(lane.lane).group !== "") return now;
+  if (lane.oldestAt <= flushedAt || isFull(lane, caps) || parseLane(lane.lane).group !== "") return now;
   const pressed = lane.deadlineAt === null ? Number.POSITIVE_INFINITY : lane.deadlineAt - DEADLINE_LEAD_MS;
   return Math.min(lane.oldestAt + maxAgeMs, pressed, later);
 }

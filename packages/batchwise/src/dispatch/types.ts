@@ -81,6 +81,13 @@ export interface LoggedOutcome extends Outcome {
   readonly metadata: Readonly<Record<string, string>> | null;
 }
 
+export interface OutcomesOptions {
+  /** The cursor of the last outcome that is done with; 0, the default, for all. */
+  readonly after?: number;
+  /** End when nothing is left to wait for. Default false. */
+  readonly untilIdle?: boolean;
+}
+
 /** When a batch closes: any one reached is enough. Each is also a cap that no batch exceeds, except `maxAgeMs`. */
 export interface Thresholds {
   readonly maxRequests: number;

@@ -4,11 +4,12 @@
 
 import { createBatcher } from "../core/batch.ts";
 import type { Batcher } from "../core/types.ts";
+import { invalidOption } from "../core/validate.ts";
 import { DispatchError, notFoundError } from "./errors.ts";
 import { loggedOutcome, plainOutcome } from "./payload.ts";
 import type { Room } from "./room.ts";
 import type { OutcomeRow } from "./rows.ts";
-import type { LoggedOutcome, Outcome } from "./types.ts";
+import type { LoggedOutcome, Outcome, OutcomesOptions } from "./types.ts";
 
 const PAGE = 500;
 const FIRST_LOOK_MS = 500;
@@ -52,25 +53,46 @@ export class Watch {
     return plainOutcome(await waiting);
   }
 
-  /** Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops. */
-  async *outcomes(after: number): AsyncGenerator<LoggedOutcome> {
+  /** Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do. */
+  async *outcomes({ after, untilIdle }: Required<OutcomesOptions>): AsyncGenerator<LoggedOutcome> {
     const { store } = this.#room;
+    await this.#checkCursor(after);
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
       try {
+        // Asked before the log is read: what ends in between is still read.
+        const isLast = untilIdle && (await this.#isIdle());
         const rows = await store.outcomes({ after: cursor, limit: PAGE });
         for (const row of rows) {
           cursor = row.cursor;
           yield loggedOutcome(row);
         }
         if (rows.length === PAGE) continue;
-        if (this.#room.isStopping) return;
+        if (this.#room.isStopping || isLast) return;
         this.#room.watching.wakeAt(this.#room.clock.now() + this.#lookMs);
         await news.heard;
       } finally {
         news.leave();
       }
     }
+  }
+
+  /** A cursor from another store, or from before a backup was put back, would wait for what never comes. */
+  async #checkCursor(after: number): Promise<void> {
+    if (after === 0) return;
+    const { cursor } = await this.#room.store.probe(1, this.#room.clock.now());
+    if (after <= cursor) return;
+    throw invalidOption(RangeError, `Expected \`after\` to be at most ${cursor}, the log's last cursor, got ${after}`);
+  }
+
+  /** Nobody waits or is in a batch, but for what is put aside until a person decides. */
+  async #isIdle(): Promise<boolean> {
+    const { store, clock } = this.#room;
+    const { lanes, inBatches, batches } = await store.probe(1, clock.now());
+    if (lanes.length > 0) return false;
+    if (inBatches === 0) return true;
+    const aside = await store.batches({ states: ["quarantined"], limit: batches.quarantined });
+    return inBatches === aside.reduce((sum, { remaining }) => sum + remaining, 0);
   }
 
   /** Ends every wait: iterators return, promises reject with CLOSED. */

@@ -1,3 +1,4 @@
+import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { type OpenAiAccountOptions, openaiAccount, openaiServices } from "batchwise/dispatch/openai";
 import OpenAI, { AzureOpenAI } from "openai";
@@ -16,7 +17,7 @@ describe("the options of an account", () => {
       reconcileGraceMs: 300_000,
       capabilities: { tag: "metadata", input: "file", limits: { maxRequests: 50_000, maxBytes: 200_000_000 } },
     });
-    const anthropic = anthropicAccount({ client: { messages: { batches: {} } } as never });
+    const anthropic = anthropicAccount({ client: new Anthropic({ apiKey: "key" }) });
     expect(anthropic).toMatchObject({ name: "anthropic", capabilities: { tag: "none", input: "inline" } });
     expect(anthropic.capabilities.endpoints).toEqual(["/v1/chat/completions"]);
   });
@@ -45,11 +46,20 @@ describe("the options of an account", () => {
     [{ client, models: [1] }, "`models`"],
     [{ client, service: "grok" }, "`service`"],
     [{}, "`client`"],
+    [{ client: {} }, "`client.files` to be an object with create, content"],
+    [{ client: { files: client.files } }, "`client.batches` to be an object with create, retrieve, list, cancel"],
   ])("refuse %j", (options, message) => {
     const make = (): unknown => openaiAccount(options as OpenAiAccountOptions);
     expect(make).toThrow(
       expect.objectContaining({ code: "INVALID_OPTION", message: expect.stringContaining(message) }),
     );
+  });
+
+  test("name what a client of another provider lacks", () => {
+    expect(() => anthropicAccount({ client: client as never })).toThrow("Expected `client.messages` to be an object");
+    expect(() => openaiAccount({ client: new Anthropic({ apiKey: "key" }) as never })).toThrow("`client.files`");
+    expect(() => (openaiAccount as () => unknown)()).toThrow("Expected `options` to be an object, got `undefined`");
+    expect(() => (anthropicAccount as () => unknown)()).toThrow("Expected `options` to be an object, got `undefined`");
   });
 
   test("take Azure's client, a service by name, and a record of one's own", () => {

@@ -66,7 +66,7 @@ test("a digest is the SHA-1 of the body beside the endpoint, as stores hold it",
 test("the tokens of a body are those of estimateTokens, whatever its alphabet", () => {
   for (const content of ["The quick brown fox!", "grüße 🎈", "日本語", "abcd日本", "\u007f\u0080"]) {
     for (const body of [{ messages: [{ role: "user", content }] }, { input: [content, content] }, { other: content }]) {
-      expect(encode.tokensOf(body, /^[\x00-\x7f]*$/.test(content))).toBe(estimateTokens(body));
+      expect(encode.tokensOf(body, Buffer.byteLength(content) === content.length)).toBe(estimateTokens(body));
     }
   }
 });

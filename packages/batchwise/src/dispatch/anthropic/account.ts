@@ -2,7 +2,7 @@
 // our side and converted here. Each operation is one logical call with the SDK's retries off; it keeps no state and
 // decides nothing. Anthropic has no tag for a batch: give the dispatcher a workspace of its own.
 
-import { check, checkIsObject, finiteIntegerFrom, objectWith } from "../../core/validate.ts";
+import { check, finiteIntegerFrom, objectWith } from "../../core/validate.ts";
 import { type AccountSettings, resolveAccountOptions } from "../account-options.ts";
 import { DispatchError } from "../errors.ts";
 import type {
@@ -45,9 +45,12 @@ export interface AnthropicAccountOptions extends AccountOptions {
  * ```
  */
 export function anthropicAccount(options: AnthropicAccountOptions): Account {
-  checkIsObject("options", options);
+  check("options", objectWith(), options);
   const { client, defaultMaxTokens = 4_096 } = options;
   check("client", objectWith(), client);
+  check("client.messages", objectWith(), client.messages);
+  const methods = objectWith("create", "retrieve", "list", "cancel", "results");
+  check("client.messages.batches", methods, client.messages.batches);
   check("defaultMaxTokens", finiteIntegerFrom(1), defaultMaxTokens);
   const settings = resolveAccountOptions(options, ["client", "defaultMaxTokens"], anthropicCapabilities);
   return new AnthropicAccount(client, defaultMaxTokens, settings);

@@ -1,7 +1,7 @@
 // An account at OpenAI or at a service of its shape, over the user's own `openai` client. Each operation is one call
 // with the SDK's retries off; files stream up and down. It keeps no state and decides nothing.
 
-import { check, checkIsObject, invalidOption, objectWith, oneOf } from "../../core/validate.ts";
+import { check, invalidOption, objectWith, oneOf } from "../../core/validate.ts";
 import { type AccountSettings, resolveAccountOptions } from "../account-options.ts";
 import { openaiLine, openaiLineBytes } from "../encode.ts";
 import type {
@@ -47,9 +47,11 @@ export interface OpenAiAccountOptions extends AccountOptions {
  * ```
  */
 export function openaiAccount(options: OpenAiAccountOptions): Account {
-  checkIsObject("options", options);
+  check("options", objectWith(), options);
   const { client, service = "openai" } = options;
   check("client", objectWith(), client);
+  check("client.files", objectWith("create", "content"), client.files);
+  check("client.batches", objectWith("create", "retrieve", "list", "cancel"), client.batches);
   const record = typeof service === "string" ? serviceOf(service) : service;
   return new OpenAiAccount(client, record, resolveAccountOptions(options, ["client", "service"], record.capabilities));
 }

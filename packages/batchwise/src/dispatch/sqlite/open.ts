@@ -1,6 +1,7 @@
 // From the user's options to a connection that is ready for work: which database, its settings, its tables.
 
 import { check, checkIsObject, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../core/validate.ts";
+import { DispatchError } from "../errors.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
 import { migrate } from "./schema.ts";
 
@@ -53,7 +54,7 @@ function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
   const opened = new Set<OwnDatabase>();
   return {
     open: () => {
-      const database: OwnDatabase = new sqlite.DatabaseSync(path);
+      const database = opening(path, () => new sqlite.DatabaseSync(path) as OwnDatabase);
       opened.add(database);
       return database;
     },
@@ -62,6 +63,16 @@ function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
       opened.clear();
     },
   };
+}
+
+/** Its own message names no file. A folder that is not there may still be mounted: the call may be tried again. */
+function opening<Database>(path: string, open: () => Database): Database {
+  try {
+    return open();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new DispatchError("STORE_UNAVAILABLE", `The database ${path} cannot be opened: ${reason}.`, error);
+  }
 }
 
 /**

@@ -96,7 +96,12 @@ test("uploads are listed over all pages", async () => {
     asked.push(query);
     return pages[asked.length - 1];
   };
-  const account = openaiAccount({ client: { files: { list } } as unknown as OpenAiClient });
+  const { files, batches } = new OpenAI({ apiKey: "key" });
+  const client: OpenAiClient = {
+    files: { create: files.create, content: files.content, delete: files.delete, list },
+    batches,
+  };
+  const account = openaiAccount({ client });
   const seen: string[] = [];
   for await (const { fileName } of account.listFiles?.(call()) ?? []) seen.push(fileName);
   expect(seen).toEqual(["a.jsonl", "c.jsonl"]);

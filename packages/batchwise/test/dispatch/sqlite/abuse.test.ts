@@ -2,6 +2,7 @@
 // the error shape of another driver.
 
 import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Settlement } from "../../../src/dispatch/rows.ts";
@@ -125,6 +126,15 @@ describe("a database that fails", () => {
     const error: unknown = await store.probe(1, NOW).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "STORE_UNAVAILABLE", message: expect.stringMatching(/not a database/) });
     expect((error as Error).cause).toBeInstanceOf(Error);
+    await store.close();
+  });
+
+  test("one that cannot be opened is STORE_UNAVAILABLE, and the message names the file", async () => {
+    const path = join(folder.file(), "no-such-folder", "store.db");
+    const store = sqliteStore({ path });
+    await expect(store.enqueue(requests(1, "s"), NOW)).rejects.toMatchObject({
+      ...{ code: "STORE_UNAVAILABLE", message: expect.stringContaining(path) },
+    });
     await store.close();
   });
 

@@ -1,0 +1,73 @@
+// The way in: requests are checked, named, stored, and the sealer is told. What comes one by one while a transaction is
+// written shares the next.
+
+import { createBatcher } from "../core/batch.ts";
+import { ulid } from "./encode.ts";
+import { DispatchError, type DispatchErrorCode, duplicateIdError } from "./errors.ts";
+import { intake } from "./intake.ts";
+import { type Answer, compareBodies } from "./repeats.ts";
+import type { Room } from "./room.ts";
+import type { NewRequest } from "./rows.ts";
+import type { Sealer } from "./sealer.ts";
+import type { BatchLine, DispatchRequest, Enqueued } from "./types.ts";
+
+/** Requests stored in one transaction. */
+const STORED_AT_ONCE = 1_000;
+
+export class Enqueuer {
+  readonly #room: Room;
+  readonly #sealer: Sealer;
+  readonly #storeTogether: (request: NewRequest) => Promise<Answer>;
+
+  constructor(room: Room, sealer: Sealer) {
+    this.#room = room;
+    this.#sealer = sealer;
+    const commits = createBatcher((requests: NewRequest[]) => this.#commit(requests), {
+      maxBatchSize: STORED_AT_ONCE,
+      clock: room.clock,
+    });
+    this.#storeTogether = (request) => commits.submit(request);
+  }
+
+  async one(request: DispatchRequest | BatchLine): Promise<Enqueued> {
+    const row = this.#intake(request);
+    return enqueued(row, await this.#storeTogether(row));
+  }
+
+  async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
+    if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
+    const rows = requests.map((request, index) => atPlace(index, () => this.#intake(request)));
+    const answers: Answer[] = [];
+    for (let from = 0; from < rows.length; from += STORED_AT_ONCE) {
+      answers.push(...(await this.#commit(rows.slice(from, from + STORED_AT_ONCE))));
+    }
+    return rows.map((row, index) => atPlace(index, () => enqueued(row, answers[index] as Answer)));
+  }
+
+  async #commit(rows: NewRequest[]): Promise<Answer[]> {
+    const { store, clock } = this.#room;
+    const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
+    this.#sealer.noted(rows.filter((_, index) => answers[index] === "stored"));
+    return [...answers];
+  }
+
+  #intake(request: DispatchRequest | BatchLine): NewRequest {
+    const { clock, options } = this.#room;
+    return intake(request, options, () => ulid(clock.now(), options.random));
+  }
+}
+
+function enqueued(row: NewRequest, answer: Answer): Enqueued {
+  if (answer === "conflict") throw duplicateIdError(row.id);
+  return { id: row.id, existing: answer === "same" };
+}
+
+/** What goes wrong here says which of many requests it was. */
+function atPlace<T>(index: number, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof DispatchError)) throw error;
+    throw new DispatchError(error.code as DispatchErrorCode, `requests[${index}]: ${error.message}`, error);
+  }
+}
