@@ -6,7 +6,7 @@ import { createWriteStream, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { createDispatcher, type Dispatcher } from "batchwise/dispatch";
+import { createDispatcher, DispatchError, type Dispatcher } from "batchwise/dispatch";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
 import { lockFolder } from "./folder-lock.ts";
 import { makeInput } from "./make-input.ts";
@@ -16,17 +16,27 @@ import { Refusal } from "./refusal.ts";
 import { requestsOf } from "./requests.ts";
 import { ResultsFile } from "./results-file.ts";
 
-const LOOK_MS = 1_000;
+const USAGE = `Usage: main.ts [--folder <folder>] [--input <file.jsonl>] [--output <file.jsonl>] [--count <n>] [--requeue]
+See README.md.`;
 
-const { values } = parseArgs({
-  options: {
-    folder: { type: "string", default: ".cache/nightly-classification" },
-    input: { type: "string" },
-    output: { type: "string" },
-    count: { type: "string", default: "5000" },
-    requeue: { type: "boolean", default: false },
-  },
-});
+const values = parseFlags();
+
+function parseFlags() {
+  try {
+    return parseArgs({
+      options: {
+        folder: { type: "string", default: ".cache/nightly-classification" },
+        input: { type: "string" },
+        output: { type: "string" },
+        count: { type: "string", default: "5000" },
+        requeue: { type: "boolean", default: false },
+      },
+    }).values;
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : ""}\n${USAGE}\n`);
+    process.exit(2);
+  }
+}
 
 /** The input given, or one made up in the folder. */
 async function inputFile(folder: string): Promise<string> {
@@ -60,14 +70,12 @@ async function enqueueAll(dispatcher: Dispatcher, input: string): Promise<Set<st
   return ids;
 }
 
-/** Batches that only a person can decide about; null while anything else is still under way. */
-async function putAside(dispatcher: Dispatcher): Promise<string[] | null> {
-  const { batches, lanes } = await dispatcher.stats();
-  const { done: _, quarantined, ...live } = batches;
-  const isBusy = lanes.length > 0 || Object.values(live).some((count) => count > 0);
-  if (quarantined === 0 || isBusy) return null;
+/** Tells of batches that only a person can decide about. */
+async function tellPutAside(dispatcher: Dispatcher): Promise<void> {
   const rows = await dispatcher.batches({ states: ["quarantined"] });
-  return rows.map(({ key, requests, lastError }) => `${key}: ${requests} requests, ${lastError?.message ?? ""}`);
+  if (rows.length === 0) return;
+  const lines = rows.map(({ key, requests, lastError }) => `${key}: ${requests} requests, ${lastError?.message ?? ""}`);
+  process.stderr.write(`\nPut aside; run again with --requeue to send them again:\n${lines.join("\n")}\n`);
 }
 
 async function classify(dispatcher: Dispatcher, input: string, output: string): Promise<number> {
@@ -80,22 +88,15 @@ async function classify(dispatcher: Dispatcher, input: string, output: string): 
     const elapsedMs = performance.now() - startedAt;
     return { total, written: total - left.size, added: before - left.size, elapsedMs };
   });
-  // Nothing more will come while all that is left has been put aside: end the wait.
-  const looking = setInterval(async () => {
-    const aside = await putAside(dispatcher).catch(() => null);
-    if (aside === null) return;
-    process.stderr.write(`\nPut aside; run again with --requeue to send them again:\n${aside.join("\n")}\n`);
-    await dispatcher.stop();
-  }, LOOK_MS);
   try {
-    if (left.size === 0) return 0;
-    for await (const outcome of dispatcher.outcomes({ after: results.cursor })) {
+    // All of tonight's lines are in: no batch waits for more.
+    dispatcher.flush();
+    for await (const outcome of dispatcher.outcomes({ after: results.cursor, untilIdle: true })) {
       results.add(outcome);
       left.delete(outcome.id);
-      if (left.size === 0) break;
     }
+    if (left.size > 0) await tellPutAside(dispatcher);
   } finally {
-    clearInterval(looking);
     await stopDrawing();
     results.close();
   }
@@ -157,7 +158,7 @@ async function run(provider: Provider, input: string, output: string): Promise<n
 try {
   process.exitCode = await main();
 } catch (error) {
-  if (!(error instanceof Refusal)) throw error;
+  if (!(error instanceof Refusal || error instanceof DispatchError)) throw error;
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;
 }
