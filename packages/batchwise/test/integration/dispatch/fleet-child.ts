@@ -14,6 +14,8 @@ export interface FleetWork {
   readonly url: string;
   /** Of a producer: how many it enqueues. Of a dispatcher: how many outcomes all of them wait for. */
   readonly requests: number;
+  /** Of a producer: length of each message; what it says at the least. */
+  readonly textLength: number;
 }
 
 const LOOK_MS = 50;
@@ -30,9 +32,10 @@ const dispatcher = createDispatcher({
 
 /** A cut connection leaves open whether the call was stored: the same ids again are safe. */
 async function enqueueSome(first: number): Promise<void> {
+  const text = (n: number): string => `Say ${work.name} ${n}.`.padEnd(work.textLength, " word");
   const some = Array.from({ length: Math.min(CALL, work.requests - first) }, (_, n) => ({
     id: `${work.name}-${first + n}`,
-    body: { model: "m", max_tokens: 9, messages: [{ role: "user", content: `Say ${work.name} ${first + n}.` }] },
+    body: { model: "m", max_tokens: 9, messages: [{ role: "user", content: text(first + n) }] },
   }));
   for (let tries = 1; ; tries += 1) {
     try {

@@ -1,6 +1,6 @@
-// Keeps the servers of one test run, in a process of its own. Run by global-setup.ts; asked over HTTP on loopback by
-// kept.ts. Starts a server when the first test asks for it. Ends every one, by its process id, and removes its folder
-// when its own input ends: that comes with the end of the run, by whatever that was.
+// Keeps the servers of one test run, in a process of its own. Started, and asked over HTTP on loopback, by
+// keeper-client.ts. Starts a server when the first test asks for it. Ends every one, by its process id, and removes its
+// folder when its own input ends: that comes with the end of the run, by whatever that was.
 
 import { once } from "node:events";
 import { createServer } from "node:http";

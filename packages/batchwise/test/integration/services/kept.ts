@@ -3,34 +3,22 @@
 // run.
 
 import { inject } from "vitest";
-import type { Ask, OwnServer } from "./keeper.ts";
+import { askKeeper, ownPostgres, ownRedis } from "./keeper-client.ts";
 import type { PostgresOptions, PostgresPlace, PostgresService } from "./postgres.ts";
 import type { RedisOptions, RedisPlace, RedisService } from "./redis.ts";
 
 export function postgresPlace(): Promise<PostgresPlace> {
-  return ask({ call: "postgresPlace" });
+  return askKeeper(inject("keeperPort"), { call: "postgresPlace" });
 }
 
 export function redisPlace(): Promise<RedisPlace> {
-  return ask({ call: "redisPlace" });
+  return askKeeper(inject("keeperPort"), { call: "redisPlace" });
 }
 
-export async function startOwnPostgres(options: PostgresOptions = {}): Promise<PostgresService> {
-  const { id, port, folder } = await ask<OwnServer>({ call: "startOwnPostgres", options });
-  return { port, folder, place: () => ask({ call: "place", id }), stop: () => ask({ call: "stop", id }) };
+export function startOwnPostgres(options?: PostgresOptions): Promise<PostgresService> {
+  return ownPostgres(inject("keeperPort"), options);
 }
 
-export async function startOwnRedis(options: RedisOptions = {}): Promise<RedisService> {
-  const { id, port, folder } = await ask<OwnServer>({ call: "startOwnRedis", options });
-  return {
-    ...{ port, folder, place: () => ask({ call: "place", id }), stop: () => ask({ call: "stop", id }) },
-    killAndRestart: () => ask({ call: "killAndRestart", id }),
-  };
-}
-
-async function ask<Answer>(what: Ask): Promise<Answer> {
-  const url = `http://127.0.0.1:${inject("keeperPort")}/`;
-  const response = await fetch(url, { method: "POST", body: JSON.stringify(what) });
-  if (!response.ok) throw new Error(await response.text());
-  return (await response.json()) as Answer;
+export function startOwnRedis(options?: RedisOptions): Promise<RedisService> {
+  return ownRedis(inject("keeperPort"), options);
 }

@@ -10,7 +10,7 @@ const root = mkdtempSync(join(tmpdir(), "batchwise-programs-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
 const wanted = { programs: ["one-server", "one-init"], packages: ["one"], what: "a server of kind one" };
-const refusal = "The tests need a server of kind one: install it (Debian: one) and run them again.";
+const refusal = "This needs a server of kind one: install it (Debian: one) and run it again.";
 
 let machines = 0;
 let folder: string;

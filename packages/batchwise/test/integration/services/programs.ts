@@ -39,7 +39,7 @@ export function folderOf(wanted: Wanted, machine: Machine = thisMachine()): stri
   const installed = find(wanted, machine);
   if (installed !== undefined) return installed;
   const { what, packages } = wanted;
-  throw new Error(`The tests need ${what}: install it (Debian: ${packages.join(" ")}) and run them again.`, { cause });
+  throw new Error(`This needs ${what}: install it (Debian: ${packages.join(" ")}) and run it again.`, { cause });
 }
 
 function find({ programs, folders = [] }: Pick<Wanted, "programs" | "folders">, machine: Machine): string | undefined {

@@ -1,0 +1,61 @@
+// Starts the keeper of the servers, and asks it. For whatever wants servers that are gone when it is gone itself: the
+// tests, and the benchmarks.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { tmpdir } from "node:os";
+import type { Ask, OwnServer } from "./keeper.ts";
+import type { PostgresOptions, PostgresService } from "./postgres.ts";
+import type { RedisOptions, RedisService } from "./redis.ts";
+
+export interface Keeper {
+  readonly port: number;
+  /** Ends every server that it keeps, and then itself. It does the same when this process ends without a word. */
+  stop(): Promise<void>;
+}
+
+/** The keeper lives in a process group of its own, so that Ctrl-C does not end it before it has ended the servers. */
+export async function startKeeper(folder: string = tmpdir()): Promise<Keeper> {
+  const script = new URL("keeper.ts", import.meta.url).pathname;
+  const keeper = spawn(process.execPath, ["--no-warnings", script], {
+    detached: true,
+    env: { ...process.env, TMPDIR: folder },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const ended = once(keeper, "exit");
+  const said = await Promise.race([once(keeper.stdout, "data"), ended.then(() => null)]);
+  if (said === null) throw new Error("The keeper of the servers did not start.");
+  return {
+    port: Number(said),
+    stop: async () => {
+      keeper.stdin.end();
+      await ended;
+    },
+  };
+}
+
+/** Asks the keeper at that port. */
+export async function askKeeper<Answer>(port: number, what: Ask): Promise<Answer> {
+  const response = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: JSON.stringify(what) });
+  if (!response.ok) throw new Error(await response.text());
+  return (await response.json()) as Answer;
+}
+
+/** A server that nobody else uses. */
+export async function ownPostgres(keeperPort: number, options: PostgresOptions = {}): Promise<PostgresService> {
+  const { id, port, folder } = await askKeeper<OwnServer>(keeperPort, { call: "startOwnPostgres", options });
+  return {
+    ...{ port, folder, place: () => askKeeper(keeperPort, { call: "place", id }) },
+    stop: () => askKeeper(keeperPort, { call: "stop", id }),
+  };
+}
+
+/** The same of Redis. */
+export async function ownRedis(keeperPort: number, options: RedisOptions = {}): Promise<RedisService> {
+  const { id, port, folder } = await askKeeper<OwnServer>(keeperPort, { call: "startOwnRedis", options });
+  return {
+    ...{ port, folder, place: () => askKeeper(keeperPort, { call: "place", id }) },
+    stop: () => askKeeper(keeperPort, { call: "stop", id }),
+    killAndRestart: () => askKeeper(keeperPort, { call: "killAndRestart", id }),
+  };
+}
