@@ -1,157 +1,80 @@
 /**
- * Measures the dispatcher on SQLite against its targets and against plain SQLite in the same run, prints the table and
- * writes docs/benchmarks-dispatch.md. Each measure runs in its own process on a database of its own; the rounds take
- * them in turn.
+ * Measures the dispatcher on each store: on SQLite against its targets, and on servers of Postgres and Redis; beside each
+ * figure the plain store in the same run. Prints the tables and writes docs/benchmarks-dispatch.md. Each measure runs in
+ * its own process on a database, or a server, of its own; the rounds take them in turn.
  *
  *   npm run bench:dispatch                                  everything: long, with ten million requests; 8 GB of disk
- *   node bench/dispatch-store.ts --quick                    a minute: one round, a tenth of the long ones; writes nothing
+ *   node bench/dispatch-store.ts --quick                    two minutes: one round, a tenth of the long ones; writes nothing
+ *   node bench/dispatch-store.ts --only servers             one section, sqlite or servers; writes nothing
  *   node bench/dispatch-store.ts --measure single           one measure, in this process, as one line of JSON
- *   node bench/dispatch-store.ts --measure passing --count 50000
+ *   node bench/dispatch-store.ts --measure ingest --store postgres --count 50000
  *
- * It measures the built package: run `npm run build` first. BATCHWISE_BENCH_FOLDER says where databases go (default:
- * the system's folder for temporary files); put it on the disk that is meant.
+ * It measures the built package: run `npm run build` first. Servers are found on this machine or installed (Debian, as
+ * root), and gone afterwards. BATCHWISE_BENCH_FOLDER says where databases go (default: the system's folder for temporary
+ * files); put it on the disk that is meant.
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { describeMachine } from "./harness/machine.ts";
+import type { Progress } from "./harness/rounds.ts";
 import { renderReport, renderSection } from "./report/markdown.ts";
-import { type Claim, figure, holds, ratio, type Section } from "./report/section.ts";
-import { MANY_DONE, measure, PASSING } from "./store/measures.ts";
-import { Rounds } from "./store/rounds.ts";
+import { holds, type Scale, type Section } from "./report/section.ts";
+import { measure } from "./store/registry.ts";
+import { serverStores } from "./suites/server-stores.ts";
+import { sqliteStore } from "./suites/sqlite-store.ts";
 
-/** The quick run does this share of the long measures. */
-const QUICK_SHARE = 10;
 const ROUNDS = 3;
 
-const IN_EACH_ROUND = [
-  ...[
-    "ingest",
-    "ingestRaw",
-    "dispatchMany",
-    "ingestRawOrdered",
-    "dispatchManyUnnamed",
-    "single",
-    "singleRaw",
-    "dispatchSingle",
-    "batch",
-    "settleRaw",
-  ],
-];
+const suites: Readonly<Record<string, (scale: Scale, progress: Progress) => Promise<Section>>> = {
+  sqlite: sqliteStore,
+  servers: serverStores,
+};
 
 const { values: flags } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, measure: { type: "string" }, count: { type: "string" } },
+  options: {
+    quick: { type: "boolean", default: false },
+    only: { type: "string" },
+    measure: { type: "string" },
+    store: { type: "string", default: "sqlite" },
+    count: { type: "string" },
+  },
 });
-
-const started = performance.now();
-
-function elapsed(): string {
-  return `${((performance.now() - started) / 1000).toFixed(0)} s`;
-}
-
-async function measureAll(rounds: number, many: number, passing: number): Promise<Rounds> {
-  const seen = new Rounds((line) => process.stderr.write(`[${elapsed()}] ${line}\n`));
-  for (let round = 0; round < rounds; round += 1) {
-    for (const name of IN_EACH_ROUND) await seen.add(name);
-  }
-  await seen.add("sealAmong", many);
-  await seen.add("passing", passing);
-  return seen;
-}
-
-function sectionOf(seen: Rounds, many: number, passing: number): Section {
-  const row = (what: string, name: string, base: string): string[] => [
-    what,
-    `${figure(seen.of(name, "perSecond"))}/s`,
-    `${figure(seen.of(base, "perSecond"))}/s`,
-    ratio(seen.ratio(name, base)),
-  ];
-  const alone = (what: string, value: number, unit: string): string[] => [what, `${figure(value)}${unit}`, "", ""];
-  return {
-    title: "SQLite",
-    about: [
-      "Requests of 2 KB, results of 500 bytes; WAL, synchronous FULL, a commit is on the disk when its callers are",
-      "answered. Ids are random, the hardest case for the index that holds them, but for the row that leaves them to the",
-      "dispatcher: its own sort by time. Plain SQLite is one table with one prepared insert, ids of the same kind and the",
-      "same settings: for calls and results 1,000 inserts a commit, for single requests one insert a commit. Done",
-      "requests are made by SQL, with the rows that the store leaves and texts of 20 bytes.",
-      "",
-      `For the memory, ${figure(passing)} requests of 2 KB pass through one dispatcher: enqueued, sealed, uploaded to a`,
-      "provider in another process, collected, settled, and each read once by its cursor. It is the most that the",
-      "dispatcher's process ever held (resident, shared pages included), with Node's defaults and a client of plain",
-      "HTTP; Node's own compiler for TypeScript, which takes 20 MB, is kept out by its cache.",
-    ],
-    tables: [
-      {
-        head: ["work", "batchwise", "plain SQLite", "ratio"],
-        rows: [
-          row("the store: in by calls of 1,000", "ingest", "ingestRaw"),
-          row("the dispatcher: in by `enqueueMany` of 1,000", "dispatchMany", "ingestRaw"),
-          row("the same under the dispatcher's own ids", "dispatchManyUnnamed", "ingestRawOrdered"),
-          row("the store: in one by one, 256 callers", "single", "singleRaw"),
-          row("the dispatcher: in by `enqueue`, 256 callers", "dispatchSingle", "singleRaw"),
-          row("settle by chunks of 1,000", "batch", "settleRaw"),
-          alone("seal 50,000 among 10,000 done", seen.of("sealAmong", "fewMs"), " ms"),
-          alone(`seal 50,000 among ${figure(many)} done`, seen.of("sealAmong", "manyMs"), " ms"),
-          alone("probe the 50,000 there", seen.of("sealAmong", "probeMs"), " ms"),
-          alone("all the way through one dispatcher", seen.of("passing", "perSecond"), "/s"),
-        ],
-      },
-    ],
-    claims: claimsOf(seen, many, passing),
-  };
-}
-
-function claimsOf(seen: Rounds, many: number, passing: number): Claim[] {
-  const among = `sealing among ${figure(many)} done, against 10,000 done`;
-  return [
-    atLeast(
-      "durable by `enqueueMany` of 1,000, under the dispatcher's own ids",
-      seen.of("dispatchManyUnnamed", "perSecond"),
-      30_000,
-      "/s",
-    ),
-    atLeast("durable by single `enqueue`s, 256 callers", seen.of("dispatchSingle", "perSecond"), 5_000, "/s"),
-    atMost("sealing 50,000", seen.of("batch", "sealMs"), 150, "ms"),
-    atLeast("settled by chunks of 1,000", seen.of("batch", "perSecond"), 30_000, "/s"),
-    atMost(among, seen.of("sealAmong", "ratio"), 1.5, "x"),
-    atMost(`peak memory while ${figure(passing)} pass through`, seen.of("passing", "peakMb"), 300, "MB"),
-  ];
-}
-
-function atLeast(text: string, measured: number, limit: number, unit: string): Claim {
-  return { text, measured, sense: "at least", limit, unit };
-}
-
-function atMost(text: string, measured: number, limit: number, unit: string): Claim {
-  return { text, measured, sense: "at most", limit, unit };
-}
 
 const head = {
   title: "Benchmarks of the dispatcher",
   about: [
     "Written by `npm run bench:dispatch`; do not edit. Each measure runs in a process of its own, in three rounds one",
-    "after the other; a ratio is the median over the rounds of batchwise ÷ plain SQLite of the same round. The absolute",
-    "figures belong to this machine, and to its disk above all.",
+    "after the other; a ratio is the median over the rounds of batchwise ÷ the plain store of the same round. The",
+    "absolute figures belong to this machine, and to its disk above all.",
   ],
 };
 
 async function main(): Promise<void> {
   if (flags.measure !== undefined) {
     const count = flags.count === undefined ? undefined : Number(flags.count);
-    process.stdout.write(`${JSON.stringify(await measure(flags.measure, count))}\n`);
+    process.stdout.write(`${JSON.stringify(await measure(flags.store, flags.measure, count))}\n`);
     return;
   }
+  if (flags.only !== undefined && suites[flags.only] === undefined) {
+    throw new RangeError(`Expected \`--only\` to name one of ${Object.keys(suites).join(", ")}, got \`${flags.only}\``);
+  }
   const machine = describeMachine();
-  const share = flags.quick ? QUICK_SHARE : 1;
-  const [many, passing] = [MANY_DONE / share, PASSING / share];
-  const section = sectionOf(await measureAll(flags.quick ? 1 : ROUNDS, many, passing), many, passing);
-  process.stdout.write(`${renderSection(section)}\n\n`);
-  const missed = section.claims.filter((claim) => !holds(claim));
+  const started = performance.now();
+  const elapsed = (): string => `${((performance.now() - started) / 1000).toFixed(0)} s`;
+  const progress: Progress = (line) => process.stderr.write(`[${elapsed()}] ${line}\n`);
+  const sections: Section[] = [];
+  for (const [name, suite] of Object.entries(suites)) {
+    if (flags.only !== undefined && flags.only !== name) continue;
+    const section = await suite({ rounds: flags.quick ? 1 : ROUNDS, quick: flags.quick }, progress);
+    sections.push(section);
+    process.stdout.write(`${renderSection(section)}\n\n`);
+  }
+  const missed = sections.flatMap(({ claims }) => claims).filter((claim) => !holds(claim));
   for (const { text } of missed) process.stdout.write(`target missed: ${text}\n`);
-  if (flags.quick) return;
+  if (flags.quick || flags.only !== undefined) return;
   const file = new URL("../docs/benchmarks-dispatch.md", import.meta.url);
-  writeFileSync(fileURLToPath(file), renderReport(machine, [section], head));
+  writeFileSync(fileURLToPath(file), renderReport(machine, sections, head));
   process.stdout.write(`wrote docs/benchmarks-dispatch.md after ${elapsed()}\n`);
 }
 

@@ -8,6 +8,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
+import { completion } from "./work.ts";
 
 interface Batch {
   readonly id: string;
@@ -18,12 +19,7 @@ interface Batch {
 
 const LINE = '{"custom_id":"';
 const LINES_A_WRITE = 200;
-/** A completion of about 500 bytes. */
-const answer = JSON.stringify({
-  object: "chat.completion",
-  choices: [{ index: 0, message: { role: "assistant", content: "y".repeat(340) }, finish_reason: "stop" }],
-  usage: { prompt_tokens: 500, completion_tokens: 80, total_tokens: 580 },
-});
+const answer = JSON.stringify(completion);
 
 /** The custom ids of each file. */
 const files = new Map<string, readonly string[]>();

@@ -1,4 +1,4 @@
-/** Runs store measures in processes of their own and keeps what each round gave. */
+/** Runs store measures in processes of their own and keeps what each round gave. All of them are of one store. */
 import { execFile } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,17 +17,19 @@ const program = fileURLToPath(new URL("../dispatch-store.ts", import.meta.url));
 export class Rounds {
   readonly #seen = new Map<string, Measurement[]>();
   readonly #progress: Progress;
+  readonly #store: string;
 
-  constructor(progress: Progress) {
+  constructor(progress: Progress, store = "sqlite") {
     this.#progress = progress;
+    this.#store = store;
   }
 
   /** `count` requests, or as many as the measure takes by itself. */
   async add(name: string, count?: number): Promise<void> {
-    const args = ["--no-warnings", program, "--measure", name];
+    const args = ["--no-warnings", program, "--measure", name, "--store", this.#store];
     if (count !== undefined) args.push("--count", String(count));
     const { stdout } = await run(process.execPath, args, { env });
-    this.#progress(`${name} ${stdout.trim()}`);
+    this.#progress(`${this.#store} ${name} ${stdout.trim()}`);
     this.#seen.set(name, [...(this.#seen.get(name) ?? []), JSON.parse(stdout) as Measurement]);
   }
 

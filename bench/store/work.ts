@@ -1,22 +1,31 @@
-/** What the store measures are made of: requests of 2 KB, databases in a folder of their own, and a watch. */
+/** What the store measures are made of: requests of 2 KB, results of 500 bytes, and a watch. */
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import type { DispatchRequest, NewRequest, SealInput, Settlement, Store } from "batchwise/dispatch";
 
-const BODY_BYTES = 2_048;
+export const BODY_BYTES = 2_048;
 export const BATCH = 50_000;
 export const CHUNK = 1_000;
+const CALLERS = 256;
+/** Of the ids that the dispatcher makes. */
+const ID_LENGTH = 26;
 export const NOW = 1_700_000_000_000;
 export const LANE = "/v1/chat/completions  gpt-4o-mini";
+
+/** Done requests among which is sealed, and requests that pass through, where the call does not say. */
+export const MANY_DONE = 10_000_000;
+export const PASSING = 1_000_000;
 
 const DIGEST_LENGTH = 27;
 const frame = { model: "gpt-4o-mini", messages: [{ role: "user", content: "" }] };
 const content = "word ".repeat(Math.floor((BODY_BYTES - JSON.stringify(frame).length) / 5));
 const body = JSON.stringify({ ...frame, messages: [{ role: "user", content }] });
-/** A completion of about 500 bytes. */
+/** A completion of about 500 bytes, as a provider gives it. */
+export const completion = {
+  object: "chat.completion",
+  choices: [{ index: 0, message: { role: "assistant", content: "y".repeat(340) }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 500, completion_tokens: 80, total_tokens: 580 },
+};
+/** One as a store keeps it. */
 export const payload: string = JSON.stringify({ response: { statusCode: 200, body: { text: "y".repeat(440) } } });
 
 /** Requests as the dispatcher passes them on, under random ids: the hardest case for the index of ids. */
@@ -61,23 +70,22 @@ export async function enqueueAll(store: Store, count: number): Promise<void> {
   for (let done = 0; done < count; done += CHUNK) await store.enqueue(requests(Math.min(CHUNK, count - done)), NOW);
 }
 
-/** A database with the store's own settings and one table: what SQLite itself can do here. */
-export function rawDatabase(path: string, table: string): DatabaseSync {
-  const database = new DatabaseSync(path);
-  database.exec(`
-    PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-    PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -4000; ${table}`);
-  return database;
+/** Callers that each take one of the rest, wait until it is done, and go on with the next. Seconds until none is left. */
+export function byCallers<Item>(items: Item[], one: (item: Item) => Promise<unknown>): Promise<number> {
+  const caller = async (): Promise<void> => {
+    for (let next = items.pop(); next !== undefined; next = items.pop()) await one(next);
+  };
+  return seconds(async () => {
+    await Promise.all(Array.from({ length: CALLERS }, caller));
+  });
 }
 
-/** Runs `work` with a file name in a folder that is removed afterwards. */
-export async function inFolder<Result>(work: (file: string) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(join(process.env.BATCHWISE_BENCH_FOLDER ?? tmpdir(), "batchwise-bench-"));
-  try {
-    return await work(join(folder, "store.db"));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+/** A thousand requests for each call, in random order of their ids, or in the order of those that the dispatcher makes. */
+export function callsOf(count: number, ids: "random" | "ordered" = "random"): NewRequest[][] {
+  const calls = Array.from({ length: count / CHUNK }, () => requests(CHUNK));
+  if (ids === "random") return calls;
+  const id = (n: number): string => String(n).padStart(ID_LENGTH, "0");
+  return calls.map((call, index) => call.map((one, n) => ({ ...one, id: id(index * CHUNK + n) })));
 }
 
 export async function seconds(work: () => Promise<void> | void): Promise<number> {

@@ -22,6 +22,8 @@ const LOOK_MS = 50;
 const CALL = 250;
 
 const work = JSON.parse(process.argv[2] ?? "") as FleetWork;
+// Ends with the process that has started it, however that ends.
+process.stdin.resume().once("end", () => process.exit(1));
 const { store, end } = await openStore(work.place);
 const account = openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL: `${work.url}/v1` }), pollMs: 100 });
 const dispatcher = createDispatcher({
@@ -62,3 +64,4 @@ if (work.role === "producer") {
 await dispatcher.stop();
 await store.close();
 await end();
+process.stdin.destroy();

@@ -45,7 +45,7 @@ export async function runFleet({ requests, ...rest }: Fleet, signal: AbortSignal
 async function run(work: FleetWork, signal: AbortSignal): Promise<void> {
   const script = new URL("fleet-child.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(work)], {
-    ...{ signal, killSignal: "SIGKILL", stdio: ["ignore", "inherit", "inherit"] },
+    ...{ signal, killSignal: "SIGKILL", stdio: ["pipe", "inherit", "inherit"] },
   });
   const [code] = await once(child, "close");
   if (code !== 0) throw new Error(`${work.role} ${work.name} ended with ${code}`);

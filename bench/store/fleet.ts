@@ -1,0 +1,37 @@
+/**
+ * Four dispatchers and eight producers, each a process of its own, on one Postgres database and one provider: the fleet of
+ * the tests, with requests and results of the size that is measured here. Throws unless every request was in one batch,
+ * ran once and has one outcome. The provider is the strict one of `batchwise/dispatch/testing`, in this process.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { fakeProvider } from "batchwise/dispatch/testing";
+import {
+  readFleetEnd,
+  runFleet,
+  tracesOfOnceEach,
+} from "../../packages/batchwise/test/integration/dispatch/fleet-run.ts";
+import type { PostgresPlace } from "../../packages/batchwise/test/integration/services/postgres.ts";
+import type { Measurement } from "../harness/child.ts";
+import { BODY_BYTES, completion } from "./work.ts";
+
+/** What a body has around its text. */
+const FRAME_BYTES = 70;
+const LONGEST_MS = 600_000;
+
+/** Requests a second, from the first that was taken in to the last outcome. */
+export async function fleet(config: PostgresPlace, count: number): Promise<Measurement> {
+  const place = { kind: "postgres", config } as const;
+  const provider = fakeProvider({
+    plan: { validateMs: 50, runMs: 200, finalizeMs: 20 },
+    answer: () => ({ status: 200, body: completion }),
+  });
+  const http = await provider.listen();
+  const work = { place, url: http.url, requests: count, textLength: BODY_BYTES - FRAME_BYTES };
+  await runFleet(work, AbortSignal.timeout(LONGEST_MS));
+  await http.close();
+  const { traces, spanMs } = await readFleetEnd(place, provider);
+  if (!isDeepStrictEqual(traces, tracesOfOnceEach(count))) {
+    throw new Error(`Not every request was in one batch, and ended once: ${JSON.stringify(traces)}`);
+  }
+  return { perSecond: count / (spanMs / 1_000) };
+}

@@ -1,0 +1,84 @@
+/**
+ * The measures of Redis: those of any store, on a server of their own that flushes its append-only file before it answers;
+ * and the plain Redis work beside them, by the same client.
+ */
+import type { Store } from "batchwise/dispatch";
+import { redisStore } from "batchwise/dispatch/redis";
+import { Redis } from "ioredis";
+import type { Measurement } from "../harness/child.ts";
+import { anyStore } from "./any-store.ts";
+import { at, type Measures } from "./measures.ts";
+import { onRedis } from "./servers.ts";
+import { BATCH, byCallers, CHUNK, callsOf, NOW, payload, requests, seconds } from "./work.ts";
+
+function withClient(work: (client: Redis) => Promise<Measurement>): Promise<Measurement> {
+  return onRedis(async ({ port }) => {
+    const client = new Redis({ host: "127.0.0.1", port });
+    try {
+      return await work(client);
+    } finally {
+      await client.quit();
+    }
+  });
+}
+
+function inStore(work: (store: Store) => Promise<Measurement>): Promise<Measurement> {
+  return withClient(async (client) => {
+    const store = redisStore({ client });
+    await store.probe(1, NOW);
+    const seen = await work(store);
+    await store.close();
+    return seen;
+  });
+}
+
+/** Fields of one hash, each set by a command of its own: a thousand in one pipeline, which is one transaction. */
+async function ingestRaw(client: Redis, count: number): Promise<Measurement> {
+  const calls = callsOf(count);
+  const took = await seconds(async () => {
+    for (const call of calls)
+      await setAll(
+        client,
+        "request",
+        call.map(({ id, body }) => [id, body] as const),
+      );
+  });
+  return { perSecond: count / took };
+}
+
+async function singleRaw(client: Redis, count: number): Promise<Measurement> {
+  const took = await byCallers(requests(count), ({ id, body }) => client.hset("request", id, body));
+  return { perSecond: count / took };
+}
+
+async function settleRaw(client: Redis, count: number): Promise<Measurement> {
+  const took = await seconds(async () => {
+    for (let done = 0; done < count; done += CHUNK) {
+      await setAll(
+        client,
+        "result",
+        Array.from({ length: CHUNK }, (_, n) => [String(done + n), payload] as const),
+      );
+    }
+  });
+  return { perSecond: count / took };
+}
+
+async function setAll(client: Redis, key: string, fields: readonly (readonly [string, string])[]): Promise<void> {
+  // Without MULTI the server flushes its file for each piece of the pipeline that it reads.
+  const pipeline = client.multi();
+  for (const [field, value] of fields) pipeline.hset(key, field, value);
+  for (const [error] of (await pipeline.exec()) ?? []) if (error !== null) throw error;
+}
+
+export const measures: Measures = {
+  ...at(anyStore, inStore),
+  ...at(
+    {
+      ingestRaw: { run: ingestRaw, count: anyStore.ingest.count },
+      singleRaw: { run: singleRaw, count: anyStore.single.count },
+      settleRaw: { run: settleRaw, count: BATCH },
+    },
+    withClient,
+  ),
+};

@@ -1,0 +1,22 @@
+/** Finds a measure by store and name, and runs it, once, in this process. */
+import type { Measurement } from "../harness/child.ts";
+import type { Measures } from "./measures.ts";
+
+/** Each loads the drivers of its store alone: what a process needs of memory is measured too. */
+const stores: Readonly<Record<string, () => Promise<{ readonly measures: Measures }>>> = {
+  sqlite: () => import("./sqlite.ts"),
+  postgres: () => import("./postgres.ts"),
+  redis: () => import("./redis.ts"),
+};
+
+export async function measure(store: string, name: string, count: number | undefined): Promise<Measurement> {
+  const { measures } = await found(stores, store)();
+  const { run, count: usual } = found(measures, name);
+  return run(count ?? usual);
+}
+
+function found<Value>(all: Readonly<Record<string, Value>>, name: string): Value {
+  const value = all[name];
+  if (value === undefined) throw new RangeError(`Expected one of ${Object.keys(all).join(", ")}, got \`${name}\``);
+  return value;
+}
