@@ -1,6 +1,7 @@
 // One of a fleet on one store, in a process of its own. Run as `node fleet-child.ts <json of FleetWork>`. A producer
 // enqueues its requests and ends. A dispatcher runs until nothing is left of all of them.
 
+import { once } from "node:events";
 import OpenAI from "openai";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { openaiAccount } from "../../../src/dispatch/openai/index.ts";
@@ -23,7 +24,7 @@ const CALL = 250;
 
 const work = JSON.parse(process.argv[2] ?? "") as FleetWork;
 // Ends with the process that has started it, however that ends.
-process.stdin.resume().once("end", () => process.exit(1));
+process.stdin.once("end", () => process.exit(1));
 const { store, end } = await openStore(work.place);
 const account = openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL: `${work.url}/v1` }), pollMs: 100 });
 const dispatcher = createDispatcher({
@@ -55,6 +56,9 @@ async function isDone(all: Store): Promise<boolean> {
   return probe !== null && probe.cursor >= work.requests && probe.inBatches === 0;
 }
 
+// Loaded, and not connected yet: the work begins in all of them together, at the word of that process.
+process.stdout.write("ready\n");
+await once(process.stdin, "data");
 if (work.role === "producer") {
   for (let first = 0; first < work.requests; first += CALL) await enqueueSome(first);
 } else {

@@ -21,7 +21,10 @@ export interface Fleet {
   readonly textLength: number;
 }
 
-/** All processes at once; resolves when every request has its outcome. Ends them all where one fails, or at the signal. */
+/**
+ * All processes at once, when the last of them is ready; resolves when every request has its outcome. Ends them all where
+ * one fails, or at the signal.
+ */
 export async function runFleet({ requests, ...rest }: Fleet, signal: AbortSignal): Promise<void> {
   const failed = new AbortController();
   const eitherSignal = AbortSignal.any([signal, failed.signal]);
@@ -32,23 +35,42 @@ export async function runFleet({ requests, ...rest }: Fleet, signal: AbortSignal
       ...{ ...rest, role: "producer" as const, name, requests: requests / PRODUCERS },
     })),
   ];
-  const running = works.map((work) => run(work, eitherSignal));
+  const members = works.map((work) => start(work, eitherSignal));
+  const ended = members.map((member) => member.ended);
+  const begin = async (): Promise<void> => {
+    await Promise.all(members.map((member) => member.ready));
+    for (const member of members) member.begin();
+  };
   try {
-    await Promise.all(running);
+    await Promise.all([begin(), ...ended]);
   } catch (error) {
     failed.abort();
-    await Promise.allSettled(running);
+    await Promise.allSettled(ended);
     throw error;
   }
 }
 
-async function run(work: FleetWork, signal: AbortSignal): Promise<void> {
+interface Member {
+  readonly ready: Promise<unknown>;
+  begin(): void;
+  /** Rejects where it ends badly, also before it is ready. */
+  readonly ended: Promise<void>;
+}
+
+function start(work: FleetWork, signal: AbortSignal): Member {
   const script = new URL("fleet-child.ts", import.meta.url).pathname;
   const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(work)], {
-    ...{ signal, killSignal: "SIGKILL", stdio: ["pipe", "inherit", "inherit"] },
+    ...{ signal, killSignal: "SIGKILL", stdio: ["pipe", "pipe", "inherit"] },
   });
-  const [code] = await once(child, "close");
-  if (code !== 0) throw new Error(`${work.role} ${work.name} ended with ${code}`);
+  // One that cannot be told anything any more has ended, and says so there.
+  child.stdin.on("error", () => {});
+  return {
+    ready: once(child.stdout, "data"),
+    begin: () => void child.stdin.write("begin\n"),
+    ended: once(child, "close").then(([code]) => {
+      if (code !== 0) throw new Error(`${work.role} ${work.name} ended with ${code}`);
+    }),
+  };
 }
 
 export interface Traces {
