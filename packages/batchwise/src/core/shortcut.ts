@@ -29,8 +29,10 @@ export class Shortcuts {
   /** Closes the way of a priority, before an entry of it goes the long way. */
   shut(priority: number): void {
     if (priority === 0) this.#plain = null;
-    const known = this.#ways.findIndex((way) => way.priority === priority);
-    if (known !== -1) this.#count(this.#ways.splice(known, 1)[0] as Way);
+    const way = this.#find(priority);
+    if (way === undefined) return;
+    this.#ways.splice(this.#ways.indexOf(way), 1);
+    this.#count(way);
   }
 
   /** Opens a way behind the last entry of a segment for `room` more. Returns how many are reserved: none or all. */
