@@ -124,7 +124,8 @@ function partsOf(content: Json | undefined, place: string): JsonObject[] {
 function userBlock(part: JsonObject, place: string): JsonObject {
   switch (part.type) {
     case "text":
-      return textBlock(String(part.text), part);
+      if (typeof part.text !== "string") throw invalid(`\`${place}.text\` must be a text`);
+      return textBlock(part.text, part);
     case "image_url":
       return { type: "image", source: imageSource(objectOf(part.image_url).url, place) };
     case "file":
@@ -142,7 +143,7 @@ function textBlock(words: string, { cache_control: mark }: JsonObject): JsonObje
 }
 
 function imageSource(url: unknown, place: string): JsonObject {
-  const [, type, data] = DATA_URL.exec(String(url)) ?? [];
+  const [, type, data] = DATA_URL.exec(text(url) ?? "") ?? [];
   if (type !== undefined && data !== undefined && IMAGE_TYPES.has(type)) {
     return { type: "base64", media_type: type, data };
   }
@@ -151,7 +152,7 @@ function imageSource(url: unknown, place: string): JsonObject {
 }
 
 function documentBlock(file: { readonly [key: string]: unknown }, place: string): JsonObject {
-  const [, type, data] = DATA_URL.exec(String(file.file_data)) ?? [];
+  const [, type, data] = DATA_URL.exec(text(file.file_data) ?? "") ?? [];
   if (type !== "application/pdf" || data === undefined) throw unsupported(`\`${place}\`: a file other than PDF data`);
   const title = text(file.filename);
   const source = { type: "base64", media_type: type, data };
