@@ -3,19 +3,19 @@
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import type { JsonObject, Usage } from "../types.ts";
 
-const FINISH_REASONS: Readonly<Record<string, string>> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  pause_turn: "stop",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  tool_use: "tool_calls",
-  refusal: "content_filter",
-};
+const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["pause_turn", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal", "content_filter"],
+]);
 
 /** `createdAt` is the batch's: a message has no time of its own. */
 export function toCompletion(message: JsonObject, createdAt: number): JsonObject {
-  const finish = FINISH_REASONS[String(message.stop_reason)] ?? "stop";
+  const finish = FINISH_REASONS.get(message.stop_reason) ?? "stop";
   return {
     id: message.id,
     object: "chat.completion",

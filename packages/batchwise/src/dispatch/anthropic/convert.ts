@@ -9,24 +9,24 @@ import { toCompletion, usageOf } from "./completion.ts";
 const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;
 
 /** The status that goes with an error type, so that one rule judges the items of all providers. */
-const STATUS: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  billing_error: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  api_error: 500,
-  timeout_error: 504,
-  overloaded_error: 529,
-};
+const STATUS: ReadonlyMap<string, number> = new Map([
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["billing_error", 402],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["api_error", 500],
+  ["timeout_error", 504],
+  ["overloaded_error", 529],
+]);
 
 /** Items that were not run, in the words that OpenAI has for them. */
-const NOT_RUN: Readonly<Record<string, OutcomeError>> = {
-  canceled: { code: "batch_cancelled", message: "The request was not run because its batch was cancelled." },
-  expired: { code: "batch_expired", message: "The request was not run before its batch expired." },
-};
+const NOT_RUN: ReadonlyMap<unknown, OutcomeError> = new Map([
+  ["canceled", { code: "batch_cancelled", message: "The request was not run because its batch was cancelled." }],
+  ["expired", { code: "batch_expired", message: "The request was not run before its batch expired." }],
+]);
 
 export function toProviderBatch(wire: unknown): ProviderBatch {
   const batch = objectOf(wire);
@@ -72,7 +72,7 @@ export function toResultLine(value: unknown, batch: ProviderBatch): ResultLine {
     return { customId, response: { statusCode: 200, body }, error: null, usage: usageOf(body) };
   }
   if (type === "errored") return errored(customId, error);
-  return { customId, response: null, error: NOT_RUN[String(type)] ?? null, usage: null };
+  return { customId, response: null, error: NOT_RUN.get(type) ?? null, usage: null };
 }
 
 function errored(customId: string, wire: unknown): ResultLine {
@@ -81,7 +81,7 @@ function errored(customId: string, wire: unknown): ResultLine {
   const code = text(inner.type) ?? "api_error";
   const message = text(inner.message) ?? "The provider gave no reason.";
   const body = { error: { message, type: code, param: null, code } };
-  return { customId, response: { statusCode: STATUS[code] ?? 500, body }, error: { code, message }, usage: null };
+  return { customId, response: { statusCode: STATUS.get(code) ?? 500, body }, error: { code, message }, usage: null };
 }
 
 function timeOf(value: unknown): number | null {

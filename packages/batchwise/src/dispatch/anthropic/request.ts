@@ -38,22 +38,24 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "prediction",
   "verbosity",
 ]);
-/** No counterpart, but these values ask for nothing. */
-const NEUTRAL: Readonly<Record<string, readonly (Json | undefined)[]>> = {
-  n: [1],
-  logprobs: [false],
-  top_logprobs: [0],
-  frequency_penalty: [0],
-  presence_penalty: [0],
-};
+/** No counterpart, but these values, as JSON, ask for nothing. */
+const NEUTRAL: ReadonlyMap<string, string> = new Map([
+  ["n", "1"],
+  ["logprobs", "false"],
+  ["top_logprobs", "0"],
+  ["frequency_penalty", "0"],
+  ["presence_penalty", "0"],
+  ["logit_bias", "{}"],
+  ["modalities", '["text"]'],
+]);
 
-const EFFORTS: Readonly<Record<string, string>> = {
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-};
+const EFFORTS: ReadonlyMap<Json, string> = new Map([
+  ["minimal", "low"],
+  ["low", "low"],
+  ["medium", "medium"],
+  ["high", "high"],
+  ["xhigh", "xhigh"],
+]);
 
 /** Throws INVALID_REQUEST, naming the place, for what Anthropic cannot be asked. */
 export function toMessageParams(body: JsonObject, defaultMaxTokens: number): JsonObject {
@@ -82,13 +84,30 @@ function checkFields(body: JsonObject): void {
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined || value === null || CONVERTED.has(name) || PASSED.includes(name) || LEFT_OUT.has(name))
       continue;
-    const neutral =
-      NEUTRAL[name]?.includes(value) ?? (name === "logit_bias" && Object.keys(Object(value)).length === 0);
-    if (!neutral) throw unsupported(`\`${name}\``);
+    if (NEUTRAL.get(name) !== JSON.stringify(value)) throw unsupported(`\`${name}\``);
   }
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   const { temperature } = body;
   if (typeof temperature === "number" && temperature > 1) throw unsupported("`temperature` above 1");
+  checkNumber(body, "max_completion_tokens", "a whole number from 1", isLimit);
+  checkNumber(body, "max_tokens", "a whole number from 1", isLimit);
+  checkNumber(body, "temperature", "a number from 0 to 1", isShare);
+  checkNumber(body, "top_p", "a number from 0 to 1", isShare);
+}
+
+function checkNumber(body: JsonObject, name: string, expected: string, isGood: (value: Json) => boolean): void {
+  const value = body[name];
+  if (value === undefined || value === null || isGood(value)) return;
+  throw invalid(`\`${name}\` must be ${expected}, not ${JSON.stringify(value)}`);
+}
+
+/** Anthropic takes 0 too, to warm a cache: that gives no answer, and is no limit in OpenAI's shape. */
+function isLimit(value: Json): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 1;
+}
+
+function isShare(value: Json): boolean {
+  return typeof value === "number" && value >= 0 && value <= 1;
 }
 
 function toStops(stop: Json | undefined): Json | undefined {
@@ -148,7 +167,7 @@ function toFormat(format: Json | undefined): JsonObject | undefined {
 }
 
 function toEffort(effort: Json): string {
-  const known = EFFORTS[String(effort)];
+  const known = EFFORTS.get(effort);
   if (known === undefined) throw unsupported(`\`reasoning_effort\` ${JSON.stringify(effort)}`);
   return known;
 }

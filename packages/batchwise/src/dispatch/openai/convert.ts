@@ -11,19 +11,19 @@ import { classifyBatchErrors } from "./classify.ts";
 export const TAG_KEY = "batchwise_key";
 export const TAG_ATTEMPT = "batchwise_attempt";
 
-const STATES: Readonly<Record<string, ProviderState>> = {
-  validating: "validating",
-  queued: "validating",
-  in_progress: "running",
-  finalizing: "finalizing",
-  cancelling: "cancelling",
-  canceling: "cancelling",
-  completed: "done",
-  cancelled: "cancelled",
-  canceled: "cancelled",
-  expired: "expired",
-  failed: "failed",
-};
+const STATES: ReadonlyMap<string, ProviderState> = new Map([
+  ["validating", "validating"],
+  ["queued", "validating"],
+  ["in_progress", "running"],
+  ["finalizing", "finalizing"],
+  ["cancelling", "cancelling"],
+  ["canceling", "cancelling"],
+  ["completed", "done"],
+  ["cancelled", "cancelled"],
+  ["canceled", "cancelled"],
+  ["expired", "expired"],
+  ["failed", "failed"],
+]);
 
 /** A state that nobody knows is not an end: the batch is looked at again. */
 export function toProviderBatch(wire: unknown): ProviderBatch {
@@ -33,7 +33,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const id = text(batch.id);
   if (id === null) throw new Error("The provider answered with a batch that has no id.");
   const rawState = text(batch.status) ?? "";
-  const state = STATES[rawState.toLowerCase()] ?? "running";
+  const state = STATES.get(rawState.toLowerCase()) ?? "running";
   const counts = objectOf(batch.request_counts);
   const total = count(counts.total);
   return {

@@ -159,8 +159,8 @@ describe("an item without a message", () => {
     });
   });
 
-  test("of a kind that nobody knows gives no reason", () => {
-    const line = toResultLine({ custom_id: "a", result: { type: "vanished" } }, batch);
+  test.each(["vanished", "constructor", 7])("of the kind %s, which nobody knows, gives no reason", (type) => {
+    const line = toResultLine({ custom_id: "a", result: { type } }, batch);
     expect(line).toEqual({ customId: "a", response: null, error: null, usage: null });
   });
 
