@@ -4,6 +4,7 @@
 import { serves } from "./choose.ts";
 import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "./encode.ts";
 import { DispatchError, tooLargeError } from "./errors.ts";
+import { jsonOf } from "./json.ts";
 import type { Account, LineRequest } from "./provider.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 import type { NewRequest } from "./rows.ts";
@@ -13,6 +14,7 @@ const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] 
 const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];
 const LINE_FIELDS = ["custom_id", "method", "url", "body"];
 const LONGEST_ID = 256;
+const BODY = "A request's `body`";
 /** Of a request whose id is made here: see repeats.ts. */
 const NO_DIGEST = "";
 
@@ -28,9 +30,9 @@ export function intake(given: DispatchRequest | BatchLine, options: IntakeOption
   const givenId = checkId(request.id);
   const id = givenId ?? newId();
   const endpoint = endpointOf(request);
-  const callerBody = jsonOf(request.body);
+  const callerBody = jsonOf(request.body, BODY);
   const merged = isLine ? request.body : mergeDefaults(options.requestDefaults, request.body);
-  const body = merged === request.body ? callerBody : jsonOf(merged);
+  const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
   const { model } = merged;
   if (typeof model !== "string" || model === "") {
     throw new DispatchError(
@@ -122,16 +124,6 @@ function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
 function refuseUnknownFields(given: object, known: readonly string[]): void {
   const unknown = Object.keys(given).find((field) => !known.includes(field));
   if (unknown !== undefined) throw invalid(`A request has no field \`${unknown}\`.`);
-}
-
-function jsonOf(body: JsonObject): string {
-  try {
-    const text: string | undefined = JSON.stringify(body);
-    if (text !== undefined) return text;
-  } catch (cause) {
-    throw new DispatchError("INVALID_REQUEST", "A request's `body` must be JSON.", cause);
-  }
-  throw invalid("A request's `body` must be JSON.");
 }
 
 function isObject(value: unknown): value is JsonObject {

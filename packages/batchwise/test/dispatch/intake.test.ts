@@ -21,11 +21,34 @@ function dispatcherOf(options: Partial<DispatcherOptions> = {}) {
 describe("a request is refused, and nothing of it stored,", () => {
   const circle: Record<string, unknown> = { model: "m", messages };
   circle.self = circle;
+  const lost = (place: string, what: string) => ["INVALID_REQUEST", `\`${place}\` is ${what}.`] as const;
   test.each([
     ["without a body", {}, "INVALID_REQUEST", "`body`"],
     ["with a body that is text", { body: "{}" }, "INVALID_REQUEST", "`body`"],
     ["with a body that is no JSON", { body: circle }, "INVALID_REQUEST", "JSON"],
     ["with a body without JSON", { body: { model: "m", messages, toJSON() {} } }, "INVALID_REQUEST", "JSON"],
+    [
+      "with a number that is none",
+      { body: { model: "m", messages, temperature: Number.NaN } },
+      ...lost("temperature", "NaN"),
+    ],
+    ["with a number without an end", { body: { model: "m", messages, seed: -1 / 0 } }, ...lost("seed", "-Infinity")],
+    [
+      "with a gap in a list",
+      { body: { model: "m", messages: [...messages, undefined] } },
+      ...lost("messages[1]", "undefined"),
+    ],
+    ["with a function in a list", { body: { model: "m", input: [() => "a"] } }, ...lost("input[0]", "function")],
+    [
+      "with a date that is none",
+      { body: { model: "m", messages, user: new Date(Number.NaN) } },
+      ...lost("user", "an invalid Date"),
+    ],
+    [
+      "with a map",
+      { body: { model: "m", messages: [{ role: "user", content: new Map([["a", "b"]]) }] } },
+      ...lost("messages[0].content", "a Map"),
+    ],
     ["with a field that is not known", { ...ask("a"), priorty: 1 }, "INVALID_REQUEST", "priorty"],
     ["with an empty id", { ...ask("a"), id: "" }, "INVALID_REQUEST", "`id`"],
     ["with a long id", { ...ask("a"), id: "x".repeat(257) }, "INVALID_REQUEST", "256"],
@@ -49,6 +72,27 @@ describe("a request is refused, and nothing of it stored,", () => {
     await expect(dispatcher.enqueue(given)).rejects.toEqual(refusal);
     await expect(dispatcher.enqueueMany([ask("good"), given])).rejects.toEqual(refusal);
     expect((await store.probe(10, 0)).lanes).toEqual([]);
+  });
+
+  test("with a default that is no JSON", async () => {
+    const { dispatcher } = dispatcherOf({ requestDefaults: { temperature: Number.NaN } });
+    await expect(dispatcher.enqueue(ask("a"))).rejects.toThrow("`temperature` is NaN");
+  });
+
+  test("but not for words and values that JSON has", async () => {
+    const { store, dispatcher } = dispatcherOf();
+    const odd = {
+      stop: null,
+      seed: -0,
+      user: undefined,
+      at: new Date(0),
+      tools: [{}, { of: "null" }],
+      bare: Object.create(null),
+    };
+    const body = { model: "m", messages, ...odd } as unknown as BatchLine["body"];
+    await dispatcher.enqueue({ id: "a", body });
+    const [row] = await store.requests({ ids: ["a"], bodies: true });
+    expect(row?.body).toBe(JSON.stringify(body));
   });
 
   test("when no account serves its model", async () => {
