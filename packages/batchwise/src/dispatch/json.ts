@@ -1,5 +1,5 @@
 // A body's JSON text, unless it would quietly say something else: JSON turns NaN, Infinity and what is missing in an
-// array into null, and a Map into {}. What a caller did not write must not be sent. Pure.
+// array into null, leaves functions out, and writes a Map as {}. What a caller did not write must not be sent. Pure.
 
 import { DispatchError } from "./errors.ts";
 import type { JsonObject } from "./types.ts";
@@ -7,11 +7,10 @@ import type { JsonObject } from "./types.ts";
 /** The JSON text of an object; INVALID_REQUEST, naming the place, where a value in it became another. */
 export function jsonOf(body: JsonObject, name: string): string {
   let text: string | undefined;
-  let lost: Lost | null = null;
+  let lost: Lost | null;
   try {
     text = JSON.stringify(body);
-    // Most texts have neither word in them, so that nothing needs to be looked at.
-    if (text?.includes("null") || text?.includes("{}")) lost = lostIn(body);
+    lost = lostIn(body);
   } catch (cause) {
     throw new DispatchError("INVALID_REQUEST", `${name} must be JSON.`, cause);
   }
@@ -25,37 +24,50 @@ interface Lost {
   readonly what: string;
 }
 
-/** The first value that became another. Fields that are undefined or functions are left out, as JSON always does. */
+/** The first value that became another, or null. Cheap beside the text itself: it looks into no string. */
 function lostIn(value: unknown): Lost | null {
-  if (typeof value === "number" && !Number.isFinite(value)) return { place: "", what: String(value) };
-  if (typeof value !== "object" || value === null) return null;
-  if ("toJSON" in value && typeof value.toJSON === "function") return lostInMade(value);
-  return Array.isArray(value) ? lostInArray(value) : lostInObject(value);
+  switch (typeof value) {
+    case "number":
+      return Number.isFinite(value) ? null : { place: "", what: String(value) };
+    case "function":
+    case "symbol":
+      return { place: "", what: `a ${typeof value}` };
+    case "object":
+      return value === null ? null : lostInside(value);
+    default:
+      return null;
+  }
 }
 
 /** What has `toJSON` is what that makes of it; of an invalid Date it makes null. */
-function lostInMade(value: object): Lost | null {
+function lostInside(value: object): Lost | null {
+  if (Array.isArray(value)) return lostInArray(value);
+  const { toJSON } = value as { readonly toJSON?: unknown };
+  if (typeof toJSON !== "function") return lostInFields(value as { readonly [name: string]: unknown });
   return JSON.stringify(value) === "null" ? { place: "", what: `an invalid ${value.constructor.name}` } : null;
 }
 
 function lostInArray(values: readonly unknown[]): Lost | null {
-  for (const [index, value] of values.entries()) {
-    const isLeftOut = value === undefined || typeof value === "function" || typeof value === "symbol";
-    const lost = isLeftOut ? { place: "", what: typeof value } : lostIn(value);
+  for (let index = 0; index < values.length; index += 1) {
+    const value = values[index];
+    const lost = value === undefined ? { place: "", what: "undefined" } : lostIn(value);
     if (lost !== null) return within(`[${index}]`, lost);
   }
   return null;
 }
 
-function lostInObject(value: object): Lost | null {
-  const fields = Object.entries(value);
-  for (const [name, field] of fields) {
-    const lost = lostIn(field);
-    if (lost !== null) return within(name, lost);
+/** A field that is undefined is left out, as everywhere in JavaScript. */
+function lostInFields(value: { readonly [name: string]: unknown }): Lost | null {
+  let isEmpty = true;
+  for (const name in value) {
+    isEmpty = false;
+    const lost = lostIn(value[name]);
+    if (lost !== null && Object.hasOwn(value, name)) return within(name, lost);
   }
+  if (!isEmpty) return null;
   const prototype: unknown = Object.getPrototypeOf(value);
   const isPlain = prototype === Object.prototype || prototype === null;
-  return fields.length > 0 || isPlain ? null : { place: "", what: `a ${value.constructor.name}` };
+  return isPlain ? null : { place: "", what: `a ${(value as object).constructor.name}` };
 }
 
 function within(place: string, lost: Lost): Lost {

@@ -38,7 +38,8 @@ describe("a request is refused, and nothing of it stored,", () => {
       { body: { model: "m", messages: [...messages, undefined] } },
       ...lost("messages[1]", "undefined"),
     ],
-    ["with a function in a list", { body: { model: "m", input: [() => "a"] } }, ...lost("input[0]", "function")],
+    ["with a function in a list", { body: { model: "m", input: [() => "a"] } }, ...lost("input[0]", "a function")],
+    ["with a function", { body: { model: "m", messages, user: () => "a" } }, ...lost("user", "a function")],
     [
       "with a date that is none",
       { body: { model: "m", messages, user: new Date(Number.NaN) } },
