@@ -3,7 +3,7 @@
 // and nothing else, because members without a line are then not missing but unseen.
 
 import { Alarm } from "../core/clock.ts";
-import { keyPrefix, laneName, parseCustomId, parseLane } from "./encode.ts";
+import { keyPrefix, laneProper, parseCustomId } from "./encode.ts";
 import { giveBack } from "./give-back.ts";
 import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, succeed } from "./judge.ts";
 import { backoff } from "./plans.ts";
@@ -80,7 +80,7 @@ class Collection {
     this.#tenure = tenure;
     this.#prefix = keyPrefix(tenure.batch.key);
     // Single retries leave the group of a split batch for the lane proper.
-    const lane = laneName({ ...parseLane(tenure.batch.lane), group: "" });
+    const lane = laneProper(tenure.batch.lane);
     this.#rules = { ...room.options.retry, lane };
   }
 

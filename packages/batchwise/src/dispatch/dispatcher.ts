@@ -4,6 +4,7 @@
 
 import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./call-options.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";
+import { laneProper } from "./encode.ts";
 import { Enqueuer } from "./enqueuer.ts";
 import { DispatchError } from "./errors.ts";
 import type { DispatcherOptions } from "./options.ts";
@@ -181,7 +182,10 @@ class StoreDispatcher implements Dispatcher {
   async retry(ids: string | readonly string[]): Promise<number> {
     this.#refuseWhenStopped();
     const { store, sinks, clock, sealing } = this.#room;
-    const change = { kind: "retry", ids: typeof ids === "string" ? [ids] : ids } as const;
+    const requests = await store.requests({ ids: typeof ids === "string" ? [ids] : ids });
+    // One that failed in a part of a split batch has nothing to do with that part any more.
+    const lanes = requests.map(({ lane }) => laneProper(lane));
+    const change = { kind: "retry", ids: requests.map(({ id }) => id), lanes } as const;
     const answers = await store.amend(change, sinks, clock.now());
     sealing.wake();
     return answers.filter(({ result }) => result === "changed").length;

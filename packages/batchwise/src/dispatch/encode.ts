@@ -114,3 +114,8 @@ export function parseLane(name: string): LaneName {
     model: name.slice(second + 1),
   };
 }
+
+/** The lane without its group. */
+export function laneProper(name: string): string {
+  return laneName({ ...parseLane(name), group: "" });
+}

@@ -111,7 +111,8 @@ export type Amendment =
   | { readonly kind: "cancel"; readonly ids: readonly string[]; readonly payload: string }
   | { readonly kind: "fail"; readonly ids: readonly string[]; readonly payload: string }
   | { readonly kind: "expire"; readonly limit: number; readonly payload: string }
-  | { readonly kind: "retry"; readonly ids: readonly string[] };
+  /** `lanes`: where each of them waits from then on, in the order of `ids`. */
+  | { readonly kind: "retry"; readonly ids: readonly string[]; readonly lanes: readonly string[] };
 
 export interface Amended {
   readonly id: string;
@@ -142,9 +143,9 @@ export interface Store {
    * `fail`: ready -> ended as `failed` (`changed`); claimed stays (`waiting`); ended stays (`ended`).
    * `expire`: up to `limit` ready requests with `deadlineAt <= now`, earliest deadline first, end as `expired`; answers
    * only these.
-   * `retry`: ended, not succeeded -> ready with attempts 0, generation + 1, `notBefore` now, no deadline, no cancel
-   * wish; its outcome leaves the log and its undelivered deliveries are dropped (`changed`). Succeeded stays
-   * (`ended`); ready or claimed stays (`waiting`).
+   * `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation + 1, `notBefore` now, no
+   * deadline, no cancel wish; its outcome leaves the log and its undelivered deliveries are dropped (`changed`).
+   * Succeeded stays (`ended`); ready or claimed stays (`waiting`).
    * What ends here gets cursor and deliveries exactly as in `settle`, in the same transaction.
    */
   amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]>;

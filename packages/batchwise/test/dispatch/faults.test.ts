@@ -50,6 +50,18 @@ describe("a batch refused as a whole", () => {
     expect(sim.batches.map(({ total }) => total)).toEqual([16, 16, 8, 8, 4, 4, 2, 2, 1, 1]);
   });
 
+  test("leaves no trace on the poison: run again by hand, it shares a batch with whoever waits", async () => {
+    const { rest, dispatcher, sim } = await sent(4, {
+      plan: ({ index, identities }) => (index < 6 && identities.includes("r2") ? { failure: refused([]) } : {}),
+    });
+    await rest();
+    await dispatcher.enqueue(ask("late"));
+    expect(await dispatcher.retry(["r0", "r2", "nobody"])).toBe(1);
+    await rest();
+    expect(await dispatcher.result("r2")).toMatchObject({ status: "succeeded", attempts: 1 });
+    expect(sim.batches.map(({ total }) => total)).toEqual([4, 4, 2, 2, 1, 1, 2]);
+  });
+
   test("once, for a passing reason, simply goes again", async () => {
     const { rest, sim } = await sent(4, { plan: ({ index }) => (index === 0 ? { failure: refused([]) } : {}) });
     await rest();

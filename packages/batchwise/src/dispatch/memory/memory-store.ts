@@ -62,9 +62,11 @@ class MemoryStore implements Store {
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
     this.#assertOpen();
     if (change.kind === "expire") return this.#expire(change, sinks, now);
-    return change.ids.map((id) => {
+    return change.ids.map((id, index) => {
       const request = this.#requests.get(id);
-      return { id, result: request === undefined ? "not_found" : this.#amendOne(request, change, sinks, now) };
+      if (request === undefined) return { id, result: "not_found" };
+      if (change.kind === "retry") return { id, result: this.#retry(request, change.lanes[index] as string, now) };
+      return { id, result: this.#takeOut(request, change, sinks, now) };
     });
   }
 
@@ -202,13 +204,12 @@ class MemoryStore implements Store {
     });
   }
 
-  #amendOne(
+  #takeOut(
     request: MemoryRequest,
-    change: Exclude<Amendment, { kind: "expire" }>,
+    change: Extract<Amendment, { kind: "cancel" | "fail" }>,
     sinks: readonly string[],
     now: number,
   ): Amended["result"] {
-    if (change.kind === "retry") return this.#retry(request, now);
     if (request.state === "ended") return "ended";
     if (request.state === "claimed") return change.kind === "cancel" ? this.#wantOut(request) : "waiting";
     this.#waiting.remove(request);
@@ -217,12 +218,12 @@ class MemoryStore implements Store {
     return "changed";
   }
 
-  #retry(request: MemoryRequest, now: number): Amended["result"] {
+  #retry(request: MemoryRequest, lane: string, now: number): Amended["result"] {
     if (request.outcome === null) return "waiting";
     if (request.outcome.status === "succeeded") return "ended";
     this.#log.takeBack(request.outcome);
     Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
-    this.#ready(request, request.lane, now);
+    this.#ready(request, lane, now);
     return "changed";
   }
 

@@ -4,7 +4,7 @@
 import type { Amended, Amendment } from "../store.ts";
 import { Again, atMost, type Connection } from "./database.ts";
 import { count, end } from "./endings.ts";
-import { READY_LANES } from "./lanes.ts";
+import { laneIds, READY_LANES } from "./lanes.ts";
 import { makeReady } from "./settle.ts";
 
 type Result = Amended["result"];
@@ -23,7 +23,8 @@ export async function amend(
   );
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
   const all = [...seqs.values()];
-  const results = change.kind === "retry" ? await retry(db, all, now) : await takeOut(db, change, all, sinks, now);
+  const results =
+    change.kind === "retry" ? await retry(db, change, seqs, now) : await takeOut(db, change, all, sinks, now);
   const again: Result = change.kind === "retry" ? "waiting" : "ended";
   return change.ids.map((id) => {
     const seq = seqs.get(id);
@@ -111,7 +112,13 @@ async function claimed(db: Connection, seqs: readonly number[], wish: boolean): 
   return found;
 }
 
-async function retry(db: Connection, seqs: readonly number[], now: number): Promise<Map<number, Result>> {
+async function retry(
+  db: Connection,
+  change: ById<"retry">,
+  known: ReadonlyMap<string, number>,
+  now: number,
+): Promise<Map<number, Result>> {
+  const seqs = [...known.values()];
   const removed = await db.all<{ seq: number; cursor: number }>(
     "DELETE FROM batchwise_outcome WHERE seq = ANY($1::bigint[]) AND status <> 'succeeded' RETURNING seq, cursor",
     ...[seqs],
@@ -130,10 +137,13 @@ async function retry(db: Connection, seqs: readonly number[], now: number): Prom
     ...[cursors],
   );
   const again = removed.map(({ seq }) => seq);
+  const ids = await laneIds(db, change.lanes);
+  const lanes = new Map(change.ids.map((id, index) => [known.get(id), ids.get(change.lanes[index] as string)]));
   await db.run(
-    `UPDATE batchwise_request SET attempts = 0, generation = generation + 1, not_before = $1, deadline_at = NULL
-     WHERE seq = ANY($2::bigint[])`,
-    ...[now, again],
+    `UPDATE batchwise_request r SET lane = i.lane, attempts = 0, generation = generation + 1, not_before = $1,
+       deadline_at = NULL
+     FROM unnest($2::bigint[], $3::bigint[]) AS i (seq, lane) WHERE r.seq = i.seq`,
+    ...[now, again, again.map((seq) => lanes.get(seq) ?? 0)],
   );
   await makeReady(db, again);
   await count(db, "waiting", -dropped.filter(({ state }) => state === "waiting").length);

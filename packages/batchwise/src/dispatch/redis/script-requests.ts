@@ -33,7 +33,7 @@ local function takeOut(id, change, status, sinks, now)
   finish(id, status, change.payload, false, sinks, now)
 end
 
-local function retry(id, now)
+local function retry(id, lane, now)
   local key = rkey(id)
   local cursor = call('HGET', key, 'cursor')
   if not cursor then return 'waiting' end
@@ -45,16 +45,16 @@ local function retry(id, now)
   call('DEL', P .. 'c:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor)
   call('ZREM', P .. 'log', cursor)
   call('HDEL', key, 'cursor', 'deadlineAt')
-  call('HSET', key, 'attempts', 0, 'notBefore', str(now))
+  call('HSET', key, 'lane', lane, 'attempts', 0, 'notBefore', str(now))
   call('HINCRBY', key, 'generation', 1)
   makeReady(id)
   return 'changed'
 end
 
-local function amendOne(id, change, sinks, now)
+local function amendOne(id, lane, change, sinks, now)
   local key = rkey(id)
   if call('EXISTS', key) == 0 then return 'not_found' end
-  if change.kind == 'retry' then return retry(id, now) end
+  if change.kind == 'retry' then return retry(id, lane, now) end
   if call('HEXISTS', key, 'cursor') == 1 then return 'ended' end
   local batch = call('HGET', key, 'batchKey')
   if not batch then
@@ -79,9 +79,9 @@ function methods.amend(input)
     end
     return answers
   end
-  for _, id in ipairs(change.ids) do
+  for n, id in ipairs(change.ids) do
     table.insert(answers, id)
-    table.insert(answers, amendOne(id, change, input.sinks, input.now))
+    table.insert(answers, amendOne(id, change.lanes and change.lanes[n], change, input.sinks, input.now))
   end
   return answers
 end

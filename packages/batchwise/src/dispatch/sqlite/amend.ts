@@ -5,7 +5,7 @@ import type { Amended, Amendment } from "../store.ts";
 import { count } from "./counters.ts";
 import { atMost, type Connection } from "./database.ts";
 import { Endings } from "./endings.ts";
-import { READY_LANES } from "./lanes.ts";
+import { laneId, READY_LANES } from "./lanes.ts";
 import { makeReady } from "./settle.ts";
 
 interface Found {
@@ -49,14 +49,14 @@ function amendAll(
   endings: Endings,
   now: number,
 ): Amended[] {
-  return change.ids.map((id) => {
+  return change.ids.map((id, index) => {
     const found = db.get<Found>(
       `SELECT r.seq, m.batch, m.ord, m.cancel_requested, o.cursor, o.status FROM batchwise_request r
        LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_outcome o ON o.seq = r.seq WHERE r.id = ?`,
       id,
     );
     if (found === undefined) return { id, result: "not_found" };
-    if (change.kind === "retry") return { id, result: retry(db, found, now) };
+    if (change.kind === "retry") return { id, result: retry(db, found, change.lanes[index] as string, now) };
     if (found.cursor !== null) return { id, result: "ended" };
     if (found.batch !== null) return { id, result: change.kind === "cancel" ? wish(db, found) : "waiting" };
     leaveLane(db, found.seq);
@@ -74,7 +74,7 @@ function wish(db: Connection, { batch, ord, cancel_requested }: Found): "request
   return "requested";
 }
 
-function retry(db: Connection, { seq, cursor, status }: Found, now: number): Amended["result"] {
+function retry(db: Connection, { seq, cursor, status }: Found, lane: string, now: number): Amended["result"] {
   if (cursor === null) return "waiting";
   if (status === "succeeded") return "ended";
   db.run("DELETE FROM batchwise_outcome WHERE cursor = ?", cursor);
@@ -83,9 +83,9 @@ function retry(db: Connection, { seq, cursor, status }: Found, now: number): Ame
   db.run("DELETE FROM batchwise_delivery WHERE cursor = ?", cursor);
   db.run("DELETE FROM batchwise_delivery_log WHERE cursor = ?", cursor);
   db.run(
-    `UPDATE batchwise_request SET attempts = 0, generation = generation + 1, not_before = ?, deadline_at = NULL
+    `UPDATE batchwise_request SET lane = ?, attempts = 0, generation = generation + 1, not_before = ?, deadline_at = NULL
      WHERE seq = ?`,
-    ...[now, seq],
+    ...[laneId(db, lane), now, seq],
   );
   makeReady(db, seq);
   return "changed";

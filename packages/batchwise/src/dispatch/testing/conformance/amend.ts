@@ -5,10 +5,13 @@ import type { Amendment } from "../../store.ts";
 import {
   claimed,
   final,
+  LANE,
   NOW,
   OK,
+  OTHER_LANE,
   request,
   requeue,
+  retryOf,
   type StoreCase,
   sealed,
   sealInput,
@@ -108,7 +111,7 @@ const retryCases: readonly StoreCase[] = [
     await store.enqueue([request("a", { deadlineAt: NOW + 50, tenant: "t" })], NOW);
     await store.amend({ kind: "expire", limit: 1, payload: OK }, ["hook"], NOW + 60);
     await store.enqueue([request("b")], NOW + 61);
-    deepEqual(await store.amend({ kind: "retry", ids: ["a"] }, [], NOW + 70), [{ id: "a", result: "changed" }]);
+    deepEqual(await store.amend(retryOf("a"), [], NOW + 70), [{ id: "a", result: "changed" }]);
     const [row] = await store.requests({ ids: ["a"] });
     deepEqual([row?.state, row?.attempts, row?.generation, row?.deadlineAt], ["ready", 0, 1, null]);
     deepEqual([row?.notBefore, row?.createdAt, row?.cancelRequested], [NOW + 70, NOW, false]);
@@ -122,7 +125,7 @@ const retryCases: readonly StoreCase[] = [
   storeCase("gives a retried request its next outcome under a new cursor and generation", async (store) => {
     const first = await sealed(store, 1, 2);
     await store.settle(settleInput(first, [final(0, "failed"), final(1)]));
-    await store.amend({ kind: "retry", ids: ["b1-0"] }, [], NOW);
+    await store.amend(retryOf("b1-0"), [], NOW);
     const input = sealInput(2);
     const second = await store.seal(input);
     const row = second.ok ? second.batch : first;
@@ -143,7 +146,7 @@ const retryCases: readonly StoreCase[] = [
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [final(0)]));
     await store.enqueue([request("waits")], NOW);
-    deepEqual(await store.amend({ kind: "retry", ids: ["b1-0", "b1-1", "waits", "none"] }, [], NOW), [
+    deepEqual(await store.amend(retryOf("b1-0", "b1-1", "waits", "none"), [], NOW), [
       { id: "b1-0", result: "ended" },
       { id: "b1-1", result: "waiting" },
       { id: "waits", result: "waiting" },
@@ -152,11 +155,25 @@ const retryCases: readonly StoreCase[] = [
     deepEqual((await store.outcomes({ ids: ["b1-0"] })).length, 1);
   }),
 
+  storeCase("puts each retried request into the lane that it is told", async (store) => {
+    const first = await sealed(store, 1, 3);
+    await store.settle(settleInput(first, [final(0, "failed"), final(1, "failed"), final(2)]));
+    const lanes = [OTHER_LANE, LANE, OTHER_LANE, OTHER_LANE];
+    await store.amend({ kind: "retry", ids: ["b1-0", "b1-1", "b1-2", "none"], lanes }, [], NOW);
+    const rows = await store.requests({ ids: ["b1-0", "b1-1", "b1-2"] });
+    deepEqual(
+      rows.map(({ lane }) => lane),
+      [OTHER_LANE, LANE, LANE],
+    );
+    deepEqual(await claimed(store, 2, { lane: OTHER_LANE }), ["b1-0"]);
+    deepEqual(await claimed(store, 3), ["b1-1"]);
+  }),
+
   storeCase("forgets the cancel wish of a retried request", async (store) => {
     const batch = await sealed(store, 1, 1);
     await store.amend(byIds("cancel", "b1-0"), [], NOW);
     await store.settle(settleInput(batch, [requeue(0)]));
-    await store.amend({ kind: "retry", ids: ["b1-0"] }, [], NOW);
+    await store.amend(retryOf("b1-0"), [], NOW);
     deepEqual(await claimed(store, 2), ["b1-0"]);
     const [row] = await store.batches({ keys: [sealInput(2).key], limit: 1 });
     deepEqual([row?.cancelRequested, row?.remaining], [0, 1]);

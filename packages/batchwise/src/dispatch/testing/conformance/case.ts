@@ -3,7 +3,7 @@
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { BatchRow, NewRequest, Settlement } from "../../rows.ts";
-import type { SealInput, SealResult, SettleInput, Store } from "../../store.ts";
+import type { Amendment, SealInput, SealResult, SettleInput, Store } from "../../store.ts";
 import type { OutcomeStatus } from "../../types.ts";
 
 /**
@@ -78,6 +78,11 @@ export function final(ord: number, status: OutcomeStatus = "succeeded", charged 
 
 export function requeue(ord: number, changes: Partial<Extract<Settlement, { kind: "requeue" }>> = {}): Settlement {
   return { ord, kind: "requeue", code: "server_error", charged: true, notBefore: NOW, lane: LANE, ...changes };
+}
+
+/** A retry of these, each in the lane of all. */
+export function retryOf(...ids: string[]): Amendment {
+  return { kind: "retry", ids, lanes: ids.map(() => LANE) };
 }
 
 export function settleInput(

@@ -3,7 +3,7 @@
 import { deepEqual } from "node:assert/strict";
 import type { DeliveryReport, DeliveryState } from "../../rows.ts";
 import type { DeliveriesInput, Store } from "../../store.ts";
-import { final, NOW, OK, type StoreCase, sealed, settleInput, storeCase } from "./case.ts";
+import { final, NOW, OK, retryOf, type StoreCase, sealed, settleInput, storeCase } from "./case.ts";
 
 const UNTIL = NOW + 60_000;
 
@@ -152,7 +152,7 @@ const reportCases: readonly StoreCase[] = [
     await store.settle(settleInput(batch, [final(0, "failed")], { sinks: ["hook", "callback"] }));
     await taken(store, take());
     await book(store, report());
-    await store.amend({ kind: "retry", ids: ["b1-0"] }, [], NOW);
+    await store.amend(retryOf("b1-0"), [], NOW);
     deepEqual(await taken(store, take({ sinks: ["hook", "callback"] }, UNTIL + 1)), []);
     await book(store, report({ sink: "callback", result: "retry", nextAt: NOW }));
     await store.amend({ kind: "cancel", ids: ["b1-0"], payload: OK }, ["hook"], NOW);

@@ -10,6 +10,7 @@ import {
   rejected,
   request,
   requeue,
+  retryOf,
   type StoreCase,
   sealed,
   sealInput,
@@ -34,7 +35,7 @@ export const lastingCases: readonly StoreCase[] = [
     await store.close();
     await store.close();
     await rejected(store.enqueue([request("b")], NOW), "CLOSED");
-    await rejected(store.amend({ kind: "retry", ids: [] }, [], NOW), "CLOSED");
+    await rejected(store.amend(retryOf(), [], NOW), "CLOSED");
     await rejected(store.probe(1, NOW), "CLOSED");
     await rejected(store.seal(sealInput(1)), "CLOSED");
     const lease = { owner: "o", now: NOW, leaseUntil: NOW, accounts: [], limit: 1 };

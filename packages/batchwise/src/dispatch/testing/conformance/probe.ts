@@ -10,6 +10,7 @@ import {
   OTHER_LANE,
   request,
   requeue,
+  retryOf,
   type StoreCase,
   sealed,
   sealInput,
@@ -92,7 +93,7 @@ export const probeCases: readonly StoreCase[] = [
   storeCase("keeps counting outcomes that a retry has taken back", async (store) => {
     await store.enqueue([request("a"), request("b")], NOW);
     await store.amend({ kind: "cancel", ids: ["a"], payload: OK }, [], NOW);
-    await store.amend({ kind: "retry", ids: ["a"] }, [], NOW);
+    await store.amend(retryOf("a"), [], NOW);
     await store.amend({ kind: "cancel", ids: ["a"], payload: OK }, [], NOW);
     await store.amend({ kind: "fail", ids: ["b"], payload: OK }, [], NOW);
     const { outcomes, cursor } = await store.probe(1, NOW);
