@@ -44,7 +44,8 @@ export interface Dispatcher {
   enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued>;
   /**
    * Checks all, then stores all, in order. A bad one rejects the call and nothing is stored. An id that is taken by
-   * another body rejects it too, with DUPLICATE_ID, but the others are stored: repeating the call changes nothing.
+   * another body rejects it too, with DUPLICATE_ID, but the others are stored. Repeating the call changes nothing where
+   * every request has an `id`; those without one would be stored again.
    */
   enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
   /** The outcome of a request, however long it takes and whichever process records it. NOT_FOUND where there is none. */
@@ -96,6 +97,7 @@ class StoreDispatcher implements Dispatcher {
   readonly #watch: Watch;
   readonly #deliverers: readonly Deliverer[];
   readonly #enqueuer: Enqueuer;
+  #isStarted = false;
   #stopped: Promise<void> | null = null;
 
   constructor(room: Room) {
@@ -114,6 +116,7 @@ class StoreDispatcher implements Dispatcher {
 
   async start(): Promise<void> {
     this.#refuseWhenStopped();
+    this.#isStarted = true;
     const { sealing, working, sweeping, calling, posting, options } = this.#room;
     working.start(this.#workers.turn);
     sealing.start(this.#sealer.turn);
@@ -174,8 +177,8 @@ class StoreDispatcher implements Dispatcher {
       return "cancelled";
     }
     if (answer?.result !== "requested") return answer?.result === "ended" ? "ended" : "not_found";
-    // The wish is durable; stopping the batch early is only politeness.
-    await this.#hurryCancelled(id).catch((error: unknown) => this.#room.report(error));
+    // The wish is durable; stopping the batch early is only politeness, and work for a process that does such work.
+    if (this.#isStarted) await this.#hurryCancelled(id).catch((error: unknown) => this.#room.report(error));
     return "requested";
   }
 

@@ -3,7 +3,7 @@
 
 import { createBatcher } from "../core/batch.ts";
 import { ulid } from "./encode.ts";
-import { DispatchError, type DispatchErrorCode, duplicateIdError } from "./errors.ts";
+import { DispatchError, type DispatchErrorCode, duplicateIdError, partlyStored } from "./errors.ts";
 import { intake } from "./intake.ts";
 import { type Answer, compareBodies } from "./repeats.ts";
 import type { Room } from "./room.ts";
@@ -39,7 +39,11 @@ export class Enqueuer {
     const rows = requests.map((request, index) => atPlace(index, () => this.#intake(request)));
     const answers: Answer[] = [];
     for (let from = 0; from < rows.length; from += STORED_AT_ONCE) {
-      answers.push(...(await this.#commit(rows.slice(from, from + STORED_AT_ONCE))));
+      const chunk = rows.slice(from, from + STORED_AT_ONCE);
+      const stored = this.#commit(chunk).catch((error: unknown) => {
+        throw chunk.length === rows.length ? error : partlyStored(error, from, rows.length);
+      });
+      answers.push(...(await stored));
     }
     return rows.map((row, index) => atPlace(index, () => enqueued(row, answers[index] as Answer)));
   }

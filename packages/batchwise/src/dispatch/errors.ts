@@ -53,6 +53,13 @@ export function duplicateIdError(id: string): DispatchError {
   );
 }
 
+/** The error of a store in the middle of many requests, saying how far it came. */
+export function partlyStored(error: unknown, stored: number, total: number): unknown {
+  if (!(error instanceof DispatchError)) return error;
+  const message = `${error.message} The first ${stored} of ${total} requests are stored, and maybe the thousand that follow.`;
+  return new DispatchError(error.code as DispatchErrorCode, message, error);
+}
+
 export function tooLargeError(what: "bytes" | "tokens", size: number, cap: number): DispatchError {
   const message = `The request has ${size} ${what} alone, more than a whole batch may (${cap}).`;
   return new DispatchError("REQUEST_TOO_LARGE", message);
