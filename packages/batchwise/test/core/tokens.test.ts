@@ -18,6 +18,20 @@ describe("estimateTokens", () => {
     ["counts token ids one by one", [101, 2023, 102], 3],
     ["adds four tokens for each message of a chat", { messages: [{ role: "user", content: "abcdefgh" }] }, 6],
     ["reads the parts of a message's content", { messages: [{ content: [{ type: "text", text: "abcdefgh" }] }] }, 6],
+    [
+      "counts an image as an image, not as the text that holds it",
+      {
+        messages: [
+          {
+            content: [
+              { type: "image_url", image_url: { url: "x".repeat(9_999) } },
+              { type: "text", text: "" },
+            ],
+          },
+        ],
+      },
+      1_604,
+    ],
     ["counts tool calls of a message as their JSON", { messages: [{ content: null, tool_calls: [] }] }, 5],
     ["takes a message that is a text", { messages: ["abcd"] }, 5],
     ["reads input", { input: "abcdefgh" }, 2],

@@ -120,6 +120,14 @@ describe("a request is stored", () => {
     expect(JSON.parse(row?.body ?? "")).toEqual({ model: "d", temperature: 1, messages });
   });
 
+  test("with an image of megabytes as data, which counts as an image and not as text", async () => {
+    const limits = { ...SIM_LIMITS, maxBytes: 200_000_000, maxEnqueuedTokens: 90_000 };
+    const { store, dispatcher } = dispatcherOf({ accounts: [sim.account({ limits })] });
+    const image = { type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(4_000_000)}` } };
+    await dispatcher.enqueue({ id: "a", body: { model: "m", messages: [{ role: "user", content: [image] }] } });
+    expect(await store.requests({ ids: ["a"] })).toMatchObject([{ tokens: 1_604 }]);
+  });
+
   test("as it is where it is a full line", async () => {
     const { store, dispatcher } = dispatcherOf({ requestDefaults: { temperature: 0 } });
     expect(await dispatcher.enqueueMany([line])).toEqual([{ id: "l", existing: false }]);
