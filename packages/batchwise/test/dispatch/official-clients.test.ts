@@ -125,3 +125,42 @@ test("a limit on enqueued tokens is learned from the provider's words", async ()
   expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
   expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
 });
+
+describe("embeddings", () => {
+  const embed = (id: string): DispatchRequest => ({ id, body: { model: "e", input: [`${id} a`, `${id} b`] } });
+
+  async function embedded(options: FakeOptions) {
+    const { time, store, start } = world();
+    const fake = fakeProvider({ clock: time, ...options });
+    const thresholds = { maxRequests: 20, maxAgeMs: MINUTE };
+    const dispatcher = await start({ accounts: [openaiAccount({ client: openai(fake) })], thresholds });
+    await dispatcher.enqueueMany(names(20).map(embed));
+    await drive(time, fake, () => isAtRest(store, time.now()));
+    const outcomes = await Promise.all(names(20).map((name) => dispatcher.result(name)));
+    const batches = await dispatcher.batches();
+    await dispatcher.stop();
+    return { fake, outcomes, batches };
+  }
+
+  test("come back with a vector for each input, under the request's own name", async () => {
+    const { fake, outcomes, batches } = await embedded({});
+    for (const { status, attempts, response, usage } of outcomes) {
+      expect([status, attempts, usage?.outputTokens]).toEqual(["succeeded", 1, 0]);
+      const body = response?.body as { data?: { index: number; embedding: number[] }[] } | undefined;
+      expect(body?.data?.map(({ index, embedding }) => [index, typeof embedding[0]])).toEqual([
+        [0, "number"],
+        [1, "number"],
+      ]);
+    }
+    const vectors = outcomes.map(({ response }) => JSON.stringify(response?.body.data));
+    expect(new Set(vectors).size).toBe(20);
+    expect(batches).toMatchObject([{ endpoint: "/v1/embeddings", requests: 20, state: "done" }]);
+    expect([...fake.runs().values()]).toEqual(names(20).map(() => 1));
+  });
+
+  test("of more inputs than a batch may hold are halved until they fit, and no request is charged", async () => {
+    const { fake, outcomes } = await embedded({ limits: { maxEmbeddingInputs: 25 } });
+    expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+    expect([...fake.runs().values()]).toEqual(names(20).map(() => 1));
+  });
+});
