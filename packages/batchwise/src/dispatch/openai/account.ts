@@ -95,7 +95,8 @@ class OpenAiAccount implements Account {
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
-    checkBody(this.capabilities.endpoints, endpoint, body);
+    const { maxInputs } = this.#service;
+    checkBody({ endpoints: this.capabilities.endpoints, maxInputs }, endpoint, body);
   }
 
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {

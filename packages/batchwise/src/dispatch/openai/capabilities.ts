@@ -10,6 +10,8 @@ export interface OpenAiService {
   /** `purpose` of an uploaded input file. */
   readonly filePurpose: string;
   readonly completionWindow: string;
+  /** Most inputs of one embeddings request. */
+  readonly maxInputs: number;
 }
 
 export type OpenAiServiceName = "openai" | "azure" | "groq" | "together";
@@ -23,6 +25,9 @@ const LIMITS: ProviderLimits = {
   maxEnqueuedRequests: Number.POSITIVE_INFINITY,
   maxEnqueuedBatches: Number.POSITIVE_INFINITY,
 };
+
+/** "Any array must be 2048 dimensions or less", in the words of the client's types. */
+const MAX_INPUTS = 2_048;
 
 const CHAT: readonly Endpoint[] = ["/v1/chat/completions"];
 
@@ -41,11 +46,12 @@ const unpaged = { paged: false, pageSize: 100, newestFirst: false };
 
 /** The enqueued limits of OpenAI depend on the organisation's tier: they are learned from refusals unless given. */
 export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> = {
-  openai: { capabilities: openai, filePurpose: "batch", completionWindow: "24h" },
+  openai: { capabilities: openai, filePurpose: "batch", completionWindow: "24h", maxInputs: MAX_INPUTS },
   azure: {
     capabilities: { ...openai, provider: "azure", limits: { ...LIMITS, maxRequests: 100_000 } },
     filePurpose: "batch",
     completionWindow: "24h",
+    maxInputs: MAX_INPUTS,
   },
   groq: {
     capabilities: {
@@ -57,6 +63,7 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     },
     filePurpose: "batch",
     completionWindow: "24h",
+    maxInputs: MAX_INPUTS,
   },
   /** No metadata comes back: a batch is found again by the file that only it was made from. */
   together: {
@@ -70,5 +77,6 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     },
     filePurpose: "batch-api",
     completionWindow: "24h",
+    maxInputs: MAX_INPUTS,
   },
 };

@@ -136,19 +136,29 @@ function count(value: unknown): number | null {
 }
 
 /** What an OpenAI-shaped batch may not hold, so that it is refused before it is stored. */
-export function checkBody(endpoints: readonly Endpoint[], endpoint: Endpoint, body: JsonObject): void {
+export function checkBody(
+  { endpoints, maxInputs }: { readonly endpoints: readonly Endpoint[]; readonly maxInputs: number },
+  endpoint: Endpoint,
+  body: JsonObject,
+): void {
   if (!endpoints.includes(endpoint)) throw invalid(`endpoint "${endpoint}" is not served here`);
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   if (endpoint === "/v1/embeddings") {
     const { input } = body;
     const given = typeof input === "string" ? input !== "" : Array.isArray(input) && input.length > 0;
     if (!given) throw invalid("`input` must be a text or a non-empty array");
+    if (inputsOf(input) > maxInputs) throw invalid(`\`input\` holds more than ${maxInputs} inputs`);
     return;
   }
   const { messages } = body;
   if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
   const odd = messages.findIndex((message) => text(objectOf(message).role) === null);
   if (odd >= 0) throw invalid(`\`messages[${odd}]\` has no role`);
+}
+
+/** One, or one for each entry of a list of texts or of token lists; a list of numbers is one input in tokens. */
+function inputsOf(input: unknown): number {
+  return Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;
 }
 
 function invalid(reason: string): DispatchError {

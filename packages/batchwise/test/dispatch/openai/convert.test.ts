@@ -229,25 +229,30 @@ test("rows are found in a page, in a plain array, and in what an SDK made of a p
 });
 
 describe("a body that cannot be in a batch is refused by name", () => {
-  const both = ["/v1/chat/completions", "/v1/embeddings"] as const;
+  const both = { endpoints: ["/v1/chat/completions", "/v1/embeddings"], maxInputs: 3 } as const;
   const messages = [{ role: "user", content: "Hi" }];
 
-  test.each<[string, (typeof both)[number], JsonObject, string]>([
+  test.each<[string, (typeof both.endpoints)[number], JsonObject, string]>([
     ["a stream", "/v1/chat/completions", { messages, stream: true }, "`stream`"],
     ["no messages", "/v1/chat/completions", {}, "`messages`"],
     ["a message without a role", "/v1/chat/completions", { messages: [{}] }, "`messages[0]`"],
     ["no input", "/v1/embeddings", {}, "`input`"],
+    ["too many inputs", "/v1/embeddings", { input: ["a", "b", "c", "d"] }, "`input` holds more than 3 inputs"],
+    ["too many inputs in tokens", "/v1/embeddings", { input: [[1], [2], [3], [4]] }, "more than 3 inputs"],
     ["an empty input", "/v1/embeddings", { input: [] }, "`input`"],
   ])("%s", (_case, endpoint, body, place) => {
     expect(() => checkBody(both, endpoint, body)).toThrow(place);
   });
 
   test("an endpoint that the service has not", () => {
-    expect(() => checkBody(["/v1/chat/completions"], "/v1/embeddings", { input: "x" })).toThrow("not served here");
+    expect(() =>
+      checkBody({ endpoints: ["/v1/chat/completions"], maxInputs: 3 }, "/v1/embeddings", { input: "x" }),
+    ).toThrow("not served here");
   });
 
   test("but not what fits", () => {
     checkBody(both, "/v1/chat/completions", { messages });
-    checkBody(both, "/v1/embeddings", { input: [1, 2] });
+    checkBody(both, "/v1/embeddings", { input: [1, 2, 3, 4] });
+    checkBody(both, "/v1/embeddings", { input: ["a", "b", "c"] });
   });
 });
