@@ -2,9 +2,10 @@
 // what the provider said and the time go in, a Plan comes out; the dispatcher writes it as one `transition`.
 
 import { parseLane } from "./encode.ts";
-import { nextLookAt, type StepAccount } from "./life-cycle.ts";
+import { createTimeoutMs, nextLookAt, type StepAccount } from "./life-cycle.ts";
 import type { Failure, LineFault, ProviderBatch } from "./provider.ts";
 import type { BatchRow, LedgerRow } from "./rows.ts";
+import { oneMore, pauseAfter, type Tally, type Trouble, tallyOf, verdictOf } from "./trouble.ts";
 import type { BatchState, OutcomeError } from "./types.ts";
 
 /** How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. */
@@ -24,7 +25,7 @@ export interface Plan {
   readonly pollMs: number;
   readonly wholeFailures: number;
   readonly disposal: Disposal | null;
-  readonly lastError: OutcomeError | null;
+  readonly lastError: Trouble | null;
   /** The provider's batch is over and is not the one of record any more: clear its id, add it as orphan `ended`. */
   readonly forget: boolean;
   /** The uploaded file may be the fault: clear its id, so that the next attempt uploads anew. */
@@ -44,9 +45,15 @@ const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 5 * MINUTE;
 const CAPACITY_FIRST_MS = 5 * MINUTE;
 const CAPACITY_MOST_MS = 80 * MINUTE;
-const CAPACITY_TRIES = 6;
-const CAPACITY_TRIES_ALONE = 12;
-const PAUSE_MS = 15 * MINUTE;
+/** Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried. */
+const CAPACITY_STRIKES = 6;
+const CAPACITY_AGE_MS = 120 * MINUTE;
+/** Looks in a row, and the time between the first and the last, after which a batch counts as lost. */
+const VANISHED_LOOKS = 6;
+const VANISHED_MS = 10 * MINUTE;
+const VANISHED_PAUSE_MS = 2 * MINUTE;
+/** How long an account without money or with a bad key is left alone. */
+export const PAUSE_MS: number = 15 * MINUTE;
 const POLL_GROWTH = 1.5;
 const POLL_MOST_MS = 5 * MINUTE;
 /** From this share of settled members on, polls are as close as at the start. */
@@ -79,28 +86,87 @@ export function afterPoll(
   return plan(batch, seen.state === "validating" ? batch.state : "running", now + pollMs, { pollMs });
 }
 
-/** A fresh batch may not be readable yet; one that is gone later may have run: an operator decides, we never re-send. */
+/**
+ * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays away may have run:
+ * an operator decides, we never re-send.
+ */
 function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
-  const lastError = { code: "batch_vanished", message: "The provider does not know the batch any more." };
-  const fresh = now < (batch.submitStartedAt ?? batch.createdAt) + account.requestTimeoutMs + account.reconcileGraceMs;
-  if (fresh) return plan(batch, batch.state, now + account.pollMs, { lastError });
-  return plan(batch, "quarantined", now, { lastError });
+  const words = { code: "batch_vanished", message: "The provider does not know the batch any more." };
+  if (isFresh(batch, account, now)) return plan(batch, batch.state, now + account.pollMs, { lastError: words });
+  const tally = oneMore(batch, now);
+  const lastError = { ...words, ...tally };
+  if (tally.tries >= VANISHED_LOOKS && now - tally.since >= VANISHED_MS) {
+    return plan(batch, "quarantined", now, { lastError });
+  }
+  return plan(batch, batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), { lastError });
 }
 
-/** After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file. */
+/** True while the provider's reads may not show the batch yet. */
+export function isFresh(batch: BatchRow, account: StepAccount, now: number): boolean {
+  const started = batch.submitStartedAt ?? batch.createdAt;
+  return now < started + createTimeoutMs(batch, account) + account.reconcileGraceMs;
+}
+
+/**
+ * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file.
+ * `othersPass` as in trouble.ts.
+ */
 export function afterSubmitFailure(
   batch: BatchRow,
   failure: Failure,
   operation: "upload" | "create",
   account: StepAccount,
   ledger: LedgerRow | null,
+  othersPass: boolean,
   now: number,
 ): Plan {
-  const lastError = { code: failure.code, message: failure.message };
-  if (failure.kind !== "unknown") return afterKnownFailure(batch, failure, ledger, now, false);
-  if (operation === "upload") return plan(batch, "sealed", now + retryDelay(batch), { lastError });
-  const since = { ...batch, unknownSince: now };
-  return plan(batch, "unknown", nextLookAt(since, account, now), { lastError });
+  const words = { code: failure.code, message: failure.message };
+  if (failure.kind === "unknown" && operation === "create") {
+    const since = { ...batch, unknownSince: now };
+    const lastError = { ...words, ...oneMore(batch, batch.submitStartedAt ?? now) };
+    return plan(batch, "unknown", nextLookAt(since, account, now), { lastError });
+  }
+  if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
+    return afterNothing(batch, words, othersPass, now, failure.kind !== "unknown");
+  }
+  const known = afterKnownFailure(batch, failure, ledger, now, false);
+  // Other refusals in between do not end the row: only a create that is accepted does.
+  return { ...known, lastError: { ...words, ...tallyOf(batch) } };
+}
+
+/** An attempt of which nothing runs, for no reason that blames the batch. The file may be what is not there. */
+function afterNothing(batch: BatchRow, words: OutcomeError, othersPass: boolean, now: number, dropFile: boolean): Plan {
+  const tally = oneMore(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...tally };
+  const decided = decisionOn(batch, tally, lastError, othersPass, now);
+  return decided ?? plan(batch, "sealed", now + pauseAfter(tally.tries), { lastError, dropFile });
+}
+
+/** After a complete look, begun after the grace, that did not find what a create may have made. `null`: send it again. */
+export function afterAbsence(batch: BatchRow, account: StepAccount, othersPass: boolean, now: number): Plan | null {
+  const tally = tallyOf(batch);
+  const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as Trouble);
+  const decided = decisionOn(batch, tally, lastError, othersPass, now);
+  if (decided !== null) return decided;
+  const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(tally?.tries ?? 0);
+  if (at <= now) return null;
+  // Where one create at a time may be unresolved, others of the account go meanwhile; elsewhere it is looked for again.
+  return plan(batch, account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError });
+}
+
+function decisionOn(
+  batch: BatchRow,
+  tally: Tally | null,
+  lastError: Trouble | null,
+  othersPass: boolean,
+  now: number,
+): Plan | null {
+  const verdict = verdictOf(batch.requests, tally, othersPass);
+  if (verdict === "again" || lastError === null) return null;
+  if (verdict === "putAside") return plan(batch, "quarantined", now, { lastError });
+  const error = { code: lastError.code, message: lastError.message };
+  const kind = verdict === "halve" ? "split" : "refuse";
+  return plan(batch, "collecting", now, { lastError, disposal: { kind, error } });
 }
 
 /** After the provider accepted the batch and then failed it as a whole, with no results. */
@@ -121,7 +187,6 @@ function afterKnownFailure(
   const lastError = { code: failure.code, message: failure.message };
   switch (failure.kind) {
     case "definitelyNotCreated":
-      // The file may be what is not there.
       return plan(batch, "sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
     case "rateLimited":
       return plan(batch, "sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
@@ -158,11 +223,11 @@ function afterTokenLimit(
   if (learnedTokens !== null && batch.tokens > learnedTokens) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
   }
-  // A limit that nobody names and nothing fits under would hold the batch for ever: try smaller, then give up.
-  const one = batch.requests === 1;
-  if (batch.submitAttempt >= (one ? CAPACITY_TRIES_ALONE : CAPACITY_TRIES)) {
-    const disposal: Disposal = { kind: one ? "refuse" : "split", error: common.lastError };
-    return plan(batch, "collecting", now, { ...common, disposal });
+  // Larger than a limit that nobody names, or by their count and not by ours, it would wait for ever: try smaller. One
+  // that is alone waits: whether it is too large, or others use the limit up, nobody can tell.
+  const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
+  if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
+    return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
   }
   return plan(batch, "waiting_capacity", blockedUntil, common);
 }

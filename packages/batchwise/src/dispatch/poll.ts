@@ -6,7 +6,8 @@ import { follow } from "./follow.ts";
 import { giveBack } from "./give-back.ts";
 import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import { pages } from "./listing.ts";
-import { afterPoll, type Plan } from "./plans.ts";
+import { orElsewhere } from "./others.ts";
+import { afterPoll, isFresh, type Plan } from "./plans.ts";
 import { type Account, hasEnded, type ProviderBatch } from "./provider.ts";
 import { callFor, failureOf, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
@@ -35,9 +36,14 @@ export async function poll(room: Room, tenure: Tenure): Promise<void> {
   }
   const { seen } = tenure;
   const needsLedger = seen?.state === "failed" || (batch.state === "submitted" && seen?.state !== "validating");
-  const ledger = needsLedger ? await room.ledger(batch.ledger) : null;
+  const ledgers = needsLedger ? await room.ledgers() : new Map<string, LedgerRow>();
+  const ledger = ledgers.get(batch.ledger) ?? null;
   const now = room.clock.now();
-  const plan = afterPoll(batch, seen, account, ledger, now);
+  const plan = orElsewhere(room, batch, afterPoll(batch, seen, account, ledger, now), ledgers);
+  if (seen === null && !isFresh(batch, account, now)) {
+    const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
+    room.report(new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`));
+  }
   if (!batch.verified && provesNothing(seen, plan)) {
     await giveBack(room, tenure);
     return;
