@@ -1,9 +1,10 @@
-// What becomes of a batch after a create that failed, a poll, or a provider batch that failed as a whole. Pure: a batch,
-// what the provider said and the time go in, a Plan comes out; the dispatcher writes it as one `transition`.
+// What becomes of a batch after a create that failed, or a provider batch that failed as a whole. Pure: a batch, what
+// the provider said and the time go in, a Plan comes out; the dispatcher writes it as one `transition`. Polls are in
+// sighting.ts.
 
 import { parseLane } from "./encode.ts";
-import { createTimeoutMs, nextLookAt, type StepAccount } from "./life-cycle.ts";
-import type { Failure, LineFault, ProviderBatch } from "./provider.ts";
+import { nextLookAt, type StepAccount } from "./life-cycle.ts";
+import type { Failure, LineFault } from "./provider.ts";
 import type { BatchRow, LedgerRow } from "./rows.ts";
 import { oneMore, pauseAfter, type Tally, type Trouble, tallyOf, verdictOf } from "./trouble.ts";
 import type { BatchState, OutcomeError } from "./types.ts";
@@ -48,63 +49,12 @@ const CAPACITY_MOST_MS = 80 * MINUTE;
 /** Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried. */
 const CAPACITY_STRIKES = 6;
 const CAPACITY_AGE_MS = 120 * MINUTE;
-/** Looks in a row, and the time between the first and the last, after which a batch counts as lost. */
-const VANISHED_LOOKS = 6;
-const VANISHED_MS = 10 * MINUTE;
-const VANISHED_PAUSE_MS = 2 * MINUTE;
 /** How long an account without money or with a bad key is left alone. */
 export const PAUSE_MS: number = 15 * MINUTE;
-const POLL_GROWTH = 1.5;
-const POLL_MOST_MS = 5 * MINUTE;
-/** From this share of settled members on, polls are as close as at the start. */
-const NEARLY_DONE = 0.9;
 
 /** Doubling waits: `first` for count 1, never over `most`. */
 export function backoff(first: number, most: number, count: number): number {
   return Math.min(most, first * 2 ** Math.max(0, Math.min(count, 40) - 1));
-}
-
-/** After a poll that reached the provider. `null` for a batch that the provider does not know (any more). */
-export function afterPoll(
-  batch: BatchRow,
-  seen: ProviderBatch | null,
-  account: StepAccount & { readonly pollMs: number },
-  ledger: LedgerRow | null,
-  now: number,
-): Plan {
-  if (seen === null) return afterVanished(batch, account, now);
-  if (seen.state === "failed" && seen.resultRefs.length === 0) {
-    const failure = seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
-    return afterBatchFailure(batch, failure, ledger, now);
-  }
-  if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
-    return plan(batch, "collecting", now, {});
-  }
-  const nearly = seen.total !== null && seen.settled !== null && seen.settled >= NEARLY_DONE * seen.total;
-  const grown = batch.pollMs === 0 ? account.pollMs : Math.min(batch.pollMs * POLL_GROWTH, POLL_MOST_MS);
-  const pollMs = nearly ? account.pollMs : Math.max(account.pollMs, grown);
-  return plan(batch, seen.state === "validating" ? batch.state : "running", now + pollMs, { pollMs });
-}
-
-/**
- * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays away may have run:
- * an operator decides, we never re-send.
- */
-function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
-  const words = { code: "batch_vanished", message: "The provider does not know the batch any more." };
-  if (isFresh(batch, account, now)) return plan(batch, batch.state, now + account.pollMs, { lastError: words });
-  const tally = oneMore(batch, now);
-  const lastError = { ...words, ...tally };
-  if (tally.tries >= VANISHED_LOOKS && now - tally.since >= VANISHED_MS) {
-    return plan(batch, "quarantined", now, { lastError });
-  }
-  return plan(batch, batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), { lastError });
-}
-
-/** True while the provider's reads may not show the batch yet. */
-export function isFresh(batch: BatchRow, account: StepAccount, now: number): boolean {
-  const started = batch.submitStartedAt ?? batch.createdAt;
-  return now < started + createTimeoutMs(batch, account) + account.reconcileGraceMs;
 }
 
 /**
@@ -246,7 +196,8 @@ function retryDelay(batch: BatchRow): number {
   return backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt);
 }
 
-function plan(batch: BatchRow, state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
+/** The plan with these changes, and otherwise the batch as it is. */
+export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
   return {
     state,
     nextAt,

@@ -1,5 +1,5 @@
 // Looks at what the provider says of running batches: many by one list call, a single one by its id. What it means for
-// a batch is decided in plans.ts. Times of polls are rounded up to the account's own rhythm, so that its batches come
+// a batch is decided in sighting.ts. Times of polls are rounded up to the account's own rhythm, so that its batches come
 // due together, also in several processes, and one list call answers for all.
 
 import { follow } from "./follow.ts";
@@ -7,11 +7,12 @@ import { giveBack } from "./give-back.ts";
 import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import { pages } from "./listing.ts";
 import { orElsewhere } from "./others.ts";
-import { afterPoll, isFresh, type Plan } from "./plans.ts";
+import type { Plan } from "./plans.ts";
 import { type Account, hasEnded, type ProviderBatch } from "./provider.ts";
 import { callFor, failureOf, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "./rows.ts";
+import { afterPoll, isFresh } from "./sighting.ts";
 import type { Tenure } from "./tenure.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;

@@ -2,16 +2,10 @@
 
 import { describe, expect, test } from "vitest";
 import { isLegal } from "../../src/dispatch/life-cycle.ts";
-import {
-  afterAbsence,
-  afterBatchFailure,
-  afterPoll,
-  afterSubmitFailure,
-  backoff,
-  splitGroup,
-} from "../../src/dispatch/plans.ts";
+import { afterAbsence, afterBatchFailure, afterSubmitFailure, backoff, splitGroup } from "../../src/dispatch/plans.ts";
 import type { Failure, ProviderBatch } from "../../src/dispatch/provider.ts";
 import type { BatchRow, LedgerRow } from "../../src/dispatch/rows.ts";
+import { afterPoll } from "../../src/dispatch/sighting.ts";
 import { pauseAfter } from "../../src/dispatch/trouble.ts";
 import { batchRow, SEALED_AT, stepAccount } from "./rows.ts";
 
