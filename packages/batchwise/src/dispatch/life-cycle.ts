@@ -17,7 +17,7 @@ export const TRANSITIONS: Readonly<Record<BatchState, readonly BatchState[]>> = 
   submitted: ["running", "collecting", "sealed", "waiting_capacity", "unknown", "quarantined"],
   running: ["collecting", "sealed", "waiting_capacity", "unknown", "quarantined"],
   collecting: ["done", "unknown", "quarantined"],
-  quarantined: ["sealed", "collecting"],
+  quarantined: ["sealed", "submitted", "collecting"],
   done: [],
 };
 

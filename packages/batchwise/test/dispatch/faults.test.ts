@@ -185,6 +185,26 @@ test("a batch that the provider forgets is put aside, and goes back to the lane 
   expect((await dispatcher.result("a")).status).toBe("succeeded");
 });
 
+test("a batch that was put aside is looked at again when somebody says so", async () => {
+  const { time, store, start, until } = world();
+  const sim = new SimProvider({ time });
+  const account = sim.account();
+  let isGone = true;
+  const forgetful: Account = {
+    ...account,
+    retrieve: (id, call) => (isGone ? Promise.resolve(null) : account.retrieve(id, call)),
+  };
+  const dispatcher = await start({ accounts: [forgetful], thresholds: { maxRequests: 1 } });
+  await dispatcher.enqueue(ask("a"));
+  await time.advance(HOUR);
+  const [batch] = await dispatcher.batches({ states: ["quarantined"] });
+  isGone = false;
+  expect(await dispatcher.resume(batch?.key ?? "")).toBe(1);
+  await until(() => isAtRest(store, time.now()));
+  expect(await dispatcher.result("a")).toMatchObject({ status: "succeeded", attempts: 1 });
+  expect(sim.batches).toHaveLength(1);
+});
+
 test("a batch that the provider does not know for a moment is told to onError and looked for again", async () => {
   const { time, store, start, until } = world();
   const sim = new SimProvider({ time });

@@ -91,12 +91,19 @@ describe("creates that never succeed", () => {
     ["that get a 404", failure("definitelyNotCreated", "http_404")],
   ])("of a whole account %s put its requests aside after days, and fail none", async (_name, refusal) => {
     const here = world();
-    const sim = new SimProvider({ time: here.time, fate: refuse(refusal) });
-    const { dispatcher } = await sent(here, [sim.account()], 2);
+    let isDown = true;
+    const sim = new SimProvider({ time: here.time, fate: refuse(refusal, () => isDown) });
+    const { dispatcher, rest } = await sent(here, [sim.account()], 2);
     await here.time.advance(7 * DAY);
     const { batches, inBatches, outcomes } = await dispatcher.stats();
     expect([batches.quarantined, inBatches, outcomes.failed]).toEqual([2, 2, 0]);
     expect(sim.calls.get("create")).toBeLessThan(200);
+
+    isDown = false;
+    const aside = await dispatcher.batches({ states: ["quarantined"] });
+    expect(await dispatcher.resume(aside.map(({ key }) => key))).toBe(2);
+    await rest();
+    expect(await dispatcher.result("r1")).toMatchObject({ status: "succeeded", attempts: 1 });
   });
 
   test.each([
