@@ -71,17 +71,25 @@ export function afterSubmitFailure(
   now: number,
 ): Plan {
   const words = { code: failure.code, message: failure.message };
-  if (failure.kind === "unknown" && operation === "create") {
-    const since = { ...batch, unknownSince: now };
-    const lastError = { ...words, ...oneMore(batch, batch.submitStartedAt ?? now) };
-    return plan(batch, "unknown", nextLookAt(since, account, now), { lastError });
-  }
+  if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
   if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
     return afterNothing(batch, words, othersPass, now, failure.kind !== "unknown");
   }
   const known = afterKnownFailure(batch, failure, ledger, now, false);
   // Other refusals in between do not end the row: only a create that is accepted does.
   return { ...known, lastError: { ...words, ...tallyOf(batch) } };
+}
+
+/** It may run: it is looked for, or, where a token tells whether it is new, sent again after a pause. */
+function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
+  const tally = oneMore(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...tally };
+  if (account.capabilities.tag !== "idempotencyToken") {
+    return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });
+  }
+  // No look will ever tell that none of these runs: a person decides about all of it, as about one that is alone.
+  const isOver = verdictOf(1, tally, false) === "putAside";
+  return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(tally.tries), { lastError });
 }
 
 /** An attempt of which nothing runs, for no reason that blames the batch. The file may be what is not there. */

@@ -221,6 +221,17 @@ describe("attempts that come to nothing", () => {
     expect(plan.lastError).toEqual({ ...words, tries: 5, since: NOW });
   });
 
+  test("with a token are sent again after longer and longer pauses, and never taken apart", () => {
+    const lost: Failure = { kind: "unknown", ...words };
+    const plan = (tries: number) => {
+      const account = stepAccount({ tag: "idempotencyToken" });
+      return afterSubmitFailure(after(tries), lost, "create", account, null, true, NOW);
+    };
+    expect(plan(0)).toMatchObject({ state: "unknown", nextAt: NOW + pauseAfter(1) });
+    expect(plan(58)).toMatchObject({ state: "unknown", nextAt: NOW + 3_600_000, disposal: null });
+    expect(plan(59)).toMatchObject({ state: "quarantined", disposal: null });
+  });
+
   test("are followed by a look and a pause: others of an account without tags go meanwhile", () => {
     const lost = after(10, { state: "unknown", submitStartedAt: NOW });
     const plan = (tag: "metadata" | "none", now: number) => afterAbsence(lost, stepAccount({ tag }), true, now);
