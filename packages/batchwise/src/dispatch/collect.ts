@@ -5,8 +5,8 @@
 import { Alarm } from "../core/clock.ts";
 import { keyPrefix, laneProper, parseCustomId } from "./encode.ts";
 import { giveBack } from "./give-back.ts";
-import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, succeed } from "./judge.ts";
-import { backoff } from "./plans.ts";
+import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, moneyCode, succeed } from "./judge.ts";
+import { backoff, PAUSE_MS } from "./plans.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./provider.ts";
 import { CallTimeout, failureOf, onAbort, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
@@ -74,6 +74,7 @@ class Collection {
   #items: Settlement[] = [];
   #chars = 0;
   #settling: Promise<void> = Promise.resolve();
+  #isPaused = false;
 
   constructor(room: Room, tenure: Tenure) {
     this.#room = room;
@@ -152,9 +153,19 @@ class Collection {
       this.#add(succeed(name.ord, line));
       return;
     }
+    const code = moneyCode(line);
+    if (code !== null) await this.#pauseAccount(code);
     const member = (await this.#open()).get(name.ord);
     if (member === undefined) this.#room.ignoredResults += 1;
     else this.#add(judgeFailure(member, line, this.#rules, this.#room.clock.now()));
+  }
+
+  /** Before the line is settled: what goes back to the lane uncharged must not come here again at once. */
+  async #pauseAccount(note: string): Promise<void> {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    const { account } = this.#tenure;
+    await this.#tenure.write((now) => ({ ledgers: [{ name: account.name, blockedUntil: now + PAUSE_MS, note }] }));
   }
 
   #add(item: Settlement): void {

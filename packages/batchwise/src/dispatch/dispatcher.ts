@@ -66,6 +66,8 @@ export interface Dispatcher {
   retry(ids: string | readonly string[]): Promise<number>;
   /** Sends the open members of quarantined batches back to their lanes, uncharged. Gives the number of batches. */
   requeue(keys: string | readonly string[]): Promise<number>;
+  /** Goes on with quarantined batches: looks at the provider's batch again, or sends one that nothing took. */
+  resume(keys: string | readonly string[]): Promise<number>;
   batches(filter?: BatchFilter): Promise<BatchRecord[]>;
   stats(): Promise<DispatcherStats>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -197,6 +199,11 @@ class StoreDispatcher implements Dispatcher {
   requeue(keys: string | readonly string[]): Promise<number> {
     this.#refuseWhenStopped();
     return this.#workers.requeue(typeof keys === "string" ? [keys] : keys);
+  }
+
+  resume(keys: string | readonly string[]): Promise<number> {
+    this.#refuseWhenStopped();
+    return this.#workers.resume(typeof keys === "string" ? [keys] : keys);
   }
 
   async batches(filter: BatchFilter = {}): Promise<BatchRecord[]> {

@@ -9,6 +9,7 @@ import { type Disposal, splitGroup } from "./plans.ts";
 import type { Room } from "./room.ts";
 import type { BatchRow, Settlement } from "./rows.ts";
 import type { Tenure } from "./tenure.ts";
+import type { OutcomeError } from "./types.ts";
 
 const CHUNK = 10_000;
 /** Halves wait this long for the rest of them, so that each is sealed as one. */
@@ -18,9 +19,9 @@ export async function dispose(room: Room, tenure: Tenure): Promise<void> {
   const { batch } = tenure;
   const disposal = parseDisposal(batch.disposal as string);
   const items: Settlement[] = [];
-  const now = room.clock.now();
+  const decide = disposalOf(batch, disposal, room.clock.now());
   await eachOpen(room, tenure, ({ ord }) => {
-    items.push(disposalOf(batch, disposal, ord, now));
+    items.push(decide(ord));
   });
   for (let from = 0; from < items.length; from += CHUNK) await tenure.settle(items.slice(from, from + CHUNK));
   await finish(room, tenure);
@@ -32,23 +33,29 @@ export async function drop(tenure: Tenure): Promise<void> {
   await tenure.write({ state: "collecting", disposal: JSON.stringify(disposal) });
 }
 
-/** The decision about the member in one place. Pure. */
-export function disposalOf(batch: BatchRow, disposal: Disposal, ord: number, now: number): Settlement {
-  const back = { ord, kind: "requeue", charged: false, notBefore: now, lane: batch.lane } as const;
+/** The decision about the member in each place. Pure. */
+export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (ord: number) => Settlement {
+  const back = { kind: "requeue", charged: false, notBefore: now, lane: batch.lane } as const;
   switch (disposal.kind) {
     case "requeue":
-      return { ...back, code: disposal.code };
-    case "split": {
-      const lane = laneName({ ...parseLane(batch.lane), group: splitGroup(batch, ord) });
-      return { ...back, code: disposal.error.code, lane, notBefore: now + GATHER_MS };
-    }
+      return (ord) => ({ ...back, ord, code: disposal.code });
+    case "split":
+      return (ord) => {
+        const lane = laneName({ ...parseLane(batch.lane), group: splitGroup(batch, ord) });
+        return { ...back, ord, code: disposal.error.code, lane, notBefore: now + GATHER_MS };
+      };
     case "refuse":
-      return { ord, kind: "final", status: "failed", payload: errorPayload(disposal.error), charged: true };
+      return (ord) => refused(ord, disposal.error);
     case "faults": {
-      const fault = disposal.lines.find(({ line }) => line === ord + 1);
-      if (fault === undefined) return { ...back, code: "batch_refused" };
-      const payload = errorPayload({ code: fault.code, message: fault.message });
-      return { ord, kind: "final", status: "failed", payload, charged: true };
+      const faults = new Map(disposal.lines.map((fault) => [fault.line - 1, fault]));
+      return (ord) => {
+        const fault = faults.get(ord);
+        return fault === undefined ? { ...back, ord, code: "batch_refused" } : refused(ord, fault);
+      };
     }
   }
+}
+
+function refused(ord: number, { code, message }: OutcomeError): Settlement {
+  return { ord, kind: "final", status: "failed", payload: errorPayload({ code, message }), charged: true };
 }

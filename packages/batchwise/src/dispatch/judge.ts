@@ -1,5 +1,6 @@
 // What one result line, or its absence, means for its request: pure. A success is final; what may go better next time
-// goes back to its lane while tries are left; the rest fails with the provider's own words. Every line charges a try.
+// goes back to its lane while tries are left; the rest fails with the provider's own words. Every line charges a try,
+// but one that only says that the account has no money.
 
 import { OUTCOME_CODES } from "./errors.ts";
 import { outcomePayload } from "./payload.ts";
@@ -30,7 +31,6 @@ const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 /** Codes that say: the same request will be refused again. Every other code without a response is tried again. */
 const FINAL_CODES: ReadonlySet<string> = new Set([
   "authentication_error",
-  "billing_error",
   "content_filter",
   "content_policy_violation",
   "context_length_exceeded",
@@ -41,6 +41,21 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
   "permission_error",
   "request_too_large",
 ]);
+
+/** Codes that say: the account has no money. They tell nothing about the request. */
+const MONEY_CODES: ReadonlySet<string> = new Set([
+  "billing_error",
+  "billing_hard_limit_reached",
+  "billing_not_active",
+  "insufficient_quota",
+]);
+
+/** The code of a line that was not run because the account has no money; null for every other line. */
+export function moneyCode(line: ResultLine): string | null {
+  if (isSuccess(line)) return null;
+  const { code } = line.error ?? errorOf(line);
+  return MONEY_CODES.has(code) ? code : null;
+}
 
 /** True where the line answers the request: any 2xx. */
 export function isSuccess(line: ResultLine): boolean {
@@ -66,6 +81,9 @@ export function succeed(ord: number, line: ResultLine): Settlement {
 export function judgeFailure(member: Member, line: ResultLine, rules: JudgeRules, now: number): Settlement {
   const { ord } = member;
   const error = line.error ?? errorOf(line);
+  if (moneyCode(line) !== null) {
+    return { ord, kind: "requeue", code: error.code, charged: false, notBefore: now, lane: rules.lane };
+  }
   // One that wants out goes back too: the store ends it as cancelled instead.
   const hasTries = member.attempts + 1 < rules.attempts;
   if (member.cancelRequested || (hasTries && isRetryable(line))) {

@@ -12,12 +12,12 @@ import type { BatchState } from "./types.ts";
 export const TRANSITIONS: Readonly<Record<BatchState, readonly BatchState[]>> = {
   sealed: ["submitting", "collecting", "quarantined"],
   submitting: ["submitted", "unknown", "sealed", "waiting_capacity", "collecting", "quarantined"],
-  unknown: ["submitted", "submitting", "quarantined"],
+  unknown: ["submitted", "submitting", "sealed", "collecting", "quarantined"],
   waiting_capacity: ["submitting", "collecting", "quarantined"],
   submitted: ["running", "collecting", "sealed", "waiting_capacity", "unknown", "quarantined"],
   running: ["collecting", "sealed", "waiting_capacity", "unknown", "quarantined"],
   collecting: ["done", "unknown", "quarantined"],
-  quarantined: ["sealed", "collecting"],
+  quarantined: ["sealed", "submitted", "collecting"],
   done: [],
 };
 
@@ -113,7 +113,23 @@ function allWantOut(batch: BatchRow): boolean {
  * not eat the grace.
  */
 export function giveUpAt(batch: BatchRow, account: StepAccount): number {
-  return (batch.submitStartedAt ?? batch.createdAt) + account.requestTimeoutMs + account.reconcileGraceMs;
+  return (batch.submitStartedAt ?? batch.createdAt) + createTimeoutMs(batch, account) + account.reconcileGraceMs;
+}
+
+/** Bytes a millisecond below which sending a batch's lines is given up. */
+const SLOWEST_SENDING = 1_000;
+
+/** Time for a call that carries the lines of the batch. */
+export function sendingTimeoutMs(
+  batch: Pick<BatchRow, "bytes">,
+  account: Pick<StepAccount, "requestTimeoutMs">,
+): number {
+  return account.requestTimeoutMs + Math.ceil(batch.bytes / SLOWEST_SENDING);
+}
+
+/** Time for the create, which carries the lines where there is no file. */
+export function createTimeoutMs(batch: Pick<BatchRow, "bytes">, account: StepAccount): number {
+  return account.capabilities.input === "inline" ? sendingTimeoutMs(batch, account) : account.requestTimeoutMs;
 }
 
 /** Looks after the outcome became unknown, as shares of the grace: 5, 15, 30, 60, 120, 240 s at the default 300 s. */
@@ -136,8 +152,8 @@ export function nextLookAt(batch: BatchRow, account: StepAccount, now: number): 
  * The create may only leave this process while the rest of the lease, on this process's monotonic clock, covers the
  * whole call: a process that slept in between must not send it.
  */
-export function maySend(leasedForMs: number, heldForMs: number, requestTimeoutMs: number): boolean {
-  return leasedForMs - heldForMs >= requestTimeoutMs;
+export function maySend(leasedForMs: number, heldForMs: number, timeoutMs: number): boolean {
+  return leasedForMs - heldForMs >= timeoutMs;
 }
 
 /** The ledger that a batch is booked on; the one named like the account also carries the account's pauses. */

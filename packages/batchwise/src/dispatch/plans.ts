@@ -1,10 +1,12 @@
-// What becomes of a batch after a create that failed, a poll, or a provider batch that failed as a whole. Pure: a batch,
-// what the provider said and the time go in, a Plan comes out; the dispatcher writes it as one `transition`.
+// What becomes of a batch after a create that failed, or a provider batch that failed as a whole. Pure: a batch, what
+// the provider said and the time go in, a Plan comes out; the dispatcher writes it as one `transition`. Polls are in
+// sighting.ts.
 
 import { parseLane } from "./encode.ts";
 import { nextLookAt, type StepAccount } from "./life-cycle.ts";
-import type { Failure, LineFault, ProviderBatch } from "./provider.ts";
+import type { Failure, LineFault } from "./provider.ts";
 import type { BatchRow, LedgerRow } from "./rows.ts";
+import { oneMore, pauseAfter, type Tally, type Trouble, tallyOf, verdictOf } from "./trouble.ts";
 import type { BatchState, OutcomeError } from "./types.ts";
 
 /** How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. */
@@ -24,7 +26,7 @@ export interface Plan {
   readonly pollMs: number;
   readonly wholeFailures: number;
   readonly disposal: Disposal | null;
-  readonly lastError: OutcomeError | null;
+  readonly lastError: Trouble | null;
   /** The provider's batch is over and is not the one of record any more: clear its id, add it as orphan `ended`. */
   readonly forget: boolean;
   /** The uploaded file may be the fault: clear its id, so that the next attempt uploads anew. */
@@ -44,63 +46,85 @@ const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 5 * MINUTE;
 const CAPACITY_FIRST_MS = 5 * MINUTE;
 const CAPACITY_MOST_MS = 80 * MINUTE;
-const CAPACITY_TRIES = 6;
-const CAPACITY_TRIES_ALONE = 12;
-const PAUSE_MS = 15 * MINUTE;
-const POLL_GROWTH = 1.5;
-const POLL_MOST_MS = 5 * MINUTE;
-/** From this share of settled members on, polls are as close as at the start. */
-const NEARLY_DONE = 0.9;
+/** Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried. */
+const CAPACITY_STRIKES = 6;
+const CAPACITY_AGE_MS = 120 * MINUTE;
+/** How long an account without money or with a bad key is left alone. */
+export const PAUSE_MS: number = 15 * MINUTE;
 
 /** Doubling waits: `first` for count 1, never over `most`. */
 export function backoff(first: number, most: number, count: number): number {
   return Math.min(most, first * 2 ** Math.max(0, Math.min(count, 40) - 1));
 }
 
-/** After a poll that reached the provider. `null` for a batch that the provider does not know (any more). */
-export function afterPoll(
-  batch: BatchRow,
-  seen: ProviderBatch | null,
-  account: StepAccount & { readonly pollMs: number },
-  ledger: LedgerRow | null,
-  now: number,
-): Plan {
-  if (seen === null) return afterVanished(batch, account, now);
-  if (seen.state === "failed" && seen.resultRefs.length === 0) {
-    const failure = seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
-    return afterBatchFailure(batch, failure, ledger, now);
-  }
-  if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
-    return plan(batch, "collecting", now, {});
-  }
-  const nearly = seen.total !== null && seen.settled !== null && seen.settled >= NEARLY_DONE * seen.total;
-  const grown = batch.pollMs === 0 ? account.pollMs : Math.min(batch.pollMs * POLL_GROWTH, POLL_MOST_MS);
-  const pollMs = nearly ? account.pollMs : Math.max(account.pollMs, grown);
-  return plan(batch, seen.state === "validating" ? batch.state : "running", now + pollMs, { pollMs });
-}
-
-/** A fresh batch may not be readable yet; one that is gone later may have run: an operator decides, we never re-send. */
-function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
-  const lastError = { code: "batch_vanished", message: "The provider does not know the batch any more." };
-  const fresh = now < (batch.submitStartedAt ?? batch.createdAt) + account.requestTimeoutMs + account.reconcileGraceMs;
-  if (fresh) return plan(batch, batch.state, now + account.pollMs, { lastError });
-  return plan(batch, "quarantined", now, { lastError });
-}
-
-/** After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file. */
+/**
+ * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file.
+ * `othersPass` as in trouble.ts.
+ */
 export function afterSubmitFailure(
   batch: BatchRow,
   failure: Failure,
   operation: "upload" | "create",
   account: StepAccount,
   ledger: LedgerRow | null,
+  othersPass: boolean,
   now: number,
 ): Plan {
-  const lastError = { code: failure.code, message: failure.message };
-  if (failure.kind !== "unknown") return afterKnownFailure(batch, failure, ledger, now, false);
-  if (operation === "upload") return plan(batch, "sealed", now + retryDelay(batch), { lastError });
-  const since = { ...batch, unknownSince: now };
-  return plan(batch, "unknown", nextLookAt(since, account, now), { lastError });
+  const words = { code: failure.code, message: failure.message };
+  if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
+  if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
+    return afterNothing(batch, words, othersPass, now, failure.kind !== "unknown");
+  }
+  const known = afterKnownFailure(batch, failure, ledger, now, false);
+  // Other refusals in between do not end the row: only a create that is accepted does.
+  return { ...known, lastError: { ...words, ...tallyOf(batch) } };
+}
+
+/** It may run: it is looked for, or, where a token tells whether it is new, sent again after a pause. */
+function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
+  const tally = oneMore(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...tally };
+  if (account.capabilities.tag !== "idempotencyToken") {
+    return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });
+  }
+  // No look will ever tell that none of these runs: a person decides about all of it, as about one that is alone.
+  const isOver = verdictOf(1, tally, false) === "putAside";
+  return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(tally.tries), { lastError });
+}
+
+/** An attempt of which nothing runs, for no reason that blames the batch. The file may be what is not there. */
+function afterNothing(batch: BatchRow, words: OutcomeError, othersPass: boolean, now: number, dropFile: boolean): Plan {
+  const tally = oneMore(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...tally };
+  const decided = decisionOn(batch, tally, lastError, othersPass, now);
+  return decided ?? plan(batch, "sealed", now + pauseAfter(tally.tries), { lastError, dropFile });
+}
+
+/** After a complete look, begun after the grace, that did not find what a create may have made. `null`: send it again. */
+export function afterAbsence(batch: BatchRow, account: StepAccount, othersPass: boolean, now: number): Plan | null {
+  const tally = tallyOf(batch);
+  const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as Trouble);
+  const decided = decisionOn(batch, tally, lastError, othersPass, now);
+  if (decided !== null) return decided;
+  const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(tally?.tries ?? 0);
+  if (at <= now) return null;
+  // Where one create at a time may be unresolved, others of the account go meanwhile; elsewhere it is looked for again.
+  return plan(batch, account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError });
+}
+
+function decisionOn(
+  batch: BatchRow,
+  tally: Tally | null,
+  lastError: Trouble | null,
+  othersPass: boolean,
+  now: number,
+): Plan | null {
+  const verdict = verdictOf(batch.requests, tally, othersPass);
+  if (verdict === "again" || lastError === null) return null;
+  if (verdict === "putAside") return plan(batch, "quarantined", now, { lastError });
+  const error = { code: lastError.code, message: lastError.message };
+  const kind = verdict === "halve" ? "split" : "refuse";
+  return plan(batch, "collecting", now, { lastError, disposal: { kind, error } });
 }
 
 /** After the provider accepted the batch and then failed it as a whole, with no results. */
@@ -121,7 +145,6 @@ function afterKnownFailure(
   const lastError = { code: failure.code, message: failure.message };
   switch (failure.kind) {
     case "definitelyNotCreated":
-      // The file may be what is not there.
       return plan(batch, "sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
     case "rateLimited":
       return plan(batch, "sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
@@ -158,11 +181,11 @@ function afterTokenLimit(
   if (learnedTokens !== null && batch.tokens > learnedTokens) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
   }
-  // A limit that nobody names and nothing fits under would hold the batch for ever: try smaller, then give up.
-  const one = batch.requests === 1;
-  if (batch.submitAttempt >= (one ? CAPACITY_TRIES_ALONE : CAPACITY_TRIES)) {
-    const disposal: Disposal = { kind: one ? "refuse" : "split", error: common.lastError };
-    return plan(batch, "collecting", now, { ...common, disposal });
+  // Larger than a limit that nobody names, or by their count and not by ours, it would wait for ever: try smaller. One
+  // that is alone waits: whether it is too large, or others use the limit up, nobody can tell.
+  const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
+  if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
+    return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
   }
   return plan(batch, "waiting_capacity", blockedUntil, common);
 }
@@ -181,7 +204,8 @@ function retryDelay(batch: BatchRow): number {
   return backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt);
 }
 
-function plan(batch: BatchRow, state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
+/** The plan with these changes, and otherwise the batch as it is. */
+export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
   return {
     state,
     nextAt,

@@ -1,16 +1,18 @@
 // Looks at what the provider says of running batches: many by one list call, a single one by its id. What it means for
-// a batch is decided in plans.ts. Times of polls are rounded up to the account's own rhythm, so that its batches come
+// a batch is decided in sighting.ts. Times of polls are rounded up to the account's own rhythm, so that its batches come
 // due together, also in several processes, and one list call answers for all.
 
 import { follow } from "./follow.ts";
 import { giveBack } from "./give-back.ts";
 import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import { pages } from "./listing.ts";
-import { afterPoll, type Plan } from "./plans.ts";
+import { orElsewhere } from "./others.ts";
+import type { Plan } from "./plans.ts";
 import { type Account, hasEnded, type ProviderBatch } from "./provider.ts";
 import { callFor, failureOf, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "./rows.ts";
+import { afterPoll, isFresh } from "./sighting.ts";
 import type { Tenure } from "./tenure.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;
@@ -35,9 +37,14 @@ export async function poll(room: Room, tenure: Tenure): Promise<void> {
   }
   const { seen } = tenure;
   const needsLedger = seen?.state === "failed" || (batch.state === "submitted" && seen?.state !== "validating");
-  const ledger = needsLedger ? await room.ledger(batch.ledger) : null;
+  const ledgers = needsLedger ? await room.ledgers() : new Map<string, LedgerRow>();
+  const ledger = ledgers.get(batch.ledger) ?? null;
   const now = room.clock.now();
-  const plan = afterPoll(batch, seen, account, ledger, now);
+  const plan = orElsewhere(room, batch, afterPoll(batch, seen, account, ledger, now), ledgers);
+  if (seen === null && !isFresh(batch, account, now)) {
+    const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
+    room.report(new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`));
+  }
   if (!batch.verified && provesNothing(seen, plan)) {
     await giveBack(room, tenure);
     return;

@@ -3,13 +3,17 @@
 // found nothing, lets a new attempt be made.
 
 import { type Adoption, decideAdoption } from "./adopt.ts";
+import { follow } from "./follow.ts";
 import { nextLookAt } from "./life-cycle.ts";
 import { listBack } from "./listing.ts";
+import { othersPass } from "./others.ts";
+import { afterAbsence } from "./plans.ts";
 import { hasEnded, type ProviderBatch } from "./provider.ts";
 import { callFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import { submit } from "./submit.ts";
 import type { Tenure } from "./tenure.ts";
+import { tallyOf } from "./trouble.ts";
 
 const KNOWN_CHUNK = 500;
 
@@ -28,8 +32,17 @@ export async function reconcile(room: Room, tenure: Tenure, since: number, mayRe
     return;
   }
   if (adoption.kind === "adopt") await adopt(room, tenure, adoption);
-  else if (adoption.kind === "absent" && mayRecreate) await submit(room, tenure, tenure.batch.submitAttempt + 1);
+  else if (adoption.kind === "absent" && mayRecreate) await sendAgain(room, tenure);
   else await lookLater(tenure);
+}
+
+/** Nothing came of the last attempt: another one, now or after a pause, unless the batch is to blame by now. */
+async function sendAgain(room: Room, tenure: Tenure): Promise<void> {
+  const { account, batch } = tenure;
+  const passed = await othersPass(room, batch, tallyOf(batch));
+  const plan = afterAbsence(batch, account, passed, room.clock.now());
+  if (plan === null) await submit(room, tenure, batch.submitAttempt + 1);
+  else await follow(tenure, plan);
 }
 
 /** Those of the listed ids that the store knows as somebody's. What another batch gave back is nobody's. */

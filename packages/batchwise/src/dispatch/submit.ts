@@ -5,41 +5,61 @@
 import { batchInput, LineRefused } from "./batch-input.ts";
 import { parseLane } from "./encode.ts";
 import { follow } from "./follow.ts";
-import { nextLookAt } from "./life-cycle.ts";
-import { afterSubmitFailure } from "./plans.ts";
+import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "./life-cycle.ts";
+import { mayLeave, orElsewhere, othersPass } from "./others.ts";
+import { afterSubmitFailure, type Disposal } from "./plans.ts";
 import type { CreateInput, Failure, ProviderBatch } from "./provider.ts";
-import { bounded, callFor, failureOf } from "./provider-call.ts";
+import { bounded, failureOf } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { Tenure } from "./tenure.ts";
+import { oneMore } from "./trouble.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
-/** Bytes a millisecond below which an upload is given up. */
-const SLOWEST_UPLOAD = 1_000;
+
+/** Where the lines of a batch are that is to be created now. */
+interface Source {
+  /** null: they travel in the create. */
+  readonly providerFileId: string | null;
+}
 
 export async function submit(room: Room, tenure: Tenure, attempt: number): Promise<void> {
-  const { account } = tenure;
-  const pausedUntil = (await room.ledgers()).get(account.name)?.blockedUntil ?? 0;
-  if (pausedUntil > room.clock.now()) {
-    await tenure.end({ nextAt: pausedUntil });
-    return;
-  }
+  if (await waitsForAccount(room, tenure)) return;
   if (!(await writeIntent(room, tenure, attempt))) return;
   await room.options.failpoint("after-intent");
-  const providerFileId = await uploaded(room, tenure);
-  if (tenure.isOver) return;
+  const source = await upload(room, tenure);
+  if (source === null) return;
   if (room.isStopping) {
-    await tenure.end((now) => ({ state: "sealed", nextAt: now }));
+    await sealAgain(tenure);
     return;
   }
   await room.options.failpoint("after-upload");
-  await tenure.write((now) => ({ providerFileId, submitStartedAt: now }));
+  const timeoutMs = createTimeoutMs(tenure.batch, tenure.account);
+  await tenure.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: its batch may be somebody else's by now.
-  if (!tenure.maySend(account.requestTimeoutMs)) {
-    await tenure.end((now) => ({ state: "sealed", nextAt: now }));
-    return;
+  if (tenure.maySend(timeoutMs)) await create(room, tenure, timeoutMs);
+  else await sealAgain(tenure);
+}
+
+/** True where the account is paused, and what becomes of the batch meanwhile is written. */
+async function waitsForAccount(room: Room, tenure: Tenure): Promise<boolean> {
+  const { account, batch } = tenure;
+  const ledgers = await room.ledgers();
+  const pausedUntil = ledgers.get(account.name)?.blockedUntil ?? 0;
+  if (pausedUntil <= room.clock.now()) return false;
+  const isUnsent = batch.state === "sealed" || batch.state === "waiting_capacity";
+  if (isUnsent && mayLeave(room, batch, ledgers)) {
+    const disposal: Disposal = { kind: "requeue", code: ledgers.get(account.name)?.note ?? "account_paused" };
+    await tenure.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+  } else {
+    await tenure.end({ nextAt: pausedUntil });
   }
-  await create(room, tenure);
+  return true;
+}
+
+/** Nothing was sent: the next owner begins anew. */
+async function sealAgain(tenure: Tenure): Promise<void> {
+  await tenure.end((now) => ({ state: "sealed", nextAt: now }));
 }
 
 async function writeIntent(room: Room, tenure: Tenure, attempt: number): Promise<boolean> {
@@ -56,27 +76,29 @@ async function writeIntent(room: Room, tenure: Tenure, attempt: number): Promise
   return false;
 }
 
-/** The id of the batch's file, null where lines travel in the create. An upload that fails ends the tenure. */
-async function uploaded(room: Room, tenure: Tenure): Promise<string | null> {
+/** Brings the lines where the create finds them. null: it did not succeed, and what becomes of the batch is written. */
+async function upload(room: Room, tenure: Tenure): Promise<Source | null> {
   const { account, batch } = tenure;
-  if (account.capabilities.input === "inline" || batch.providerFileId !== null) return batch.providerFileId;
+  const { providerFileId } = batch;
+  if (account.capabilities.input === "inline" || providerFileId !== null) return { providerFileId };
   try {
     const input = batchInput(room.store, account, batch);
-    const timeoutMs = account.requestTimeoutMs + batch.bytes / SLOWEST_UPLOAD;
-    const upload = requireUpload(account.upload?.bind(account));
-    return (await bounded(room, timeoutMs, [tenure.signal, room.stopping.signal], (call) => upload(input, call)))
-      .fileId;
+    const send = requireUpload(account.upload?.bind(account));
+    const cuts = [tenure.signal, room.stopping.signal];
+    const sent = await bounded(room, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
+    return { providerFileId: sent.fileId };
   } catch (error) {
-    if (!room.isStopping) await failed(room, tenure, error, "upload");
+    if (room.isStopping) await sealAgain(tenure);
+    else await failed(room, tenure, error, "upload");
     return null;
   }
 }
 
-async function create(room: Room, tenure: Tenure): Promise<void> {
+async function create(room: Room, tenure: Tenure, timeoutMs: number): Promise<void> {
   const { account, batch } = tenure;
   let seen: ProviderBatch;
   try {
-    seen = await callFor(room, tenure, (call) => account.create(createInput(room, tenure), call));
+    seen = await bounded(room, timeoutMs, [tenure.signal], (call) => account.create(createInput(room, tenure), call));
   } catch (error) {
     await failed(room, tenure, error, "create");
     return;
@@ -110,8 +132,11 @@ async function failed(room: Room, tenure: Tenure, error: unknown, operation: "up
   room.report(error);
   const { account, batch } = tenure;
   const failure = refusal(error) ?? failureOf(account, error, operation);
-  const ledger = await room.ledger(batch.ledger);
-  await follow(tenure, afterSubmitFailure(batch, failure, operation, account, ledger, room.clock.now()));
+  const ledgers = await room.ledgers();
+  const ledger = ledgers.get(batch.ledger) ?? null;
+  const passed = await othersPass(room, batch, oneMore(batch, room.clock.now()));
+  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, passed, room.clock.now());
+  await follow(tenure, orElsewhere(room, batch, plan, ledgers));
 }
 
 /** A line that could not be encoded was never sent. */

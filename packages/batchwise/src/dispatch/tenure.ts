@@ -28,6 +28,8 @@ export class Tenure {
   #renewedAt: number;
   #tail: Promise<unknown> = Promise.resolve();
   #beat: unknown = null;
+  /** How long each write renews the lease for. */
+  #spanMs: number;
   #isOver = false;
 
   /** `renewedAt` is the monotonic time before the call that gave this lease out. */
@@ -36,6 +38,7 @@ export class Tenure {
     this.account = account;
     this.#batch = batch;
     this.#renewedAt = renewedAt;
+    this.#spanMs = room.options.leaseMs;
     this.#armHeartbeat();
   }
 
@@ -53,13 +56,22 @@ export class Tenure {
   }
 
   /** True while the lease, on this machine's monotonic clock, outlasts a call of this length. */
-  maySend(requestTimeoutMs: number): boolean {
-    return !this.#isOver && maySend(this.#room.options.leaseMs, this.#heldMs(), requestTimeoutMs);
+  maySend(timeoutMs: number): boolean {
+    return !this.#isOver && maySend(this.#spanMs, this.#heldMs(), timeoutMs);
   }
 
   /** Writes and renews. Refusals other than the fence's are answered, not thrown. */
   write(changes: Changes): Promise<TransitionResult> {
-    return this.#inTurn(() => this.#transition(changes, (now) => now + this.#room.options.leaseMs));
+    return this.#inTurn(() => this.#transition(changes, (now) => now + this.#spanMs));
+  }
+
+  /** The write before a call of this length: it, and each renewal from then on, leaves a lease that covers the call. */
+  writeBefore(timeoutMs: number, changes: Changes): Promise<TransitionResult> {
+    const { leaseMs } = this.#room.options;
+    return this.#inTurn(() => {
+      this.#spanMs = Math.max(leaseMs, timeoutMs + leaseMs / 3);
+      return this.#transition(changes, (now) => now + this.#spanMs);
+    });
   }
 
   /** The last write: gives the lease back in the same transaction. A refusal leaves the tenure as it is. */
@@ -120,7 +132,7 @@ export class Tenure {
         return await attempt(this.#room.clock.now());
       } catch (error) {
         this.#room.report(error);
-        if (this.#heldMs() + STORE_RETRY_MS >= this.#room.options.leaseMs) throw this.#lose();
+        if (this.#heldMs() + STORE_RETRY_MS >= this.#spanMs) throw this.#lose();
         await this.#room.sleep(STORE_RETRY_MS);
       }
     }

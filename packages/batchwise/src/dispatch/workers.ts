@@ -5,11 +5,12 @@ import { collect } from "./collect.ts";
 import { dispose, drop } from "./dispose.ts";
 import { Gate } from "./gate.ts";
 import { nextStep } from "./life-cycle.ts";
+import type { Disposal } from "./plans.ts";
 import { cancelBatch, listSeen, poll } from "./poll.ts";
 import type { Account } from "./provider.ts";
 import { reconcile } from "./reconcile.ts";
 import type { Room } from "./room.ts";
-import type { BatchRow } from "./rows.ts";
+import type { BatchChanges, BatchRow } from "./rows.ts";
 import { submit } from "./submit.ts";
 import { LeaseLost, Tenure } from "./tenure.ts";
 
@@ -52,7 +53,21 @@ export class Workers {
   }
 
   /** Takes quarantined batches out by hand: their members go back to the lane. Gives how many. */
-  async requeue(keys: readonly string[]): Promise<number> {
+  requeue(keys: readonly string[]): Promise<number> {
+    const disposal = JSON.stringify({ kind: "requeue", code: "requeued" } satisfies Disposal);
+    return this.#takeOut(keys, () => ({ state: "collecting", disposal }));
+  }
+
+  /** Takes quarantined batches out by hand, to go on where they stopped. Gives how many. */
+  resume(keys: readonly string[]): Promise<number> {
+    return this.#takeOut(keys, ({ providerBatchId }) => ({
+      state: providerBatchId === null ? "sealed" : "submitted",
+      lastError: null,
+      pollMs: 0,
+    }));
+  }
+
+  async #takeOut(keys: readonly string[], changes: (batch: BatchRow) => BatchChanges): Promise<number> {
     const { store, clock, options } = this.#room;
     const begunAt = clock.monotonic();
     const now = clock.now();
@@ -62,13 +77,9 @@ export class Workers {
     let count = 0;
     for (const batch of await store.lease(lease)) {
       const tenure = new Tenure(this.#room, options.accounts.get(batch.account) as Account, batch, begunAt);
-      if (batch.state === "quarantined") {
-        const disposal = JSON.stringify({ kind: "requeue", code: "requeued" });
-        await tenure.end({ state: "collecting", disposal, nextAt: now });
-        count += 1;
-      } else {
-        await tenure.end({});
-      }
+      const isAside = batch.state === "quarantined";
+      await tenure.end(isAside ? { ...changes(batch), nextAt: now } : {});
+      if (isAside) count += 1;
     }
     return count;
   }

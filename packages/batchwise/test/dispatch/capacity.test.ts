@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import { DispatchError } from "../../src/dispatch/errors.ts";
-import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
+import type { Failure } from "../../src/dispatch/provider.ts";
+import { type Fate, SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
@@ -52,6 +53,49 @@ describe("a provider's limit on enqueued tokens", () => {
     expect((await dispatcher.batches()).map(({ requests, submitAttempt }) => [requests, submitAttempt])).toEqual([
       [10, 3],
     ]);
+  });
+});
+
+describe("a request that is alone", () => {
+  const limited = (limitTokens: number | null): Failure => {
+    return { kind: "tokenLimit", code: "token_limit_exceeded", message: "Enqueued token limit reached.", limitTokens };
+  };
+  const slow: Failure = { kind: "rateLimited", code: "rate_limit", message: "Slow down.", retryAfterMs: 5_000 };
+
+  test("waits for a token limit without a charge, however often it was rate limited before", async () => {
+    const { time, store, start, until } = world();
+    let creates = 0;
+    const fate = (operation: string): Fate => {
+      if (operation !== "create") return {};
+      creates += 1;
+      return creates > 12 ? {} : { refuse: creates === 12 ? limited(null) : slow };
+    };
+    const sim = new SimProvider({ time, fate });
+    const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxRequests: 1 } });
+    await dispatcher.enqueue(ask("r0"));
+    await until(() => isAtRest(store, time.now()));
+    expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
+  });
+
+  test.each([[null], [90_000]])("waits as long as others use the limit up (limit told: %s)", async (limitTokens) => {
+    const { time, store, start, until } = world();
+    const end = time.now() + 20 * 60 * MINUTE;
+    const fate = (operation: string): Fate =>
+      operation === "create" && time.now() < end ? { refuse: limited(limitTokens) } : {};
+    const sim = new SimProvider({ time, fate });
+    const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxRequests: 1 } });
+    await dispatcher.enqueue(ask("r0"));
+    await until(() => isAtRest(store, time.now()));
+    expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
+  });
+
+  test("fails where it is larger than the limit that the provider tells", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time, enqueuedTokens: 3 });
+    const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxRequests: 1 } });
+    await dispatcher.enqueue(ask("r0"));
+    await until(() => isAtRest(store, time.now()));
+    expect(await dispatcher.result("r0")).toMatchObject({ status: "failed", error: { code: "request_too_large" } });
   });
 });
 

@@ -126,6 +126,11 @@ describe("a line that is no success", () => {
   });
   const back = (code: string, wait: number) => ({ kind: "requeue", code, charged: true, notBefore: NOW + wait });
   const final = (status: string) => ({ kind: "final", status, charged: true });
+  const unpaid = { kind: "requeue", charged: false, notBefore: NOW };
+  const money: ResultLine = {
+    ...line(429),
+    response: { statusCode: 429, body: { error: { code: "insufficient_quota", message: "No money." } } },
+  };
   test.each([
     ["of the provider's fault goes back", line(500), 0, false, back("told", 1_000)],
     ["waits longer the second time", line(500), 1, false, back("told", 2_000)],
@@ -136,6 +141,8 @@ describe("a line that is no success", () => {
     ["without any reason goes back", line(null), 0, false, back("missing_result", 1_000)],
     ["that says why it did not run goes back", line(null, "batch_expired"), 0, false, back("batch_expired", 1_000)],
     ["that expired every time ends as expired", line(null, "batch_expired"), 2, false, final("expired")],
+    ["that says that there is no money goes back uncharged", line(429, "insufficient_quota"), 2, false, unpaid],
+    ["that says so in its answer does too", money, 2, false, unpaid],
     ["with a code that will not change fails", line(null, "content_policy_violation"), 0, false, final("failed")],
     ["of a request that wants out goes back, to end there", line(400), 2, true, back("told", 4_000)],
   ])("%s", (_name, given, attempts, cancelRequested, expected) => {
@@ -279,7 +286,7 @@ describe("the sweeper", () => {
 describe("members of a batch without results", () => {
   const batch = batchRow({ requests: 5 });
   const error = { code: "c", message: "m" };
-  const of = (disposal: Disposal, ord: number) => disposalOf(batch, disposal, ord, NOW);
+  const of = (disposal: Disposal, ord: number) => disposalOf(batch, disposal, NOW)(ord);
   test("go back to their lane, uncharged", () => {
     const back = { kind: "requeue", code: "c", charged: false, notBefore: NOW, lane: batch.lane };
     expect(of({ kind: "requeue", code: "c" }, 3)).toEqual({ ord: 3, ...back });
@@ -297,6 +304,21 @@ describe("members of a batch without results", () => {
     expect(of(faults, 1)).toMatchObject({ kind: "final", status: "failed", charged: true });
     expect(of(faults, 2)).toMatchObject({ kind: "requeue", charged: false });
     expect(of({ kind: "refuse", error }, 0)).toMatchObject({ kind: "final", status: "failed" });
+  });
+
+  test("are decided without a search for each through all that are to blame", () => {
+    let reads = 0;
+    const lines = Array.from({ length: 1_000 }, (_, index) => ({
+      ...error,
+      get line() {
+        reads += 1;
+        return index * 2 + 1;
+      },
+    }));
+    const decide = disposalOf(batchRow({ requests: 2_000 }), { kind: "faults", lines }, NOW);
+    const decisions = Array.from({ length: 2_000 }, (_, ord) => decide(ord).kind);
+    expect(decisions.filter((kind) => kind === "final").length).toBe(1_000);
+    expect(reads).toBeLessThanOrEqual(2_000);
   });
 });
 

@@ -196,3 +196,70 @@ test("a batch that the provider forgets is put aside, and goes back to the lane 
   await until(() => isAtRest(store, time.now()));
   expect((await dispatcher.result("a")).status).toBe("succeeded");
 });
+
+test("a batch that was put aside is looked at again when somebody says so", async () => {
+  const { time, store, start, until } = world();
+  const sim = new SimProvider({ time });
+  const account = sim.account();
+  let isGone = true;
+  const forgetful: Account = {
+    ...account,
+    retrieve: (id, call) => (isGone ? Promise.resolve(null) : account.retrieve(id, call)),
+  };
+  const dispatcher = await start({ accounts: [forgetful], thresholds: { maxRequests: 1 } });
+  await dispatcher.enqueue(ask("a"));
+  await time.advance(HOUR);
+  const [batch] = await dispatcher.batches({ states: ["quarantined"] });
+  isGone = false;
+  expect(await dispatcher.resume(batch?.key ?? "")).toBe(1);
+  await until(() => isAtRest(store, time.now()));
+  expect(await dispatcher.result("a")).toMatchObject({ status: "succeeded", attempts: 1 });
+  expect(sim.batches).toHaveLength(1);
+});
+
+test("a batch that the provider does not know for a moment is told to onError and looked for again", async () => {
+  const { time, store, start, until } = world();
+  const sim = new SimProvider({ time });
+  const account = sim.account();
+  const blindFrom = time.now() + 8 * MINUTE;
+  const blink: Account = {
+    ...account,
+    retrieve: (id, call) => {
+      const isBlind = time.now() >= blindFrom && time.now() < blindFrom + 5 * MINUTE;
+      return isBlind ? Promise.resolve(null) : account.retrieve(id, call);
+    },
+  };
+  const told: string[] = [];
+  const onError = (error: unknown): void => void told.push(String(error));
+  const dispatcher = await start({ accounts: [blink], thresholds: { maxRequests: 1 }, onError });
+  await dispatcher.enqueue(ask("a"));
+  await until(() => isAtRest(store, time.now()));
+  expect(await dispatcher.result("a")).toMatchObject({ status: "succeeded", attempts: 1 });
+  expect(told.length).toBeGreaterThan(0);
+  expect(told.every((text) => text.includes("does not know batch-1"))).toBe(true);
+});
+
+test("lines that were not run because the account has no money cost no try and pause the account", async () => {
+  const here = world();
+  const sim = new SimProvider({ time: here.time });
+  const plain = sim.account();
+  const until = here.time.now() + 6 * HOUR;
+  const error = { code: "insufficient_quota", message: "You exceeded your current quota." };
+  const account: Account = {
+    ...plain,
+    async *results(batch, call) {
+      for await (const line of plain.results(batch, call)) {
+        yield here.time.now() < until ? { ...line, response: { statusCode: 429, body: { error } }, error } : line;
+      }
+    },
+  };
+  const dispatcher = await here.start({ accounts: [account], thresholds: { maxRequests: 4, maxAgeMs: MINUTE } });
+  await dispatcher.enqueueMany(names(4).map((name) => ask(name)));
+  await here.time.advance(20 * MINUTE);
+  const { ledgers } = await here.store.probe(1, here.time.now());
+  expect(ledgers.find(({ name }) => name === "sim")).toMatchObject({ note: "insufficient_quota" });
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
+  // One round in each pause and run of the batch: 6 hours hold at most 15.
+  expect(sim.batches.length).toBeLessThan(17);
+});

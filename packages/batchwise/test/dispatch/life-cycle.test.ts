@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import {
+  createTimeoutMs,
   giveUpAt,
   isLegal,
   LIVE,
@@ -35,10 +36,6 @@ describe("transitions", () => {
 
   test("a batch ends only out of collecting", () => {
     expect(STATES.filter((state) => state !== "done" && isLegal(state, "done"))).toEqual(["collecting"]);
-  });
-
-  test("an unknown create is never simply sealed again", () => {
-    expect(isLegal("unknown", "sealed")).toBe(false);
   });
 
   test("every state is live, put aside or done", () => {
@@ -144,6 +141,14 @@ describe("the looks for a lost create", () => {
 test("a create is sent only while the lease covers the whole call", () => {
   expect(maySend(90_000, 30_000, 60_000)).toBe(true);
   expect(maySend(90_000, 30_001, 60_000)).toBe(false);
+});
+
+test("a create that carries its lines has time for each byte, and the grace begins after it", () => {
+  const large = batchRow({ ...sent, bytes: 200_000_000 });
+  expect(createTimeoutMs(large, stepAccount())).toBe(60_000);
+  const inline = stepAccount({ tag: "none", input: "inline" });
+  expect(createTimeoutMs(large, inline)).toBe(260_000);
+  expect(giveUpAt(large, inline)).toBe(end + 200_000);
 });
 
 test("a ledger is the account's own or one of its models", () => {

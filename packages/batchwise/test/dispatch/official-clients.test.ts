@@ -164,3 +164,16 @@ describe("embeddings", () => {
     expect([...fake.runs().values()]).toEqual(names(20).map(() => 1));
   });
 });
+
+test("a file that the service finds too large is halved until it fits", async () => {
+  const { time, store, start } = world();
+  const fake = fakeProvider({ clock: time, limits: { maxFileBytes: 1_000 } });
+  const dispatcher = await start({
+    accounts: [openaiAccount({ client: openai(fake) })],
+    thresholds: { maxRequests: 8 },
+  });
+  await dispatcher.enqueueMany(names(8).map((name) => ask(name)));
+  await drive(time, fake, () => isAtRest(store, time.now()));
+  const { outcomes } = await dispatcher.stats();
+  expect(outcomes).toMatchObject({ succeeded: 8, failed: 0 });
+});

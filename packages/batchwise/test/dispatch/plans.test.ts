@@ -2,9 +2,11 @@
 
 import { describe, expect, test } from "vitest";
 import { isLegal } from "../../src/dispatch/life-cycle.ts";
-import { afterBatchFailure, afterPoll, afterSubmitFailure, backoff, splitGroup } from "../../src/dispatch/plans.ts";
+import { afterAbsence, afterBatchFailure, afterSubmitFailure, backoff, splitGroup } from "../../src/dispatch/plans.ts";
 import type { Failure, ProviderBatch } from "../../src/dispatch/provider.ts";
-import type { LedgerRow } from "../../src/dispatch/rows.ts";
+import type { BatchRow, LedgerRow } from "../../src/dispatch/rows.ts";
+import { afterPoll } from "../../src/dispatch/sighting.ts";
+import { pauseAfter } from "../../src/dispatch/trouble.ts";
 import { batchRow, SEALED_AT, stepAccount } from "./rows.ts";
 
 const NOW = SEALED_AT + 10_000;
@@ -67,7 +69,7 @@ describe("a create that did not succeed", () => {
       { state: "sealed", wholeFailures: 1, disposal: null },
     ],
   ] as const)("%s", (_name, failure, expected) => {
-    const plan = afterSubmitFailure(submitting, failure, "create", stepAccount(), null, NOW);
+    const plan = afterSubmitFailure(submitting, failure, "create", stepAccount(), null, false, NOW);
     expect(plan).toMatchObject(expected);
     expect(plan.forget).toBe(false);
     expect(isLegal("submitting", plan.state)).toBe(true);
@@ -75,7 +77,7 @@ describe("a create that did not succeed", () => {
 
   test("an upload of unknown outcome is simply tried again", () => {
     const failure: Failure = { kind: "unknown", ...words };
-    expect(afterSubmitFailure(submitting, failure, "upload", stepAccount(), null, NOW)).toMatchObject({
+    expect(afterSubmitFailure(submitting, failure, "upload", stepAccount(), null, false, NOW)).toMatchObject({
       state: "sealed",
     });
   });
@@ -113,11 +115,15 @@ describe("a batch that failed as a whole", () => {
     });
   });
 
-  test("does not wait for ever under a limit that nobody names", () => {
+  test("is halved where a limit that nobody names has long refused it, but never refused for it", () => {
     const failure: Failure = { kind: "tokenLimit", ...words, limitTokens: null };
-    const at = (submitAttempt: number, requests: number) =>
-      afterBatchFailure({ ...running, submitAttempt, requests }, failure, null, NOW).disposal?.kind ?? "waits";
-    expect([at(5, 10), at(6, 10), at(11, 1), at(12, 1)]).toEqual(["waits", "split", "waits", "refuse"]);
+    const at = (strikes: number, ageMs: number, requests: number) => {
+      const old = { ...running, createdAt: NOW - ageMs, requests, submitAttempt: 99 };
+      return afterBatchFailure(old, failure, ledger({ strikes }), NOW).disposal?.kind ?? "waits";
+    };
+    const hours = 3_600_000;
+    expect([at(4, 2 * hours, 10), at(5, hours, 10), at(5, 2 * hours, 10)]).toEqual(["waits", "waits", "split"]);
+    expect(at(99, 99 * hours, 1)).toBe("waits");
   });
 
   test("splits into two groups that never share a batch", () => {
@@ -149,8 +155,93 @@ describe("a poll", () => {
     expect(afterPoll(running, provider, stepAccount(), null, NOW)).toMatchObject(expected);
   });
 
-  test("puts a batch aside that the provider has lost", () => {
-    expect(afterPoll(running, null, stepAccount(), null, LATE).state).toBe("quarantined");
+  test("puts a batch aside that the provider has lost: after six looks in ten minutes, not after one", () => {
+    let batch = { ...running, lastError: null as string | null };
+    const seenAt: number[] = [];
+    for (let now = LATE; now < LATE + 3_600_000; ) {
+      const plan = afterPoll(batch, null, stepAccount(), null, now);
+      seenAt.push((now - LATE) / 60_000);
+      if (plan.state === "quarantined") break;
+      batch = { ...batch, lastError: JSON.stringify(plan.lastError) };
+      now = plan.nextAt;
+    }
+    expect(seenAt).toEqual([0, 2, 4, 6, 8, 10]);
+  });
+
+  test("that finds the batch again forgets the looks before", () => {
+    const lost = afterPoll(running, null, stepAccount(), null, LATE);
+    const found = afterPoll(
+      { ...running, lastError: JSON.stringify(lost.lastError) },
+      seen({}),
+      stepAccount(),
+      null,
+      LATE,
+    );
+    expect([lost.lastError?.tries, found.lastError]).toEqual([1, null]);
+  });
+});
+
+describe("attempts that come to nothing", () => {
+  const after = (tries: number, changes: Partial<BatchRow> = {}): BatchRow => ({
+    ...submitting,
+    ...changes,
+    lastError: JSON.stringify({ ...words, tries, since: NOW }),
+  });
+  const refused: Failure = { kind: "definitelyNotCreated", ...words };
+  const end = (batch: BatchRow, othersPass: boolean): string => {
+    const { state, disposal } = afterSubmitFailure(batch, refused, "create", stepAccount(), null, othersPass, NOW);
+    return disposal?.kind ?? state;
+  };
+
+  test("halve the batch: soon where others are taken, else after more than a day", () => {
+    expect([end(after(10), true), end(after(11), true)]).toEqual(["sealed", "split"]);
+    expect([end(after(34), false), end(after(35), false)]).toEqual(["sealed", "split"]);
+  });
+
+  test("end a request that is alone after more than two days: refused where others are taken, else put aside", () => {
+    const one = { requests: 1 };
+    expect([end(after(58, one), true), end(after(59, one), true)]).toEqual(["sealed", "refuse"]);
+    expect([end(after(58, one), false), end(after(59, one), false)]).toEqual(["sealed", "quarantined"]);
+  });
+
+  test("take hours, a day and two days to get that far", () => {
+    const hoursUntil = (count: number): number => {
+      let ms = 0;
+      for (let tries = 1; tries < count; tries += 1) ms += pauseAfter(tries);
+      return ms / 3_600_000;
+    };
+    expect(hoursUntil(12)).toBeGreaterThan(2);
+    expect(hoursUntil(36)).toBeGreaterThan(24);
+    expect(hoursUntil(60)).toBeGreaterThan(48);
+  });
+
+  test("are counted on through refusals of other kinds in between", () => {
+    const limited: Failure = { kind: "rateLimited", ...words, retryAfterMs: null };
+    const plan = afterSubmitFailure(after(5), limited, "create", stepAccount(), null, false, NOW);
+    expect(plan.lastError).toEqual({ ...words, tries: 5, since: NOW });
+  });
+
+  test("with a token are sent again after longer and longer pauses, and never taken apart", () => {
+    const lost: Failure = { kind: "unknown", ...words };
+    const plan = (tries: number) => {
+      const account = stepAccount({ tag: "idempotencyToken" });
+      return afterSubmitFailure(after(tries), lost, "create", account, null, true, NOW);
+    };
+    expect(plan(0)).toMatchObject({ state: "unknown", nextAt: NOW + pauseAfter(1) });
+    expect(plan(58)).toMatchObject({ state: "unknown", nextAt: NOW + 3_600_000, disposal: null });
+    expect(plan(59)).toMatchObject({ state: "quarantined", disposal: null });
+  });
+
+  test("are followed by a look and a pause: others of an account without tags go meanwhile", () => {
+    const lost = after(10, { state: "unknown", submitStartedAt: NOW });
+    const plan = (tag: "metadata" | "none", now: number) => afterAbsence(lost, stepAccount({ tag }), true, now);
+    expect(plan("metadata", NOW + 1)).toMatchObject({ state: "unknown", nextAt: NOW + pauseAfter(10) });
+    expect(plan("none", NOW + 1)).toMatchObject({ state: "sealed", nextAt: NOW + pauseAfter(10) });
+    expect(plan("metadata", NOW + pauseAfter(10))).toBe(null);
+    expect(afterAbsence(after(12), stepAccount(), true, NOW)).toMatchObject({ disposal: { kind: "split" } });
+    for (const state of ["unknown", "sealed", "collecting", "quarantined"] as const) {
+      expect(isLegal("unknown", state)).toBe(true);
+    }
   });
 });
 
