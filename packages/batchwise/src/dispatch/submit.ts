@@ -28,15 +28,13 @@ export async function submit(room: Room, tenure: Tenure, attempt: number): Promi
   await room.options.failpoint("after-intent");
   const providerFileId = await uploaded(room, tenure);
   if (tenure.isOver) return;
-  if (room.isStopping) {
-    await tenure.end((now) => ({ state: "sealed", nextAt: now }));
-    return;
-  }
   await room.options.failpoint("after-upload");
-  await tenure.write((now) => ({ providerFileId, submitStartedAt: now }));
+  if (!room.isStopping) await tenure.write((now) => ({ providerFileId, submitStartedAt: now }));
   // A process that slept since its last write must not send: its batch may be somebody else's by now.
-  if (!tenure.maySend(account.requestTimeoutMs)) {
-    await tenure.end((now) => ({ state: "sealed", nextAt: now }));
+  if (room.isStopping || !tenure.maySend(account.requestTimeoutMs)) {
+    // An attempt that may be a repetition keeps its token.
+    const state = account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
+    await tenure.end((now) => ({ state, nextAt: now }));
     return;
   }
   await create(room, tenure);

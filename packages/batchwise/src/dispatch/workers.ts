@@ -144,7 +144,7 @@ export class Workers {
     switch (step.kind) {
       case "submit":
       case "repeat":
-        return this.#heavy.run(() => submit(room, tenure, step.attempt));
+        return this.#heavily(() => submit(room, tenure, step.attempt));
       case "reconcile":
         return reconcile(room, tenure, step.since, step.mayRecreate);
       case "poll":
@@ -152,15 +152,22 @@ export class Workers {
       case "cancel":
         return cancelBatch(room, tenure);
       case "collect":
-        return this.#heavy.run(() => collect(room, tenure));
+        return this.#heavily(() => collect(room, tenure));
       case "dispose":
-        return this.#heavy.run(() => dispose(room, tenure));
+        return this.#heavily(() => dispose(room, tenure));
       case "drop":
         return drop(tenure);
       case "none":
         tenure.close();
         return Promise.resolve();
     }
+  }
+
+  /** Whose turn at the gate comes after the stop begins nothing: the lease is given back. */
+  #heavily(work: () => Promise<void>): Promise<void> {
+    return this.#heavy.run(async () => {
+      if (!this.#room.isStopping) await work();
+    });
   }
 
   /** The reservation that has just been released may be what the longest waiting batch of the ledger needs. */
