@@ -4,7 +4,7 @@
 import { collect } from "./collect.ts";
 import { dispose, drop } from "./dispose.ts";
 import { Gate } from "./gate.ts";
-import { nextStep } from "./life-cycle.ts";
+import { LIVE, nextStep } from "./life-cycle.ts";
 import { cancelBatch, listSeen, poll } from "./poll.ts";
 import type { Account } from "./provider.ts";
 import { reconcile } from "./reconcile.ts";
@@ -24,17 +24,30 @@ export class Workers {
   readonly #room: Room;
   readonly #heavy: Gate = new Gate(HEAVY_PLACES);
   readonly #running: Set<Promise<void>> = new Set();
+  /** When the batches that this process has let go fall due, by key. */
+  readonly #dueAt: Map<string, number> = new Map();
 
   constructor(room: Room) {
     this.#room = room;
   }
 
-  /** The loop's turn: takes what is due. It is woken for the next by writes, by the sealer's looks, and by free places. */
+  /** The loop's turn: takes what is due. For what others let go it is woken by the sealer's looks, and by free places. */
   readonly turn = async (): Promise<number> => {
+    const now = this.#room.clock.now();
     const limit = MOST_TENURES - this.#running.size;
     if (limit > 0 && !this.#room.isStopping) await this.#lease({ limit });
-    return Number.POSITIVE_INFINITY;
+    return this.#nextDueAt(now);
   };
+
+  /** The earliest after `now`: what was due before has been taken, here or elsewhere, or waits for a place. */
+  #nextDueAt(now: number): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const [key, at] of this.#dueAt) {
+      if (at <= now) this.#dueAt.delete(key);
+      else earliest = Math.min(earliest, at);
+    }
+    return earliest;
+  }
 
   /**
    * Goes on with a batch that this process has just sealed, or leaves it to whoever has a place free. `begunAt`:
@@ -133,9 +146,16 @@ export class Workers {
       if (!(error instanceof LeaseLost)) this.#room.report(error);
     } finally {
       tenure.close();
-      // A lease that was not given back runs out by itself; whoever is here then takes it up.
-      this.#room.working.wakeAt(Math.max(tenure.batch.nextAt, tenure.batch.leaseUntil));
+      this.#letGo(tenure.batch);
     }
+  }
+
+  /** A lease that was not given back runs out by itself; whoever is here then takes it up. */
+  #letGo({ key, state, nextAt, leaseUntil }: BatchRow): void {
+    if (!LIVE.includes(state)) return;
+    const at = Math.max(nextAt, leaseUntil);
+    this.#dueAt.set(key, at);
+    this.#room.working.wakeAt(at);
   }
 
   #step(tenure: Tenure): Promise<unknown> {
