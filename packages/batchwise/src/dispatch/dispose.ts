@@ -34,7 +34,8 @@ export async function drop(tenure: Tenure): Promise<void> {
 
 /** The decision about the member in one place. Pure. */
 export function disposalOf(batch: BatchRow, disposal: Disposal, ord: number, now: number): Settlement {
-  const back = { ord, kind: "requeue", charged: false, notBefore: now, lane: batch.lane } as const;
+  // They have waited for company once, and come back together.
+  const back = { ord, kind: "requeue", charged: false, notBefore: 0, lane: batch.lane } as const;
   switch (disposal.kind) {
     case "requeue":
       return { ...back, code: disposal.code };
