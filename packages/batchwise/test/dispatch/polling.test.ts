@@ -27,3 +27,19 @@ test("a batch that is due is looked at at once, whatever other batches did meanw
   }
   expect(most).toBeLessThan(100);
 });
+
+test("batches among thousands of strangers are asked for by their ids, not looked for through the whole list", async () => {
+  const { time, start } = world();
+  const sim = new SimProvider({ time });
+  const list = { paged: true, pageSize: 100, newestFirst: true };
+  const dispatcher = await start({ accounts: [sim.account({ list })], thresholds: { maxRequests: 1 } });
+  await dispatcher.enqueueMany([of("m", "a"), of("m", "b")]);
+  await time.advance(1_000);
+  for (let strangers = 0; strangers < 2_000; strangers += 1) sim.addForeign(1);
+  const listed = (): number => sim.calls.get("list") ?? 0;
+  const before = listed();
+  await time.advance(9 * 60_000);
+  const asked = sim.calls.get("retrieve") ?? 0;
+  expect(asked).toBeGreaterThan(4);
+  expect(listed() - before).toBeLessThanOrEqual(asked);
+});
