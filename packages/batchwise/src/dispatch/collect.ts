@@ -1,6 +1,6 @@
 // Fetches the results of a batch that has ended, settles its members in chunks, and then those that got no line. It
-// always streams from the start: what an earlier owner settled counts as ignored. A cut stream settles what it gave
-// and nothing else, because members without a line are then not missing but unseen.
+// always streams from the start: what an earlier owner settled counts as ignored. A stream that breaks off settles what
+// it gave and nothing else, because members without a line are then not missing but unseen.
 
 import { Alarm } from "../core/clock.ts";
 import { keyPrefix, laneProper, parseCustomId } from "./encode.ts";
@@ -93,37 +93,46 @@ class Collection {
     await this.#settleAbsent(seen.state);
   }
 
-  /** Reads all lines; free again on a stalled stream or a lost lease, whatever the client does with its signal. */
+  /**
+   * Reads all lines; free again on a stalled stream or a lost lease, whatever the client does with its signal. What was
+   * read before a stream broke off or stalled is settled before that is told; a stop drops it.
+   */
   #stream(seen: ProviderBatch): Promise<void> {
     const { clock, stopping } = this.#room;
     const { signal, account } = this.#tenure;
     const timeoutMs = account.requestTimeoutMs;
     return new Promise<void>((resolve, reject) => {
       const cut = new AbortController();
-      const stop = (reason: unknown): void => {
+      const end = (reason: unknown, last: Promise<void>): void => {
         cut.abort(reason);
-        reject(reason);
+        last.then(() => reject(reason), reject);
       };
-      const stall = new Alarm(clock, () => stop(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
+      const broken = (reason: unknown): void => {
+        if (!cut.signal.aborted) end(reason, this.#settleRead());
+      };
+      const stall = new Alarm(clock, () => broken(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
       const moved = (): void => {
         const now = clock.now();
         stall.set(now + timeoutMs, now);
       };
       moved();
-      const forgetLease = onAbort([signal], stop);
-      const forgetStop = onAbort([stopping.signal], (reason) => {
-        cut.abort(reason);
-        // A chunk that is being settled is settled first: after the stop the store may be closed.
-        this.#settling.then(() => reject(reason), reject);
-      });
+      const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
+      // A chunk that is being settled is settled first: after the stop the store may be closed.
+      const forgetStop = onAbort([stopping.signal], (reason) => end(reason, this.#settling));
       this.#read(account.results(seen, { signal: cut.signal, timeoutMs }), cut.signal, moved)
-        .then(resolve, reject)
+        .then(resolve, broken)
         .finally(() => {
           stall.clear();
           forgetLease();
           forgetStop();
         });
     });
+  }
+
+  /** After the chunk that is being settled, if any, also the lines of the next. */
+  async #settleRead(): Promise<void> {
+    await this.#settling;
+    await this.#flush();
   }
 
   async #read(lines: AsyncIterable<ResultLine>, cut: AbortSignal, moved: () => void): Promise<void> {
@@ -229,21 +238,29 @@ async function collectFailed(room: Room, tenure: Tenure, error: unknown): Promis
   const failure = failureOf(tenure.account, error, "results");
   const code = error instanceof Error && "code" in error ? String(error.code) : failure.code;
   const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
-  await putOff(tenure, code, failure.message, isGone || code === "RESULTS_UNREADABLE");
+  const leastMs = failure.kind === "rateLimited" ? (failure.retryAfterMs ?? 0) : 0;
+  await putOff(tenure, code, failure.message, isGone || code === "RESULTS_UNREADABLE", leastMs);
 }
 
-/** Later again. `counts` marks what waiting alone does not mend: after many of these an operator has to look. */
-async function putOff(tenure: Tenure, code: string, message: string, counts: boolean): Promise<void> {
-  const tries = triesOf(tenure.batch.lastError) + (counts ? 1 : 0);
-  const lastError = JSON.stringify({ code, message, tries });
+/**
+ * Later again, and later each time. `counts` marks what waiting alone does not mend: after many of these an operator
+ * has to look.
+ */
+async function putOff(tenure: Tenure, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
+  const before = failuresOf(tenure.batch.lastError);
+  const tries = before.tries + (counts ? 1 : 0);
+  const failures = before.failures + 1;
+  const lastError = JSON.stringify({ code, message, tries, failures });
   if (tries >= UNREADABLE_TRIES) {
     await tenure.end({ state: "quarantined", lastError });
     return;
   }
-  const wait = backoff(RETRY_FIRST_MS, RETRY_MOST_MS, Math.max(1, tries));
+  const wait = Math.max(leastMs, backoff(RETRY_FIRST_MS, RETRY_MOST_MS, failures));
   await tenure.end((now) => ({ nextAt: now + wait, lastError }));
 }
 
-function triesOf(lastError: string | null): number {
-  return lastError === null ? 0 : ((JSON.parse(lastError) as { tries?: number }).tries ?? 0);
+/** How often collecting has failed so far, and how many of these count. */
+function failuresOf(lastError: string | null): { readonly tries: number; readonly failures: number } {
+  const none = { tries: 0, failures: 0 };
+  return lastError === null ? none : { ...none, ...(JSON.parse(lastError) as Partial<typeof none>) };
 }

@@ -1,10 +1,10 @@
-// Takes outcomes to the user's callback and webhook: at least once each, by one process at a time, with a log of every
-// try. The outcome itself is recorded whatever becomes of its delivery.
+// Takes outcomes to the user's callback and webhook: at least once each, with a log of every try, and by one process at
+// a time as long as a try ends within the lease. The outcome itself is recorded whatever becomes of its delivery.
 
 import { createHmac } from "node:crypto";
 import { loggedOutcome } from "./payload.ts";
 import { backoff } from "./plans.ts";
-import { bounded } from "./provider-call.ts";
+import { bounded, onAbort } from "./provider-call.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 import { CALLBACK_SINK, type Room, WEBHOOK_SINK } from "./room.ts";
 import type { DeliveryReport, DeliveryRow } from "./rows.ts";
@@ -45,12 +45,30 @@ export class Deliverer {
     for (;;) {
       const rows = await this.#exchange();
       if (rows.length === 0) return nextAt;
-      const reports = await Promise.all(rows.map((row) => this.#deliver(row)));
+      const reports = await this.#deliverAll(rows);
       await this.#room.options.failpoint("after-delivery");
       this.#reports = reports;
       for (const { result, nextAt: at } of reports) if (result === "retry") nextAt = Math.min(nextAt, at);
     }
   };
+
+  /** What came of these tries; a stop waits for them for one lease, and then leaves out those that still run. */
+  #deliverAll(rows: readonly DeliveryRow[]): Promise<DeliveryReport[]> {
+    const { clock, stopping, options } = this.#room;
+    return new Promise((resolve) => {
+      const reports: DeliveryReport[] = [];
+      let patience: unknown = null;
+      const forget = onAbort([stopping.signal], () => {
+        patience = clock.setTimeout(() => resolve([...reports]), options.leaseMs);
+      });
+      const tries = rows.map(async (row) => reports.push(await this.#deliver(row)));
+      void Promise.all(tries).then(() => {
+        forget();
+        clock.clearTimeout(patience);
+        resolve(reports);
+      });
+    });
+  }
 
   /** Books what has been delivered, when the loop has stopped. */
   async flush(): Promise<void> {

@@ -36,8 +36,8 @@ export interface Dispatcher {
   start(): Promise<void>;
   /**
    * Cuts what only reads or uploads, waits for what the provider must be asked once only (each account's
-   * `requestTimeoutMs` at most) and for `onOutcome` and webhooks under way, gives leases back, ends waits. The store stays
-   * open.
+   * `requestTimeoutMs` at most) and for `onOutcome` and webhooks under way (`leaseMs` at most; a callback that takes
+   * longer will be called again), gives leases back, ends waits. The store stays open.
    */
   stop(): Promise<void>;
   /** Resolves once the request is durable. Throws a DispatchError, and stores nothing, for what cannot be sent. */

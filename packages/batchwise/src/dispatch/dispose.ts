@@ -35,7 +35,8 @@ export async function drop(tenure: Tenure): Promise<void> {
 
 /** The decision about the member in each place. Pure. */
 export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (ord: number) => Settlement {
-  const back = { kind: "requeue", charged: false, notBefore: now, lane: batch.lane } as const;
+  // They have waited for company once, and come back together.
+  const back = { kind: "requeue", charged: false, notBefore: 0, lane: batch.lane } as const;
   switch (disposal.kind) {
     case "requeue":
       return (ord) => ({ ...back, ord, code: disposal.code });

@@ -39,7 +39,7 @@ export class Loop {
     if (this.#turn !== null && !this.#isRunning) this.#current = this.#run(this.#turn);
   }
 
-  /** Runs a turn at that time at the latest. */
+  /** Runs a turn at that time at the latest, however many run before it. Of several times the earliest is kept. */
   wakeAt(at: number): void {
     if (at >= this.#nextAt || this.#turn === null) return;
     this.#nextAt = at;
@@ -58,7 +58,8 @@ export class Loop {
     this.#alarm.clear();
     while (this.#isWoken && this.#turn !== null) {
       this.#isWoken = false;
-      this.#nextAt = Number.POSITIVE_INFINITY;
+      // What this turn is for is behind us; what others asked for later stands, whatever the turn answers.
+      if (this.#nextAt <= this.#clock.now()) this.#nextAt = Number.POSITIVE_INFINITY;
       try {
         this.wakeAt(await turn());
         this.#failures = 0;

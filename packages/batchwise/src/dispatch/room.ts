@@ -10,6 +10,7 @@ import type { Store } from "./store.ts";
 
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";
+const TOLD_AGAIN_MS = 30_000;
 
 export class Room {
   readonly options: ResolvedOptions;
@@ -28,6 +29,7 @@ export class Room {
   readonly stopping: AbortController = new AbortController();
   ignoredResults = 0;
   duplicateBatches = 0;
+  readonly #told: Map<string, number> = new Map();
 
   constructor(options: ResolvedOptions) {
     this.options = options;
@@ -66,6 +68,16 @@ export class Room {
     } catch {
       // The listener is the last place to tell.
     }
+  }
+
+  /** Tells of a failure that every batch meets in its own writes: the same words once in half a minute. */
+  reportShared(error: unknown): void {
+    const words = String(error);
+    const now = this.clock.monotonic();
+    for (const [told, at] of this.#told) if (at + TOLD_AGAIN_MS <= now) this.#told.delete(told);
+    if (this.#told.has(words)) return;
+    this.#told.set(words, now);
+    this.report(error);
   }
 
   async ledger(name: string): Promise<LedgerRow | null> {

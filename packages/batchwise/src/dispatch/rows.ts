@@ -248,6 +248,8 @@ export interface LaneRow {
   readonly tokens: number;
   /** Earliest createdAt among them; null when all of the lane waits for its `notBefore`. */
   readonly oldestAt: number | null;
+  /** Earliest max(createdAt, notBefore) among them: since when one could have been claimed; null as above. */
+  readonly readySince: number | null;
   /** Earliest deadline of a ready request of the lane. */
   readonly deadlineAt: number | null;
   /** Earliest `notBefore` that lies after now. */

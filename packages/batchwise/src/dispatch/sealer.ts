@@ -11,7 +11,7 @@ import type { Account } from "./provider.ts";
 import type { Room } from "./room.ts";
 import type { LaneRow, LedgerRow, NewRequest, Probe } from "./rows.ts";
 import type { SealResult } from "./store.ts";
-import { closesAt, DEADLINE_LEAD_MS, isFull, type LaneSums, laneCaps } from "./threshold.ts";
+import { closesAt, DEADLINE_LEAD_MS, isFull, type LaneSums, laneCaps, mostPressingFirst } from "./threshold.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -78,7 +78,7 @@ export class Sealer {
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
-    for (const lane of probe.lanes) {
+    for (const lane of mostPressingFirst(probe.lanes, options.thresholds.maxAgeMs)) {
       const accounts = this.#serving(lane.lane);
       if (accounts.length === 0) this.#tellUnserved(lane);
       if (accounts.length === 0 || this.#room.isStopping) continue;

@@ -35,9 +35,9 @@ export async function submit(room: Room, tenure: Tenure, attempt: number): Promi
   }
   await room.options.failpoint("after-upload");
   const timeoutMs = createTimeoutMs(tenure.batch, tenure.account);
-  await tenure.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
+  if (!room.isStopping) await tenure.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: its batch may be somebody else's by now.
-  if (tenure.maySend(timeoutMs)) await create(room, tenure, timeoutMs);
+  if (!room.isStopping && tenure.maySend(timeoutMs)) await create(room, tenure, timeoutMs);
   else await sealAgain(tenure);
 }
 
@@ -57,9 +57,10 @@ async function waitsForAccount(room: Room, tenure: Tenure): Promise<boolean> {
   return true;
 }
 
-/** Nothing was sent: the next owner begins anew. */
+/** Nothing was sent: the next owner begins anew. An attempt that may be a repetition keeps its token. */
 async function sealAgain(tenure: Tenure): Promise<void> {
-  await tenure.end((now) => ({ state: "sealed", nextAt: now }));
+  const state = tenure.account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
+  await tenure.end((now) => ({ state, nextAt: now }));
 }
 
 async function writeIntent(room: Room, tenure: Tenure, attempt: number): Promise<boolean> {

@@ -4,6 +4,7 @@
 
 import { isLegal, maySend } from "./life-cycle.ts";
 import { CANCELLED_PAYLOAD } from "./payload.ts";
+import { backoff } from "./plans.ts";
 import type { Account, ProviderBatch } from "./provider.ts";
 import type { Room } from "./room.ts";
 import type { BatchChanges, BatchRow, Settlement } from "./rows.ts";
@@ -12,7 +13,8 @@ import type { TransitionResult } from "./store.ts";
 /** Thrown out of an operation whose lease is gone. No fault: the next owner goes on. */
 export class LeaseLost extends Error {}
 
-const STORE_RETRY_MS = 250;
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 30_000;
 
 /** Changes, or changes that depend on the moment of writing. */
 type Changes = BatchChanges | ((now: number) => BatchChanges);
@@ -124,16 +126,20 @@ export class Tenure {
     return result;
   }
 
-  /** Repeats a write that the store could not do, as long as the lease may still be ours. All writes are idempotent. */
+  /**
+   * Repeats a write that the store could not do, less and less often, the last time shortly before the lease may be
+   * somebody else's. All writes are idempotent.
+   */
   async #insist<T>(attempt: (now: number) => Promise<T>): Promise<T> {
-    for (;;) {
+    for (let failures = 1; ; failures += 1) {
       if (this.#isOver) throw new LeaseLost("The lease was given back or lost.");
       try {
         return await attempt(this.#room.clock.now());
       } catch (error) {
-        this.#room.report(error);
-        if (this.#heldMs() + STORE_RETRY_MS >= this.#spanMs) throw this.#lose();
-        await this.#room.sleep(STORE_RETRY_MS);
+        this.#room.reportShared(error);
+        const leftMs = this.#spanMs - this.#heldMs() - FIRST_RETRY_MS;
+        if (leftMs <= 0) throw this.#lose();
+        await this.#room.sleep(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
       }
     }
   }

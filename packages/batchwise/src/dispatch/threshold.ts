@@ -1,5 +1,6 @@
-// When a lane closes a batch: pure, from what a probe saw and the caps. Age counts from the oldest request that waits,
-// so the longest wait is `maxAgeMs`, not time since the last batch. It does not choose an account; see choose.ts.
+// When a lane closes a batch: pure, from what a probe saw and the caps. Age counts from the request that could have
+// been claimed first, so the longest wait is `maxAgeMs`, not time since the last batch, and what is tried again waits
+// for company once more. It does not choose an account; see choose.ts.
 
 import { parseLane } from "./encode.ts";
 import type { Account } from "./provider.ts";
@@ -8,6 +9,8 @@ import type { Thresholds } from "./types.ts";
 
 /** How long before its earliest deadline a lane closes, so that the request is in a batch and not expired. */
 export const DEADLINE_LEAD_MS = 60_000;
+/** How long what is tried again of a flush waits for others of it, as long as some are still to come. */
+const FLUSHED_RETRY_MS = 60_000;
 
 /** Sums over the requests of a lane that may be claimed now. */
 export interface LaneSums {
@@ -33,9 +36,22 @@ export function isFull(sums: LaneSums, caps: LaneCaps): boolean {
   return sums.ready >= caps.maxRequests || sums.bytes >= caps.maxBytes || sums.tokens >= caps.maxTokens;
 }
 
+/** By when a lane should have closed a batch: by its age, or by its first deadline. */
+export function pressingAt(lane: LaneRow, maxAgeMs: number): number {
+  const byAge = lane.readySince === null ? Number.POSITIVE_INFINITY : lane.readySince + maxAgeMs;
+  return lane.deadlineAt === null ? byAge : Math.min(byAge, lane.deadlineAt - DEADLINE_LEAD_MS);
+}
+
+/** The lane that presses most first, so that on a ledger which they share none waits for ever. */
+export function mostPressingFirst(lanes: readonly LaneRow[], maxAgeMs: number): LaneRow[] {
+  const since = (lane: LaneRow): number => lane.readySince ?? Number.POSITIVE_INFINITY;
+  return lanes.toSorted((a, b) => pressingAt(a, maxAgeMs) - pressingAt(b, maxAgeMs) || since(a) - since(b));
+}
+
 /**
  * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing of it can be claimed. The parts
- * of a split batch do not wait for company: they are looking for the poison. Nor does what was flushed at `flushedAt`.
+ * of a split batch do not wait for company: they are looking for the poison. Nor does what was flushed at `flushedAt`,
+ * and what is tried again of that waits only for its like.
  */
 export function closesAt(
   lane: LaneRow,
@@ -45,8 +61,10 @@ export function closesAt(
   flushedAt: number = Number.NEGATIVE_INFINITY,
 ): number {
   const later = lane.deferredUntil ?? Number.POSITIVE_INFINITY;
-  if (lane.ready === 0 || lane.oldestAt === null) return later;
-  if (lane.oldestAt <= flushedAt || isFull(lane, caps) || parseLane(lane.lane).group !== "") return now;
-  const pressed = lane.deadlineAt === null ? Number.POSITIVE_INFINITY : lane.deadlineAt - DEADLINE_LEAD_MS;
-  return Math.min(lane.oldestAt + maxAgeMs, pressed, later);
+  if (lane.ready === 0 || lane.oldestAt === null || lane.readySince === null) return later;
+  if (lane.readySince <= flushedAt || isFull(lane, caps) || parseLane(lane.lane).group !== "") return now;
+  const isRetryOfFlushed = lane.oldestAt <= flushedAt;
+  if (isRetryOfFlushed && lane.deferredUntil === null) return now;
+  const ageMs = isRetryOfFlushed ? Math.min(FLUSHED_RETRY_MS, maxAgeMs) : maxAgeMs;
+  return Math.min(pressingAt(lane, ageMs), later);
 }

@@ -4,7 +4,7 @@
 import { collect } from "./collect.ts";
 import { dispose, drop } from "./dispose.ts";
 import { Gate } from "./gate.ts";
-import { nextStep } from "./life-cycle.ts";
+import { LIVE, nextStep } from "./life-cycle.ts";
 import type { Disposal } from "./plans.ts";
 import { cancelBatch, listSeen, poll } from "./poll.ts";
 import type { Account } from "./provider.ts";
@@ -25,17 +25,30 @@ export class Workers {
   readonly #room: Room;
   readonly #heavy: Gate = new Gate(HEAVY_PLACES);
   readonly #running: Set<Promise<void>> = new Set();
+  /** When the batches that this process has let go fall due, by key. */
+  readonly #dueAt: Map<string, number> = new Map();
 
   constructor(room: Room) {
     this.#room = room;
   }
 
-  /** The loop's turn: takes what is due. It is woken for the next by writes, by the sealer's looks, and by free places. */
+  /** The loop's turn: takes what is due. For what others let go it is woken by the sealer's looks, and by free places. */
   readonly turn = async (): Promise<number> => {
+    const now = this.#room.clock.now();
     const limit = MOST_TENURES - this.#running.size;
     if (limit > 0 && !this.#room.isStopping) await this.#lease({ limit });
-    return Number.POSITIVE_INFINITY;
+    return this.#nextDueAt(now);
   };
+
+  /** The earliest after `now`: what was due before has been taken, here or elsewhere, or waits for a place. */
+  #nextDueAt(now: number): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const [key, at] of this.#dueAt) {
+      if (at <= now) this.#dueAt.delete(key);
+      else earliest = Math.min(earliest, at);
+    }
+    return earliest;
+  }
 
   /**
    * Goes on with a batch that this process has just sealed, or leaves it to whoever has a place free. `begunAt`:
@@ -144,9 +157,16 @@ export class Workers {
       if (!(error instanceof LeaseLost)) this.#room.report(error);
     } finally {
       tenure.close();
-      // A lease that was not given back runs out by itself; whoever is here then takes it up.
-      this.#room.working.wakeAt(Math.max(tenure.batch.nextAt, tenure.batch.leaseUntil));
+      this.#letGo(tenure.batch);
     }
+  }
+
+  /** A lease that was not given back runs out by itself; whoever is here then takes it up. */
+  #letGo({ key, state, nextAt, leaseUntil }: BatchRow): void {
+    if (!LIVE.includes(state)) return;
+    const at = Math.max(nextAt, leaseUntil);
+    this.#dueAt.set(key, at);
+    this.#room.working.wakeAt(at);
   }
 
   #step(tenure: Tenure): Promise<unknown> {
@@ -155,7 +175,7 @@ export class Workers {
     switch (step.kind) {
       case "submit":
       case "repeat":
-        return this.#heavy.run(() => submit(room, tenure, step.attempt));
+        return this.#heavily(() => submit(room, tenure, step.attempt));
       case "reconcile":
         return reconcile(room, tenure, step.since, step.mayRecreate);
       case "poll":
@@ -163,15 +183,22 @@ export class Workers {
       case "cancel":
         return cancelBatch(room, tenure);
       case "collect":
-        return this.#heavy.run(() => collect(room, tenure));
+        return this.#heavily(() => collect(room, tenure));
       case "dispose":
-        return this.#heavy.run(() => dispose(room, tenure));
+        return this.#heavily(() => dispose(room, tenure));
       case "drop":
         return drop(tenure);
       case "none":
         tenure.close();
         return Promise.resolve();
     }
+  }
+
+  /** Whose turn at the gate comes after the stop begins nothing: the lease is given back. */
+  #heavily(work: () => Promise<void>): Promise<void> {
+    return this.#heavy.run(async () => {
+      if (!this.#room.isStopping) await work();
+    });
   }
 
   /** The reservation that has just been released may be what the longest waiting batch of the ledger needs. */

@@ -11,7 +11,7 @@ import { onBeat } from "../../src/dispatch/poll.ts";
 import type { ProviderBatch, ResultLine } from "../../src/dispatch/provider.ts";
 import type { BatchRow, LaneRow, LedgerRow } from "../../src/dispatch/rows.ts";
 import { isDuplicate, isNeeded } from "../../src/dispatch/sweep.ts";
-import { closesAt } from "../../src/dispatch/threshold.ts";
+import { closesAt, mostPressingFirst } from "../../src/dispatch/threshold.ts";
 import { batchRow, SEALED_AT } from "./rows.ts";
 import { SIM_LIMITS } from "./support/sim-provider.ts";
 
@@ -26,6 +26,7 @@ describe("a lane closes", () => {
     bytes: 10,
     tokens: 5,
     oldestAt: NOW - MINUTE,
+    readySince: NOW - MINUTE,
     deadlineAt: null,
     deferredUntil: null,
     ...changes,
@@ -37,10 +38,37 @@ describe("a lane closes", () => {
     ["now at its tokens", { tokens: 500 }, NOW],
     ["a minute before its first deadline", { deadlineAt: NOW + 3 * MINUTE }, NOW + 2 * MINUTE],
     ["now as a part of a split batch", { lane: "/v1/embeddings KEY.a m" }, NOW],
-    ["when its retries are due", { ready: 0, oldestAt: null, deferredUntil: NOW + 7 }, NOW + 7],
-    ["never while nothing is in it", { ready: 0, oldestAt: null }, Number.POSITIVE_INFINITY],
+    ["at the age of a retry from when it could go", { oldestAt: NOW - 60 * MINUTE }, NOW + 4 * MINUTE],
+    ["when its retries are due", { ready: 0, oldestAt: null, readySince: null, deferredUntil: NOW + 7 }, NOW + 7],
+    ["never while nothing is in it", { ready: 0, oldestAt: null, readySince: null }, Number.POSITIVE_INFINITY],
   ])("%s", (_name, changes, at) => {
     expect(closesAt(lane(changes), caps, 5 * MINUTE, NOW)).toBe(at);
+  });
+
+  const flushed = { oldestAt: NOW - 2 * MINUTE, readySince: NOW - MINUTE / 2 };
+  test.each([
+    ["now, whatever is still to come", { readySince: NOW - MINUTE, deferredUntil: NOW + 7 }, NOW],
+    ["now as the last of its retries", flushed, NOW],
+    [
+      "a minute after its first retry, while others are to come",
+      { ...flushed, deferredUntil: NOW + MINUTE },
+      NOW + MINUTE / 2,
+    ],
+    ["at its age when it came later", { oldestAt: NOW - MINUTE / 2, readySince: NOW - MINUTE / 2 }, NOW + 4.5 * MINUTE],
+  ])("after a flush a minute ago %s", (_name, changes, at) => {
+    expect(closesAt(lane(changes), caps, 5 * MINUTE, NOW, NOW - MINUTE)).toBe(at);
+  });
+
+  test("in the order in which lanes press: by age, or by a deadline before that", () => {
+    const lanes = [
+      lane({ lane: "later", readySince: null }),
+      lane({ lane: "young", readySince: NOW - 2 }),
+      lane({ lane: "old", readySince: NOW - 3 * MINUTE }),
+      lane({ lane: "due", readySince: NOW - 1, deadlineAt: NOW + 2 * MINUTE }),
+    ];
+    const inOrder = (maxAgeMs: number) => mostPressingFirst(lanes, maxAgeMs).map((row) => row.lane);
+    expect(inOrder(5 * MINUTE)).toEqual(["due", "old", "young", "later"]);
+    expect(inOrder(Number.POSITIVE_INFINITY)).toEqual(["due", "old", "young", "later"]);
   });
 });
 
@@ -288,7 +316,7 @@ describe("members of a batch without results", () => {
   const error = { code: "c", message: "m" };
   const of = (disposal: Disposal, ord: number) => disposalOf(batch, disposal, NOW)(ord);
   test("go back to their lane, uncharged", () => {
-    const back = { kind: "requeue", code: "c", charged: false, notBefore: NOW, lane: batch.lane };
+    const back = { kind: "requeue", code: "c", charged: false, notBefore: 0, lane: batch.lane };
     expect(of({ kind: "requeue", code: "c" }, 3)).toEqual({ ord: 3, ...back });
   });
   test("go back in two groups, the larger one first", () => {

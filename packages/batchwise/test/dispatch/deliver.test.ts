@@ -48,6 +48,54 @@ describe("the callback", () => {
   });
 });
 
+describe("a stop", () => {
+  test("waits for a callback that runs, and books it", async () => {
+    const here = world();
+    const sim = new SimProvider({ time: here.time });
+    let calls = 0;
+    const slow = async (): Promise<void> => {
+      calls += 1;
+      await new Promise((resolve) => here.time.setTimeout(() => resolve(null), MINUTE));
+    };
+    const thresholds = { maxRequests: 1 };
+    const dispatcher = await here.start({ accounts: [sim.account()], thresholds, onOutcome: slow });
+    await dispatcher.enqueue(ask("a"));
+    await here.until(async () => calls > 0);
+    const stopped = dispatcher.stop();
+    await here.time.advance(MINUTE);
+    await stopped;
+    expect(await isAtRest(here.store, here.time.now())).toBe(true);
+  });
+
+  test("ends though a callback hangs: that one is called again elsewhere, the others of its turn are booked", async () => {
+    const here = world();
+    const sim = new SimProvider({ time: here.time });
+    const begun: string[] = [];
+    const hangs = async ({ id }: LoggedOutcome): Promise<void> => {
+      begun.push(id);
+      if (id === "a") await new Promise(() => {});
+    };
+    const accounts = [sim.account()];
+    const first = await here.start({ accounts, thresholds: { maxRequests: 2 }, onOutcome: hangs });
+    await first.enqueueMany([ask("a"), ask("b")]);
+    await here.until(async () => begun.length === 2);
+    let isStopped = false;
+    const stopped = first.stop().then(() => {
+      isStopped = true;
+    });
+    await here.time.advance(80_000);
+    expect(isStopped).toBe(false);
+    await here.time.advance(11_000);
+    expect(isStopped).toBe(true);
+    await stopped;
+    expect(here.time.timers).toBe(0);
+    const heard: string[] = [];
+    await here.start({ accounts, onOutcome: ({ id }) => void heard.push(id) });
+    await rest(here);
+    expect(heard).toEqual(["a"]);
+  });
+});
+
 interface Post {
   readonly url: string;
   readonly headers: Headers;

@@ -42,6 +42,23 @@ describe("a loop", () => {
     expect(time.timers).toBe(0);
   });
 
+  test("keeps the time that it was asked for, though a turn before it asks for none", async () => {
+    const at: number[] = [];
+    const { time, loop, begin } = looped(async () => {
+      at.push(time.now());
+      return NEVER;
+    });
+    begin();
+    loop.wakeAt(300);
+    await time.advance(100);
+    loop.wake();
+    await time.advance(250);
+    loop.wakeAt(400);
+    await time.advance(500);
+    expect(at).toEqual([0, 100, 300, 400]);
+    expect(time.timers).toBe(0);
+  });
+
   test("turns once more, not at once, when it is woken while it turns, however often", async () => {
     let running = 0;
     let most = 0;

@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 import { SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, world } from "./support/world.ts";
+import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
 const names = Array.from({ length: 10 }, (_, index) => `r${index}`);
@@ -53,3 +53,49 @@ test("a stop waits for the answer to a create, so that nothing has to be looked 
   await stopped;
   expect((await here.store.batches({ limit: 1 })).map(({ state }) => state)).toEqual(["submitted"]);
 });
+
+test("batches that wait in line for an upload when the stop comes are left as they are", async () => {
+  const here = world();
+  const fate = (called: string) => ({ replyAfterMs: called === "upload" ? 50_000 : 0 });
+  const sim = new SimProvider({ time: here.time, fate });
+  const dispatcher = await here.start({ accounts: [sim.account()], thresholds: { maxRequests: 1 } });
+  await dispatcher.enqueueMany(names.map((name) => ask(name)));
+  await here.time.advance(5_000);
+  await dispatcher.stop();
+  expect(sim.calls.get("upload")).toBe(4);
+  const batches = await here.store.batches({ limit: 20 });
+  expect(batches.map(({ state, submitAttempt }) => `${state} ${submitAttempt}`).toSorted()).toEqual([
+    ...Array(6).fill("sealed 0"),
+    ...Array(4).fill("sealed 1"),
+  ]);
+  expect(batches.every(({ leaseUntil }) => leaseUntil === 0)).toBe(true);
+});
+
+test.each(["metadata", "idempotencyToken"] as const)(
+  "a stop while the file's id is written sends no create, and the next process sends it once (%s)",
+  async (tag) => {
+    const here = world();
+    const sim = new SimProvider({ time: here.time });
+    const accounts = [sim.account({ tag })];
+    let stopped: Promise<void> | undefined;
+    const slow = new SimProcess(here.time).wrap(here.store, (name, call, given) => {
+      const isLastWrite = name === "transition" && Object.hasOwn(given[2] as object, "providerFileId");
+      if (isLastWrite) stopped ??= dispatcher.stop();
+      return call();
+    });
+    const dispatcher = await here.start({ store: slow, accounts, thresholds });
+    await dispatcher.enqueueMany(names.map((name) => ask(name)));
+    await here.time.advance(1_000);
+    await stopped;
+    expect(sim.calls.get("create")).toBeUndefined();
+    const [batch] = await here.store.batches({ limit: 1 });
+    expect(batch).toMatchObject({
+      submitAttempt: 1,
+      leaseUntil: 0,
+      state: tag === "metadata" ? "sealed" : "submitting",
+    });
+    await here.start({ accounts, thresholds });
+    await here.until(() => isAtRest(here.store, here.time.now()));
+    expect(sim.calls.get("create")).toBe(1);
+  },
+);

@@ -79,18 +79,38 @@ describe("a lease", () => {
         return answer;
       },
     };
-    const told: unknown[] = [];
-    const dispatcher = await start({
-      store: flaky,
-      accounts: [cut],
-      thresholds,
-      onError: (error) => void told.push(error),
-    });
+    const dispatcher = await start({ store: flaky, accounts: [cut], thresholds });
     await dispatcher.enqueueMany(names.map((name) => ask(name)));
-    await time.advance(30_000);
+    await time.advance(15_000);
+    expect(await store.batches({ limit: 1 })).toMatchObject([{ state: "submitting", providerBatchId: null }]);
+    await time.advance(25_000);
     expect(await store.batches({ limit: 1 })).toMatchObject([{ state: "submitted", providerBatchId: "batch-1" }]);
-    expect(told.length).toBeGreaterThan(10);
     await until(() => isAtRest(store, time.now()));
     expect(sim.calls.get("create")).toBe(1);
+  });
+
+  test("whose writes fail repeats them less and less often, and the same failure of all batches is told now and then", async () => {
+    const { time, store, start } = world();
+    const sim = new SimProvider({ time });
+    let isDown = false;
+    let refused = 0;
+    const writes = ["transition", "settle"];
+    const flaky = new SimProcess(time).wrap(store, (name, call) => {
+      if (!isDown || !writes.includes(name)) return call();
+      refused += 1;
+      return Promise.reject(storeDown());
+    });
+    const told: unknown[] = [];
+    const onError = (error: unknown): void => void told.push(error);
+    const options = { store: flaky, accounts: [sim.account()], thresholds: { maxRequests: 1 }, onError };
+    const dispatcher = await start(options);
+    await dispatcher.enqueueMany(Array.from({ length: 50 }, (_, index) => ask(`r${index}`)));
+    await time.advance(5 * MINUTE);
+    isDown = true;
+    await time.advance(3 * MINUTE);
+    expect(refused / 50).toBeGreaterThan(8);
+    expect(refused / 50).toBeLessThan(25);
+    expect(told.length).toBeGreaterThan(3);
+    expect(told.length).toBeLessThan(8);
   });
 });

@@ -62,7 +62,7 @@ export class Waiting {
 
   #row(lane: string, limit: number, now: number): LaneRow {
     const row = { lane, ready: 0, bytes: 0, tokens: 0 };
-    let [oldestAt, deadlineAt, deferredUntil] = [Infinity, Infinity, Infinity];
+    let [oldestAt, readySince, deadlineAt, deferredUntil] = [Infinity, Infinity, Infinity, Infinity];
     for (const request of this.inOrder(lane)) {
       deadlineAt = Math.min(deadlineAt, request.deadlineAt ?? Infinity);
       if (request.notBefore > now) deferredUntil = Math.min(deferredUntil, request.notBefore);
@@ -71,9 +71,11 @@ export class Waiting {
         row.bytes += request.bytes;
         row.tokens += request.tokens;
         oldestAt = Math.min(oldestAt, request.createdAt);
+        readySince = Math.min(readySince, Math.max(request.createdAt, request.notBefore));
       }
     }
-    return { ...row, oldestAt: known(oldestAt), deadlineAt: known(deadlineAt), deferredUntil: known(deferredUntil) };
+    const times = { oldestAt: known(oldestAt), readySince: known(readySince), deadlineAt: known(deadlineAt) };
+    return { ...row, ...times, deferredUntil: known(deferredUntil) };
   }
 }
 

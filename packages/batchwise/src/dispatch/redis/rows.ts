@@ -142,11 +142,11 @@ export function probeRow(reply: Reply): Probe {
 }
 
 function laneRow(reply: Reply): LaneRow {
-  const [lane, ready, bytes, tokens, oldestAt, deadlineAt, deferredUntil] = list(reply);
+  const [lane, ready, bytes, tokens, oldestAt, readySince, deadlineAt, deferredUntil] = list(reply);
   return {
     ...{ lane: text(lane), ready: number(ready), bytes: number(bytes), tokens: number(tokens) },
-    ...{ oldestAt: numberOrNull(oldestAt), deadlineAt: numberOrNull(deadlineAt) },
-    deferredUntil: numberOrNull(deferredUntil),
+    ...{ oldestAt: numberOrNull(oldestAt), readySince: numberOrNull(readySince) },
+    ...{ deadlineAt: numberOrNull(deadlineAt), deferredUntil: numberOrNull(deferredUntil) },
   };
 }
 

@@ -137,18 +137,20 @@ local function least(key, from)
 end
 
 local function probeLane(lane, input)
-  local ready, bytes, tokens, oldest = 0, 0, 0, nil
+  local ready, bytes, tokens, oldest, since = 0, 0, 0, nil, nil
   if input.limit > 0 then
     eachReady(lane, input.now, function(r)
       ready = ready + 1
       bytes = bytes + r.bytes
       tokens = tokens + r.tokens
       oldest = math.min(oldest or r.created, r.created)
+      local from = math.max(r.created, r.notBefore)
+      since = math.min(since or from, from)
       return ready < input.limit
     end)
   end
   return { lane, str(ready), str(bytes), str(tokens), oldest and str(oldest) or false,
-    least(P .. 'until:' .. lane, '-inf'), least(P .. 'later:' .. lane, '(' .. str(input.now)) }
+    since and str(since) or false, least(P .. 'until:' .. lane, '-inf'), least(P .. 'later:' .. lane, '(' .. str(input.now)) }
 end
 
 function methods.probe(input)

@@ -140,10 +140,10 @@ export function readProbe(db: Connection, limit: number, now: number): Probe {
 }
 
 function laneRow(db: Connection, id: number, lane: string, limit: number, now: number): LaneRow {
-  const sums = db.get<{ ready: number; bytes: number; tokens: number; oldest: number | null }>(
+  const sums = db.get<{ ready: number; bytes: number; tokens: number; oldest: number | null; since: number | null }>(
     `SELECT count(*) AS ready, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(tokens), 0) AS tokens,
-       min(created_at) AS oldest
-     FROM (SELECT bytes, tokens, created_at FROM batchwise_ready WHERE lane = ? AND not_before <= ?
+       min(created_at) AS oldest, min(max(created_at, not_before)) AS since
+     FROM (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = ? AND not_before <= ?
            ORDER BY priority DESC, rank, seq LIMIT ?)`,
     ...[id, now, atMost(limit)],
   );
@@ -157,7 +157,8 @@ function laneRow(db: Connection, id: number, lane: string, limit: number, now: n
   );
   return {
     ...{ lane, ready: sums?.ready ?? 0, bytes: sums?.bytes ?? 0, tokens: sums?.tokens ?? 0 },
-    ...{ oldestAt: sums?.oldest ?? null, deadlineAt: deadline?.at ?? null, deferredUntil: deferred?.at ?? null },
+    ...{ oldestAt: sums?.oldest ?? null, readySince: sums?.since ?? null },
+    ...{ deadlineAt: deadline?.at ?? null, deferredUntil: deferred?.at ?? null },
   };
 }
 

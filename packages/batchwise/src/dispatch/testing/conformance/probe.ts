@@ -41,8 +41,17 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual(
       lanes.toSorted((a, b) => a.ready - b.ready),
       [
-        { ...none, lane: OTHER_LANE, ready: 2, bytes: 200, tokens: 20, oldestAt: NOW, deadlineAt: NOW + 50 },
-        { ...none, lane: LANE, ready: 3, bytes: 60, tokens: 12, oldestAt: NOW + 7 },
+        {
+          ...none,
+          lane: OTHER_LANE,
+          ready: 2,
+          bytes: 200,
+          tokens: 20,
+          oldestAt: NOW,
+          readySince: NOW,
+          deadlineAt: NOW + 50,
+        },
+        { ...none, lane: LANE, ready: 3, bytes: 60, tokens: 12, oldestAt: NOW + 7, readySince: NOW + 7 },
       ],
     );
   }),
@@ -60,10 +69,21 @@ export const probeCases: readonly StoreCase[] = [
     await store.settle(settleInput(batch, items));
     const [lane] = (await store.probe(10, NOW)).lanes;
     deepEqual([lane?.ready, lane?.oldestAt, lane?.deferredUntil], [0, null, NOW + 5]);
+    deepEqual(lane?.readySince, null);
     const [later] = (await store.probe(10, NOW + 5)).lanes;
     deepEqual([later?.ready, later?.bytes, later?.oldestAt, later?.deferredUntil], [1, 100, NOW, NOW + 9]);
     const [last] = (await store.probe(10, NOW + 9)).lanes;
     deepEqual([last?.ready, last?.deferredUntil], [2, null]);
+  }),
+
+  storeCase("tells since when a lane's requests could be claimed, apart from when they came", async (store) => {
+    const batch = await sealed(store, 1, 2);
+    await store.settle(settleInput(batch, [requeue(0, { notBefore: NOW + 9 }), requeue(1, { notBefore: NOW + 5 })]));
+    const [retried] = (await store.probe(10, NOW + 20)).lanes;
+    deepEqual([retried?.oldestAt, retried?.readySince], [NOW, NOW + 5]);
+    await store.enqueue([request("new")], NOW + 3);
+    const [mixed] = (await store.probe(10, NOW + 20)).lanes;
+    deepEqual([mixed?.oldestAt, mixed?.readySince], [NOW, NOW + 3]);
   }),
 
   storeCase("counts batches by state and what is open in them", async (store) => {
