@@ -135,7 +135,7 @@ async function retry(db: Connection, seqs: readonly number[], now: number): Prom
      WHERE seq = ANY($2::bigint[])`,
     ...[now, again],
   );
-  await makeReady(db, again);
+  await makeReady(db, again, now);
   await count(db, "waiting", -dropped.filter(({ state }) => state === "waiting").length);
   return results;
 }

@@ -35,6 +35,7 @@ import { seal } from "./claim.ts";
 import { type Connection, type PostgresPool, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { type Answer, type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
+import { wake } from "./lanes.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
 import { outcomesAt, readOutcomes, readRequests } from "./reading.ts";
@@ -95,6 +96,7 @@ class PostgresStore implements Store {
   }
 
   async seal(input: SealInput): Promise<SealResult> {
+    await this.#tracked(write, (db) => wake(db, input.lane, input.now));
     return this.#tracked(write, (db) => seal(db, input));
   }
 
