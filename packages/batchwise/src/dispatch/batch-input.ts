@@ -7,7 +7,9 @@ import type { Account, BatchInput } from "./provider.ts";
 import type { BatchRow } from "./rows.ts";
 import type { Store } from "./store.ts";
 
+/** Bodies read at once: as many, and as few as make about this many bytes. */
 const PAGE = 500;
+const PAGE_BYTES = 8_000_000;
 
 /** A member that its account can no longer encode. Its line is to blame, not the batch. */
 export class LineRefused extends Error {
@@ -41,14 +43,15 @@ export function batchInput(store: Store, account: Account, batch: BatchRow): Bat
 async function* lines(store: Store, account: Account, batch: BatchRow): AsyncGenerator<string> {
   const { endpoint } = parseLane(batch.lane);
   const { key } = batch;
+  const limit = Math.max(1, Math.min(PAGE, Math.floor((PAGE_BYTES * batch.requests) / batch.bytes)));
   for (let fromOrd = 0; fromOrd < batch.requests; ) {
-    const page = await store.requests({ batchKey: key, fromOrd, limit: PAGE, bodies: true });
+    const page = await store.requests({ batchKey: key, fromOrd, limit, bodies: true });
     for (const row of page) {
       const ord = row.ord as number;
       yield encode(account, ord, { customId: customId(key, ord), endpoint, body: row.body as string });
       fromOrd = ord + 1;
     }
-    if (page.length < PAGE) return;
+    if (page.length < limit) return;
   }
 }
 

@@ -5,14 +5,12 @@ import { createBatcher } from "../core/batch.ts";
 import { ulid } from "./encode.ts";
 import { DispatchError, type DispatchErrorCode, duplicateIdError, partlyStored } from "./errors.ts";
 import { intake } from "./intake.ts";
+import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
 import { type Answer, compareBodies } from "./repeats.ts";
 import type { Room } from "./room.ts";
 import type { NewRequest } from "./rows.ts";
 import type { Sealer } from "./sealer.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "./types.ts";
-
-/** Requests stored in one transaction. */
-const STORED_AT_ONCE = 1_000;
 
 export class Enqueuer {
   readonly #room: Room;
@@ -23,7 +21,10 @@ export class Enqueuer {
     this.#room = room;
     this.#sealer = sealer;
     const commits = createBatcher((requests: NewRequest[]) => this.#commit(requests), {
-      maxBatchSize: STORED_AT_ONCE,
+      maxBatchSize: MOST_REQUESTS,
+      maxBatchCost: MOST_BYTES,
+      cost: sizeOf,
+      oversize: "alone",
       clock: room.clock,
     });
     this.#storeTogether = (request) => commits.submit(request);
@@ -38,10 +39,9 @@ export class Enqueuer {
     if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
     const rows = requests.map((request, index) => atPlace(index, () => this.#intake(request)));
     const answers: Answer[] = [];
-    for (let from = 0; from < rows.length; from += STORED_AT_ONCE) {
-      const chunk = rows.slice(from, from + STORED_AT_ONCE);
-      const stored = this.#commit(chunk).catch((error: unknown) => {
-        throw chunk.length === rows.length ? error : partlyStored(error, from, rows.length);
+    for (const some of portions(rows)) {
+      const stored = this.#commit(some).catch((error: unknown) => {
+        throw some.length === rows.length ? error : partlyStored(error, answers.length, rows.length);
       });
       answers.push(...(await stored));
     }

@@ -6,7 +6,7 @@ import { BatchwiseError } from "../core/errors.ts";
 /**
  * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field), `UNKNOWN_ENDPOINT`,
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
- * or token cap), `DUPLICATE_ID` (the id is taken by another body). Of stores: `STORE_UNAVAILABLE`, `STORE_FULL`,
+ * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of stores: `STORE_UNAVAILABLE`, `STORE_FULL`,
  * `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id. `RESULTS_UNREADABLE`: a result source was cut or damaged.
  * `CLOSED`: stopped or closed before.
  */

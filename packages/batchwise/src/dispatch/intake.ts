@@ -15,6 +15,8 @@ const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "ten
 const LINE_FIELDS = ["custom_id", "method", "url", "body"];
 const LONGEST_ID = 256;
 const BODY = "A request's `body`";
+/** The last moment that a Date can be. */
+const LATEST_TIME = 8.64e15;
 /** Of a request whose id is made here: see repeats.ts. */
 const NO_DIGEST = "";
 
@@ -40,6 +42,7 @@ export function intake(given: DispatchRequest | BatchLine, options: IntakeOption
       `The request "${id}" names no model: neither \`body.model\` nor \`requestDefaults.model\` is there.`,
     );
   }
+  storable("model", model);
   const lane = laneName({ endpoint, group: "", model });
   const accounts = accountsFor(options.accounts, endpoint, model);
   const bodyBytes = utf8Length(body);
@@ -61,7 +64,7 @@ function fromLine(line: BatchLine): DispatchRequest {
 
 function checkId(id: unknown): string | undefined {
   if (id === undefined) return undefined;
-  if (typeof id === "string" && id.length >= 1 && id.length <= LONGEST_ID) return id;
+  if (typeof id === "string" && id.length >= 1 && id.length <= LONGEST_ID) return storable("`id`", id);
   throw invalid(`A request's \`id\` must be a string of 1 to ${LONGEST_ID} characters.`);
 }
 
@@ -107,8 +110,9 @@ function checkOptional(request: DispatchRequest): Pick<NewRequest, "priority" | 
   const { priority = 0, tenant = "", deadlineAt = null } = request;
   if (!Number.isSafeInteger(priority)) throw invalid("A request's `priority` must be a whole number.");
   if (typeof tenant !== "string") throw invalid("A request's `tenant` must be a string.");
-  if (deadlineAt !== null && !(Number.isFinite(deadlineAt) && deadlineAt >= 0)) {
-    throw invalid("A request's `deadlineAt` must be a time in milliseconds.");
+  storable("`tenant`", tenant);
+  if (deadlineAt !== null && !(Number.isFinite(deadlineAt) && deadlineAt >= 0 && deadlineAt <= LATEST_TIME)) {
+    throw invalid("A request's `deadlineAt` must be a time in milliseconds since 1970, before the year 275760.");
   }
   return { priority, tenant, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
 }
@@ -119,6 +123,13 @@ function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
     return JSON.stringify(metadata);
   }
   throw invalid("A request's `metadata` must be an object of strings.");
+}
+
+/** Not every database keeps a NUL character or half of a surrogate pair. JSON, as of a body, has both escaped. */
+function storable(what: string, text: string): string {
+  if (text.includes("\0")) throw invalid(`A request's ${what} must not have a NUL character in it.`);
+  if (/\p{Surrogate}/u.test(text)) throw invalid(`A request's ${what} must be Unicode: it has half a surrogate pair.`);
+  return text;
 }
 
 function refuseUnknownFields(given: object, known: readonly string[]): void {

@@ -12,6 +12,8 @@ import { known } from "./waiting.ts";
 export class Batches {
   readonly ledgers: Ledgers = new Ledgers();
   readonly #all = new Map<string, MemoryBatch>();
+  /** Those that are not done: looking for one of them costs the same however many are. */
+  readonly #live = new Set<MemoryBatch>();
 
   get(key: string): MemoryBatch | undefined {
     return this.#all.get(key);
@@ -37,17 +39,15 @@ export class Batches {
       releaseAt: Infinity,
     };
     this.#all.set(key, batch);
+    this.#live.add(batch);
     this.ledgers.book(batch);
     return batch;
   }
 
   lease({ owner, now, leaseUntil, accounts, limit, keys }: LeaseInput): MemoryBatch[] {
-    const free = [...this.#all.values()].filter(
-      (batch) =>
-        batch.leaseUntil <= now &&
-        accounts.includes(batch.account) &&
-        (keys === undefined ? isLive(batch.state) && batch.nextAt <= now : keys.includes(batch.key)),
-    );
+    const due = [...this.#live].filter(({ state, nextAt }) => state !== "quarantined" && nextAt <= now);
+    const asked = keys === undefined ? due : this.#known(keys);
+    const free = asked.filter(({ leaseUntil: until, account }) => until <= now && accounts.includes(account));
     const taken = free.sort((a, b) => a.nextAt - b.nextAt || (a.key < b.key ? -1 : 1)).slice(0, limit);
     for (const batch of taken) Object.assign(batch, { leaseOwner: owner, leaseUntil, fence: batch.fence + 1 });
     return taken;
@@ -62,14 +62,17 @@ export class Batches {
     if (releaseAt !== undefined) batch.releaseAt = releaseAt;
     else if (ends) batch.releaseAt = Math.min(batch.releaseAt, now);
     Object.assign(batch, fields, { updatedAt: now, orphans: merged(batch.orphans, orphans) });
+    if (batch.state === "done") this.#live.delete(batch);
+    else this.#live.add(batch);
     for (const change of ledgers) this.ledgers.write(change);
     return { ok: true, batch: batchRow(batch) };
   }
 
   find({ keys, states, account, providerBatchIds, limit }: BatchQuery): MemoryBatch[] {
-    const found = [...this.#all.values()].filter(
+    const onlyLive = states?.includes("done") === false;
+    const asked = keys === undefined ? [...(onlyLive ? this.#live : this.#all.values())] : this.#known(keys);
+    const found = asked.filter(
       (batch) =>
-        (keys?.includes(batch.key) ?? true) &&
         (states?.includes(batch.state) ?? true) &&
         (account === undefined || batch.account === account) &&
         (providerBatchIds?.some((id) => isOf(batch, id)) ?? true),
@@ -80,29 +83,30 @@ export class Batches {
   figures(): Pick<Probe, "batches" | "inBatches" | "batchDueAt"> {
     const batches: Record<BatchState, number> = {
       ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
-      ...{ running: 0, collecting: 0, quarantined: 0, done: 0 },
+      ...{ running: 0, collecting: 0, quarantined: 0, done: this.#all.size - this.#live.size },
     };
     let [inBatches, dueAt] = [0, Infinity];
-    for (const { state, remaining, nextAt, leaseUntil } of this.#all.values()) {
+    for (const { state, remaining, nextAt, leaseUntil } of this.#live) {
       batches[state] += 1;
       inBatches += remaining;
-      if (isLive(state)) dueAt = Math.min(dueAt, Math.max(nextAt, leaseUntil));
+      if (state !== "quarantined") dueAt = Math.min(dueAt, Math.max(nextAt, leaseUntil));
     }
     return { batches, inBatches, batchDueAt: known(dueAt) };
   }
 
+  #known(keys: readonly string[]): MemoryBatch[] {
+    return [...new Set(keys)].map((key) => this.#all.get(key)).filter((batch) => batch !== undefined);
+  }
+
   #refusal(batch: MemoryBatch, changes: BatchChanges): "busy" | "taken" | "open" | null {
-    const others = [...this.#all.values()].filter((other) => other !== batch && other.account === batch.account);
+    const others = (among: Iterable<MemoryBatch>): MemoryBatch[] =>
+      [...among].filter((other) => other !== batch && other.account === batch.account);
     const unresolved = ({ state }: MemoryBatch): boolean => state === "submitting" || state === "unknown";
-    if (changes.exclusive && others.some(unresolved)) return "busy";
+    if (changes.exclusive && others(this.#live).some(unresolved)) return "busy";
     const id = changes.providerBatchId ?? null;
-    if (id !== null && others.some((other) => other.providerBatchId === id)) return "taken";
+    if (id !== null && others(this.#all.values()).some((other) => other.providerBatchId === id)) return "taken";
     return changes.state === "done" && batch.remaining > 0 ? "open" : null;
   }
-}
-
-function isLive(state: BatchState): boolean {
-  return state !== "done" && state !== "quarantined";
 }
 
 function isOf(batch: MemoryBatch, id: string): boolean {

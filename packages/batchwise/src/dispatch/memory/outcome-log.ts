@@ -4,6 +4,7 @@
 import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../rows.ts";
 import type { DeliveriesInput } from "../store.ts";
 import type { OutcomeStatus } from "../types.ts";
+import { Deliveries } from "./deliveries.ts";
 import { type MemoryDelivery, type MemoryOutcome, type MemoryRequest, outcomeRow } from "./records.ts";
 import { known } from "./waiting.ts";
 
@@ -17,8 +18,8 @@ export interface Ending {
 export class OutcomeLog {
   /** By cursor - 1; null where a retry has taken an outcome back. */
   readonly #log: (MemoryOutcome | null)[] = [];
-  /** Not delivered and not given up, by ascending cursor. */
-  readonly #waiting = new Set<MemoryDelivery>();
+  /** Not delivered and not given up. */
+  readonly #waiting = new Deliveries();
   readonly counts: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
 
   get cursor(): number {
@@ -30,9 +31,7 @@ export class OutcomeLog {
   }
 
   get deliveryDueAt(): number | null {
-    let least = Infinity;
-    for (const { nextAt } of this.#waiting) least = Math.min(least, nextAt);
-    return known(least);
+    return known(this.#waiting.dueAt);
   }
 
   record({ id, attempts, generation, tenant, metadata }: MemoryRequest, ending: Ending): MemoryOutcome {
@@ -43,7 +42,7 @@ export class OutcomeLog {
     for (const sink of ending.sinks) {
       const delivery: MemoryDelivery = { outcome, sink, state: "waiting", attempt: 0, nextAt: now, log: [] };
       outcome.deliveries.push(delivery);
-      this.#waiting.add(delivery);
+      this.#waiting.put(delivery);
     }
     this.#log.push(outcome);
     this.counts[status] += 1;
@@ -53,7 +52,7 @@ export class OutcomeLog {
   /** Takes an outcome out of the log, with what is not delivered of it. */
   takeBack(outcome: MemoryOutcome): void {
     this.#log[outcome.cursor - 1] = null;
-    for (const delivery of outcome.deliveries) this.#waiting.delete(delivery);
+    for (const delivery of outcome.deliveries) this.#waiting.remove(delivery);
   }
 
   after(query: Extract<OutcomeQuery, { after: number }>): OutcomeRow[] {
@@ -67,17 +66,9 @@ export class OutcomeLog {
 
   deliver({ reports, take, now }: DeliveriesInput): DeliveryRow[] {
     for (const report of reports) this.#book(report);
-    const taken: DeliveryRow[] = [];
-    if (take === null) return taken;
-    for (const delivery of this.#waiting) {
-      if (taken.length >= take.limit) break;
-      if (delivery.nextAt > now || !take.sinks.includes(delivery.sink)) continue;
-      delivery.attempt += 1;
-      delivery.nextAt = take.leaseUntil;
-      const { sink, attempt } = delivery;
-      taken.push({ sink, attempt, outcome: outcomeRow(delivery.outcome, false) });
-    }
-    return taken;
+    if (take === null) return [];
+    const taken = this.#waiting.take(take.sinks, take.limit, now, take.leaseUntil);
+    return taken.map(({ sink, attempt, outcome }) => ({ sink, attempt, outcome: outcomeRow(outcome, false) }));
   }
 
   #book({ cursor, sink, result, nextAt, attempt, at, statusCode, error }: DeliveryReport): void {
@@ -87,7 +78,9 @@ export class OutcomeLog {
     if (delivery.state === "delivered") return;
     if (result !== "delivered" && attempt !== delivery.attempt) return;
     delivery.state = result === "retry" ? "waiting" : result;
-    if (result === "retry") delivery.nextAt = nextAt;
-    else this.#waiting.delete(delivery);
+    if (result === "retry") {
+      delivery.nextAt = nextAt;
+      this.#waiting.put(delivery);
+    } else this.#waiting.remove(delivery);
   }
 }

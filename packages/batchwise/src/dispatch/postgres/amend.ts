@@ -145,7 +145,7 @@ async function retry(
      FROM unnest($2::bigint[], $3::bigint[]) AS i (seq, lane) WHERE r.seq = i.seq`,
     ...[now, again, again.map((seq) => lanes.get(seq) ?? 0)],
   );
-  await makeReady(db, again);
+  await makeReady(db, again, now);
   await count(db, "waiting", -dropped.filter(({ state }) => state === "waiting").length);
   return results;
 }

@@ -24,7 +24,7 @@ interface Level {
 /** The first of a lane in claim order, of those that may go now and that no other seal is taking. */
 const CANDIDATES = `
   FROM batchwise_ready
-  WHERE lane = $1 AND not_before <= $2 AND (deadline_at IS NULL OR deadline_at > $2)
+  WHERE lane = $1 AND NOT later AND not_before <= $2 AND (deadline_at IS NULL OR deadline_at > $2)
   ORDER BY priority DESC, rank, seq`;
 
 export async function seal(db: Connection, input: SealInput): Promise<SealResult> {

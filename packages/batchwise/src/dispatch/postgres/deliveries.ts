@@ -6,6 +6,8 @@ import type { DeliveriesInput } from "../store.ts";
 import { atMost, type Connection } from "./database.ts";
 import { count } from "./endings.ts";
 
+const NOTED_AT_ONCE = 1_000;
+
 /** What was taken: the outcome is read by the caller. */
 export interface Taken {
   readonly cursor: number;
@@ -22,17 +24,41 @@ export async function bookAndTake(db: Connection, { reports, take, now }: Delive
 }
 
 async function takeDue(db: Connection, take: NonNullable<DeliveriesInput["take"]>, now: number): Promise<Taken[]> {
+  const sinks = [...new Set(take.sinks)];
+  await noteDue(db, sinks, now);
   const taken = await db.all<Taken>(
     `WITH due AS (
-       SELECT cursor, sink FROM batchwise_delivery
-       WHERE state = 'waiting' AND next_at <= $1 AND sink = ANY($2::text[])
-       ORDER BY cursor, sink LIMIT $3 FOR UPDATE SKIP LOCKED
+       SELECT first.cursor, first.sink FROM unnest($2::text[]) AS wanted (sink), LATERAL (
+         SELECT cursor, sink FROM batchwise_delivery
+         WHERE sink = wanted.sink AND state = 'waiting' AND is_due AND next_at <= $1
+         ORDER BY cursor LIMIT $3 FOR UPDATE SKIP LOCKED
+       ) AS first ORDER BY first.cursor, first.sink LIMIT $3
      )
-     UPDATE batchwise_delivery d SET attempt = d.attempt + 1, next_at = $4
+     UPDATE batchwise_delivery d SET attempt = d.attempt + 1, next_at = $4, is_due = FALSE
      FROM due WHERE d.cursor = due.cursor AND d.sink = due.sink RETURNING d.cursor, d.sink, d.attempt`,
-    ...[now, take.sinks, atMost(take.limit), take.leaseUntil],
+    ...[now, sinks, atMost(take.limit), take.leaseUntil],
   );
   return taken.sort((a, b) => a.cursor - b.cursor || (a.sink < b.sink ? -1 : 1));
+}
+
+/**
+ * Notes which deliveries have become due: each is noted once an attempt, and found by its cursor from then on. Some at
+ * a time and in order, so that the index is the cheapest way also where the planner takes very many for due.
+ */
+async function noteDue(db: Connection, sinks: readonly string[], now: number): Promise<void> {
+  for (const sink of sinks) {
+    let noted = NOTED_AT_ONCE;
+    while (noted === NOTED_AT_ONCE) {
+      noted = await db.run(
+        `UPDATE batchwise_delivery SET is_due = TRUE WHERE ctid = ANY (ARRAY(
+           SELECT ctid FROM batchwise_delivery
+           WHERE sink = $1 AND state = 'waiting' AND NOT is_due AND next_at <= $2
+           ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED
+         ))`,
+        ...[sink, now, NOTED_AT_ONCE],
+      );
+    }
+  }
 }
 
 /** Reports in order, parted so that no delivery is twice in one part. */
@@ -67,7 +93,7 @@ async function book(db: Connection, wave: readonly DeliveryReport[]): Promise<nu
        ON CONFLICT DO NOTHING RETURNING cursor, sink
      ), changed AS (
        UPDATE batchwise_delivery d
-       SET state = r.state, next_at = CASE WHEN r.state = 'waiting' THEN r.next_at ELSE d.next_at END
+       SET state = r.state, next_at = CASE WHEN r.state = 'waiting' THEN r.next_at ELSE d.next_at END, is_due = FALSE
        FROM report r JOIN logged l ON l.cursor = r.cursor AND l.sink = r.sink
          JOIN known k ON k.cursor = r.cursor AND k.sink = r.sink
        WHERE d.cursor = r.cursor AND d.sink = r.sink AND k.state <> 'delivered'

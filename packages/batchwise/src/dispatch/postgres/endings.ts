@@ -30,8 +30,8 @@ export async function end(
          AS e (seq, status, charged, payload, n) JOIN batchwise_request r ON r.seq = e.seq
        RETURNING cursor
      )
-     INSERT INTO batchwise_delivery (cursor, sink, next_at)
-     SELECT added.cursor, s.sink, $6 FROM added, unnest($11::text[]) AS s (sink)`,
+     INSERT INTO batchwise_delivery (cursor, sink, next_at, is_due)
+     SELECT added.cursor, s.sink, $6, TRUE FROM added, unnest($11::text[]) AS s (sink)`,
     ...[endings.length, ended("succeeded"), ended("failed"), ended("cancelled"), ended("expired"), now],
     ...[endings.map(({ seq }) => seq), endings.map(({ status }) => status)],
     ...[endings.map(({ charged }) => (charged ? 1 : 0)), endings.map(({ payload }) => payload), sinks],

@@ -27,6 +27,21 @@ export async function knownLane(db: Connection, name: string): Promise<number | 
   return (await db.get<{ id: number }>("SELECT id FROM batchwise_lane WHERE name = $1", name))?.id;
 }
 
+/**
+ * Puts what has waited for its time among those that a claim walks through. Each request is woken once a requeue: this
+ * commits before the seal, which undoes all else that it did when it refuses.
+ */
+export async function wake(db: Connection, name: string, now: number): Promise<void> {
+  await db.run(
+    `UPDATE batchwise_ready SET later = FALSE WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM batchwise_ready
+       WHERE lane = (SELECT id FROM batchwise_lane WHERE name = $1) AND later AND not_before <= $2
+       FOR UPDATE SKIP LOCKED
+     ))`,
+    ...[name, now],
+  );
+}
+
 /** The numbers of the lanes that have a ready request: one step through the index for each, not for each request. */
 export const READY_LANES = `
   WITH RECURSIVE lanes (id) AS (

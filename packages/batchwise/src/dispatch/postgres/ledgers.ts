@@ -59,13 +59,15 @@ export async function writeLedgers(db: Connection, all: readonly LedgerChanges[]
   }
 }
 
+/** Adds up over the index of each ledger's batches, which is in the database's own collation. */
 export async function ledgerRows(db: Connection, now: number): Promise<LedgerRow[]> {
   return db.all<LedgerRow>(
-    `SELECT l.name, coalesce(sum(b.tokens), 0) AS tokens, coalesce(sum(b.requests), 0) AS requests,
-       count(b.id) AS batches, l.learned_tokens AS "learnedTokens", l.learned_at AS "learnedAt",
+    `SELECT l.name, booked.*, l.learned_tokens AS "learnedTokens", l.learned_at AS "learnedAt",
        l.blocked_until AS "blockedUntil", l.strikes, l.note
-     FROM batchwise_ledger l LEFT JOIN batchwise_batch b ON b.ledger = l.name AND b.release_at > $1
-     GROUP BY l.name ORDER BY l.name`,
+     FROM batchwise_ledger l, LATERAL (
+       SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(requests), 0) AS requests, count(*) AS batches
+       FROM batchwise_batch WHERE ledger = l.name COLLATE "default" AND release_at > $1
+     ) AS booked ORDER BY l.name`,
     now,
   );
 }

@@ -35,6 +35,7 @@ import { seal } from "./claim.ts";
 import { type Connection, type PostgresPool, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { type Answer, type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
+import { wake } from "./lanes.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
 import { outcomesAt, readOutcomes, readRequests } from "./reading.ts";
@@ -44,6 +45,8 @@ import { settle } from "./settle.ts";
 /** Most calls, and most requests, that share one commit. */
 const GROUP_CALLS = 1_000;
 const GROUP_REQUESTS = 2_000;
+/** A request of more bytes counts as several: a full group stays at some 32 MB. */
+const GROUP_REQUEST_BYTES = 16_000;
 
 /**
  * Makes a {@link Store} in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
@@ -75,7 +78,7 @@ class PostgresStore implements Store {
     this.#intake = createBatcher((calls: EnqueueCall[]) => this.#run(write, (db) => enqueueAll(db, calls)), {
       maxBatchSize: GROUP_CALLS,
       maxBatchCost: GROUP_REQUESTS,
-      cost: ({ requests }) => requests.length,
+      cost: ({ requests }) => requests.reduce((sum, { bytes }) => sum + 1 + Math.floor(bytes / GROUP_REQUEST_BYTES), 0),
       oversize: "alone",
     });
   }
@@ -95,6 +98,7 @@ class PostgresStore implements Store {
   }
 
   async seal(input: SealInput): Promise<SealResult> {
+    await this.#tracked(write, (db) => wake(db, input.lane, input.now));
     return this.#tracked(write, (db) => seal(db, input));
   }
 

@@ -30,13 +30,19 @@ function laneRows(db: Connection, limit: number, now: number): Promise<LaneRow[]
     `${READY_LANES}
      SELECT l.name AS lane, s.ready, s.bytes, s.tokens, s.oldest AS "oldestAt", s.since AS "readySince",
        (SELECT min(deadline_at) FROM batchwise_ready WHERE lane = l.id AND deadline_at IS NOT NULL) AS "deadlineAt",
-       (SELECT min(not_before) FROM batchwise_ready WHERE lane = l.id AND not_before > 0 AND not_before > $1)
+       (SELECT min(not_before) FROM batchwise_ready WHERE lane = l.id AND later AND not_before > $1)
          AS "deferredUntil"
      FROM lanes JOIN batchwise_lane l ON l.id = lanes.id, LATERAL (
        SELECT count(*) AS ready, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(tokens), 0) AS tokens,
          min(created_at) AS oldest, min(greatest(created_at, not_before)) AS since
-       FROM (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = l.id AND not_before <= $1
-             ORDER BY priority DESC, rank, seq LIMIT $2) c
+       FROM (
+         (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = l.id AND NOT later AND not_before <= $1
+          ORDER BY priority DESC, rank, seq LIMIT $2)
+         UNION ALL
+         (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = l.id AND later AND not_before <= $1
+          LIMIT $2)
+         LIMIT $2
+       ) c
      ) s`,
     ...[now, atMost(limit)],
   );

@@ -97,6 +97,21 @@ const STEPS: readonly string[] = [
   CREATE TABLE batchwise_counter (name TEXT PRIMARY KEY, value BIGINT NOT NULL);
   INSERT INTO batchwise_counter VALUES ('done', 0), ('waiting', 0);
   `,
+  `
+  -- later: waits for its not_before, apart from those that a claim walks through; a seal wakes it.
+  ALTER TABLE batchwise_ready ADD COLUMN later BOOLEAN NOT NULL DEFAULT FALSE;
+  UPDATE batchwise_ready SET later = TRUE WHERE not_before > 0;
+  DROP INDEX batchwise_ready_claim;
+  DROP INDEX batchwise_ready_deferred;
+  CREATE INDEX batchwise_ready_claim ON batchwise_ready (lane, later, priority DESC, rank, seq);
+  CREATE INDEX batchwise_ready_later ON batchwise_ready (lane, not_before) WHERE later;
+
+  -- is_due: a take has seen that its time has come. Those that wait for theirs are in no take's way.
+  ALTER TABLE batchwise_delivery ADD COLUMN is_due BOOLEAN NOT NULL DEFAULT FALSE;
+  DROP INDEX batchwise_delivery_waiting;
+  CREATE INDEX batchwise_delivery_now ON batchwise_delivery (sink, cursor) WHERE state = 'waiting' AND is_due;
+  CREATE INDEX batchwise_delivery_later ON batchwise_delivery (sink, next_at) WHERE state = 'waiting' AND NOT is_due;
+  `,
 ];
 
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */

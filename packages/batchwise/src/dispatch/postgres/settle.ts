@@ -66,15 +66,15 @@ async function requeue(db: Connection, batch: number, items: readonly Requeue[],
     `INSERT INTO batchwise_history SELECT i.seq, $1, i.code, $2 FROM unnest($3::bigint[], $4::text[]) AS i (seq, code)`,
     ...[batch, now, seqs, items.map(({ code }) => code)],
   );
-  await makeReady(db, seqs);
+  await makeReady(db, seqs, now);
 }
 
 /** Into their lanes, where priority, rank and arrival put them. */
-export async function makeReady(db: Connection, seqs: readonly number[]): Promise<void> {
+export async function makeReady(db: Connection, seqs: readonly number[], now: number): Promise<void> {
   await db.run(
     `INSERT INTO batchwise_ready
-     SELECT seq, lane, priority, rank, bytes, tokens, not_before, deadline_at, created_at
+     SELECT seq, lane, priority, rank, bytes, tokens, not_before, deadline_at, created_at, not_before > $2
      FROM batchwise_request WHERE seq = ANY($1::bigint[])`,
-    ...[seqs],
+    ...[seqs, now],
   );
 }

@@ -50,7 +50,8 @@ local function parse(e)
     created = tonumber(created), id = id }
 end
 
-local function makeReady(id)
+-- Into its lane; what has to wait for its notBefore stands apart, in no claim's way, until a seal wakes it.
+local function makeReady(id, now)
   local key = rkey(id)
   local lane = call('HGET', key, 'lane')
   local r = { id = id, priority = num(key, 'priority'), rank = num(key, 'rank'), seq = num(key, 'seq'),
@@ -58,12 +59,20 @@ local function makeReady(id)
     deadline = tonumber(call('HGET', key, 'deadlineAt') or nil), created = num(key, 'createdAt') }
   local e = entry(r)
   call('HSET', key, 'entry', e)
-  call('ZADD', P .. 'q:' .. lane, 0, e)
+  if r.notBefore > now then call('ZADD', P .. 'later:' .. lane, str(r.notBefore), id)
+  else call('ZADD', P .. 'q:' .. lane, 0, e) end
   call('SADD', P .. 'lanes', lane)
-  if r.notBefore > 0 then call('ZADD', P .. 'later:' .. lane, str(r.notBefore), id) end
   if r.deadline then
     call('ZADD', P .. 'until:' .. lane, str(r.deadline), id)
     call('ZADD', P .. 'until', str(r.deadline), string.format('%018.0f', r.seq) .. id)
+  end
+end
+
+-- Each request is woken once a requeue.
+local function wake(lane, now)
+  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'later:' .. lane, '-inf', str(now))) do
+    call('ZADD', P .. 'q:' .. lane, 0, call('HGET', rkey(id), 'entry'))
+    call('ZREM', P .. 'later:' .. lane, id)
   end
 end
 
@@ -76,7 +85,7 @@ local function leaveLane(id, lane, e, hasDeadline, wasDeferred)
     call('ZREM', P .. 'until:' .. lane, id)
     call('ZREM', P .. 'until', string.format('%018.0f', num(rkey(id), 'seq')) .. id)
   end
-  if call('EXISTS', P .. 'q:' .. lane) == 0 then call('SREM', P .. 'lanes', lane) end
+  if call('EXISTS', P .. 'q:' .. lane, P .. 'later:' .. lane) == 0 then call('SREM', P .. 'lanes', lane) end
 end
 
 -- An outcome under the next cursor, and a delivery for each sink.

@@ -6,7 +6,7 @@ local function requeue(id, item, input)
   call('HSET', key, 'lane', item.lane, 'notBefore', str(item.notBefore))
   if item.charged then call('HINCRBY', key, 'attempts', 1) end
   call('RPUSH', P .. 'h:' .. id, cjson.encode({ input.key, item.code, str(input.now) }))
-  makeReady(id)
+  makeReady(id, input.now)
 end
 
 local function settleOne(id, item, input)
@@ -57,6 +57,12 @@ function methods.outcomes(query)
   return rows
 end
 
+-- Out of the way of takes until its time comes.
+local function putOff(sink, cursor, nextAt)
+  call('ZREM', P .. 'w:' .. sink, cursor)
+  call('ZADD', P .. 's:' .. sink, nextAt, cursor)
+end
+
 local function book(report)
   local cursor, sink = str(report.cursor), report.sink
   local at = P .. 'd:' .. cursor
@@ -79,28 +85,32 @@ local function book(report)
   local due = cursor .. ':' .. sink
   if state == 'waiting' then
     call('ZADD', P .. 'due', nextAt, due)
-    call('ZADD', P .. 'w:' .. sink, cursor, cursor)
+    putOff(sink, cursor, nextAt)
   else
     call('ZREM', P .. 'due', due)
     call('ZREM', P .. 'w:' .. sink, cursor)
+    call('ZREM', P .. 's:' .. sink, cursor)
   end
 end
 
--- The first due ones of a sink, oldest cursor first.
+-- The first due ones of a sink, oldest cursor first, after those whose time has come are put among them: once an
+-- attempt. What stands there too early is put off.
 local function dueOf(sink, limit, now, found)
-  local from, count = 0, 0
+  for _, cursor in ipairs(call('ZRANGEBYSCORE', P .. 's:' .. sink, '-inf', str(now))) do
+    call('ZREM', P .. 's:' .. sink, cursor)
+    call('ZADD', P .. 'w:' .. sink, cursor, cursor)
+  end
+  local count = 0
   while count < limit do
-    local cursors = call('ZRANGE', P .. 'w:' .. sink, from, from + CHUNK - 1)
+    local cursors = call('ZRANGE', P .. 'w:' .. sink, count, math.min(count + CHUNK, limit) - 1)
+    if #cursors == 0 then return end
     for _, cursor in ipairs(cursors) do
-      if count >= limit then break end
       local d = cjson.decode(call('HGET', P .. 'd:' .. cursor, sink))
       if tonumber(d[3]) <= now then
         table.insert(found, { cursor = tonumber(cursor), sink = sink, attempt = tonumber(d[2]) + 1 })
         count = count + 1
-      end
+      else putOff(sink, cursor, d[3]) end
     end
-    if #cursors < CHUNK then return end
-    from = from + CHUNK
   end
 end
 
@@ -116,6 +126,7 @@ function methods.deliveries(input)
     local cursor, nextAt = str(d.cursor), str(take.leaseUntil)
     call('HSET', P .. 'd:' .. cursor, d.sink, cjson.encode({ 'waiting', str(d.attempt), nextAt }))
     call('ZADD', P .. 'due', nextAt, cursor .. ':' .. d.sink)
+    putOff(d.sink, cursor, nextAt)
     rows[n] = { d.sink, str(d.attempt), readOutcome(cursor, false) }
   end
   return rows

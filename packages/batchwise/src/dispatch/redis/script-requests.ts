@@ -19,7 +19,7 @@ function methods.enqueue(input)
         'createdAt', str(input.now), 'notBefore', 0, 'attempts', 0, 'generation', 0)
       set(key, 'metadata', q.metadata)
       set(key, 'deadlineAt', q.deadlineAt)
-      makeReady(q.id)
+      makeReady(q.id, input.now)
       answers[n] = 'stored'
     end
   end
@@ -40,6 +40,7 @@ local function retry(id, lane, now)
   if call('HGET', P .. 'c:' .. cursor, 'status') == 'succeeded' then return 'ended' end
   for _, sink in ipairs(call('HKEYS', P .. 'd:' .. cursor)) do
     call('ZREM', P .. 'w:' .. sink, cursor)
+    call('ZREM', P .. 's:' .. sink, cursor)
     call('ZREM', P .. 'due', cursor .. ':' .. sink)
   end
   call('DEL', P .. 'c:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor)
@@ -47,7 +48,7 @@ local function retry(id, lane, now)
   call('HDEL', key, 'cursor', 'deadlineAt')
   call('HSET', key, 'lane', lane, 'attempts', 0, 'notBefore', str(now))
   call('HINCRBY', key, 'generation', 1)
-  makeReady(id)
+  makeReady(id, now)
   return 'changed'
 end
 
@@ -138,17 +139,20 @@ end
 
 local function probeLane(lane, input)
   local ready, bytes, tokens, oldest, since = 0, 0, 0, nil, nil
-  if input.limit > 0 then
-    eachReady(lane, input.now, function(r)
-      ready = ready + 1
-      bytes = bytes + r.bytes
-      tokens = tokens + r.tokens
-      oldest = math.min(oldest or r.created, r.created)
-      local from = math.max(r.created, r.notBefore)
-      since = math.min(since or from, from)
-      return ready < input.limit
-    end)
+  local function add(r)
+    ready = ready + 1
+    bytes = bytes + r.bytes
+    tokens = tokens + r.tokens
+    oldest = math.min(oldest or r.created, r.created)
+    local from = math.max(r.created, r.notBefore)
+    since = math.min(since or from, from)
+    return ready < input.limit
   end
+  if input.limit > 0 then eachReady(lane, input.now, add) end
+  -- Those that no seal has woken yet.
+  local woken = call('ZRANGEBYSCORE', P .. 'later:' .. lane, '-inf', str(input.now), 'LIMIT', 0,
+    str(input.limit - ready))
+  for _, id in ipairs(woken) do add(parse(call('HGET', rkey(id), 'entry'))) end
   return { lane, str(ready), str(bytes), str(tokens), oldest and str(oldest) or false,
     since and str(since) or false, least(P .. 'until:' .. lane, '-inf'), least(P .. 'later:' .. lane, '(' .. str(input.now)) }
 end

@@ -24,7 +24,7 @@ export class Server {
   }
 
   async run(method: string, input: unknown): Promise<Reply> {
-    const text = JSON.stringify(input, finite);
+    const text = textOf(input);
     try {
       return await this.#call(method, text).catch((error: unknown) => {
         if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
@@ -63,6 +63,14 @@ export class Server {
       this.#hashes.delete(script);
       throw error;
     }
+  }
+}
+
+function textOf(input: unknown): string {
+  try {
+    return JSON.stringify(input, finite);
+  } catch (error) {
+    throw new DispatchError("REQUEST_TOO_LARGE", `One call is too large for Redis: ${messageOf(error)}.`, error);
   }
 }
 

@@ -87,14 +87,14 @@ function retry(db: Connection, { seq, cursor, status }: Found, lane: string, now
      WHERE seq = ?`,
     ...[laneId(db, lane), now, seq],
   );
-  makeReady(db, seq);
+  makeReady(db, seq, now);
   return "changed";
 }
 
 function leaveLane(db: Connection, seq: number): void {
   db.run(
-    `DELETE FROM batchwise_ready WHERE (lane, priority, rank, seq) IN
-       (SELECT lane, priority, rank, seq FROM batchwise_request WHERE seq = ?)`,
+    `DELETE FROM batchwise_ready WHERE (lane, later, priority, rank, seq) IN
+       (SELECT lane, value, priority, rank, seq FROM batchwise_request, json_each('[0, 1]') WHERE seq = ?)`,
     seq,
   );
 }

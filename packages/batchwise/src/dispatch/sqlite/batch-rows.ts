@@ -85,8 +85,12 @@ export function findBatches(db: Connection, query: BatchQuery): BatchRow[] {
       ...[ids, ids],
     );
   }
+  // Live batches are few: they are found by the index of those, not by going back through all that are done.
+  const onlyLive = query.states?.includes("done") === false;
+  if (onlyLive) filter("state <> 'done'");
   const where = filters.length === 0 ? "" : `WHERE ${filters.join(" AND ")}`;
-  const sql = `SELECT * FROM batchwise_batch ${where} ORDER BY created_at DESC, key DESC LIMIT ?`;
+  const newest = onlyLive ? "+created_at" : "created_at";
+  const sql = `SELECT * FROM batchwise_batch ${where} ORDER BY ${newest} DESC, key DESC LIMIT ?`;
   return db.all<RawBatch>(sql, ...values, atMost(query.limit)).map((raw) => batchRow(db, raw));
 }
 

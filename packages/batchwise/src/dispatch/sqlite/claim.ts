@@ -5,7 +5,7 @@
 import type { SealInput, SealResult } from "../store.ts";
 import { readBatch } from "./batch-rows.ts";
 import { atMost, type Connection, type SqliteValue } from "./database.ts";
-import { knownLane } from "./lanes.ts";
+import { knownLane, wake } from "./lanes.ts";
 import { type Headroom, headroom, openLedger } from "./ledgers.ts";
 
 /** When a reservation stops counting, as long as nobody knows. */
@@ -22,7 +22,7 @@ interface Sums {
 }
 
 /** Those of a lane that may go now. */
-const MAY_GO = "lane = ? AND not_before <= ? AND (deadline_at IS NULL OR deadline_at > ?)";
+const MAY_GO = "lane = ? AND later = 0 AND not_before <= ? AND (deadline_at IS NULL OR deadline_at > ?)";
 
 /** The first of these in claim order. */
 const CANDIDATES = `FROM batchwise_ready WHERE ${MAY_GO} ORDER BY priority DESC, rank, seq LIMIT ?`;
@@ -31,6 +31,7 @@ export function seal(db: Connection, input: SealInput): SealResult {
   const known = readBatch(db, input.key);
   if (known !== undefined) return { ok: true, batch: known };
   const lane = knownLane(db, input.lane);
+  if (lane !== undefined) wake(db, lane, input.now);
   const left = headroom(db, input.ledger, input.limits, input.now);
   const head = lane === undefined ? null : headOf(db, lane, input.now);
   const reason = headRefusal(head, left, input);

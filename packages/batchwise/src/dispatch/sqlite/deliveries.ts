@@ -16,19 +16,28 @@ export interface Taken {
 export function bookAndTake(db: Connection, { reports, take, now }: DeliveriesInput): Taken[] {
   for (const report of reports) book(db, report);
   if (take === null) return [];
-  const due = db.all<{ cursor: number; sink: string; attempt: number }>(
-    `SELECT cursor, sink, attempt FROM batchwise_delivery
-     WHERE state = 'waiting' AND next_at <= ? AND sink IN (SELECT value FROM json_each(?))
-     ORDER BY cursor, sink LIMIT ?`,
-    ...[now, JSON.stringify(take.sinks), atMost(take.limit)],
-  );
-  return due.map(({ cursor, sink, attempt }) => {
+  const due = [...new Set(take.sinks)].flatMap((sink) => dueOf(db, sink, take.limit, now));
+  due.sort((a, b) => a.cursor - b.cursor || (a.sink < b.sink ? -1 : 1));
+  return due.slice(0, atMost(take.limit)).map(({ cursor, sink, attempt }) => {
     db.run(
-      "UPDATE batchwise_delivery SET attempt = ?, next_at = ? WHERE cursor = ? AND sink = ?",
+      "UPDATE batchwise_delivery SET attempt = ?, next_at = ?, is_due = 0 WHERE cursor = ? AND sink = ?",
       ...[attempt + 1, take.leaseUntil, cursor, sink],
     );
     return { cursor, sink, attempt: attempt + 1 };
   });
+}
+
+/** The first due ones of a sink, after noting which others have become due: each is noted once an attempt. */
+function dueOf(db: Connection, sink: string, limit: number, now: number): Taken[] {
+  db.run(
+    "UPDATE batchwise_delivery SET is_due = 1 WHERE sink = ? AND state = 'waiting' AND is_due = 0 AND next_at <= ?",
+    ...[sink, now],
+  );
+  return db.all<Taken>(
+    `SELECT cursor, sink, attempt FROM batchwise_delivery
+     WHERE sink = ? AND state = 'waiting' AND is_due = 1 AND next_at <= ? ORDER BY cursor LIMIT ?`,
+    ...[sink, now, atMost(limit)],
+  );
 }
 
 function book(db: Connection, { cursor, sink, attempt, at, statusCode, error, result, nextAt }: DeliveryReport): void {
@@ -46,7 +55,10 @@ function book(db: Connection, { cursor, sink, attempt, at, statusCode, error, re
   const state = result === "retry" ? "waiting" : result;
   db.run("UPDATE batchwise_delivery SET state = ? WHERE cursor = ? AND sink = ?", state, cursor, sink);
   if (result === "retry") {
-    db.run("UPDATE batchwise_delivery SET next_at = ? WHERE cursor = ? AND sink = ?", nextAt, cursor, sink);
+    db.run(
+      "UPDATE batchwise_delivery SET next_at = ?, is_due = 0 WHERE cursor = ? AND sink = ?",
+      ...[nextAt, cursor, sink],
+    );
   }
   count(db, "waiting", Number(state === "waiting") - Number(delivery.state === "waiting"));
 }

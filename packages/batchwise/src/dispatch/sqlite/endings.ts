@@ -32,7 +32,7 @@ export class Endings {
     );
     for (const sink of this.#sinks) {
       const delivery = [this.#cursor, sink, this.#now];
-      this.#db.run("INSERT INTO batchwise_delivery (cursor, sink, next_at) VALUES (?, ?, ?)", ...delivery);
+      this.#db.run("INSERT INTO batchwise_delivery (cursor, sink, next_at, is_due) VALUES (?, ?, ?, 1)", ...delivery);
     }
   }
 

@@ -120,7 +120,7 @@ class Intake {
     if (this.#next === this.#first) return;
     this.#db.run(
       `INSERT INTO batchwise_ready
-       SELECT lane, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
+       SELECT lane, 0, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
        FROM batchwise_request WHERE seq >= ?`,
       this.#first,
     );

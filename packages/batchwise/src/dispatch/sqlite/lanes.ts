@@ -14,6 +14,11 @@ export function knownLane(db: Connection, name: string): number | undefined {
   return db.get<{ id: number }>("SELECT id FROM batchwise_lane WHERE name = ?", name)?.id;
 }
 
+/** Puts what has waited for its time among those that a claim walks through. Each request is woken once a requeue. */
+export function wake(db: Connection, lane: number, now: number): void {
+  db.run("UPDATE batchwise_ready SET later = 0 WHERE lane = ? AND later = 1 AND not_before <= ?", lane, now);
+}
+
 /** The numbers of the lanes that have a ready request: one step through the index for each, not for each request. */
 export const READY_LANES = `
   WITH RECURSIVE lanes (id) AS (

@@ -139,25 +139,52 @@ export function readProbe(db: Connection, limit: number, now: number): Probe {
   };
 }
 
-function laneRow(db: Connection, id: number, lane: string, limit: number, now: number): LaneRow {
-  const sums = db.get<{ ready: number; bytes: number; tokens: number; oldest: number | null; since: number | null }>(
+interface LaneSums {
+  readonly ready: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly oldest: number | null;
+  readonly since: number | null;
+}
+
+/** Sums over the first of a lane that may go: of those in claim order, or of those that no seal has woken yet. */
+function laneSums(db: Connection, id: number, limit: number, now: number, which: "in order" | "woken"): LaneSums {
+  const some =
+    which === "in order"
+      ? "later = 0 AND not_before <= ? ORDER BY priority DESC, rank, seq"
+      : "later = 1 AND not_before <= ?";
+  const sums = db.get<LaneSums>(
     `SELECT count(*) AS ready, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(tokens), 0) AS tokens,
        min(created_at) AS oldest, min(max(created_at, not_before)) AS since
-     FROM (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = ? AND not_before <= ?
-           ORDER BY priority DESC, rank, seq LIMIT ?)`,
+     FROM (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = ? AND ${some} LIMIT ?)`,
     ...[id, now, atMost(limit)],
   );
+  return sums ?? { ready: 0, bytes: 0, tokens: 0, oldest: null, since: null };
+}
+
+function earlier(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
+}
+
+function laneRow(db: Connection, id: number, lane: string, limit: number, now: number): LaneRow {
+  const first = laneSums(db, id, limit, now, "in order");
+  const woken = laneSums(db, id, limit - first.ready, now, "woken");
   const deadline = db.get<{ at: number | null }>(
     "SELECT min(deadline_at) AS at FROM batchwise_ready WHERE lane = ? AND deadline_at IS NOT NULL",
     id,
   );
   const deferred = db.get<{ at: number | null }>(
-    "SELECT min(not_before) AS at FROM batchwise_ready WHERE lane = ? AND not_before > 0 AND not_before > ?",
+    "SELECT min(not_before) AS at FROM batchwise_ready WHERE lane = ? AND later = 1 AND not_before > ?",
     ...[id, now],
   );
   return {
-    ...{ lane, ready: sums?.ready ?? 0, bytes: sums?.bytes ?? 0, tokens: sums?.tokens ?? 0 },
-    ...{ oldestAt: sums?.oldest ?? null, readySince: sums?.since ?? null },
+    ...{
+      lane,
+      ready: first.ready + woken.ready,
+      bytes: first.bytes + woken.bytes,
+      tokens: first.tokens + woken.tokens,
+    },
+    ...{ oldestAt: earlier(first.oldest, woken.oldest), readySince: earlier(first.since, woken.since) },
     ...{ deadlineAt: deadline?.at ?? null, deferredUntil: deferred?.at ?? null },
   };
 }

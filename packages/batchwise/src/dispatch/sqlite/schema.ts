@@ -93,6 +93,27 @@ const STEPS: readonly string[] = [
   INSERT INTO batchwise_counter VALUES
     ('cursor', 0), ('done', 0), ('waiting', 0), ('succeeded', 0), ('failed', 0), ('cancelled', 0), ('expired', 0);
   `,
+  `
+  -- later: waits for its not_before, apart from those that a claim walks through; a seal wakes it.
+  CREATE TABLE batchwise_ready_2 (
+    lane INTEGER NOT NULL, later INTEGER NOT NULL, priority INTEGER NOT NULL, rank INTEGER NOT NULL,
+    seq INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL, not_before INTEGER NOT NULL,
+    deadline_at INTEGER, created_at INTEGER NOT NULL, PRIMARY KEY (lane, later, priority DESC, rank, seq)
+  ) WITHOUT ROWID;
+  INSERT INTO batchwise_ready_2
+  SELECT lane, not_before > 0, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
+  FROM batchwise_ready;
+  DROP TABLE batchwise_ready;
+  ALTER TABLE batchwise_ready_2 RENAME TO batchwise_ready;
+  CREATE INDEX batchwise_ready_deadline ON batchwise_ready (lane, deadline_at) WHERE deadline_at IS NOT NULL;
+  CREATE INDEX batchwise_ready_later ON batchwise_ready (lane, not_before) WHERE later = 1;
+
+  -- is_due: a take has seen that its time has come. Those that wait for theirs are in no take's way.
+  ALTER TABLE batchwise_delivery ADD COLUMN is_due INTEGER NOT NULL DEFAULT 0;
+  DROP INDEX batchwise_delivery_waiting;
+  CREATE INDEX batchwise_delivery_now ON batchwise_delivery (sink, cursor) WHERE state = 'waiting' AND is_due = 1;
+  CREATE INDEX batchwise_delivery_later ON batchwise_delivery (sink, next_at) WHERE state = 'waiting' AND is_due = 0;
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

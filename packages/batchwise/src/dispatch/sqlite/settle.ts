@@ -51,15 +51,15 @@ function requeue(
     ...[laneId(db, item.lane), item.notBefore, item.charged ? 1 : 0, seq],
   );
   db.run("INSERT INTO batchwise_history VALUES (?, ?, ?, ?)", seq, batch, item.code, now);
-  makeReady(db, seq);
+  makeReady(db, seq, now);
 }
 
 /** Into its lane, where its priority, rank and arrival put it. */
-export function makeReady(db: Connection, seq: number): void {
+export function makeReady(db: Connection, seq: number, now: number): void {
   db.run(
     `INSERT INTO batchwise_ready
-     SELECT lane, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
+     SELECT lane, not_before > ?, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
      FROM batchwise_request WHERE seq = ?`,
-    seq,
+    ...[now, seq],
   );
 }

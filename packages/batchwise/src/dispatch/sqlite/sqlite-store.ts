@@ -43,6 +43,8 @@ import { settle } from "./settle.ts";
 /** Most calls, and most requests, that share one commit. */
 const GROUP_CALLS = 1_000;
 const GROUP_REQUESTS = 2_000;
+/** A request of more bytes counts as several: a full group stays at some 32 MB. */
+const GROUP_REQUEST_BYTES = 16_000;
 /** Between two tries for a lock that another connection holds. */
 const LONGEST_PAUSE_MS = 50;
 
@@ -76,7 +78,7 @@ class SqliteStore implements Store {
     this.#intake = createBatcher((calls: EnqueueCall[]) => this.#commitTogether(calls), {
       maxBatchSize: GROUP_CALLS,
       maxBatchCost: GROUP_REQUESTS,
-      cost: ({ requests }) => requests.length,
+      cost: ({ requests }) => requests.reduce((sum, { bytes }) => sum + 1 + Math.floor(bytes / GROUP_REQUEST_BYTES), 0),
       oversize: "alone",
     });
   }

@@ -3,7 +3,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { NewRequest } from "../../../src/dispatch/rows.ts";
+import type { SqliteDatabase, SqliteValue } from "../../../src/dispatch/sqlite/index.ts";
 import type { SealInput } from "../../../src/dispatch/store.ts";
 
 export interface Folder {
@@ -41,4 +43,26 @@ export function sealInput(key: string, maxRequests = 1_000_000): SealInput {
     limits: { tokens: Infinity, requests: Infinity, batches: Infinity },
     ...{ maxRequests, maxBytes: Infinity, maxTokens: Infinity, minRequests: 1, avoidCounts: [] },
   };
+}
+
+/** A database that writes down every statement that it runs. */
+export function watched(path: string): { database: SqliteDatabase; ran: string[]; close(): void } {
+  const inner = new DatabaseSync(path);
+  const ran: string[] = [];
+  const database: SqliteDatabase = {
+    exec: (sql) => inner.exec(sql),
+    prepare: (sql) => {
+      const statement = inner.prepare(sql);
+      const noted = (values: SqliteValue[]): SqliteValue[] => {
+        ran.push(sql);
+        return values;
+      };
+      return {
+        run: (...values) => statement.run(...noted(values)),
+        get: (...values) => statement.get(...noted(values)),
+        all: (...values) => statement.all(...noted(values)),
+      };
+    },
+  };
+  return { database, ran, close: () => inner.close() };
 }

@@ -1,34 +1,12 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
 import type { NewRequest } from "../../../src/dispatch/index.ts";
-import { type SqliteDatabase, type SqliteValue, sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
+import { sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
 import type { SqliteStoreOptions } from "../../../src/dispatch/sqlite/open.ts";
-import { makeFolder, NOW, requests, sealInput } from "./folder.ts";
+import { makeFolder, NOW, requests, sealInput, watched } from "./folder.ts";
 
 const folder = makeFolder();
 afterAll(() => folder.remove());
-
-/** A database that writes down every statement that it runs. */
-function watched(path: string): { database: SqliteDatabase; ran: string[]; close(): void } {
-  const inner = new DatabaseSync(path);
-  const ran: string[] = [];
-  const database: SqliteDatabase = {
-    exec: (sql) => inner.exec(sql),
-    prepare: (sql) => {
-      const statement = inner.prepare(sql);
-      const noted = (values: SqliteValue[]): SqliteValue[] => {
-        ran.push(sql);
-        return values;
-      };
-      return {
-        run: (...values) => statement.run(...noted(values)),
-        get: (...values) => statement.get(...noted(values)),
-        all: (...values) => statement.all(...noted(values)),
-      };
-    },
-  };
-  return { database, ran, close: () => inner.close() };
-}
 
 describe("group commit", () => {
   test("single enqueues of one turn share one commit", async () => {

@@ -67,6 +67,29 @@ const takingCases: readonly StoreCase[] = [
     deepEqual(await taken(store, take({ leaseUntil: UNTIL + 1 }, UNTIL)), [[1, "hook", 2]]);
   }),
 
+  storeCase("takes the oldest cursor first, whatever became due first", async (store) => {
+    await settled(store, 4, ["hook"]);
+    await taken(store, take());
+    const delays = [30, 10, 20, 5];
+    await book(store, ...delays.map((ms, n) => report({ cursor: n + 1, result: "retry", nextAt: NOW + ms })));
+    deepEqual(await taken(store, take({ limit: 1 }, NOW + 15)), [[2, "hook", 2]]);
+    deepEqual(await taken(store, take({ limit: 2 }, NOW + 40)), [
+      [1, "hook", 2],
+      [3, "hook", 2],
+    ]);
+    deepEqual(await taken(store, take({}, NOW + 40)), [[4, "hook", 2]]);
+  }),
+
+  storeCase("puts off what had become due again when its attempt is reported after all", async (store) => {
+    await settled(store, 2, ["hook"]);
+    await taken(store, take());
+    deepEqual(await taken(store, take({ limit: 1, leaseUntil: UNTIL + 90 }, UNTIL)), [[1, "hook", 2]]);
+    await book(store, report({ cursor: 2, result: "retry", nextAt: UNTIL + 50 }));
+    deepEqual((await store.probe(1, UNTIL)).deliveryDueAt, UNTIL + 50);
+    deepEqual(await taken(store, take({}, UNTIL)), []);
+    deepEqual(await taken(store, take({}, UNTIL + 50)), [[2, "hook", 2]]);
+  }),
+
   storeCase("gives a delivery to one of many that take at once", async (store, open) => {
     const other = await open();
     await settled(store, 30, ["hook"]);

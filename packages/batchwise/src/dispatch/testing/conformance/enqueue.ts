@@ -61,6 +61,13 @@ export const enqueueCases: readonly StoreCase[] = [
     deepEqual([row?.id, row?.body, row?.tenant, row?.metadata], [id, body, "t'", '{"a":"ü"}']);
   }),
 
+  storeCase("keeps JSON that has a NUL or half of a surrogate pair escaped in it", async (store) => {
+    const text = JSON.stringify({ input: "a\0b \ud83d c" });
+    await store.enqueue([request("a", { body: text, metadata: text })], NOW);
+    const [row] = await store.requests({ ids: ["a"], bodies: true });
+    deepEqual([row?.body, row?.metadata], [text, text]);
+  }),
+
   storeCase("reads by ids in the order asked, without those that do not exist", async (store) => {
     await store.enqueue(many(4), NOW);
     const rows = await store.requests({ ids: ["r3", "none", "r0", "r2"] });

@@ -2,12 +2,14 @@
 
 import { deepEqual, ok } from "node:assert/strict";
 import {
+  claimed,
   final,
   LANE,
   many,
   NOW,
   OK,
   OTHER_LANE,
+  refused,
   request,
   requeue,
   retryOf,
@@ -84,6 +86,43 @@ export const probeCases: readonly StoreCase[] = [
     await store.enqueue([request("new")], NOW + 3);
     const [mixed] = (await store.probe(10, NOW + 20)).lanes;
     deepEqual([mixed?.oldestAt, mixed?.readySince], [NOW, NOW + 3]);
+  }),
+
+  storeCase(
+    "adds what has become due to what is ready, before a seal and after one that was refused",
+    async (store) => {
+      const batch = await sealed(store, 1, 3);
+      await store.settle(
+        settleInput(
+          batch,
+          [0, 1, 2].map((ord) => requeue(ord, { notBefore: NOW + 5 + ord })),
+        ),
+      );
+      await store.enqueue([request("late", { bytes: 1, tokens: 1 })], NOW + 1);
+      const due = {
+        lane: LANE,
+        ready: 3,
+        bytes: 201,
+        tokens: 21,
+        oldestAt: NOW,
+        readySince: NOW + 1,
+        deadlineAt: null,
+      };
+      deepEqual((await store.probe(10, NOW + 6)).lanes, [{ ...due, deferredUntil: NOW + 7 }]);
+      await refused(store, sealInput(2, { minRequests: 9, now: NOW + 6 }), "too_few");
+      deepEqual((await store.probe(10, NOW + 6)).lanes, [{ ...due, deferredUntil: NOW + 7 }]);
+      const ids = await claimed(store, 3, { maxRequests: 3, now: NOW + 6 });
+      deepEqual(ids, ["b1-0", "b1-1", "late"]);
+    },
+  ),
+
+  storeCase("has no lane left when what waits for its notBefore is cancelled, woken or not", async (store) => {
+    const batch = await sealed(store, 1, 2);
+    await store.settle(settleInput(batch, [requeue(0, { notBefore: NOW + 5 }), requeue(1, { notBefore: NOW + 9 })]));
+    await refused(store, sealInput(2, { minRequests: 9, now: NOW + 5 }), "too_few");
+    await store.amend({ kind: "cancel", ids: ["b1-0", "b1-1"], payload: OK }, [], NOW + 5);
+    deepEqual((await store.probe(10, NOW + 20)).lanes, []);
+    deepEqual(await claimed(store, 3, { now: NOW + 20 }), []);
   }),
 
   storeCase("counts batches by state and what is open in them", async (store) => {
