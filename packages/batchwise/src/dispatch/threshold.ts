@@ -37,7 +37,7 @@ export function isFull(sums: LaneSums, caps: LaneCaps): boolean {
 }
 
 /** By when a lane should have closed a batch: by its age, or by its first deadline. */
-export function pressingAt(lane: LaneRow, maxAgeMs: number): number {
+function pressingAt(lane: LaneRow, maxAgeMs: number): number {
   const byAge = lane.readySince === null ? Number.POSITIVE_INFINITY : lane.readySince + maxAgeMs;
   return lane.deadlineAt === null ? byAge : Math.min(byAge, lane.deadlineAt - DEADLINE_LEAD_MS);
 }
