@@ -30,10 +30,10 @@ interface Suite {
 
 const suites: Readonly<Record<string, Suite>> = {
   w6: { run: policy, rounds: 3, quickRounds: 2 },
-  w1: { run: bursts, rounds: 9, quickRounds: 5 },
+  w1: { run: bursts, rounds: 9, quickRounds: 7 },
   w2: { run: closedLoop, rounds: 9, quickRounds: 5 },
   w3: { run: deepQueue, rounds: 7, quickRounds: 3 },
-  lone: { run: loneItem, rounds: 7, quickRounds: 1 },
+  lone: { run: loneItem, rounds: 7, quickRounds: 3 },
   options: { run: optionCost, rounds: 7, quickRounds: 3 },
   dispatch: { run: dispatch, rounds: 0, quickRounds: 2 },
   python: { run: pythonSystems, rounds: 7, quickRounds: 0 },

@@ -121,14 +121,18 @@ export async function loneItem({ rounds, quick }: Scale, progress: Progress): Pr
         ]),
       },
     ],
-    claims: [
-      {
-        text: "**batchwise**, submit to handler, median",
-        measured: medianOf(results, "batchwise-plain", "toHandlerUs"),
-        sense: "below",
-        limit: 50,
-        unit: "µs",
-      },
-    ],
+    claims: [quick ? loneAgainstDataloader(results) : loneInMicroseconds(results)],
   };
+}
+
+function loneInMicroseconds(results: Results): Claim {
+  const measured = medianOf(results, "batchwise-plain", "toHandlerUs");
+  return { text: "**batchwise**, submit to handler, median", measured, sense: "below", limit: 50, unit: "µs" };
+}
+
+/** What a slow hour of the machine does not change. It is met by far where the microseconds are. */
+function loneAgainstDataloader(results: Results): Claim {
+  const text = "**batchwise**, submit to handler, against dataloader, cache off";
+  const measured = ratioOf(results, "batchwise-plain", "dataloader", "toHandlerUs");
+  return { text, measured, sense: "at most", limit: 3, unit: "x" };
 }
