@@ -46,6 +46,14 @@ export function medianOf(results: Results, contender: string, field: string): nu
   return median(valuesOf(results, contender, field));
 }
 
+/**
+ * The fastest round of the contender ÷ the fastest of the base, for runs so short that a neighbour disturbs whole ones:
+ * he only ever makes a round slower. For times alone.
+ */
+export function bestRatioOf(results: Results, contender: string, base: string, field: string): number {
+  return Math.min(...valuesOf(results, contender, field)) / Math.min(...valuesOf(results, base, field));
+}
+
 /** Median over the rounds of contender ÷ base, each from the same round. */
 export function ratioOf(results: Results, contender: string, base: string, field: string): number {
   const bases = valuesOf(results, base, field);

