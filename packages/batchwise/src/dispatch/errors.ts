@@ -6,9 +6,9 @@ import { BatchwiseError } from "../core/errors.ts";
 /**
  * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field), `UNKNOWN_ENDPOINT`,
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
- * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of stores: `STORE_UNAVAILABLE`, `STORE_FULL`,
- * `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id. `RESULTS_UNREADABLE`: a result source was cut or damaged.
- * `CLOSED`: stopped or closed before.
+ * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
+ * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id.
+ * `RESULTS_UNREADABLE`: a result source was cut or damaged. `CLOSED`: stopped or closed before.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -56,7 +56,7 @@ export function duplicateIdError(id: string): DispatchError {
 /** The error of a store in the middle of many requests, saying how far it came. */
 export function partlyStored(error: unknown, stored: number, total: number): unknown {
   if (!(error instanceof DispatchError)) return error;
-  const message = `${error.message} The first ${stored} of ${total} requests are stored, and maybe the thousand that follow.`;
+  const message = `${error.message} The first ${stored} of ${total} requests are stored, and maybe some that follow.`;
   return new DispatchError(error.code as DispatchErrorCode, message, error);
 }
 
