@@ -106,9 +106,9 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "sends more than a flush covers where tenants take turns",
-    file: "fair-cursor.ts",
-    find: "segment !== null && segment.epoch <= this.#lastEpoch ? segment : null",
-    replace: "segment !== null && segment.epoch <= this.#lastEpoch + 1 ? segment : null",
+    file: "arrivals.ts",
+    find: "segment.epoch <= lastEpoch ? segment : null",
+    replace: "segment.epoch <= lastEpoch + 1 ? segment : null",
   },
   {
     name: "resolves a flush while its batches run",

@@ -7,10 +7,11 @@ import { dueAfter } from "./clock.ts";
 import { watchDeadlines } from "./deadlines.ts";
 import type { Entry } from "./entry.ts";
 import { droppedError, queueFullError } from "./errors.ts";
+import { LONGEST_SEGMENT } from "./fifo.ts";
 import type { Lane } from "./lane.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { pressSegment, pressSink } from "./press.ts";
-import { LONGEST_SEGMENT, type Queue } from "./queue.ts";
+import type { Queue } from "./queue.ts";
 import type { Segment } from "./segment.ts";
 import { Shortcuts } from "./shortcut.ts";
 import type { Addressee, Sink } from "./sink.ts";
@@ -52,17 +53,25 @@ export class Admission {
     return this.#room.size;
   }
 
-  /** Queues an item that has no more than a cost, a priority and a deadline, where there is room: the hot path. */
-  acceptPlain(item: unknown, sink: Sink, position: number, cost: number, priority: number, timeoutMs: number): void {
+  /** Queues an item that has no more than a tenant, a cost, a priority and a deadline, where there is room: the hot path. */
+  acceptPlain(
+    tenant: string,
+    item: unknown,
+    sink: Sink,
+    position: number,
+    cost: number,
+    priority: number,
+    timeoutMs: number,
+  ): void {
     const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
     this.#spare -= 1;
     this.shortcuts.shut(priority);
-    const segment = line.push("", item, sink, this.#turn.time(), cost);
+    const segment = line.push(tenant, item, sink, this.#turn.time(), cost);
     if (position > 0) segment.setPosition(segment.length - 1, position);
     if (timeoutMs !== Number.POSITIVE_INFINITY)
       this.#setDue(line.lane, segment, dueAfter(this.#desk.clock, timeoutMs), timeoutMs);
     if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
-    else if (timeoutMs === Number.POSITIVE_INFINITY) this.#openShortcut(priority, segment);
+    else if (timeoutMs === Number.POSITIVE_INFINITY && line.ring === null) this.#openShortcut(priority, segment);
   }
 
   /** Queues an entry, or does with it what `onFull` says. */

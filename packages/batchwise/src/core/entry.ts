@@ -67,7 +67,7 @@ export function readItem(
   if (!isCost(cost)) throw rangeError("cost", aCost, cost);
   entry.cost = cost;
   entry.priority = submit?.priority ?? 0;
-  if (options.fairBy !== undefined) entry.tenant = text("fairBy", options.fairBy(item));
+  entry.tenant = tenantOf(item, options);
   entry.context = submit?.context === undefined ? options.captureContext?.() : submit.context;
   entry.item = prepareItem === undefined ? item : prepareItem(item);
   if (options.maxBatchCost !== Number.POSITIVE_INFINITY) refuseOversize(entry.item, cost, options);
@@ -89,6 +89,11 @@ export function costOf(item: unknown, options: ResolvedOptions): number {
   const cost = options.cost(item);
   if (!isCost(cost)) throw rangeError("cost", aCost, cost);
   return cost;
+}
+
+/** Whose turn an item takes; the same for all where tenants do not take turns. */
+export function tenantOf(item: unknown, options: ResolvedOptions): string {
+  return options.fairBy === undefined ? "" : text("fairBy", options.fairBy(item));
 }
 
 /** The key of an item; undefined where no keys are in use. */

@@ -1,9 +1,10 @@
 // Deficit round robin read ahead: whose entry is next, round by round, without changing whose turn it is.
 
 import type { Cursor } from "./cursor.ts";
-import type { FairRing, Tenant } from "./fair.ts";
-import { type Fifo, firstLive } from "./fifo.ts";
+import type { FairRing } from "./fair.ts";
+import type { Fifo } from "./fifo.ts";
 import type { Segment } from "./segment.ts";
+import type { Tenant } from "./tenant.ts";
 
 /** Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of them is counted. */
 const MOST_ROUNDS = 64;
@@ -11,6 +12,7 @@ const MOST_ROUNDS = 64;
 /** Reads the ring ahead on drafts, so that reading again from the start gives the same order. */
 export class FairCursor implements Cursor {
   readonly #ring: FairRing;
+  readonly #number: number;
   readonly #quantum: number;
   readonly #lastEpoch: number;
   readonly #visited: Tenant[] = [];
@@ -19,6 +21,8 @@ export class FairCursor implements Cursor {
 
   constructor(ring: FairRing, current: Tenant, lastEpoch: number) {
     this.#ring = ring;
+    ring.cursors += 1;
+    this.#number = ring.cursors;
     this.#quantum = ring.quantum;
     this.#lastEpoch = lastEpoch;
     this.#current = current;
@@ -43,7 +47,7 @@ export class FairCursor implements Cursor {
   }
 
   get fifo(): Fifo {
-    return this.#current.fifo;
+    return this.#ring.arrivals.fifo;
   }
 
   get runEnd(): number {
@@ -52,27 +56,19 @@ export class FairCursor implements Cursor {
 
   advanceTo(): void {
     const tenant = this.#current;
-    const segment = tenant.draftSegment;
-    if (segment === null) return;
+    if (tenant.draftSegment === null) return;
     tenant.draftDeficit -= this.#charge(tenant);
-    tenant.draftIndex = firstLive(segment, tenant.draftIndex + 1);
-    if (tenant.draftIndex === segment.length) this.#open(tenant, segment.next);
+    this.#ring.arrivals.advance(tenant, this.#lastEpoch);
     this.#seek();
   }
 
   commit(): void {
     for (const tenant of this.#visited) {
       tenant.deficit = tenant.draftDeficit;
-      tenant.draftOf = null;
       tenant.draftSegment = null;
     }
     this.#ring.current = this.#current;
     this.#ring.turnBegun = true;
-  }
-
-  #open(tenant: Tenant, segment: Segment | null): void {
-    tenant.draftSegment = segment !== null && segment.epoch <= this.#lastEpoch ? segment : null;
-    tenant.draftIndex = tenant.draftSegment?.head ?? 0;
   }
 
   /**
@@ -143,9 +139,9 @@ export class FairCursor implements Cursor {
   }
 
   #visit(tenant: Tenant): void {
-    if (tenant.draftOf === this) return;
-    tenant.draftOf = this;
-    this.#open(tenant, tenant.fifo.first);
+    if (tenant.draftOf === this.#number) return;
+    tenant.draftOf = this.#number;
+    this.#ring.arrivals.open(tenant, this.#lastEpoch);
     tenant.draftDeficit = tenant.deficit;
     tenant.draftNext = tenant.next;
     this.#visited.push(tenant);

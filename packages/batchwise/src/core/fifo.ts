@@ -4,6 +4,9 @@
 import { Segment, type SegmentOwner } from "./segment.ts";
 import type { Sink } from "./sink.ts";
 
+/** The longest segment: larger batches are put together from several. */
+export const LONGEST_SEGMENT = 4096;
+
 /** How long a segment may grow: cut where batches will be cut, so that most batches leave as whole segments. */
 export interface SegmentShape {
   maxItems: number;
@@ -14,7 +17,8 @@ export interface SegmentShape {
 
 /** Whoever keeps the totals above a fifo is told of every entry that leaves it. */
 export interface FifoOwner {
-  removed(epoch: number, count: number, cost: number): void;
+  /** `count` entries of `[from, end)` of a segment have left; the others there had left before. */
+  removed(segment: Segment, count: number, cost: number, from: number, end: number): void;
 }
 
 export class Fifo implements SegmentOwner {
@@ -77,27 +81,27 @@ export class Fifo implements SegmentOwner {
     const { live, cost } = segment;
     const isLast = segment === this.#last;
     this.#unlink(segment);
-    this.#left(segment, isLast, live, cost);
+    this.#noteGone(isLast, live, cost);
+    this.#owner.removed(segment, live, cost, 0, segment.length);
   }
 
-  /** Moves the live entries before `end` of a segment into a batch. */
-  take(segment: Segment, end: number, into: Segment): void {
-    const start = segment.head;
+  /** Moves the live entries of `[from, end)` of a segment into a batch. */
+  take(segment: Segment, from: number, end: number, into: Segment): void {
     const isLast = segment === this.#last;
     const liveBefore = into.live;
     const costBefore = into.cost;
-    into.appendFrom(segment, start, end);
+    into.appendFrom(segment, from, end);
     const count = into.live - liveBefore;
     const cost = into.cost - costBefore;
     segment.noteGone(count, cost);
     if (segment.live === 0) {
       this.#unlink(segment);
     } else {
-      segment.forget(start, end);
-      segment.head = firstLive(segment, end);
-      if (segment.earliestDue < Number.POSITIVE_INFINITY) segment.measureDue();
+      segment.forget(from, end);
+      if (from <= segment.head) segment.head = firstLive(segment, end);
     }
-    this.#left(segment, isLast, count, cost);
+    this.#noteGone(isLast, count, cost);
+    this.#owner.removed(segment, count, cost, from, end);
   }
 
   vacated(segment: Segment, index: number, cost: number): void {
@@ -105,15 +109,14 @@ export class Fifo implements SegmentOwner {
     segment.items[index] = undefined;
     if (segment.live === 0) this.#unlink(segment);
     else if (index === segment.head) segment.head = firstLive(segment, index);
-    this.#left(segment, isLast, 1, cost);
+    this.#noteGone(isLast, 1, cost);
+    this.#owner.removed(segment, 1, cost, index, index + 1);
   }
 
-  #left(segment: Segment, wasLast: boolean, count: number, cost: number): void {
-    if (!wasLast) {
-      this.#closedSize -= count;
-      this.#closedCost = this.#closedSize === 0 ? 0 : this.#closedCost - cost;
-    }
-    this.#owner.removed(segment.epoch, count, cost);
+  #noteGone(wasInLast: boolean, count: number, cost: number): void {
+    if (wasInLast) return;
+    this.#closedSize -= count;
+    this.#closedCost = this.#closedSize === 0 ? 0 : this.#closedCost - cost;
   }
 
   #open(): Segment {

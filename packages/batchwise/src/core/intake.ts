@@ -1,10 +1,10 @@
 // The way from a submit to the queue: which path an item takes, and what becomes of one that is refused on the way.
-// Most items need nothing but their place, a cost, a priority and a deadline, and take the short path.
+// Most items need nothing but their place, a cost, a tenant, a priority and a deadline, and take the short path.
 
 import type { Admission } from "./admission.ts";
 import { type Desk, refuse, Ticket } from "./callers.ts";
 import { type Registry, scopeOf } from "./dedupe.ts";
-import { checkSubmitOptions, costOf, dedupeKeyOf, Entry, keyOf, readItem, refuseOversize } from "./entry.ts";
+import { checkSubmitOptions, costOf, dedupeKeyOf, Entry, keyOf, readItem, refuseOversize, tenantOf } from "./entry.ts";
 import { BatchwiseError, closedError } from "./errors.ts";
 import type { Stages } from "./handler.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -59,12 +59,14 @@ export class Intake {
     this.#acceptAny(item, submit, sink, position, isSmall);
   }
 
-  /** The hot path: an item that needs nothing but its place in the queue, its cost, its priority and its deadline. */
+  /** The hot path: an item that needs nothing but its place in the queue, its cost, tenant, priority and deadline. */
   #acceptPlain(item: unknown, priority: number, timeoutMs: number | undefined, sink: Sink, position: number): void {
     const { options } = this.#admission;
     let cost = 1;
+    let tenant = "";
     try {
       if (!this.isUniform) cost = costOf(item, options);
+      if (options.fairBy !== undefined) tenant = tenantOf(item, options);
       if (this.isClosed) throw closedError();
       if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
     } catch (error) {
@@ -76,12 +78,12 @@ export class Intake {
     this.#desk.tally.submitted += 1;
     const lastsMs = timeoutMs ?? options.timeoutMs;
     if (this.#admission.hasRoom) {
-      this.#admission.acceptPlain(item, sink, position, cost, priority, lastsMs);
+      this.#admission.acceptPlain(tenant, item, sink, position, cost, priority, lastsMs);
       return;
     }
     const entry = new Entry(sink, position, this.#turn.time(), false);
     entry.endAfter(this.#desk.clock, lastsMs);
-    this.#admission.accept(Object.assign(entry, { item, cost, priority }));
+    this.#admission.accept(Object.assign(entry, { item, tenant, cost, priority }));
   }
 
   #acceptAny(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
@@ -176,9 +178,9 @@ function isTimeout(timeoutMs: unknown): boolean {
   return timeoutMs === undefined || (typeof timeoutMs === "number" && timeoutMs > 0);
 }
 
-/** True when no option asks for more of an item than its place in the queue, its cost, its priority and its deadline. */
+/** True when no option asks for more of an item than its cost, its tenant, its priority and its deadline. */
 function isPlain(stages: Stages, options: ResolvedOptions): boolean {
-  const functions = [options.key, options.dedupe, options.fairBy, options.captureContext, stages.prepareItem];
+  const functions = [options.key, options.dedupe, options.captureContext, stages.prepareItem];
   return (
     functions.every((option) => option === undefined) &&
     typeof options.batchCost !== "function" &&

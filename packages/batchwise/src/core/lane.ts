@@ -46,9 +46,10 @@ export class PriorityClass {
 export class Line implements FifoOwner, Heaped {
   readonly lane: Lane;
   readonly class: PriorityClass;
-  /** Null where tenants take turns. */
-  readonly fifo: Fifo | null;
-  readonly #fair: FairRing | null;
+  /** All that waits here, in order of arrival. */
+  readonly fifo: Fifo;
+  /** Where tenants take turns, who they are. */
+  readonly ring: FairRing | null;
   /** Goes before lines of the same age that came later. */
   order = 0;
   heaped = false;
@@ -56,49 +57,37 @@ export class Line implements FifoOwner, Heaped {
   constructor(lane: Lane, priorityClass: PriorityClass, shape: SegmentShape, fair: boolean) {
     this.lane = lane;
     this.class = priorityClass;
-    this.fifo = fair ? null : new Fifo(this, shape, priorityClass.priority);
-    this.#fair = fair ? new FairRing(this, shape, priorityClass.priority) : null;
+    this.ring = fair ? new FairRing(this, shape, priorityClass.priority) : null;
+    this.fifo = this.ring?.arrivals.fifo ?? new Fifo(this, shape, priorityClass.priority);
   }
 
   /** Appends an entry and returns the segment whose last one it is. */
   push(tenant: string, item: unknown, sink: Sink, time: number, cost: number): Segment {
     const segment =
-      this.fifo === null
-        ? (this.#fair as FairRing).push(tenant, item, sink, time, cost)
-        : this.fifo.push(item, sink, time, cost);
+      this.ring === null ? this.fifo.push(item, sink, time, cost) : this.ring.push(tenant, item, sink, time, cost);
     if (this.lane.key !== undefined) this.lane.added();
     if (!this.heaped) this.class.add(this);
     return segment;
   }
 
   get size(): number {
-    return this.fifo === null ? (this.#fair as FairRing).size : this.fifo.size;
+    return this.fifo.size;
   }
 
   get cost(): number {
-    return this.fifo === null ? (this.#fair as FairRing).cost : this.fifo.cost;
+    return this.ring === null ? this.fifo.cost : this.ring.cost;
   }
 
   oldestAt(): number {
-    return (this.fifo ?? this.#fair)?.oldestAt() ?? Number.POSITIVE_INFINITY;
-  }
-
-  /** The segment at whose head the entry lies that has waited longest. */
-  oldestSegment(): Segment | null {
-    return this.fifo === null ? (this.#fair?.oldestSegment() ?? null) : this.fifo.first;
-  }
-
-  segments(): Iterable<Segment> {
-    return (this.fifo ?? (this.#fair as FairRing)).segments();
+    return this.fifo.oldestAt();
   }
 
   /** Over the entries up to an epoch. */
   cursor(lastEpoch: number): Cursor | undefined {
-    if (this.fifo !== null) return new FifoCursor(this.fifo, lastEpoch);
-    return this.#fair === null ? undefined : FairCursor.over(this.#fair, lastEpoch);
+    return this.ring === null ? new FifoCursor(this.fifo, lastEpoch) : FairCursor.over(this.ring, lastEpoch);
   }
 
-  removed(epoch: number, count: number): void {
+  removed({ epoch }: Segment, count: number): void {
     if (this.size === 0) this.class.lines.noteGone();
     this.lane.removed(epoch, count);
   }
@@ -162,7 +151,7 @@ export class Lane {
 
   /** All segments in which entries wait. */
   *segments(): Iterable<Segment> {
-    for (const line of this.lines) yield* line.segments();
+    for (const line of this.lines) yield* line.fifo.segments();
   }
 
   press(entry: Pressing): void {

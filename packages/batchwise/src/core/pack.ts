@@ -6,7 +6,7 @@
 
 import { longestFit, type Measure, measured, orSum } from "./batch-cost.ts";
 import type { Cursor } from "./cursor.ts";
-import type { Fifo } from "./fifo.ts";
+import { type Fifo, firstLive } from "./fifo.ts";
 import type { Line } from "./lane.ts";
 import type { Segment } from "./segment.ts";
 
@@ -20,10 +20,11 @@ export interface Caps {
 /** Which cap closed a batch; null where everything that waits is in it and more would fit. */
 export type Full = "size" | "cost" | null;
 
-/** One stretch of a segment that a batch takes: from the segment's head up to `end`. */
+/** One stretch of a segment that a batch takes: what is still there of `[from, end)`. */
 interface Stretch {
   readonly fifo: Fifo;
   readonly segment: Segment;
+  readonly from: number;
   readonly end: number;
 }
 
@@ -64,7 +65,7 @@ function packSegment(lines: readonly Line[], { maxBatchSize, maxBatchCost, batch
   const isCut = live < maxBatchSize && next !== null;
   if (isCut && cost + next.costAt(next.head) <= maxBatchCost) return undefined;
   const full = live === maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
-  return { stretches: [{ fifo, segment, end: live }], cursors: NO_CURSORS, count: live, cost, full };
+  return { stretches: [{ fifo, segment, from: 0, end: live }], cursors: NO_CURSORS, count: live, cost, full };
 }
 
 /** The fifo of the one line that has entries; null where more have, or where tenants take turns in it. */
@@ -75,7 +76,7 @@ function onlyFifo(lines: readonly Line[]): Fifo | null {
     if (only !== null) return null;
     only = line;
   }
-  return only?.fifo ?? null;
+  return only !== null && only.ring === null ? only.fifo : null;
 }
 
 /** The priority that an entry has by now: waiting `priorityAgingMs` raises it by one. */
@@ -98,7 +99,7 @@ class Packing {
   readonly #now: number;
   readonly #lines: Line[] = [];
   readonly #cursors: Cursor[] = [];
-  readonly #stretches: { fifo: Fifo; segment: Segment; end: number }[] = [];
+  readonly #stretches: (Stretch & { end: number })[] = [];
   readonly #padded: boolean;
   #count = 0;
   #sum = 0;
@@ -182,9 +183,10 @@ class Packing {
   /** Notes that the batch takes the cursor's segment up to `end`, and moves the cursor there. */
   #stretch(cursor: Cursor, end: number): void {
     const segment = cursor.segment as Segment;
+    const from = cursor.index;
     const last = this.#stretches[this.#stretches.length - 1];
-    if (last !== undefined && last.segment === segment) last.end = end;
-    else this.#stretches.push({ fifo: cursor.fifo, segment, end });
+    if (last !== undefined && last.segment === segment && firstLive(segment, last.end) === from) last.end = end;
+    else this.#stretches.push({ fifo: cursor.fifo, segment, from, end });
     cursor.advanceTo(end);
   }
 
@@ -238,12 +240,10 @@ function packByFunction(
 
 function itemsOf(pick: Pick): unknown[] {
   const items: unknown[] = [];
-  const heads = new Map<Segment, number>();
-  for (const { segment, end } of pick.stretches) {
-    for (let index = heads.get(segment) ?? segment.head; index < end; index += 1) {
+  for (const { segment, from, end } of pick.stretches) {
+    for (let index = from; index < end; index += 1) {
       if (segment.sinks[index] !== null) items.push(segment.items[index]);
     }
-    heads.set(segment, end);
   }
   return items;
 }

@@ -1,7 +1,7 @@
 // All that waits: lanes by key, and over them the lines of each priority by age, so that the most urgent lane and the
 // oldest entry are found without looking at every lane. A lane that empties is forgotten.
 
-import type { SegmentShape } from "./fifo.ts";
+import { LONGEST_SEGMENT, type SegmentShape } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
 import { goesBefore, type Pick } from "./pack.ts";
@@ -10,14 +10,17 @@ import type { Addressee, Sink } from "./sink.ts";
 
 /** Empty priority classes are kept up to this many. */
 const KEPT_CLASSES = 8;
-/** The longest segment: larger batches are put together from several. */
-export const LONGEST_SEGMENT = 4096;
-
 function takeHead(segment: Segment): Addressee {
   const { head } = segment;
   const taken = { sink: segment.sinks[head] as Sink, position: segment.positionAt(head), time: segment.timeAt(head) };
   segment.vacate(head);
   return taken;
+}
+
+/** Finds the earliest deadlines of the segments anew that a batch has left entries in. */
+function measureDues({ stretches }: Pick): void {
+  const left = stretches.filter(({ segment }) => segment.live > 0 && segment.earliestDue < Number.POSITIVE_INFINITY);
+  for (const segment of new Set(left.map((stretch) => stretch.segment))) segment.measureDue();
 }
 
 const NO_FLUSHES: readonly Flush[] = [];
@@ -101,7 +104,7 @@ export class Queue implements LaneOwner {
       first !== undefined &&
       pick.stretches.length === 1 &&
       first.segment.intact &&
-      first.end === first.segment.length
+      first.end - first.from === first.segment.length
     ) {
       first.fifo.detach(first.segment);
       first.segment.owner = owner;
@@ -109,7 +112,8 @@ export class Queue implements LaneOwner {
       return first.segment;
     }
     const batch = new Segment(owner, first?.fifo.priority ?? 0, 0, pick.count);
-    for (const { fifo, segment, end } of pick.stretches) fifo.take(segment, end, batch);
+    for (const { fifo, segment, from, end } of pick.stretches) fifo.take(segment, from, end, batch);
+    measureDues(pick);
     return batch;
   }
 
@@ -133,7 +137,7 @@ export class Queue implements LaneOwner {
 
   /** Takes out the entry that has waited longest and returns who is to be told. */
   dropOldest(): Addressee | null {
-    const segment = this.#oldestLine()?.oldestSegment() ?? null;
+    const segment = this.#oldestLine()?.fifo.first ?? null;
     if (segment === null) return null;
     const isEarliest = segment.dueAt(segment.head) === segment.earliestDue;
     const dropped = takeHead(segment);
@@ -145,7 +149,7 @@ export class Queue implements LaneOwner {
   clear(): Addressee[] {
     const all: Addressee[] = [];
     for (let line = this.#oldestLine(); line !== undefined; line = this.#oldestLine()) {
-      all.push(takeHead(line.oldestSegment() as Segment));
+      all.push(takeHead(line.fifo.first as Segment));
     }
     return all;
   }

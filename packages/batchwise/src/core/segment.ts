@@ -52,6 +52,8 @@ export class Segment implements Seating {
   isExact = true;
   previous: Segment | null = null;
   next: Segment | null = null;
+  /** Its number in its line, where there is more about its entries elsewhere: see arrivals.ts. */
+  number = 0;
 
   /** `capacity`: how many entries are expected; room for them is made at once. */
   constructor(owner: SegmentOwner, priority: number, epoch: number, capacity: number) {

@@ -26,6 +26,15 @@ class Reference {
     else known.items.push(item);
   }
 
+  /** An item leaves early, if it is still there. */
+  leave(id: number): void {
+    for (const { items } of this.#ring) {
+      const index = items.findIndex((item) => item.id === id);
+      if (index >= 0) items.splice(index, 1);
+    }
+    this.#dropEmpty();
+  }
+
   get size(): number {
     return this.#ring.reduce((total, { items }) => total + items.length, 0);
   }
@@ -70,7 +79,10 @@ class Reference {
   }
 }
 
-type Step = { readonly push: { readonly tenant: string; readonly cost: number } } | { readonly take: number };
+type Step =
+  | { readonly push: { readonly tenant: string; readonly cost: number } }
+  | { readonly take: number }
+  | { readonly leave: number };
 
 const step = fc.oneof(
   {
@@ -83,27 +95,35 @@ const step = fc.oneof(
     weight: 4,
   },
   { arbitrary: fc.record({ take: fc.integer({ min: 1, max: 6 }) }) as fc.Arbitrary<Step>, weight: 1 },
+  { arbitrary: fc.record({ leave: fc.nat(1_000) }) as fc.Arbitrary<Step>, weight: 2 },
 );
 
 test("tenants are served in the order of deficit round robin, whatever comes in between", () => {
   fc.assert(
-    fc.property(fc.array(step, { minLength: 5, maxLength: 120 }), (steps) => {
-      const kit = new Kit({ fair: true });
-      const reference = new Reference();
-      const takeBoth = (count: number): void => {
-        if (kit.queue.size > 0) expect(kit.take({ maxBatchSize: count })).toEqual(reference.take(count));
-      };
-      for (const [id, next] of steps.entries()) {
-        if ("take" in next) {
-          takeBoth(next.take);
-        } else {
-          kit.push({ id, ...next.push });
-          reference.push({ id, ...next.push });
+    fc.property(
+      fc.array(step, { minLength: 5, maxLength: 400 }),
+      fc.integer({ min: 1, max: 9 }),
+      (steps, segmentItems) => {
+        const kit = new Kit({ fair: true, segmentItems });
+        const reference = new Reference();
+        const takeBoth = (count: number): void => {
+          if (kit.queue.size > 0) expect(kit.take({ maxBatchSize: count })).toEqual(reference.take(count));
+        };
+        for (const [id, next] of steps.entries()) {
+          if ("take" in next) {
+            takeBoth(next.take);
+          } else if ("leave" in next) {
+            kit.leave(next.leave % (id + 1));
+            reference.leave(next.leave % (id + 1));
+          } else {
+            kit.push({ id, ...next.push });
+            reference.push({ id, ...next.push });
+          }
         }
-      }
-      while (kit.queue.size > 0) takeBoth(5);
-      expect(reference.size).toBe(0);
-    }),
+        while (kit.queue.size > 0) takeBoth(5);
+        expect(reference.size).toBe(0);
+      },
+    ),
     { numRuns: 300 },
   );
 });

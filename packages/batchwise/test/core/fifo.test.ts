@@ -28,7 +28,7 @@ class Guest implements Party {
 function fifoOf(shape: Partial<SegmentShape> = {}): { fifo: Fifo; shape: SegmentShape; removed: number[] } {
   const removed: number[] = [];
   const full = { maxItems: 3, maxCost: Number.POSITIVE_INFINITY, epoch: 0, ...shape };
-  const fifo = new Fifo({ removed: (_epoch, count) => removed.push(count) }, full, 0);
+  const fifo = new Fifo({ removed: (_segment, count) => removed.push(count) }, full, 0);
   return { fifo, shape: full, removed };
 }
 
@@ -137,12 +137,13 @@ function take(fifo: Fifo, count: number): unknown[] {
   const segment = fifo.first;
   if (segment === null) return [];
   const cursor = new FifoCursor(fifo);
-  let end = segment.head;
+  const from = segment.head;
+  let end = from;
   for (let taken = 0; taken < count && cursor.segment === segment; taken += 1) {
     end = cursor.index + 1;
     cursor.advanceTo(end);
   }
-  fifo.take(segment, end, batch);
+  fifo.take(segment, from, end, batch);
   return batch.items.slice(0, batch.length);
 }
 

@@ -70,6 +70,17 @@ test("answered items are let go of while an earlier batch runs under the same ti
   expect(await alive()).toBeLessThanOrEqual(16);
 });
 
+test("answered items are let go of where tenants take turns", async () => {
+  let sent = 0;
+  const fairBy = (): string => {
+    sent += 1;
+    return `tenant ${sent % 3}`;
+  };
+  const { answer, alive } = subject({ fairBy, maxBatchSize: 8 });
+  for (const _batch of range(20)) await answer(24);
+  expect(await alive()).toBeLessThanOrEqual(24);
+});
+
 test("answered items of callers with signals are let go of while an earlier deadline runs", async () => {
   const { batcher, answer, alive } = subject({ maxBatchSize: 8, concurrency: 2 });
   void batcher.submit({ hangs: true }, { timeoutMs: 1_000 });
