@@ -29,7 +29,7 @@ interface Suite {
 }
 
 const suites: Readonly<Record<string, Suite>> = {
-  w6: { run: policy, rounds: 3, quickRounds: 2 },
+  w6: { run: policy, rounds: 7, quickRounds: 2 },
   w1: { run: bursts, rounds: 9, quickRounds: 7 },
   w2: { run: closedLoop, rounds: 9, quickRounds: 5 },
   w3: { run: deepQueue, rounds: 7, quickRounds: 3 },

@@ -23,19 +23,35 @@ export type Results = ReadonlyMap<string, readonly Measurement[]>;
 export type Progress = (line: string) => void;
 
 export async function runRounds(plan: Plan, progress: Progress): Promise<Results> {
-  const results = new Map<string, Measurement[]>(plan.contenders.map((name) => [name, []]));
+  const [results] = await runInterleaved([plan], progress);
+  return results as Results;
+}
+
+/** Runs several plans of one workload with as many rounds: a round of each, then the next of each. */
+export async function runInterleaved(plans: readonly Plan[], progress: Progress): Promise<readonly Results[]> {
   const random = seededRandom(20_26);
-  for (let round = 0; round < plan.rounds; round += 1) {
+  const all = plans.map((plan) => new Map<string, Measurement[]>(plan.contenders.map((name) => [name, []])));
+  const rounds = Math.max(...plans.map((plan) => plan.rounds));
+  for (let round = 0; round < rounds; round += 1) {
     const started = performance.now();
-    for (const contender of shuffled(plan.contenders, random)) {
-      const settings = { ...plan.settings, ...plan.varying?.(round) };
-      const { workload, flags = [] } = plan;
-      results.get(contender)?.push(await runContender({ workload, contender, settings, flags }));
-    }
+    for (const [at, plan] of plans.entries())
+      await runRound(plan, round, random, all[at] as Map<string, Measurement[]>);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    progress(`${plan.workload} round ${round + 1} of ${plan.rounds}: ${seconds} s`);
+    progress(`${plans[0]?.workload} round ${round + 1} of ${rounds}: ${seconds} s`);
   }
-  return results;
+  return all;
+}
+
+async function runRound(
+  { workload, contenders, settings, varying, flags = [] }: Plan,
+  round: number,
+  random: () => number,
+  results: ReadonlyMap<string, Measurement[]>,
+): Promise<void> {
+  for (const contender of shuffled(contenders, random)) {
+    const job = { workload, contender, settings: { ...settings, ...varying?.(round) }, flags };
+    results.get(contender)?.push(await runContender(job));
+  }
 }
 
 export function valuesOf(results: Results, contender: string, field: string): readonly number[] {

@@ -1,6 +1,15 @@
 /** W6: what a batching policy is worth when callers arrive by chance and the backend has one slot. */
+import type { Settings } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
-import { medianOf, type Progress, type Results, ratioOf, runRounds, valuesOf } from "../harness/rounds.ts";
+import {
+  medianOf,
+  type Progress,
+  type Results,
+  ratioOf,
+  runInterleaved,
+  runRounds,
+  valuesOf,
+} from "../harness/rounds.ts";
 import type { Claim, Scale, Section } from "../report/section.ts";
 
 const ours = "batchwise-plain";
@@ -88,14 +97,16 @@ async function quickPolicy(progress: Progress): Promise<Section> {
 
 export async function policy({ rounds, quick }: Scale, progress: Progress): Promise<Section> {
   if (quick) return quickPolicy(progress);
-  const rates: RateResults[] = [];
-  for (const perSecond of [200, 1_000, 4_000]) {
-    const plan = { workload: "w6", contenders, rounds, settings: { perSecond } };
-    rates.push({
-      perSecond,
-      results: await runRounds({ ...plan, varying: (round) => ({ seed: round + 1 }) }, progress),
-    });
-  }
+  const varying = (round: number): Settings => ({ seed: round + 1 });
+  const plans = [200, 1_000, 4_000].map((perSecond) => ({
+    workload: "w6",
+    contenders,
+    rounds,
+    settings: { perSecond },
+    varying,
+  }));
+  const measured = await runInterleaved(plans, progress);
+  const rates = plans.map(({ settings }, at): RateResults => ({ ...settings, results: measured[at] as Results }));
   return {
     title: "W6: policy under load",
     about: [

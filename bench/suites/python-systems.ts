@@ -2,7 +2,7 @@
  * The load under which Flyte's DynamicBatcher, mixedbread's `batched`, inferflow and Ray Serve's `@serve.batch` were
  * measured, with our row beside the best of theirs. Theirs are quoted; ours are measured here.
  */
-import { medianOf, type Progress, type Results, runRounds } from "../harness/rounds.ts";
+import { medianOf, type Plan, type Progress, type Results, runInterleaved } from "../harness/rounds.ts";
 import { type Claim, figure, type Scale, type Section } from "../report/section.ts";
 
 interface Quoted {
@@ -103,21 +103,24 @@ function claimsOf({ load, exact }: LoadResults): Claim[] {
 }
 
 export async function pythonSystems({ rounds }: Scale, progress: Progress): Promise<Section> {
-  const measured: LoadResults[] = [];
-  for (const load of loads) {
-    const run = (rounded: number): Promise<Results> =>
-      runRounds(
-        {
-          workload: "sleep",
-          contenders: [ours],
-          rounds,
-          settings: { ...load.settings, rounded },
-          varying: (round) => ({ seed: round + 1 }),
-        },
-        progress,
-      );
-    measured.push({ load, exact: await run(0), rounded: await run(1) });
-  }
+  const planOf = ({ settings }: Load, rounded: number): Plan => ({
+    workload: "sleep",
+    contenders: [ours],
+    rounds,
+    settings: { ...settings, rounded },
+    varying: (round) => ({ seed: round + 1 }),
+  });
+  const results = await runInterleaved(
+    [...loads.map((load) => planOf(load, 0)), ...loads.map((load) => planOf(load, 1))],
+    progress,
+  );
+  const measured = loads.map(
+    (load, at): LoadResults => ({
+      load,
+      exact: results[at] as Results,
+      rounded: results[loads.length + at] as Results,
+    }),
+  );
   return {
     title: "The load of the four Python systems",
     about: [
