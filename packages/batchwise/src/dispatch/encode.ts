@@ -7,10 +7,11 @@ import type { LineRequest } from "./provider.ts";
 import type { Endpoint, JsonObject } from "./types.ts";
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-const KEY_LENGTH = 26;
+const PAIRS = [...CROCKFORD].flatMap((first) => [...CROCKFORD].map((second) => first + second));
 const TIME_LENGTH = 10;
-/** Characters that one number of chance gives, of 5 bits each: it has 32 bits to give. */
+/** Characters that one number of chance gives, of 5 bits each: it has 32 bits to give. Sixteen are wanted. */
 const CHANCE_AT_ONCE = 6;
+const LAST_CHANCE = 4;
 const PREFIX_LENGTH = 12;
 const ORD_DIGITS = 7;
 const CUSTOM_ID = /^([0-9A-HJKMNP-TV-Z]{12})_(\d{7})$/;
@@ -23,18 +24,17 @@ export const SAMPLE_CUSTOM_ID: string = `${"0".repeat(PREFIX_LENGTH)}_${"0".repe
 
 /** A ULID: 48 bits of time and 80 of chance, 26 characters that sort by time. `random` gives [0, 1). */
 export function ulid(now: number, random: () => number): string {
-  let time = "";
-  for (let left = Math.floor(now), place = 0; place < TIME_LENGTH; place += 1) {
-    time = CROCKFORD.charAt(left % 32) + time;
-    left = Math.floor(left / 32);
+  const chance = (digits: number): string => crockford(random() * 32 ** digits, digits);
+  return crockford(now, TIME_LENGTH) + chance(CHANCE_AT_ONCE) + chance(CHANCE_AT_ONCE) + chance(LAST_CHANCE);
+}
+
+/** The last digits of a number, as many as asked for, which must be even: it goes by two. */
+function crockford(value: number, digits: number): string {
+  let text = "";
+  for (let left = Math.floor(value); text.length < digits; left = Math.floor(left / PAIRS.length)) {
+    text = PAIRS[left % PAIRS.length] + text;
   }
-  let key = time;
-  while (key.length < KEY_LENGTH) {
-    const digits = Math.min(CHANCE_AT_ONCE, KEY_LENGTH - key.length);
-    const chance = Math.floor(random() * 32 ** digits);
-    for (let shift = 5 * (digits - 1); shift >= 0; shift -= 5) key += CROCKFORD.charAt((chance >>> shift) & 31);
-  }
-  return key;
+  return text;
 }
 
 /** The part of a batch's key that its custom ids carry: the last 12 characters, 60 bits of chance. */

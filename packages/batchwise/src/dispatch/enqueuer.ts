@@ -4,7 +4,7 @@
 import { createBatcher } from "../core/batch.ts";
 import { ulid } from "./encode.ts";
 import { DispatchError, type DispatchErrorCode, duplicateIdError, partlyStored } from "./errors.ts";
-import { intake } from "./intake.ts";
+import { Intake } from "./intake.ts";
 import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
 import { type Answer, compareBodies } from "./repeats.ts";
 import type { Room } from "./room.ts";
@@ -15,29 +15,32 @@ import type { BatchLine, DispatchRequest, Enqueued } from "./types.ts";
 export class Enqueuer {
   readonly #room: Room;
   readonly #sealer: Sealer;
+  readonly #intake: Intake;
   readonly #storeTogether: (request: NewRequest) => Promise<Answer>;
 
   constructor(room: Room, sealer: Sealer) {
     this.#room = room;
     this.#sealer = sealer;
+    const { options, clock } = room;
+    this.#intake = new Intake(options, () => ulid(clock.now(), options.random));
     const commits = createBatcher((requests: NewRequest[]) => this.#commit(requests), {
       maxBatchSize: MOST_REQUESTS,
       maxBatchCost: MOST_BYTES,
       cost: sizeOf,
       oversize: "alone",
-      clock: room.clock,
+      clock,
     });
     this.#storeTogether = (request) => commits.submit(request);
   }
 
   async one(request: DispatchRequest | BatchLine): Promise<Enqueued> {
-    const row = this.#intake(request);
+    const row = this.#intake.rowOf(request);
     return enqueued(row, await this.#storeTogether(row));
   }
 
   async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
     if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
-    const rows = requests.map((request, index) => atPlace(index, () => this.#intake(request)));
+    const rows = placed(requests, (request) => this.#intake.rowOf(request));
     const answers: Answer[] = [];
     for (const some of portions(rows)) {
       const stored = this.#commit(some).catch((error: unknown) => {
@@ -45,19 +48,14 @@ export class Enqueuer {
       });
       answers.push(...(await stored));
     }
-    return rows.map((row, index) => atPlace(index, () => enqueued(row, answers[index] as Answer)));
+    return placed(rows, (row, index) => enqueued(row, answers[index] as Answer));
   }
 
   async #commit(rows: NewRequest[]): Promise<Answer[]> {
     const { store, clock } = this.#room;
     const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
-    this.#sealer.noted(rows.filter((_, index) => answers[index] === "stored"));
+    this.#sealer.noted(rows, answers);
     return [...answers];
-  }
-
-  #intake(request: DispatchRequest | BatchLine): NewRequest {
-    const { clock, options } = this.#room;
-    return intake(request, options, () => ulid(clock.now(), options.random));
   }
 }
 
@@ -66,12 +64,14 @@ function enqueued(row: NewRequest, answer: Answer): Enqueued {
   return { id: row.id, existing: answer === "same" };
 }
 
-/** What goes wrong here says which of many requests it was. */
-function atPlace<T>(index: number, work: () => T): T {
+/** What `work` makes of each. What goes wrong says which of them it was. */
+function placed<Item, Result>(items: readonly Item[], work: (item: Item, index: number) => Result): Result[] {
+  const results: Result[] = [];
   try {
-    return work();
+    for (const item of items) results.push(work(item, results.length));
+    return results;
   } catch (error) {
     if (!(error instanceof DispatchError)) throw error;
-    throw new DispatchError(error.code as DispatchErrorCode, `requests[${index}]: ${error.message}`, error);
+    throw new DispatchError(error.code as DispatchErrorCode, `requests[${results.length}]: ${error.message}`, error);
   }
 }

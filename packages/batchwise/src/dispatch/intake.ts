@@ -22,38 +22,92 @@ const NO_DIGEST = "";
 
 type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
 
-/** Checks one request or batch line and gives its row. `newId` names it where the caller did not. */
-export function intake(given: DispatchRequest | BatchLine, options: IntakeOptions, newId: () => string): NewRequest {
-  if (!isObject(given)) throw invalid("A request must be an object.");
-  const isLine = "custom_id" in given;
-  const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
-  refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
-  if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
-  const givenId = checkId(request.id);
-  const id = givenId ?? newId();
-  const endpoint = endpointOf(request);
-  const callerBody = jsonOf(request.body, BODY);
-  const merged = isLine ? request.body : mergeDefaults(options.requestDefaults, request.body);
-  const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
-  const { model } = merged;
-  if (typeof model !== "string" || model === "") {
-    throw new DispatchError(
-      "MISSING_MODEL",
-      `The request "${id}" names no model: neither \`body.model\` nor \`requestDefaults.model\` is there.`,
-    );
+/** What the requests of one endpoint and model have in common. */
+interface Route {
+  readonly endpoint: Endpoint;
+  readonly model: string;
+  readonly lane: string;
+  readonly accounts: readonly Account[];
+  readonly mostBytes: number;
+  readonly mostTokens: number;
+}
+
+/** Makes rows of what callers enqueue. */
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #newId: () => string;
+  /** Neighbours mostly go the same way. */
+  #last: Route | null = null;
+
+  /** `newId` names a request where the caller did not. */
+  constructor(options: IntakeOptions, newId: () => string) {
+    this.#options = options;
+    this.#newId = newId;
   }
-  storable("model", model);
-  const lane = laneName({ endpoint, group: "", model });
-  const accounts = accountsFor(options.accounts, endpoint, model);
-  const bodyBytes = utf8Length(body);
-  const tokens = tokensOf(merged, bodyBytes === body.length);
-  for (const account of accounts) account.checkBody(endpoint, merged);
-  const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
-  checkSize(options, accounts, bytes, tokens);
-  const { priority, tenant, deadlineAt } = checkOptional(request);
-  const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
-  const metadata = metadataOf(request.metadata);
-  return { id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body };
+
+  /** Checks one request or batch line and gives its row. */
+  rowOf(given: DispatchRequest | BatchLine): NewRequest {
+    if (!isObject(given)) throw invalid("A request must be an object.");
+    const isLine = "custom_id" in given;
+    const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
+    refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
+    if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
+    const givenId = checkId(request.id);
+    const id = givenId ?? this.#newId();
+    const endpoint = endpointOf(request);
+    const callerBody = jsonOf(request.body, BODY);
+    const merged = isLine ? request.body : mergeDefaults(this.#options.requestDefaults, request.body);
+    const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
+    const { lane, accounts, mostBytes, mostTokens } = this.#routeOf(endpoint, merged.model, id);
+    const bodyBytes = utf8Length(body);
+    const tokens = tokensOf(merged, bodyBytes === body.length);
+    for (const account of accounts) account.checkBody(endpoint, merged);
+    const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
+    if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
+    if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
+    const { priority, tenant, deadlineAt } = checkOptional(request);
+    const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
+    const metadata = metadataOf(request.metadata);
+    return new Row({ id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body });
+  }
+
+  #routeOf(endpoint: Endpoint, model: unknown, id: string): Route {
+    const last = this.#last;
+    if (last !== null && last.model === model && last.endpoint === endpoint) return last;
+    const next = route(this.#options, endpoint, checkModel(model, id));
+    this.#last = next;
+    return next;
+  }
+}
+
+/**
+ * A class, because V8 learns where objects are made that outlive a collection, and makes those of a literal among the old
+ * ones from then on. There each would keep its body until the next full collection.
+ */
+class Row implements NewRequest {
+  readonly id: string;
+  readonly digest: string;
+  readonly lane: string;
+  readonly priority: number;
+  readonly tenant: string;
+  readonly deadlineAt: number | null;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly metadata: string | null;
+  readonly body: string;
+
+  constructor({ id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body }: NewRequest) {
+    this.id = id;
+    this.digest = digest;
+    this.lane = lane;
+    this.priority = priority;
+    this.tenant = tenant;
+    this.deadlineAt = deadlineAt;
+    this.bytes = bytes;
+    this.tokens = tokens;
+    this.metadata = metadata;
+    this.body = body;
+  }
 }
 
 function fromLine(line: BatchLine): DispatchRequest {
@@ -80,10 +134,32 @@ function endpointOf(request: DispatchRequest): Endpoint {
   throw new DispatchError("UNKNOWN_ENDPOINT", "A body with neither `messages` nor `input` needs an `endpoint`.");
 }
 
-function accountsFor(all: ReadonlyMap<string, Account>, endpoint: Endpoint, model: string): Account[] {
+function checkModel(model: unknown, id: string): string {
+  if (typeof model === "string" && model !== "") return storable("model", model);
+  throw new DispatchError(
+    "MISSING_MODEL",
+    `The request "${id}" names no model: neither \`body.model\` nor \`requestDefaults.model\` is there.`,
+  );
+}
+
+/** Refuses what no account serves. Each of those that do must take the request. */
+function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint, model: string): Route {
   const accounts = [...all.values()].filter((account) => serves(account, { endpoint, model }));
-  if (accounts.length > 0) return accounts;
-  throw new DispatchError("NO_ACCOUNT", `No account serves the model "${model}" at ${endpoint}.`);
+  if (accounts.length === 0) {
+    throw new DispatchError("NO_ACCOUNT", `No account serves the model "${model}" at ${endpoint}.`);
+  }
+  const limits = accounts.map(({ capabilities }) => capabilities.limits);
+  return {
+    endpoint,
+    model,
+    lane: laneName({ endpoint, group: "", model }),
+    accounts,
+    mostBytes: Math.min(thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes)),
+    mostTokens: Math.min(
+      thresholds.maxTokens,
+      ...limits.map(({ maxTokens, maxEnqueuedTokens }) => Math.min(maxTokens, maxEnqueuedTokens)),
+    ),
+  };
 }
 
 /** The longest line that any of the accounts would send; each of them must be able to. */
@@ -93,17 +169,6 @@ function longestLine(accounts: readonly Account[], request: LineRequest, bodyByt
     longest = Math.max(longest, account.lineBytes?.(request, bodyBytes) ?? utf8Length(account.encodeLine(request)));
   }
   return longest;
-}
-
-function checkSize(options: IntakeOptions, accounts: readonly Account[], bytes: number, tokens: number): void {
-  const limits = accounts.map(({ capabilities }) => capabilities.limits);
-  const mostBytes = Math.min(options.thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes));
-  const mostTokens = Math.min(
-    options.thresholds.maxTokens,
-    ...limits.map(({ maxTokens, maxEnqueuedTokens }) => Math.min(maxTokens, maxEnqueuedTokens)),
-  );
-  if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
-  if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
 }
 
 function checkOptional(request: DispatchRequest): Pick<NewRequest, "priority" | "tenant" | "deadlineAt"> {

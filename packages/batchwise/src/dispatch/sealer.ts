@@ -8,10 +8,11 @@ import { DispatchError, OUTCOME_CODES } from "./errors.ts";
 import { ledgerName, UNRESOLVED } from "./life-cycle.ts";
 import { EXPIRED_PAYLOAD, errorPayload } from "./payload.ts";
 import type { Account } from "./provider.ts";
+import type { Answer } from "./repeats.ts";
 import type { Room } from "./room.ts";
 import type { LaneRow, LedgerRow, NewRequest, Probe } from "./rows.ts";
 import type { SealResult } from "./store.ts";
-import { closesAt, DEADLINE_LEAD_MS, isFull, type LaneSums, laneCaps, mostPressingFirst } from "./threshold.ts";
+import { closesAt, DEADLINE_LEAD_MS, isFull, type LaneSums, laneCaps, mostPressingFirst, sumOf } from "./threshold.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -49,20 +50,26 @@ export class Sealer {
     this.#room.sealing.wake();
   }
 
-  /** Tells of requests that this process has stored. */
-  noted(requests: readonly NewRequest[]): void {
+  /** Tells of requests that this process has enqueued: those answered `stored` are new. */
+  noted(requests: readonly NewRequest[], answers: readonly Answer[]): void {
     const { sealing, clock, options } = this.#room;
     sealing.wakeAt(clock.now() + options.thresholds.maxAgeMs);
-    const lanes = new Map<string, boolean>();
-    for (const { lane, bytes, tokens, deadlineAt } of requests) {
-      if (!lanes.has(lane)) lanes.set(lane, this.#isFull(lane));
-      const sums = this.#added.get(lane) ?? NOTHING;
-      const grown = { ready: sums.ready + 1, bytes: sums.bytes + bytes, tokens: sums.tokens + tokens };
-      this.#added.set(lane, grown);
+    const lanes = new Map<string, { ready: number; bytes: number; tokens: number }>();
+    for (const [index, { lane, bytes, tokens, deadlineAt }] of requests.entries()) {
+      if (answers[index] !== "stored") continue;
       if (deadlineAt !== null) sealing.wakeAt(deadlineAt - DEADLINE_LEAD_MS);
+      const sums = lanes.get(lane) ?? { ...NOTHING };
+      sums.ready += 1;
+      sums.bytes += bytes;
+      sums.tokens += tokens;
+      lanes.set(lane, sums);
     }
-    // Only what fills a lane wakes the loop: a lane that is full already waits for room, not for more.
-    for (const [lane, wasFull] of lanes) if (!wasFull && this.#isFull(lane)) sealing.wake();
+    for (const [lane, sums] of lanes) {
+      const wasFull = this.#isFull(lane);
+      this.#added.set(lane, sumOf(this.#added.get(lane) ?? NOTHING, sums));
+      // Only what fills a lane wakes the loop: a lane that is full already waits for room, not for more.
+      if (!wasFull && this.#isFull(lane)) sealing.wake();
+    }
   }
 
   /** The loop's turn. */
@@ -106,13 +113,7 @@ export class Sealer {
   }
 
   #sumsOf(lane: string): LaneSums {
-    const probed = this.#probed.get(lane) ?? NOTHING;
-    const added = this.#added.get(lane) ?? NOTHING;
-    return {
-      ready: probed.ready + added.ready,
-      bytes: probed.bytes + added.bytes,
-      tokens: probed.tokens + added.tokens,
-    };
+    return sumOf(this.#probed.get(lane) ?? NOTHING, this.#added.get(lane) ?? NOTHING);
   }
 
   /** Requests that were taken in for accounts that are not here: told once, for they may be another process's. */

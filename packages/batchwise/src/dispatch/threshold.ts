@@ -36,6 +36,10 @@ export function isFull(sums: LaneSums, caps: LaneCaps): boolean {
   return sums.ready >= caps.maxRequests || sums.bytes >= caps.maxBytes || sums.tokens >= caps.maxTokens;
 }
 
+export function sumOf(a: LaneSums, b: LaneSums): LaneSums {
+  return { ready: a.ready + b.ready, bytes: a.bytes + b.bytes, tokens: a.tokens + b.tokens };
+}
+
 /** By when a lane should have closed a batch: by its age, or by its first deadline. */
 function pressingAt(lane: LaneRow, maxAgeMs: number): number {
   const byAge = lane.readySince === null ? Number.POSITIVE_INFINITY : lane.readySince + maxAgeMs;

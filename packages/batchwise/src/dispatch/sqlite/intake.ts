@@ -21,34 +21,35 @@ interface Share {
   finished: number;
 }
 
-/** A request with the time of its call. */
-interface Arrival {
-  readonly request: NewRequest;
-  readonly now: number;
-}
-
 /** A row of a statement costs half as much where it has this many: what is left over goes in one by one. */
 const ROWS_A_STATEMENT = 10;
 
-const REQUESTS = `INSERT INTO batchwise_request
+/**
+ * OR FAIL: a statement that fails is not undone by itself, so SQLite keeps no copies of the pages for that. The transaction
+ * is undone.
+ */
+const REQUESTS = `INSERT OR FAIL INTO batchwise_request
   (seq, id, lane, priority, rank, tenant, created_at, deadline_at, bytes, tokens) VALUES `;
 const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const UNLESS_KNOWN = " ON CONFLICT (id) DO NOTHING";
-const BODIES = "INSERT INTO batchwise_body VALUES ";
+const BODIES = "INSERT OR FAIL INTO batchwise_body VALUES ";
 const BODY = "(?, ?, ?, ?)";
 const ONE = { requests: `${REQUESTS}${REQUEST}${UNLESS_KNOWN}`, bodies: `${BODIES}${BODY}` };
 const MANY = {
-  requests: `${REQUESTS}${rows(REQUEST)}${UNLESS_KNOWN}`,
-  bodies: `${BODIES}${rows(BODY)}`,
+  requests: `${REQUESTS}${repeated(REQUEST)}${UNLESS_KNOWN}`,
+  bodies: `${BODIES}${repeated(BODY)}`,
 };
 
-function rows(row: string): string {
+function repeated(row: string): string {
   return Array.from({ length: ROWS_A_STATEMENT }, () => row).join(", ");
 }
 
 export function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): Answer[][] {
   const intake = new Intake(db);
-  const answers = intake.addAll(calls.flatMap(({ requests, now }) => requests.map((request) => ({ request, now }))));
+  const answers = intake.addAll(
+    calls.flatMap(({ requests }) => requests),
+    calls.flatMap(({ requests, now }) => requests.map(() => now)),
+  );
   intake.finish();
   let from = 0;
   return calls.map(({ requests }) => {
@@ -73,39 +74,45 @@ class Intake {
     this.#next = this.#first;
   }
 
-  addAll(arrivals: readonly Arrival[]): Answer[] {
+  /** In order; `times` has the time of the call that each came by. */
+  addAll(requests: readonly NewRequest[], times: readonly number[]): Answer[] {
     const answers: Answer[] = [];
-    for (let from = 0; from < arrivals.length; from += ROWS_A_STATEMENT) {
-      const some = arrivals.slice(from, from + ROWS_A_STATEMENT);
-      if (this.#addTogether(some)) for (const _ of some) answers.push("stored");
-      else for (const arrival of some) answers.push(this.#add([arrival]) ? "stored" : this.#compare(arrival.request));
+    for (let from = 0; from < requests.length; from += ROWS_A_STATEMENT) {
+      const some = requests.slice(from, from + ROWS_A_STATEMENT);
+      const now = times.slice(from, from + ROWS_A_STATEMENT);
+      if (this.#addTogether(some, now)) for (const _ of some) answers.push("stored");
+      else for (const [n, one] of some.entries()) answers.push(this.#addAlone(one, now[n] as number));
     }
     return answers;
   }
 
   /** Whether all of a full statement's were new. If not, nothing has happened: ranks depend on which are stored. */
-  #addTogether(arrivals: readonly Arrival[]): boolean {
-    return arrivals.length === ROWS_A_STATEMENT && this.#add(arrivals);
+  #addTogether(requests: readonly NewRequest[], times: readonly number[]): boolean {
+    return requests.length === ROWS_A_STATEMENT && this.#add(requests, times);
+  }
+
+  #addAlone(request: NewRequest, now: number): Answer {
+    return this.#add([request], [now]) ? "stored" : this.#compare(request);
   }
 
   /** Stores all of them or, where an id is taken, none. */
-  #add(arrivals: readonly Arrival[]): boolean {
-    const sql = arrivals.length === 1 ? ONE : MANY;
+  #add(requests: readonly NewRequest[], times: readonly number[]): boolean {
+    const sql = requests.length === 1 ? ONE : MANY;
     const finished = new Map<Share, number>();
-    const requests: SqliteValue[] = [];
+    const rows: SqliteValue[] = [];
     const bodies: SqliteValue[] = [];
     let seq = this.#next;
-    for (const { request, now } of arrivals) {
+    for (const [n, request] of requests.entries()) {
       const { id, digest, priority, tenant, deadlineAt, bytes, tokens, metadata, body } = request;
       const share = this.#share(request);
       const rank = Math.max(share.claimed, finished.get(share) ?? share.finished);
       finished.set(share, rank + Math.max(1, tokens));
-      requests.push(seq, id, share.lane, priority, rank, tenant, now, deadlineAt, bytes, tokens);
+      rows.push(seq, id, share.lane, priority, rank, tenant, times[n] as number, deadlineAt, bytes, tokens);
       bodies.push(seq, digest, metadata, body);
       seq += 1;
     }
-    const added = this.#db.run(sql.requests, ...requests);
-    if (added < arrivals.length) {
+    const added = this.#db.run(sql.requests, ...rows);
+    if (added < requests.length) {
       if (added > 0) this.#db.run("DELETE FROM batchwise_request WHERE seq >= ?", this.#next);
       return false;
     }
@@ -119,7 +126,7 @@ class Intake {
   finish(): void {
     if (this.#next === this.#first) return;
     this.#db.run(
-      `INSERT INTO batchwise_ready
+      `INSERT OR FAIL INTO batchwise_ready
        SELECT lane, 0, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
        FROM batchwise_request WHERE seq >= ?`,
       this.#first,
