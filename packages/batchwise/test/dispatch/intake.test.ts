@@ -151,6 +151,39 @@ describe("a request is stored", () => {
   });
 });
 
+describe("among requests of other models and endpoints", () => {
+  const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 50 };
+  const accounts = [sim.account({}, { models: ["m"] }), sim.account({ limits }, { name: "small", models: ["n"] })];
+  const to = (model: string, content: string): DispatchRequest => ({
+    id: `${model} ${content.slice(0, 9)}`,
+    body: { model, messages: [{ role: "user", content }] },
+  });
+  const text = "x".repeat(400);
+
+  test("each request is stored in its own lane", async () => {
+    const { store, dispatcher } = dispatcherOf({ accounts });
+    const vector: DispatchRequest = { id: "v", body: { model: "m", input: "a" } };
+    const requests = [to("m", "1"), to("m", text), to("n", "2"), vector, to("m", "3")];
+    await dispatcher.enqueueMany(requests);
+    const rows = await store.requests({ ids: requests.map(({ id }) => id as string) });
+    const [m, n] = ["/v1/chat/completions  m", "/v1/chat/completions  n"];
+    expect(rows.map(({ lane }) => lane)).toEqual([m, m, n, "/v1/embeddings  m", m]);
+  });
+
+  test.each([
+    ["what is too large for its own model's account", to("n", text), "REQUEST_TOO_LARGE"],
+    ["what names no model", { body: { messages } }, "MISSING_MODEL"],
+    ["what names a model that nobody serves", to("o", "1"), "NO_ACCOUNT"],
+  ])("%s is refused by its place, and nothing is stored", async (_name, wrong, code) => {
+    const { store, dispatcher } = dispatcherOf({ accounts });
+    await expect(dispatcher.enqueueMany([to("m", text), wrong])).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining("requests[1]: "),
+    });
+    expect((await store.probe(10, 0)).lanes).toEqual([]);
+  });
+});
+
 describe("createDispatcher refuses", () => {
   const account = sim.account();
   test.each([
