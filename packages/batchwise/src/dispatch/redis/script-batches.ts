@@ -36,16 +36,24 @@ end
 
 local function claim(input, taken)
   local bytes, tokens, ranks = 0, 0, {}
+  local lane, members = P .. 'q:' .. input.lane, P .. 'm:' .. input.key
+  -- Unless some were passed over, they are the first of their lane.
+  local isFront = call('ZRANK', lane, taken[#taken].entry) == #taken - 1
+  if isFront then call('ZREMRANGEBYRANK', lane, 0, #taken - 1) end
   for n, r in ipairs(taken) do
-    leaveLane(r.id, input.lane, r.entry, r.deadline, r.notBefore > 0)
     call('HSET', rkey(r.id), 'batchKey', input.key, 'ord', n - 1)
-    call('ZADD', P .. 'm:' .. input.key, n - 1, r.id)
+    if not isFront then gather('ZREM', lane, r.entry) end
+    gather('ZADD', members, n - 1, r.id)
+    if r.deadline then forgetDeadline(input.lane, tonumber(string.sub(r.entry, 37, 54)), r.id) end
     bytes, tokens = bytes + r.bytes, tokens + r.tokens
-    ranks[r.priority] = math.max(ranks[r.priority] or 0, r.rank)
+    -- They are in order: the last of a priority has its highest rank.
+    ranks[string.sub(r.entry, 1, 18)] = string.sub(r.entry, 19, 36)
   end
-  for priority, rank in pairs(ranks) do
-    local level = cjson.encode({ input.lane, str(priority) })
-    call('HSET', P .. 'level', level, str(math.max(num(P .. 'level', level), rank)))
+  flush()
+  closeIfEmpty(input.lane)
+  for level, rank in pairs(ranks) do
+    local field = cjson.encode({ input.lane, str(priorityOf(level)) })
+    call('HSET', P .. 'level', field, str(math.max(num(P .. 'level', field), tonumber(rank))))
   end
   return bytes, tokens
 end

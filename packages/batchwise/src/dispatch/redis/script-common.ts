@@ -21,7 +21,37 @@ end
 
 local function num(key, field) return tonumber(call('HGET', key, field) or '0') end
 
-local function bump(field, more) call('HINCRBY', P .. 'meta', field, more) end
+-- Commands that only add to a set or take away from one wait for flush, which gives each as many members as Lua's stack
+-- has room for. What waits is not seen by reads: who reads such a set afterwards flushes first.
+local SOME = 1000
+local waiting, grown, counters, opened = {}, {}, {}, {}
+
+local function gather(command, key, one, other)
+  local name = command .. key
+  local batch = waiting[name] or { command = command, key = key }
+  waiting[name] = batch
+  batch[#batch + 1] = one
+  if other then batch[#batch + 1] = other end
+end
+
+local function flush()
+  for _, batch in pairs(waiting) do
+    for from = 1, #batch, SOME do
+      call(batch.command, batch.key, unpack(batch, from, math.min(from + SOME - 1, #batch)))
+    end
+  end
+  for field, more in pairs(grown) do call('HINCRBY', P .. 'meta', field, str(more)) end
+  for lane in pairs(opened) do call('SADD', P .. 'lanes', lane) end
+  waiting, grown, counters, opened = {}, {}, {}, {}
+end
+
+local function bump(field, more) grown[field] = (grown[field] or 0) + more end
+
+local function nextOf(field)
+  counters[field] = (counters[field] or num(P .. 'meta', field)) + 1
+  bump(field, 1)
+  return str(counters[field])
+end
 
 local function rkey(id) return P .. 'r:' .. id end
 local function bkey(key) return P .. 'b:' .. key end
@@ -38,69 +68,75 @@ local function entry(r)
     r.bytes, r.tokens, r.notBefore, r.deadline or -1, r.created) .. r.id
 end
 
-local ENTRY = '^(' .. string.rep('.', 18) .. ')(' .. string.rep('.', 18) .. ').-:(.-):(.-):(.-):(.-):(.-):(.*)$'
+local ENTRY = '^([^:]*):([^:]*):([^:]*):([^:]*):([^:]*):(.*)$'
 
 local function parse(e)
-  local p, rank, bytes, tokens, notBefore, deadline, created, id = string.match(e, ENTRY)
+  local bytes, tokens, notBefore, deadline, created, id = string.match(e, ENTRY, 56)
   deadline = tonumber(deadline)
-  local figure = tonumber(string.sub(p, 2))
-  local priority = string.sub(p, 1, 1) == '0' and 9007199254740992 - figure or -figure
-  return { entry = e, priority = priority, rank = tonumber(rank), bytes = tonumber(bytes),
-    tokens = tonumber(tokens), notBefore = tonumber(notBefore), deadline = deadline >= 0 and deadline or nil,
-    created = tonumber(created), id = id }
+  return { entry = e, bytes = tonumber(bytes), tokens = tonumber(tokens), notBefore = tonumber(notBefore),
+    deadline = deadline >= 0 and deadline or nil, created = tonumber(created), id = id }
 end
 
+-- The priority that stands in 18 characters of an entry; after it come rank and seq, in as many each.
+local function priorityOf(level)
+  local figure = tonumber(string.sub(level, 2))
+  return string.sub(level, 1, 1) == '0' and 9007199254740992 - figure or -figure
+end
+
+-- What a lane keeps of a request.
+local function standing(id)
+  local f = call('HMGET', rkey(id), 'lane', 'priority', 'rank', 'seq', 'bytes', 'tokens', 'notBefore', 'deadlineAt',
+    'createdAt', 'attempts')
+  return { id = id, lane = f[1], priority = tonumber(f[2]), rank = tonumber(f[3]), seq = tonumber(f[4]),
+    bytes = tonumber(f[5]), tokens = tonumber(f[6]), notBefore = tonumber(f[7]),
+    deadline = f[8] and tonumber(f[8]) or nil, created = tonumber(f[9]), attempts = tonumber(f[10]) }
+end
+
+-- In the order of deadlines, and of arrival among equals.
+local function untilMember(seq, id) return string.format('%018.0f', seq) .. id end
+
 -- Into its lane; what has to wait for its notBefore stands apart, in no claim's way, until a seal wakes it.
-local function makeReady(id, now)
-  local key = rkey(id)
-  local lane = call('HGET', key, 'lane')
-  local r = { id = id, priority = num(key, 'priority'), rank = num(key, 'rank'), seq = num(key, 'seq'),
-    bytes = num(key, 'bytes'), tokens = num(key, 'tokens'), notBefore = num(key, 'notBefore'),
-    deadline = tonumber(call('HGET', key, 'deadlineAt') or nil), created = num(key, 'createdAt') }
-  local e = entry(r)
-  call('HSET', key, 'entry', e)
-  if r.notBefore > now then call('ZADD', P .. 'later:' .. lane, str(r.notBefore), id)
-  else call('ZADD', P .. 'q:' .. lane, 0, e) end
-  call('SADD', P .. 'lanes', lane)
+local function makeReady(r, now)
+  if r.notBefore > now then gather('ZADD', P .. 'later:' .. r.lane, str(r.notBefore), r.id)
+  else gather('ZADD', P .. 'q:' .. r.lane, 0, entry(r)) end
+  opened[r.lane] = true
   if r.deadline then
-    call('ZADD', P .. 'until:' .. lane, str(r.deadline), id)
-    call('ZADD', P .. 'until', str(r.deadline), string.format('%018.0f', r.seq) .. id)
+    gather('ZADD', P .. 'until:' .. r.lane, str(r.deadline), r.id)
+    gather('ZADD', P .. 'until', str(r.deadline), untilMember(r.seq, r.id))
   end
 end
 
 -- Each request is woken once a requeue.
 local function wake(lane, now)
   for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'later:' .. lane, '-inf', str(now))) do
-    call('ZADD', P .. 'q:' .. lane, 0, call('HGET', rkey(id), 'entry'))
-    call('ZREM', P .. 'later:' .. lane, id)
+    gather('ZADD', P .. 'q:' .. lane, 0, entry(standing(id)))
+    gather('ZREM', P .. 'later:' .. lane, id)
   end
+  flush()
 end
 
--- Out of its lane; an empty lane is no lane. 'seq' is read only where there is a deadline.
-local function leaveLane(id, lane, e, hasDeadline, wasDeferred)
-  call('ZREM', P .. 'q:' .. lane, e)
-  call('HDEL', rkey(id), 'entry')
-  if wasDeferred then call('ZREM', P .. 'later:' .. lane, id) end
-  if hasDeadline then
-    call('ZREM', P .. 'until:' .. lane, id)
-    call('ZREM', P .. 'until', string.format('%018.0f', num(rkey(id), 'seq')) .. id)
-  end
+local function forgetDeadline(lane, seq, id)
+  gather('ZREM', P .. 'until:' .. lane, id)
+  gather('ZREM', P .. 'until', untilMember(seq, id))
+end
+
+-- An empty lane is no lane.
+local function closeIfEmpty(lane)
   if call('EXISTS', P .. 'q:' .. lane, P .. 'later:' .. lane) == 0 then call('SREM', P .. 'lanes', lane) end
 end
 
 -- An outcome under the next cursor, and a delivery for each sink.
-local function finish(id, status, payload, charged, sinks, now)
-  local key = rkey(id)
-  local cursor = call('HINCRBY', P .. 'meta', 'cursor', 1)
+local function finish(id, status, payload, attempts, sinks, now)
+  local cursor = nextOf('cursor')
   bump(status, 1)
   call('HSET', P .. 'c:' .. cursor, 'id', id, 'status', status, 'payload', payload, 'recordedAt', str(now),
-    'attempts', num(key, 'attempts') + (charged and 1 or 0))
-  call('ZADD', P .. 'log', cursor, cursor)
-  call('HSET', key, 'cursor', cursor)
+    'attempts', str(attempts))
+  gather('ZADD', P .. 'log', cursor, cursor)
+  call('HSET', rkey(id), 'cursor', cursor)
   for _, sink in ipairs(sinks) do
     call('HSET', P .. 'd:' .. cursor, sink, cjson.encode({ 'waiting', '0', str(now) }))
-    call('ZADD', P .. 'w:' .. sink, cursor, cursor)
-    call('ZADD', P .. 'due', str(now), cursor .. ':' .. sink)
+    gather('ZADD', P .. 'w:' .. sink, cursor, cursor)
+    gather('ZADD', P .. 'due', str(now), cursor .. ':' .. sink)
   end
 end
 

@@ -1,32 +1,32 @@
 // The part of the script about outcomes: settle, outcomes, deliveries; and what runs the method that was asked for. Lua.
 
 export const OUTCOMES = `
-local function requeue(id, item, input)
-  local key = rkey(id)
-  call('HSET', key, 'lane', item.lane, 'notBefore', str(item.notBefore))
-  if item.charged then call('HINCRBY', key, 'attempts', 1) end
+local function requeue(id, item, attempts, input)
+  call('HSET', rkey(id), 'lane', item.lane, 'notBefore', str(item.notBefore), 'attempts', str(attempts))
   call('RPUSH', P .. 'h:' .. id, cjson.encode({ input.key, item.code, str(input.now) }))
-  makeReady(id, input.now)
+  makeReady(standing(id), input.now)
 end
 
 local function settleOne(id, item, input)
-  local key = rkey(id)
-  local wish = call('HDEL', key, 'wish')
-  call('HDEL', key, 'batchKey', 'ord')
-  if item.kind == 'final' then finish(id, item.status, item.payload, item.charged, input.sinks, input.now)
-  elseif wish == 1 then finish(id, 'cancelled', input.cancelledPayload, item.charged, input.sinks, input.now)
-  else requeue(id, item, input) end
-  return wish
+  local known = call('HMGET', rkey(id), 'wish', 'attempts')
+  local attempts = tonumber(known[2]) + (item.charged and 1 or 0)
+  call('HDEL', rkey(id), 'wish', 'batchKey', 'ord')
+  if item.kind == 'final' then finish(id, item.status, item.payload, attempts, input.sinks, input.now)
+  elseif known[1] then finish(id, 'cancelled', input.cancelledPayload, attempts, input.sinks, input.now)
+  else requeue(id, item, attempts, input) end
+  return known[1] and 1 or 0
 end
 
 function methods.settle(input)
   if not held(input) then return { 'fence' } end
-  local applied, wishes = 0, 0
+  local applied, wishes, settled = 0, 0, {}
   local members = P .. 'm:' .. input.key
   for _, item in ipairs(input.items) do
-    local id = call('ZRANGEBYSCORE', members, str(item.ord), str(item.ord))[1]
+    local ord = str(item.ord)
+    local id = not settled[ord] and call('ZRANGEBYSCORE', members, ord, ord)[1]
     if id then
-      call('ZREM', members, id)
+      settled[ord] = true
+      gather('ZREM', members, id)
       applied = applied + 1
       wishes = wishes + settleOne(id, item, input)
     end
@@ -132,5 +132,7 @@ function methods.deliveries(input)
   return rows
 end
 
-return methods[ARGV[1]](cjson.decode(ARGV[2]))
+local answer = methods[ARGV[1]](cjson.decode(ARGV[2]))
+flush()
+return answer
 `;

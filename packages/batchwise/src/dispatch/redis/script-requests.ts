@@ -1,36 +1,56 @@
 // The part of the script about requests: enqueue, amend, requests, probe. Lua.
 
 export const REQUESTS = `
+-- A tenant's place in a lane, read once a call.
+local function shareOf(shares, q)
+  local priority = str(q.priority)
+  local name = priority .. ' ' .. #q.lane .. ' ' .. q.lane .. q.tenant
+  if not shares[name] then
+    local field = cjson.encode({ q.lane, priority, q.tenant })
+    shares[name] = { field = field, claimed = num(P .. 'level', cjson.encode({ q.lane, priority })),
+      finished = num(P .. 'share', field) }
+  end
+  return shares[name]
+end
+
+local function store(q, key, rank, now)
+  local seq = nextOf('seq')
+  local r = { id = q.id, lane = q.lane, priority = q.priority, rank = rank, seq = tonumber(seq), bytes = q.bytes,
+    tokens = q.tokens, notBefore = 0, deadline = given(q.deadlineAt) and q.deadlineAt or nil, created = now }
+  call('HSET', key, 'digest', q.digest, 'lane', q.lane, 'priority', str(q.priority), 'tenant', q.tenant,
+    'bytes', str(q.bytes), 'tokens', str(q.tokens), 'body', q.body, 'seq', seq, 'rank', str(rank),
+    'createdAt', str(now), 'notBefore', 0, 'attempts', 0, 'generation', 0)
+  if given(q.metadata) then call('HSET', key, 'metadata', q.metadata) end
+  if r.deadline then call('HSET', key, 'deadlineAt', str(r.deadline)) end
+  makeReady(r, now)
+end
+
 function methods.enqueue(input)
-  local answers = {}
+  local answers, shares = {}, {}
   for n, q in ipairs(input.requests) do
     local key = rkey(q.id)
     local digest = call('HGET', key, 'digest')
     if digest then
       answers[n] = digest == q.digest and 'same' or 'conflict'
     else
-      local level = cjson.encode({ q.lane, str(q.priority) })
-      local share = cjson.encode({ q.lane, str(q.priority), q.tenant })
-      local rank = math.max(num(P .. 'level', level), num(P .. 'share', share))
-      call('HSET', P .. 'share', share, str(rank + math.max(1, q.tokens)))
-      local seq = call('HINCRBY', P .. 'meta', 'seq', 1)
-      call('HSET', key, 'digest', q.digest, 'lane', q.lane, 'priority', str(q.priority), 'tenant', q.tenant,
-        'bytes', str(q.bytes), 'tokens', str(q.tokens), 'body', q.body, 'seq', seq, 'rank', str(rank),
-        'createdAt', str(input.now), 'notBefore', 0, 'attempts', 0, 'generation', 0)
-      set(key, 'metadata', q.metadata)
-      set(key, 'deadlineAt', q.deadlineAt)
-      makeReady(q.id, input.now)
+      local share = shareOf(shares, q)
+      local rank = math.max(share.claimed, share.finished)
+      share.finished = rank + math.max(1, q.tokens)
+      store(q, key, rank, input.now)
       answers[n] = 'stored'
     end
   end
+  for _, share in pairs(shares) do call('HSET', P .. 'share', share.field, str(share.finished)) end
   return answers
 end
 
 local function takeOut(id, change, status, sinks, now)
-  local key = rkey(id)
-  local found = call('HMGET', key, 'entry', 'lane', 'notBefore', 'deadlineAt')
-  leaveLane(id, found[2], found[1], found[4], tonumber(found[3]) > 0)
-  finish(id, status, change.payload, false, sinks, now)
+  local r = standing(id)
+  call('ZREM', P .. 'q:' .. r.lane, entry(r))
+  if r.notBefore > 0 then call('ZREM', P .. 'later:' .. r.lane, id) end
+  if r.deadline then forgetDeadline(r.lane, r.seq, id) end
+  closeIfEmpty(r.lane)
+  finish(id, status, change.payload, r.attempts, sinks, now)
 end
 
 local function retry(id, lane, now)
@@ -48,7 +68,7 @@ local function retry(id, lane, now)
   call('HDEL', key, 'cursor', 'deadlineAt')
   call('HSET', key, 'lane', lane, 'attempts', 0, 'notBefore', str(now))
   call('HINCRBY', key, 'generation', 1)
-  makeReady(id, now)
+  makeReady(standing(id), now)
   return 'changed'
 end
 
@@ -152,7 +172,7 @@ local function probeLane(lane, input)
   -- Those that no seal has woken yet.
   local woken = call('ZRANGEBYSCORE', P .. 'later:' .. lane, '-inf', str(input.now), 'LIMIT', 0,
     str(input.limit - ready))
-  for _, id in ipairs(woken) do add(parse(call('HGET', rkey(id), 'entry'))) end
+  for _, id in ipairs(woken) do add(standing(id)) end
   return { lane, str(ready), str(bytes), str(tokens), oldest and str(oldest) or false,
     since and str(since) or false, least(P .. 'until:' .. lane, '-inf'), least(P .. 'later:' .. lane, '(' .. str(input.now)) }
 end
