@@ -7,9 +7,13 @@ import type { Account, BatchInput } from "./provider.ts";
 import type { BatchRow } from "./rows.ts";
 import type { Store } from "./store.ts";
 
-/** Bodies read at once: as many, and as few as make about this many bytes. */
+/**
+ * Bodies read at once: as many, and as few as make about this many bytes, two chunks of an upload. A page is held for as
+ * long as the provider takes to read it. What outlives two collections of young garbage lies about until a full one:
+ * larger pages make the process grow by tens of megabytes.
+ */
 const PAGE = 500;
-const PAGE_BYTES = 8_000_000;
+const PAGE_BYTES = 128_000;
 
 /** A member that its account can no longer encode. Its line is to blame, not the batch. */
 export class LineRefused extends Error {

@@ -13,8 +13,12 @@ import type { Room } from "./room.ts";
 import type { Settlement } from "./rows.ts";
 import type { Tenure } from "./tenure.ts";
 
-const CHUNK_LINES = 1_000;
-const CHUNK_CHARS = 8_000_000;
+/**
+ * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send
+ * them; smaller chunks would need less memory and more writes to the disk.
+ */
+const CHUNK_LINES = 250;
+const CHUNK_CHARS = 1_000_000;
 const PAGE = 10_000;
 const BUSY_MS = 5_000;
 const RETRY_FIRST_MS = 5_000;

@@ -5,12 +5,13 @@ import { batchInput } from "../../src/dispatch/batch-input.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../src/dispatch/memory/memory-store.ts";
 import { portions } from "../../src/dispatch/portions.ts";
+import type { Account } from "../../src/dispatch/provider.ts";
 import { redisStore } from "../../src/dispatch/redis/index.ts";
 import type { NewRequest, RequestQuery } from "../../src/dispatch/rows.ts";
-import type { Store } from "../../src/dispatch/store.ts";
+import type { SettleInput, Store } from "../../src/dispatch/store.ts";
 import { batchRow } from "./rows.ts";
 import { SimProvider } from "./support/sim-provider.ts";
-import { ask, SimProcess, world } from "./support/world.ts";
+import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 
 const MB = 1_000_000;
 
@@ -65,24 +66,53 @@ describe("requests with bodies of 600 KB", () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(36 * MB);
     await dispatcher.stop();
   });
+});
 
-  test("are read from the store in pages of some 8 MB", async () => {
-    const limits: number[] = [];
-    const members = Array.from({ length: 40 }, (_, ord) => ({ ord, body: "{}" }));
-    const store = {
-      requests: async (query: RequestQuery) => {
-        const { fromOrd, limit } = query as Extract<RequestQuery, { batchKey: string }>;
-        limits.push(limit);
-        return members.slice(fromOrd, fromOrd + limit);
-      },
-    } as unknown as Store;
-    const account = new SimProvider({ time: world().time }).account();
-    const input = batchInput(store, account, batchRow({ requests: 40, bytes: 40 * 600_000 }));
-    let lines = 0;
-    for await (const _ of input.lines()) lines += 1;
-    expect(lines).toBe(40);
-    expect(new Set(limits)).toEqual(new Set([13]));
+test.each([
+  [600_000, 1],
+  [2_000, 64],
+  [100, 500],
+])("requests of %i bytes are read for their upload %i at a time", async (bytes, atOnce) => {
+  const limits: number[] = [];
+  const members = Array.from({ length: 1_000 }, (_, ord) => ({ ord, body: "{}" }));
+  const store = {
+    requests: async (query: RequestQuery) => {
+      const { fromOrd, limit } = query as Extract<RequestQuery, { batchKey: string }>;
+      limits.push(limit);
+      return members.slice(fromOrd, fromOrd + limit);
+    },
+  } as unknown as Store;
+  const account = new SimProvider({ time: world().time }).account();
+  const input = batchInput(store, account, batchRow({ requests: 1_000, bytes: 1_000 * bytes }));
+  let lines = 0;
+  for await (const _ of input.lines()) lines += 1;
+  expect(lines).toBe(1_000);
+  expect(new Set(limits)).toEqual(new Set([atOnce]));
+});
+
+test.each([
+  ["250 lines", "", [250, 250, 100]],
+  ["a million characters", "A".repeat(9_000), [110, 110, 110, 110, 110, 50]],
+])("results are settled in chunks of %s", async (_name, text, chunks) => {
+  const here = world();
+  const plain = new SimProvider({ time: here.time }).account();
+  const account: Account = {
+    ...plain,
+    async *results(batch, call) {
+      for await (const line of plain.results(batch, call)) {
+        yield { ...line, response: { statusCode: 200, body: { text } } };
+      }
+    },
+  };
+  const sizes: number[] = [];
+  const store = new SimProcess(here.time).wrap(here.store, (name, call, [input]) => {
+    if (name === "settle") sizes.push((input as SettleInput).items.length);
+    return call();
   });
+  const dispatcher = await here.start({ accounts: [account], store, thresholds: { maxRequests: 600 } });
+  await dispatcher.enqueueMany(Array.from({ length: 600 }, (_, n) => ask(`r${n}`)));
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect(sizes).toEqual(chunks);
 });
 
 test("a call that no text can hold is refused by the Redis store with a DispatchError", async () => {
