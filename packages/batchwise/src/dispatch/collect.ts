@@ -17,7 +17,7 @@ import type { Tenure } from "./tenure.ts";
  * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send
  * them; smaller chunks would need less memory and more writes to the disk.
  */
-const CHUNK_LINES = 250;
+const CHUNK_LINES = 1_000;
 const CHUNK_CHARS = 1_000_000;
 const PAGE = 10_000;
 const BUSY_MS = 5_000;
