@@ -18,6 +18,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { describeMachine } from "./harness/machine.ts";
 import type { Progress } from "./harness/rounds.ts";
+import { readTicks, stolenSince } from "./harness/steal.ts";
 import { renderReport, renderSection } from "./report/markdown.ts";
 import { holds, type Scale, type Section } from "./report/section.ts";
 import { measure } from "./store/registry.ts";
@@ -60,6 +61,7 @@ async function main(): Promise<void> {
     throw new RangeError(`Expected \`--only\` to name one of ${Object.keys(suites).join(", ")}, got \`${flags.only}\``);
   }
   const machine = describeMachine();
+  const ticks = readTicks();
   const started = performance.now();
   const elapsed = (): string => `${((performance.now() - started) / 1000).toFixed(0)} s`;
   const progress: Progress = (line) => process.stderr.write(`[${elapsed()}] ${line}\n`);
@@ -74,7 +76,7 @@ async function main(): Promise<void> {
   for (const { text } of missed) process.stdout.write(`target missed: ${text}\n`);
   if (flags.quick || flags.only !== undefined) return;
   const file = new URL("../docs/benchmarks-dispatch.md", import.meta.url);
-  writeFileSync(fileURLToPath(file), renderReport(machine, sections, head));
+  writeFileSync(fileURLToPath(file), renderReport(machine, stolenSince(ticks), sections, head));
   process.stdout.write(`wrote docs/benchmarks-dispatch.md after ${elapsed()}\n`);
 }
 

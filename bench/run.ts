@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { describeMachine } from "./harness/machine.ts";
 import type { Progress } from "./harness/rounds.ts";
+import { readTicks, stolenSince } from "./harness/steal.ts";
 import { renderReport, renderSection } from "./report/markdown.ts";
 import { holds, quickSlack, type Scale, type Section } from "./report/section.ts";
 import { bursts } from "./suites/bursts.ts";
@@ -69,6 +70,7 @@ async function main(): Promise<void> {
     throw new Error("packages/batchwise/dist is missing: run `npm run build` first");
   }
   const machine = describeMachine();
+  const ticks = readTicks();
   const started = performance.now();
   const progress: Progress = (line) => {
     process.stderr.write(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${line}\n`);
@@ -89,7 +91,7 @@ async function main(): Promise<void> {
     const folder = new URL("../docs/", import.meta.url);
     mkdirSync(folder, { recursive: true });
     const file = fileURLToPath(new URL("benchmarks.md", folder));
-    writeFileSync(file, renderReport(machine, sections, head));
+    writeFileSync(file, renderReport(machine, stolenSince(ticks), sections, head));
     process.stdout.write(`wrote docs/benchmarks.md after ${((performance.now() - started) / 1000).toFixed(0)} s\n`);
   }
 }

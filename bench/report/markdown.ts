@@ -37,7 +37,8 @@ export interface Head {
   readonly about: readonly string[];
 }
 
-export function renderReport(machine: Machine, sections: readonly Section[], head: Head): string {
+/** `stolen`: the share of the processors that the hypervisor took meanwhile. */
+export function renderReport(machine: Machine, stolen: number, sections: readonly Section[], head: Head): string {
   const claims = sections.flatMap((section) => section.claims);
   const missed = claims.filter((claim) => !holds(claim));
   return `${[
@@ -51,6 +52,7 @@ export function renderReport(machine: Machine, sections: readonly Section[], hea
         ["Versions", machine.versions.join(", ")],
         ["Commit, date", `${machine.commit}, ${machine.date}`],
         ["Load average at the start", figure(machine.loadAverage)],
+        ["Taken by the hypervisor meanwhile", `${figure(100 * stolen)} % of the processors`],
         ["Targets met", `${claims.length - missed.length} of ${claims.length}`],
       ],
     }),

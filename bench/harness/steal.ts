@@ -1,0 +1,42 @@
+/**
+ * How much of the processors' time the hypervisor gave to other machines, by Linux's own count. It is what most often
+ * makes a run slow on a rented machine, and it is known without looking at the run's result.
+ */
+import { readFileSync } from "node:fs";
+
+/** Ticks since the machine started, over all processors. */
+interface Ticks {
+  readonly stolen: number;
+  readonly all: number;
+}
+
+/** The eighth figure of the first line of /proc/stat (proc(5)). */
+const STOLEN = 7;
+/** The figures behind it are counted among the first ones already. */
+const COUNTED = 8;
+
+/** All zero where there is no such count. */
+export function readTicks(): Ticks {
+  try {
+    return parseTicks(readFileSync("/proc/stat", "utf8"));
+  } catch {
+    return { stolen: 0, all: 0 };
+  }
+}
+
+function parseTicks(stat: string): Ticks {
+  const [line = ""] = stat.split("\n", 1);
+  const figures = line
+    .trim()
+    .split(/\s+/)
+    .slice(1, 1 + COUNTED)
+    .map(Number);
+  return { stolen: figures[STOLEN] ?? 0, all: figures.reduce((sum, ticks) => sum + ticks, 0) };
+}
+
+/** The share of the time since then that others got: 0 to 1. */
+export function stolenSince(since: Ticks): number {
+  const now = readTicks();
+  const all = now.all - since.all;
+  return all > 0 ? (now.stolen - since.stolen) / all : 0;
+}
