@@ -27,7 +27,7 @@ export async function runRounds(plan: Plan, progress: Progress): Promise<Results
   return results as Results;
 }
 
-/** Runs several plans of one workload with as many rounds: a round of each, then the next of each. */
+/** Runs several plans of one workload, all with as many rounds: a round of each, then the next of each. */
 export async function runInterleaved(plans: readonly Plan[], progress: Progress): Promise<readonly Results[]> {
   const random = seededRandom(20_26);
   const all = plans.map((plan) => new Map<string, Measurement[]>(plan.contenders.map((name) => [name, []])));
