@@ -44,10 +44,13 @@ describe("a storm of cancelled items", () => {
       });
     }
     expect(of.batcher.stats().waiting).toBe(STORM);
+    // A reason of our own: without one Node.js makes an error with its stack for each signal, 30 us apiece.
+    const reason = new Error("left");
     const startedAt = busyMs();
-    for (const controller of leave) controller.abort();
+    for (const controller of leave) controller.abort(reason);
     await of.clock.settle();
-    expect(busyMs() - startedAt).toBeLessThan(5_000);
+    // Linear work takes one to three seconds with the collector's; to look through the queue for each, many minutes.
+    expect(busyMs() - startedAt).toBeLessThan(20_000);
     expect(gone).toBe(STORM);
     expect(of.batcher.stats()).toMatchObject({ waiting: 0, cancelled: STORM });
     expect(of.clock.timers).toBe(0);
