@@ -63,8 +63,8 @@ async function inStore(work: (store: Store) => Promise<Measurement>): Promise<Me
 export function rawDatabase(path: string, table: string): DatabaseSync {
   const database = new DatabaseSync(path);
   database.exec(`
-    PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-    PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -4000; ${table}`);
+    PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+    PRAGMA wal_autocheckpoint = 1000; PRAGMA cache_size = -4000; ${table}`);
   return database;
 }
 

@@ -5,6 +5,9 @@ import type { OutcomeStatus } from "../types.ts";
 import { count, counters } from "./counters.ts";
 import type { Connection } from "./database.ts";
 
+/** The row of the request itself is one of many, and mostly not in memory any more. */
+const TRIED = `(SELECT attempts FROM batchwise_request INDEXED BY batchwise_request_tried WHERE seq = ? AND attempts > 0)`;
+
 export class Endings {
   readonly #db: Connection;
   readonly #sinks: readonly string[];
@@ -27,8 +30,8 @@ export class Endings {
     this.#ended[status] += 1;
     this.#db.run(
       `INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload)
-       SELECT ?, seq, ?, attempts + ?, ?, ? FROM batchwise_request WHERE seq = ?`,
-      ...[this.#cursor, status, charged ? 1 : 0, this.#now, payload, seq],
+       VALUES (?, ?, ?, ? + coalesce(${TRIED}, 0), ?, ?)`,
+      ...[this.#cursor, seq, status, charged ? 1 : 0, seq, this.#now, payload],
     );
     for (const sink of this.#sinks) {
       const delivery = [this.#cursor, sink, this.#now];
