@@ -27,7 +27,24 @@ const titles: Readonly<Record<string, string>> = {
 };
 
 const contenders = Object.keys(titles);
+/** These close a batch when the slot takes it. The rest are told apart by a short look. */
+const close = [ours, "cargo-queue", "promise-batcher@1"];
+const rest = contenders.filter((name) => !close.includes(name));
+const REST_ROUNDS = 3;
+const REST_MS = 3_000;
 const peers = contenders.filter((name) => !name.startsWith("batchwise"));
+
+/** A rate, and how long the close ones meet it: long enough for a 99th percentile of some thousand callers. */
+interface Rate {
+  readonly perSecond: number;
+  readonly durationMs: number;
+}
+
+const rates: readonly Rate[] = [
+  { perSecond: 200, durationMs: 12_000 },
+  { perSecond: 1_000, durationMs: 6_000 },
+  { perSecond: 4_000, durationMs: 4_000 },
+];
 
 interface RateResults {
   readonly perSecond: number;
@@ -95,33 +112,40 @@ async function quickPolicy(progress: Progress): Promise<Section> {
   };
 }
 
+async function measured(rounds: number, progress: Progress): Promise<readonly RateResults[]> {
+  const plan = { workload: "w6", varying: (round: number): Settings => ({ seed: round + 1 }) };
+  const closePlans = rates.map((settings) => ({ ...plan, contenders: close, rounds, settings: { ...settings } }));
+  const restPlans = rates.map(({ perSecond }) => {
+    const settings = { perSecond, durationMs: REST_MS };
+    return { ...plan, contenders: rest, rounds: Math.min(rounds, REST_ROUNDS), settings };
+  });
+  const ofClose = await runInterleaved(closePlans, progress);
+  const ofRest = await runInterleaved(restPlans, progress);
+  return rates.map(({ perSecond }, at) => {
+    const [closer, others] = [ofClose[at] as Results, ofRest[at] as Results];
+    return { perSecond, results: new Map([...closer, ...others]) };
+  });
+}
+
 export async function policy({ rounds, quick }: Scale, progress: Progress): Promise<Section> {
   if (quick) return quickPolicy(progress);
-  const varying = (round: number): Settings => ({ seed: round + 1 });
-  const plans = [200, 1_000, 4_000].map((perSecond) => ({
-    workload: "w6",
-    contenders,
-    rounds,
-    settings: { perSecond },
-    varying,
-  }));
-  const measured = await runInterleaved(plans, progress);
-  const rates = plans.map(({ settings }, at): RateResults => ({ ...settings, results: measured[at] as Results }));
+  const found = await measured(rounds, progress);
   return {
     title: "W6: policy under load",
     about: [
       "One slot; a call takes 4 ms and 0.1 ms an item, at most 64 items. Callers arrive by chance (Poisson, the same",
-      "schedule for all in a round) for 3 s. The cells are p50 / p99 in ms, from the scheduled arrival, and the mean",
+      "schedule for all in a round). batchwise, cargoQueue and promise-batcher meet them for 12, 6 and 4 s; the others,",
+      `which stand apart, for 3 s in ${REST_ROUNDS} rounds. The cells are p50 / p99 in ms, from the scheduled arrival, and the mean`,
       "batch; a caller without an answer half a second after the last arrival counts with its age. `async.cargoQueue`",
       "binds as late as batchwise does; what it lacks is a result per item, which the benchmark adds by hand.",
       `A latency is no worse when it is within the spread of two runs of one policy: ${spread.p50Ms} x for p50, ${spread.p99Ms} x for p99.`,
     ],
     tables: [
       {
-        head: ["contender", ...rates.map(({ perSecond }) => `${perSecond.toLocaleString("en-US")}/s`)],
-        rows: contenders.map((name) => [titles[name] as string, ...rates.map(({ results }) => cell(results, name))]),
+        head: ["contender", ...found.map(({ perSecond }) => `${perSecond.toLocaleString("en-US")}/s`)],
+        rows: contenders.map((name) => [titles[name] as string, ...found.map(({ results }) => cell(results, name))]),
       },
     ],
-    claims: rates.flatMap((rate) => [latencyClaim(rate, "p50Ms"), latencyClaim(rate, "p99Ms"), answeredClaim(rate)]),
+    claims: found.flatMap((rate) => [latencyClaim(rate, "p50Ms"), latencyClaim(rate, "p99Ms"), answeredClaim(rate)]),
   };
 }
