@@ -3,7 +3,7 @@
 
 import { createBatcher } from "../core/batch.ts";
 import { ulid } from "./encode.ts";
-import { DispatchError, type DispatchErrorCode, duplicateIdError, partlyStored } from "./errors.ts";
+import { DispatchError, type DispatchErrorCode, duplicateIdError, partlyStored, takenIdsError } from "./errors.ts";
 import { Intake } from "./intake.ts";
 import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
 import { type Answer, compareBodies } from "./repeats.ts";
@@ -48,7 +48,12 @@ export class Enqueuer {
       });
       answers.push(...(await stored));
     }
-    return placed(rows, (row, index) => enqueued(row, answers[index] as Answer));
+    const place = answers.indexOf("conflict");
+    if (place >= 0) {
+      const taken = answers.filter((answer) => answer === "conflict").length;
+      throw takenIdsError(place, (rows[place] as NewRequest).id, taken, rows.length);
+    }
+    return rows.map((row, index) => enqueued(row, answers[index] as Answer));
   }
 
   async #commit(rows: NewRequest[]): Promise<Answer[]> {
@@ -65,10 +70,10 @@ function enqueued(row: NewRequest, answer: Answer): Enqueued {
 }
 
 /** What `work` makes of each. What goes wrong says which of them it was. */
-function placed<Item, Result>(items: readonly Item[], work: (item: Item, index: number) => Result): Result[] {
+function placed<Item, Result>(items: readonly Item[], work: (item: Item) => Result): Result[] {
   const results: Result[] = [];
   try {
-    for (const item of items) results.push(work(item, results.length));
+    for (const item of items) results.push(work(item));
     return results;
   } catch (error) {
     if (!(error instanceof DispatchError)) throw error;

@@ -53,6 +53,13 @@ export function duplicateIdError(id: string): DispatchError {
   );
 }
 
+/** The same for a call of many: which one it was, and what became of the others. */
+export function takenIdsError(place: number, id: string, taken: number, total: number): DispatchError {
+  const more = taken === 1 ? "" : ` The call has ${taken} such ids.`;
+  const message = `requests[${place}]: ${duplicateIdError(id).message}${more}`;
+  return new DispatchError("DUPLICATE_ID", `${message} The other ${total - taken} of ${total} requests are stored.`);
+}
+
 /** The error of a store in the middle of many requests, saying how far it came. */
 export function partlyStored(error: unknown, stored: number, total: number): unknown {
   if (!(error instanceof DispatchError)) return error;

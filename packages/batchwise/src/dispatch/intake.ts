@@ -138,7 +138,7 @@ function checkModel(model: unknown, id: string): string {
   if (typeof model === "string" && model !== "") return storable("model", model);
   throw new DispatchError(
     "MISSING_MODEL",
-    `The request "${id}" names no model: neither \`body.model\` nor \`requestDefaults.model\` is there.`,
+    `The request "${id}" names no model: there is no \`body.model\`, and no default for it (a batch line gets none).`,
   );
 }
 

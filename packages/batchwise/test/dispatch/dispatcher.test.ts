@@ -200,6 +200,21 @@ describe("an id", () => {
     expect(await dispatcher.result("a")).toMatchObject({ response: { body: { answer: "a" } } });
   });
 
+  test("of another body in a call of many is named, and the call says what became of the others", async () => {
+    const { here, dispatcher } = await alone();
+    await dispatcher.enqueue({ ...ask("old"), id: "b" });
+    const one = (await dispatcher
+      .enqueueMany([ask("a"), ask("b"), ask("c")])
+      .catch((error: unknown) => error)) as Error;
+    expect(one).toMatchObject({ code: "DUPLICATE_ID" });
+    expect(one.message).toMatch(/^requests\[1\]: The id "b" is taken .*\. The other 2 of 3 requests are stored\.$/);
+    const two = dispatcher.enqueueMany([{ ...ask("x"), id: "a" }, ask("d"), { ...ask("y"), id: "c" }]);
+    await expect(two).rejects.toThrow(/requests\[0\].* The call has 2 such ids\. The other 1 of 3 requests/);
+    await rest(here);
+    for (const id of ["a", "c", "d"])
+      expect(await dispatcher.result(id)).toMatchObject({ response: { body: { answer: id } } });
+  });
+
   test("that the dispatcher made can be enqueued again with the same body, and with no other", async () => {
     const { here, sim, dispatcher } = await alone();
     const { id: _id, ...unnamed } = ask("a");

@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Clock } from "../../../core/clock.ts";
+import { refuseUnknown } from "../../../core/validate.ts";
 import { defaultAnswer } from "./answers.ts";
 import { hashOf, seededRandom } from "./random.ts";
 import type { FakeBatchFacts, FakeDialect, FakeLimits, FakeLine, FakeOptions, FakePlan } from "./types.ts";
@@ -68,13 +69,22 @@ export interface Settings {
   planNext(plan: Partial<FakePlan>): void;
 }
 
+const OPTIONS: readonly (keyof FakeOptions)[] = [
+  ...(["clock", "seed", "dialect", "limits", "plan", "models", "answer", "identify"] as const),
+  ...(["listLagMs", "retrieveLagMs", "clockSkewMs", "fileRetentionMs"] as const),
+];
+
 const wallClock: Clock = {
   now: () => Date.now(),
   setTimeout: (callback, delayMs) => setTimeout(callback, delayMs),
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
+/** @throws TypeError with `code: "INVALID_OPTION"` for an option, limit or plan that is unknown. */
 export function resolveSettings(options: FakeOptions): Settings {
+  refuseUnknown(options, OPTIONS);
+  refuseUnknown(options.limits ?? {}, Object.keys(LIMITS), "limits.");
+  if (typeof options.plan === "object") knownPlan(options.plan);
   const clock = options.clock ?? wallClock;
   const seed = options.seed ?? 1;
   const random = seededRandom(seed);
@@ -98,8 +108,13 @@ export function resolveSettings(options: FakeOptions): Settings {
     answer: options.answer ?? defaultAnswer,
     identify: options.identify ?? bodyDigest,
     planFor: (facts) => ({ ...PLAN, ...DIALECT_PLANS[dialect], ...usual(facts), ...next.shift() }),
-    planNext: (plan) => next.push(plan),
+    planNext: (plan) => next.push(knownPlan(plan)),
   };
+}
+
+function knownPlan(plan: Partial<FakePlan>): Partial<FakePlan> {
+  refuseUnknown(plan, Object.keys(PLAN), "plan.");
+  return plan;
 }
 
 function bodyDigest({ body }: FakeLine): string {

@@ -1,3 +1,4 @@
+import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { HOUR, lines, results, rig, submit, upload } from "./tools.ts";
@@ -142,4 +143,16 @@ describe("odd but legal behaviour", () => {
     expect(fake.runs().size).toBe(0);
     expect(fake.executions()).toHaveLength(3);
   });
+});
+
+test.each([
+  ["option", { anser: () => ({ status: 200, body: {} }) }, "`anser`, did you mean `answer`?"],
+  ["limit", { limits: { maxLine: 1 } }, "`limits.maxLine`, did you mean `limits.maxLines`?"],
+  ["plan", { plan: { runMS: 1 } }, "`plan.runMS`, did you mean `plan.runMs`?"],
+])("an unknown %s is refused", (_, options, words) => {
+  expect(() => fakeProvider(options as FakeOptions)).toThrow(words);
+});
+
+test("an unknown name in the next plan is refused", () => {
+  expect(() => fakeProvider().planNext({ answer: 1 } as object)).toThrow("`plan.answer`");
 });
