@@ -77,7 +77,7 @@ function opening<Database>(path: string, open: () => Database): Database {
 
 /**
  * 16 KiB pages hold seven bodies of 2 KB where 4 KiB hold one, and a full call writes fewer bytes by fewer writes than
- * with 8 KiB; a lone request writes more (95 KiB for 54). 1,000 pages are copied back in one checkpoint. A cache of 4 MB
+ * with 8 KiB; a lone request writes more. 1,000 pages are copied back in one checkpoint. A cache of 4 MB
  * holds what one call of 1,000 writes; more speeds up random ids only.
  */
 const OWN_SETTINGS = `
