@@ -63,27 +63,51 @@ export class Intake {
   #acceptPlain(item: unknown, priority: number, timeoutMs: number | undefined, sink: Sink, position: number): void {
     const { options } = this.#admission;
     let cost = 1;
+    if (!this.isUniform) {
+      try {
+        cost = costOf(item, options);
+      } catch (error) {
+        this.#desk.tally.submitted += 1;
+        this.#refuse(error, sink, position);
+        return;
+      }
+    }
+    // No shortcut is open once the batcher has closed or where tenants take turns, nor to what is over the cap itself.
+    if (isEndless(timeoutMs, options) && this.#shortcuts.add(priority, item, sink, position, cost)) return;
+    this.#acceptByItself(item, cost, priority, timeoutMs ?? options.timeoutMs, sink, position);
+  }
+
+  /** Where no shortcut is open to such an item: the first of a turn, mostly. */
+  #acceptByItself(
+    item: unknown,
+    cost: number,
+    priority: number,
+    timeoutMs: number,
+    sink: Sink,
+    position: number,
+  ): void {
+    const { options } = this.#admission;
     let tenant = "";
+    this.#desk.tally.submitted += 1;
     try {
-      if (!this.isUniform) cost = costOf(item, options);
       if (options.fairBy !== undefined) tenant = tenantOf(item, options);
       if (this.isClosed) throw closedError();
       if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
     } catch (error) {
-      this.#desk.tally.submitted += 1;
-      refuse(this.#desk, { sink, position, time: this.#turn.time() }, error, refusalOf(error));
+      this.#refuse(error, sink, position);
       return;
     }
-    if (isEndless(timeoutMs, options) && this.#shortcuts.add(priority, item, sink, position, cost)) return;
-    this.#desk.tally.submitted += 1;
-    const lastsMs = timeoutMs ?? options.timeoutMs;
     if (this.#admission.hasRoom) {
-      this.#admission.acceptPlain(tenant, item, sink, position, cost, priority, lastsMs);
+      this.#admission.acceptPlain(tenant, item, sink, position, cost, priority, timeoutMs);
       return;
     }
     const entry = new Entry(sink, position, this.#turn.time(), false);
-    entry.endAfter(this.#desk.clock, lastsMs);
+    entry.endAfter(this.#desk.clock, timeoutMs);
     this.#admission.accept(Object.assign(entry, { item, tenant, cost, priority }));
+  }
+
+  #refuse(error: unknown, sink: Sink, position: number): void {
+    refuse(this.#desk, { sink, position, time: this.#turn.time() }, error, refusalOf(error));
   }
 
   #acceptAny(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {

@@ -32,6 +32,8 @@ export class Segment implements Seating {
   readonly #moments: StepColumn = new StepColumn();
   costs: number[] | null = null;
   #extras: Extras | null = null;
+  /** True from the first entry on that has to know where it lies. */
+  #hasParties = false;
   /** Of entries put together from several lines; null where all have that of the segment. */
   #priorities: StepColumn | null = null;
   watch: SegmentWatch | null = null;
@@ -90,7 +92,9 @@ export class Segment implements Seating {
     this.sinks[index] = sink;
     this.#moments.add(index, time);
     if (cost !== 1 || this.costs !== null) this.#addCost(index, cost);
-    if (typeof sink !== "function") sink.seat(this, index);
+    if (typeof sink === "function") return;
+    this.#hasParties = true;
+    sink.seat(this, index);
   }
 
   /** Appends an entry that was submitted in the same turn as the one before it and is no party that needs a seat. */
@@ -139,16 +143,26 @@ export class Segment implements Seating {
 
   #copyEntries(source: Segment, from: number, to: number): void {
     const { items, sinks } = this;
-    let at = this.length;
+    const { items: sourceItems, sinks: sourceSinks } = source;
+    const first = this.length;
+    let at = first;
     for (let index = from; index < to; index += 1) {
-      const sink = source.sinks[index] as Sink | null;
+      const sink = sourceSinks[index] as Sink | null;
       if (sink === null) continue;
-      items[at] = source.items[index];
+      items[at] = sourceItems[index];
       sinks[at] = sink;
-      if (typeof sink !== "function") sink.seat(this, at);
       at += 1;
     }
     this.length = at;
+    if (source.#hasParties) this.#seatFrom(first);
+  }
+
+  #seatFrom(first: number): void {
+    this.#hasParties = true;
+    for (let index = first; index < this.length; index += 1) {
+      const sink = this.sinks[index] as Sink;
+      if (typeof sink !== "function") sink.seat(this, index);
+    }
   }
 
   #copyCosts(source: Segment, from: number, to: number, first: number): void {
@@ -290,7 +304,8 @@ export class Segment implements Seating {
 
   /** Starts the cost column; the entries so far cost 1 each. */
   #openCosts(index: number): number[] {
-    this.costs = new Array<number>(Math.max(index, this.items.length)).fill(1, 0, index);
+    this.costs = new Array<number>(Math.max(index, this.items.length));
+    if (index > 0) this.costs.fill(1, 0, index);
     this.#sum = index - this.#gone;
     return this.costs;
   }
