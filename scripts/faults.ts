@@ -207,6 +207,12 @@ const running: readonly Fault[] = [
     replace: "if (sink === null && source.owner.holdsWaiting) continue;",
   },
   {
+    name: "gives callers each other's answers where a batch begins with the rest of a segment",
+    file: "segment.ts",
+    find: "items[at] = items[index];",
+    replace: "",
+  },
+  {
     name: "computes equal items twice",
     file: "dedupe.ts",
     find: "return this.#byScope.get(scope);",

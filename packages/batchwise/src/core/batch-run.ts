@@ -16,6 +16,7 @@ import { isThenable } from "./thenable.ts";
 
 export class BatchRun implements Run, SegmentOwner {
   readonly holdsWaiting = false;
+  readonly keepsCosts: boolean;
   readonly start: BatchStart;
   slotIndex = 0;
   readonly #environment: RunEnvironment;
@@ -41,6 +42,7 @@ export class BatchRun implements Run, SegmentOwner {
   constructor(start: BatchStart, environment: RunEnvironment) {
     this.start = start;
     this.#environment = environment;
+    this.keepsCosts = environment.measuresAgain;
   }
 
   get id(): string {

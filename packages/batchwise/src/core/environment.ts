@@ -59,6 +59,11 @@ export class RunEnvironment implements Settling {
     return this.retry !== undefined || this.isolateFailures;
   }
 
+  /** True when a call may be made with fewer entries than the batch was closed with: what they cost is asked anew. */
+  get measuresAgain(): boolean {
+    return this.keepsItems || this.#stages.open !== undefined;
+  }
+
   count(outcome: ItemOutcome, latencyMs: number, times: number): void {
     const { tally, events } = this.#desk;
     if (outcome === "rejected") tally.ended(outcome, times);

@@ -15,6 +15,15 @@ export interface SegmentShape {
   epoch: number;
 }
 
+/** What is still there of `[from, end)` of a segment: `count` entries, which cost so much together. */
+export interface Stretch {
+  readonly segment: Segment;
+  readonly from: number;
+  readonly end: number;
+  readonly count: number;
+  readonly cost: number;
+}
+
 /** Whoever keeps the totals above a fifo is told of every entry that leaves it. */
 export interface FifoOwner {
   /** `count` entries of `[from, end)` of a segment have left; the others there had left before. */
@@ -23,6 +32,7 @@ export interface FifoOwner {
 
 export class Fifo implements SegmentOwner {
   readonly holdsWaiting = true;
+  readonly keepsCosts = true;
   readonly priority: number;
   readonly #owner: FifoOwner;
   readonly #shape: SegmentShape;
@@ -85,14 +95,10 @@ export class Fifo implements SegmentOwner {
     this.#owner.removed(segment, live, cost, 0, segment.length);
   }
 
-  /** Moves the live entries of `[from, end)` of a segment into a batch. */
-  take(segment: Segment, from: number, end: number, into: Segment): void {
+  /** Moves the `count` live entries of `[from, end)` of a segment, which cost so much together, into a batch. */
+  take({ segment, from, end, count, cost }: Stretch, into: Segment): void {
     const isLast = segment === this.#last;
-    const liveBefore = into.live;
-    const costBefore = into.cost;
     into.appendFrom(segment, from, end);
-    const count = into.live - liveBefore;
-    const cost = into.cost - costBefore;
     segment.noteGone(count, cost);
     if (segment.live === 0) {
       this.#unlink(segment);

@@ -6,7 +6,7 @@
 
 import { longestFit, type Measure, measured, orSum } from "./batch-cost.ts";
 import type { Cursor } from "./cursor.ts";
-import { type Fifo, firstLive } from "./fifo.ts";
+import { type Fifo, firstLive, type Stretch } from "./fifo.ts";
 import type { Line } from "./lane.ts";
 import type { Segment } from "./segment.ts";
 
@@ -20,17 +20,14 @@ export interface Caps {
 /** Which cap closed a batch; null where everything that waits is in it and more would fit. */
 export type Full = "size" | "cost" | null;
 
-/** One stretch of a segment that a batch takes: what is still there of `[from, end)`. */
-interface Stretch {
+/** One stretch of a segment that a batch takes. */
+export interface PickedStretch extends Stretch {
   readonly fifo: Fifo;
-  readonly segment: Segment;
-  readonly from: number;
-  readonly end: number;
 }
 
 /** A batch to be: `count` entries in `stretches`, to be taken in this order after `commit` of every cursor. */
 export interface Pick {
-  readonly stretches: readonly Stretch[];
+  readonly stretches: readonly PickedStretch[];
   readonly cursors: readonly Cursor[];
   readonly count: number;
   readonly cost: number;
@@ -65,7 +62,8 @@ function packSegment(lines: readonly Line[], { maxBatchSize, maxBatchCost, batch
   const isCut = live < maxBatchSize && next !== null;
   if (isCut && cost + next.costAt(next.head) <= maxBatchCost) return undefined;
   const full = live === maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
-  return { stretches: [{ fifo, segment, from: 0, end: live }], cursors: NO_CURSORS, count: live, cost, full };
+  const whole = { fifo, segment, from: 0, end: live, count: live, cost };
+  return { stretches: [whole], cursors: NO_CURSORS, count: live, cost, full };
 }
 
 /** The fifo of the one line that has entries; null where more have, or where tenants take turns in it. */
@@ -94,12 +92,14 @@ export function goesBefore(a: Line, aAt: number, b: Line, bAt: number, now: numb
   return a.class.priority > b.class.priority;
 }
 
+type Growing<Picked> = { -readonly [Name in keyof Picked]: Picked[Name] };
+
 class Packing {
   readonly #caps: Caps;
   readonly #now: number;
   readonly #lines: Line[] = [];
   readonly #cursors: Cursor[] = [];
-  readonly #stretches: (Stretch & { end: number })[] = [];
+  readonly #stretches: Growing<PickedStretch>[] = [];
   readonly #padded: boolean;
   #count = 0;
   #sum = 0;
@@ -148,7 +148,7 @@ class Packing {
     const { live, cost, isExact } = segment;
     if (cursor.index !== segment.head || end !== segment.length || this.#padded || !isExact) return false;
     if (this.#count + live > this.#caps.maxBatchSize || this.#sum + cost > this.#caps.maxBatchCost) return false;
-    this.#stretch(cursor, end);
+    this.#stretch(cursor, end, live, cost);
     this.#count += live;
     this.#sum += cost;
     return true;
@@ -157,7 +157,8 @@ class Packing {
   /** Takes entries one by one up to `end`; true when one did not fit. */
   #takeRun(cursor: Cursor, segment: Segment, end: number): boolean {
     const { maxBatchSize, maxBatchCost } = this.#caps;
-    const { sinks, costs } = segment;
+    const { sinks } = segment;
+    const costs = segment.costs === null ? null : segment.costs.values;
     let index = cursor.index;
     let count = this.#count;
     let sum = this.#sum;
@@ -173,20 +174,25 @@ class Packing {
       sum += cost;
       if (cost > largest) largest = cost;
     }
+    this.#largest = largest;
+    if (index > cursor.index) this.#stretch(cursor, index, count - this.#count, sum - this.#sum);
     this.#count = count;
     this.#sum = sum;
-    this.#largest = largest;
-    if (index > cursor.index) this.#stretch(cursor, index);
     return overflow;
   }
 
-  /** Notes that the batch takes the cursor's segment up to `end`, and moves the cursor there. */
-  #stretch(cursor: Cursor, end: number): void {
+  /** Notes that the batch takes `count` entries of the cursor's segment up to `end`, and moves the cursor there. */
+  #stretch(cursor: Cursor, end: number, count: number, cost: number): void {
     const segment = cursor.segment as Segment;
     const from = cursor.index;
     const last = this.#stretches[this.#stretches.length - 1];
-    if (last !== undefined && last.segment === segment && firstLive(segment, last.end) === from) last.end = end;
-    else this.#stretches.push({ fifo: cursor.fifo, segment, from, end });
+    if (last !== undefined && last.segment === segment && firstLive(segment, last.end) === from) {
+      last.end = end;
+      last.count += count;
+      last.cost += cost;
+    } else {
+      this.#stretches.push({ fifo: cursor.fifo, segment, from, end, count, cost });
+    }
     cursor.advanceTo(end);
   }
 

@@ -4,7 +4,7 @@
 import { LONGEST_SEGMENT, type SegmentShape } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
-import { goesBefore, type Pick } from "./pack.ts";
+import { goesBefore, type Pick, type PickedStretch } from "./pack.ts";
 import { Segment, type SegmentOwner } from "./segment.ts";
 import type { Addressee, Sink } from "./sink.ts";
 
@@ -18,9 +18,11 @@ function takeHead(segment: Segment): Addressee {
 }
 
 /** Finds the earliest deadlines of the segments anew that a batch has left entries in. */
-function measureDues({ stretches }: Pick): void {
-  const left = stretches.filter(({ segment }) => segment.live > 0 && segment.earliestDue < Number.POSITIVE_INFINITY);
-  for (const segment of new Set(left.map((stretch) => stretch.segment))) segment.measureDue();
+function measureDues(stretches: readonly PickedStretch[], batch: Segment): void {
+  if (stretches.every(({ segment }) => segment.earliestDue === Number.POSITIVE_INFINITY)) return;
+  for (const segment of new Set(stretches.map((stretch) => stretch.segment))) {
+    if (segment !== batch && segment.live > 0) segment.measureDue();
+  }
 }
 
 const NO_FLUSHES: readonly Flush[] = [];
@@ -96,24 +98,22 @@ export class Queue implements LaneOwner {
     return this.oldest()?.oldestAt() ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Takes a packed batch out of its lane. A batch that is one whole segment is that segment. */
-  take(pick: Pick, owner: SegmentOwner): Segment {
-    for (const cursor of pick.cursors) cursor.commit();
-    const [first] = pick.stretches;
-    if (
-      first !== undefined &&
-      pick.stretches.length === 1 &&
-      first.segment.intact &&
-      first.end - first.from === first.segment.length
-    ) {
-      first.fifo.detach(first.segment);
-      first.segment.owner = owner;
-      first.segment.trim();
-      return first.segment;
+  /** Takes a packed batch out of its lane. Where it begins with the rest of a segment, that segment is the batch. */
+  take({ stretches, cursors, count }: Pick, owner: SegmentOwner): Segment {
+    for (const cursor of cursors) cursor.commit();
+    const first = stretches[0] as PickedStretch;
+    const leads = first.count === first.segment.live && first.segment.mayLead(owner, count);
+    const batch = leads ? first.segment : new Segment(owner, first.fifo.priority, 0, count);
+    if (leads) {
+      first.fifo.detach(batch);
+      batch.lead(owner);
     }
-    const batch = new Segment(owner, first?.fifo.priority ?? 0, 0, pick.count);
-    for (const { fifo, segment, from, end } of pick.stretches) fifo.take(segment, from, end, batch);
-    measureDues(pick);
+    for (let index = leads ? 1 : 0; index < stretches.length; index += 1) {
+      const stretch = stretches[index] as PickedStretch;
+      stretch.fifo.take(stretch, batch);
+    }
+    if (leads) batch.trim();
+    measureDues(stretches, batch);
     return batch;
   }
 

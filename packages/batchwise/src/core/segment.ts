@@ -5,6 +5,7 @@
 // An entry that leaves early (cancelled, expired) leaves a hole: its sink is null and its item is forgotten. What most
 // users never need (costs, priorities, what is in extras.ts) exists only from the first entry that needs it.
 
+import { CostColumn } from "./cost-column.ts";
 import { Extras } from "./extras.ts";
 import type { Party, Seating, Sink } from "./sink.ts";
 import { StepColumn } from "./step-column.ts";
@@ -13,6 +14,8 @@ import { StepColumn } from "./step-column.ts";
 export interface SegmentOwner {
   /** True while the entries wait, false once a batch has them. */
   readonly holdsWaiting: boolean;
+  /** True where somebody may still ask what an entry costs. */
+  readonly keepsCosts: boolean;
   vacated(segment: Segment, index: number, cost: number): void;
 }
 
@@ -30,7 +33,7 @@ export class Segment implements Seating {
   readonly items: unknown[];
   readonly sinks: (Sink | null)[];
   readonly #moments: StepColumn = new StepColumn();
-  costs: number[] | null = null;
+  costs: CostColumn | null = null;
   #extras: Extras | null = null;
   /** True from the first entry on that has to know where it lies. */
   #hasParties = false;
@@ -48,10 +51,6 @@ export class Segment implements Seating {
   head = 0;
   /** Entries that have been taken or have left. */
   #gone = 0;
-  /** The cost of those present, where there is a cost column. */
-  #sum = 0;
-  /** True while all costs are whole numbers: then `cost` is exact, whatever was added and taken away. */
-  isExact = true;
   previous: Segment | null = null;
   next: Segment | null = null;
   /** Its number in its line, where there is more about its entries elsewhere: see arrivals.ts. */
@@ -73,7 +72,12 @@ export class Segment implements Seating {
 
   /** The cost of the entries present. */
   get cost(): number {
-    return this.costs === null ? this.length - this.#gone : this.#sum;
+    return this.costs === null ? this.length - this.#gone : this.costs.sum;
+  }
+
+  /** True while `cost` is exact, whatever was added and taken away. */
+  get isExact(): boolean {
+    return this.costs === null || this.costs.isExact;
   }
 
   get holdsWaiting(): boolean {
@@ -91,7 +95,7 @@ export class Segment implements Seating {
     this.items[index] = item;
     this.sinks[index] = sink;
     this.#moments.add(index, time);
-    if (cost !== 1 || this.costs !== null) this.#addCost(index, cost);
+    if (cost !== 1 || this.costs !== null) (this.costs ?? this.#openCosts(index)).add(index, cost);
     if (typeof sink === "function") return;
     this.#hasParties = true;
     sink.seat(this, index);
@@ -104,7 +108,7 @@ export class Segment implements Seating {
     this.items[index] = item;
     this.sinks[index] = sink;
     if (position > 0) this.setPosition(index, position);
-    if (cost !== 1 || this.costs !== null) this.#addCost(index, cost);
+    if (cost !== 1 || this.costs !== null) (this.costs ?? this.#openCosts(index)).add(index, cost);
   }
 
   /** Appends `items[from]` to `items[to - 1]` in the same way, for one party, which knows each by its index there. */
@@ -137,7 +141,7 @@ export class Segment implements Seating {
     this.#moments.add(at, source.timeAt(from));
     const priority = source.priorityAt(from);
     if (priority !== this.priority || this.#priorities !== null) this.#addPriority(at, priority);
-    if (source.costs !== null || this.costs !== null) this.#copyCosts(source, from, to, at);
+    if (this.owner.keepsCosts && (source.costs !== null || this.costs !== null)) this.#copyCosts(source, from, to, at);
     if (source.#extras !== null) this.#copyExtras(source, source.#extras, from, to, at);
   }
 
@@ -167,18 +171,12 @@ export class Segment implements Seating {
 
   #copyCosts(source: Segment, from: number, to: number, first: number): void {
     const costs = this.costs ?? this.#openCosts(first);
-    const { sinks, costs: sourceCosts } = source;
     let at = first;
-    let sum = 0;
     for (let index = from; index < to; index += 1) {
-      if (sinks[index] === null) continue;
-      const cost = sourceCosts === null ? 1 : (sourceCosts[index] as number);
-      costs[at] = cost;
-      sum += cost;
+      if (source.sinks[index] === null) continue;
+      costs.add(at, source.costAt(index));
       at += 1;
     }
-    this.#sum += sum;
-    if (!source.isExact) this.isExact = false;
   }
 
   #copyExtras(source: Segment, extras: Extras, from: number, to: number, first: number): void {
@@ -189,6 +187,33 @@ export class Segment implements Seating {
       own.copy(extras, index, at);
       at += 1;
     }
+  }
+
+  /** True when it can be what a batch of so many entries begins with, without a look at each of its own. */
+  mayLead(owner: SegmentOwner, count: number): boolean {
+    if (this.items.length < count) return false;
+    if (this.intact) return true;
+    const hasColumns = this.#extras !== null || this.#moments.hasSteps || (owner.keepsCosts && this.costs !== null);
+    return !hasColumns && !this.#hasParties;
+  }
+
+  /** Makes it what a batch begins with: its entries close ranks. */
+  lead(owner: SegmentOwner): void {
+    this.owner = owner;
+    if (!owner.keepsCosts) this.costs = null;
+    if (this.intact) return;
+    const { items, sinks, length } = this;
+    let at = 0;
+    for (let index = this.head; index < length; index += 1) {
+      const sink = sinks[index] as Sink | null;
+      if (sink === null) continue;
+      items[at] = items[index];
+      sinks[at] = sink;
+      at += 1;
+    }
+    this.length = at;
+    this.head = 0;
+    this.#gone = 0;
   }
 
   /** Cuts the room that was made and not needed. */
@@ -213,7 +238,7 @@ export class Segment implements Seating {
   }
 
   costAt(index: number): number {
-    return this.costs === null ? 1 : (this.costs[index] as number);
+    return this.costs === null ? 1 : (this.costs.values[index] as number);
   }
 
   contextAt(index: number): unknown {
@@ -291,22 +316,13 @@ export class Segment implements Seating {
   /** Counts entries out that have been taken, settled or have left. */
   noteGone(count: number, cost: number): void {
     this.#gone += count;
-    if (this.costs !== null) this.#sum -= cost;
+    if (this.costs !== null) this.costs.sum -= cost;
     if (this.watch !== null && this.length === this.#gone) this.watch.end();
   }
 
-  #addCost(index: number, cost: number): void {
-    const costs = this.costs ?? this.#openCosts(index);
-    costs[index] = cost;
-    this.#sum += cost;
-    if ((cost | 0) !== cost) this.isExact = false;
-  }
-
-  /** Starts the cost column; the entries so far cost 1 each. */
-  #openCosts(index: number): number[] {
-    this.costs = new Array<number>(Math.max(index, this.items.length));
-    if (index > 0) this.costs.fill(1, 0, index);
-    this.#sum = index - this.#gone;
+  /** Starts the cost column; the `length` entries so far cost 1 each. */
+  #openCosts(length: number): CostColumn {
+    this.costs = new CostColumn(length, length - this.#gone, this.items.length);
     return this.costs;
   }
 

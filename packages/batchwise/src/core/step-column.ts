@@ -8,6 +8,11 @@ export class StepColumn {
   #values: number[] | null = null;
   #last = Number.NaN;
 
+  /** True where not all entries have the same value. */
+  get hasSteps(): boolean {
+    return this.#starts !== null;
+  }
+
   /** Notes the value of the entries from `index` on. */
   add(index: number, value: number): void {
     if (value === this.#last) return;

@@ -83,6 +83,19 @@ describe("the batch context", () => {
     expect(handler.calls[0]?.context.requests.map(({ context }) => context)).toEqual(["of a", "of b"]);
   });
 
+  test("measures what is left of a batch of several priorities when it is called again", async () => {
+    const { batcher, clock, handler } = rig<number>({ cost: (item) => item, maxBatchSize: 3, isolateFailures: true });
+    void Promise.allSettled([7, 5].map((item) => batcher.submit(item, { priority: 1 })));
+    void Promise.allSettled([2, 3].map((item) => batcher.submit(item)));
+    await clock.settle();
+    handler.calls[0]?.reject(new Error("as a whole"));
+    await clock.settle();
+    expect(handler.calls.map(({ items, context }) => [items, context.cost])).toEqual([
+      [[7, 5, 2], 14],
+      [[7], 7],
+    ]);
+  });
+
   test("measures a padded batch as its items times the largest", async () => {
     const { batcher, clock, handler } = rig<number>({ cost: (item) => item, batchCost: "padded" });
     void batcher.submitMany([1, 5, 2]);

@@ -133,17 +133,20 @@ const step = fc.oneof<fc.Arbitrary<Step>[]>(
 
 /** Takes up to `count` entries from the front segment, as packing does. */
 function take(fifo: Fifo, count: number): unknown[] {
-  const batch = new Segment({ holdsWaiting: false, vacated: () => {} }, 0, 0, count);
+  const batch = new Segment({ holdsWaiting: false, keepsCosts: true, vacated: () => {} }, 0, 0, count);
   const segment = fifo.first;
   if (segment === null) return [];
   const cursor = new FifoCursor(fifo);
   const from = segment.head;
   let end = from;
-  for (let taken = 0; taken < count && cursor.segment === segment; taken += 1) {
+  let taken = 0;
+  let cost = 0;
+  for (; taken < count && cursor.segment === segment; taken += 1) {
+    cost += segment.costAt(cursor.index);
     end = cursor.index + 1;
     cursor.advanceTo(end);
   }
-  fifo.take(segment, from, end, batch);
+  fifo.take({ segment, from, end, count: taken, cost }, batch);
   return batch.items.slice(0, batch.length);
 }
 

@@ -2,8 +2,8 @@
 
 import { type Caps, type Pick, pack } from "../../src/core/pack.ts";
 import { Queue } from "../../src/core/queue.ts";
-import type { SegmentOwner } from "../../src/core/segment.ts";
-import type { Party, Seating } from "../../src/core/sink.ts";
+import type { Segment, SegmentOwner } from "../../src/core/segment.ts";
+import type { Party, Seating, Sink } from "../../src/core/sink.ts";
 
 export interface NewEntry {
   readonly id: number;
@@ -34,7 +34,9 @@ class Seat implements Party {
   fail(): void {}
 }
 
-const batchOwner: SegmentOwner = { holdsWaiting: false, vacated: () => {} };
+function batchOwner(keepsCosts: boolean): SegmentOwner {
+  return { holdsWaiting: false, keepsCosts, vacated: () => {} };
+}
 
 export const uncapped: Caps = {
   maxBatchSize: 1000,
@@ -47,7 +49,11 @@ export class Kit {
   readonly queue: Queue;
   readonly #seats: Map<number, Seat> = new Map();
 
-  constructor(options: { fair?: boolean; segmentItems?: number; segmentCost?: number } = {}) {
+  readonly #isBare: boolean;
+
+  /** `bare`: entries are bare promises, which cannot leave. */
+  constructor(options: { fair?: boolean; segmentItems?: number; segmentCost?: number; bare?: boolean } = {}) {
+    this.#isBare = options.bare ?? false;
     this.queue = new Queue(options.fair ?? false);
     this.queue.reshape(options.segmentItems ?? 4, options.segmentCost ?? Number.POSITIVE_INFINITY);
   }
@@ -55,8 +61,9 @@ export class Kit {
   push(...entries: readonly NewEntry[]): this {
     for (const { id, cost = 1, at = 0, priority = 0, small = false, tenant = "", key } of entries) {
       const seat = new Seat();
-      this.#seats.set(id, seat);
-      this.queue.line(key, priority, small).push(tenant, id, seat, at, cost);
+      if (!this.#isBare) this.#seats.set(id, seat);
+      const sink: Sink = this.#isBare ? Object.assign(() => {}, { id }) : seat;
+      this.queue.line(key, priority, small).push(tenant, id, sink, at, cost);
     }
     return this;
   }
@@ -73,8 +80,12 @@ export class Kit {
 
   /** Packs and takes a batch; its items. */
   take(caps: Partial<Caps> = {}, now = 0): unknown[] {
-    const segment = this.queue.take(this.pick(caps, now), batchOwner);
+    const segment = this.takeSegment(caps, now);
     return segment.items.slice(0, segment.length);
+  }
+
+  takeSegment(caps: Partial<Caps> = {}, now = 0, keepsCosts = true): Segment {
+    return this.queue.take(this.pick(caps, now), batchOwner(keepsCosts));
   }
 
   /** Takes batch after batch until nothing waits. */

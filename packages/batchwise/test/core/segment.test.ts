@@ -7,6 +7,7 @@ function segmentOf(priority = 0): { segment: Segment; vacated: [number, number][
   const vacated: [number, number][] = [];
   const owner = {
     holdsWaiting: true,
+    keepsCosts: true,
     vacated: (_: Segment, index: number, cost: number) => vacated.push([index, cost]),
   };
   return { segment: new Segment(owner, priority, 0, 4), vacated };
