@@ -153,7 +153,7 @@ export class Ticket implements Party, Due, Watcher {
   #count(outcome: ItemOutcome, now: number): void {
     const latencyMs = now - this.#submittedAt;
     const { tally, events } = this.#desk;
-    if (outcome === "completed" || outcome === "failed") tally.answered(outcome, latencyMs, 1);
+    if (outcome === "completed" || outcome === "failed") tally.answered(outcome, latencyMs);
     else tally.ended(outcome, 1);
     if (events.hears("item")) events.emit("item", { outcome, latencyMs });
   }

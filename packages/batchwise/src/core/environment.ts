@@ -9,6 +9,7 @@ import type { ItemOutcome } from "./outcome.ts";
 import type { Run, RunEnd } from "./run.ts";
 import type { Segment } from "./segment.ts";
 import type { Settling } from "./settle.ts";
+import type { StepColumn } from "./step-column.ts";
 import type { BatchContext } from "./types.ts";
 
 /** Whoever schedules batches. */
@@ -64,12 +65,21 @@ export class RunEnvironment implements Settling {
     return this.keepsItems || this.#stages.open !== undefined;
   }
 
-  count(outcome: ItemOutcome, latencyMs: number, times: number): void {
+  count(outcome: ItemOutcome, latencyMs: number): void {
     const { tally, events } = this.#desk;
-    if (outcome === "rejected") tally.ended(outcome, times);
-    else tally.answered(outcome, latencyMs, times);
+    if (outcome === "rejected") tally.ended(outcome, 1);
+    else tally.answered(outcome, latencyMs);
+    if (events.hears("item")) events.emit("item", { outcome, latencyMs });
+  }
+
+  countCompleted(total: number, moments: StepColumn, counts: readonly number[], now: number): void {
+    const { tally, events } = this.#desk;
+    tally.completed(total, moments, counts, now);
     if (!events.hears("item")) return;
-    for (let time = 0; time < times; time += 1) events.emit("item", { outcome, latencyMs });
+    for (const [step, count] of counts.entries()) {
+      const latencyMs = now - moments.nth(step);
+      for (let time = 0; time < count; time += 1) events.emit("item", { outcome: "completed", latencyMs });
+    }
   }
 
   watchDeadlines(segment: Segment): void {

@@ -154,6 +154,10 @@ export class Queue implements LaneOwner {
     return all;
   }
 
+  get isFlushing(): boolean {
+    return this.#flushes.length > 0;
+  }
+
   /** The flushes that wait for some entry of this batch. */
   flushesOf(pick: Pick): readonly Flush[] {
     if (this.#flushes.length === 0) return NO_FLUSHES;

@@ -22,7 +22,6 @@ import { type Pick, pack, packUntil } from "./pack.ts";
 import { pressAll } from "./press.ts";
 import { Queue } from "./queue.ts";
 import type { Run, RunEnd } from "./run.ts";
-import type { Segment } from "./segment.ts";
 import { Slots } from "./slots.ts";
 import { Turn } from "./turn.ts";
 
@@ -169,8 +168,16 @@ export class Scheduler implements RunOwner {
   /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
   #slotFreed(): void {
     this.#slots.grant(this.#options);
-    this.#pump(false);
+    if (!this.#keepsForTurn) this.#pump(false);
     if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.turn.time();
+  }
+
+  /** True when what waits is certain to wait for the end of the turn: a look at it now would only keep callers waiting. */
+  get #keepsForTurn(): boolean {
+    const { size, isFlushing } = this.#queue;
+    const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
+    const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Number.POSITIVE_INFINITY;
+    return size > 0 && !mayBeFull && !isFlushing && !this.#isDraining && this.#slots.mayStart(this.#options);
   }
 
   /** Looks at every lane again at the end of the turn. */
@@ -194,6 +201,7 @@ export class Scheduler implements RunOwner {
       this.#isPumping = false;
     }
     this.admission.announce();
+    this.#desk.tally.catchUp();
     if (this.#isDraining && this.isAtRest) this.#onRest();
   }
 
@@ -222,9 +230,14 @@ export class Scheduler implements RunOwner {
 
   #choose(now: number, isTurnOver: boolean): Choice {
     const { minBatchSize, maxWaitMs, maxQueueSize } = this.#options;
-    const isQueueFull = this.#queue.size >= maxQueueSize;
-    const [isDraining, isPaused] = [this.#isDraining, this.#isPaused];
-    const state = { minBatchSize, maxWaitMs, isQueueFull, isDraining, isPaused, isTurnOver };
+    const state = {
+      minBatchSize,
+      maxWaitMs,
+      isQueueFull: this.#queue.size >= maxQueueSize,
+      isDraining: this.#isDraining,
+      isPaused: this.#isPaused,
+      isTurnOver,
+    };
     return chooseLane(this.#queue, this.#options, state, now);
   }
 
@@ -254,22 +267,8 @@ export class Scheduler implements RunOwner {
     const run = new BatchRun(start, this.#environment);
     const segment = this.#queue.take(pick, run);
     watchDeadlines(this.#desk, segment);
-    const waitedMs = this.#countStart(run, segment, now);
-    run.begin(segment, this.#slots.add(run, this.#options), waitedMs);
-  }
-
-  /** Returns how long the oldest entry has waited, which may be anywhere in the batch. */
-  #countStart(run: Run, segment: Segment, now: number): number {
-    const { tally } = this.#desk;
-    let longest = 0;
-    tally.batchStarted(run.start.reason, segment.live, run.start.cost, now);
-    for (let from = 0; from < segment.length; ) {
-      const to = segment.endOfTurn(from);
-      const waitedMs = now - segment.timeAt(from);
-      tally.waited(waitedMs, to - from);
-      if (waitedMs > longest) longest = waitedMs;
-      from = to;
-    }
-    return longest;
+    const { moments, live } = segment;
+    this.#desk.tally.batchStarted(start.reason, live, start.cost, moments, now);
+    run.begin(segment, this.#slots.add(run, this.#options), now - moments.least());
   }
 }

@@ -32,7 +32,8 @@ export interface Ending {
 export class Segment implements Seating {
   readonly items: unknown[];
   readonly sinks: (Sink | null)[];
-  readonly #moments: StepColumn = new StepColumn();
+  /** When each entry was submitted: one step a turn. */
+  readonly moments: StepColumn = new StepColumn();
   costs: CostColumn | null = null;
   #extras: Extras | null = null;
   /** True from the first entry on that has to know where it lies. */
@@ -94,7 +95,7 @@ export class Segment implements Seating {
     this.length = index + 1;
     this.items[index] = item;
     this.sinks[index] = sink;
-    this.#moments.add(index, time);
+    this.moments.add(index, time);
     if (cost !== 1 || this.costs !== null) (this.costs ?? this.#openCosts(index)).add(index, cost);
     if (typeof sink === "function") return;
     this.#hasParties = true;
@@ -138,7 +139,7 @@ export class Segment implements Seating {
     const at = this.length;
     this.#copyEntries(source, from, to);
     if (this.length === at) return;
-    this.#moments.add(at, source.timeAt(from));
+    this.moments.add(at, source.timeAt(from));
     const priority = source.priorityAt(from);
     if (priority !== this.priority || this.#priorities !== null) this.#addPriority(at, priority);
     if (this.owner.keepsCosts && (source.costs !== null || this.costs !== null)) this.#copyCosts(source, from, to, at);
@@ -193,7 +194,7 @@ export class Segment implements Seating {
   mayLead(owner: SegmentOwner, count: number): boolean {
     if (this.items.length < count) return false;
     if (this.intact) return true;
-    const hasColumns = this.#extras !== null || this.#moments.hasSteps || (owner.keepsCosts && this.costs !== null);
+    const hasColumns = this.#extras !== null || this.moments.steps > 1 || (owner.keepsCosts && this.costs !== null);
     return !hasColumns && !this.#hasParties;
   }
 
@@ -224,12 +225,12 @@ export class Segment implements Seating {
   }
 
   timeAt(index: number): number {
-    return this.#moments.at(index);
+    return this.moments.at(index);
   }
 
   /** The end of the run of entries from `index` on that were submitted in the same turn. */
   endOfTurn(index: number): number {
-    return this.#moments.endOfStep(index, this.length);
+    return this.moments.endOfStep(index, this.length);
   }
 
   #endOfAlike(index: number): number {

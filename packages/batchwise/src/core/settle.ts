@@ -6,13 +6,16 @@ import { isError } from "./errors.ts";
 import type { FailedOutcome, ItemOutcome } from "./outcome.ts";
 import type { Segment } from "./segment.ts";
 import type { Sink } from "./sink.ts";
+import type { StepColumn } from "./step-column.ts";
 import { isThenable } from "./thenable.ts";
 
 /** What settling needs of its surroundings. */
 export interface Settling {
   readonly clock: { now(): number };
-  /** Counts callers that do not count themselves, all submitted at one time. */
-  count(outcome: ItemOutcome, latencyMs: number, times: number): void;
+  /** Counts a caller that does not count itself. */
+  count(outcome: ItemOutcome, latencyMs: number): void;
+  /** Counts such callers who got a result just now: `counts[n]` of those who submitted at the nth moment, `total` in all. */
+  countCompleted(total: number, moments: StepColumn, counts: readonly number[], now: number): void;
 }
 
 /**
@@ -41,7 +44,7 @@ export function failEntries(
     if (sink === null) continue;
     segment.sinks[index] = null;
     segment.noteGone(1, segment.costAt(index));
-    if (typeof sink === "function" || !sink.countsItself) settling.count(outcome, now - segment.timeAt(index), 1);
+    if (typeof sink === "function" || !sink.countsItself) settling.count(outcome, now - segment.timeAt(index));
     fail(sink, error, outcome, now, segment.positionAt(index));
   }
 }
@@ -63,8 +66,10 @@ class Dealer {
   readonly #now: number;
   #late = 0;
   #settled = 0;
-  /** Completed callers of the turn being dealt that are still to be counted. */
+  /** Completed callers that are still to be counted: of the turn being dealt, of each turn before it, and of all. */
   #completed = 0;
+  readonly #counts: number[] = [];
+  #total = 0;
 
   constructor(segment: Segment, settling: Settling, done: () => void) {
     this.#segment = segment;
@@ -74,26 +79,19 @@ class Dealer {
   }
 
   deal(places: ArrayLike<unknown>): number {
-    const segment = this.#segment;
-    try {
-      for (let from = 0; from < segment.length; from = segment.endOfTurn(from)) {
-        this.#dealTurn(places, from, segment.endOfTurn(from));
-      }
-    } finally {
-      segment.noteGone(this.#settled, 0);
-    }
-    return this.#late;
-  }
-
-  /** Deals to the callers of one turn, and counts them together. */
-  #dealTurn(places: ArrayLike<unknown>, from: number, to: number): void {
-    const segment = this.#segment;
-    const { sinks } = segment;
+    const { moments, sinks, length } = this.#segment;
     const now = this.#now;
-    this.#completed = 0;
+    let turn = 0;
+    let end = moments.endOfNth(0, length);
     let plain = 0;
     try {
-      for (let index = from; index < to; index += 1) {
+      for (let index = 0; index < length; index += 1) {
+        if (index === end) {
+          this.#closeTurn(plain);
+          plain = 0;
+          turn += 1;
+          end = moments.endOfNth(turn, length);
+        }
         const sink = sinks[index] as Sink | null;
         const place = places[index];
         if (typeof sink === "function" && (typeof place !== "object" || place === null)) {
@@ -106,15 +104,24 @@ class Dealer {
           sinks[index] = null;
           if (typeof sink === "function" || sink.countsItself) this.#settled += 1;
           else plain += 1;
-          succeed(sink, place, now, segment.positionAt(index));
+          succeed(sink, place, now, this.#segment.positionAt(index));
         }
       }
     } finally {
-      this.#settled += plain;
-      this.#completed += plain;
-      if (this.#completed > 0)
-        this.#settling.count("completed", this.#now - this.#segment.timeAt(from), this.#completed);
+      this.#closeTurn(plain);
+      this.#segment.noteGone(this.#settled, 0);
+      this.#settling.countCompleted(this.#total, moments, this.#counts, now);
     }
+    return this.#late;
+  }
+
+  /** `plain`: completed callers of the turn that have not been put down as settled. */
+  #closeTurn(plain: number): void {
+    const completed = this.#completed + plain;
+    this.#settled += plain;
+    this.#total += completed;
+    this.#counts.push(completed);
+    this.#completed = 0;
   }
 
   /** A promise is awaited also where its caller has left: its work goes on, and nobody else would hear it fail. */
@@ -150,7 +157,7 @@ class Dealer {
 
   #countOne(sink: Sink, index: number, outcome: ItemOutcome, now: number): void {
     if (typeof sink !== "function" && sink.countsItself) return;
-    this.#settling.count(outcome, now - this.#segment.timeAt(index), 1);
+    this.#settling.count(outcome, now - this.#segment.timeAt(index));
   }
 
   #await(index: number, place: PromiseLike<unknown>): void {

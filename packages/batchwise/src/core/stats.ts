@@ -1,8 +1,10 @@
 // Counting. A Tally is what the engine writes to while it works; `snapshot` is what users see: frozen, and complete in
 // itself. At rest `submitted = completed + failed + cancelled + expired + rejected`.
 
+import { Backlog } from "./backlog.ts";
 import { Histogram, type Quantiles } from "./histogram.ts";
 import type { BatchReason, ItemOutcome } from "./outcome.ts";
+import type { StepColumn } from "./step-column.ts";
 
 /** What a batcher has done so far. Durations are in milliseconds. */
 export interface BatcherStats {
@@ -65,6 +67,7 @@ export class Tally {
   readonly #waitMs: Histogram = new Histogram();
   readonly #runMs: Histogram = new Histogram();
   readonly #latencyMs: Histogram = new Histogram();
+  readonly #backlog: Backlog = new Backlog();
   submitted = 0;
   deduped = 0;
   cacheHits = 0;
@@ -85,17 +88,26 @@ export class Tally {
     this.#outcomes[outcome] += times;
   }
 
-  /** Counts items that a batch answered, all submitted at the same time. */
-  answered(outcome: ItemOutcome, latencyMs: number, times: number): void {
-    this.#outcomes[outcome] += times;
-    this.#latencyMs.record(latencyMs, times);
+  /** Counts an item that a batch answered. */
+  answered(outcome: ItemOutcome, latencyMs: number): void {
+    this.#outcomes[outcome] += 1;
+    this.#latencyMs.record(latencyMs, 1);
   }
 
-  waited(waitMs: number, times: number): void {
-    this.#waitMs.record(waitMs, times);
+  /** Counts items that a batch has just completed: `counts[n]` of those submitted at the nth moment, `total` in all. */
+  completed(total: number, moments: StepColumn, counts: readonly number[], now: number): void {
+    this.#outcomes.completed += total;
+    this.#backlog.add({ histogram: this.#latencyMs, moments, now, length: 0, counts });
   }
 
-  batchStarted(reason: BatchReason, size: number, cost: number, now: number): void {
+  /** Does what counting was put off while somebody waited. */
+  catchUp(): void {
+    this.#backlog.count();
+  }
+
+  /** `moments`: when its items were submitted. */
+  batchStarted(reason: BatchReason, size: number, cost: number, moments: StepColumn, now: number): void {
+    this.#backlog.add({ histogram: this.#waitMs, moments, now, length: size, counts: null });
     this.#batches += 1;
     this.#reasons[reason] += 1;
     this.#batchedItems += size;
@@ -113,6 +125,7 @@ export class Tally {
   }
 
   snapshot(gauges: Gauges, now: number): BatcherStats {
+    this.catchUp();
     const busyMs = this.#busyMs + (this.#runningBatches > 0 ? now - this.#busySince : 0);
     const lifeMs = now - this.#startedAt;
     return Object.freeze({

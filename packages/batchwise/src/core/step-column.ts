@@ -8,9 +8,27 @@ export class StepColumn {
   #values: number[] | null = null;
   #last = Number.NaN;
 
-  /** True where not all entries have the same value. */
-  get hasSteps(): boolean {
-    return this.#starts !== null;
+  /** How many runs of entries there are, each with one value; 1 also while there is no entry. */
+  get steps(): number {
+    return this.#starts === null ? 1 : this.#starts.length + 1;
+  }
+
+  /** The value of the nth run, from 0 on. */
+  nth(step: number): number {
+    return step === 0 ? this.#first : ((this.#values as number[])[step - 1] as number);
+  }
+
+  /** The end of the nth run; `length` for the last. */
+  endOfNth(step: number, length: number): number {
+    const starts = this.#starts;
+    return starts === null || step === starts.length ? length : (starts[step] as number);
+  }
+
+  /** The smallest value. */
+  least(): number {
+    let least = this.#first;
+    if (this.#values !== null) for (const value of this.#values) if (value < least) least = value;
+    return least;
   }
 
   /** Notes the value of the entries from `index` on. */
