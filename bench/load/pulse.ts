@@ -8,6 +8,8 @@
 export interface Pulse {
   /** Calls at `time` (of `performance.now()`), or in the next turn if that has passed. */
   at(time: number, call: () => void): void;
+  /** Calls nobody any more. */
+  stop(): void;
 }
 
 interface Due {
@@ -17,6 +19,7 @@ interface Due {
 
 export function createPulse(): Pulse {
   const waiting: Due[] = [];
+  let isStopped = false;
 
   function beat(): void {
     const next = waiting[0];
@@ -29,10 +32,15 @@ export function createPulse(): Pulse {
 
   return {
     at(time, call) {
+      if (isStopped) return;
       let place = waiting.length;
       while (place > 0 && (waiting[place - 1] as Due).time > time) place -= 1;
       waiting.splice(place, 0, { time, call });
       if (waiting.length === 1) setImmediate(beat);
+    },
+    stop() {
+      isStopped = true;
+      waiting.length = 0;
     },
   };
 }

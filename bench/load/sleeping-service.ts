@@ -9,7 +9,6 @@ import { poissonArrivals, quantile } from "../harness/numbers.ts";
 import type { Workload } from "../harness/workloads.ts";
 import type { Loader, LoaderFactory } from "../peers/contract.ts";
 import { runOpenLoop } from "./open-loop.ts";
-import { warmUp } from "./policy.ts";
 import { createPulse, type Pulse } from "./pulse.ts";
 import { exactService, roundedService, type Service } from "./service.ts";
 
@@ -17,6 +16,14 @@ type Config = { perSecond: number; clients: number; rounded: number; openMs: num
 
 const maxBatchSize = 32;
 const serviceTime = { fixedMs: 5, perItemMs: 0.1 };
+
+/** Compiles the contender's code before the clock starts: some thousand items in turns of 50. */
+async function warmUp(make: LoaderFactory, maxBatchSize: number): Promise<void> {
+  const loader = make(async (items) => items, { maxBatchSize, slots: 1, windowMs: 0, queue: 10_000 });
+  for (let turn = 0; turn < 100; turn += 1) {
+    await Promise.all(Array.from({ length: 50 }, (_, at) => loader.load(turn * 50 + at)));
+  }
+}
 
 async function runClosedLoop(loader: Loader, service: Service, config: Config): Promise<Measurement> {
   const { clients, closedMs } = config;
