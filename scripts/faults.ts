@@ -31,13 +31,13 @@ const packing: readonly Fault[] = [
   },
   {
     name: "takes lower priorities first",
-    file: "pack.ts",
+    file: "precedence.ts",
     find: "if (aPriority !== bPriority) return aPriority > bPriority;",
     replace: "if (aPriority !== bPriority) return aPriority < bPriority;",
   },
   {
     name: "never raises a priority by waiting",
-    file: "pack.ts",
+    file: "precedence.ts",
     find: "return waitedMs >= priorityAgingMs ? priority + Math.floor(waitedMs / priorityAgingMs) : priority;",
     replace: "return priority + 0 * waitedMs * priorityAgingMs;",
   },
@@ -203,8 +203,9 @@ const running: readonly Fault[] = [
   {
     name: "hands over again who left before the next attempt",
     file: "segment.ts",
-    find: "if (sink === null) continue;",
-    replace: "if (sink === null && source.owner.holdsWaiting) continue;",
+    find: "const sink = sourceSinks[index] as Sink | null;\n      if (sink === null) continue;",
+    replace:
+      "const sink = sourceSinks[index] as Sink;\n      if (sink === null && source.owner.holdsWaiting) continue;",
   },
   {
     name: "gives callers each other's answers where a batch begins with the rest of a segment",

@@ -6,6 +6,7 @@ import { FairRing } from "./fair.ts";
 import { FairCursor } from "./fair-cursor.ts";
 import { Fifo, type FifoOwner, type SegmentShape } from "./fifo.ts";
 import { type Heaped, LazyHeap } from "./lazy-heap.ts";
+import { ranksBefore } from "./precedence.ts";
 import type { Segment } from "./segment.ts";
 import type { Sink } from "./sink.ts";
 
@@ -103,6 +104,7 @@ export interface LaneOwner {
 export class Lane {
   readonly key: string | undefined;
   readonly #owner: LaneOwner;
+  /** In the order of their classes. */
   readonly lines: Line[] = [];
   /** Entries that a flush covers and that still wait. */
   flushed = 0;
@@ -118,7 +120,8 @@ export class Lane {
     for (const line of this.lines) if (line.class === priorityClass) return line;
     if (this.lines.length >= KEPT_LINES) dropEmpty(this.lines);
     const line = new Line(this, priorityClass, shape, fair);
-    this.lines.push(line);
+    const place = this.lines.findIndex((other) => ranksBefore(priorityClass, other.class));
+    this.lines.splice(place === -1 ? this.lines.length : place, 0, line);
     return line;
   }
 
@@ -168,9 +171,12 @@ export class Lane {
   }
 }
 
-/** Drops the lines without entries, except the first, which the queue may hold on to. */
+/** Drops the lines without entries, except that of priority 0, which the queue may hold on to. */
 function dropEmpty(lines: Line[]): void {
-  let kept = 1;
-  for (const line of lines.slice(1)) if (line.size > 0) lines[kept++] = line;
+  let kept = 0;
+  for (const line of lines) {
+    const isPlain = line.class.priority === 0 && !line.class.small;
+    if (isPlain || line.size > 0) lines[kept++] = line;
+  }
   lines.length = kept;
 }

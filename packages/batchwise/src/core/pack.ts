@@ -8,6 +8,7 @@ import { longestFit, type Measure, measured, orSum } from "./batch-cost.ts";
 import type { Cursor } from "./cursor.ts";
 import { type Fifo, firstLive, type Stretch } from "./fifo.ts";
 import type { Line } from "./lane.ts";
+import { goesBefore, hasAged } from "./precedence.ts";
 import type { Segment } from "./segment.ts";
 
 export interface Caps {
@@ -25,7 +26,7 @@ export interface PickedStretch extends Stretch {
   readonly fifo: Fifo;
 }
 
-/** A batch to be: `count` entries in `stretches`, to be taken in this order after `commit` of every cursor. */
+/** A batch to be: `count` entries in `stretches`, to be taken in this order after `commit` of these cursors. */
 export interface Pick {
   readonly stretches: readonly PickedStretch[];
   readonly cursors: readonly Cursor[];
@@ -34,16 +35,16 @@ export interface Pick {
   readonly full: Full;
 }
 
-/** Packs the next batch of a lane. `lines` may be in any order; at least one has an entry. */
+/** Packs the next batch of a lane. `lines` are in the order of their classes; at least one has an entry. */
 export function pack(lines: readonly Line[], caps: Caps, now: number): Pick {
   return packSegment(lines, caps) ?? packUntil(Number.POSITIVE_INFINITY, lines, caps, now);
 }
 
 /** Packs only what was submitted up to an epoch, that is, what a flush covers. */
 export function packUntil(epoch: number, lines: readonly Line[], caps: Caps, now: number): Pick {
-  const packUnder = (some: Caps): Pick => new Packing(epoch, lines, some, now).run();
   const { batchCost } = caps;
-  return typeof batchCost === "function" ? packByFunction(packUnder, caps, batchCost) : packUnder(caps);
+  if (typeof batchCost === "function") return packByFunction(epoch, lines, { ...caps, batchCost }, now);
+  return new Packing(epoch, caps, now).run(lines);
 }
 
 const NO_CURSORS: readonly Cursor[] = [];
@@ -77,67 +78,74 @@ function onlyFifo(lines: readonly Line[]): Fifo | null {
   return only !== null && only.ring === null ? only.fifo : null;
 }
 
-/** The priority that an entry has by now: waiting `priorityAgingMs` raises it by one. */
-export function effectivePriority(priority: number, waitedMs: number, priorityAgingMs: number): number {
-  return waitedMs >= priorityAgingMs ? priority + Math.floor(waitedMs / priorityAgingMs) : priority;
-}
-
-/** True when an entry of line `a` submitted at `aAt` goes before one of line `b`. */
-export function goesBefore(a: Line, aAt: number, b: Line, bAt: number, now: number, priorityAgingMs: number): boolean {
-  const aPriority = effectivePriority(a.class.priority, now - aAt, priorityAgingMs);
-  const bPriority = effectivePriority(b.class.priority, now - bAt, priorityAgingMs);
-  if (aPriority !== bPriority) return aPriority > bPriority;
-  if (a.class.small !== b.class.small && a.class.priority === b.class.priority) return a.class.small;
-  if (aAt !== bAt) return aAt < bAt;
-  return a.class.priority > b.class.priority;
-}
-
 type Growing<Picked> = { -readonly [Name in keyof Picked]: Picked[Name] };
 
 class Packing {
   readonly #caps: Caps;
   readonly #now: number;
+  readonly #lastEpoch: number;
+  /** Those that are read side by side. */
   readonly #lines: Line[] = [];
   readonly #cursors: Cursor[] = [];
-  readonly #stretches: Growing<PickedStretch>[] = [];
+  readonly #stretches: PickedStretch[] = [];
+  #last: Growing<PickedStretch> | null = null;
   readonly #padded: boolean;
   #count = 0;
   #sum = 0;
   #largest = 0;
 
-  constructor(lastEpoch: number, lines: readonly Line[], caps: Caps, now: number) {
+  constructor(lastEpoch: number, caps: Caps, now: number) {
     this.#caps = caps;
     this.#now = now;
+    this.#lastEpoch = lastEpoch;
     this.#padded = caps.batchCost === "padded";
-    for (const line of lines) {
-      const cursor = line.size > 0 ? line.cursor(lastEpoch) : undefined;
-      if (cursor === undefined) continue;
-      this.#lines.push(line);
-      this.#cursors.push(cursor);
-    }
   }
 
-  run(): Pick {
-    const { maxBatchSize, maxBatchCost } = this.#caps;
-    let overflow = false;
-    while (this.#count < maxBatchSize && !overflow) {
-      const cursor = this.#first();
-      if (cursor === undefined) break;
-      overflow = this.#takeFrom(cursor);
-    }
+  /** `lines` in the order of their classes. */
+  run(lines: readonly Line[]): Pick {
+    const { maxBatchSize, maxBatchCost, priorityAgingMs } = this.#caps;
+    const isByAge = lines.length > 1 && hasAged(lines, this.#now, priorityAgingMs);
+    const overflow = isByAge ? this.#takeByAge(lines) : this.#takeByClass(lines);
     const cost = this.#padded ? this.#count * this.#largest : this.#sum;
     const full = this.#count >= maxBatchSize ? "size" : overflow || cost >= maxBatchCost ? "cost" : null;
     return { stretches: this.#stretches, cursors: this.#cursors, count: this.#count, cost, full };
   }
 
-  /** Takes entries submitted in the same turn as the cursor's; true when the next one does not fit. */
-  #takeFrom(cursor: Cursor): boolean {
-    const at = timeAt(cursor);
-    const isOnly = this.#cursors.length === 1;
+  /** Takes line after line; true when an entry did not fit. */
+  #takeByClass(lines: readonly Line[]): boolean {
+    for (const line of lines) {
+      if (this.#count >= this.#caps.maxBatchSize) return false;
+      const cursor = line.size > 0 ? line.cursor(this.#lastEpoch) : undefined;
+      if (cursor === undefined) continue;
+      if (line.ring !== null) this.#cursors.push(cursor);
+      if (this.#takeFrom(cursor, false)) return true;
+    }
+    return false;
+  }
+
+  /** Takes turn after turn, each of the line that goes first by then; true when an entry did not fit. */
+  #takeByAge(lines: readonly Line[]): boolean {
+    for (const line of lines) {
+      const cursor = line.size > 0 ? line.cursor(this.#lastEpoch) : undefined;
+      if (cursor === undefined) continue;
+      this.#lines.push(line);
+      this.#cursors.push(cursor);
+    }
+    while (this.#count < this.#caps.maxBatchSize) {
+      const cursor = this.#first();
+      if (cursor === undefined) return false;
+      if (this.#takeFrom(cursor, true)) return true;
+    }
+    return false;
+  }
+
+  /** Takes what a cursor is over, or only what was submitted in the same turn; true when an entry did not fit. */
+  #takeFrom(cursor: Cursor, isOneTurn: boolean): boolean {
+    const at = isOneTurn ? timeAt(cursor) : 0;
     while (this.#isAt(cursor) && this.#count < this.#caps.maxBatchSize) {
-      if (!isOnly && timeAt(cursor) !== at) return false;
+      if (isOneTurn && timeAt(cursor) !== at) return false;
       const { segment, runEnd } = cursor;
-      const end = isOnly ? runEnd : Math.min(runEnd, segment.endOfTurn(cursor.index));
+      const end = isOneTurn ? Math.min(runEnd, segment.endOfTurn(cursor.index)) : runEnd;
       if (!this.#takesRest(cursor, segment, end) && this.#takeRun(cursor, segment, end)) return true;
     }
     return false;
@@ -159,6 +167,7 @@ class Packing {
     const { maxBatchSize, maxBatchCost } = this.#caps;
     const { sinks } = segment;
     const costs = segment.costs === null ? null : segment.costs.values;
+    const isPadded = this.#padded;
     let index = cursor.index;
     let count = this.#count;
     let sum = this.#sum;
@@ -167,12 +176,12 @@ class Packing {
     for (; index < end && count < maxBatchSize; index += 1) {
       if (sinks[index] === null) continue;
       const cost = costs === null ? 1 : (costs[index] as number);
-      const measured = this.#padded ? (count + 1) * Math.max(largest, cost) : sum + cost;
+      const measured = isPadded ? (count + 1) * Math.max(largest, cost) : sum + cost;
       overflow = measured > maxBatchCost && count > 0;
       if (overflow) break;
       count += 1;
       sum += cost;
-      if (cost > largest) largest = cost;
+      if (isPadded && cost > largest) largest = cost;
     }
     this.#largest = largest;
     if (index > cursor.index) this.#stretch(cursor, index, count - this.#count, sum - this.#sum);
@@ -185,13 +194,14 @@ class Packing {
   #stretch(cursor: Cursor, end: number, count: number, cost: number): void {
     const segment = cursor.segment as Segment;
     const from = cursor.index;
-    const last = this.#stretches[this.#stretches.length - 1];
-    if (last !== undefined && last.segment === segment && firstLive(segment, last.end) === from) {
+    const last = this.#last;
+    if (last !== null && last.segment === segment && firstLive(segment, last.end) === from) {
       last.end = end;
       last.count += count;
       last.cost += cost;
     } else {
-      this.#stretches.push({ fifo: cursor.fifo, segment, from, end, count, cost });
+      this.#last = { fifo: cursor.fifo, segment, from, end, count, cost };
+      this.#stretches.push(this.#last);
     }
     cursor.advanceTo(end);
   }
@@ -223,24 +233,25 @@ function timeAt(cursor: Cursor): number {
   return (cursor.segment as Segment).timeAt(cursor.index);
 }
 
+interface FunctionCaps extends Caps {
+  readonly batchCost: (items: readonly unknown[]) => number;
+}
+
 /**
  * Packs under a cost function of the whole batch: the longest prefix that fits, found by doubling and halving, so the
  * function sees O(n log n) items in all. One that throws or returns no number counts as "does not fit".
  */
-function packByFunction(
-  packUnder: (caps: Caps) => Pick,
-  caps: Caps,
-  batchCost: (items: readonly unknown[]) => number,
-): Pick {
+function packByFunction(epoch: number, lines: readonly Line[], caps: FunctionCaps, now: number): Pick {
+  const { batchCost, maxBatchCost } = caps;
   const uncapped = { ...caps, batchCost: "sum", maxBatchCost: Number.POSITIVE_INFINITY } as const;
-  const widest = packUnder(uncapped);
+  const widest = new Packing(epoch, uncapped, now).run(lines);
   const items = itemsOf(widest);
-  const { count, cost } = longestFit(items, caps.maxBatchCost, (prefix) => measured(batchCost, prefix));
+  const { count, cost } = longestFit(items, maxBatchCost, (prefix) => measured(batchCost, prefix));
   if (count === items.length) {
-    const isFull = cost >= caps.maxBatchCost && caps.maxBatchCost < Number.POSITIVE_INFINITY;
+    const isFull = cost >= maxBatchCost && maxBatchCost < Number.POSITIVE_INFINITY;
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
-  const cut = packUnder({ ...uncapped, maxBatchSize: count });
+  const cut = new Packing(epoch, { ...uncapped, maxBatchSize: count }, now).run(lines);
   return { ...cut, cost: orSum(cost, cut.cost), full: "cost" };
 }
 

@@ -4,7 +4,8 @@
 import { LONGEST_SEGMENT, type SegmentShape } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
-import { goesBefore, type Pick, type PickedStretch } from "./pack.ts";
+import type { Pick, PickedStretch } from "./pack.ts";
+import { goesBefore } from "./precedence.ts";
 import { Segment, type SegmentOwner } from "./segment.ts";
 import type { Addressee, Sink } from "./sink.ts";
 
