@@ -36,6 +36,18 @@ const packing: readonly Fault[] = [
     replace: "if (aPriority !== bPriority) return aPriority < bPriority;",
   },
   {
+    name: "takes larger calls before small ones",
+    file: "precedence.ts",
+    find: "a.small && !b.small : a.priority > b.priority",
+    replace: "!a.small && b.small : a.priority > b.priority",
+  },
+  {
+    name: "does not notice that a priority has risen",
+    file: "precedence.ts",
+    find: "if (line.size > 0 && now - line.oldestAt() >= priorityAgingMs) return true;",
+    replace: "if (line.size > 0 && now - line.oldestAt() >= 2 * priorityAgingMs) return true;",
+  },
+  {
     name: "never raises a priority by waiting",
     file: "precedence.ts",
     find: "return waitedMs >= priorityAgingMs ? priority + Math.floor(waitedMs / priorityAgingMs) : priority;",

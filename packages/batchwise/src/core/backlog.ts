@@ -4,13 +4,13 @@
 import type { Histogram } from "./histogram.ts";
 import type { StepColumn } from "./step-column.ts";
 
-/** From the times in `moments` to `now`: `counts[n]` items of the nth; where null, all of `length` items. */
+/** Durations from the times in `moments` to `now`. */
 interface Observed {
   readonly histogram: Histogram;
   readonly moments: StepColumn;
   readonly now: number;
-  readonly length: number;
-  readonly counts: readonly number[] | null;
+  /** How many items there are in all, each with a moment of its own or shared; or how many there are of each moment. */
+  readonly items: number | readonly number[];
 }
 
 export class Backlog {
@@ -22,15 +22,16 @@ export class Backlog {
 
   count(): void {
     if (this.#observed.length === 0) return;
-    for (const { histogram, moments, now, length, counts } of this.#observed) {
-      let from = 0;
+    for (const { histogram, moments, now, items } of this.#observed) {
       for (let step = 0; step < moments.steps; step += 1) {
-        const end = moments.endOfNth(step, length);
-        const times = counts === null ? end - from : (counts[step] as number);
+        const times = typeof items === "number" ? lengthOfNth(moments, step, items) : (items[step] ?? 0);
         if (times > 0) histogram.record(now - moments.nth(step), times);
-        from = end;
       }
     }
     this.#observed.length = 0;
   }
+}
+
+function lengthOfNth(moments: StepColumn, step: number, length: number): number {
+  return moments.endOfNth(step, length) - (step === 0 ? 0 : moments.endOfNth(step - 1, length));
 }

@@ -72,14 +72,15 @@ export class RunEnvironment implements Settling {
     if (events.hears("item")) events.emit("item", { outcome, latencyMs });
   }
 
-  countCompleted(total: number, moments: StepColumn, counts: readonly number[], now: number): void {
+  countCompleted(times: number, latencyMs: number): void {
     const { tally, events } = this.#desk;
-    tally.completed(total, moments, counts, now);
+    tally.ended("completed", times);
     if (!events.hears("item")) return;
-    for (const [step, count] of counts.entries()) {
-      const latencyMs = now - moments.nth(step);
-      for (let time = 0; time < count; time += 1) events.emit("item", { outcome: "completed", latencyMs });
-    }
+    for (let time = 0; time < times; time += 1) events.emit("item", { outcome: "completed", latencyMs });
+  }
+
+  recordLatencies(moments: StepColumn, counts: readonly number[], now: number): void {
+    this.#desk.tally.answeredTogether(moments, counts, now);
   }
 
   watchDeadlines(segment: Segment): void {

@@ -86,7 +86,7 @@ export class Fifo implements SegmentOwner {
     for (let segment = this.first; segment !== null; segment = segment.next) yield segment;
   }
 
-  /** Takes the front segment out whole. */
+  /** Takes a segment out with all that is left in it. */
   detach(segment: Segment): void {
     const { live, cost } = segment;
     const isLast = segment === this.#last;

@@ -84,8 +84,9 @@ class Packing {
   readonly #caps: Caps;
   readonly #now: number;
   readonly #lastEpoch: number;
-  /** Those that are read side by side. */
+  /** Those that are read side by side, and a cursor over each. */
   readonly #lines: Line[] = [];
+  /** Where lines are read one after the other: those that have something to commit. */
   readonly #cursors: Cursor[] = [];
   readonly #stretches: PickedStretch[] = [];
   #last: Growing<PickedStretch> | null = null;

@@ -1,4 +1,5 @@
-// Which of two lines goes first: the one of the higher effective priority, then the older.
+// Which of two lines goes first: the one of the higher effective priority, then the older; small calls before larger
+// ones of the same priority.
 
 /** What orders lines while nobody has waited long: their priority, and small calls before larger ones. */
 interface Rank {

@@ -177,7 +177,8 @@ export class Scheduler implements RunOwner {
     const { size, isFlushing } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Number.POSITIVE_INFINITY;
-    return size > 0 && !mayBeFull && !isFlushing && !this.#isDraining && this.#slots.mayStart(this.#options);
+    if (size === 0 || mayBeFull || isFlushing || this.admission.blocked > 0 || this.#isDraining) return false;
+    return this.#slots.mayStart(this.#options);
   }
 
   /** Looks at every lane again at the end of the turn. */
@@ -222,8 +223,8 @@ export class Scheduler implements RunOwner {
         return;
       }
       const pick = this.#pack(choice.lane, now);
-      // A cost function may have sent callers away who are in the pick.
-      if (this.#queue.departures === departures) this.#send(pick, choice.lane, choice.reason, now);
+      // A cost function may have paused the batcher, or sent callers away who are in the pick.
+      if (pick.count > 0 && this.#queue.departures === departures) this.#send(pick, choice.lane, choice.reason, now);
     }
     this.#wake.clear();
   }
@@ -269,6 +270,6 @@ export class Scheduler implements RunOwner {
     watchDeadlines(this.#desk, segment);
     const { moments, live } = segment;
     this.#desk.tally.batchStarted(start.reason, live, start.cost, moments, now);
-    run.begin(segment, this.#slots.add(run, this.#options), now - moments.least());
+    run.begin(segment, this.#slots.add(run, this.#options), Math.max(0, now - moments.least()));
   }
 }

@@ -190,7 +190,7 @@ export class Segment implements Seating {
     }
   }
 
-  /** True when it can be what a batch of so many entries begins with, without a look at each of its own. */
+  /** True when a batch of so many entries can begin with it: closing ranks moves items and sinks, but no other column. */
   mayLead(owner: SegmentOwner, count: number): boolean {
     if (this.items.length < count) return false;
     if (this.intact) return true;
@@ -198,7 +198,7 @@ export class Segment implements Seating {
     return !hasColumns && !this.#hasParties;
   }
 
-  /** Makes it what a batch begins with: its entries close ranks. */
+  /** Makes it what a batch begins with: its entries close ranks. Costs that the batch does not keep are lost. */
   lead(owner: SegmentOwner): void {
     this.owner = owner;
     if (!owner.keepsCosts) this.costs = null;

@@ -14,8 +14,10 @@ export interface Settling {
   readonly clock: { now(): number };
   /** Counts a caller that does not count itself. */
   count(outcome: ItemOutcome, latencyMs: number): void;
-  /** Counts such callers who got a result just now: `counts[n]` of those who submitted at the nth moment, `total` in all. */
-  countCompleted(total: number, moments: StepColumn, counts: readonly number[], now: number): void;
+  /** Counts such callers who submitted at one time and got a result just now. */
+  countCompleted(times: number, latencyMs: number): void;
+  /** Puts their latencies down: `counts[n]` of those who submitted at the nth of these moments. */
+  recordLatencies(moments: StepColumn, counts: readonly number[], now: number): void;
 }
 
 /**
@@ -66,10 +68,10 @@ class Dealer {
   readonly #now: number;
   #late = 0;
   #settled = 0;
-  /** Completed callers that are still to be counted: of the turn being dealt, of each turn before it, and of all. */
+  /** Completed callers of the turn being dealt that are still to be counted, but for those that `deal` counts itself. */
   #completed = 0;
+  /** Completed callers of each turn that has been dealt. */
   readonly #counts: number[] = [];
-  #total = 0;
 
   constructor(segment: Segment, settling: Settling, done: () => void) {
     this.#segment = segment;
@@ -87,19 +89,20 @@ class Dealer {
     try {
       for (let index = 0; index < length; index += 1) {
         if (index === end) {
-          this.#closeTurn(plain);
+          this.#closeTurn(turn, plain);
           plain = 0;
           turn += 1;
           end = moments.endOfNth(turn, length);
         }
-        const sink = sinks[index] as Sink | null;
+        // Reading a place may call a user's code, which may send the caller away: who is there is asked after it.
         const place = places[index];
+        const sink = sinks[index] as Sink | null;
         if (typeof sink === "function" && (typeof place !== "object" || place === null)) {
           sinks[index] = null;
           plain += 1;
           sink(place);
         } else if (typeof place === "object" && place !== null) {
-          this.#dealObject(sink, index, place);
+          this.#dealObject(index, place);
         } else if (sink !== null) {
           sinks[index] = null;
           if (typeof sink === "function" || sink.countsItself) this.#settled += 1;
@@ -108,32 +111,42 @@ class Dealer {
         }
       }
     } finally {
-      this.#closeTurn(plain);
+      this.#closeTurn(turn, plain);
       this.#segment.noteGone(this.#settled, 0);
-      this.#settling.countCompleted(this.#total, moments, this.#counts, now);
+      this.#settling.recordLatencies(moments, this.#counts, now);
     }
     return this.#late;
   }
 
   /** `plain`: completed callers of the turn that have not been put down as settled. */
-  #closeTurn(plain: number): void {
+  #closeTurn(turn: number, plain: number): void {
     const completed = this.#completed + plain;
     this.#settled += plain;
-    this.#total += completed;
     this.#counts.push(completed);
     this.#completed = 0;
+    if (completed > 0) this.#settling.countCompleted(completed, this.#now - this.#segment.moments.nth(turn));
   }
 
   /** A promise is awaited also where its caller has left: its work goes on, and nobody else would hear it fail. */
-  #dealObject(sink: Sink | null, index: number, place: object): void {
+  #dealObject(index: number, place: object): void {
+    const { sinks } = this.#segment;
+    let error: unknown;
     try {
-      if (isThenable(place)) this.#await(index, place);
-      else if (sink === null) return;
-      else if (isError(place)) this.#fail(sink, index, place, this.#now);
-      else this.#complete(sink, index, place);
-    } catch (error) {
-      if (sink !== null) this.#fail(sink, index, error, this.#now);
+      if (isThenable(place)) {
+        this.#await(index, place);
+        return;
+      }
+      const sink = sinks[index] as Sink | null;
+      if (!isError(place)) {
+        if (sink !== null) this.#complete(sink, index, place);
+        return;
+      }
+      error = place;
+    } catch (thrown) {
+      error = thrown;
     }
+    const sink = sinks[index] as Sink | null;
+    if (sink !== null) this.#fail(sink, index, error, this.#now);
   }
 
   #complete(sink: Sink, index: number, value: unknown): void {

@@ -1,6 +1,6 @@
 // The short way into the queue, for the submits of one turn that need nothing but their place, a cost and a priority:
 // after the first of a priority has gone the long way, the others are written straight into the segment that it came
-// to lie in. The ways are closed before anything else looks at or changes the queue, so nobody sees a count that is
+// to lie in. The ways are closed before anything else changes the queue or is counted, so nobody sees a count that is
 // behind.
 
 import type { Segment } from "./segment.ts";

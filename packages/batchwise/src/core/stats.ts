@@ -83,7 +83,7 @@ export class Tally {
     this.#startedAt = now;
   }
 
-  /** Counts items that end before they reach a batch. */
+  /** Counts items, but no latency. */
   ended(outcome: ItemOutcome, times: number): void {
     this.#outcomes[outcome] += times;
   }
@@ -94,10 +94,9 @@ export class Tally {
     this.#latencyMs.record(latencyMs, 1);
   }
 
-  /** Counts items that a batch has just completed: `counts[n]` of those submitted at the nth moment, `total` in all. */
-  completed(total: number, moments: StepColumn, counts: readonly number[], now: number): void {
-    this.#outcomes.completed += total;
-    this.#backlog.add({ histogram: this.#latencyMs, moments, now, length: 0, counts });
+  /** Puts down the latencies of items that have been counted: `counts[n]` of those submitted at the nth moment. */
+  answeredTogether(moments: StepColumn, counts: readonly number[], now: number): void {
+    this.#backlog.add({ histogram: this.#latencyMs, moments, now, items: counts });
   }
 
   /** Does what counting was put off while somebody waited. */
@@ -107,7 +106,7 @@ export class Tally {
 
   /** `moments`: when its items were submitted. */
   batchStarted(reason: BatchReason, size: number, cost: number, moments: StepColumn, now: number): void {
-    this.#backlog.add({ histogram: this.#waitMs, moments, now, length: size, counts: null });
+    this.#backlog.add({ histogram: this.#waitMs, moments, now, items: size });
     this.#batches += 1;
     this.#reasons[reason] += 1;
     this.#batchedItems += size;

@@ -9,6 +9,16 @@ export function thenable(then: Then): object {
   return Object.fromEntries([[THEN, then]]);
 }
 
+/** An object that is no promise, and tells when it is asked whether it is one. */
+export function watched(asked: () => void): object {
+  return Object.defineProperty({}, THEN, {
+    get: () => {
+      asked();
+      return undefined;
+    },
+  });
+}
+
 /** An object whose property throws when it is read. */
 export function unreadable(property: string = THEN, target: object = {}): object {
   return Object.defineProperty(target, property, {

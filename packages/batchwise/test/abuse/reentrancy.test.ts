@@ -2,6 +2,7 @@ import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { range } from "../support.ts";
+import { watched } from "./objects.ts";
 
 type Trick = (batcher: Batcher<number, number>, leave: AbortController) => void;
 
@@ -15,6 +16,7 @@ const tricks: Record<string, Trick> = {
     batcher.pause();
     batcher.resume();
   },
+  pauses: (batcher) => batcher.pause(),
   reconfigures: (batcher) =>
     batcher.configure({ maxBatchSize: 1 + (batcher.options.maxBatchSize % 5), concurrency: 3 }),
   "asks for readiness": (batcher) => void batcher.ready().catch(() => {}),
@@ -70,6 +72,7 @@ const places: Record<string, (play: () => void) => { options: BatchOptions<numbe
       },
     },
   }),
+  "the `then` of a result": () => ({ options: {} }),
   captureContext: (play) => ({ options: { captureContext: play } }),
   "cache.get": (play) => ({ options: { dedupe: String, cache: { get: () => void play(), set() {} } } }),
   "cache.set": (play) => ({ options: { dedupe: String, cache: { get: () => undefined, set: play } } }),
@@ -108,7 +111,8 @@ describe.each([
       calls += 1;
       if (place === "the handler") play();
       if (place === "retry.when" && calls % 2 === 1) throw new Error("once more");
-      return answer(items);
+      if (place !== "the `then` of a result") return answer(items);
+      return answer(items.map(() => watched(play) as unknown as number));
     };
     const batcher = createBatcher<number, number>(handler, { maxBatchSize: 4, ...options, clock });
     if (on !== undefined) batcher.on(on, play);
@@ -118,6 +122,10 @@ describe.each([
       batcher.submitSettled([7, 8], { priority: 1, timeoutMs: 1_000 }),
     ];
     await clock.runAll();
+    for (let pause = 0; pause < 3; pause += 1) {
+      batcher.resume();
+      await clock.runAll();
+    }
     await Promise.all(settled);
     expect(plays).toBeGreaterThan(0);
     await batcher.close();
@@ -126,6 +134,35 @@ describe.each([
     expect([waiting, running, clock.timers]).toEqual([0, 0, 0]);
     expect(batcher.inspect()).toEqual([]);
   });
+});
+
+test("a batchCost that pauses while items are held sends nothing before it is resumed", async () => {
+  const clock = virtualClock();
+  const handed: number[][] = [];
+  const batcher = createBatcher(
+    (items: number[]) => {
+      handed.push(items);
+      return items;
+    },
+    {
+      clock,
+      maxWaitMs: 50,
+      minBatchSize: 2,
+      maxBatchCost: 100,
+      batchCost: (items) => {
+        if (items.length === 2 && clock.now() === 0) batcher.pause();
+        return items.length;
+      },
+    },
+  );
+  const answers = Promise.all([batcher.submit(1), batcher.submit(2)]);
+  await clock.settle();
+  expect(handed).toEqual([]);
+  await clock.advance(100);
+  batcher.resume();
+  await clock.runAll();
+  expect(await answers).toEqual([1, 2]);
+  expect(handed).toEqual([[1, 2]]);
 });
 
 test("nothing is run after a close that was called from inside `cost`", async () => {

@@ -170,6 +170,23 @@ describe("chance and time", () => {
     expect(utilization).toBeLessThanOrEqual(1);
   });
 
+  test("that run backwards within a turn make no wait of a batch negative", async () => {
+    const steady = virtualClock();
+    let back = 0;
+    const clock: Clock = {
+      now: () => steady.now() - back,
+      setTimeout: (callback, delayMs) => steady.setTimeout(callback, delayMs),
+      clearTimeout: (handle) => steady.clearTimeout(handle),
+    };
+    const batcher = createBatcher((items: number[]) => items, { clock });
+    const waits: number[] = [];
+    batcher.on("batch", ({ waitMs }) => waits.push(waitMs));
+    const answer = batcher.submit(1);
+    back = 500;
+    expect(await answer).toBe(1);
+    expect(waits).toEqual([0]);
+  });
+
   test("with timers that ring too early do not end a wait or a deadline early", async () => {
     const steady = virtualClock();
     const clock: Clock = {

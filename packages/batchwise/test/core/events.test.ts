@@ -65,6 +65,28 @@ describe('on("item")', () => {
   });
 });
 
+test("an item of an earlier turn is counted and told of before one of a later turn in the same batch", async () => {
+  const of = rig<string>();
+  const seen: [string, number][] = [];
+  of.batcher.on("item", ({ outcome }) => seen.push([outcome, of.batcher.stats().completed]));
+  void of.batcher.submit("busy");
+  await of.clock.advance(1);
+  void of.batcher.submit("a");
+  await of.clock.advance(1);
+  of.batcher.submit("b").catch(() => {});
+  await of.clock.advance(1);
+  of.handler.calls[0]?.resolve(["BUSY"]);
+  await of.clock.settle();
+  of.handler.calls[1]?.resolve(["A", new Error("b")]);
+  await of.clock.settle();
+  expect(seen).toEqual([
+    ["completed", 1],
+    ["completed", 2],
+    ["failed", 2],
+  ]);
+  expect(of.batcher.stats().latencyMs.max).toBe(3);
+});
+
 describe("a listener", () => {
   test("hears nothing more after its unsubscribe, and others still do", async () => {
     const of = rig<string>();

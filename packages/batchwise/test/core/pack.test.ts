@@ -153,7 +153,7 @@ const drawnCaps = fc.record({
   priorityAgingMs: fc.constantFrom(3, 10, Number.POSITIVE_INFINITY),
 });
 
-type Waiting = Required<Omit<NewEntry, "tenant" | "key">>;
+type Waiting = Required<Pick<NewEntry, "id" | "cost" | "at" | "priority" | "small">>;
 
 /** The same decision entry by entry: the best head of all lines, until one does not fit. */
 function naiveBatch(waiting: Waiting[], caps: Caps, now: number): number[] {

@@ -13,6 +13,9 @@ export interface NewEntry {
   readonly small?: boolean;
   readonly tenant?: string;
   readonly key?: string;
+  /** Its number in a call; 0 where it has none. */
+  readonly position?: number;
+  readonly dueAt?: number;
 }
 
 /** Somebody who has a place in the queue and can leave it. */
@@ -59,11 +62,15 @@ export class Kit {
   }
 
   push(...entries: readonly NewEntry[]): this {
-    for (const { id, cost = 1, at = 0, priority = 0, small = false, tenant = "", key } of entries) {
+    for (const entry of entries) {
+      const { id, cost = 1, at = 0, priority = 0, small = false, tenant = "", key } = entry;
       const seat = new Seat();
       if (!this.#isBare) this.#seats.set(id, seat);
       const sink: Sink = this.#isBare ? Object.assign(() => {}, { id }) : seat;
-      this.queue.line(key, priority, small).push(tenant, id, sink, at, cost);
+      const segment = this.queue.line(key, priority, small).push(tenant, id, sink, at, cost);
+      const { position = 0, dueAt = Number.POSITIVE_INFINITY } = entry;
+      if (position > 0) segment.setPosition(segment.length - 1, position);
+      if (dueAt < Number.POSITIVE_INFINITY) segment.setDue(segment.length - 1, dueAt, 5);
     }
     return this;
   }

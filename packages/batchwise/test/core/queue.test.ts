@@ -7,10 +7,6 @@ function keyOf(lane: Lane | undefined): string | undefined {
   return lane?.key ?? (lane === undefined ? undefined : "(none)");
 }
 
-function costOf(list: readonly { readonly cost: number }[], id: unknown): number {
-  return list[id as number]?.cost ?? 0;
-}
-
 describe("the most urgent lane", () => {
   test("is the one whose oldest entry has the highest priority by now", () => {
     const kit = new Kit().push(
@@ -119,34 +115,49 @@ describe("a flush", () => {
   });
 });
 
-test("a batch of bare promises is the one that callers who may leave get, each promise with its item", () => {
+describe("a batch of bare promises", () => {
   const entry = fc.record({
     priority: fc.constantFrom(0, 0, 1),
     cost: fc.constantFrom(1, 1, 3),
     gapMs: fc.constantFrom(0, 0, 0, 2),
+    position: fc.constantFrom(0, 0, 0, 7),
+    dueAt: fc.constantFrom(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 900),
   });
   const step = fc.record({ count: fc.integer({ min: 1, max: 9 }), drops: fc.boolean() });
   const entries = fc.array(entry, { minLength: 1, maxLength: 60 });
-  fc.assert(
-    fc.property(entries, fc.array(step, { maxLength: 30 }), fc.boolean(), (list, steps, keepsCosts) => {
-      const [seated, bare] = [new Kit(), new Kit({ bare: true })];
-      let at = 0;
-      for (const [id, { priority, cost, gapMs }] of list.entries()) {
-        at += gapMs;
-        seated.push({ id, priority, cost, at });
-        bare.push({ id, priority, cost, at });
-      }
-      for (const { count, drops } of steps) {
-        if (drops) expect(bare.queue.dropOldest()?.time).toBe(seated.queue.dropOldest()?.time);
-        if (seated.queue.size === 0) break;
-        const batch = bare.takeSegment({ maxBatchSize: count }, at, keepsCosts);
-        expect(batch.items).toEqual(seated.take({ maxBatchSize: count }, at));
-        expect(batch.sinks.map((sink) => sink as unknown as { id: number }).map(({ id }) => id)).toEqual(batch.items);
-        if (keepsCosts) expect(batch.cost).toBe(batch.items.reduce<number>((sum, id) => sum + costOf(list, id), 0));
-        expect([bare.queue.size, bare.queue.plain.cost]).toEqual([seated.queue.size, seated.queue.plain.cost]);
-      }
-    }),
-  );
+
+  test("is the one that callers who may leave get, each promise with its item and all else that it has", () => {
+    fc.assert(
+      fc.property(entries, fc.array(step, { maxLength: 30 }), fc.boolean(), (drawn, steps, keepsCosts) => {
+        const [seated, bare] = [new Kit(), new Kit({ bare: true })];
+        let at = 0;
+        const list = drawn.map(({ gapMs, ...rest }, id) => {
+          at += gapMs;
+          return { id, at, ...rest };
+        });
+        seated.push(...list);
+        bare.push(...list);
+        for (const { count, drops } of steps) {
+          if (drops) expect(bare.queue.dropOldest()?.time).toBe(seated.queue.dropOldest()?.time);
+          if (seated.queue.size === 0) break;
+          const batch = bare.takeSegment({ maxBatchSize: count }, at, keepsCosts);
+          expect(batch.items).toEqual(seated.take({ maxBatchSize: count }, at));
+          const sinks = batch.sinks as unknown as { id: number }[];
+          expect(sinks.map(({ id }) => id)).toEqual(batch.items);
+          const taken = sinks.map(({ id }) => list[id] as (typeof list)[number]);
+          for (const [index, { priority, position, dueAt, cost, ...item }] of taken.entries()) {
+            expect(batch.timeAt(index)).toBe(item.at);
+            expect([batch.priorityAt(index), batch.positionAt(index)]).toEqual([priority, position]);
+            expect(batch.dueAt(index)).toBe(dueAt);
+            if (keepsCosts) expect(batch.costAt(index)).toBe(cost);
+          }
+          expect(batch.earliestDue).toBeLessThanOrEqual(Math.min(...taken.map(({ dueAt }) => dueAt)));
+          expect([bare.queue.size, bare.queue.plain.cost]).toEqual([seated.queue.size, seated.queue.plain.cost]);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
 });
 
 test("dropOldest takes out whoever has waited longest, whatever its key, priority and tenant", () => {

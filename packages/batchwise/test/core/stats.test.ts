@@ -42,7 +42,8 @@ describe("a tally", () => {
 
   test("keeps latencies of answered items only", () => {
     const tally = new Tally(0);
-    tally.completed(6, at(1, 3), [5, 1], 4);
+    tally.ended("completed", 6);
+    tally.answeredTogether(at(1, 3), [5, 1], 4);
     tally.answered("failed", 9);
     tally.ended("expired", 2);
     const stats = tally.snapshot(nobody, 10);

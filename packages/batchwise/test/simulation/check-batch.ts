@@ -154,8 +154,17 @@ function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly 
     if (uses.tenants > 0 || uses.cache === "async" || model.isPaused) continue;
     const lower = places.find((place) => effectivePriority(model, place) < effectivePriority(model, left));
     model.expect(lower === undefined, "priority", () => `${lower?.item.id} went before ${left.item.id}`);
+    const larger = places.find((place) => yieldsToSmall(model, place, left));
+    model.expect(larger === undefined, "small call first", () => `${larger?.item.id} went before ${left.item.id}`);
   }
   checkFilled(model, places, lane);
+}
+
+/** True for an entry of a larger call and one of a small call that differ in nothing else. */
+function yieldsToSmall(model: Model, place: Place, small: Place): boolean {
+  if (model.world.uses.smallCallFirst === 0 || place.opener.isSmall || !small.opener.isSmall) return false;
+  const isAsUrgent = effectivePriority(model, place) === effectivePriority(model, small);
+  return isAsUrgent && place.priority === small.priority;
 }
 
 /** A batch is closed when its slot takes it, so it holds all that its caps allow. */
