@@ -246,8 +246,8 @@ const running: readonly Fault[] = [
   {
     name: "gives an Error in a place out as a result",
     file: "settle.ts",
-    find: "else if (isError(place)) this.#fail(sink, index, place, this.#now);",
-    replace: "",
+    find: "if (!isError(place)) {",
+    replace: "if (!isError(place) || isError(place)) {",
   },
 ];
 
