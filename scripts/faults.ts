@@ -19,7 +19,7 @@ const packing: readonly Fault[] = [
   },
   {
     name: "overshoots maxBatchCost by one item",
-    file: "pack.ts",
+    file: "packing.ts",
     find: "overflow = measured > maxBatchCost && count > 0;",
     replace: "overflow = sum > maxBatchCost && count > 0;",
   },
@@ -222,8 +222,8 @@ const running: readonly Fault[] = [
   {
     name: "gives callers each other's answers where a batch begins with the rest of a segment",
     file: "segment.ts",
-    find: "items[at] = items[index];",
-    replace: "",
+    find: "this.#copyEntries(this, head, length);",
+    replace: "this.#copyEntries(this, 0, length - head);",
   },
   {
     name: "computes equal items twice",

@@ -8,7 +8,8 @@
 import type { Lane } from "./lane.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
-import { type Full, pack } from "./pack.ts";
+import { pack } from "./pack.ts";
+import type { Full } from "./packing.ts";
 import { decide, type LaneView, type PolicyState } from "./policy.ts";
 import type { Queue } from "./queue.ts";
 

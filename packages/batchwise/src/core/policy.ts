@@ -3,7 +3,7 @@
 // submitted together travels together; and where a wait is allowed, no later than the oldest entry may be held.
 
 import type { BatchReason } from "./outcome.ts";
-import type { Full } from "./pack.ts";
+import type { Full } from "./packing.ts";
 
 /** What the decision needs to know of a lane. */
 export interface LaneView {

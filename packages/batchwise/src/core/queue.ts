@@ -4,7 +4,7 @@
 import { LONGEST_SEGMENT, type SegmentShape } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
-import type { Pick, PickedStretch } from "./pack.ts";
+import type { Pick, PickedStretch } from "./packing.ts";
 import { goesBefore } from "./precedence.ts";
 import { Segment, type SegmentOwner } from "./segment.ts";
 import type { Addressee, Sink } from "./sink.ts";

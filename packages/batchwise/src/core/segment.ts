@@ -203,16 +203,9 @@ export class Segment implements Seating {
     this.owner = owner;
     if (!owner.keepsCosts) this.costs = null;
     if (this.intact) return;
-    const { items, sinks, length } = this;
-    let at = 0;
-    for (let index = this.head; index < length; index += 1) {
-      const sink = sinks[index] as Sink | null;
-      if (sink === null) continue;
-      items[at] = items[index];
-      sinks[at] = sink;
-      at += 1;
-    }
-    this.length = at;
+    const { head, length } = this;
+    this.length = 0;
+    this.#copyEntries(this, head, length);
     this.head = 0;
     this.#gone = 0;
   }

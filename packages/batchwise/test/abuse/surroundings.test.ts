@@ -1,5 +1,5 @@
 import { type BatchCache, type Clock, createBatcher } from "batchwise";
-import { virtualClock } from "batchwise/testing";
+import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echoAll, range, reasonOf, rig, thrownBy } from "../support.ts";
 import { thenable, unreadable } from "./objects.ts";
@@ -8,6 +8,24 @@ const failure = new Error("of the user's own making");
 const throwing = (): never => {
   throw failure;
 };
+
+/** A clock that can be set back; its timers go on. */
+function reversible(): { clock: Clock; steady: VirtualClock; stepBack(ms: number): void } {
+  const steady = virtualClock();
+  let back = 0;
+  const clock: Clock = {
+    now: () => steady.now() - back,
+    setTimeout: (callback, delayMs) => steady.setTimeout(callback, delayMs),
+    clearTimeout: (handle) => steady.clearTimeout(handle),
+  };
+  return {
+    clock,
+    steady,
+    stepBack(ms) {
+      back += ms;
+    },
+  };
+}
 
 describe("a cache", () => {
   const caches: Record<string, () => BatchCache<number>> = {
@@ -151,16 +169,10 @@ describe("chance and time", () => {
   });
 
   test("that run backwards lose nobody and never make a wait or a latency negative", async () => {
-    const steady = virtualClock();
-    let back = 0;
-    const clock: Clock = {
-      now: () => steady.now() - back,
-      setTimeout: (callback, delayMs) => steady.setTimeout(callback, delayMs),
-      clearTimeout: (handle) => steady.clearTimeout(handle),
-    };
+    const { clock, steady, stepBack } = reversible();
     const batcher = createBatcher((items: number[]) => items, { clock, maxWaitMs: 20, timeoutMs: 10_000 });
     const first = batcher.submit(1);
-    back = 500;
+    stepBack(500);
     const second = batcher.submit(2);
     await steady.advance(1_000);
     expect([await first, await second]).toEqual([1, 2]);
@@ -171,18 +183,12 @@ describe("chance and time", () => {
   });
 
   test("that run backwards within a turn make no wait of a batch negative", async () => {
-    const steady = virtualClock();
-    let back = 0;
-    const clock: Clock = {
-      now: () => steady.now() - back,
-      setTimeout: (callback, delayMs) => steady.setTimeout(callback, delayMs),
-      clearTimeout: (handle) => steady.clearTimeout(handle),
-    };
+    const { clock, stepBack } = reversible();
     const batcher = createBatcher((items: number[]) => items, { clock });
     const waits: number[] = [];
     batcher.on("batch", ({ waitMs }) => waits.push(waitMs));
     const answer = batcher.submit(1);
-    back = 500;
+    stepBack(500);
     expect(await answer).toBe(1);
     expect(waits).toEqual([0]);
   });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { longestFit } from "../../src/core/batch-cost.ts";
-import type { Caps } from "../../src/core/pack.ts";
+import type { Caps } from "../../src/core/packing.ts";
 import { effectivePriority } from "../../src/core/precedence.ts";
 import { Kit, type NewEntry, uncapped } from "./queue-kit.ts";
 

@@ -1,6 +1,7 @@
 // A queue to fill and to pack from in tests of its parts, with numbers as items.
 
-import { type Caps, type Pick, pack } from "../../src/core/pack.ts";
+import { pack } from "../../src/core/pack.ts";
+import type { Caps, Pick } from "../../src/core/packing.ts";
 import { Queue } from "../../src/core/queue.ts";
 import type { Segment, SegmentOwner } from "../../src/core/segment.ts";
 import type { Party, Seating, Sink } from "../../src/core/sink.ts";
