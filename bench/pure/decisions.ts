@@ -1,9 +1,9 @@
 /** The engine's decisions: is it time, which items, before whom, what does it cost. */
 import { bench, do_not_optimize, group, summary } from "mitata";
-import { longestFit } from "../../packages/batchwise/src/core/batch-cost.ts";
-import { decide, type LaneView, type PolicyState } from "../../packages/batchwise/src/core/policy.ts";
-import { effectivePriority } from "../../packages/batchwise/src/core/precedence.ts";
-import { estimateTokens } from "../../packages/batchwise/src/core/tokens.ts";
+import { estimateTokens } from "../../packages/batchwise/src/core/api/estimate-tokens.ts";
+import { longestFit } from "../../packages/batchwise/src/core/policy/batch-cost.ts";
+import { decide, type LaneView, type PolicyState } from "../../packages/batchwise/src/core/policy/decide.ts";
+import { effectivePriority } from "../../packages/batchwise/src/core/queue/order.ts";
 import { Kit, type NewEntry } from "../../packages/batchwise/test/core/queue-kit.ts";
 
 const NOW = 1_000;

@@ -1,10 +1,10 @@
 // The public API of "batchwise": names only.
 
-export { batch, createBatcher } from "./core/batch.ts";
-export type { Measure } from "./core/batch-cost.ts";
-export { batched } from "./core/batched.ts";
-export type { Clock } from "./core/clock.ts";
-export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/errors.ts";
+export { batch, createBatcher } from "./core/api/batch.ts";
+export { batched } from "./core/api/batched.ts";
+export { estimateTokens } from "./core/api/estimate-tokens.ts";
+export { createTokenBatcher, type TokenBatcherOptions } from "./core/api/token-batcher.ts";
+export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/contract/errors.ts";
 export type {
   BatchEvent,
   BatcherEvents,
@@ -13,8 +13,7 @@ export type {
   Listener,
   WarningCode,
   WarningEvent,
-} from "./core/events.ts";
-export type { Quantiles } from "./core/histogram.ts";
+} from "./core/contract/events.ts";
 export type {
   BatchCache,
   BatchOptions,
@@ -23,11 +22,8 @@ export type {
   ResolvedOptions,
   ResolvedRetry,
   RetryOptions,
-} from "./core/options.ts";
-export type { BatchReason, ItemOutcome } from "./core/outcome.ts";
-export type { BatcherStats } from "./core/stats.ts";
-export { createTokenBatcher, type TokenBatcherOptions } from "./core/token-batcher.ts";
-export { estimateTokens } from "./core/tokens.ts";
+} from "./core/contract/options.ts";
+export type { BatchReason, ItemOutcome } from "./core/contract/outcome.ts";
 export type {
   BatchContext,
   Batcher,
@@ -45,7 +41,11 @@ export type {
   PlainHandlerObject,
   RunningBatch,
   SubmitOptions,
-} from "./core/types.ts";
+} from "./core/contract/types.ts";
+export type { Measure } from "./core/policy/batch-cost.ts";
+export type { Quantiles } from "./core/stats/histogram.ts";
+export type { BatcherStats } from "./core/stats/recorder.ts";
+export type { Clock } from "./core/time/clock.ts";
 export {
   batchStream,
   type Round,

@@ -8,7 +8,7 @@ import {
   integerFrom,
   refuseUnknown,
   unboundedIntegerFrom,
-} from "../core/validate.ts";
+} from "../core/contract/validate.ts";
 import type { Account, AccountOptions, Capabilities, ProviderLimits } from "./provider.ts";
 
 const COMMON = ["name", "limits", "models", "weight", "pollMs", "requestTimeoutMs", "reconcileGraceMs"] as const;

@@ -11,7 +11,7 @@ import {
   oneOf,
   type Rule,
   refuseUnknown,
-} from "../core/validate.ts";
+} from "../core/contract/validate.ts";
 import { TRANSITIONS } from "./life-cycle.ts";
 import type { BatchFilter, OutcomesOptions } from "./types.ts";
 

@@ -2,7 +2,7 @@
 // always streams from the start: what an earlier owner settled counts as ignored. A stream that breaks off settles what
 // it gave and nothing else, because members without a line are then not missing but unseen.
 
-import { Alarm } from "../core/clock.ts";
+import { Alarm } from "../core/time/clock.ts";
 import { keyPrefix, laneProper, parseCustomId } from "./encode.ts";
 import { giveBack } from "./give-back.ts";
 import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, moneyCode, succeed } from "./judge.ts";

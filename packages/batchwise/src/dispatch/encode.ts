@@ -2,7 +2,7 @@
 // Pure, but for the hash. Changing an output here changes the content of batches that are already sealed: don't.
 
 import { hash } from "node:crypto";
-import { estimateAsciiTokens, estimateTokens } from "../core/tokens.ts";
+import { estimateAsciiTokens, estimateTokens } from "../core/api/estimate-tokens.ts";
 import type { LineRequest } from "./provider.ts";
 import type { Endpoint, JsonObject } from "./types.ts";
 

@@ -1,7 +1,7 @@
 // The way in: requests are checked, named, stored, and the sealer is told. What comes one by one while a transaction is
 // written shares the next.
 
-import { createBatcher } from "../core/batch.ts";
+import { createBatcher } from "../core/api/batch.ts";
 import { ulid } from "./encode.ts";
 import { DispatchError, type DispatchErrorCode, duplicateIdError, partlyStored, takenIdsError } from "./errors.ts";
 import { Intake } from "./intake.ts";

@@ -1,7 +1,7 @@
 // One loop of the dispatcher: a turn that runs when it is woken or when its time has come, never twice at once. A turn
 // that fails is reported and runs again a little later; it never ends the loop.
 
-import { Alarm } from "../core/clock.ts";
+import { Alarm } from "../core/time/clock.ts";
 import type { DispatchClock } from "./options.ts";
 import { backoff } from "./plans.ts";
 

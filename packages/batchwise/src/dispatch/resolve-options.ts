@@ -14,7 +14,7 @@ import {
   type Rule,
   refuseUnknown,
   zeroOrMore,
-} from "../core/validate.ts";
+} from "../core/contract/validate.ts";
 import { ulid } from "./encode.ts";
 import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./options.ts";
 import type { Account } from "./provider.ts";

@@ -2,9 +2,9 @@
 // `outcomes`. Both read the durable log and nothing else, so it does not matter which process recorded an outcome.
 // Nothing is read while nobody waits.
 
-import { createBatcher } from "../core/batch.ts";
-import type { Batcher } from "../core/types.ts";
-import { invalidOption } from "../core/validate.ts";
+import { createBatcher } from "../core/api/batch.ts";
+import type { Batcher } from "../core/contract/types.ts";
+import { invalidOption } from "../core/contract/validate.ts";
 import { DispatchError, notFoundError } from "./errors.ts";
 import { loggedOutcome, plainOutcome } from "./payload.ts";
 import type { Room } from "./room.ts";

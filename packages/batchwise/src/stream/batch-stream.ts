@@ -1,11 +1,11 @@
 // Batching of streaming handlers: every caller gets its own stream out of one generator's rounds. Waiting, packing,
 // slots, deadlines and statistics are the engine's. A stream is never computed twice, so nothing is retried or shared.
 
-import { callable } from "../core/batch.ts";
-import { BatcherCore } from "../core/batcher.ts";
-import type { BatchOptions } from "../core/options.ts";
-import type { BatchContext, BatcherControls, SubmitOptions } from "../core/types.ts";
-import { aFunction, check, checkIsObject, invalidOption } from "../core/validate.ts";
+import { callable } from "../core/api/batch.ts";
+import type { BatchOptions } from "../core/contract/options.ts";
+import type { BatchContext, BatcherControls, SubmitOptions } from "../core/contract/types.ts";
+import { aFunction, check, checkIsObject, invalidOption } from "../core/contract/validate.ts";
+import { BatcherCore } from "../core/engine/batcher.ts";
 import { Departures } from "./departures.ts";
 import type { DONE, SKIP } from "./marks.ts";
 import { Production } from "./produce.ts";

@@ -2,9 +2,9 @@
 // reader stops reading, or the caller's own signal aborts. Holds one listener per caller's signal, however many streams
 // share it, and lets go of it with the last of them.
 
-import { checkSubmitOptions } from "../core/entry.ts";
-import { type Watch, type Watcher, Watches } from "../core/signals.ts";
-import type { SubmitOptions } from "../core/types.ts";
+import type { SubmitOptions } from "../core/contract/types.ts";
+import { type Watch, type Watcher, Watches } from "../core/submit/abort-signals.ts";
+import { checkSubmitOptions } from "../core/submit/read-item.ts";
 
 /** One caller's way out. */
 export interface Departure {

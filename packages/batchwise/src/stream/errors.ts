@@ -1,7 +1,7 @@
 // The errors of the stream layer: what a streaming handler can get wrong. Both have the code BATCH_RESULT, as the same
 // mistakes of a plain handler have.
 
-import { BatchwiseError, describe, resultLength } from "../core/errors.ts";
+import { BatchwiseError, describe, resultLength } from "../core/contract/errors.ts";
 
 /** The handler returned something that gives no rounds. */
 export function noRoundsError(returned: unknown): BatchwiseError {

@@ -2,8 +2,8 @@
 // the next only when every caller has taken its chunk. So a slow reader holds the producer, and memory stays at one
 // chunk a caller. It does not end a handler that hangs: the batch's time limit gives its slot back.
 
-import { isError, resultLength } from "../core/errors.ts";
-import type { BatchContext } from "../core/types.ts";
+import { isError, resultLength } from "../core/contract/errors.ts";
+import type { BatchContext } from "../core/contract/types.ts";
 import type { Channel } from "./channel.ts";
 import { noRoundsError, roundError } from "./errors.ts";
 import { DONE, SKIP } from "./marks.ts";

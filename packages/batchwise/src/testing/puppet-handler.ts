@@ -1,6 +1,6 @@
 // A handler that does nothing by itself: it records each call and answers when the test says so.
 
-import type { BatchContext, HandlerFunction, Place } from "../core/types.ts";
+import type { BatchContext, HandlerFunction, Place } from "../core/contract/types.ts";
 
 /** One call of the handler, waiting for its answer. */
 export interface PuppetCall<Item, Result> {

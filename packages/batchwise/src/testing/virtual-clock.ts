@@ -2,7 +2,7 @@
 // every promise job and every turn of the program under test runs to its end, so a test sees exactly what a quiet
 // machine would do, in no time at all.
 
-import type { Clock } from "../core/clock.ts";
+import type { Clock } from "../core/time/clock.ts";
 
 export interface VirtualClock extends Clock {
   /** Lets everything that is due now happen, without time passing. */

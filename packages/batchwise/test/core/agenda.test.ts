@@ -1,7 +1,7 @@
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Agenda, Timeout } from "../../src/core/agenda.ts";
+import { Agenda, Timeout } from "../../src/core/time/deadlines.ts";
 
 function agendaOn(clock: VirtualClock): { add(at: number): Timeout; agenda: Agenda; rung: number[][] } {
   const agenda = new Agenda(clock, (work) => work());

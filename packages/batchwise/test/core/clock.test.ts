@@ -1,6 +1,6 @@
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { Alarm, type Clock } from "../../src/core/clock.ts";
+import { Alarm, type Clock } from "../../src/core/time/clock.ts";
 
 interface FakeTimer {
   readonly delayMs: number;

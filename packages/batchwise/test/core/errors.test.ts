@@ -10,7 +10,7 @@ import {
   itemTooLargeError,
   queueFullError,
   resultLength,
-} from "../../src/core/errors.ts";
+} from "../../src/core/contract/errors.ts";
 
 suite("messages of errors", () => {
   const table: [string, BatchwiseError, RegExp, boolean][] = [

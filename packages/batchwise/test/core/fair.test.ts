@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { Segment } from "../../src/core/segment.ts";
+import { Segment } from "../../src/core/queue/segment.ts";
 import { Kit } from "./queue-kit.ts";
 
 interface Item {

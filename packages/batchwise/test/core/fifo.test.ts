@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { FifoCursor } from "../../src/core/cursor.ts";
-import { Fifo, type SegmentShape } from "../../src/core/fifo.ts";
-import { Segment } from "../../src/core/segment.ts";
-import type { Party } from "../../src/core/sink.ts";
+import { FifoCursor } from "../../src/core/queue/cursor.ts";
+import { Fifo, type SegmentShape } from "../../src/core/queue/fifo.ts";
+import type { Party } from "../../src/core/queue/recipient.ts";
+import { Segment } from "../../src/core/queue/segment.ts";
 
 /** A waiting item that knows where it is, and can leave. */
 class Guest implements Party {

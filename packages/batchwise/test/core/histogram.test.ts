@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Histogram } from "../../src/core/histogram.ts";
+import { Histogram } from "../../src/core/stats/histogram.ts";
 
 /** The nearest-rank quantile of a list. */
 function exact(list: readonly number[], share: number): number {

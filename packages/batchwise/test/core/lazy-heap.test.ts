@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LazyHeap } from "../../src/core/lazy-heap.ts";
+import { LazyHeap } from "../../src/core/time/heap.ts";
 
 interface Member {
   key: number;

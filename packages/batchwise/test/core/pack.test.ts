@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { longestFit } from "../../src/core/batch-cost.ts";
-import type { Caps } from "../../src/core/packing.ts";
-import { effectivePriority } from "../../src/core/precedence.ts";
+import { longestFit } from "../../src/core/policy/batch-cost.ts";
+import type { Caps } from "../../src/core/policy/packer.ts";
+import { effectivePriority } from "../../src/core/queue/order.ts";
 import { Kit, type NewEntry, uncapped } from "./queue-kit.ts";
 
 function costs(...list: readonly number[]): NewEntry[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decide, type LaneView, type PolicyState, type Verdict } from "../../src/core/policy.ts";
+import { decide, type LaneView, type PolicyState, type Verdict } from "../../src/core/policy/decide.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 

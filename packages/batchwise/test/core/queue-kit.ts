@@ -1,10 +1,10 @@
 // A queue to fill and to pack from in tests of its parts, with numbers as items.
 
-import { pack } from "../../src/core/pack.ts";
-import type { Caps, Pick } from "../../src/core/packing.ts";
-import { Queue } from "../../src/core/queue.ts";
-import type { Segment, SegmentOwner } from "../../src/core/segment.ts";
-import type { Party, Seating, Sink } from "../../src/core/sink.ts";
+import { pack } from "../../src/core/policy/pack.ts";
+import type { Caps, Pick } from "../../src/core/policy/packer.ts";
+import { Queue } from "../../src/core/queue/queue.ts";
+import type { Party, Seating, Sink } from "../../src/core/queue/recipient.ts";
+import type { Segment, SegmentOwner } from "../../src/core/queue/segment.ts";
 
 export interface NewEntry {
   readonly id: number;

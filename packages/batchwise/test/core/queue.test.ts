@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Lane } from "../../src/core/lane.ts";
+import type { Lane } from "../../src/core/queue/lane.ts";
 import { Kit } from "./queue-kit.ts";
 
 function keyOf(lane: Lane | undefined): string | undefined {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Segment } from "../../src/core/segment.ts";
-import type { Party } from "../../src/core/sink.ts";
+import type { Party } from "../../src/core/queue/recipient.ts";
+import { Segment } from "../../src/core/queue/segment.ts";
 
 function segmentOf(priority = 0): { segment: Segment; vacated: [number, number][] } {
   const vacated: [number, number][] = [];

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Watcher, Watches } from "../../src/core/signals.ts";
+import { type Watcher, Watches } from "../../src/core/submit/abort-signals.ts";
 
 interface Named extends Watcher {
   readonly name: number;

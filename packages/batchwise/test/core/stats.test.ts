@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Tally } from "../../src/core/stats.ts";
-import { StepColumn } from "../../src/core/step-column.ts";
+import { StepColumn } from "../../src/core/queue/step-column.ts";
+import { Tally } from "../../src/core/stats/recorder.ts";
 
 /** The moments at which items were submitted, one in each turn and the rest in the last. */
 function at(...times: readonly number[]): StepColumn {

@@ -2,7 +2,7 @@
 // our side and converted here. Each operation is one logical call with the SDK's retries off; it keeps no state and
 // decides nothing. Anthropic has no tag for a batch: give the dispatcher a workspace of its own.
 
-import { check, finiteIntegerFrom, objectWith } from "../../core/validate.ts";
+import { check, finiteIntegerFrom, objectWith } from "../../core/contract/validate.ts";
 import { type AccountSettings, resolveAccountOptions } from "../account-options.ts";
 import { DispatchError } from "../errors.ts";
 import type {

@@ -1,7 +1,7 @@
 // What waits to be delivered. Guarantees that taking costs by how many are taken or have become due since, not by how
 // many wait: of a sink's, those that are due lie by cursor, the others by the time that they wait for.
 
-import { LazyHeap } from "../../core/lazy-heap.ts";
+import { LazyHeap } from "../../core/time/heap.ts";
 import type { MemoryDelivery } from "./records.ts";
 
 /** Where a delivery lies in a heap; void once it has been put somewhere else. */

@@ -1,7 +1,7 @@
 // An account at OpenAI or at a service of its shape, over the user's own `openai` client. Each operation is one call
 // with the SDK's retries off; files stream up and down. It keeps no state and decides nothing.
 
-import { check, invalidOption, objectWith, oneOf } from "../../core/validate.ts";
+import { check, invalidOption, objectWith, oneOf } from "../../core/contract/validate.ts";
 import { type AccountSettings, resolveAccountOptions } from "../account-options.ts";
 import { openaiLine, openaiLineBytes } from "../encode.ts";
 import type {

@@ -1,6 +1,6 @@
 // The options of the Postgres store, checked once.
 
-import { check, checkIsObject, objectWith, refuseUnknown } from "../../core/validate.ts";
+import { check, checkIsObject, objectWith, refuseUnknown } from "../../core/contract/validate.ts";
 import type { PostgresPool } from "./database.ts";
 
 export interface PostgresStoreOptions {

@@ -2,8 +2,8 @@
 // every commit (`synchronous_commit` on, whatever the role's default), for any number of processes. Single enqueues
 // that arrive together share one commit. Does not own the pool: connections, their number and their end are the user's.
 
-import { createBatcher } from "../../core/batch.ts";
-import type { Batcher } from "../../core/types.ts";
+import { createBatcher } from "../../core/api/batch.ts";
+import type { Batcher } from "../../core/contract/types.ts";
 import { DispatchError } from "../errors.ts";
 import type {
   BatchChanges,

@@ -1,6 +1,6 @@
 // The options of the Redis store, checked once.
 
-import { check, checkIsObject, objectWith, refuseUnknown } from "../../core/validate.ts";
+import { check, checkIsObject, objectWith, refuseUnknown } from "../../core/contract/validate.ts";
 import type { RedisClient } from "./server.ts";
 
 export interface RedisStoreOptions {

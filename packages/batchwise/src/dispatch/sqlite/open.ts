@@ -1,6 +1,13 @@
 // From the user's options to a connection that is ready for work: which database, its settings, its tables.
 
-import { check, checkIsObject, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../core/validate.ts";
+import {
+  check,
+  checkIsObject,
+  invalidOption,
+  objectWith,
+  refuseUnknown,
+  zeroOrMore,
+} from "../../core/contract/validate.ts";
 import { DispatchError } from "../errors.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
 import { migrate } from "./schema.ts";

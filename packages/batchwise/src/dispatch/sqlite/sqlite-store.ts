@@ -3,8 +3,8 @@
 // own engine gathers them. The driver is synchronous, so a call holds the event loop for as long as it runs; waiting
 // for another process's lock does not.
 
-import { createBatcher } from "../../core/batch.ts";
-import type { Batcher } from "../../core/types.ts";
+import { createBatcher } from "../../core/api/batch.ts";
+import type { Batcher } from "../../core/contract/types.ts";
 import { DispatchError } from "../errors.ts";
 import type {
   BatchChanges,

@@ -3,7 +3,7 @@
 // every way that has been seen of them. It keeps account of each call and each line it accepted, so that work done
 // twice is counted here and not inferred. One fake is one account; it holds everything in memory.
 
-import type { Clock } from "../../../core/clock.ts";
+import type { Clock } from "../../../core/time/clock.ts";
 import { errorType } from "./anthropic-render.ts";
 import { AnthropicSurface } from "./anthropic-surface.ts";
 import { DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";

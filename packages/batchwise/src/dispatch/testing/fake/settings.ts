@@ -1,8 +1,8 @@
 // The fake's options with every default in place, and the time and chance that all of it shares.
 
 import { createHash } from "node:crypto";
-import type { Clock } from "../../../core/clock.ts";
-import { refuseUnknown } from "../../../core/validate.ts";
+import { refuseUnknown } from "../../../core/contract/validate.ts";
+import type { Clock } from "../../../core/time/clock.ts";
 import { defaultAnswer } from "./answers.ts";
 import { hashOf, seededRandom } from "./random.ts";
 import type { FakeBatchFacts, FakeDialect, FakeLimits, FakeLine, FakeOptions, FakePlan } from "./types.ts";

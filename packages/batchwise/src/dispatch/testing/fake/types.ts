@@ -1,7 +1,7 @@
 // The words of the fake provider: its options, what a test may script, and what it records. Types only.
 // All spans and times are milliseconds on the fake's own clock.
 
-import type { Clock } from "../../../core/clock.ts";
+import type { Clock } from "../../../core/time/clock.ts";
 import type { Json, JsonObject } from "../../types.ts";
 
 /** The calls that the fake counts and into which faults can be put. */

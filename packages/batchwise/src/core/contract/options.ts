@@ -1,0 +1,127 @@
+// The options of a batcher as users give them, and as the engine has them: behind `resolveOptions` no option is optional.
+
+import type { Measure } from "../policy/batch-cost.ts";
+import type { Clock } from "../time/clock.ts";
+
+/** What a full queue does to the next submit. */
+export type OnFull = "wait" | "reject" | "drop-oldest";
+
+export interface RetryOptions {
+  /** Calls of the handler in total, at least 1. */
+  readonly attempts: number;
+  /** Pause before each further call, in milliseconds. Default 0. */
+  readonly backoffMs?: number | undefined;
+  /** Whether an error is worth another call. Default: every one is. */
+  readonly when?: ((error: unknown) => boolean) | undefined;
+}
+
+/**
+ * Results kept by the owner of the batcher. `undefined` is a miss. One that fails counts as a miss, with a warning. An
+ * item waits from the end of its look-up on; deadline and latency count from its submit.
+ */
+export interface BatchCache<Result> {
+  get(key: string): Result | undefined | PromiseLike<Result | undefined>;
+  set(key: string, result: Result): unknown;
+}
+
+/** The limits that may change while a batcher runs. Durations are in milliseconds. */
+export interface ConfigureOptions {
+  /** Hard cap on items per batch. Integer >= 1. Default 32. */
+  readonly maxBatchSize?: number | undefined;
+  /** Hard cap on a batch's cost, exceeded only by a single oversize item that runs alone. > 0. Default Infinity. */
+  readonly maxBatchCost?: number | undefined;
+  /**
+   * Longest that the oldest item is held for company while a slot is free. Default 0: never held; Infinity: until its
+   * batch is full. One whose deadline falls into the wait is not held: its lane goes at once, so with Infinity any
+   * `timeoutMs` does that.
+   */
+  readonly maxWaitMs?: number | undefined;
+  /** With `maxWaitMs > 0`: this many waiting go at once. 1 to maxBatchSize; follows maxBatchSize while unset. */
+  readonly minBatchSize?: number | undefined;
+  /** Batches that may run at the same time. Integer >= 1 or Infinity. Default 1. */
+  readonly concurrency?: number | undefined;
+  /** Waiting items accepted before `onFull` applies. Integer >= 1 or Infinity. Default 10,000. */
+  readonly maxQueueSize?: number | undefined;
+}
+
+/** All options of a batcher. Functions are the user's own: whatever they throw rejects one item, never the batcher. */
+export interface BatchOptions<Item, Result> extends ConfigureOptions {
+  /** The weight of an item: finite, >= 0. Default: every item weighs 1. */
+  readonly cost?: ((item: Item) => number) | undefined;
+  /**
+   * A batch's cost: the `"sum"` of its items' (default), `"padded"` (items x largest), or a function of the items,
+   * which must not decrease when items are added. With `prepareItem` the function gets the prepared items.
+   */
+  readonly batchCost?: Measure<Item> | undefined;
+  /** What becomes of an item that is over `maxBatchCost` by itself. Default `"reject"` (ITEM_TOO_LARGE). */
+  readonly oversize?: "reject" | "alone" | undefined;
+  /** Batches that may be prepared ahead of a free slot. Only for handlers with `prepare`. Integer >= 0. Default 0. */
+  readonly prefetch?: number | undefined;
+  /** What a submit meets when the queue is full. Default `"wait"`. */
+  readonly onFull?: OnFull | undefined;
+  /** Items of different keys never share a batch. */
+  readonly key?: ((item: Item) => string) | undefined;
+  /** Equal items that wait or run share one place, and one computation. */
+  readonly dedupe?: ((item: Item) => string) | undefined;
+  /** Results by `dedupe`'s key. */
+  readonly cache?: BatchCache<Result> | undefined;
+  /** The order among what waits. Default `"fifo"`. */
+  readonly order?: "fifo" | undefined;
+  /** Tenants share batches by cost (deficit round robin). */
+  readonly fairBy?: ((item: Item) => string) | undefined;
+  /** `submitMany` calls of at most this many items go before larger ones. Integer >= 0. Default 0: off. */
+  readonly smallCallFirst?: number | undefined;
+  /** Waiting this long raises an item's priority by one. > 0. Default 10,000. */
+  readonly priorityAgingMs?: number | undefined;
+  /** Default deadline of an item, from its submit. > 0. Default: none. */
+  readonly timeoutMs?: number | undefined;
+  /** A call of the handler that runs longer rejects its callers (HANDLER_TIMEOUT) and frees its slot. > 0. */
+  readonly handlerTimeoutMs?: number | undefined;
+  /** Further calls for a batch that failed as a whole. Default: none. */
+  readonly retry?: RetryOptions | undefined;
+  /** Splits a failed batch in halves until the items that fail are alone. Default false. */
+  readonly isolateFailures?: boolean | undefined;
+  /** A label for metrics and batch ids. Default `"batch"`. */
+  readonly name?: string | undefined;
+  /** Called at each submit, in the caller's async context; its value reaches the handler with the item. */
+  readonly captureContext?: (() => unknown) | undefined;
+  /** Time, for tests and simulation. */
+  readonly clock?: Clock | undefined;
+  /** Chance in [0, 1), for tests and simulation. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The retry policy with nothing left out. */
+export type ResolvedRetry = { readonly [Name in keyof RetryOptions]-?: Exclude<RetryOptions[Name], undefined> };
+
+/** The options in force: every limit a number; a function that was not given is undefined. */
+export interface ResolvedOptions {
+  readonly maxBatchSize: number;
+  readonly maxBatchCost: number;
+  readonly maxWaitMs: number;
+  readonly minBatchSize: number;
+  readonly concurrency: number;
+  readonly maxQueueSize: number;
+  readonly cost: (item: unknown) => number;
+  readonly batchCost: Measure<unknown>;
+  readonly oversize: "reject" | "alone";
+  readonly prefetch: number;
+  readonly onFull: OnFull;
+  readonly key: ((item: unknown) => string) | undefined;
+  readonly dedupe: ((item: unknown) => string) | undefined;
+  readonly cache: BatchCache<unknown> | undefined;
+  readonly order: "fifo";
+  readonly fairBy: ((item: unknown) => string) | undefined;
+  readonly smallCallFirst: number;
+  readonly priorityAgingMs: number;
+  /** Infinity where there is none. */
+  readonly timeoutMs: number;
+  /** Infinity where there is none. */
+  readonly handlerTimeoutMs: number;
+  readonly retry: ResolvedRetry | undefined;
+  readonly isolateFailures: boolean;
+  readonly name: string;
+  readonly captureContext: (() => unknown) | undefined;
+  readonly clock: Clock;
+  readonly random: () => number;
+}

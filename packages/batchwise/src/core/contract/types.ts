@@ -1,0 +1,175 @@
+// The public shapes of the engine: handler, context, batcher. Options and their defaults are in options.ts.
+
+import type { BatcherStats } from "../stats/recorder.ts";
+import type { EventName, Listener } from "./events.ts";
+import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
+import type { BatchReason } from "./outcome.ts";
+
+export type NumericArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Uint8ClampedArray
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array;
+
+/** What a handler may leave in a caller's place: the result, a promise of it, or an Error for that caller alone. */
+export type Place<Result> = Result | PromiseLike<Result> | Error;
+
+/** One place per item, in the order of the items. */
+export type Places<Result> = readonly Place<Result>[];
+
+/** One waiting caller, as the handler sees it. */
+export interface BatchRequest {
+  /** What `captureContext` returned at this item's submit, or what was given as `context`. */
+  readonly context: unknown;
+  readonly priority: number;
+  /** From its submit, or from the end of its look-up in a cache, to the start of this batch, in milliseconds. */
+  readonly waitedMs: number;
+}
+
+/** What a handler may know about the batch it is given. */
+export interface BatchContext {
+  /** Unique among the batches of this process. */
+  readonly id: string;
+  /** Aborts when every caller of the batch has gone, on `handlerTimeoutMs`, and on `close({ drain: false })`. */
+  readonly signal: AbortSignal;
+  readonly key: string | undefined;
+  /** The batch's cost by `batchCost`. */
+  readonly cost: number;
+  readonly reason: BatchReason;
+  /** One entry an item, in the order of the items. */
+  readonly requests: readonly BatchRequest[];
+}
+
+/** Answers a batch of items: one result per item, in order. */
+export type HandlerFunction<Item, Result> = (
+  items: Item[],
+  context: BatchContext,
+) => Places<Result> | PromiseLike<Places<Result>>;
+
+/** Answers a batch with a typed array of numbers. */
+export type NumericHandlerFunction<Item, Numbers extends NumericArray> = (
+  items: Item[],
+  context: BatchContext,
+) => Numbers | PromiseLike<Numbers>;
+
+/**
+ * A handler in stages. `prepareItem` runs at submit, on the caller's time. With `prefetch >= 1`, `prepare` and `finish`
+ * of one batch overlap `run` of another. `open` runs once before the first batch, `close` once after the last.
+ */
+export interface HandlerObject<
+  Item,
+  Result,
+  Prepared = Item,
+  Input = Prepared[],
+  Output = Places<Result> | NumericArray,
+> {
+  prepareItem?(item: Item): Prepared;
+  prepare?(items: Prepared[], context: BatchContext): Input | PromiseLike<Input>;
+  run(input: Input, context: BatchContext): Output | PromiseLike<Output>;
+  finish?(
+    output: Output,
+    context: BatchContext,
+  ): Places<Result> | NumericArray | PromiseLike<Places<Result> | NumericArray>;
+  open?(): void | PromiseLike<void>;
+  close?(): void | PromiseLike<void>;
+}
+
+/** A handler object without stages: `run` gets the items and answers with their places. */
+export type PlainHandlerObject<Item, Result> = HandlerObject<Item, Result, Item, Item[], Places<Result>>;
+
+/** What a batch's output, left as it is, gives each caller. */
+export type ResultOf<Output> = Output extends NumericArray
+  ? Output[number]
+  : Output extends readonly (infer P)[]
+    ? P extends PromiseLike<infer Value>
+      ? Value
+      : Exclude<P, Error>
+    : unknown;
+
+/** What a batch's input is made of, where it is an array. */
+export type ElementOf<Input> = Input extends readonly (infer Element)[] ? Element : unknown;
+
+export type Handler<Item, Result> = HandlerFunction<Item, Result> | HandlerObject<Item, Result>;
+
+/** What a caller may say about one submit. */
+export interface SubmitOptions {
+  /** Aborting takes the item out of the queue, or out of its running batch; the caller gets the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Higher goes first; stable among equals. Default 0. */
+  readonly priority?: number | undefined;
+  /** The item's cost, in place of the `cost` option. */
+  readonly cost?: number | undefined;
+  /** The caller is answered within this many milliseconds of the submit, or gets DEADLINE_EXCEEDED. */
+  readonly timeoutMs?: number | undefined;
+  /** The item's key, in place of the `key` option. */
+  readonly key?: string | undefined;
+  /** What the handler finds in `context.requests[i].context`, in place of `captureContext`. */
+  readonly context?: unknown;
+}
+
+export interface CloseOptions {
+  /** True (default): answer all that waits first. False: reject it with CLOSED and abort what runs. */
+  readonly drain?: boolean | undefined;
+}
+
+/** A batch that is running now. */
+export interface RunningBatch {
+  readonly id: string;
+  readonly key: string | undefined;
+  readonly size: number;
+  readonly cost: number;
+  readonly reason: BatchReason;
+  /** Clock time at which it was handed to the handler. */
+  readonly startedAt: number;
+}
+
+/** Everything of a batcher that does not depend on how it is called. */
+export interface BatcherControls {
+  /** Resolves when the queue has room; rejects with CLOSED when there will be none. */
+  ready(): Promise<void>;
+  /** Sends what waits now, also when paused; resolves when all of it has settled. What a cache looks up does not wait. */
+  flush(): Promise<void>;
+  /** Holds all batches back until `resume()`. Submits are taken on, deadlines and signals run. */
+  pause(): void;
+  resume(): void;
+  /** Changes limits from the next batch on. Throws, and changes nothing, where a value is not valid. */
+  configure(changes: ConfigureOptions): void;
+  /** The options in force. */
+  readonly options: ResolvedOptions;
+  /** A frozen snapshot of the counters. */
+  stats(): BatcherStats;
+  /** The batches running now. */
+  inspect(): readonly RunningBatch[];
+  /** Calls the listener at each event; returns the function that ends that. */
+  on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
+  /** Ends the batcher: see {@link CloseOptions}. Always the same promise. */
+  close(options?: CloseOptions): Promise<void>;
+  /** True from the first `close()` on. */
+  readonly closed: boolean;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Gathers single items into batches and gives every caller its own answer. */
+export interface Batcher<Item, Result> extends BatcherControls {
+  /**
+   * Adds one item to the next batch.
+   * @returns the item's own result. Rejects with the handler's error, the signal's reason, or a BatchwiseError.
+   */
+  submit(item: Item, options?: SubmitOptions): Promise<Result>;
+  /** Adds many items; their results in order. Rejects with the first failure while the others go on. */
+  submitMany(items: readonly Item[], options?: SubmitOptions): Promise<Result[]>;
+  /** Adds many items; each one's own outcome, in order. Never rejects for an item. */
+  submitSettled(items: readonly Item[], options?: SubmitOptions): Promise<PromiseSettledResult<Result>[]>;
+}
+
+/** A batcher that is also the function which submits one item. */
+export interface BatchFunction<Item, Result> extends Batcher<Item, Result> {
+  (item: Item, options?: SubmitOptions): Promise<Result>;
+}
