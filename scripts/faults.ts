@@ -75,9 +75,9 @@ const waiting: readonly Fault[] = [
     replace: "",
   },
   {
-    name: "holds though minBatchSize wait",
+    name: "holds though preferredBatchSize wait",
     file: "policy/decide.ts",
-    find: 'if (lane.size >= state.minBatchSize) return { reason: "min" };',
+    find: 'if (lane.size >= state.preferredBatchSize) return { reason: "min" };',
     replace: "",
   },
   {

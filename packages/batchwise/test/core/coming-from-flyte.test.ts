@@ -17,8 +17,8 @@ describe("a cost budget", () => {
     expect(of.handler.batches).toEqual([[60], [60], [99], [99], [500], [1]]);
   });
 
-  test("a batch that the budget closes below `minBatchSize` goes, however small", async () => {
-    const of = rig<number>({ cost: () => 60, maxBatchCost: 100, minBatchSize: 3, maxWaitMs: 50 });
+  test("a batch that the budget closes below `preferredBatchSize` goes, however small", async () => {
+    const of = rig<number>({ cost: () => 60, maxBatchCost: 100, preferredBatchSize: 3, maxWaitMs: 50 });
     const answers = of.batcher.submitMany(range(20));
     await echoAll(of);
     expect(of.handler.batches.length).toBe(19);
@@ -29,8 +29,8 @@ describe("a cost budget", () => {
 });
 
 describe("a minimum", () => {
-  test("a lone item below `minBatchSize` goes when its wait is over", async () => {
-    const of = rig<string>({ minBatchSize: 2, maxWaitMs: 50 });
+  test("a lone item below `preferredBatchSize` goes when its wait is over", async () => {
+    const of = rig<string>({ preferredBatchSize: 2, maxWaitMs: 50 });
     const answer = of.batcher.submit("lone");
     await of.clock.advance(49);
     expect(of.handler.calls.length).toBe(0);
@@ -39,8 +39,8 @@ describe("a minimum", () => {
     expect(await answer).toBe("lone");
   });
 
-  test("a queue smaller than `minBatchSize` cannot lock up", async () => {
-    const of = rig<number>({ minBatchSize: 8, maxWaitMs: Number.POSITIVE_INFINITY, maxQueueSize: 4 });
+  test("a queue smaller than `preferredBatchSize` cannot lock up", async () => {
+    const of = rig<number>({ preferredBatchSize: 8, maxWaitMs: Number.POSITIVE_INFINITY, maxQueueSize: 4 });
     const answers = of.batcher.submitMany(range(20));
     await echoAll(of);
     expect(await answers).toEqual(range(20));

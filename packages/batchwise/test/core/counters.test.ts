@@ -20,7 +20,7 @@ describe("stats()", () => {
       deduped: 0,
       cacheHits: 0,
       batches: 0,
-      batchesByReason: { size: 0, cost: 0, idle: 0, wait: 0, min: 0, deadline: 0, flush: 0, drain: 0 },
+      batchesByReason: { size: 0, cost: 0, idle: 0, wait: 0, preferred: 0, deadline: 0, flush: 0, drain: 0 },
       waiting: 0,
       running: 0,
       averageBatchSize: 0,

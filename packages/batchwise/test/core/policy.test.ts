@@ -5,7 +5,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 const lane: LaneView = { size: 3, full: null, oldestAt: 100, pressingAt: NEVER, isFlushed: false };
 const state: PolicyState = {
-  minBatchSize: 8,
+  preferredBatchSize: 8,
   maxWaitMs: 50,
   isQueueFull: false,
   isDraining: false,
@@ -21,8 +21,8 @@ describe("a lane with a free slot", () => {
     ["is held until its oldest entry has waited maxWaitMs", {}, {}, 149, { reason: null, wakeAt: 150 }],
     ["goes when its oldest entry has waited maxWaitMs", {}, {}, 150, { reason: "wait" }],
     ["goes at any later time, too", {}, {}, 900, { reason: "wait" }],
-    ["goes with minBatchSize entries", { size: 8 }, {}, 100, { reason: "min" }],
-    ["is held one short of minBatchSize", { size: 7 }, {}, 100, { reason: null, wakeAt: 150 }],
+    ["goes with preferredBatchSize entries", { size: 8 }, {}, 100, { reason: "preferred" }],
+    ["is held one short of preferredBatchSize", { size: 7 }, {}, 100, { reason: null, wakeAt: 150 }],
     ["goes at once without maxWaitMs", {}, { maxWaitMs: 0 }, 100, { reason: "idle" }],
     ["goes early for a deadline in the wait", { pressingAt: 149 }, {}, 101, { reason: "deadline" }],
     ["goes early for a deadline at the end of the wait", { pressingAt: 150 }, {}, 101, { reason: "deadline" }],
@@ -50,7 +50,7 @@ describe("before the end of the turn", () => {
   const cases: Case[] = [
     ["a lane that is not full is held", {}, { maxWaitMs: 0 }, 100, hold],
     ["even one that has waited long enough is held", {}, {}, 900, hold],
-    ["even one with minBatchSize entries is held", { size: 8 }, {}, 100, hold],
+    ["even one with preferredBatchSize entries is held", { size: 8 }, {}, 100, hold],
     ["even one with a pressing deadline is held", { pressingAt: 101 }, {}, 100, hold],
     ["a full lane goes", { full: "size" }, {}, 100, { reason: "size" }],
     ["a full queue goes", {}, { isQueueFull: true }, 100, { reason: "size" }],
@@ -84,8 +84,8 @@ describe("where several reasons hold", () => {
     ["draining comes before a flush", all, { isDraining: true }, 900, { reason: "drain" }],
     ["being full comes before a flush", { ...all, full: "size" }, {}, 900, { reason: "size" }],
     ["a flush comes before a full queue", all, { isQueueFull: true }, 900, { reason: "flush" }],
-    ["a full queue comes before minBatchSize", { size: 8 }, { isQueueFull: true }, 900, { reason: "size" }],
-    ["minBatchSize comes before the wait", { size: 8 }, {}, 900, { reason: "min" }],
+    ["a full queue comes before preferredBatchSize", { size: 8 }, { isQueueFull: true }, 900, { reason: "size" }],
+    ["preferredBatchSize comes before the wait", { size: 8 }, {}, 900, { reason: "preferred" }],
     ["the wait comes before a deadline", { pressingAt: 101 }, {}, 900, { reason: "wait" }],
   ];
   test.each(cases)("%s", (_name, of, within, now, verdict) => {

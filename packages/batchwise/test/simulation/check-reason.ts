@@ -27,7 +27,7 @@ export function reasonsFor(model: Model, lane: readonly Place[], queued: number)
 /** The wait of what is looked up counts from the end of the look-up. */
 function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): void {
   const { maxWaitMs } = model.limits;
-  if (lane.length >= model.minBatchSize) reasons.add("min");
+  if (lane.length >= model.preferredBatchSize) reasons.add("preferred");
   const oldest = Math.min(...lane.map((place) => place.since));
   if (model.now >= oldest + maxWaitMs) reasons.add("wait");
   const dueAt = Math.min(...lane.flatMap((place) => place.callers.map((caller) => dueOf(model, caller))));

@@ -198,7 +198,7 @@ export class Driver {
   #configure(changes: Partial<Limits>): void {
     const model = this.#model;
     const next: Limits = { ...model.limits, ...changes };
-    const isValid = (next.minBatchSize ?? next.maxBatchSize) <= next.maxBatchSize;
+    const isValid = (next.preferredBatchSize ?? next.maxBatchSize) <= next.maxBatchSize;
     const before = this.#batcher.options;
     try {
       this.#batcher.configure(changes);

@@ -78,8 +78,8 @@ export class Model {
     return this.clock.now();
   }
 
-  get minBatchSize(): number {
-    return this.limits.minBatchSize ?? this.limits.maxBatchSize;
+  get preferredBatchSize(): number {
+    return this.limits.preferredBatchSize ?? this.limits.maxBatchSize;
   }
 
   get isClosed(): boolean {

@@ -191,7 +191,7 @@ class Draft {
       ...(random.chance(0.4) ? { maxBatchSize: random.integer(1, 12) } : {}),
       ...(random.chance(0.3) ? { maxBatchCost: random.pick([3, 10, 30, Number.POSITIVE_INFINITY]) } : {}),
       ...(random.chance(0.4) ? { maxWaitMs: random.pick([0, 3, 20, 80]) } : {}),
-      ...(random.chance(0.2) ? { minBatchSize: random.integer(1, 8) } : {}),
+      ...(random.chance(0.2) ? { preferredBatchSize: random.integer(1, 8) } : {}),
       ...(random.chance(0.3) ? { concurrency: random.integer(1, 4) } : {}),
       ...(random.chance(0.2) ? { maxQueueSize: random.pick([1, 4, 10, 100]) } : {}),
     };

@@ -4,12 +4,12 @@
 import { Random } from "./random.ts";
 import { type Event, scheduleOf } from "./schedule.ts";
 
-/** The limits that `configure` may change; `minBatchSize` undefined follows `maxBatchSize`. */
+/** The limits that `configure` may change; `preferredBatchSize` undefined follows `maxBatchSize`. */
 export interface Limits {
   readonly maxBatchSize: number;
   readonly maxBatchCost: number;
   readonly maxWaitMs: number;
-  readonly minBatchSize: number | undefined;
+  readonly preferredBatchSize: number | undefined;
   readonly concurrency: number;
   readonly maxQueueSize: number;
 }
@@ -96,7 +96,7 @@ function limitsOf(random: Random): Limits {
     maxBatchSize,
     maxBatchCost: random.chance(0.45) ? random.pick([3, 5, 8, 12, 20, 40]) : Number.POSITIVE_INFINITY,
     maxWaitMs,
-    minBatchSize: random.maybe(maxWaitMs > 0 ? 0.4 : 0.1, () => random.integer(1, maxBatchSize)),
+    preferredBatchSize: random.maybe(maxWaitMs > 0 ? 0.4 : 0.1, () => random.integer(1, maxBatchSize)),
     concurrency: random.pick([1, 1, 1, 2, 3, Number.POSITIVE_INFINITY]),
     maxQueueSize: random.chance(0.4) ? random.pick([1, 2, 3, 5, 8, 20]) : 10_000,
   };

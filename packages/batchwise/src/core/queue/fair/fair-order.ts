@@ -1,0 +1,95 @@
+// Deficit round robin (Shreedhar and Varghese, 1995): tenants take rounds, and in its round a tenant may spend what it
+// has saved plus one quantum of cost. Each tenant's own entries stay in order. Over any stretch in which two tenants
+// both wait, the costs they are served differ by less than one quantum plus one largest item.
+//
+// The quantum is the mean cost of what came lately, so a round serves one entry on average and the work per entry is
+// O(1). An entry that costs nothing is charged one quantum, or its tenant would never yield.
+
+import type { Entry, EntryHolder } from "../entry.ts";
+import { type EntryOrder, type EntryReader, Fifo } from "../fifo.ts";
+import { FairReader } from "./fair-reader.ts";
+import { Tenant } from "./tenant.ts";
+
+/** The mean is that of about so many entries. */
+const REMEMBERED = 1024;
+
+export class FairOrder implements EntryOrder {
+  readonly #holder: EntryHolder;
+  readonly #tenants: Map<string, Tenant> = new Map();
+  /** All that waits in order of arrival, whoever sent it. */
+  readonly #arrivals: Fifo;
+  #cost = 0;
+  #count = 0;
+  /** Whose round it is, and whether its quantum has been granted. */
+  current: Tenant | null = null;
+  isGranted = false;
+
+  constructor(holder: EntryHolder) {
+    this.#holder = holder;
+    this.#arrivals = new Fifo(holder);
+  }
+
+  get quantum(): number {
+    const mean = Math.min(this.#cost / this.#count, Number.MAX_VALUE);
+    return mean > 0 ? mean : 1;
+  }
+
+  get oldest(): Entry | null {
+    return this.#arrivals.oldest;
+  }
+
+  push(entry: Entry): void {
+    if (this.#count === REMEMBERED) {
+      this.#count /= 2;
+      this.#cost /= 2;
+    }
+    this.#count += 1;
+    this.#cost += entry.cost;
+    this.#arrivals.push(entry);
+    const tenant = this.#tenants.get(entry.tenant) ?? this.#join(entry.tenant);
+    tenant.fifo.push(entry);
+  }
+
+  left(entries: readonly Entry[], from: number, end: number): void {
+    this.#arrivals.left(entries, from, end);
+    for (let index = from; index < end; index += 1) {
+      const tenant = this.#tenants.get((entries[index] as Entry).tenant) as Tenant;
+      tenant.fifo.left(entries, index, index + 1);
+      if (tenant.fifo.size === 0) this.#leave(tenant);
+    }
+    if (this.#arrivals.size > 0) return;
+    this.#count = 0;
+    this.#cost = 0;
+  }
+
+  reader(lastEpoch: number): EntryReader {
+    return this.current === null ? this.#arrivals.reader(lastEpoch) : new FairReader(this, this.current, lastEpoch);
+  }
+
+  /** A new tenant comes last in the present round. */
+  #join(name: string): Tenant {
+    const tenant = new Tenant(name, this.#holder);
+    this.#tenants.set(name, tenant);
+    if (this.current === null) {
+      this.current = tenant;
+      this.isGranted = false;
+      return tenant;
+    }
+    tenant.next = this.current;
+    tenant.previous = this.current.previous;
+    this.current.previous.next = tenant;
+    this.current.previous = tenant;
+    return tenant;
+  }
+
+  /** A tenant that has nothing waiting leaves the ring and its savings. */
+  #leave(tenant: Tenant): void {
+    this.#tenants.delete(tenant.name);
+    if (this.current === tenant) {
+      this.current = tenant.next === tenant ? null : tenant.next;
+      this.isGranted = false;
+    }
+    tenant.previous.next = tenant.next;
+    tenant.next.previous = tenant.previous;
+  }
+}

@@ -1,0 +1,68 @@
+// The user's cache, made safe: one that throws, rejects or never answers is a miss, and a warning where it failed. Keys
+// keep items of different lanes apart.
+
+import type { Events } from "../contract/events.ts";
+import type { BatchCache } from "../contract/options.ts";
+import { isThenable } from "../contract/thenable.ts";
+import { invalidOption } from "../contract/validate.ts";
+import type { InContext } from "../time/clock.ts";
+
+/** The key of a result: unique for the pair of a lane's key and a dedupe key. */
+export function cacheKeyOf(key: string | undefined, dedupeKey: string): string {
+  return key === undefined ? dedupeKey : `${key.length}:${key}=${dedupeKey}`;
+}
+
+export class ResultCache {
+  readonly #cache: BatchCache<unknown>;
+  readonly #events: Events;
+  readonly #inContext: InContext;
+
+  constructor(cache: BatchCache<unknown>, events: Events, inContext: InContext) {
+    this.#cache = cache;
+    this.#events = events;
+    this.#inContext = inContext;
+  }
+
+  /** What is stored, or a promise of it that never rejects; undefined is a miss. */
+  read(key: string): unknown {
+    const found = this.#call(() => this.#cache.get(key));
+    return isThenable(found) ? Promise.resolve(found).catch((error: unknown) => this.#warn(error)) : found;
+  }
+
+  store(key: string, value: unknown): void {
+    if (value === undefined) return;
+    const stored = this.#call(() => this.#cache.set(key, value));
+    if (isThenable(stored)) Promise.resolve(stored).catch((error: unknown) => this.#warn(error));
+  }
+
+  /** Rejects where the cache cannot delete, or fails to. */
+  async delete(key: string): Promise<void> {
+    if (typeof this.#cache.delete !== "function") {
+      throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
+    }
+    let deleted: unknown;
+    this.#inContext(() => {
+      deleted = this.#cache.delete?.(key);
+    });
+    await deleted;
+  }
+
+  #call(use: () => unknown): unknown {
+    let returned: unknown;
+    this.#inContext(() => {
+      try {
+        returned = use();
+        // Reading a `then` may throw.
+        isThenable(returned);
+      } catch (error) {
+        returned = this.#warn(error);
+      }
+    });
+    return returned;
+  }
+
+  #warn(error: unknown): undefined {
+    this.#events.warn("CACHE_FAILED", "The cache failed; the item counts as not cached.", error);
+    return undefined;
+  }
+}

@@ -1,0 +1,41 @@
+// Entries on their way into the queue: looked up in the cache, or prepared by a `prepareItem` that returned a promise.
+// They neither wait nor run yet. Their callers' deadlines and signals run, and `close()` does not forget them.
+
+import type { Entry } from "../queue/entry.ts";
+
+/** Called when an entry needs to be pending no longer: it takes its next step without what it was waiting for. */
+export type Skip = () => void;
+
+export class Pending {
+  readonly #entries: Map<Entry, Skip | null> = new Map();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** `skip`: null where there is no way on without what it waits for. */
+  start(entry: Entry, skip: Skip | null): void {
+    this.#entries.set(entry, skip);
+  }
+
+  /** Ends it; false where it has ended already. */
+  end(entry: Entry): boolean {
+    return this.#entries.delete(entry);
+  }
+
+  skip(entry: Entry): void {
+    this.#entries.get(entry)?.();
+  }
+
+  /** Lets everyone go on who can. */
+  skipAll(): void {
+    for (const entry of [...this.#entries.keys()]) this.skip(entry);
+  }
+
+  /** Takes all of them out. */
+  clear(): Entry[] {
+    const all = [...this.#entries.keys()];
+    this.#entries.clear();
+    return all;
+  }
+}
