@@ -199,6 +199,16 @@ describe.each(forms)("a method with a %s decorator", (form) => {
       expect(batcherOf(other, "encode")).toBe(batcher);
     });
 
+    test("with a proxy, which is `this` in the method where it makes the batcher: legacy, at the first call", async () => {
+      const { Encoder, calls } = fixture.makeClasses({});
+      const encoder = new Encoder();
+      const proxy = new Proxy(encoder, {});
+      await proxy.encode(["a"]);
+      await encoder.encode(["b"]);
+      const self = form === "legacy" ? proxy : encoder;
+      expect(calls.map((call) => call.self === self)).toEqual([true, true]);
+    });
+
     test("but not with another instance of its class that is frozen", async () => {
       const { Frozen, calls } = fixture.makeClasses({});
       const [one, two] = [new Frozen(), new Frozen()];
