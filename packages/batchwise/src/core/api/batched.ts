@@ -72,6 +72,7 @@ export function batched<Item, Result>(options?: BatchOptions<Item, Result>): Bat
 export function batched(...args: readonly unknown[]): unknown {
   const isBare = args.length > 1 || typeof args[0] === "function";
   if (isBare) return decorate(args, undefined);
+  // Mistakes are reported when the class is defined. The copy keeps later changes of the object out.
   resolveOptions(args[0]);
   const options = Object.freeze({ ...(args[0] as BatchOptions<unknown, unknown> | undefined) });
   return (...decorated: readonly unknown[]) => decorate(decorated, options);
@@ -110,7 +111,7 @@ function decorateLegacy(
   const descriptor = given as PropertyDescriptor | undefined;
   if (descriptor?.get !== undefined || descriptor?.set !== undefined) throw notAMethod("getter or setter");
   if (typeof descriptor?.value !== "function") throw notAMethod("field");
-  const method = decoratedMethod(descriptor.value, name as string | symbol, options);
+  const method = decoratedMethod(descriptor.value, typeof name === "symbol" ? name : String(name), options);
   ObjectBatchers.add(target as object, method);
   return { ...descriptor, value: merged(method) };
 }
@@ -131,6 +132,7 @@ function decoratedMethod(
   }
   return {
     name,
+    // The one place that makes a batcher of an instance.
     makeBatcher(owner: object): Batcher<unknown, unknown> {
       const handler = (items: unknown[], context: BatchContext): Promise<Places<unknown>> =>
         Reflect.apply(given, owner, [items, context]) as Promise<Places<unknown>>;
