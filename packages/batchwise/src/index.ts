@@ -1,7 +1,8 @@
 // The public API of "batchwise": names only.
 
 export { batch, createBatcher } from "./core/api/batch.ts";
-export { batched } from "./core/api/batched.ts";
+export { type BatchedDecorator, batched } from "./core/api/batched.ts";
+export { type BatcherOfMethod, batcherOf } from "./core/api/batcher-of.ts";
 export { estimateTokens } from "./core/api/estimate-tokens.ts";
 export { createTokenBatcher, type TokenBatcherOptions } from "./core/api/token-batcher.ts";
 export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/contract/errors.ts";
@@ -26,6 +27,7 @@ export type {
 export type { BatchReason, ItemOutcome } from "./core/contract/outcome.ts";
 export type {
   BatchContext,
+  BatchedCall,
   Batcher,
   BatcherControls,
   BatchFunction,

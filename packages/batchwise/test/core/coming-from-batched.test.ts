@@ -3,8 +3,10 @@
 
 import { batch, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { echo, echoAll, range, rig } from "../support.ts";
+import { compiled } from "./compiled.ts";
+import type * as Ported from "./fixtures/ported-classes.ts";
 
 describe("calls", () => {
   test("an item may itself be a list: only submitMany takes many", async () => {
@@ -119,3 +121,28 @@ describe("statistics", () => {
     expect([after.completed - before.completed, after.batches - before.batches]).toEqual([1, 1]);
   });
 });
+
+describe.each(["standard", "legacy"] as const)(
+  "a class with `@batched.dynamically`, ported with a %s decorator",
+  (form) => {
+    let SentenceEmbedder: typeof Ported.SentenceEmbedder;
+    beforeAll(async () => {
+      ({ SentenceEmbedder } = await compiled<typeof Ported>("ported-classes", form));
+    });
+
+    test("takes one item or many, and merges them", async () => {
+      const embedder = new SentenceEmbedder();
+      const answers = [embedder.embedOne("a"), embedder.embed(["bb", "ccc"]), embedder.embedOne("dddd")];
+      expect(await Promise.all(answers)).toEqual([1, [2, 3], 4]);
+      expect(embedder.sizes).toEqual([4]);
+    });
+
+    test("has the statistics of each instance, before its first call too", async () => {
+      const [one, two] = [new SentenceEmbedder(), new SentenceEmbedder()];
+      expect(one.stats).toMatchObject({ completed: 0, batches: 0 });
+      await one.embed(["a", "b"]);
+      expect(one.stats).toMatchObject({ waiting: 0, completed: 2, batches: 1, averageBatchSize: 2 });
+      expect(two.stats).toMatchObject({ completed: 0, batches: 0 });
+    });
+  },
+);

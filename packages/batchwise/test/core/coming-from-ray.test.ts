@@ -3,8 +3,10 @@
 
 import { type BatchEvent, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
-import { describe, expect, test } from "vitest";
-import { echoAll, range, rig, watch } from "../support.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { echoAll, gate, range, reasonOf, rig, thrownBy, watch } from "../support.ts";
+import { compiled } from "./compiled.ts";
+import type * as Ported from "./fixtures/ported-classes.ts";
 
 describe("what a handler is given", () => {
   test("an item may be an object of named arguments, of which some callers leave some out", async () => {
@@ -89,5 +91,56 @@ describe("statistics", () => {
       [3, 10, 20],
       [1, 20, 0],
     ]);
+  });
+});
+
+describe.each(["standard", "legacy"] as const)("a class with `@serve.batch`, ported with a %s decorator", (form) => {
+  let Model: typeof Ported.Model;
+  beforeAll(async () => {
+    ({ Model } = await compiled<typeof Ported>("ported-classes", form));
+  });
+
+  test("takes one request a call, and knows the request context of each in the batch", async () => {
+    const model = new Model();
+    const answers = range(8).map((request) => model.handle(request, `user ${request}`));
+    expect(await Promise.all(answers)).toEqual(range(8).map((request) => `${request} for user ${request}`));
+    expect(model.sizes).toEqual([8]);
+  });
+
+  test("has the setters and getters of `reconfigure(user_config)`, and refuses a size of 0", async () => {
+    const model = new Model();
+    expect(model.limits()).toEqual([8, 10]);
+    model.reconfigure({ max_batch_size: 4, batch_wait_timeout_s: 0, max_concurrent_batches: 2 });
+    expect(model.limits()).toEqual([4, 0]);
+    const second = gate();
+    const running: number[][] = [];
+    model.onBatch = () => {
+      if (running.push(model.running()) === 2) second.open();
+      return second.promise;
+    };
+    await Promise.all(range(8).map((request) => model.handle(request, "u")));
+    expect([model.sizes, running[1]]).toEqual([
+      [4, 4],
+      [4, 4],
+    ]);
+    const config = { max_batch_size: 0, batch_wait_timeout_s: 0, max_concurrent_batches: 1 };
+    expect(thrownBy(() => model.reconfigure(config))).toMatchObject({ code: "INVALID_OPTION" });
+  });
+
+  test("keeps the limits of two replicas apart", () => {
+    const [one, two] = [new Model(), new Model()];
+    one.reconfigure({ max_batch_size: 2, batch_wait_timeout_s: 1, max_concurrent_batches: 1 });
+    expect([one.limits(), two.limits()]).toEqual([
+      [2, 1_000],
+      [8, 10],
+    ]);
+  });
+
+  test("can be shut down, which answers what waits", async () => {
+    const model = new Model();
+    const answer = model.handle(1, "u");
+    await model.close();
+    expect(await answer).toBe("1 for u");
+    expect(await reasonOf(model.handle(2, "u"))).toMatchObject({ code: "CLOSED" });
   });
 });

@@ -128,6 +128,15 @@ export interface LaneOptions {
   readonly key?: string | undefined;
 }
 
+/**
+ * The type of a decorated method's second parameter, where callers of the method give submit options. Callers pass
+ * {@link SubmitOptions}; the method finds the {@link BatchContext} of its batch there. `requests` is set in the method
+ * alone: once it is checked, the compiler knows the whole context.
+ */
+export type BatchedCall =
+  | BatchContext
+  | (SubmitOptions & { readonly id?: undefined; readonly reason?: undefined; readonly requests?: undefined });
+
 export interface CloseOptions {
   /** True (default): answer all that waits first. False: reject it with CLOSED and abort what runs. */
   readonly drain?: boolean | undefined;
