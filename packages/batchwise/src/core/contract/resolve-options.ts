@@ -63,6 +63,9 @@ const RULES: Readonly<Record<keyof BatchOptions<never, never>, Rule>> = {
 /** Every option there is. */
 export const OPTION_NAMES: readonly string[] = Object.keys(RULES);
 
+/** Those that `configure` may change. */
+export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
+
 const RETRY_RULES: Readonly<Record<keyof RetryOptions, Rule>> = {
   attempts: finiteIntegerFrom(1),
   backoffMs: zeroOrMore,
