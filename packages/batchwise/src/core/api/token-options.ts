@@ -88,7 +88,7 @@ const TOKEN_OPTION_NAMES: readonly string[] = [
 ];
 const TOKEN_LIMIT_NAMES: readonly string[] = [...withoutCost(LIMIT_NAMES), "maxBatchTokens"];
 
-const SUBMIT_WORDS: Words = { cost: "tokens", estimatedTokens: "tokens", estimatedCost: "tokens" };
+const SUBMIT_WORDS: Words = { cost: "tokens" };
 /** A record, so that the compiler finds a submit option that is missing here. */
 const TOKEN_SUBMIT_OPTIONS: Readonly<Record<keyof TokenSubmitOptions, true>> = {
   signal: true,
@@ -136,9 +136,9 @@ export function checkSubmitNames(options: object): void {
 }
 
 function checkNames(options: object, known: readonly string[], words: Words): void {
-  for (const [name, meant] of Object.entries(words)) {
-    if (!Object.hasOwn(options, name)) continue;
-    throw invalidOption(TypeError, `Unknown option \`${name}\`, did you mean \`${meant}\`?`);
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    if (!Object.hasOwn(words, name)) refuseUnknown(options, known);
+    throw invalidOption(TypeError, `Unknown option \`${name}\`, did you mean \`${words[name]}\`?`);
   }
-  refuseUnknown(options, known);
 }
