@@ -72,21 +72,20 @@ export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
 
 type Words = Readonly<Record<string, string>>;
 
-const withoutCost = (names: readonly string[]): string[] =>
-  names.filter((name) => name !== "maxBatchCost" && name !== "cost");
-
-const OPTION_WORDS: Words = {
+/** The names that a token batcher does not have, each with the one that is meant. */
+const OTHER_WORDS: Words = {
   maxBatchCost: "maxBatchTokens",
   cost: "estimateTokens",
   minBatchSize: "preferredBatchSize",
 };
+const isOurs = (name: string): boolean => !Object.hasOwn(OTHER_WORDS, name);
+const TOKEN_LIMIT_NAMES: readonly string[] = [...LIMIT_NAMES.filter(isOurs), "maxBatchTokens"];
 const TOKEN_OPTION_NAMES: readonly string[] = [
-  ...withoutCost(OPTION_NAMES),
+  ...OPTION_NAMES.filter(isOurs),
   "maxBatchTokens",
   "estimateTokens",
   "defaultTokens",
 ];
-const TOKEN_LIMIT_NAMES: readonly string[] = [...withoutCost(LIMIT_NAMES), "maxBatchTokens"];
 
 const SUBMIT_WORDS: Words = { cost: "tokens" };
 /** A record, so that the compiler finds a submit option that is missing here. */
@@ -111,7 +110,7 @@ export interface SplitOptions {
 /** Checks the token words and fills them in; the batcher below checks the others. Throws INVALID_OPTION. */
 export function splitOptions(given: unknown): SplitOptions {
   checkIsObject("options", given);
-  checkNames(given ?? {}, TOKEN_OPTION_NAMES, OPTION_WORDS);
+  checkNames(given ?? {}, TOKEN_OPTION_NAMES, OTHER_WORDS);
   const options: TokenBatcherOptions<unknown, unknown> = given ?? {};
   const { maxBatchTokens = 32_000, estimateTokens, defaultTokens = 1, maxBatchSize = 256, ...others } = options;
   check("maxBatchTokens", aboveZero, maxBatchTokens);
@@ -123,7 +122,7 @@ export function splitOptions(given: unknown): SplitOptions {
 /** The changes for the batcher below. Throws INVALID_OPTION where a token word is wrong. */
 export function costChanges(changes: TokenConfigureOptions): ConfigureOptions {
   checkIsObject("changes", changes);
-  checkNames(changes ?? {}, TOKEN_LIMIT_NAMES, OPTION_WORDS);
+  checkNames(changes ?? {}, TOKEN_LIMIT_NAMES, OTHER_WORDS);
   const { maxBatchTokens, ...others } = changes ?? {};
   if (maxBatchTokens === undefined) return others;
   check("maxBatchTokens", aboveZero, maxBatchTokens);
