@@ -17,8 +17,8 @@ describe("a cost budget", () => {
     expect(of.handler.batches).toEqual([[60], [60], [99], [99], [500], [1]]);
   });
 
-  test("a batch that the budget closes below `minBatchSize` goes, however small", async () => {
-    const of = rig<number>({ cost: () => 60, maxBatchCost: 100, minBatchSize: 3, maxWaitMs: 50 });
+  test("a batch that the budget closes below `preferredBatchSize` goes, however small", async () => {
+    const of = rig<number>({ cost: () => 60, maxBatchCost: 100, preferredBatchSize: 3, maxWaitMs: 50 });
     const answers = of.batcher.submitMany(range(20));
     await echoAll(of);
     expect(of.handler.batches.length).toBe(19);
@@ -29,8 +29,8 @@ describe("a cost budget", () => {
 });
 
 describe("a minimum", () => {
-  test("a lone item below `minBatchSize` goes when its wait is over", async () => {
-    const of = rig<string>({ minBatchSize: 2, maxWaitMs: 50 });
+  test("a lone item below `preferredBatchSize` goes when its wait is over", async () => {
+    const of = rig<string>({ preferredBatchSize: 2, maxWaitMs: 50 });
     const answer = of.batcher.submit("lone");
     await of.clock.advance(49);
     expect(of.handler.calls.length).toBe(0);
@@ -39,8 +39,8 @@ describe("a minimum", () => {
     expect(await answer).toBe("lone");
   });
 
-  test("a queue smaller than `minBatchSize` cannot lock up", async () => {
-    const of = rig<number>({ minBatchSize: 8, maxWaitMs: Number.POSITIVE_INFINITY, maxQueueSize: 4 });
+  test("a queue smaller than `preferredBatchSize` cannot lock up", async () => {
+    const of = rig<number>({ preferredBatchSize: 8, maxWaitMs: Number.POSITIVE_INFINITY, maxQueueSize: 4 });
     const answers = of.batcher.submitMany(range(20));
     await echoAll(of);
     expect(await answers).toEqual(range(20));
@@ -199,6 +199,57 @@ describe("its own examples of a TokenBatcher", () => {
       ["a", "bb", "ccc"],
       ["dddd", "e"],
     ]);
+  });
+});
+
+describe("the cost of an item by its own method", () => {
+  test("a plain batcher with a finite `maxBatchCost` asks `estimateCost()` where there is no `cost`", async () => {
+    const item = (cost: number): object => ({ estimateCost: () => cost });
+    const of = rig<object>({ maxBatchCost: 100 });
+    const answers = of.batcher.submitMany([item(60), item(40), item(1)]);
+    await echoAll(of);
+    await answers;
+    expect(of.handler.batches.map(({ length }) => length)).toEqual([2, 1]);
+  });
+
+  test("texts are estimated: `defaultTokens` is for items without text alone", async () => {
+    const batcher = createTokenBatcher((items: unknown[], { cost }) => items.map(() => cost), { defaultTokens: 7 });
+    expect(await batcher.submit("x".repeat(40))).toBe(10);
+    expect(await batcher.submit({ id: 1 })).toBe(7);
+  });
+});
+
+describe("statistics", () => {
+  test("busy and idle time count from the first submit: 30 ms and 10 ms are a utilization of 0.75", async () => {
+    const of = rig<string>();
+    await of.clock.advance(500);
+    const answer = of.batcher.submit("a");
+    await of.clock.advance(30);
+    await echo(of);
+    await answer;
+    await of.clock.advance(10);
+    expect(of.batcher.stats()).toMatchObject({ busyMs: 30, idleMs: 10, utilization: 0.75 });
+  });
+
+  test("after close() the figures stay as they are", async () => {
+    const of = rig<string>();
+    const answer = of.batcher.submit("a");
+    await of.clock.advance(30);
+    await echo(of);
+    await answer;
+    await of.batcher.close();
+    const atClose = of.batcher.stats();
+    await of.clock.advance(10_000);
+    expect(of.batcher.stats()).toEqual(atClose);
+  });
+
+  test("averageBatchCost times batches is the total cost", async () => {
+    const of = rig<number>({ cost: itsOwnCost, maxBatchCost: 100 });
+    const answers = of.batcher.submitMany([60, 40, 99]);
+    await echoAll(of);
+    await answers;
+    const { averageBatchCost, batches } = of.batcher.stats();
+    expect(averageBatchCost * batches).toBe(199);
   });
 });
 
