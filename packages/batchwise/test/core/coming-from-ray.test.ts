@@ -116,7 +116,7 @@ describe("limits", () => {
   });
 
   test("a size of one's own is `batchCost`: both it and `maxBatchSize` hold", async () => {
-    const nodes = (graphs: number[]): number => graphs.reduce((total, graph) => total + graph, 0);
+    const nodes = (graphs: readonly number[]): number => graphs.reduce((total, graph) => total + graph, 0);
     const of = rig<number>({ batchCost: nodes, maxBatchCost: 10, maxBatchSize: 3 });
     const answers = of.batcher.submitMany([6, 4, 1, 1, 1, 1]);
     await echoAll(of);

@@ -94,8 +94,8 @@ describe("functions of another kind", () => {
     const stream = async function* (items: string[]): AsyncGenerator<string[]> {
       yield items;
     };
-    for (const make of [batch, createBatcher] as const) {
-      const error = thrownBy(() => make(stream as never));
+    const refusals = [thrownBy(() => batch(stream as never)), thrownBy(() => createBatcher(stream as never))];
+    for (const error of refusals) {
       expect(error).toMatchObject({ code: "INVALID_OPTION" });
       expect(String(error)).toContain("`batchStream`");
     }
