@@ -4,7 +4,15 @@ export { batch, createBatcher } from "./core/api/batch.ts";
 export { type BatchedDecorator, batched } from "./core/api/batched.ts";
 export { type BatcherOfMethod, batcherOf } from "./core/api/batcher-of.ts";
 export { estimateTokens } from "./core/api/estimate-tokens.ts";
-export { createTokenBatcher, type TokenBatcherOptions } from "./core/api/token-batcher.ts";
+export { createTokenBatcher } from "./core/api/token-batcher.ts";
+export type {
+  ResolvedTokenOptions,
+  TokenBatcher,
+  TokenBatcherOptions,
+  TokenConfigureOptions,
+  TokenSubmitManyOptions,
+  TokenSubmitOptions,
+} from "./core/api/token-options.ts";
 export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/contract/errors.ts";
 export type {
   BatchEvent,

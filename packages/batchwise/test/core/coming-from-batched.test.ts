@@ -79,6 +79,18 @@ describe("order", () => {
       ["ccc", "dddd"],
     ]);
   });
+
+  test("`submitMany` sorts by length with `priority` as a function, and gives the results in the order of its items", async () => {
+    const of = rig<string>({ maxBatchSize: 2 });
+    const items = ["dddd", "a", "ccc", "bb"];
+    const answers = of.batcher.submitMany(items, { priority: (item) => item.length });
+    await echoAll(of);
+    expect(await answers).toEqual(items);
+    expect(of.handler.batches).toEqual([
+      ["dddd", "ccc"],
+      ["bb", "a"],
+    ]);
+  });
 });
 
 describe("length caps", () => {
@@ -119,6 +131,26 @@ describe("statistics", () => {
     await batcher.submitMany(["c"]);
     const after = batcher.stats();
     expect([after.completed - before.completed, after.batches - before.batches]).toEqual([1, 1]);
+  });
+
+  test("clear_stats() is resetStats()", async () => {
+    const batcher = createBatcher((items: string[]) => items, { clock: virtualClock() });
+    await batcher.submitMany(["a", "b"]);
+    batcher.resetStats();
+    expect(batcher.stats()).toMatchObject({ submitted: 0, completed: 0, batches: 0 });
+    await batcher.submit("c");
+    expect(batcher.stats()).toMatchObject({ submitted: 1, completed: 1, batches: 1 });
+  });
+
+  test("avg_processing_time is the mean of `runMs`", async () => {
+    const of = rig<string>({ maxBatchSize: 1 });
+    for (const runMs of [10, 30]) {
+      const answer = of.batcher.submit("a");
+      await of.clock.advance(runMs);
+      await echo(of);
+      await answer;
+    }
+    expect(of.batcher.stats().runMs.mean).toBe(20);
   });
 });
 

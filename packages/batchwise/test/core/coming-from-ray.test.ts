@@ -1,7 +1,7 @@
 // What users of Ray Serve's `@serve.batch` rely on, and the cases in which it surprises them. docs/coming-from.md
 // points here.
 
-import { type BatchEvent, createBatcher } from "batchwise";
+import { type BatchEvent, type BatchOptions, batched, batcherOf, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { beforeAll, describe, expect, test } from "vitest";
 import { echoAll, gate, range, reasonOf, rig, thrownBy, watch } from "../support.ts";
@@ -69,6 +69,61 @@ describe("batches", () => {
     await echoAll(of);
     expect(of.handler.batches).toEqual([["first"]]);
     expect([await first, gone.state]).toEqual(["first", "fulfilled"]);
+  });
+});
+
+/** Does what `@batched(options)` on a method compiles to with `experimentalDecorators`. */
+function decorate(prototype: object, name: string, options: BatchOptions<number, number>): void {
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, name) as PropertyDescriptor;
+  const decorator = batched(options) as unknown as (...args: unknown[]) => PropertyDescriptor | undefined;
+  Object.defineProperty(prototype, name, decorator(prototype, name, descriptor) ?? descriptor);
+}
+
+interface Model {
+  readonly sizes: readonly number[];
+  predict(items: number[]): Promise<number[]>;
+}
+
+function decoratedClass(): new () => Model {
+  class Doubles implements Model {
+    readonly sizes: number[] = [];
+
+    async predict(items: number[]): Promise<number[]> {
+      this.sizes.push(items.length);
+      return items.map((item) => item * 2);
+    }
+  }
+  decorate(Doubles.prototype, "predict", { maxBatchSize: 4 });
+  return Doubles;
+}
+
+describe("a decorated method", () => {
+  test("has its setters, statistics and close() through `batcherOf`", async () => {
+    const model = new (decoratedClass())();
+    const batcher = batcherOf(model, "predict");
+    batcher.configure({ maxBatchSize: 2, concurrency: 2 });
+    const answers = await Promise.all(range(4).map((item) => model.predict([item])));
+    expect(answers).toEqual([[0], [2], [4], [6]]);
+    expect(model.sizes).toEqual([2, 2]);
+    expect(batcher.stats()).toMatchObject({ completed: 4, batches: 2 });
+    await batcher.close();
+    expect(batcher.closed).toBe(true);
+  });
+});
+
+describe("limits", () => {
+  test("1.0 is the integer 1, and 1.5 is refused", () => {
+    expect(createBatcher((items: number[]) => items, { maxBatchSize: 1.0 }).options.maxBatchSize).toBe(1);
+    expect(() => createBatcher((items: number[]) => items, { maxBatchSize: 1.5 })).toThrow(RangeError);
+  });
+
+  test("a size of one's own is `batchCost`: both it and `maxBatchSize` hold", async () => {
+    const nodes = (graphs: readonly number[]): number => graphs.reduce((total, graph) => total + graph, 0);
+    const of = rig<number>({ batchCost: nodes, maxBatchCost: 10, maxBatchSize: 3 });
+    const answers = of.batcher.submitMany([6, 4, 1, 1, 1, 1]);
+    await echoAll(of);
+    await answers;
+    expect(of.handler.batches).toEqual([[6, 4], [1, 1, 1], [1]]);
   });
 });
 

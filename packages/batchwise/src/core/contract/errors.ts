@@ -72,6 +72,12 @@ export function itemTooLargeError(cost: number, maxBatchCost: number): Batchwise
   return new BatchwiseError({ code: "ITEM_TOO_LARGE", message, retryable: false });
 }
 
+/** The same refusal in the words of a token batcher. */
+export function tooManyTokensError(tokens: number, maxBatchTokens: number): BatchwiseError {
+  const message = `The item has ${tokens} tokens, more than a whole batch may (maxBatchTokens ${maxBatchTokens}). Split it, or set oversize to "alone".`;
+  return new BatchwiseError({ code: "ITEM_TOO_LARGE", message, retryable: false });
+}
+
 export function deadlineError(timeoutMs: number): BatchwiseError {
   const message = `The item was not answered within ${timeoutMs} ms of its submit.`;
   return new BatchwiseError({ code: "DEADLINE_EXCEEDED", message, retryable: true });

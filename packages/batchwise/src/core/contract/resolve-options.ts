@@ -73,6 +73,9 @@ const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]
 /** Every option there is. */
 export const OPTION_NAMES: readonly string[] = Object.keys(RULES);
 
+/** Those that `configure` may change. */
+export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
+
 const RETRY_RULES: Readonly<Record<keyof RetryOptions, Rule>> = {
   attempts: finiteIntegerFrom(1),
   backoffMs: {
