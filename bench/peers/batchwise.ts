@@ -17,6 +17,8 @@ function baseOptions(shape: Shape): Options {
   };
 }
 
+const gatherTurn = { gather: "turn" } as const;
+
 /** The loads' handler may hand its input back, which the engine's type calls mutable. */
 function answering(handler: Handler): (items: number[]) => Promise<number[]> {
   return (items) => handler(items) as Promise<number[]>;
@@ -29,6 +31,11 @@ function withOptions(handler: Handler, shape: Shape, extra: Options): Loader {
 
 export function plain(handler: Handler, shape: Shape): Loader {
   return withOptions(handler, shape, {});
+}
+
+/** Sends a batch at the end of the turn, however synchronous the handler is. */
+export function turn(handler: Handler, shape: Shape): Loader {
+  return withOptions(handler, shape, { ...baseOptions(shape), ...gatherTurn });
 }
 
 export function parallel(handler: Handler, shape: Shape): Loader {

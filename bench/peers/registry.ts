@@ -12,6 +12,7 @@ const contenders: Readonly<Record<string, () => Promise<LoaderFactory>>> = {
   "promise-batcher": async () => (await import("./promise-batcher.ts")).promiseBatcher,
   "cargo-queue": async () => (await import("./cargo-queue.ts")).cargoQueue,
   "batchwise-plain": async () => (await import("./batchwise.ts")).plain,
+  "batchwise-turn": async () => (await import("./batchwise.ts")).turn,
   "batchwise-parallel": async () => (await import("./batchwise.ts")).parallel,
   "batchwise-many": async () => (await import("./batchwise.ts")).many,
   "batchwise-featured": async () => (await import("./batchwise.ts")).featured,

@@ -9,6 +9,7 @@ const titles: Readonly<Record<string, string>> = {
   "promise-batcher": "promise-batcher",
   "cargo-queue": "async.cargoQueue",
   "batchwise-plain": "**batchwise**",
+  "batchwise-turn": '**batchwise, gather "turn"**',
   "batchwise-parallel": "batchwise, concurrency Infinity",
   "batchwise-many": "**batchwise, submitMany**",
   "batchwise-featured": "**batchwise, cost + 3 priorities + bound + statistics**",
