@@ -17,7 +17,8 @@ function baseOptions(shape: Shape): Options {
   };
 }
 
-const gatherTurn = { gather: "turn" } as const;
+/** Sends a batch at the end of the turn, also when the handler is synchronous. */
+export const gatherTurn = { maxWaitMs: 0, gather: "turn" } as const;
 
 /** The loads' handler may hand its input back, which the engine's type calls mutable. */
 function answering(handler: Handler): (items: number[]) => Promise<number[]> {
@@ -33,9 +34,8 @@ export function plain(handler: Handler, shape: Shape): Loader {
   return withOptions(handler, shape, {});
 }
 
-/** Sends a batch at the end of the turn, however synchronous the handler is. */
 export function turn(handler: Handler, shape: Shape): Loader {
-  return withOptions(handler, shape, { ...baseOptions(shape), ...gatherTurn });
+  return withOptions(handler, shape, gatherTurn);
 }
 
 export function parallel(handler: Handler, shape: Shape): Loader {

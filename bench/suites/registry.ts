@@ -20,6 +20,7 @@ export const suites: Readonly<Record<string, Suite>> = {
   w3: { load: async () => (await import("./queues.ts")).deepQueue, rounds: 7, quickRounds: 3 },
   lone: { load: async () => (await import("./queues.ts")).loneItem, rounds: 7, quickRounds: 3 },
   options: { load: async () => (await import("./queues.ts")).optionCost, rounds: 7, quickRounds: 3 },
+  gather: { load: async () => (await import("./gather.ts")).gather, rounds: 9, quickRounds: 1 },
   dispatch: { load: async () => (await import("./dispatch.ts")).dispatch, rounds: 0, quickRounds: 2 },
   python: { load: async () => (await import("./python-systems.ts")).pythonSystems, rounds: 7, quickRounds: 0 },
 };
