@@ -29,6 +29,8 @@ const workloads: Readonly<Record<string, () => Promise<NamedWorkload>>> = {
   lone: async () => named((await import("../micro/lone-item.ts")).loneItem),
   w6: async () => named((await import("../load/policy.ts")).policy),
   sleep: async () => named((await import("../load/sleeping-service.ts")).sleepingService),
+  priorities: async () => named((await import("../micro/deep-queue.ts")).priorities),
+  small: async () => (await import("../micro/small.ts")).small,
   gather: async () => (await import("../load/sqlite-http.ts")).sqliteHttp,
 };
 

@@ -20,6 +20,10 @@ const contenders: Readonly<Record<string, () => Promise<LoaderFactory>>> = {
   "batchwise-keys": async () => (await import("./batchwise.ts")).keys,
   "batchwise-fair": async () => (await import("./batchwise.ts")).fair,
   "batchwise-signal": async () => (await import("./batchwise.ts")).sharedSignal,
+  "batchwise-one-priority": async () => (await import("./batchwise.ts")).onePriority,
+  "batchwise-rising": async () => (await import("./batchwise.ts")).risingPriorities,
+  "batchwise-falling": async () => (await import("./batchwise.ts")).fallingPriorities,
+  "batchwise-mixed": async () => (await import("./batchwise.ts")).mixedPriorities,
 };
 
 function contenderNames(): readonly string[] {

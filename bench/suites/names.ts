@@ -17,6 +17,10 @@ const titles: Readonly<Record<string, string>> = {
   "batchwise-keys": "batchwise, 10,000 keys",
   "batchwise-fair": "batchwise, fairBy over 1,000 tenants",
   "batchwise-signal": "batchwise, one shared AbortSignal",
+  "batchwise-one-priority": "batchwise, one priority",
+  "batchwise-rising": "batchwise, each item more urgent than the last",
+  "batchwise-falling": "batchwise, each item less urgent than the last",
+  "batchwise-mixed": "batchwise, 10,000 priorities in mixed order",
 };
 
 export function titleOf(contender: string): string {
