@@ -24,6 +24,14 @@ test("a section prints each ratio beside its limit and says how the target was m
   ]);
 });
 
+test("a target whose contender was left out has no figure and is not met", () => {
+  expect(
+    renderSection(sectionOf([claim(Number.NaN)]))
+      .split("\n")
+      .at(-1),
+  ).toBe("| an item | at most 1.00 x | –        | **no** |");
+});
+
 test("a section without targets has no table of them", () => {
   expect(renderSection(sectionOf([]))).toBe("## W1\n\nA load.");
 });
