@@ -27,12 +27,15 @@ export type {
   BatchCache,
   BatchOptions,
   ConfigureOptions,
+  Gather,
+  Measure,
   OnFull,
   ResolvedOptions,
   ResolvedRetry,
   RetryOptions,
 } from "./core/contract/options.ts";
 export type { BatchReason, ItemOutcome } from "./core/contract/outcome.ts";
+export type { BatcherStats, Quantiles } from "./core/contract/stats.ts";
 export type {
   BatchContext,
   BatchedCall,
@@ -44,17 +47,16 @@ export type {
   Handler,
   HandlerFunction,
   HandlerObject,
+  LaneOptions,
   NumericArray,
   NumericHandlerFunction,
   Place,
   Places,
   PlainHandlerObject,
   RunningBatch,
+  SubmitManyOptions,
   SubmitOptions,
 } from "./core/contract/types.ts";
-export type { Measure } from "./core/policy/batch-cost.ts";
-export type { Quantiles } from "./core/stats/histogram.ts";
-export type { BatcherStats } from "./core/stats/recorder.ts";
 export type { Clock } from "./core/time/clock.ts";
 export {
   batchStream,

@@ -1,7 +1,7 @@
 // Batching of streaming handlers: every caller gets its own stream out of one generator's rounds. Waiting, packing,
 // slots, deadlines and statistics are the engine's. A stream is never computed twice, so nothing is retried or shared.
 
-import { callable } from "../core/api/batch.ts";
+import { callable } from "../core/api/callable.ts";
 import type { BatchOptions } from "../core/contract/options.ts";
 import type { BatchContext, BatcherControls, SubmitOptions } from "../core/contract/types.ts";
 import { aFunction, check, checkIsObject, invalidOption } from "../core/contract/validate.ts";

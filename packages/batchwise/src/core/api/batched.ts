@@ -3,10 +3,10 @@
 // when the instance is constructed. Legacy: at the first call. Options are checked when the class is defined.
 
 import type { BatchOptions } from "../contract/options.ts";
-import { resolveOptions } from "../contract/resolve-options.ts";
+import { PreparedOptions } from "../contract/resolve-options.ts";
 import type { BatchContext, BatchedCall, Batcher, Places } from "../contract/types.ts";
 import { checkIsObject, invalidOption } from "../contract/validate.ts";
-import { createBatcher } from "./batch.ts";
+import { BatcherCore } from "../engine/batcher.ts";
 import { type DecoratedMethod, ObjectBatchers } from "./object-batchers.ts";
 
 type BatchedParameters<Item> = readonly [items: readonly Item[], call?: BatchedCall | undefined];
@@ -71,15 +71,14 @@ export function batched<Args extends BatchedParameters<unknown>, Return extends 
 export function batched<Item, Result>(options?: BatchOptions<Item, Result>): BatchedDecorator<Item, Result>;
 export function batched(...args: readonly unknown[]): unknown {
   const isBare = args.length > 1 || typeof args[0] === "function";
-  if (isBare) return decorate(args, undefined);
-  // Mistakes are reported when the class is defined. The copy keeps later changes of the object out.
-  resolveOptions(args[0]);
-  const options = Object.freeze({ ...(args[0] as BatchOptions<unknown, unknown> | undefined) });
+  if (isBare) return decorate(args, new PreparedOptions(undefined));
+  // Mistakes are reported when the class is defined, and later changes of the object are kept out.
+  const options = new PreparedOptions(args[0]);
   return (...decorated: readonly unknown[]) => decorate(decorated, options);
 }
 
 /** Compilers call a standard decorator with two arguments and a legacy one with three; of a class it is one or two. */
-function decorate(args: readonly unknown[], options: BatchOptions<unknown, unknown> | undefined): unknown {
+function decorate(args: readonly unknown[], options: PreparedOptions): unknown {
   const [first, second, third] = args;
   if (args.length === 3) return decorateLegacy(first, second, third, options);
   const context = second as Partial<ClassMethodDecoratorContext<object>> | undefined;
@@ -91,7 +90,7 @@ function decorate(args: readonly unknown[], options: BatchOptions<unknown, unkno
 function decorateStandard(
   given: unknown,
   context: ClassMethodDecoratorContext<object>,
-  options: BatchOptions<unknown, unknown> | undefined,
+  options: PreparedOptions,
 ): AnyFunction {
   const method = decoratedMethod(given, context.name, options);
   context.addInitializer(function (this: object): void {
@@ -105,7 +104,7 @@ function decorateLegacy(
   target: unknown,
   name: unknown,
   given: unknown,
-  options: BatchOptions<unknown, unknown> | undefined,
+  options: PreparedOptions,
 ): PropertyDescriptor {
   if (typeof given === "number") throw notAMethod("parameter");
   const descriptor = given as PropertyDescriptor | undefined;
@@ -119,7 +118,7 @@ function decorateLegacy(
 function decoratedMethod(
   given: unknown,
   name: string | symbol,
-  options: BatchOptions<unknown, unknown> | undefined,
+  options: PreparedOptions,
 ): DecoratedMethod {
   if (typeof given !== "function") throw notAMethod(typeof given);
   if (/Generator/.test(Object.prototype.toString.call(given))) {
@@ -136,7 +135,7 @@ function decoratedMethod(
     makeBatcher(owner: object): Batcher<unknown, unknown> {
       const handler = (items: unknown[], context: BatchContext): Promise<Places<unknown>> =>
         Reflect.apply(given, owner, [items, context]) as Promise<Places<unknown>>;
-      return createBatcher(handler, options);
+      return new BatcherCore(handler, options);
     },
   };
 }
