@@ -14,6 +14,7 @@ export type {
   WarningCode,
   WarningEvent,
 } from "./core/contract/events.ts";
+export type { LimiterAnswer, LimiterClient, RateLimiter } from "./core/contract/limiter.ts";
 export type {
   BatchCache,
   BatchOptions,
@@ -46,6 +47,8 @@ export type { Measure } from "./core/policy/batch-cost.ts";
 export type { Quantiles } from "./core/stats/histogram.ts";
 export type { BatcherStats } from "./core/stats/recorder.ts";
 export type { Clock } from "./core/time/clock.ts";
+export type { RateLimiterOptions } from "./limits/options.ts";
+export { rateLimiter } from "./limits/rate-limiter.ts";
 export {
   batchStream,
   type Round,

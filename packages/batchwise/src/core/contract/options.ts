@@ -2,6 +2,7 @@
 
 import type { Measure } from "../policy/batch-cost.ts";
 import type { Clock } from "../time/clock.ts";
+import type { RateLimiter } from "./limiter.ts";
 
 /** What a full queue does to the next submit. */
 export type OnFull = "wait" | "reject" | "drop-oldest";
@@ -55,6 +56,11 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
   readonly batchCost?: Measure<Item> | undefined;
   /** What becomes of an item that is over `maxBatchCost` by itself. Default `"reject"` (ITEM_TOO_LARGE). */
   readonly oversize?: "reject" | "alone" | undefined;
+  /**
+   * Asked before a batch is closed: while it says no, the batch waits and grows. Several batchers may share one. Not
+   * together with `prefetch`. Default: none.
+   */
+  readonly limiter?: RateLimiter | undefined;
   /** Batches that may be prepared ahead of a free slot. Only for handlers with `prepare`. Integer >= 0. Default 0. */
   readonly prefetch?: number | undefined;
   /** What a submit meets when the queue is full. Default `"wait"`. */
@@ -105,6 +111,7 @@ export interface ResolvedOptions {
   readonly cost: (item: unknown) => number;
   readonly batchCost: Measure<unknown>;
   readonly oversize: "reject" | "alone";
+  readonly limiter: RateLimiter | undefined;
   readonly prefetch: number;
   readonly onFull: OnFull;
   readonly key: ((item: unknown) => string) | undefined;

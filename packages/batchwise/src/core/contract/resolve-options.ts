@@ -41,6 +41,7 @@ const RULES: Readonly<Record<keyof BatchOptions<never, never>, Rule>> = {
   cost: aFunction,
   batchCost: aMeasure,
   oversize: oneOf("reject", "alone"),
+  limiter: objectWith("reserve", "giveBack", "withdraw", "hold"),
   prefetch: finiteIntegerFrom(0),
   onFull: oneOf("wait", "reject", "drop-oldest"),
   key: aFunction,
@@ -80,12 +81,17 @@ export function resolveOptions(given: unknown): ResolvedOptions {
   if (options.cache !== undefined && options.dedupe === undefined) {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
+  if (options.limiter !== undefined && (options.prefetch ?? 0) > 0) {
+    // A prefetched batch is closed before the limiter is asked, and can neither grow nor be cut.
+    throw expected("prefetch", { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" }, options.prefetch);
+  }
   const limits = resolveLimits(options);
   return Object.freeze({
     ...limits,
     cost: options.cost ?? oneEach,
     batchCost: options.batchCost ?? "sum",
     oversize: options.oversize ?? "reject",
+    limiter: options.limiter,
     prefetch: options.prefetch ?? 0,
     onFull: options.onFull ?? "wait",
     key: options.key,
