@@ -23,6 +23,7 @@ export type {
   WarningCode,
   WarningEvent,
 } from "./core/contract/events.ts";
+export type { LimiterAnswer, LimiterClient, RateLimiter } from "./core/contract/limiter.ts";
 export type {
   BatchCache,
   BatchOptions,
@@ -58,6 +59,8 @@ export type {
   SubmitOptions,
 } from "./core/contract/types.ts";
 export type { Clock } from "./core/time/clock.ts";
+export type { RateLimiterOptions } from "./limits/options.ts";
+export { rateLimiter } from "./limits/rate-limiter.ts";
 export {
   batchStream,
   type Round,

@@ -8,10 +8,11 @@ import { parse } from "./repository.ts";
 const library = "packages/batchwise/src/";
 const server = "packages/server/src/";
 
-/** Which other rooms of the library a room may import. A room that is not listed may import none. */
+/** Which rooms, or folders of rooms, a room may import. A room that is not listed may import none. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  entry: ["core", "stream"],
+  entry: ["core", "limits", "stream"],
   core: [],
+  limits: ["core/contract", "core/time"],
   stream: ["core"],
   tensor: ["core"],
   onnx: ["core", "tensor"],
@@ -26,7 +27,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const allowedInAdapter: readonly string[] = ["core", "dispatch"];
 
 /** Rooms that run wherever JavaScript runs. */
-const portable = new Set(["entry", "core", "stream", "tensor", "testing"]);
+const portable = new Set(["entry", "core", "limits", "stream", "tensor", "testing"]);
 
 export interface Import {
   readonly from: string;
@@ -84,7 +85,10 @@ function roomViolation(room: string, target: string): string | undefined {
   if (!target.startsWith(library)) return "a source imports sources only";
   const other = roomOf(target);
   const rooms = room.startsWith("dispatch/") ? allowedInAdapter : (allowed[room] ?? []);
-  return other === room || rooms.includes(other) ? undefined : `${room} may not import ${other}`;
+  const folder = posix.dirname(target.slice(library.length));
+  if (other === room || rooms.includes(other) || rooms.includes(folder)) return undefined;
+  const isPartOpen = rooms.some((name) => name.startsWith(`${other}/`));
+  return `${room} may not import ${isPartOpen ? folder : other}`;
 }
 
 /** The first cycle found among relative imports, as the list of its files; undefined where there is none. */

@@ -131,6 +131,7 @@ export interface ResolvedOptions {
   readonly cost: (item: unknown) => number;
   readonly batchCost: Measure<unknown>;
   readonly oversize: "reject" | "alone";
+  readonly limiter: RateLimiter | undefined;
   readonly prefetch: number;
   readonly onFull: OnFull;
   readonly key: ((item: unknown) => string) | undefined;

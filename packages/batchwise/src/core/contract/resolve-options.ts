@@ -116,7 +116,7 @@ function checkTogether(options: BatchOptions<unknown, unknown>): void {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
   if (limiter !== undefined && prefetch > 0) {
-    const rule = { ...finiteIntegerFrom(0), expected: "0 where there is a `limiter`, which is asked before a batch is closed" };
+    const rule = { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" };
     throw expected("prefetch", rule, prefetch);
   }
   checkGather(gather, clock ?? systemClock);
