@@ -59,13 +59,15 @@ describe("a stream that nobody reads", () => {
     await expect(a.next()).rejects.toThrow("unseen");
   });
 
-  test("holds its batch with one chunk delivered", async () => {
-    const { stream, call, clock } = streamRig();
+  test("holds its batch once more than maxBufferedChunks wait for it", async () => {
+    const { stream, call, clock } = streamRig({ maxBufferedChunks: 1 });
     stream("a");
     await clock.settle();
     call(0).yield(1);
+    await clock.settle();
+    call(0).yield(2);
     await clock.advance(1_000_000);
-    expect(call(0).asked).toBe(1);
+    expect(call(0).asked).toBe(2);
     expect(clock.timers).toBe(0);
   });
 });

@@ -28,7 +28,12 @@ export interface ItemEvent {
   readonly latencyMs: number;
 }
 
-export type WarningCode = "LISTENER_FAILED" | "CACHE_FAILED";
+/**
+ * What a warning is about. `LISTENER_FAILED`: a listener threw or rejected. `CACHE_FAILED`: the cache did; the item
+ * counts as not cached. `STREAM_BLOCKED`: a batch of streams has waited a second for callers who do not read; read the
+ * streams of a batch concurrently, or raise `maxBufferedChunks`.
+ */
+export type WarningCode = "LISTENER_FAILED" | "CACHE_FAILED" | "STREAM_BLOCKED";
 
 /** Something that the batcher could live with and that its owner should know. */
 export interface WarningEvent {
