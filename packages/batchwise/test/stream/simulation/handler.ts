@@ -1,9 +1,9 @@
 // The handler of a simulated world, and what it did: which chunks it put in whose place, and what it was asked for when.
 
 import { type BatchContext, DONE, SKIP } from "batchwise";
-import type { VirtualClock } from "batchwise/testing";
 import type { Caller } from "./caller.ts";
 import { Violation } from "./violation.ts";
+import type { WarningTimers } from "./warning-timers.ts";
 import type { BatchPlan, World } from "./world.ts";
 
 /** One call of the handler. */
@@ -34,9 +34,9 @@ const boom: Error = new Error("the handler threw");
 export class SimulatedHandler {
   readonly batches: Batch[] = [];
   readonly #world: World;
-  readonly #clock: VirtualClock;
+  readonly #clock: WarningTimers;
 
-  constructor(world: World, clock: VirtualClock) {
+  constructor(world: World, clock: WarningTimers) {
     this.#world = world;
     this.#clock = clock;
   }
@@ -162,6 +162,8 @@ export class SimulatedHandler {
     this.#resumed(batch);
     if (batch.context.signal.aborted) throw new Violation("a round was asked for after the abort");
     if (this.isHeld(batch)) throw new Violation("a round was asked for while a caller was behind");
+    const held = this.batches.filter(({ yieldedAt, wasHeld }) => yieldedAt >= 0 && wasHeld);
+    if (this.#clock.count > held.length) throw new Violation("a batch goes on and left its warning's timer");
   }
 
   #sleep(ms: number): Promise<void> {

@@ -6,9 +6,8 @@ import { addsUp } from "../support.ts";
 import { Caller } from "./caller.ts";
 import { type Batch, SimulatedHandler } from "./handler.ts";
 import { Violation, violations } from "./violation.ts";
+import { WARN_AFTER_MS, WarningTimers } from "./warning-timers.ts";
 import { type World, worldOf } from "./world.ts";
-
-const WARN_AFTER_MS = 1000;
 
 /** What a world was like, for a test that the worlds are not all of a kind. */
 export interface Report {
@@ -25,10 +24,11 @@ export async function runWorld(seed: number): Promise<Report> {
   violations.length = 0;
   const world = worldOf(seed);
   const clock = virtualClock();
-  const handler = new SimulatedHandler(world, clock);
+  const timers = new WarningTimers(clock);
+  const handler = new SimulatedHandler(world, timers);
   const stream = batchStream<Caller, string>((callers, context) => handler.handle(callers, context), {
     ...world.options,
-    clock,
+    clock: timers,
   });
   const warnings: string[] = [];
   stream.on("warning", ({ code, message }) => warnings.push(`${code}: ${message}`));
