@@ -11,7 +11,7 @@ export function ignoreRejection(value: unknown): void {
   }
 }
 
-/** The same for a round, and for each of its places. */
+/** The same for a round and each of its places, or for a list of rounds. */
 export function ignoreRejections(round: unknown): void {
   ignoreRejection(round);
   try {

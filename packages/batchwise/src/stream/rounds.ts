@@ -15,8 +15,8 @@ interface Source {
 export class Rounds {
   readonly #iterator: RoundIterator;
   readonly #size: number;
-  /** True where the handler returned an array, as handlers that do not stream do. */
-  readonly #isList: boolean;
+  /** What the handler returned, where that is an array, as handlers that do not stream return. */
+  readonly #list: unknown;
 
   /** `size`: places in a round. Throws BATCH_RESULT, or what the handler's own iterable throws. */
   constructor(returned: unknown, size: number) {
@@ -25,7 +25,7 @@ export class Rounds {
     if (typeof iterator?.next !== "function") throw noRoundsError(returned);
     this.#iterator = iterator;
     this.#size = size;
-    this.#isList = resultLength(returned) !== undefined;
+    this.#list = resultLength(returned) === undefined ? undefined : returned;
   }
 
   /** The next step of the iterator. Throws what the handler throws. */
@@ -39,7 +39,8 @@ export class Rounds {
   check(round: unknown): asserts round is ArrayLike<unknown> {
     if (resultLength(round) === this.#size) return;
     ignoreRejections(round);
-    throw roundError(round, this.#size, this.#isList);
+    ignoreRejections(this.#list);
+    throw roundError(round, this.#size, this.#list !== undefined);
   }
 
   /** Lets the handler clean up. What it throws then is ignored: every caller has been answered. */
