@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { range } from "../support.ts";
+import { streamFaults } from "./simulation/faults.ts";
 import { type Report, runWorld } from "./simulation/run.ts";
 
 // STREAM_SEED=17 runs that world alone.
@@ -32,5 +34,13 @@ describe("streams in random worlds of rounds, readers, leavers and deadlines", (
 
   test("come out the same from the same seed", async () => {
     expect(await run(7)).toEqual(await run(7));
+  });
+});
+
+describe("the deliberate faults of the streams", () => {
+  test.each(streamFaults)("$name: its piece is in the sources exactly once", ({ file, find, replace }) => {
+    const text = readFileSync(new URL(`../../src/stream/${file}`, import.meta.url), "utf8");
+    expect(text.split(find)).toHaveLength(2);
+    expect(replace).not.toBe(find);
   });
 });
