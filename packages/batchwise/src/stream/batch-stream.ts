@@ -12,7 +12,7 @@ import { type ResolvedStreamOptions, resolveStreamOptions, type StreamOptions } 
 import type { SubmitManyOptions } from "./submission.ts";
 import { Submitter } from "./submitter.ts";
 
-export type { ResolvedStreamOptions, StreamOptions } from "./stream-options.ts";
+export type { StreamOptions } from "./stream-options.ts";
 
 /** One round of a streaming handler: a place per item of the batch, always full length. */
 export type Round<Chunk> = readonly (Chunk | typeof DONE | typeof SKIP | Error)[];

@@ -2,12 +2,9 @@
 // no caller is behind, that is, has more than `maxBufferedChunks` unread chunks. So a slow reader holds the handler, and
 // memory stays bounded. It does not end a handler that hangs: the batch's time limit frees its slot.
 
-import { isError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import type { Clock } from "../core/time/clock.ts";
-import type { Channel } from "./channel.ts";
-import { ignoreRejection } from "./ignore.ts";
-import { DONE, SKIP } from "./marks.ts";
+import { deliver, type Failure, ignorePlace } from "./deliver.ts";
 import { Rounds } from "./rounds.ts";
 import type { StreamBatch, StreamItem } from "./stream-item.ts";
 
@@ -21,14 +18,6 @@ export interface ProducerServices {
   /** Reports a batch that waits for its readers. */
   warn(message: string): void;
 }
-
-/** What went wrong. An object of its own, because what is thrown may be undefined. */
-interface Failure {
-  readonly error: unknown;
-}
-
-/** What one place of a round did to its caller's stream. */
-type Delivered = "open" | "ended" | Failure;
 
 /** A caller's place in the answer to the engine. Only the first call of either counts. */
 interface Place {
@@ -180,32 +169,5 @@ export class Producer<Item, Chunk> implements StreamBatch {
       if (failure === null) channel?.end();
       else channel?.fail(failure.error);
     });
-  }
-}
-
-/** Gives one place to its caller. An Error, or a place that cannot be read, concerns that caller alone. */
-function deliver<Chunk>(channel: Channel<Chunk>, round: ArrayLike<unknown>, index: number): Delivered {
-  let place: unknown;
-  try {
-    place = round[index];
-    if (isError(place)) throw place;
-  } catch (error) {
-    channel.fail(error);
-    return { error };
-  }
-  if (place === DONE) {
-    channel.end();
-    return "ended";
-  }
-  if (place !== SKIP) channel.push(place as Chunk);
-  return "open";
-}
-
-/** The place of a caller whose stream is over. */
-function ignorePlace(round: ArrayLike<unknown>, index: number): void {
-  try {
-    ignoreRejection(round[index]);
-  } catch {
-    return;
   }
 }

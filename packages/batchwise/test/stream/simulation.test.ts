@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { range } from "../support.ts";
-import { streamFaults } from "./simulation/faults.ts";
+import { type StreamFault, streamFaults } from "./simulation/faults.ts";
+import { examine } from "./simulation/mutate.ts";
 import { type Report, runWorld } from "./simulation/run.ts";
 
 // STREAM_SEED=17 runs that world alone.
@@ -42,5 +43,10 @@ describe("the deliberate faults of the streams", () => {
     const text = readFileSync(new URL(`../../src/stream/${file}`, import.meta.url), "utf8");
     expect(text.split(find)).toHaveLength(2);
     expect(replace).not.toBe(find);
+  });
+
+  // `mutate.ts` examines all of them.
+  test("are found by the worlds: one round per read, which hung streams that were read one after the other", () => {
+    expect(examine(streamFaults[0] as StreamFault)).toMatch(/^seed \d+: /);
   });
 });

@@ -12,6 +12,7 @@ import { type StreamFault, streamFaults } from "./faults.ts";
 
 const WORLDS = 1000;
 const LIMIT_MS = 60_000;
+const self = fileURLToPath(import.meta.url);
 const sources = fileURLToPath(new URL("../../../src", import.meta.url));
 
 /** The child's part: runs worlds on the sources in a folder until one breaks a promise. */
@@ -34,7 +35,8 @@ async function runWorlds(folder: string): Promise<string> {
   return "SURVIVES";
 }
 
-function examine(fault: StreamFault): string {
+/** The first seed that finds the fault and what broke, or "SURVIVES". */
+export function examine(fault: StreamFault): string {
   const folder = mkdtempSync(join(tmpdir(), "batchwise-fault-"));
   try {
     cpSync(sources, folder, { recursive: true });
@@ -45,7 +47,7 @@ function examine(fault: StreamFault): string {
       path,
       text.replace(fault.find, () => fault.replace),
     );
-    const args = ["--no-warnings", fileURLToPath(import.meta.url), "--worlds", folder];
+    const args = ["--no-warnings", self, "--worlds", folder];
     const { stdout, status } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: LIMIT_MS });
     return status === 0 ? stdout.trim() : "(an exception, or no end)";
   } finally {
@@ -53,13 +55,16 @@ function examine(fault: StreamFault): string {
   }
 }
 
-const [first = "", folder] = process.argv.slice(2);
-if (first === "--worlds" && folder !== undefined) {
-  console.log(await runWorlds(folder));
-} else {
-  for (const fault of streamFaults.filter(({ name }) => name.includes(first))) {
+function examineAll(part: string): void {
+  for (const fault of streamFaults.filter(({ name }) => name.includes(part))) {
     const finding = examine(fault);
     if (finding === "SURVIVES") process.exitCode = 1;
     console.log(`${fault.name.padEnd(64)} ${finding}`);
   }
+}
+
+if (process.argv[1] === self) {
+  const [first = "", folder] = process.argv.slice(2);
+  if (first === "--worlds" && folder !== undefined) console.log(await runWorlds(folder));
+  else examineAll(first);
 }
