@@ -30,10 +30,18 @@ export interface ItemEvent {
 }
 
 /**
- * Which warning. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the user failed. `RETRY_FAILED`: an
- * option of `retry` did not say what it should. `OPTIONS`: two options do not do together what they seem to.
+ * What a warning is about. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the user threw, rejected or
+ * answered what it may not. `RETRY_FAILED`: an option of `retry` did. `OPTIONS`: options that do together what they do
+ * not seem to. `STREAM_BLOCKED`: a batch of streams has waited a second for callers who do not read; read the streams of
+ * a batch concurrently, or raise `maxBufferedChunks`.
  */
-export type WarningCode = "LISTENER_FAILED" | "CACHE_FAILED" | "LIMITER_FAILED" | "RETRY_FAILED" | "OPTIONS";
+export type WarningCode =
+  | "LISTENER_FAILED"
+  | "CACHE_FAILED"
+  | "LIMITER_FAILED"
+  | "RETRY_FAILED"
+  | "OPTIONS"
+  | "STREAM_BLOCKED";
 
 /** Something that the batcher could live with and that its owner should know. */
 export interface WarningEvent {
