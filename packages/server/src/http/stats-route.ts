@@ -31,7 +31,8 @@ function wantsPage(accept: string | null): boolean {
 }
 
 function snapshot({ embedder, requests, startedAt }: StatsSources): Record<string, unknown> {
-  const { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize } = embedder.batcher.options;
+  const { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize } =
+    embedder.batcher.options;
   return {
     model: embedder.model,
     ready: embedder.ready,

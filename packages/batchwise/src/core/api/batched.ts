@@ -100,12 +100,7 @@ function decorateStandard(
 }
 
 /** There is no hook at construction: the prototype or class gets the method, and a call makes the batcher. */
-function decorateLegacy(
-  target: unknown,
-  name: unknown,
-  given: unknown,
-  options: PreparedOptions,
-): PropertyDescriptor {
+function decorateLegacy(target: unknown, name: unknown, given: unknown, options: PreparedOptions): PropertyDescriptor {
   if (typeof given === "number") throw notAMethod("parameter");
   const descriptor = given as PropertyDescriptor | undefined;
   if (descriptor?.get !== undefined || descriptor?.set !== undefined) throw notAMethod("getter or setter");
@@ -115,11 +110,7 @@ function decorateLegacy(
   return { ...descriptor, value: merged(method) };
 }
 
-function decoratedMethod(
-  given: unknown,
-  name: string | symbol,
-  options: PreparedOptions,
-): DecoratedMethod {
+function decoratedMethod(given: unknown, name: string | symbol, options: PreparedOptions): DecoratedMethod {
   if (typeof given !== "function") throw notAMethod(typeof given);
   if (/Generator/.test(Object.prototype.toString.call(given))) {
     const way = "a streaming method is a field with `batchStream(...)`";

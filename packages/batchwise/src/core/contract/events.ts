@@ -74,7 +74,7 @@ export class Events {
   #unheard: WarningEvent[] | null = null;
 
   /** Listeners run in the async context of `inContext`. */
-  constructor(inContext: InContext) {
+  constructor(inContext: InContext = (callback) => callback()) {
     this.#inContext = inContext;
   }
 
@@ -86,10 +86,11 @@ export class Events {
       this.#unheard = null;
       for (const warning of unheard) this.emit("warning", warning);
     }
-    return () => this.#set(
-      name,
-      this.#of(name).filter((other) => other !== added),
-    );
+    return () =>
+      this.#set(
+        name,
+        this.#of(name).filter((other) => other !== added),
+      );
   }
 
   hears(name: EventName): boolean {

@@ -127,7 +127,6 @@ export interface ResolvedOptions {
   readonly concurrency: number;
   readonly maxQueueSize: number;
   readonly gather: Gather;
-  readonly limiter: RateLimiter | undefined;
   readonly cost: (item: unknown) => number;
   readonly batchCost: Measure<unknown>;
   readonly oversize: "reject" | "alone";

@@ -2,7 +2,14 @@
 // `code: "INVALID_OPTION"`.
 
 import { type Clock, systemClock } from "../time/clock.ts";
-import type { BatchOptions, ConfigureOptions, Gather, ResolvedOptions, ResolvedRetry, RetryOptions } from "./options.ts";
+import type {
+  BatchOptions,
+  ConfigureOptions,
+  Gather,
+  ResolvedOptions,
+  ResolvedRetry,
+  RetryOptions,
+} from "./options.ts";
 import {
   aBoolean,
   aboveZero,

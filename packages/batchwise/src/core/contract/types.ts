@@ -1,9 +1,9 @@
 // The public shapes of the engine: handler, context, batcher. Options and their defaults are in options.ts.
 
-import type { BatcherStats } from "./stats.ts";
 import type { EventName, Listener } from "./events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
+import type { BatcherStats } from "./stats.ts";
 
 export type NumericArray =
   | Float32Array

@@ -9,7 +9,10 @@ import type { Stages } from "../run/handler.ts";
 export function warnOfOptions({ options }: PreparedOptions, { prepare }: Stages, events: Events): void {
   const { prefetch, maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize } = options;
   if (prefetch > 0 && prepare === undefined) {
-    events.warn("OPTIONS", "`prefetch` does nothing for a handler without `prepare`: there is nothing to do ahead of a slot.");
+    events.warn(
+      "OPTIONS",
+      "`prefetch` does nothing for a handler without `prepare`: there is nothing to do ahead of a slot.",
+    );
   }
   if (maxWaitMs === 0) return;
   if (maxQueueSize < preferredBatchSize) {
@@ -18,7 +21,10 @@ export function warnOfOptions({ options }: PreparedOptions, { prepare }: Stages,
       `\`maxQueueSize\` ${maxQueueSize} ends the wait before \`preferredBatchSize\` ${preferredBatchSize} have come: a full queue counts as a full batch.`,
     );
   } else if (preferredBatchSize === 1 && maxBatchSize > 1) {
-    events.warn("OPTIONS", "`preferredBatchSize` 1 ends all waiting: one item is enough to go at once. Leave it out to wait `maxWaitMs`.");
+    events.warn(
+      "OPTIONS",
+      "`preferredBatchSize` 1 ends all waiting: one item is enough to go at once. Leave it out to wait `maxWaitMs`.",
+    );
   }
 }
 

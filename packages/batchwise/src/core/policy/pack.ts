@@ -40,11 +40,22 @@ export function pack(lines: readonly Line[], caps: Caps, now: number, lastEpoch:
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
   const entries = widest.entries.slice(0, count);
-  return { entries, reader: readerOf(entries, lines, caps, now, lastEpoch), cost: orSum(cost, costOf(entries)), full: "cost" };
+  return {
+    entries,
+    reader: readerOf(entries, lines, caps, now, lastEpoch),
+    cost: orSum(cost, costOf(entries)),
+    full: "cost",
+  };
 }
 
 /** A reader that has read these entries and no more, for a reader commits what it has read. */
-function readerOf(entries: readonly Entry[], lines: readonly Line[], caps: Caps, now: number, lastEpoch: number): EntryReader {
+function readerOf(
+  entries: readonly Entry[],
+  lines: readonly Line[],
+  caps: Caps,
+  now: number,
+  lastEpoch: number,
+): EntryReader {
   const reader = readInOrder(lines, now, caps.priorityAgingMs, lastEpoch);
   for (const entry of entries) {
     // The cost function has submitted something that goes first: the batch stays as it was measured.

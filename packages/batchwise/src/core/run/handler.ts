@@ -43,7 +43,8 @@ export function resolveHandler(handler: unknown): Stages {
 function refuseGenerator(handler: object): void {
   const kind = Object.prototype.toString.call(handler);
   if (kind !== "[object AsyncGeneratorFunction]" && kind !== "[object GeneratorFunction]") return;
-  const message = "Expected `handler` to return an array of results, got a generator function: use `batchStream` for streams";
+  const message =
+    "Expected `handler` to return an array of results, got a generator function: use `batchStream` for streams";
   throw invalidOption(TypeError, message);
 }
 

@@ -19,7 +19,10 @@ export function isWorthRetrying(
     const answer: unknown = retry.when(error);
     if (!isThenable(answer)) return Boolean(answer);
     ignoreFailure(answer);
-    events.warn("RETRY_FAILED", "Expected `retry.when` to return a boolean, got a promise: the batch is not tried again.");
+    events.warn(
+      "RETRY_FAILED",
+      "Expected `retry.when` to return a boolean, got a promise: the batch is not tried again.",
+    );
   } catch (thrown) {
     events.warn("RETRY_FAILED", "`retry.when` threw: the batch is not tried again.", thrown);
   }
@@ -53,7 +56,10 @@ export function backoffOf(
     const pause: unknown = backoffMs(attempt, error);
     if (typeof pause === "number" && pause >= 0 && pause < Number.POSITIVE_INFINITY) return pause;
     if (isThenable(pause)) ignoreFailure(pause);
-    events.warn("RETRY_FAILED", "Expected `retry.backoffMs` to return a number >= 0: the batch is tried again at once.");
+    events.warn(
+      "RETRY_FAILED",
+      "Expected `retry.backoffMs` to return a number >= 0: the batch is tried again at once.",
+    );
   } catch (thrown) {
     events.warn("RETRY_FAILED", "`retry.backoffMs` threw: the batch is tried again at once.", thrown);
   }

@@ -63,7 +63,12 @@ export class Admission {
     const outside = this.#outside;
     if (outside === null || outside.size === 0 || this.#free <= 0) return;
     const { priorityAgingMs } = this.#options;
-    const caps = { maxBatchSize: this.#free, maxBatchCost: Number.POSITIVE_INFINITY, batchCost: "sum", priorityAgingMs } as const;
+    const caps = {
+      maxBatchSize: this.#free,
+      maxBatchCost: Number.POSITIVE_INFINITY,
+      batchCost: "sum",
+      priorityAgingMs,
+    } as const;
     const { lines } = outside.oldestLane() as Lane;
     const next = pack(lines, caps, now, Number.POSITIVE_INFINITY);
     outside.take(next, IN_BETWEEN);

@@ -14,7 +14,7 @@ import type { Turn } from "../time/turn.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
 import { Caller, refuse } from "./callers.ts";
-import { type InFlight, scopeOf, type SharedEntry } from "./in-flight.ts";
+import { type InFlight, type SharedEntry, scopeOf } from "./in-flight.ts";
 import type { Pending } from "./pending.ts";
 import { contextOf, costOf, dedupeKeyOf, keyOf, readSubmitOptions, refuseOversize, tenantOf } from "./read-item.ts";
 import type { Services } from "./services.ts";
