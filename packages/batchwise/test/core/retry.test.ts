@@ -29,17 +29,20 @@ describe("`retry`", () => {
     expect(calls).toBe(3);
   });
 
-  test("waits `backoffMs` before each further call, and holds its slot", async () => {
+  test("waits `backoffMs` before each further call, and holds no slot meanwhile", async () => {
     const of = rig<string>({ retry: { attempts: 3, backoffMs: 100 }, maxBatchSize: 1 });
     void of.batcher.submit("a");
     void of.batcher.submit("b");
     await of.clock.settle();
     of.handler.open[0]?.reject(new Error("once"));
     await of.clock.advance(99);
-    expect(of.handler.calls).toHaveLength(1);
+    expect(of.handler.batches).toEqual([["a"], ["b"]]);
+    await echo(of);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 1, running: 0, runningBatches: 0, completed: 1 });
     await of.clock.advance(1);
-    expect(of.handler.batches).toEqual([["a"], ["a"]]);
+    expect(of.handler.batches).toEqual([["a"], ["b"], ["a"]]);
     await echoAll(of);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 0, running: 0, completed: 2 });
     expect(of.clock.timers).toBe(0);
   });
 

@@ -1,5 +1,5 @@
 // An entry is one item on its way: it waits in a line of the queue, then it is part of a batch. What it is now, only its
-// holder knows. An entry that has left early has no recipient and no item any more.
+// holder knows. An entry that has been answered or has left has no recipient any more.
 
 import type { Moment } from "../time/turn.ts";
 import type { Recipient, Resolve } from "./recipient.ts";
@@ -55,8 +55,11 @@ export class Entry {
   leave(): void {
     if (this.recipient === null) return;
     this.recipient = null;
-    this.item = undefined;
-    this.context = undefined;
+    if (this.holder === null || this.holder.isWaiting) {
+      // A queue may keep the rest of it for a while.
+      this.item = undefined;
+      this.context = undefined;
+    }
     this.holder?.left(this);
   }
 }

@@ -9,7 +9,8 @@ const CHUNK_LENGTH = 256;
 const KEPT_GONE = 64;
 
 interface Chunk {
-  readonly entries: Entry[];
+  /** Null where an entry was taken from the front. */
+  readonly entries: (Entry | null)[];
   next: Chunk | null;
 }
 
@@ -95,7 +96,8 @@ export class Fifo implements EntryOrder {
   #dropGone(): void {
     for (;;) {
       const { entries, next } = this.#first;
-      while (this.#head < entries.length && (entries[this.#head] as Entry).holder !== this.#holder) {
+      while (this.#head < entries.length && entries[this.#head]?.holder !== this.#holder) {
+        entries[this.#head] = null;
         this.#head += 1;
         this.#gone -= 1;
       }
@@ -149,8 +151,8 @@ class FifoReader implements EntryReader {
         this.#chunk = next;
         this.#index = 0;
       }
-      const entry = this.#chunk.entries[this.#index] as Entry;
-      if (entry.holder === this.#holder && entry.epoch <= this.#lastEpoch) {
+      const entry = this.#chunk.entries[this.#index] ?? null;
+      if (entry !== null && entry.holder === this.#holder && entry.epoch <= this.#lastEpoch) {
         this.entry = entry;
         return;
       }

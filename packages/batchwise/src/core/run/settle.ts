@@ -9,6 +9,7 @@ import type { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import { fail, succeed } from "../submit/callers.ts";
 import { countItems, type Services } from "../submit/services.ts";
+import type { Moment } from "../time/turn.ts";
 
 /** A batch, as its answers need to know it. */
 export interface SettledBatch {
@@ -48,19 +49,22 @@ export function failEntries(
 
 /** For an answer that comes too late or has the wrong shape: its promises may reject without anyone waiting. */
 export function ignorePlaces(places: unknown): void {
-  let length = 0;
+  let indexes: readonly string[] = [];
   try {
-    length = Array.isArray(places) ? places.length : 0;
+    if (Array.isArray(places)) indexes = Object.keys(places);
   } catch {
     return;
   }
-  for (let index = 0; index < length; index += 1) {
-    try {
-      const place: unknown = (places as readonly unknown[])[index];
-      if (isThenable(place)) ignoreFailure(place);
-    } catch {
-      // A place that cannot be read holds nothing to wait for.
-    }
+  for (const index of indexes) ignorePlace(places as readonly unknown[], Number(index));
+}
+
+/** A place that cannot be read holds nothing to wait for. */
+function ignorePlace(places: readonly unknown[], index: number): void {
+  try {
+    const place = places[index];
+    if (isThenable(place)) ignoreFailure(place);
+  } catch {
+    return;
   }
 }
 
@@ -81,6 +85,9 @@ class Settling {
   readonly #done: () => void;
   readonly #now: number;
   #promised = 0;
+  /** Completed callers of one moment that are still to be counted, together. */
+  #moment: Moment | null = null;
+  #completed = 0;
 
   constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, done: () => void) {
     this.#entries = entries;
@@ -90,12 +97,9 @@ class Settling {
     this.#now = services.clock.now();
   }
 
-  /** Completed callers of one moment are counted together. */
   settle(places: ArrayLike<unknown>): number {
     const entries = this.#entries;
     const now = this.#now;
-    let { moment } = entries[0] as Entry;
-    let completed = 0;
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index] as Entry;
       let place: unknown;
@@ -111,21 +115,16 @@ class Settling {
       const { recipient } = entry;
       if (recipient === null) continue;
       entry.recipient = null;
-      if (entry.moment !== moment) {
-        this.#count(completed, now - moment.at);
-        moment = entry.moment;
-        completed = 0;
-      }
       if (typeof recipient === "function") {
-        completed += 1;
+        this.#count(entry);
         recipient(place);
       } else {
         if (recipient.countsItself) this.#batch.noteSettled(1);
-        else completed += 1;
+        else this.#count(entry);
         recipient.succeed(place, now, entry.position);
       }
     }
-    this.#count(completed, now - moment.at);
+    this.#recordCount();
     return this.#promised;
   }
 
@@ -140,16 +139,27 @@ class Settling {
     return true;
   }
 
-  #count(completed: number, latencyMs: number): void {
-    if (completed === 0) return;
+  #count({ moment }: Entry): void {
+    if (moment !== this.#moment) {
+      this.#recordCount();
+      this.#moment = moment;
+    }
+    this.#completed += 1;
+  }
+
+  #recordCount(): void {
+    const completed = this.#completed;
+    if (completed === 0 || this.#moment === null) return;
+    this.#completed = 0;
     this.#batch.noteSettled(completed);
-    countItems(this.#services, "completed", latencyMs, completed);
+    countItems(this.#services, "completed", this.#now - this.#moment.at, completed);
   }
 
   #fail(entry: Entry, error: unknown, now: number): void {
     const { recipient } = entry;
     if (recipient === null) return;
     entry.recipient = null;
+    this.#recordCount();
     this.#batch.noteSettled(1);
     countUnlessItself(this.#services, entry, recipient, "failed", now);
     fail(recipient, error, "failed", now, entry.position);
@@ -157,13 +167,12 @@ class Settling {
 
   /** A promise is awaited also where its caller has left: its work goes on, and nobody else would hear it fail. */
   #await(entry: Entry, place: PromiseLike<unknown>): void {
+    const promised = Promise.resolve(place);
     this.#promised += 1;
-    Promise.resolve(place)
-      .then(refuseError)
-      .then(
-        (value) => this.#arrived(entry, value, false),
-        (error: unknown) => this.#arrived(entry, error, true),
-      );
+    promised.then(refuseError).then(
+      (value) => this.#arrived(entry, value, false),
+      (error: unknown) => this.#arrived(entry, error, true),
+    );
   }
 
   #arrived(entry: Entry, value: unknown, isFailure: boolean): void {

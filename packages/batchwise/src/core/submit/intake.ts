@@ -6,7 +6,6 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
-import { checkIsObject } from "../contract/validate.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import type { InContext } from "../time/clock.ts";
@@ -16,7 +15,16 @@ import { cacheKeyOf } from "./cache.ts";
 import { Caller, refuse } from "./callers.ts";
 import { type InFlight, type SharedEntry, scopeOf } from "./in-flight.ts";
 import type { Pending } from "./pending.ts";
-import { contextOf, costOf, dedupeKeyOf, keyOf, readSubmitOptions, refuseOversize, tenantOf } from "./read-item.ts";
+import {
+  Aborted,
+  contextOf,
+  costOf,
+  dedupeKeyOf,
+  keyOf,
+  readSubmitOptions,
+  refuseOversize,
+  tenantOf,
+} from "./read-item.ts";
 import type { Services } from "./services.ts";
 
 export type PrepareItem = ((item: unknown) => unknown) | undefined;
@@ -61,7 +69,7 @@ export class Intake {
     this.#parts.services.recorder.submitted(1, moment.at);
     const entry = new Entry(item, recipient, 0, moment);
     if (submit === undefined && this.#isPlain && !this.isClosed) this.#admission.accept(entry);
-    else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
+    else this.#acceptRead(entry, () => submit, this.#options.smallCallFirst >= 1);
   }
 
   /** Takes the items of one call in. */
@@ -71,12 +79,13 @@ export class Intake {
     this.#parts.services.recorder.submitted(length, moment.at);
     const isPlainCall = submit === undefined && this.#isPlain;
     const isSmall = length <= this.#options.smallCallFirst;
-    const isTooLarge = this.#options.onFull === "reject" && length > this.#options.maxQueueSize;
+    const { onFull, maxQueueSize, dedupe } = this.#options;
+    const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined;
     for (let position = 0; position < length; position += 1) {
       const entry = new Entry(items[position], call, position, moment);
       if (isTooLarge && !this.isClosed) this.#refuseCall(entry, length);
       else if (isPlainCall && !this.isClosed) this.#admission.accept(entry);
-      else this.#acceptRead(entry, submit, isSmall);
+      else this.#acceptRead(entry, () => optionsOfItem(submit, items[position]), isSmall);
     }
   }
 
@@ -99,12 +108,12 @@ export class Intake {
     await inFlight.cache?.delete(cacheKeyOf(key, dedupeKey));
   }
 
-  #acceptRead(entry: Entry, submit: SubmitManyOptions<unknown> | undefined, isSmall: boolean): void {
+  #acceptRead(entry: Entry, optionsOf: () => SubmitOptions | undefined, isSmall: boolean): void {
     entry.isSmall = isSmall;
     try {
       if (this.isClosed) throw closedError();
-      const own = submit === undefined ? NONE : readSubmitOptions(ofItem(submit, entry.item));
-      this.#checkStillWanted(own.signal);
+      const submit = optionsOf();
+      const own = submit === undefined ? NONE : readSubmitOptions(submit);
       if (this.#options.dedupe === undefined) this.#acceptOne(entry, own);
       else this.#acceptEqual(entry, own, this.#options.dedupe);
     } catch (error) {
@@ -247,25 +256,18 @@ export class Intake {
   }
 }
 
-/** Thrown on the way in for a caller whose signal has aborted. */
-class Aborted {
-  readonly reason: unknown;
-
-  constructor(reason: unknown) {
-    this.reason = reason;
-  }
+/** What the options of a call say of one item. */
+function optionsOfItem(submit: SubmitManyOptions<unknown> | undefined, item: unknown): SubmitOptions | undefined {
+  if (typeof submit !== "object" || submit === null) return submit;
+  const { cost, priority, ...rest } = submit;
+  return { ...rest, cost: valueFor(cost, item), priority: valueFor(priority, item) };
 }
 
-/** What the options of a call say of one item. */
-function ofItem(submit: SubmitManyOptions<unknown>, item: unknown): SubmitOptions {
-  checkIsObject("options", submit);
-  if (typeof submit.cost !== "function" && typeof submit.priority !== "function") return submit as SubmitOptions;
-  const { cost, priority, ...rest } = submit;
-  return {
-    ...rest,
-    cost: typeof cost === "function" ? cost(item) : cost,
-    priority: typeof priority === "function" ? priority(item) : priority,
-  };
+function valueFor(value: number | ((item: unknown) => number) | undefined, item: unknown): number | undefined {
+  if (typeof value !== "function") return value;
+  const own = value(item);
+  if (isThenable(own)) ignoreFailure(own);
+  return own;
 }
 
 /** True when no option asks for more of an item than its place. */

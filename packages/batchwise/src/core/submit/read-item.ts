@@ -11,6 +11,7 @@ import {
   anyNumber,
   aString,
   check,
+  checkIsObject,
   expected,
   isCost,
   objectWith,
@@ -24,11 +25,23 @@ const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener")
 const SUBMIT_OPTIONS: readonly (keyof SubmitOptions)[] = ["signal", "priority", "cost", "timeoutMs", "key", "context"];
 const KNOWN: ReadonlySet<string> = new Set(SUBMIT_OPTIONS);
 
-/** The options of a submit, each read once: a getter may say something else the next time. Throws INVALID_OPTION. */
+/** Thrown on the way in for a caller whose signal has aborted. */
+export class Aborted {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    this.reason = reason;
+  }
+}
+
+/** The options of a submit, each read once: a getter may say something else the next time. Throws INVALID_OPTION, or Aborted. */
 export function readSubmitOptions(submit: SubmitOptions): SubmitOptions {
-  for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
-  const { signal, priority, cost, timeoutMs, key, context } = submit;
+  checkIsObject("options", submit);
+  const { signal } = submit;
   if (signal !== undefined) check("signal", aSignal, signal);
+  if (signal?.aborted) throw new Aborted(signal.reason);
+  for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+  const { priority, cost, timeoutMs, key, context } = submit;
   if (priority !== undefined) check("priority", anyNumber, priority);
   if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
   if (key !== undefined) check("key", aString, key);

@@ -5,10 +5,13 @@
 // The quantum is the mean cost of what came lately, so a round serves one entry on average and the work per entry is
 // O(1). An entry that costs nothing is charged one quantum, or its tenant would never yield.
 
+import { Heap } from "../../time/heap.ts";
 import type { Entry, EntryHolder } from "../entry.ts";
-import { type EntryOrder, type EntryReader, Fifo } from "../fifo.ts";
+import type { EntryOrder, EntryReader } from "../fifo.ts";
 import { FairReader } from "./fair-reader.ts";
 import { Tenant } from "./tenant.ts";
+
+const NOTHING: EntryReader = { entry: null, advance: () => {}, commit: () => {} };
 
 /** The mean is that of about so many entries. */
 const REMEMBERED = 1024;
@@ -16,8 +19,8 @@ const REMEMBERED = 1024;
 export class FairOrder implements EntryOrder {
   readonly #holder: EntryHolder;
   readonly #tenants: Map<string, Tenant> = new Map();
-  /** All that waits in order of arrival, whoever sent it. */
-  readonly #arrivals: Fifo;
+  /** The tenants by the age of their oldest entries. */
+  readonly #byAge: Heap<Tenant> = new Heap();
   #cost = 0;
   #count = 0;
   /** Whose round it is, and whether its quantum has been granted. */
@@ -26,7 +29,6 @@ export class FairOrder implements EntryOrder {
 
   constructor(holder: EntryHolder) {
     this.#holder = holder;
-    this.#arrivals = new Fifo(holder);
   }
 
   get quantum(): number {
@@ -35,7 +37,7 @@ export class FairOrder implements EntryOrder {
   }
 
   get oldest(): Entry | null {
-    return this.#arrivals.oldest;
+    return this.#byAge.first?.value.fifo.oldest ?? null;
   }
 
   push(entry: Entry): void {
@@ -45,25 +47,30 @@ export class FairOrder implements EntryOrder {
     }
     this.#count += 1;
     this.#cost += entry.cost;
-    this.#arrivals.push(entry);
     const tenant = this.#tenants.get(entry.tenant) ?? this.#join(entry.tenant);
     tenant.fifo.push(entry);
+    const { at } = (tenant.fifo.oldest as Entry).moment;
+    if (tenant.node.index === -1) this.#byAge.add(tenant.node, at);
+    else this.#byAge.move(tenant.node, at);
   }
 
   left(entries: readonly Entry[], from: number, end: number): void {
-    this.#arrivals.left(entries, from, end);
     for (let index = from; index < end; index += 1) {
-      const tenant = this.#tenants.get((entries[index] as Entry).tenant) as Tenant;
+      const tenant = this.#tenants.get((entries[index] as Entry).tenant);
+      // It has left with the first of its entries.
+      if (tenant === undefined) continue;
       tenant.fifo.left(entries, index, index + 1);
-      if (tenant.fifo.size === 0) this.#leave(tenant);
+      const { oldest } = tenant.fifo;
+      if (oldest === null) this.#leave(tenant);
+      else this.#byAge.move(tenant.node, oldest.moment.at);
     }
-    if (this.#arrivals.size > 0) return;
+    if (this.current !== null) return;
     this.#count = 0;
     this.#cost = 0;
   }
 
   reader(lastEpoch: number): EntryReader {
-    return this.current === null ? this.#arrivals.reader(lastEpoch) : new FairReader(this, this.current, lastEpoch);
+    return this.current === null ? NOTHING : new FairReader(this, this.current, lastEpoch);
   }
 
   /** A new tenant comes last in the present round. */
@@ -85,6 +92,7 @@ export class FairOrder implements EntryOrder {
   /** A tenant that has nothing waiting leaves the ring and its savings. */
   #leave(tenant: Tenant): void {
     this.#tenants.delete(tenant.name);
+    this.#byAge.remove(tenant.node);
     if (this.current === tenant) {
       this.current = tenant.next === tenant ? null : tenant.next;
       this.isGranted = false;

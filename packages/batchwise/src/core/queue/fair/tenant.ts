@@ -1,11 +1,14 @@
 // One tenant of a line: its entries, what it has saved, and its neighbours in the ring of those who wait.
 
+import { HeapNode } from "../../time/heap.ts";
 import type { EntryHolder } from "../entry.ts";
 import { Fifo } from "../fifo.ts";
 
 export class Tenant {
   readonly name: string;
   readonly fifo: Fifo;
+  /** Its place among the tenants by age. */
+  readonly node: HeapNode<Tenant> = new HeapNode<Tenant>(this);
   deficit = 0;
   previous: Tenant = this;
   next: Tenant = this;
