@@ -293,12 +293,13 @@ describe("the timer", () => {
     expect(clock.fired).toBe(10);
   });
 
-  test("fires once for many who are served by one refill", () => {
+  test("is set and fires once for many who are served by one refill", () => {
     const { clock, client, limiter, notes } = rig({ callsPerMinute: 600 });
     limiter.hold(1_000);
     for (const index of range(10)) client(`${index}`).ask();
     clock.advance(1_000);
     expect(notes).toHaveLength(10);
     expect(clock.fired).toBe(1);
+    expect(clock.set).toBe(1);
   });
 });
