@@ -18,6 +18,7 @@ import { renderReport, renderSection } from "./report/markdown.ts";
 import { holds, quickSlack, type Scale, type Section } from "./report/section.ts";
 import { bursts } from "./suites/bursts.ts";
 import { dispatch } from "./suites/dispatch.ts";
+import { limits } from "./suites/limits.ts";
 import { policy } from "./suites/policy.ts";
 import { pythonSystems } from "./suites/python-systems.ts";
 import { closedLoop, deepQueue, loneItem, optionCost } from "./suites/queues.ts";
@@ -36,6 +37,7 @@ const suites: Readonly<Record<string, Suite>> = {
   w3: { run: deepQueue, rounds: 7, quickRounds: 3 },
   lone: { run: loneItem, rounds: 7, quickRounds: 3 },
   options: { run: optionCost, rounds: 7, quickRounds: 3 },
+  limits: { run: limits, rounds: 5, quickRounds: 1 },
   dispatch: { run: dispatch, rounds: 0, quickRounds: 2 },
   python: { run: pythonSystems, rounds: 7, quickRounds: 0 },
 };
