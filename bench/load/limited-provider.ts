@@ -29,7 +29,7 @@ export type LimitedConfig = {
   readonly seed: number;
 };
 
-export const limitedDefaults: LimitedConfig = {
+const limitedDefaults: LimitedConfig = {
   perSecond: 60,
   durationMs: 60_000,
   meanTokens: 300,
@@ -55,7 +55,7 @@ class TooManyRequests extends Error {
 }
 
 /** The provider: it counts with buckets of its own, and charges nothing for what it refuses. */
-export class LimitedProvider {
+class LimitedProvider {
   readonly #clock: VirtualClock;
   readonly #config: LimitedConfig;
   #calls: number;

@@ -17,7 +17,14 @@ const lane: LaneView = {
   isFlushed: false,
 };
 const state: PolicyState = {
-  ...{ preferredBatchSize: 50, maxWaitMs: 10, isQueueFull: false, isDraining: false, isPaused: false, isTurnOver: true },
+  ...{
+    preferredBatchSize: 50,
+    maxWaitMs: 10,
+    isQueueFull: false,
+    isDraining: false,
+    isPaused: false,
+    isTurnOver: true,
+  },
 };
 
 function entries(more: (place: number) => Partial<NewEntry>): NewEntry[] {

@@ -23,6 +23,7 @@ export const suites: Readonly<Record<string, Suite>> = {
   priorities: { load: async () => (await import("./priorities.ts")).priorities, rounds: 5, quickRounds: 1 },
   small: { load: async () => (await import("./small.ts")).small, rounds: 5, quickRounds: 1 },
   gather: { load: async () => (await import("./gather.ts")).gather, rounds: 9, quickRounds: 1 },
+  limits: { load: async () => (await import("./limits.ts")).limits, rounds: 5, quickRounds: 1 },
   dispatch: { load: async () => (await import("./dispatch.ts")).dispatch, rounds: 0, quickRounds: 2 },
   python: { load: async () => (await import("./python-systems.ts")).pythonSystems, rounds: 7, quickRounds: 0 },
 };

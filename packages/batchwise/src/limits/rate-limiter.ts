@@ -75,7 +75,9 @@ class BucketLimiter implements RateLimiter {
 
   withdraw(client: LimiterClient): void {
     const wasNext = client === this.#next();
-    if (this.#waiting.delete(client) && wasNext) this.#wakeForNext();
+    if (!this.#waiting.delete(client) || !wasNext) return;
+    this.#refill(this.#timer.elapsed());
+    this.#wakeForNext();
   }
 
   hold(forMs: number): void {

@@ -34,6 +34,21 @@ describe("a limiter whose clock", () => {
     expect(notes.map(({ at }) => at)).toEqual(range(8).map((index) => index * 1_000));
   });
 
+  test("was no number at one question counts the whole time at the next", () => {
+    let isBroken = false;
+    const { clock, notes, client } = rig((now) => (isBroken ? Number.NaN : now));
+    client("a").ask();
+    clock.advance(400);
+    isBroken = true;
+    const waiting = client("b");
+    waiting.ask();
+    clock.advance(599);
+    expect(notes).toHaveLength(1);
+    isBroken = false;
+    clock.advance(1);
+    expect(waiting.ask()).toBe(true);
+  });
+
   test.each([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])("is %s at times goes on", (reading) => {
     const { clock, notes, client } = rig((now) => (now === 1_000 ? reading : now));
     for (const index of range(4)) client(`${index}`).ask();

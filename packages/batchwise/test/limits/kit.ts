@@ -8,6 +8,8 @@ export interface StepClock extends Clock {
   advance(ms: number): void;
   /** Timers set and not yet fired or cleared. */
   readonly timers: number;
+  /** Timers set so far. */
+  readonly set: number;
   /** Timers fired so far. */
   readonly fired: number;
 }
@@ -46,6 +48,9 @@ export function stepClock(startAt = 0): StepClock {
     },
     get timers() {
       return timers.size;
+    },
+    get set() {
+      return handles;
     },
     get fired() {
       return fired;

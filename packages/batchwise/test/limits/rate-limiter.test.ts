@@ -200,6 +200,18 @@ describe("clients that share a limiter", () => {
     limiter.withdraw(leaving);
   });
 
+  test("lose no time that has passed when the one before them withdraws", () => {
+    const { clock, client, limiter, notes } = rig({ costPerMinute: 60_000 });
+    client("first", 1_000).ask();
+    const leaving = client("leaving", 1_000);
+    leaving.ask();
+    client("next", 900).ask();
+    clock.advance(600);
+    limiter.withdraw(leaving);
+    clock.advance(300);
+    expect(notes.at(-1)).toEqual({ name: "next", at: 900, cost: 900 });
+  });
+
   test("are asked earlier when somebody gives back", () => {
     const { clock, client, limiter, notes } = rig({ callsPerMinute: 60, costPerMinute: 60_000 });
     client("first", 1_000).ask();
@@ -293,12 +305,13 @@ describe("the timer", () => {
     expect(clock.fired).toBe(10);
   });
 
-  test("fires once for many who are served by one refill", () => {
+  test("is set and fires once for many who are served by one refill", () => {
     const { clock, client, limiter, notes } = rig({ callsPerMinute: 600 });
     limiter.hold(1_000);
     for (const index of range(10)) client(`${index}`).ask();
     clock.advance(1_000);
     expect(notes).toHaveLength(10);
     expect(clock.fired).toBe(1);
+    expect(clock.set).toBe(1);
   });
 });

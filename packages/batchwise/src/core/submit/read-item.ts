@@ -64,7 +64,7 @@ export function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): 
     else if (typeof estimateCost === "function") own = estimateCost.call(item);
   }
   if (isCost(own)) return own;
-  throw notPromised("cost", aCost, own);
+  throw unusable(rangeError, "cost", aCost, own);
 }
 
 /** The tenant of an item; the same for all where tenants are not told apart. */
@@ -93,13 +93,13 @@ const aText: Rule = { ...aString, expected: "a function that returns a string" }
 
 function text(name: string, value: unknown): string {
   if (typeof value === "string") return value;
-  throw notPromised(name, aText, value);
+  throw unusable(expected, name, aText, value);
 }
 
 /** The error for what a function returned. Where that is a promise, nobody waits for it. */
-function notPromised(name: string, rule: Rule, value: unknown): Error {
+function unusable(error: typeof expected, name: string, rule: Rule, value: unknown): Error {
   if (isThenable(value)) ignoreFailure(value);
-  return rule === aCost ? rangeError(name, rule, value) : expected(name, rule, value);
+  return error(name, rule, value);
 }
 
 /** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
@@ -108,7 +108,7 @@ export function refuseOversize(item: unknown, cost: number, options: ResolvedOpt
   if (maxBatchCost === Number.POSITIVE_INFINITY) return;
   const own: unknown = typeof batchCost === "function" ? batchCost([item]) : cost;
   if (!(typeof own === "number" && own >= 0)) {
-    throw notPromised("batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, own);
+    throw unusable(rangeError, "batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, own);
   }
   if (own > maxBatchCost && oversize === "reject") throw itemTooLargeError(own, maxBatchCost);
 }
