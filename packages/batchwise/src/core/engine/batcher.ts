@@ -75,7 +75,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#options = options;
     this.#isPreferredUnset = prepared.isPreferredUnset;
     this.#queue = new Queue(options.fairBy !== undefined, true);
-    this.#admission = new Admission(services, this.#queue, options, () => this.#scheduler.retrying);
+    this.#admission = new Admission(services, this.#queue, options);
     this.#inFlight = new InFlight(
       options.cache === undefined ? undefined : new ResultCache(options.cache, events, inContext),
     );
@@ -172,7 +172,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   stats(): BatcherStats {
-    const waiting = this.#queue.size + this.#scheduler.retrying;
+    const waiting = this.#queue.size + this.#admission.retrying;
     const { recorder, clock } = this.#services;
     return recorder.snapshot(
       { waiting, blocked: this.#admission.blocked, oldestAt: this.#queue.oldestAt() },
@@ -268,6 +268,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
 /** Reads all items before any is taken in: a getter may throw, submit, or change the array. */
 function copyOf(items: readonly unknown[]): unknown[] {
+  if ((items as { readonly constructor: unknown }).constructor === Array) return items.slice();
   const { length } = items;
   const copy = new Array<unknown>(length);
   for (let index = 0; index < length; index += 1) copy[index] = items[index];

@@ -11,7 +11,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
 import { type Choice, chooseLane } from "../policy/choose-lane.ts";
-import { type PackedBatch, pack } from "../policy/pack.ts";
+import { type MomentCount, type PackedBatch, pack } from "../policy/pack.ts";
 import { RunTimes } from "../policy/run-times.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
@@ -96,13 +96,6 @@ export class Scheduler implements RunOwner {
     return this.#slots.running;
   }
 
-  /** Items of batches that pause before another call. */
-  get retrying(): number {
-    let items = 0;
-    for (const { live } of this.#slots.resting) items += live;
-    return items;
-  }
-
   get isBusy(): boolean {
     return this.#slots.running.length > 0 || this.#slots.resting.size > 0;
   }
@@ -181,7 +174,12 @@ export class Scheduler implements RunOwner {
   rested(run: BatchRun): void {
     this.#slots.rest(run);
     this.#services.recorder.rests(run.countedAs, this.#services.clock.now());
+    this.#admission.retrying += run.live;
     this.#slotFreed();
+  }
+
+  restingLeft(count: number): void {
+    this.#admission.retrying -= count;
   }
 
   wantsSlot(run: BatchRun): void {
@@ -282,6 +280,7 @@ export class Scheduler implements RunOwner {
         if (this.#gate !== null && this.#gate.ask(cost) === null) return;
         this.#gate?.use(cost);
         run.countedAs = run.live;
+        this.#admission.retrying -= run.live;
         this.#services.recorder.runs(run.countedAs, this.#services.clock.now());
       }
       this.#slots.grant();
@@ -332,7 +331,7 @@ export class Scheduler implements RunOwner {
     if (!this.#hasWarned && reason === "size" && cost < this.#options.maxBatchCost / 2) {
       this.#hasWarned = warnOfDefaultSize(this.#prepared, this.#options, this.#services.events);
     }
-    const run = new BatchRun(entries, start, recordWaits(recorder, entries, now), flushes, this.#environment);
+    const run = new BatchRun(batch, start, recordWaits(recorder, batch.moments, now), flushes, this.#environment);
     this.#queue.take(batch, run);
     recorder.batchClosed(reason, size, cost);
     recorder.runs(size, now);
@@ -345,20 +344,12 @@ interface ClosedBatch extends PackedBatch {
   readonly reason: BatchReason;
 }
 
-/** Records how long the entries of a batch have waited, those of one moment together. Returns the longest wait. */
-function recordWaits(recorder: Recorder, entries: readonly Entry[], now: number): number {
-  let { moment } = entries[0] as Entry;
-  let times = 0;
-  let longest = now - moment.at;
-  for (const entry of entries) {
-    if (entry.moment !== moment) {
-      recorder.waited(now - moment.at, times);
-      moment = entry.moment;
-      times = 0;
-      longest = Math.max(longest, now - moment.at);
-    }
-    times += 1;
+/** Records how long the entries of a batch have waited. Returns the longest wait. */
+function recordWaits(recorder: Recorder, moments: readonly MomentCount[], now: number): number {
+  let longest = 0;
+  for (const { moment, count } of moments) {
+    recorder.waited(now - moment.at, count);
+    longest = Math.max(longest, now - moment.at);
   }
-  recorder.waited(now - moment.at, times);
   return longest;
 }

@@ -9,6 +9,7 @@ import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { Line } from "../queue/lane.ts";
 import type { BatchPlan } from "../queue/queue.ts";
+import type { Moment } from "../time/turn.ts";
 import { longestFit, measured, orSum } from "./batch-cost.ts";
 import { readInOrder } from "./dispatch-order.ts";
 
@@ -22,30 +23,41 @@ export interface Caps {
 /** Which cap closed a batch; null where everything that waits is in it and more would fit. */
 export type Full = "size" | "cost" | null;
 
+/** How many entries of a batch were submitted at one moment. */
+export interface MomentCount {
+  readonly moment: Moment;
+  count: number;
+}
+
 export interface PackedBatch extends BatchPlan {
+  readonly items: unknown[];
+  /** Of neighbours in the batch. */
+  readonly moments: readonly MomentCount[];
   readonly cost: number;
   readonly full: Full;
 }
+
+/** Room for a batch is made at once, up to this many entries. */
+const MOST_ROOM = 1024;
 
 /** Packs the next batch of a lane, from the entries up to an epoch. `lines` are in the order of their ranks. */
 export function pack(lines: readonly Line[], caps: Caps, now: number, lastEpoch: number): PackedBatch {
   const { batchCost, maxBatchCost, maxBatchSize } = caps;
   const reader = readInOrder(lines, now, caps.priorityAgingMs, lastEpoch);
-  if (typeof batchCost !== "function") return take(reader, maxBatchSize, maxBatchCost, batchCost === "padded");
-  const widest = take(reader, maxBatchSize, Number.POSITIVE_INFINITY, false);
-  const items = widest.entries.map(({ item }) => item);
+  const waiting = lines.reduce((sum, { size }) => sum + size, 0);
+  if (typeof batchCost !== "function") {
+    return take(reader, waiting, maxBatchSize, maxBatchCost, batchCost === "padded");
+  }
+  const widest = take(reader, waiting, maxBatchSize, Number.POSITIVE_INFINITY, false);
+  const { items } = widest;
   const { count, cost } = longestFit(items, maxBatchCost, (prefix) => measured(batchCost, prefix));
   if (count === items.length) {
     const isFull = cost >= maxBatchCost && maxBatchCost < Number.POSITIVE_INFINITY;
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
-  const entries = widest.entries.slice(0, count);
-  return {
-    entries,
-    reader: readerOf(entries, lines, caps, now, lastEpoch),
-    cost: orSum(cost, costOf(entries)),
-    full: "cost",
-  };
+  const cut = take(new ListReader(widest.entries), count, count, Number.POSITIVE_INFINITY, false);
+  const again = readerOf(cut.entries, lines, caps, now, lastEpoch);
+  return { ...cut, reader: again, cost: orSum(cost, cut.cost), full: "cost" };
 }
 
 /** A reader that has read these entries and no more, for a reader commits what it has read. */
@@ -59,38 +71,73 @@ function readerOf(
   const reader = readInOrder(lines, now, caps.priorityAgingMs, lastEpoch);
   for (const entry of entries) {
     // The cost function has submitted something that goes first: the batch stays as it was measured.
-    if (reader.entry !== entry) return NOTHING_READ;
+    if (reader.entry !== entry) return new ListReader([]);
     reader.advance();
   }
   return reader;
 }
 
-const NOTHING_READ: EntryReader = { entry: null, advance: () => {}, commit: () => {} };
+/** Reads entries that have been read before. */
+class ListReader implements EntryReader {
+  readonly #entries: readonly Entry[];
+  #index = 0;
 
-function costOf(entries: readonly Entry[]): number {
-  return entries.reduce((sum, { cost }) => sum + cost, 0);
+  constructor(entries: readonly Entry[]) {
+    this.#entries = entries;
+  }
+
+  get entry(): Entry | null {
+    return this.#entries[this.#index] ?? null;
+  }
+
+  advance(): void {
+    this.#index += 1;
+  }
+
+  commit(): void {}
 }
 
-function take(reader: EntryReader, maxBatchSize: number, maxBatchCost: number, isPadded: boolean): PackedBatch {
-  const entries: Entry[] = [];
+/** The first entries that fit, of `waiting` in all. */
+function take(
+  reader: EntryReader,
+  waiting: number,
+  maxBatchSize: number,
+  maxBatchCost: number,
+  isPadded: boolean,
+): PackedBatch {
+  const room = Math.min(maxBatchSize, waiting, MOST_ROOM);
+  const entries = new Array<Entry>(room);
+  const items = new Array<unknown>(room);
+  let size = 0;
+  const moments: MomentCount[] = [];
+  let last: MomentCount | undefined;
   let sum = 0;
   let largest = 0;
   let full: Full = null;
   for (let { entry } = reader; entry !== null; { entry } = reader) {
-    if (entries.length >= maxBatchSize) break;
-    const { cost } = entry;
-    const total = isPadded ? (entries.length + 1) * Math.max(largest, cost) : sum + cost;
-    if (total > maxBatchCost && entries.length > 0) {
+    if (size >= maxBatchSize) break;
+    const { cost, moment } = entry;
+    const total = isPadded ? (size + 1) * Math.max(largest, cost) : sum + cost;
+    if (total > maxBatchCost && size > 0) {
       full = "cost";
       break;
     }
-    entries.push(entry);
+    entries[size] = entry;
+    items[size] = entry.item;
+    size += 1;
+    if (last === undefined || last.moment !== moment) {
+      last = { moment, count: 0 };
+      moments.push(last);
+    }
+    last.count += 1;
     sum += cost;
     if (cost > largest) largest = cost;
     reader.advance();
   }
-  const cost = isPadded ? entries.length * largest : sum;
-  if (entries.length >= maxBatchSize) full = "size";
+  entries.length = size;
+  items.length = size;
+  const cost = isPadded ? size * largest : sum;
+  if (size >= maxBatchSize) full = "size";
   else if (cost >= maxBatchCost) full = "cost";
-  return { entries, reader, cost, full };
+  return { entries, items, moments, reader, cost, full };
 }

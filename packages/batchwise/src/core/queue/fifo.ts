@@ -2,6 +2,7 @@
 // queue costs the garbage collector little. Entries leave without telling it where they lie: one that is no longer held by
 // the fifo's holder counts as gone and is skipped. Memory stays in proportion to what waits.
 
+import type { Moment } from "../time/turn.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
 
 const CHUNK_LENGTH = 256;
@@ -25,7 +26,10 @@ export interface EntryReader {
 
 /** An order among waiting entries. */
 export interface EntryOrder {
-  push(entry: Entry): void;
+  /** How many entries wait. */
+  readonly size: number;
+  /** Returns whether the entry is the oldest now. */
+  push(entry: Entry): boolean;
   /** Called after the entries of `[from, end)` have left, taken or early. */
   left(entries: readonly Entry[], from: number, end: number): void;
   /** The entry that came first. */
@@ -42,6 +46,8 @@ export class Fifo implements EntryOrder {
   #head = 0;
   #waiting = 0;
   #gone = 0;
+  /** When the youngest entry was submitted. */
+  #lastMoment: Moment | null = null;
 
   constructor(holder: EntryHolder) {
     this.#holder = holder;
@@ -51,20 +57,23 @@ export class Fifo implements EntryOrder {
     return this.#waiting;
   }
 
-  push(entry: Entry): void {
+  push(entry: Entry): boolean {
     this.#waiting += 1;
-    let last = this.#last;
-    const { length } = last.entries;
-    if (length > 0 && (last.entries[length - 1] as Entry).moment.at > entry.moment.at) {
-      this.#insert(entry);
-      return;
+    if (entry.moment !== this.#lastMoment) {
+      if (this.#lastMoment !== null && entry.moment.at < this.#lastMoment.at && this.#waiting > 1) {
+        this.#insert(entry);
+        return this.oldest === entry;
+      }
+      this.#lastMoment = entry.moment;
     }
-    if (length >= CHUNK_LENGTH) {
+    let last = this.#last;
+    if (last.entries.length >= CHUNK_LENGTH) {
       last = { entries: [], next: null };
       this.#last.next = last;
       this.#last = last;
     }
     last.entries.push(entry);
+    return this.#waiting === 1;
   }
 
   /** Puts an entry that is older than the last one behind those that are no younger. */

@@ -29,7 +29,6 @@ export class Line implements EntryHolder, Ranked {
   readonly rankClass: RankClass;
   readonly #order: EntryOrder;
   readonly #node: HeapNode<Line> = new HeapNode<Line>(this);
-  size = 0;
   #cost = 0;
 
   constructor(lane: Lane, rankClass: RankClass, isFair: boolean) {
@@ -46,6 +45,10 @@ export class Line implements EntryHolder, Ranked {
     return this.rankClass.isSmall;
   }
 
+  get size(): number {
+    return this.#order.size;
+  }
+
   get isEmpty(): boolean {
     return this.size === 0;
   }
@@ -56,11 +59,8 @@ export class Line implements EntryHolder, Ranked {
 
   push(entry: Entry): void {
     entry.holder = this;
-    this.#order.push(entry);
-    this.size += 1;
     this.#cost += entry.cost;
-    if (this.size === 1) this.rankClass.lines.add(this.#node, entry.moment.at);
-    else if (entry.moment.at < this.#node.key) this.rankClass.lines.move(this.#node, entry.moment.at);
+    if (this.#order.push(entry)) this.#noteOldest(entry);
     this.lane.added(entry);
   }
 
@@ -94,18 +94,24 @@ export class Line implements EntryHolder, Ranked {
 
   /** Called after the entries of `[from, end)`, which cost so much together, have got another holder. */
   noteLeft(entries: readonly Entry[], from: number, end: number, cost: number): void {
-    this.size -= end - from;
-    this.#cost = this.size === 0 ? 0 : this.#cost - cost;
     this.#order.left(entries, from, end);
-    const { lines } = this.rankClass;
-    if (this.size === 0) lines.remove(this.#node);
-    else lines.move(this.#node, this.oldestAt());
+    this.#cost = this.size === 0 ? 0 : this.#cost - cost;
+    this.#noteOldest(this.#order.oldest);
     this.lane.noteLeft(end - from);
+  }
+
+  /** Keeps the lines of a rank in the order of their oldest entries. */
+  #noteOldest(oldest: Entry | null): void {
+    const { lines } = this.rankClass;
+    if (oldest === null) lines.remove(this.#node);
+    else if (this.#node.index === -1) lines.add(this.#node, oldest.moment.at);
+    else lines.move(this.#node, oldest.moment.at);
   }
 }
 
 /** One who keeps the totals above a lane. */
 export interface LaneOwner {
+  /** An entry has come into a lane that has a key. */
   added(): void;
   /** An entry of the lane leaves, for a batch or early. */
   left(lane: Lane, entry: Entry): void;
@@ -140,9 +146,13 @@ export class Lane {
     return this.#lines.all;
   }
 
-  /** The line of a rank, made on first use. */
-  line(rank: Rank, rankClass: () => RankClass, isFair: boolean): Line {
-    return this.#lines.get(rank, () => new Line(this, rankClass(), isFair));
+  /** The line of a rank, where there is one. */
+  line(rank: Rank): Line | undefined {
+    return this.#lines.find(rank);
+  }
+
+  open(rankClass: RankClass, isFair: boolean): Line {
+    return this.#lines.add(new Line(this, rankClass, isFair));
   }
 
   get cost(): number {
@@ -159,8 +169,8 @@ export class Lane {
 
   added(entry: Entry): void {
     this.size += 1;
-    this.#owner.added();
-    if (typeof entry.recipient === "object") this.noteDeadline(entry);
+    if (this.key !== undefined) this.#owner.added();
+    if (this.#deadlines !== null) this.noteDeadline(entry);
   }
 
   raise(entry: Entry, priority: number): void {

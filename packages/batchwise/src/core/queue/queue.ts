@@ -40,7 +40,7 @@ export class Queue implements LaneOwner {
   readonly hot: Set<Lane> = new Set();
   /** Where an entry without a key or a priority goes. */
   readonly #plain: Line;
-  size = 0;
+  #keyedSize = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
 
@@ -61,6 +61,17 @@ export class Queue implements LaneOwner {
     return line.lane;
   }
 
+  /** Adds the first `count` of these entries, none of which has a key or a rank. */
+  pushPlain(entries: readonly Entry[], count: number): void {
+    const line = this.#plain;
+    const epoch = this.#epoch;
+    for (let index = 0; index < count; index += 1) {
+      const entry = entries[index] as Entry;
+      entry.epoch = epoch;
+      line.push(entry);
+    }
+  }
+
   /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
   raise(entry: Entry, priority: number): void {
     const line = entry.holder as Line;
@@ -69,8 +80,12 @@ export class Queue implements LaneOwner {
     line.noteLeft([entry], 0, 1, entry.cost);
   }
 
+  get size(): number {
+    return this.#common.size + this.#keyedSize;
+  }
+
   added(): void {
-    this.size += 1;
+    this.#keyedSize += 1;
   }
 
   left(lane: Lane, { epoch }: Entry): void {
@@ -81,7 +96,7 @@ export class Queue implements LaneOwner {
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
-    this.size -= count;
+    if (lane.key !== undefined) this.#keyedSize -= count;
     if (lane.size === 0) this.#forget(lane);
     if (this.#flushes.length > 0) this.#dropDoneFlushes();
   }
@@ -135,12 +150,13 @@ export class Queue implements LaneOwner {
     for (let from = 0; from < entries.length; ) {
       const line = (entries[from] as Entry).holder as Line;
       const { lane } = line;
+      const isWatched = this.#keepsDeadlines || this.#flushes.length > 0;
       let end = from;
       let cost = 0;
       for (; end < entries.length; end += 1) {
         const entry = entries[end] as Entry;
         if (entry.holder !== line) break;
-        lane.left(entry);
+        if (isWatched) lane.left(entry);
         entry.holder = holder;
         cost += entry.cost;
       }
@@ -225,7 +241,11 @@ export class Queue implements LaneOwner {
   }
 
   #lineOf(lane: Lane, rank: Rank): Line {
-    return lane.line(rank, () => this.#classes.get(rank, () => new RankClass(rank)), this.#isFair);
+    return lane.line(rank) ?? this.#openLine(lane, rank);
+  }
+
+  #openLine(lane: Lane, rank: Rank): Line {
+    return lane.open(this.#classes.find(rank) ?? this.#classes.add(new RankClass(rank)), this.#isFair);
   }
 
   #oldestLine(): Line | undefined {

@@ -28,14 +28,17 @@ export class Ranks<Member extends Ranked> {
     return this.#members;
   }
 
-  /** The member of a rank; made by `make` where there is none. */
-  get(rank: Rank, make: () => Member): Member {
+  /** The member of a rank, where there is one. */
+  find(rank: Rank): Member | undefined {
     const known = this.#members[this.#placeOf(rank)];
-    if (known !== undefined && isSame(known, rank)) return known;
+    return known !== undefined && isSame(known, rank) ? known : undefined;
+  }
+
+  /** Adds a member of a rank that none has yet, and returns it. */
+  add(member: Member): Member {
     if (this.#members.length >= this.#mostMembers) this.#dropEmpty();
-    const added = make();
-    this.#members.splice(this.#placeOf(rank), 0, added);
-    return added;
+    this.#members.splice(this.#placeOf(member), 0, member);
+    return member;
   }
 
   /** The first place whose member does not go before this rank. */

@@ -26,12 +26,20 @@ export interface RunEnd {
   readonly error: unknown;
 }
 
+/** The entries of a batch, and their items in an array of their own. */
+export interface TakenBatch {
+  readonly entries: readonly Entry[];
+  readonly items: unknown[];
+}
+
 /** The scheduler, as a batch sees it. */
 export interface RunOwner {
   /** The batch goes on without its slot. */
   slotReleased(): void;
   /** The batch has given its slot back and waits before another call. */
   rested(run: BatchRun): void;
+  /** So many callers have left or been answered while their batch rested. */
+  restingLeft(count: number): void;
   /** A batch that rests wants a slot for another call. */
   wantsSlot(run: BatchRun): void;
   ended(run: BatchRun, end: RunEnd, now: number): void;
@@ -56,6 +64,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   readonly #signal: BatchSignal = new BatchSignal();
   /** The entries of the current call. */
   #entries: readonly Entry[];
+  /** Of all entries, for the first call. */
+  #items: unknown[] | null;
   /** Halves that have not been tried yet, the next one last. */
   readonly #halves: (readonly Entry[])[] = [];
   /** Callers who have no answer yet, of all halves. */
@@ -81,13 +91,14 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   isYoung = true;
 
   constructor(
-    entries: readonly Entry[],
+    { entries, items }: TakenBatch,
     start: BatchStart,
     waitedMs: number,
     flushes: readonly Flush[],
     environment: RunEnvironment,
   ) {
     this.#entries = entries;
+    this.#items = items;
     this.#live = entries.length;
     this.countedAs = entries.length;
     this.start = start;
@@ -155,11 +166,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   noteSettled(count: number): void {
     this.#live -= count;
+    if (this.isResting) this.#environment.owner.restingLeft(count);
   }
 
   /** A caller has left; with the last one goes the reason to run. */
   left(): void {
-    this.#live -= 1;
+    this.noteSettled(1);
     if (this.isOver || this.#live > 0) return;
     this.#signal.abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
     if (!this.holdsSlot) this.#end();
@@ -212,7 +224,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     const cost = entries.length === this.start.size ? this.start.cost : measureBatch(entries, options.batchCost);
     let answer: unknown;
     try {
-      answer = calls.call(itemsOf(entries), new CallContext(this, entries, cost), this);
+      answer = calls.call(this.#takeItems(), new CallContext(this, entries, cost), this);
       if (isThenable(answer)) {
         Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
@@ -225,6 +237,13 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       return;
     }
     this.#answered(call, answer);
+  }
+
+  /** The items of a call, in an array that the handler may keep. */
+  #takeItems(): unknown[] {
+    const items = this.#items;
+    this.#items = null;
+    return items !== null && items.length === this.#entries.length ? items : this.#entries.map(({ item }) => item);
   }
 
   #answered(call: number, places: unknown): void {
@@ -363,12 +382,6 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     const runMs = now - this.start.startedAt;
     owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
   }
-}
-
-function itemsOf(entries: readonly Entry[]): unknown[] {
-  const items = new Array<unknown>(entries.length);
-  for (let index = 0; index < entries.length; index += 1) items[index] = (entries[index] as Entry).item;
-  return items;
 }
 
 /** Those who have not left or been answered. */

@@ -26,12 +26,11 @@ export class Admission {
   /** Submits that a full queue holds back. Made when it is first needed. */
   #outside: Queue | null = null;
   #ready: (() => void)[] = [];
-  readonly #retrying: () => number;
   #options: ResolvedOptions;
+  /** Items of batches that pause before a retry: they count in the queue's bound. */
+  retrying = 0;
 
-  /** `retrying`: items of batches that pause before a retry, which count in the queue's bound. */
-  constructor(services: Services, queue: Queue, options: ResolvedOptions, retrying: () => number) {
-    this.#retrying = retrying;
+  constructor(services: Services, queue: Queue, options: ResolvedOptions) {
     this.#services = services;
     this.#queue = queue;
     this.#options = options;
@@ -52,6 +51,16 @@ export class Admission {
     else if (this.#options.onFull === "wait") this.#waitOutside(entry);
     else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
     else refuse(this.#services, entry, queueFullError(this.#options.maxQueueSize), "rejected");
+  }
+
+  /** Queues entries without key or rank, one after the other. */
+  acceptAll(entries: readonly Entry[]): void {
+    let index = 0;
+    if (this.#hasRoom && this.#options.maxWaitMs === 0) {
+      index = Math.min(this.#free, entries.length);
+      this.#queue.pushPlain(entries, index);
+    }
+    for (; index < entries.length; index += 1) this.accept(entries[index] as Entry);
   }
 
   configure(options: ResolvedOptions): void {
@@ -99,7 +108,7 @@ export class Admission {
   }
 
   get #free(): number {
-    return this.#options.maxQueueSize - this.#queue.size - this.#retrying();
+    return this.#options.maxQueueSize - this.#queue.size - this.retrying;
   }
 
   /** While somebody is blocked there is no room for anybody else. */

@@ -8,6 +8,7 @@ import { ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
+import type { Recorder } from "../stats/recorder.ts";
 import type { InContext } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
 import type { Admission } from "./admission.ts";
@@ -44,6 +45,7 @@ const NONE: SubmitOptions = {};
 
 export class Intake {
   readonly #parts: IntakeParts;
+  readonly #recorder: Recorder;
   readonly #turn: Turn;
   readonly #admission: Admission;
   #options: ResolvedOptions;
@@ -52,6 +54,7 @@ export class Intake {
 
   constructor(parts: IntakeParts, options: ResolvedOptions) {
     this.#parts = parts;
+    this.#recorder = parts.services.recorder;
     this.#turn = parts.turn;
     this.#admission = parts.admission;
     this.#options = options;
@@ -66,26 +69,29 @@ export class Intake {
   /** Takes an item in. Never throws: what goes wrong goes to the recipient. */
   accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve | Recipient): void {
     const { moment } = this.#turn;
-    this.#parts.services.recorder.submitted(1, moment.at);
+    this.#recorder.submitted(1, moment.at);
     const entry = new Entry(item, recipient, 0, moment);
     if (submit === undefined && this.#isPlain && !this.isClosed) this.#admission.accept(entry);
-    else this.#acceptRead(entry, () => submit, this.#options.smallCallFirst >= 1);
+    else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
   }
 
   /** Takes the items of one call in. */
   acceptAll(items: readonly unknown[], submit: SubmitManyOptions<unknown> | undefined, call: Recipient): void {
     const { length } = items;
     const { moment } = this.#turn;
-    this.#parts.services.recorder.submitted(length, moment.at);
-    const isPlainCall = submit === undefined && this.#isPlain;
-    const isSmall = length <= this.#options.smallCallFirst;
-    const { onFull, maxQueueSize, dedupe } = this.#options;
-    const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined;
+    this.#recorder.submitted(length, moment.at);
+    const entries = new Array<Entry>(length);
     for (let position = 0; position < length; position += 1) {
-      const entry = new Entry(items[position], call, position, moment);
-      if (isTooLarge && !this.isClosed) this.#refuseCall(entry, length);
-      else if (isPlainCall && !this.isClosed) this.#admission.accept(entry);
-      else this.#acceptRead(entry, () => optionsOfItem(submit, items[position]), isSmall);
+      entries[position] = new Entry(items[position], call, position, moment);
+    }
+    const { onFull, maxQueueSize, dedupe } = this.#options;
+    if (onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.isClosed) {
+      for (const entry of entries) this.#refuseCall(entry, length);
+    } else if (submit === undefined && this.#isPlain && !this.isClosed) {
+      this.#admission.acceptAll(entries);
+    } else {
+      const isSmall = length <= this.#options.smallCallFirst;
+      for (const entry of entries) this.#acceptOfCall(entry, submit, isSmall);
     }
   }
 
@@ -108,11 +114,21 @@ export class Intake {
     await inFlight.cache?.delete(cacheKeyOf(key, dedupeKey));
   }
 
-  #acceptRead(entry: Entry, optionsOf: () => SubmitOptions | undefined, isSmall: boolean): void {
+  #acceptOfCall(entry: Entry, submit: SubmitManyOptions<unknown> | undefined, isSmall: boolean): void {
+    let own: SubmitOptions | undefined;
+    try {
+      own = this.isClosed ? undefined : optionsOfItem(submit, entry.item);
+    } catch (error) {
+      refuse(this.#parts.services, entry, error, refusalOf(error));
+      return;
+    }
+    this.#acceptRead(entry, own, isSmall);
+  }
+
+  #acceptRead(entry: Entry, submit: SubmitOptions | undefined, isSmall: boolean): void {
     entry.isSmall = isSmall;
     try {
       if (this.isClosed) throw closedError();
-      const submit = optionsOf();
       const own = submit === undefined ? NONE : readSubmitOptions(submit);
       if (this.#options.dedupe === undefined) this.#acceptOne(entry, own);
       else this.#acceptEqual(entry, own, this.#options.dedupe);

@@ -21,8 +21,10 @@ export class FairOrder implements EntryOrder {
   readonly #tenants: Map<string, Tenant> = new Map();
   /** The tenants by the age of their oldest entries. */
   readonly #byAge: Heap<Tenant> = new Heap();
-  #cost = 0;
+  #size = 0;
+  /** What came lately: how many entries, and what they cost together. */
   #count = 0;
+  #cost = 0;
   /** Whose round it is, and whether its quantum has been granted. */
   current: Tenant | null = null;
   isGranted = false;
@@ -36,15 +38,20 @@ export class FairOrder implements EntryOrder {
     return mean > 0 ? mean : 1;
   }
 
+  get size(): number {
+    return this.#size;
+  }
+
   get oldest(): Entry | null {
     return this.#byAge.first?.value.fifo.oldest ?? null;
   }
 
-  push(entry: Entry): void {
+  push(entry: Entry): boolean {
     if (this.#count === REMEMBERED) {
       this.#count /= 2;
       this.#cost /= 2;
     }
+    this.#size += 1;
     this.#count += 1;
     this.#cost += entry.cost;
     const tenant = this.#tenants.get(entry.tenant) ?? this.#join(entry.tenant);
@@ -52,9 +59,11 @@ export class FairOrder implements EntryOrder {
     const { at } = (tenant.fifo.oldest as Entry).moment;
     if (tenant.node.index === -1) this.#byAge.add(tenant.node, at);
     else this.#byAge.move(tenant.node, at);
+    return this.oldest === entry;
   }
 
   left(entries: readonly Entry[], from: number, end: number): void {
+    this.#size -= end - from;
     for (let index = from; index < end; index += 1) {
       const tenant = this.#tenants.get((entries[index] as Entry).tenant);
       // It has left with the first of its entries.
