@@ -22,7 +22,8 @@ import {
   costOf,
   dedupeKeyOf,
   keyOf,
-  readSubmitOptions,
+  NO_OPTIONS,
+  ReadOptions,
   refuseOversize,
   tenantOf,
 } from "./read-item.ts";
@@ -40,8 +41,6 @@ export interface IntakeParts {
   readonly prepareItem: PrepareItem;
   readonly inContext: InContext;
 }
-
-const NONE: SubmitOptions = {};
 
 export class Intake {
   readonly #parts: IntakeParts;
@@ -129,7 +128,7 @@ export class Intake {
     entry.isSmall = isSmall;
     try {
       if (this.isClosed) throw closedError();
-      const own = submit === undefined ? NONE : readSubmitOptions(submit);
+      const own = submit === undefined ? NO_OPTIONS : new ReadOptions(submit);
       if (this.#options.dedupe === undefined) this.#acceptOne(entry, own);
       else this.#acceptEqual(entry, own, this.#options.dedupe);
     } catch (error) {
@@ -139,7 +138,7 @@ export class Intake {
     }
   }
 
-  #acceptOne(entry: Entry, own: SubmitOptions): void {
+  #acceptOne(entry: Entry, own: ReadOptions): void {
     const options = this.#options;
     entry.key = keyOf(entry.item, options, own.key);
     const isPromised = this.#read(entry, own);
@@ -155,11 +154,11 @@ export class Intake {
   }
 
   /** Reads what the queue needs to know of an item; true where its item is a promise of what `prepareItem` makes. */
-  #read(entry: Entry, own: SubmitOptions): boolean {
+  #read(entry: Entry, own: ReadOptions): boolean {
     const options = this.#options;
     const { item } = entry;
     entry.cost = own.cost ?? costOf(item, options);
-    entry.priority = own.priority ?? 0;
+    entry.priority = own.priority;
     entry.tenant = tenantOf(item, options);
     entry.context = own.context === undefined ? contextOf(options) : own.context;
     const { prepareItem } = this.#parts;
@@ -175,7 +174,7 @@ export class Intake {
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
-  #acceptEqual(entry: Entry, own: SubmitOptions, dedupe: (item: unknown) => string): void {
+  #acceptEqual(entry: Entry, own: ReadOptions, dedupe: (item: unknown) => string): void {
     const dedupeKey = dedupeKeyOf(dedupe, entry.item);
     entry.key = keyOf(entry.item, this.#options, own.key);
     const scope = scopeOf(entry.key, dedupeKey);
@@ -193,16 +192,16 @@ export class Intake {
     });
   }
 
-  #join(entry: Entry, scope: string, own: SubmitOptions): boolean {
+  #join(entry: Entry, scope: string, own: ReadOptions): boolean {
     const known = this.#parts.inFlight.find(scope);
     if (known === undefined) return false;
     this.#checkStillWanted(own.signal);
-    known.join(this.#caller(entry, own), own.priority ?? 0);
+    known.join(this.#caller(entry, own), own.priority);
     this.#parts.services.recorder.joined();
     return true;
   }
 
-  #caller(entry: Entry, { timeoutMs, signal }: SubmitOptions): Caller {
+  #caller(entry: Entry, { timeoutMs, signal }: ReadOptions): Caller {
     return new Caller(this.#parts.services, entry, timeoutMs ?? this.#options.timeoutMs, signal);
   }
 

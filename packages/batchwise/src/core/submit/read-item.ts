@@ -34,20 +34,45 @@ export class Aborted {
   }
 }
 
-/** The options of a submit, each read once: a getter may say something else the next time. Throws INVALID_OPTION, or Aborted. */
-export function readSubmitOptions(submit: SubmitOptions): SubmitOptions {
-  checkIsObject("options", submit);
-  const { signal } = submit;
-  if (signal !== undefined) check("signal", aSignal, signal);
-  if (signal?.aborted) throw new Aborted(signal.reason);
-  for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
-  const { priority, cost, timeoutMs, key, context } = submit;
-  if (priority !== undefined) check("priority", anyNumber, priority);
-  if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
-  if (key !== undefined) check("key", aString, key);
-  if (cost !== undefined && !isCost(cost)) throw rangeError("cost", aCost, cost);
-  return { signal, priority, cost, timeoutMs, key, context };
+/** The options of a submit, each read once: a getter may say something else the next time. */
+export class ReadOptions {
+  signal: AbortSignal | undefined = undefined;
+  priority = 0;
+  cost: number | undefined = undefined;
+  timeoutMs: number | undefined = undefined;
+  key: string | undefined = undefined;
+  context: unknown = undefined;
+
+  /** Throws INVALID_OPTION, or Aborted. */
+  constructor(submit: SubmitOptions | undefined) {
+    if (submit === undefined) return;
+    checkIsObject("options", submit);
+    this.#readSignal(submit);
+    for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+    const { priority, cost, timeoutMs, key } = submit;
+    if (priority !== undefined) {
+      if (!Number.isFinite(priority)) check("priority", anyNumber, priority);
+      this.priority = priority;
+    }
+    if (cost !== undefined && !isCost(cost)) throw rangeError("cost", aCost, cost);
+    if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
+    if (key !== undefined) check("key", aString, key);
+    this.cost = cost;
+    this.timeoutMs = timeoutMs;
+    this.key = key;
+    this.context = submit.context;
+  }
+
+  #readSignal({ signal }: SubmitOptions): void {
+    if (signal === undefined) return;
+    check("signal", aSignal, signal);
+    if (signal.aborted) throw new Aborted(signal.reason);
+    this.signal = signal;
+  }
 }
+
+/** What is read where a submit has no options. */
+export const NO_OPTIONS: ReadOptions = new ReadOptions(undefined);
 
 interface OwnEstimate {
   readonly estimateTokens?: unknown;
