@@ -97,10 +97,9 @@ export class Intake {
   async forget(dedupeKey: string, key: string | undefined): Promise<void> {
     const { inFlight, pending } = this.#parts;
     const shared = inFlight.find(scopeOf(key, dedupeKey));
-    if (shared !== undefined && !shared.entry.isWaiting) {
-      if (shared.entry.holder === null) {
-        pending.skip(shared.entry);
-      } else {
+    if (shared !== undefined) {
+      pending.skip(shared.entry);
+      if (!shared.entry.isWaiting) {
         shared.isStored = false;
         inFlight.forget(shared);
       }
@@ -117,7 +116,6 @@ export class Intake {
       if (this.#options.dedupe === undefined) this.#acceptOne(entry, own);
       else this.#acceptEqual(entry, own, this.#options.dedupe);
     } catch (error) {
-      if (this.#parts.prepareItem !== undefined && isThenable(entry.item)) ignoreFailure(entry.item);
       if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
       else refuse(this.#parts.services, entry, error, refusalOf(error));
     }
@@ -147,10 +145,23 @@ export class Intake {
     entry.tenant = tenantOf(item, options);
     entry.context = own.context === undefined ? contextOf(options) : own.context;
     const { prepareItem } = this.#parts;
-    if (prepareItem !== undefined) entry.item = prepareItem(item);
-    if (prepareItem !== undefined && isThenable(entry.item)) return true;
+    if (prepareItem !== undefined) {
+      const prepared = prepareItem(item);
+      if (isThenable(prepared)) {
+        entry.item = this.#adopt(prepared);
+        return true;
+      }
+      entry.item = prepared;
+    }
     this.#refuseOversize(entry);
     return false;
+  }
+
+  /** A promise of an item. It may come to nothing before anyone awaits it, or when nobody does. */
+  #adopt(prepared: PromiseLike<unknown>): Promise<unknown> {
+    const promised = Promise.resolve(prepared);
+    this.#parts.inContext(() => ignoreFailure(promised));
+    return promised;
   }
 
   #refuseOversize({ item, cost }: Entry): void {
@@ -199,7 +210,7 @@ export class Intake {
       return;
     }
     const found = (value: unknown): void => {
-      if (!pending.end(entry) || entry.recipient === null) return;
+      if (!pending.end(entry)) return;
       if (value === undefined) {
         miss();
         return;
@@ -218,29 +229,29 @@ export class Intake {
   #awaitItem(entry: Entry): void {
     const { pending, services, inContext } = this.#parts;
     const settle = (use: () => void): void => {
-      if (pending.end(entry) && entry.recipient !== null) {
-        try {
-          use();
-        } catch (error) {
-          refuse(services, entry, error, refusalOf(error));
-        }
-      }
+      if (pending.end(entry)) use();
       services.changed();
     };
-    pending.start(entry, null);
-    const enter = (item: unknown): void =>
-      settle(() => {
+    const enter = (item: unknown): void => {
+      try {
         entry.item = item;
         this.#refuseOversize(entry);
-        this.#enter(entry);
-      });
-    const failed = (error: unknown): void =>
-      settle(() => {
-        throw error;
-      });
-    const promised = entry.item as PromiseLike<unknown>;
+      } catch (error) {
+        refuse(services, entry, error, refusalOf(error));
+        return;
+      }
+      // `batchCost` may have sent the caller away.
+      if (entry.recipient !== null) this.#enter(entry);
+    };
+    pending.start(entry, null);
+    const promised = entry.item as Promise<unknown>;
     entry.item = undefined;
-    inContext(() => Promise.resolve(promised).then(enter, failed));
+    inContext(() => {
+      promised.then(
+        (item) => settle(() => enter(item)),
+        (error: unknown) => settle(() => refuse(services, entry, error, "failed")),
+      );
+    });
   }
 
   /** An entry that was pending waits from now on; deadlines and latencies still count from the submit. */
