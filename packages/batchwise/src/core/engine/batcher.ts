@@ -14,7 +14,7 @@ import type {
   SubmitManyOptions,
   SubmitOptions,
 } from "../contract/types.ts";
-import { aFunction, aString, check, checkIsObject, invalidOption } from "../contract/validate.ts";
+import { aFunction, aString, check, checkIsObject, invalidOption, refuseUnknown } from "../contract/validate.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
@@ -134,9 +134,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     });
   }
 
-  flush(options?: LaneOptions): Promise<void> {
+  async flush(options?: LaneOptions): Promise<void> {
     const key = laneOf(options);
-    return new Promise<void>((resolve) => this.#scheduler.flush(key, resolve)).then(afterRejections);
+    await new Promise<void>((resolve) => this.#scheduler.flush(key, resolve));
+    await afterRejections();
   }
 
   idle(): Promise<void> {
@@ -277,6 +278,7 @@ function copyOf(items: readonly unknown[]): unknown[] {
 /** The key that `flush` and `forget` mean; undefined for all, or for items without a key. */
 function laneOf(options: LaneOptions | undefined): string | undefined {
   checkIsObject("options", options);
+  if (options !== undefined) refuseUnknown(options, ["key"]);
   const key = options?.key;
   if (key !== undefined) check("key", aString, key);
   return key;
