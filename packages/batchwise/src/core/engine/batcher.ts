@@ -33,7 +33,7 @@ import { type InContext, SteadyClock } from "../time/clock.ts";
 import { Deadlines, type InOneStep } from "../time/deadlines.ts";
 import { Turn } from "../time/turn.ts";
 import { Scheduler } from "./scheduler.ts";
-import { warnOfOptions } from "./warnings.ts";
+import { warnOfPrefetch, warnOfWait } from "./warnings.ts";
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -50,6 +50,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #isPreferredUnset: boolean;
   #options: ResolvedOptions;
   #wasPreferredSet = false;
+  #hasWarnedOfWait: boolean;
   #resting: (() => void)[] = [];
   #closing: Promise<void> | null = null;
 
@@ -95,7 +96,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       },
       prepared,
     );
-    warnOfOptions(prepared, stages, events);
+    warnOfPrefetch(options, stages, events);
+    this.#hasWarnedOfWait = warnOfWait(options, events);
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {
@@ -163,6 +165,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const isSet = this.#wasPreferredSet || changes?.preferredBatchSize !== undefined;
     this.#options = reconfigure(this.#options, changes ?? {}, this.#isPreferredUnset && !isSet);
     this.#wasPreferredSet = isSet;
+    this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
     this.#intake.configure(this.#options);
     this.#admission.configure(this.#options);
     this.#scheduler.configure(this.#options);

@@ -6,6 +6,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
+import { aCost, anyNumber } from "../contract/validate.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import type { InContext } from "../time/clock.ts";
@@ -17,6 +18,7 @@ import { type InFlight, type SharedEntry, scopeOf } from "./in-flight.ts";
 import type { Pending } from "./pending.ts";
 import {
   Aborted,
+  checked,
   contextOf,
   costOf,
   dedupeKeyOf,
@@ -271,14 +273,11 @@ export class Intake {
 function optionsOfItem(submit: SubmitManyOptions<unknown> | undefined, item: unknown): SubmitOptions | undefined {
   if (typeof submit !== "object" || submit === null) return submit;
   const { cost, priority, ...rest } = submit;
-  return { ...rest, cost: valueFor(cost, item), priority: valueFor(priority, item) };
-}
-
-function valueFor(value: number | ((item: unknown) => number) | undefined, item: unknown): number | undefined {
-  if (typeof value !== "function") return value;
-  const own = value(item);
-  if (isThenable(own)) ignoreFailure(own);
-  return own;
+  return {
+    ...rest,
+    cost: typeof cost === "function" ? checked("cost", aCost, cost(item)) : cost,
+    priority: typeof priority === "function" ? checked("priority", anyNumber, priority(item)) : priority,
+  };
 }
 
 /** True when no option asks for more of an item than its place. */
