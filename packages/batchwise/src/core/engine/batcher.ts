@@ -176,12 +176,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   stats(): BatcherStats {
-    const waiting = this.#queue.size + this.#scheduler.retrying;
     const { recorder, clock } = this.#services;
-    return recorder.snapshot(
-      { waiting, blocked: this.#admission.blocked, oldestAt: this.#queue.oldestAt() },
-      clock.now(),
-    );
+    const waiting = this.#queue.size + this.#scheduler.retrying;
+    const oldestAt = Math.min(this.#queue.oldestAt(), this.#scheduler.retryingSince);
+    return recorder.snapshot({ waiting, blocked: this.#admission.blocked, oldestAt }, clock.now());
   }
 
   resetStats(): void {
