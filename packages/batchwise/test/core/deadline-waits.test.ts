@@ -181,3 +181,39 @@ test("the run time is the 95th percentile of the last 64 batches: older ones are
   expect(of.handler.calls).toHaveLength(66);
   await echoAll(of);
 });
+
+describe("the timers of a batcher", () => {
+  test("are two at most: one for waits, one for deadlines, time limits and pauses", async () => {
+    const of = rig<number>({
+      key: String,
+      maxWaitMs: 50,
+      maxBatchSize: 2,
+      concurrency: 4,
+      handlerTimeoutMs: 500,
+      retry: { attempts: 2, backoffMs: 30 },
+    });
+    let most = 0;
+    for (const round of range(40)) {
+      of.batcher.submit(round % 7, { timeoutMs: 200 + round }).catch(() => {});
+      of.batcher.submit(round % 5, { signal: new AbortController().signal }).catch(() => {});
+      await of.clock.advance(7);
+      if (round % 3 === 0) of.handler.open[0]?.reject(new Error("again"));
+      if (round % 3 === 1) of.handler.open[0]?.answer((item) => item);
+      await of.clock.settle();
+      most = Math.max(most, of.clock.timers);
+    }
+    expect(most).toBe(2);
+    await of.clock.advance(2_000);
+    expect(of.clock.timers).toBe(0);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 0, running: 0 });
+  });
+
+  test("are none while nothing waits or runs, whatever the options", async () => {
+    const of = rig<number>({ maxWaitMs: 50, timeoutMs: 100, handlerTimeoutMs: 500, retry: { attempts: 2 } });
+    expect(of.clock.timers).toBe(0);
+    void of.batcher.submit(1);
+    await of.clock.advance(60);
+    await echoAll(of);
+    expect(of.clock.timers).toBe(0);
+  });
+});
