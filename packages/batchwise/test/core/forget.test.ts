@@ -181,6 +181,18 @@ describe("forget() is rejected", () => {
     expect(String(error)).toContain("`cache.delete`");
   });
 
+  test("where the cache has no `delete`, and changes nothing: the run stays shared, and its result is stored", async () => {
+    const stored: string[] = [];
+    const cache: BatchCache<string> = { get: () => undefined, set: (key) => void stored.push(key) };
+    const of = rig<string>({ dedupe: byItem, cache });
+    void of.batcher.submit("a");
+    await of.clock.settle();
+    expect(await reasonOf(of.batcher.forget("a"))).toMatchObject({ code: "INVALID_OPTION" });
+    void of.batcher.submit("a");
+    await echoAll(of);
+    expect([of.handler.batches, stored]).toEqual([[["a"]], ["a"]]);
+  });
+
   test.each([
     [
       "throws",

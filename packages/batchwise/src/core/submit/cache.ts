@@ -38,11 +38,14 @@ export class ResultCache {
     if (isThenable(stored)) Promise.resolve(stored).catch((error: unknown) => this.#warn(error));
   }
 
-  /** Rejects where the cache cannot delete, or fails to. */
+  /** Throws INVALID_OPTION where the cache cannot delete. */
+  checkDeletes(): void {
+    if (typeof this.#cache.delete === "function") return;
+    throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
+  }
+
+  /** Rejects where the cache fails to delete. */
   async delete(key: string): Promise<void> {
-    if (typeof this.#cache.delete !== "function") {
-      throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
-    }
     let deleted: unknown;
     this.#deleting.set(key, (this.#deleting.get(key) ?? 0) + 1);
     try {

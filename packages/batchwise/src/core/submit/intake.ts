@@ -98,6 +98,7 @@ export class Intake {
   /** Takes care that the result of a dedupe key is not given to later submits. Resolves when the cache has deleted it. */
   async forget(dedupeKey: string, key: string | undefined): Promise<void> {
     const { inFlight, pending } = this.#parts;
+    inFlight.cache?.checkDeletes();
     const shared = inFlight.find(scopeOf(key, dedupeKey));
     if (shared !== undefined) {
       pending.skip(shared.entry);
