@@ -2,7 +2,7 @@
 // `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher is refused with the one that was meant.
 
 import type { BatchOptions, ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
-import { LIMIT_NAMES, OPTION_NAMES } from "../contract/resolve-options.ts";
+import { LIMIT_NAMES, OPTION_HINTS, OPTION_NAMES } from "../contract/resolve-options.ts";
 import type { Batcher, SubmitOptions } from "../contract/types.ts";
 import {
   aboveZero,
@@ -72,6 +72,9 @@ export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
 
 type Words = Readonly<Record<string, string>>;
 
+const { maxBufferedChunks = "" } = OPTION_HINTS;
+const HINTS: Words = { maxBufferedChunks };
+
 /** The names that a token batcher does not have, each with the one that is meant. */
 const OTHER_WORDS: Words = {
   maxBatchCost: "maxBatchTokens",
@@ -137,7 +140,7 @@ export function checkSubmitNames(options: object): void {
 function checkNames(options: object, known: readonly string[], words: Words): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    if (!Object.hasOwn(words, name)) refuseUnknown(options, known);
+    if (!Object.hasOwn(words, name)) refuseUnknown(options, known, "", HINTS);
     throw invalidOption(TypeError, `Unknown option \`${name}\`, did you mean \`${words[name]}\`?`);
   }
 }

@@ -39,9 +39,12 @@ const LIMITS: Readonly<Record<keyof ConfigureOptions, Rule>> = {
 };
 
 /** Names that people bring from elsewhere, and what they mean here. */
-const HINTS: Readonly<Record<string, string>> = {
+export const OPTION_HINTS: Readonly<Record<string, string>> = {
   minBatchSize: "how many waiting items are enough to go at once is `preferredBatchSize`; 1 would end all waiting",
   minBatchCost: "there is no least cost: a batch goes when it is full or its oldest item has waited `maxWaitMs`",
+  maxBufferedChunks: "it is for handlers that stream; use `batchStream`",
+  maxBatchTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `maxBatchCost`",
+  estimateTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `cost`",
 };
 
 const aMeasure: Rule = {
@@ -205,7 +208,7 @@ function resolveRetry(retry: RetryOptions): ResolvedRetry {
 function checkAll(options: object, rules: Readonly<Record<string, Rule>>, prefix: string): void {
   for (const [name, value] of Object.entries(options)) {
     const rule = rules[name];
-    if (rule === undefined) refuseUnknown(options, Object.keys(rules), prefix, HINTS);
+    if (rule === undefined) refuseUnknown(options, Object.keys(rules), prefix, OPTION_HINTS);
     else if (value !== undefined && !(typeof value === "function" && MAY_BE_FUNCTIONS.has(name))) {
       check(prefix + name, rule, value);
     }

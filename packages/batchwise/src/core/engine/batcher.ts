@@ -14,7 +14,7 @@ import type {
   SubmitManyOptions,
   SubmitOptions,
 } from "../contract/types.ts";
-import { aFunction, aString, check, checkIsObject, invalidOption } from "../contract/validate.ts";
+import { aFunction, aString, check, checkIsObject, invalidOption, refuseUnknown } from "../contract/validate.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
@@ -33,7 +33,7 @@ import { type InContext, SteadyClock } from "../time/clock.ts";
 import { Deadlines, type InOneStep } from "../time/deadlines.ts";
 import { Turn } from "../time/turn.ts";
 import { Scheduler } from "./scheduler.ts";
-import { warnOfOptions } from "./warnings.ts";
+import { warnOfPrefetch, warnOfWait } from "./warnings.ts";
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -50,6 +50,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #isPreferredUnset: boolean;
   #options: ResolvedOptions;
   #wasPreferredSet = false;
+  #hasWarnedOfWait: boolean;
   #resting: (() => void)[] = [];
   #closing: Promise<void> | null = null;
 
@@ -95,7 +96,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       },
       prepared,
     );
-    warnOfOptions(prepared, stages, events);
+    warnOfPrefetch(options, stages, events);
+    this.#hasWarnedOfWait = warnOfWait(options, events);
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {
@@ -134,9 +136,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     });
   }
 
-  flush(options?: LaneOptions): Promise<void> {
+  async flush(options?: LaneOptions): Promise<void> {
     const key = laneOf(options);
-    return new Promise<void>((resolve) => this.#scheduler.flush(key, resolve)).then(afterRejections);
+    await new Promise<void>((resolve) => this.#scheduler.flush(key, resolve));
+    await afterRejections();
   }
 
   idle(): Promise<void> {
@@ -162,6 +165,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const isSet = this.#wasPreferredSet || changes?.preferredBatchSize !== undefined;
     this.#options = reconfigure(this.#options, changes ?? {}, this.#isPreferredUnset && !isSet);
     this.#wasPreferredSet = isSet;
+    this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
     this.#intake.configure(this.#options);
     this.#admission.configure(this.#options);
     this.#scheduler.configure(this.#options);
@@ -172,12 +176,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   stats(): BatcherStats {
-    const waiting = this.#queue.size + this.#admission.retrying;
     const { recorder, clock } = this.#services;
-    return recorder.snapshot(
-      { waiting, blocked: this.#admission.blocked, oldestAt: this.#queue.oldestAt() },
-      clock.now(),
-    );
+    const waiting = this.#queue.size + this.#admission.retrying;
+    const oldestAt = Math.min(this.#queue.oldestAt(), this.#scheduler.retryingSince);
+    return recorder.snapshot({ waiting, blocked: this.#admission.blocked, oldestAt }, clock.now());
   }
 
   resetStats(): void {
@@ -278,6 +280,7 @@ function copyOf(items: readonly unknown[]): unknown[] {
 /** The key that `flush` and `forget` mean; undefined for all, or for items without a key. */
 function laneOf(options: LaneOptions | undefined): string | undefined {
   checkIsObject("options", options);
+  if (options !== undefined) refuseUnknown(options, ["key"]);
   const key = options?.key;
   if (key !== undefined) check("key", aString, key);
   return key;

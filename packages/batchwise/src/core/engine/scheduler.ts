@@ -96,6 +96,13 @@ export class Scheduler implements RunOwner {
     return this.#slots.running;
   }
 
+  /** When the oldest item of a batch that pauses was submitted; Infinity where there is none. */
+  get retryingSince(): number {
+    let since = Number.POSITIVE_INFINITY;
+    for (const { oldestAt } of this.#slots.resting) since = Math.min(since, oldestAt);
+    return since;
+  }
+
   get isBusy(): boolean {
     return this.#slots.running.length > 0 || this.#slots.resting.size > 0;
   }
@@ -247,8 +254,9 @@ export class Scheduler implements RunOwner {
     for (;;) {
       const now = this.#services.clock.now();
       this.#services.deadlines.fireDue(now);
-      this.#admission.admit(now);
+      // A batch that calls again makes room in the queue.
       this.#grantSlots();
+      this.#admission.admit(now);
       if (!this.#slots.mayStart(this.#options)) break;
       if (this.#queue.size === 0) {
         this.#gate?.withdraw();

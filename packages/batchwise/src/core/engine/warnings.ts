@@ -5,27 +5,34 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
 import type { Stages } from "../run/handler.ts";
 
-/** Warns of what can be seen before any item has come. */
-export function warnOfOptions({ options }: PreparedOptions, { prepare }: Stages, events: Events): void {
-  const { prefetch, maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize } = options;
-  if (prefetch > 0 && prepare === undefined) {
-    events.warn(
-      "OPTIONS",
-      "`prefetch` does nothing for a handler without `prepare`: there is nothing to do ahead of a slot.",
-    );
-  }
-  if (maxWaitMs === 0) return;
+/** Warns of a `prefetch` that has nothing to prepare. */
+export function warnOfPrefetch({ prefetch }: ResolvedOptions, { prepare }: Stages, events: Events): void {
+  if (prefetch === 0 || prepare !== undefined) return;
+  events.warn(
+    "OPTIONS",
+    "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
+  );
+}
+
+/** Warns of a wait that other options end before it has begun. Returns whether it has. */
+export function warnOfWait(
+  { maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize }: ResolvedOptions,
+  events: Events,
+): boolean {
+  if (maxWaitMs === 0) return false;
   if (maxQueueSize < preferredBatchSize) {
     events.warn(
       "OPTIONS",
       `\`maxQueueSize\` ${maxQueueSize} ends the wait before \`preferredBatchSize\` ${preferredBatchSize} have come: a full queue counts as a full batch.`,
     );
-  } else if (preferredBatchSize === 1 && maxBatchSize > 1) {
-    events.warn(
-      "OPTIONS",
-      "`preferredBatchSize` 1 ends all waiting: one item is enough to go at once. Leave it out to wait `maxWaitMs`.",
-    );
+    return true;
   }
+  if (preferredBatchSize > 1 || maxBatchSize === 1) return false;
+  events.warn(
+    "OPTIONS",
+    "`preferredBatchSize` 1 ends all waiting: one item is enough to go at once. Leave it out to wait `maxWaitMs`.",
+  );
+  return true;
 }
 
 /**

@@ -116,6 +116,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     return this.#live;
   }
 
+  /** When the oldest of those was submitted; Infinity where there is none. */
+  get oldestAt(): number {
+    const live = [this.#entries, ...this.#halves].flatMap(liveOf);
+    return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Number.POSITIVE_INFINITY);
+  }
+
   get signal(): AbortSignal {
     return this.#signal.signal;
   }

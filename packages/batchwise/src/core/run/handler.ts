@@ -28,6 +28,7 @@ export function resolveHandler(handler: unknown): Stages {
     const message = `Expected \`handler\` to be a function or an object with a \`run\` method, got ${describe(handler)}`;
     throw invalidOption(TypeError, message);
   }
+  refuseGenerator(methods.run);
   const stages: Partial<Record<(typeof OPTIONAL_STAGES)[number], Method>> = {};
   for (const name of OPTIONAL_STAGES) {
     if (methods[name] === undefined) continue;

@@ -16,6 +16,8 @@ export class ResultCache {
   readonly #cache: BatchCache<unknown>;
   readonly #events: Events;
   readonly #inContext: InContext;
+  /** How many deletions of a key are under way. Until they have ended, what is stored counts for nothing. */
+  readonly #deleting: Map<string, number> = new Map();
 
   constructor(cache: BatchCache<unknown>, events: Events, inContext: InContext) {
     this.#cache = cache;
@@ -25,6 +27,7 @@ export class ResultCache {
 
   /** What is stored, or a promise of it that never rejects; undefined is a miss. */
   read(key: string): unknown {
+    if (this.#deleting.has(key)) return undefined;
     const found = this.#call(() => this.#cache.get(key));
     return isThenable(found) ? Promise.resolve(found).catch((error: unknown) => this.#warn(error)) : found;
   }
@@ -35,16 +38,26 @@ export class ResultCache {
     if (isThenable(stored)) Promise.resolve(stored).catch((error: unknown) => this.#warn(error));
   }
 
-  /** Rejects where the cache cannot delete, or fails to. */
+  /** Throws INVALID_OPTION where the cache cannot delete. */
+  checkDeletes(): void {
+    if (typeof this.#cache.delete === "function") return;
+    throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
+  }
+
+  /** Rejects where the cache fails to delete. */
   async delete(key: string): Promise<void> {
-    if (typeof this.#cache.delete !== "function") {
-      throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
-    }
     let deleted: unknown;
-    this.#inContext(() => {
-      deleted = this.#cache.delete?.(key);
-    });
-    await deleted;
+    this.#deleting.set(key, (this.#deleting.get(key) ?? 0) + 1);
+    try {
+      this.#inContext(() => {
+        deleted = this.#cache.delete?.(key);
+      });
+      await deleted;
+    } finally {
+      const others = (this.#deleting.get(key) ?? 0) - 1;
+      if (others > 0) this.#deleting.set(key, others);
+      else this.#deleting.delete(key);
+    }
   }
 
   #call(use: () => unknown): unknown {

@@ -6,6 +6,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
+import { aCost, anyNumber } from "../contract/validate.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import type { Recorder } from "../stats/recorder.ts";
@@ -18,6 +19,7 @@ import { type InFlight, type SharedEntry, scopeOf } from "./in-flight.ts";
 import type { Pending } from "./pending.ts";
 import {
   Aborted,
+  checked,
   contextOf,
   costOf,
   dedupeKeyOf,
@@ -101,11 +103,11 @@ export class Intake {
   /** Takes care that the result of a dedupe key is not given to later submits. Resolves when the cache has deleted it. */
   async forget(dedupeKey: string, key: string | undefined): Promise<void> {
     const { inFlight, pending } = this.#parts;
+    inFlight.cache?.checkDeletes();
     const shared = inFlight.find(scopeOf(key, dedupeKey));
-    if (shared !== undefined && !shared.entry.isWaiting) {
-      if (shared.entry.holder === null) {
-        pending.skip(shared.entry);
-      } else {
+    if (shared !== undefined) {
+      pending.skip(shared.entry);
+      if (!shared.entry.isWaiting) {
         shared.isStored = false;
         inFlight.forget(shared);
       }
@@ -132,7 +134,6 @@ export class Intake {
       if (this.#options.dedupe === undefined) this.#acceptOne(entry, own);
       else this.#acceptEqual(entry, own, this.#options.dedupe);
     } catch (error) {
-      if (this.#parts.prepareItem !== undefined && isThenable(entry.item)) ignoreFailure(entry.item);
       if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
       else refuse(this.#parts.services, entry, error, refusalOf(error));
     }
@@ -162,10 +163,23 @@ export class Intake {
     entry.tenant = tenantOf(item, options);
     entry.context = own.context === undefined ? contextOf(options) : own.context;
     const { prepareItem } = this.#parts;
-    if (prepareItem !== undefined) entry.item = prepareItem(item);
-    if (prepareItem !== undefined && isThenable(entry.item)) return true;
+    if (prepareItem !== undefined) {
+      const prepared = prepareItem(item);
+      if (isThenable(prepared)) {
+        entry.item = this.#adopt(prepared);
+        return true;
+      }
+      entry.item = prepared;
+    }
     this.#refuseOversize(entry);
     return false;
+  }
+
+  /** A promise of an item. It may come to nothing before anyone awaits it, or when nobody does. */
+  #adopt(prepared: PromiseLike<unknown>): Promise<unknown> {
+    const promised = Promise.resolve(prepared);
+    this.#parts.inContext(() => ignoreFailure(promised));
+    return promised;
   }
 
   #refuseOversize({ item, cost }: Entry): void {
@@ -214,7 +228,7 @@ export class Intake {
       return;
     }
     const found = (value: unknown): void => {
-      if (!pending.end(entry) || entry.recipient === null) return;
+      if (!pending.end(entry)) return;
       if (value === undefined) {
         miss();
         return;
@@ -233,29 +247,29 @@ export class Intake {
   #awaitItem(entry: Entry): void {
     const { pending, services, inContext } = this.#parts;
     const settle = (use: () => void): void => {
-      if (pending.end(entry) && entry.recipient !== null) {
-        try {
-          use();
-        } catch (error) {
-          refuse(services, entry, error, refusalOf(error));
-        }
-      }
+      if (pending.end(entry)) use();
       services.changed();
     };
-    pending.start(entry, null);
-    const enter = (item: unknown): void =>
-      settle(() => {
+    const enter = (item: unknown): void => {
+      try {
         entry.item = item;
         this.#refuseOversize(entry);
-        this.#enter(entry);
-      });
-    const failed = (error: unknown): void =>
-      settle(() => {
-        throw error;
-      });
-    const promised = entry.item as PromiseLike<unknown>;
+      } catch (error) {
+        refuse(services, entry, error, refusalOf(error));
+        return;
+      }
+      // `batchCost` may have sent the caller away.
+      if (entry.recipient !== null) this.#enter(entry);
+    };
+    pending.start(entry, null);
+    const promised = entry.item as Promise<unknown>;
     entry.item = undefined;
-    inContext(() => Promise.resolve(promised).then(enter, failed));
+    inContext(() => {
+      promised.then(
+        (item) => settle(() => enter(item)),
+        (error: unknown) => settle(() => refuse(services, entry, error, "failed")),
+      );
+    });
   }
 
   /** An entry that was pending waits from now on; deadlines and latencies still count from the submit. */
@@ -275,14 +289,11 @@ export class Intake {
 function optionsOfItem(submit: SubmitManyOptions<unknown> | undefined, item: unknown): SubmitOptions | undefined {
   if (typeof submit !== "object" || submit === null) return submit;
   const { cost, priority, ...rest } = submit;
-  return { ...rest, cost: valueFor(cost, item), priority: valueFor(priority, item) };
-}
-
-function valueFor(value: number | ((item: unknown) => number) | undefined, item: unknown): number | undefined {
-  if (typeof value !== "function") return value;
-  const own = value(item);
-  if (isThenable(own)) ignoreFailure(own);
-  return own;
+  return {
+    ...rest,
+    cost: typeof cost === "function" ? checked("cost", aCost, cost(item)) : cost,
+    priority: typeof priority === "function" ? checked("priority", anyNumber, priority(item)) : priority,
+  };
 }
 
 /** True when no option asks for more of an item than its place. */

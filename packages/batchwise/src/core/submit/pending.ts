@@ -1,12 +1,15 @@
 // Entries on their way into the queue: looked up in the cache, or prepared by a `prepareItem` that returned a promise.
-// They neither wait nor run yet. Their callers' deadlines and signals run, and `close()` does not forget them.
+// They neither wait nor run yet. Their callers' deadlines and signals run, and `close()` does not forget them. One whose
+// last caller has left is pending no longer, whatever becomes of its look-up or its preparation.
 
-import type { Entry } from "../queue/entry.ts";
+import type { Entry, EntryHolder } from "../queue/entry.ts";
 
 /** Called when an entry needs to be pending no longer: it takes its next step without what it was waiting for. */
 export type Skip = () => void;
 
-export class Pending {
+export class Pending implements EntryHolder {
+  /** They have not begun to run. */
+  readonly isWaiting = true;
   readonly #entries: Map<Entry, Skip | null> = new Map();
 
   get size(): number {
@@ -15,12 +18,15 @@ export class Pending {
 
   /** `skip`: null where there is no way on without what it waits for. */
   start(entry: Entry, skip: Skip | null): void {
+    entry.holder = this;
     this.#entries.set(entry, skip);
   }
 
   /** Ends it; false where it has ended already. */
   end(entry: Entry): boolean {
-    return this.#entries.delete(entry);
+    if (!this.#entries.delete(entry)) return false;
+    entry.holder = null;
+    return true;
   }
 
   skip(entry: Entry): void {
@@ -35,7 +41,17 @@ export class Pending {
   /** Takes all of them out. */
   clear(): Entry[] {
     const all = [...this.#entries.keys()];
-    this.#entries.clear();
+    for (const entry of all) this.end(entry);
     return all;
   }
+
+  left(entry: Entry): void {
+    this.end(entry);
+  }
+
+  raise(entry: Entry, priority: number): void {
+    if (priority > entry.priority) entry.priority = priority;
+  }
+
+  noteDeadline(): void {}
 }

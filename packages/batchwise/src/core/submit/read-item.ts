@@ -121,6 +121,12 @@ function text(name: string, value: unknown): string {
   throw unusable(expected, name, aText, value);
 }
 
+/** What a function of the item returned. Throws INVALID_OPTION where it breaks the rule. */
+export function checked(name: string, rule: Rule, value: unknown): number {
+  if (typeof value === "number" && rule.test(value as never)) return value;
+  throw unusable(rangeError, name, rule, value);
+}
+
 /** The error for what a function returned. Where that is a promise, nobody waits for it. */
 function unusable(error: typeof expected, name: string, rule: Rule, value: unknown): Error {
   if (isThenable(value)) ignoreFailure(value);
