@@ -225,7 +225,11 @@ export class Queue implements LaneOwner {
   }
 
   #lineOf(lane: Lane, rank: Rank): Line {
-    return lane.line(rank, () => this.#classes.get(rank, () => new RankClass(rank)), this.#isFair);
+    const rankClass = (): RankClass => this.#classes.get(rank, () => new RankClass(rank));
+    const line = lane.line(rank, rankClass, this.#isFair);
+    // The class of a line in which nothing waited may have been dropped, and made anew for another lane.
+    if (line.isEmpty) line.rankClass = rankClass();
+    return line;
   }
 
   #oldestLine(): Line | undefined {
