@@ -62,7 +62,7 @@ describe("a queue", () => {
         model.clear();
         model.check();
       }),
-      { numRuns: 150 },
+      { numRuns: 150, endOnFailure: true },
     );
   });
 
