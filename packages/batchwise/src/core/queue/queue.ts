@@ -88,8 +88,13 @@ export class Queue implements LaneOwner {
 
   noteDeadline(lane: Lane): void {
     const { earliestDueAt, node } = lane;
-    if (earliestDueAt === Number.POSITIVE_INFINITY) this.#byDeadline.remove(node);
-    else if (node.index === -1) this.#byDeadline.add(node, earliestDueAt);
+    if (earliestDueAt === Number.POSITIVE_INFINITY) {
+      this.#byDeadline.remove(node);
+      return;
+    }
+    // Until a run time is known, another lane than the one with the earliest deadline may have to go first.
+    this.hot.add(lane);
+    if (node.index === -1) this.#byDeadline.add(node, earliestDueAt);
     else this.#byDeadline.move(node, earliestDueAt);
   }
 
