@@ -58,8 +58,10 @@ export class Model {
 
   raise(place: number, priority: number): void {
     const entry = this.#any(place);
-    entry?.holder?.raise(entry, priority);
-    if (entry !== undefined) expect(entry.priority).toBeGreaterThanOrEqual(priority);
+    if (entry === undefined) return;
+    const before = entry.priority;
+    entry.holder?.raise(entry, priority);
+    expect(entry.priority).toBe(Math.max(before, priority));
   }
 
   /** A caller joins with a deadline of his own, or the one with the earliest leaves. */
