@@ -26,7 +26,8 @@ export class RankClass implements Ranked {
 export class Line implements EntryHolder, Ranked {
   readonly isWaiting = true;
   readonly lane: Lane;
-  readonly rankClass: RankClass;
+  /** Changed only while nothing waits in the line. */
+  rankClass: RankClass;
   readonly #order: EntryOrder;
   readonly #node: HeapNode<Line> = new HeapNode<Line>(this);
   #cost = 0;

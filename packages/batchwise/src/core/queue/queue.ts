@@ -103,8 +103,13 @@ export class Queue implements LaneOwner {
 
   noteDeadline(lane: Lane): void {
     const { earliestDueAt, node } = lane;
-    if (earliestDueAt === Number.POSITIVE_INFINITY) this.#byDeadline.remove(node);
-    else if (node.index === -1) this.#byDeadline.add(node, earliestDueAt);
+    if (earliestDueAt === Number.POSITIVE_INFINITY) {
+      this.#byDeadline.remove(node);
+      return;
+    }
+    // Until a run time is known, another lane than the one with the earliest deadline may have to go first.
+    this.hot.add(lane);
+    if (node.index === -1) this.#byDeadline.add(node, earliestDueAt);
     else this.#byDeadline.move(node, earliestDueAt);
   }
 
@@ -241,11 +246,15 @@ export class Queue implements LaneOwner {
   }
 
   #lineOf(lane: Lane, rank: Rank): Line {
-    return lane.line(rank) ?? this.#openLine(lane, rank);
+    const line = lane.line(rank);
+    if (line === undefined) return lane.open(this.#classOf(rank), this.#isFair);
+    // The class of a line in which nothing waited may have been dropped, and made anew for another lane.
+    if (line.isEmpty) line.rankClass = this.#classOf(rank);
+    return line;
   }
 
-  #openLine(lane: Lane, rank: Rank): Line {
-    return lane.open(this.#classes.find(rank) ?? this.#classes.add(new RankClass(rank)), this.#isFair);
+  #classOf(rank: Rank): RankClass {
+    return this.#classes.find(rank) ?? this.#classes.add(new RankClass(rank));
   }
 
   #oldestLine(): Line | undefined {

@@ -22,7 +22,7 @@ export type InContext = (callback: () => void) => void;
 
 /**
  * A clock that never goes back and never reads NaN, whatever the clock under it does. Where that one steps back (fake
- * timers are switched on) or reads no finite number (it is stubbed), time stands still for one reading and goes on from
+ * timers are switched on), throws or reads no finite number (it is stubbed), time stands still for one reading and goes on from
  * there. Timers are set in the batcher's own async context, so a waiting timer keeps no caller's context alive.
  */
 export class SteadyClock implements Clock {
@@ -34,18 +34,26 @@ export class SteadyClock implements Clock {
   constructor(clock: Clock, inContext: InContext) {
     this.#clock = clock;
     this.#inContext = inContext;
-    const first = clock.now();
+    const first = this.#read();
     this.#last = Number.isFinite(first) ? first : 0;
   }
 
   now(): number {
-    const now = this.#clock.now() + this.#offset;
+    const now = this.#read() + this.#offset;
     if (now >= this.#last && now < Number.POSITIVE_INFINITY) {
       this.#last = now;
     } else if (now < this.#last && now > Number.NEGATIVE_INFINITY) {
       this.#offset += this.#last - now;
     }
     return this.#last;
+  }
+
+  #read(): number {
+    try {
+      return this.#clock.now();
+    } catch {
+      return Number.NaN;
+    }
   }
 
   setTimeout(callback: () => void, delayMs: number): unknown {
@@ -79,6 +87,8 @@ export class Timer {
   #handle: unknown;
   #setFor = Number.POSITIVE_INFINITY;
   #wantedAt = Number.POSITIVE_INFINITY;
+  /** The platform's function when it was set last. Fake timers replace it, and lose what was set with them. */
+  #platform: unknown;
 
   constructor(clock: Clock, callback: () => void) {
     this.#clock = clock;
@@ -92,7 +102,7 @@ export class Timer {
       return;
     }
     this.#wantedAt = at;
-    if (at < this.#setFor) this.#start(at, now);
+    if (at < this.#setFor || this.#platform !== setTimeout) this.#start(at, now);
   }
 
   /** Turns it off: an idle batcher holds no timer. */
@@ -104,6 +114,7 @@ export class Timer {
   #start(at: number, now: number): void {
     this.#stop();
     this.#setFor = at;
+    this.#platform = setTimeout;
     const delayMs = Math.min(LONGEST_DELAY_MS, Math.max(0, Math.ceil(at - now)));
     this.#handle = this.#clock.setTimeout(() => this.#fired(), delayMs);
   }
@@ -118,6 +129,8 @@ export class Timer {
   #fired(): void {
     this.#setFor = Number.POSITIVE_INFINITY;
     this.#handle = undefined;
+    // Where fake timers were switched on in between, a timer fires although it was cleared.
+    if (this.#wantedAt === Number.POSITIVE_INFINITY) return;
     const now = this.#clock.now();
     if (this.#wantedAt > now) {
       this.#start(this.#wantedAt, now);

@@ -90,7 +90,7 @@ export class FairReader implements EntryReader {
     const fewest = Math.min(...rounds);
     const first = rounds.indexOf(fewest);
     for (const [index, draft] of ring.entries()) {
-      draft.deficit += (index <= first ? fewest : fewest - 1) * this.#quantum;
+      draft.deficit = sumOf(draft.deficit, (index <= first ? fewest : fewest - 1) * this.#quantum);
     }
     this.#current = ring[first] as Draft;
     this.#before = ring[(first + ring.length - 1) % ring.length] as Draft;
@@ -113,7 +113,7 @@ export class FairReader implements EntryReader {
   }
 
   #grant(draft: Draft): void {
-    if (draft.reader.entry !== null) draft.deficit += this.#quantum;
+    if (draft.reader.entry !== null) draft.deficit = sumOf(draft.deficit, this.#quantum);
   }
 
   #charge({ cost }: Entry): number {
@@ -128,4 +128,9 @@ export class FairReader implements EntryReader {
     this.#drafts.set(tenant, draft);
     return draft;
   }
+}
+
+/** Never Infinity: a tenant that has saved that would be served for ever. */
+function sumOf(deficit: number, granted: number): number {
+  return Math.min(deficit + granted, Number.MAX_VALUE);
 }
