@@ -31,7 +31,9 @@ function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): v
   const oldest = Math.min(...lane.map((place) => place.since));
   if (model.now >= oldest + maxWaitMs) reasons.add("wait");
   const dueAt = Math.min(...lane.flatMap((place) => place.callers.map((caller) => dueOf(model, caller))));
-  if (dueAt <= oldest + maxWaitMs) reasons.add("deadline");
+  const { leadMs } = model;
+  const isInWait = dueAt <= oldest + maxWaitMs;
+  if (leadMs === undefined ? isInWait : model.now >= dueAt - leadMs) reasons.add("deadline");
 }
 
 function dueOf(model: Model, caller: Place["opener"]): number {
@@ -59,7 +61,7 @@ function checkCovered(model: Model, places: readonly Place[]): void {
 export function checkReason(model: Model, places: readonly Place[], rest: readonly Place[], reason: string): void {
   const key = places[0]?.key;
   const lane = [...places, ...rest.filter((place) => place.key === key)];
-  const reasons = reasonsFor(model, lane, places.length + rest.length);
+  const reasons = reasonsFor(model, lane, places.length + rest.length + model.retrying().length);
   const isFlushKnown = model.flushes.every((flush) => flush.isDone || flush.isKnown);
   const mayBe = !isFlushKnown || reasons.has(reason);
   model.expect(mayBe, "reason", () => `${reason} where only [${[...reasons].join(" ")}] hold`);

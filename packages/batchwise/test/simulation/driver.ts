@@ -2,7 +2,7 @@
 
 import type { Batcher, SubmitOptions } from "batchwise";
 import type { Model } from "./model.ts";
-import type { Caller, Sight } from "./record.ts";
+import type { Caller, Place, Sight } from "./record.ts";
 import { type Action, type Item, type Plan, SHARED_SIGNALS } from "./schedule.ts";
 import type { Limits } from "./world.ts";
 
@@ -51,6 +51,7 @@ export class Driver {
     const model = this.#model;
     const wasActing = model.isActing;
     model.isActing = true;
+    if (drain && !model.isClosed) model.closes();
     model.closedAt = Math.min(model.closedAt, model.now);
     if (!drain) model.abandonedAt = Math.min(model.abandonedAt, model.now);
     const promise = this.#batcher.close({ drain });
@@ -82,10 +83,12 @@ export class Driver {
       if (isSpread) await null;
       const { abort, options } = this.#optionsOf(plan);
       const before = endings(model);
+      const blocked = this.#blocked();
       const caller = model.submits(plan, abort, model.world.uses.smallCallFirst >= 1, "each");
       model.current = caller;
       this.#watch(caller, this.#batcher.submit(plan.item, options));
       model.current = undefined;
+      this.#noteBlocked(blocked, [caller]);
       this.#noteEndings(before, [caller]);
       if (mayDropEqual) await delivered();
     }
@@ -134,6 +137,7 @@ export class Driver {
     if (first === undefined) return;
     const { abort, options } = this.#optionsOf(first);
     const before = endings(model);
+    const blocked = this.#blocked();
     const isSmall = plans.length <= model.world.uses.smallCallFirst;
     const callers = plans.map((plan) => model.submits(plan, abort, isSmall, sees));
     [model.current] = callers;
@@ -143,7 +147,23 @@ export class Driver {
       callers,
     );
     model.current = undefined;
+    this.#noteBlocked(blocked, callers);
     this.#noteEndings(before, callers);
+  }
+
+  /** How many are blocked before a submit. */
+  #blocked(): number {
+    this.#model.syncRoom(false);
+    return this.#model.blocked();
+  }
+
+  /** Of the places that a submit took, the last are blocked: as many as it has added to the blocked ones. */
+  #noteBlocked(before: number, callers: readonly Caller[]): void {
+    const model = this.#model;
+    if (model.world.uses.onFull !== "wait" || model.isTangled) return;
+    const added = callers.flatMap((caller) => (isNew(caller) ? [caller.place as Place] : []));
+    const count = model.blocked() - before;
+    for (const [index, place] of added.entries()) place.isInside = index < added.length - count;
   }
 
   /** No options at all where there is nothing to say: the batcher has a shorter way for those. */
@@ -212,9 +232,13 @@ export class Driver {
 
   #flush(): void {
     const model = this.#model;
-    const places = model.inQueue(this.#batcher.stats().waiting);
-    const callers = places.flatMap((place) => place.callers).filter((caller) => caller.sees === "each");
-    const flush = { places, callers, isKnown: !model.isOpening && !model.isTangled, isDone: false };
+    const isKnown = !model.isOpening && !model.isTangled;
+    model.syncRoom(false);
+    const places = isKnown ? [...model.queued(model.now - 1), ...model.retrying()] : [];
+    const sure = places.filter(({ lastCall }) => lastCall === undefined || lastCall.failedAt < model.now);
+    const callers = sure.flatMap((place) => place.callers).filter((caller) => caller.sees === "each");
+    const isExact = model.mayBeQueued().length === model.queued().length;
+    const flush = { places, callers, isKnown: isKnown && isExact, isDone: false };
     model.flushes.push(flush);
     this.#batcher.flush().then(() => {
       flush.isDone = true;
@@ -258,4 +282,9 @@ function endings({ heard }: Model): number {
 
 function nameOf(caller: Caller): number {
   return caller.plan.item.id;
+}
+
+/** True for one who has just taken a place, in the queue or outside it. */
+function isNew(caller: Caller): boolean {
+  return caller.refusal === undefined && caller.place?.opener === caller && caller.place.state === "waiting";
 }

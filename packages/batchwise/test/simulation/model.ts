@@ -13,6 +13,7 @@ import {
   type Refusal,
   type Sight,
 } from "./record.ts";
+import { admit } from "./room.ts";
 import type { Fault, Item, Plan } from "./schedule.ts";
 import type { Limits, World } from "./world.ts";
 
@@ -60,6 +61,10 @@ export class Model {
   readonly heard: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
   /** Who is being submitted, for functions that are not given an item. */
   current: Caller | undefined;
+  /** How many the batcher says are blocked. */
+  blocked: () => number = () => 0;
+  /** How long the last batches ran. */
+  readonly #runMs: number[] = [];
   readonly #waiting: Place[] = [];
   readonly #byScope: Map<string, Place> = new Map();
   readonly #byItem: Map<Item, Caller> = new Map();
@@ -156,7 +161,9 @@ export class Model {
     const cost = plan.wishes.cost ?? (uses.cost ? plan.item.cost : 1);
     const context = plan.wishes.context ?? (uses.captureContext ? `captured ${plan.item.id}` : undefined);
     this.#arrivals += 1;
-    const place = new Place(caller, { key, scope, cost, context, arrival: this.#arrivals });
+    const { equal } = plan.item;
+    const cacheKey = key === undefined ? equal : `${key.length}:${key}=${equal}`;
+    const place = new Place(caller, { key, scope, cacheKey, cost, context, arrival: this.#arrivals });
     caller.refusal = this.#refusalOf(place);
     if (caller.refusal !== undefined) return;
     this.placesByItem.set(plan.item.id, place);
@@ -201,10 +208,40 @@ export class Model {
     };
   }
 
-  /** False after `maxQueueSize` was lowered below what waits: then more may be in the queue than `queued` tells. */
-  get isQueueKnown(): boolean {
-    const { maxQueueSize } = this.limits;
-    return this.widest.maxQueueSize === maxQueueSize || this.waiting().length <= maxQueueSize;
+  /** How long before a deadline its batch has to go; undefined until a first batch has ended. */
+  get leadMs(): number | undefined {
+    if (this.#runMs.length === 0) return undefined;
+    const last = this.#runMs.slice(-64).sort((a, b) => a - b);
+    return 1.25 * (last[Math.ceil(0.95 * last.length) - 1] ?? 0) + 1;
+  }
+
+  batchEnded(id: string, runMs: number): void {
+    this.#runMs.push(runMs);
+    const batch = this.batches.get(id);
+    if (batch === undefined) return;
+    batch.hasEnded = true;
+    const isTime = this.world.stages.open || runMs === this.now - batch.startedAt;
+    this.expect(isTime, "runMs", () => `${id} ran ${runMs}, not ${this.now - batch.startedAt}`);
+  }
+
+  /** The batches that have failed and have not ended: they wait before another call. Exact when all stands still. */
+  resting(): Batch[] {
+    if (this.world.uses.retry === undefined || this.abandonedAt <= this.now) return [];
+    return [...this.batches.values()].filter(({ hasEnded, lastCall }) => !hasEnded && lastCall.failedAt <= this.now);
+  }
+
+  /** True when the pause of a batch that rests is over. */
+  isRetryDue({ lastCall }: Batch): boolean {
+    return this.now >= lastCall.failedAt + (this.world.uses.retry?.backoffMs ?? 0);
+  }
+
+  /** The places of those batches. */
+  retrying(): Place[] {
+    return this.resting().flatMap(({ id }) => {
+      return [...this.placesByItem.values()].filter((place) => {
+        return place.batchId === id && place.state === "handed" && !place.isGone(this.now);
+      });
+    });
   }
 
   /** Callers of submit that have no answer yet. */
@@ -217,32 +254,51 @@ export class Model {
     return this.callers.filter((caller) => caller.sees !== "each" && caller.outcome === undefined).length;
   }
 
-  /** The places that wait, in order of arrival; the first `maxQueueSize` of them are in the queue, the rest blocked. */
+  /** The places that wait, in the queue or outside a full one, in order of arrival. */
   waiting(now: number = this.now): Place[] {
     if (this.abandonedAt <= this.now) return [];
     return this.#waiting.filter((place) => place.state === "waiting" && !place.isGone(now));
   }
 
-  /** The places that are in the queue when the batcher says that `count` are: a deadline of now may be still to ring. */
-  inQueue(count: number): Place[] {
-    return this.isOpening || this.isTangled ? [] : this.waiting(this.now - 1).slice(0, count);
+  /** The places that certainly are in the queue. */
+  queued(now: number = this.now): Place[] {
+    const mayBlock = this.world.uses.onFull === "wait";
+    return mayBlock ? this.waiting(now).filter(({ isInside }) => isInside === true) : this.waiting(now);
   }
 
-  /** The places that certainly are in the queue: where submits may block, those that came first. */
-  queued(): Place[] {
-    const waiting = this.waiting();
-    return this.world.uses.onFull === "wait" ? waiting.slice(0, this.limits.maxQueueSize) : waiting;
+  /** The places that may be in the queue. */
+  mayBeQueued(): Place[] {
+    return this.waiting().filter(({ isInside }) => isInside !== false);
+  }
+
+  /** Lets in by the model's order as many as the batcher has let in. `isExact`: all who are due by now have left. */
+  syncRoom(isExact: boolean): void {
+    if (this.world.uses.onFull !== "wait") return;
+    const outside = this.waiting().filter(({ isInside }) => isInside !== true);
+    if (outside.length === 0) return;
+    if (!isExact && outside.length < this.waiting(this.now - 1).filter(({ isInside }) => isInside !== true).length)
+      return;
+    const isEntering = outside.some(({ enteredInStep }) => enteredInStep === this.step);
+    if (isEntering) for (const place of outside) place.isInside = undefined;
+    else admit(this, outside, outside.length - this.blocked());
   }
 
   /** A look-up has missed: its item gets in line now. */
   entered(place: Place): void {
     place.state = "waiting";
     place.enteredAt = this.now;
+    place.enteredInStep = this.step;
     this.#arrivals += 1;
     place.arrival = this.#arrivals;
     const index = this.#waiting.indexOf(place);
     if (index !== -1) this.#waiting.splice(index, 1);
     this.#waiting.push(place);
+  }
+
+  /** A draining close ends all look-ups: what is looked up gets in line. */
+  closes(): void {
+    const lookups = this.#waiting.filter((place) => place.state === "lookup" && !place.isGone(this.now - 1));
+    for (const place of lookups) this.entered(place);
   }
 
   settled(caller: Caller, outcome: Outcome): void {
