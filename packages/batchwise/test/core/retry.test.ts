@@ -46,6 +46,21 @@ describe("`retry`", () => {
     expect(of.clock.timers).toBe(0);
   });
 
+  test("makes room in the queue when the pause of a batch is over and it is called again", async () => {
+    const of = rig<string>({ maxQueueSize: 1, retry: { attempts: 2, backoffMs: 10 } });
+    const results = ["a", "b"].map((item) => of.batcher.submit(item));
+    await of.clock.settle();
+    of.handler.open[0]?.reject(new Error("once"));
+    await of.clock.settle();
+    void of.batcher.submit("c");
+    expect(of.batcher.stats()).toMatchObject({ blocked: 1 });
+    await echo(of);
+    await of.clock.advance(10);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 1, blocked: 0 });
+    await echoAll(of);
+    expect(await Promise.all(results)).toEqual(["a", "b"]);
+  });
+
   test("asks `when` whether the error is worth it", async () => {
     const seen: unknown[] = [];
     const batcher = createBatcher(

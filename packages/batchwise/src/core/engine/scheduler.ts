@@ -249,8 +249,9 @@ export class Scheduler implements RunOwner {
     for (;;) {
       const now = this.#services.clock.now();
       this.#services.deadlines.fireDue(now);
-      this.#admission.admit(now);
+      // A batch that goes on after a pause makes room in the queue.
       this.#grantSlots();
+      this.#admission.admit(now);
       if (!this.#slots.mayStart(this.#options)) break;
       if (this.#queue.size === 0) {
         this.#gate?.withdraw();
