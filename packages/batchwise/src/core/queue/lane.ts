@@ -26,7 +26,8 @@ export class RankClass implements Ranked {
 export class Line implements EntryHolder, Ranked {
   readonly isWaiting = true;
   readonly lane: Lane;
-  readonly rankClass: RankClass;
+  /** One that its queue has, while anything waits. */
+  rankClass: RankClass;
   readonly #order: EntryOrder;
   readonly #node: HeapNode<Line> = new HeapNode<Line>(this);
   size = 0;

@@ -225,7 +225,11 @@ export class Queue implements LaneOwner {
   }
 
   #lineOf(lane: Lane, rank: Rank): Line {
-    return lane.line(rank, () => this.#classes.get(rank, () => new RankClass(rank)), this.#isFair);
+    const classOf = (): RankClass => this.#classes.get(rank, () => new RankClass(rank));
+    const line = lane.line(rank, classOf, this.#isFair);
+    // The class of an empty line may have been dropped.
+    if (line.isEmpty) line.rankClass = classOf();
+    return line;
   }
 
   #oldestLine(): Line | undefined {
