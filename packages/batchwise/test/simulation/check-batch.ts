@@ -65,7 +65,7 @@ function checkPlaces(model: Model, call: Call, isAtOnce: boolean, isRepeated: bo
 function hasTwin(model: Model, place: Place, call: Call): boolean {
   if (place.scope === undefined) return false;
   for (const other of model.placesByItem.values()) {
-    if (other === place || other.scope !== place.scope || other.state !== "handed") continue;
+    if (other === place || other.scope !== place.scope || other.state !== "handed" || other.isForgotten) continue;
     if (other.lastCall !== call && !other.isGone(model.now)) return true;
   }
   return false;
@@ -186,7 +186,7 @@ function yieldsToSmall(model: Model, place: Place, small: Place): boolean {
 /** A batch is closed when its slot takes it, so it holds all that its caps allow. */
 function checkFilled(model: Model, places: readonly Place[], lane: readonly Place[]): void {
   if (lane.length === 0 || places.length >= model.limits.maxBatchSize) return;
-  if (model.isPaused && !model.isClosed) return;
+  if ((model.isPaused && !model.isClosed) || model.world.uses.limiter?.costPerMinute !== undefined) return;
   const fits = lane.every((place) => model.costOf([...places, place]) <= model.limits.maxBatchCost);
   model.expect(!fits, "filled", () => `${listOf(places)} went without ${listOf(lane)}`);
 }

@@ -2,7 +2,7 @@
 // reason, and was it the one it gave?) and whenever all stands still (was there one, and nothing went?).
 
 import type { Model } from "./model.ts";
-import type { Place } from "./record.ts";
+import type { Caller, Outcome, Place } from "./record.ts";
 
 /** The priority of a place by now. */
 export function effectivePriority(model: Model, place: Place): number {
@@ -34,6 +34,16 @@ function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): v
   const { leadMs } = model;
   const isInWait = dueAt <= oldest + maxWaitMs;
   if (leadMs === undefined ? isInWait : model.now >= dueAt - leadMs) reasons.add("deadline");
+}
+
+/** A deadline is met that the rule can meet: nobody expires in a lane that was held while a slot was free. */
+export function checkExpiry(model: Model, { place, dueAt }: Caller, outcome: Outcome): void {
+  const { leadMs, limits } = model;
+  if (outcome.isOk || (outcome.error as { code?: unknown } | null)?.code !== "DEADLINE_EXCEEDED") return;
+  if (place?.state !== "waiting" || place.isInside === false || leadMs === undefined || limits.maxWaitMs === 0) return;
+  if (model.isOpening || model.isTangled || model.world.uses.limiter !== undefined) return;
+  const heldSince = Math.max(model.freeSince, model.steadySince, place.since);
+  model.expect(heldSince > dueAt - leadMs, "deadline", () => `item ${place.item.id} expired in a lane that was held`);
 }
 
 function dueOf(model: Model, caller: Place["opener"]): number {

@@ -61,7 +61,12 @@ function checkQueue({ model, batcher, driver }: Scene): void {
     model.expect(driver.readyOpen === 0, "ready", () => "unresolved, though there is room");
     model.expect(stats.blocked === 0, "blocked", () => `${stats.blocked}, though there is room`);
   }
-  if (busy >= model.limits.concurrency) return;
+  const isAtRest = stats.waiting + stats.blocked + busy === 0 && model.openCallers().length === 0;
+  const isIdleDue = isAtRest && model.unseenCount === 0;
+  model.expect(!isIdleDue || driver.idleOpen === 0, "idle", () => "unresolved, though nothing waits or runs");
+  if (busy >= model.limits.concurrency || model.isPaused) model.freeSince = Number.POSITIVE_INFINITY;
+  else model.freeSince = Math.min(model.freeSince, model.now);
+  if (busy >= model.limits.concurrency || model.world.uses.limiter !== undefined) return;
   const due = model.resting().find((batch) => model.isRetryDue(batch));
   model.expect(due === undefined, "retry held", () => `${due?.id}, though a slot is free`);
   for (const lane of lanesOf(model.queued())) {
@@ -109,7 +114,9 @@ function checkCounts(model: Model, stats: Stats): void {
   const ended = stats.completed + stats.failed + stats.cancelled + stats.expired + stats.rejected;
   const open = model.openCallers().length;
   const unseen = model.unseenCount;
-  model.expect(stats.submitted === model.callers.length, "stats.submitted", () => String(stats.submitted));
+  const forgotten = Object.values(model.reset).reduce((total, count) => total + count, 0);
+  const isAll = stats.submitted === model.callers.length - forgotten;
+  model.expect(isAll, "stats.submitted", () => String(stats.submitted));
   const left = stats.submitted - ended;
   model.expect(left >= open && left <= open + unseen, "conservation", () => `${left} are open, not ${open}`);
   const reasons = Object.values(stats.batchesByReason).reduce((total, count) => total + count, 0);

@@ -59,7 +59,7 @@ export class HandlerActor {
     const { habits } = model.world;
     if (random.chance(habits.hang)) return new Promise(() => {});
     if (random.chance(habits.sync)) return this.#produce(call);
-    const ms = random.integer(0, habits.slowMs);
+    const ms = habits.isSteady ? habits.slowMs : random.integer(0, habits.slowMs);
     return later(model, ms).then(() => {
       if (ms > 0) model.opensTurn();
       return this.#produce(call);

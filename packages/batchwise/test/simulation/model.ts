@@ -13,6 +13,7 @@ import {
   type Refusal,
   type Sight,
 } from "./record.ts";
+import { checkExpiry } from "./check-reason.ts";
 import { admit } from "./room.ts";
 import type { Fault, Item, Plan } from "./schedule.ts";
 import type { Limits, World } from "./world.ts";
@@ -42,6 +43,16 @@ export class Model {
   slotsTakenAt = Number.NEGATIVE_INFINITY;
   /** What is to be done from inside the next call that the batcher makes. */
   readonly inside: (() => Promise<void>)[] = [];
+  /** What is to be done from inside the next call of `batchCost`. */
+  readonly measuring: (() => Promise<void>)[] = [];
+  /** Keys that the cache was told to delete. */
+  readonly deleted: string[] = [];
+  /** What `resetStats` has taken from the counters. */
+  readonly reset: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
+  wasReset = false;
+  /** Since when a slot has been free, and since when nothing has changed that deadlines depend on. */
+  freeSince = Number.POSITIVE_INFINITY;
+  steadySince = 0;
   /** Goes up whenever everything has come to a standstill at a time. */
   step = 0;
   isPaused = false;
@@ -55,6 +66,8 @@ export class Model {
   isTurnOpen = false;
   /** True when something has ended in this step that callers have not been told yet. */
   isStale = false;
+  /** A call is being submitted whose items the queue could never hold. */
+  isTooMany = false;
   /** The handler has not opened yet: batches are closed that it has not seen. */
   isOpening: boolean;
   /** Events of "item" that were heard, by outcome. */
@@ -93,8 +106,17 @@ export class Model {
 
   /** To be called from inside a call of the batcher, unless that is a submit: its item has not arrived yet. */
   actInside(): void {
+    this.#act(this.inside);
+  }
+
+  /** To be called from inside `batchCost`. */
+  actMeasuring(): void {
+    this.#act(this.measuring);
+  }
+
+  #act(acts: (() => Promise<void>)[]): void {
     if (this.current !== undefined) return;
-    const act = this.inside.shift();
+    const act = acts.shift();
     if (act === undefined) return;
     const wasActing = this.isActing;
     this.isTangled = true;
@@ -134,6 +156,7 @@ export class Model {
     this.#byItem.set(plan.item, caller);
     this.note(() => `submit ${plan.item.id} ${JSON.stringify(plan.wishes)} due ${caller.dueAt}`);
     if (this.isClosed) caller.refusal = "closed";
+    else if (this.isTooMany) caller.refusal = "too many";
     else if (abort?.signal.aborted) caller.refusal = "aborted";
     else if (uses.equals === 0) this.arrives(plan.item);
     return caller;
@@ -197,6 +220,7 @@ export class Model {
 
   reconfigured(limits: Limits): void {
     const { widest } = this;
+    this.steadySince = this.now;
     if (limits.concurrency < this.limits.concurrency) this.slotsTakenAt = this.now;
     this.limits = limits;
     this.widest = {
@@ -217,6 +241,7 @@ export class Model {
 
   batchEnded(id: string, runMs: number): void {
     this.#runMs.push(runMs);
+    this.steadySince = this.now;
     const batch = this.batches.get(id);
     if (batch === undefined) return;
     batch.hasEnded = true;
@@ -301,9 +326,20 @@ export class Model {
     for (const place of lookups) this.entered(place);
   }
 
+  /** Later submits of an equal item run anew, unless it waits. A look-up of it counts as a miss. */
+  forgets(equal: string, key: string | undefined): void {
+    const scope = `${key}/${equal}`;
+    const place = this.#byScope.get(scope);
+    if (place?.state === "lookup" && !place.isGone(this.now - 1)) this.entered(place);
+    if (place?.state !== "handed") return;
+    place.isForgotten = true;
+    this.#byScope.delete(scope);
+  }
+
   settled(caller: Caller, outcome: Outcome): void {
     this.expect(caller.outcome === undefined, "settles once", () => `item ${caller.plan.item.id} again`);
     caller.outcome = outcome;
+    checkExpiry(this, caller, outcome);
     this.note(() => `settled ${caller.plan.item.id} ${String(outcome.isOk ? outcome.value : outcome.error)}`);
   }
 

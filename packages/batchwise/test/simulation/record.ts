@@ -85,6 +85,8 @@ export class Place {
   /** The highest of those who joined before it was handed over. */
   priority: number;
   hasRisen = false;
+  /** It ran when its dedupe key was forgotten: nobody joins it any more, and its result is not stored. */
+  isForgotten = false;
   enteredAt: number;
   /** The step in which a look-up of it ended: the batcher hears of that some promise jobs later. */
   enteredInStep = Number.NEGATIVE_INFINITY;
@@ -170,6 +172,7 @@ export interface Batch {
 export interface FlushRecord {
   readonly places: readonly Place[];
   readonly callers: readonly Caller[];
+  readonly key: string | undefined;
   /** False where it could not be told what it covers. */
   readonly isKnown: boolean;
   isDone: boolean;

@@ -65,6 +65,7 @@ class Run {
       await this.#runUntil(event.at);
       if (event.when === "late") await this.#driver.act(event.action);
       if (event.when === "inside") this.#model.inside.push(() => this.#driver.act(event.action));
+      if (event.when === "measuring") this.#model.measuring.push(() => this.#driver.act(event.action));
       await this.#stand();
       if (this.#model.violations.length > 0) return;
     }
