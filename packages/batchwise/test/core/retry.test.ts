@@ -61,6 +61,17 @@ describe("`retry`", () => {
     expect(await Promise.all(results)).toEqual(["a", "b"]);
   });
 
+  test("lets nobody wait longer than `maxWaitMs` because a batch is called again meanwhile", async () => {
+    const of = rig<string>({ maxWaitMs: 20, concurrency: 2, retry: { attempts: 2, backoffMs: 10 } });
+    void of.batcher.submit("a");
+    await of.clock.advance(20);
+    of.handler.open[0]?.reject(new Error("once"));
+    void of.batcher.submit("b");
+    await of.clock.advance(20);
+    expect(of.handler.batches).toEqual([["a"], ["a"], ["b"]]);
+    await echoAll(of);
+  });
+
   test("asks `when` whether the error is worth it", async () => {
     const seen: unknown[] = [];
     const batcher = createBatcher(
