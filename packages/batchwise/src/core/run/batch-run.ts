@@ -30,7 +30,7 @@ export interface RunEnd {
 export interface RunOwner {
   /** The batch goes on without its slot. */
   slotReleased(): void;
-  /** The batch has given its slot back and waits before another call. */
+  /** The batch gives its slot back and waits before another call. */
   rested(run: BatchRun): void;
   /** A batch that rests wants a slot for another call. */
   wantsSlot(run: BatchRun): void;
@@ -293,7 +293,6 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   #rest(): void {
     this.isResting = true;
-    this.holdsSlot = false;
     this.#environment.owner.rested(this);
   }
 
