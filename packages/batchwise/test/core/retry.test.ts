@@ -61,6 +61,16 @@ describe("`retry`", () => {
     expect(await Promise.all(results)).toEqual(["a", "b"]);
   });
 
+  test("leaves no timer behind when the last caller's deadline passes as the pause begins", async () => {
+    const of = rig<string>({ retry: { attempts: 2, backoffMs: 1_000 } });
+    of.clock.setTimeout(() => of.handler.open[0]?.reject(new Error("late")), 30);
+    const late = watch(of.batcher.submit("a", { timeoutMs: 30 }));
+    await of.clock.advance(30);
+    expect(late).toMatchObject({ state: "rejected", reason: { code: "DEADLINE_EXCEEDED" } });
+    expect(of.clock.timers).toBe(0);
+    expect(of.batcher.stats()).toMatchObject({ running: 0, runningBatches: 0, waiting: 0 });
+  });
+
   test("lets nobody wait longer than `maxWaitMs` because a batch is called again meanwhile", async () => {
     const of = rig<string>({ maxWaitMs: 20, concurrency: 2, retry: { attempts: 2, backoffMs: 10 } });
     void of.batcher.submit("a");

@@ -280,6 +280,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       return;
     }
     this.#rest();
+    if (this.isOver) return;
     if (backoffMs === 0) {
       owner.wantsSlot(this);
       return;
@@ -291,6 +292,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     services.deadlines.add(this.#backoff, services.clock.now() + backoffMs);
   }
 
+  /** The last caller may leave meanwhile: the slot that is given back may be used at once. */
   #rest(): void {
     this.isResting = true;
     this.#environment.owner.rested(this);
@@ -313,7 +315,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
         this.#startCall();
       } else {
         this.#rest();
-        this.#environment.owner.wantsSlot(this);
+        if (!this.isOver) this.#environment.owner.wantsSlot(this);
       }
       return;
     }
