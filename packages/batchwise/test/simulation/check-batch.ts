@@ -21,7 +21,7 @@ export function checkCall(model: Model, call: Call, context: BatchContext, isAtO
   }
   checkCaps(model, call, context);
   checkOrder(model, call.places);
-  checkAdmitted(model, call.places);
+  if (!model.isTangled) checkAdmitted(model, call.places);
   if (!isAtOnce || model.isTangled) return;
   checkTurn(model, context);
   const isKnown = !model.isActing || (model.world.uses.listens && !model.isStale);
@@ -63,7 +63,7 @@ function checkPlaces(model: Model, call: Call, isAtOnce: boolean, isRepeated: bo
 
 /** True when an equal item is with the handler in another call, with callers that still wait for it. */
 function hasTwin(model: Model, place: Place, call: Call): boolean {
-  if (place.scope === undefined) return false;
+  if (place.scope === undefined || place.isForgotten) return false;
   for (const other of model.placesByItem.values()) {
     if (other === place || other.scope !== place.scope || other.state !== "handed" || other.isForgotten) continue;
     if (other.lastCall !== call && !other.isGone(model.now)) return true;

@@ -34,7 +34,7 @@ export function checkEnd(end: End): void {
 /** In no stretch of time are more calls made than the limiter's rate and one full bucket. */
 function checkLimit(model: Model): void {
   const { limiter } = model.world.uses;
-  if (limiter?.callsPerMinute === undefined) return;
+  if (limiter?.callsPerMinute === undefined || model.world.stages.open) return;
   const perMs = limiter.callsPerMinute / 60_000;
   const bucket = Math.max(1, perMs * (limiter.burstMs ?? 1_000));
   let [most, last] = [bucket, 0];
@@ -106,16 +106,21 @@ function explain(
 
 function explainRefusal(caller: Caller, { error, at }: Failure): ItemOutcome | undefined {
   const { refusal, abort, submittedAt } = caller;
-  const { fault } = caller.plan.item;
   if (!isAt(caller, at, submittedAt)) return undefined;
   const code = (error as { code?: unknown }).code;
   if (refusal === "too many") return isTooMany(error) ? "rejected" : undefined;
   if (refusal === "closed") return code === "CLOSED" ? "rejected" : undefined;
   if (refusal === "aborted") return error === abort?.signal.reason ? "cancelled" : undefined;
   if (refusal === "too large") return code === "ITEM_TOO_LARGE" ? "rejected" : undefined;
-  if (fault?.thrown !== undefined) return error === fault.thrown ? "failed" : undefined;
+  return isFaultOf(caller, error) ? "failed" : undefined;
+}
+
+function isFaultOf({ plan }: Caller, error: unknown): boolean {
+  const { fault } = plan.item;
+  if (fault?.thrown !== undefined) return error === fault.thrown;
   const isNumber = fault?.where === "cost" || fault?.where === "batchCost";
-  return code === "INVALID_OPTION" && error instanceof (isNumber ? RangeError : TypeError) ? "failed" : undefined;
+  const { code } = error as { code?: unknown };
+  return code === "INVALID_OPTION" && error instanceof (isNumber ? RangeError : TypeError);
 }
 
 /** A call that the queue can never hold is refused whole, and told not to try again. */

@@ -37,12 +37,12 @@ function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): v
 }
 
 /** A deadline is met that the rule can meet: nobody expires in a lane that was held while a slot was free. */
-export function checkExpiry(model: Model, { place, dueAt }: Caller, outcome: Outcome): void {
+export function checkExpiry(model: Model, { place, dueAt, submittedAt }: Caller, outcome: Outcome): void {
   const { leadMs, limits } = model;
   if (outcome.isOk || (outcome.error as { code?: unknown } | null)?.code !== "DEADLINE_EXCEEDED") return;
   if (place?.state !== "waiting" || place.isInside === false || leadMs === undefined || limits.maxWaitMs === 0) return;
   if (model.isOpening || model.isTangled || model.world.uses.limiter !== undefined) return;
-  const heldSince = Math.max(model.freeSince, model.steadySince, place.since);
+  const heldSince = Math.max(model.freeSince, model.steadySince, place.since, submittedAt);
   model.expect(heldSince > dueAt - leadMs, "deadline", () => `item ${place.item.id} expired in a lane that was held`);
 }
 
@@ -76,7 +76,8 @@ export function checkReason(model: Model, places: readonly Place[], rest: readon
   const mayBe = !isFlushKnown || reasons.has(reason);
   model.expect(mayBe, "reason", () => `${reason} where only [${[...reasons].join(" ")}] hold`);
   if (isFlushKnown) checkCovered(model, places);
-  checkOverdue(model, places, lane, rest);
+  const sure = rest.filter(({ isInside }) => isInside === true || model.world.uses.onFull !== "wait");
+  checkOverdue(model, places, lane, sure);
 }
 
 /** Whoever has waited for `maxWaitMs` goes before all that is younger and not more urgent, in other lanes too. */

@@ -30,7 +30,7 @@ export class HandlerActor {
     const { model, random } = this;
     const places = given.map((one) => model.placesByItem.get(itemOf(one).id)).filter((place) => place !== undefined);
     model.expect(places.length === given.length, "handed", () => "items that took no place");
-    model.syncRoom(true);
+    model.syncRoom(!model.isTangled && !model.batches.has(context.id));
     const call: Call = {
       batchId: context.id,
       places,

@@ -3,6 +3,7 @@
 
 import type { ItemOutcome } from "batchwise";
 import type { VirtualClock } from "batchwise/testing";
+import { checkExpiry } from "./check-reason.ts";
 import {
   type Batch,
   type Call,
@@ -13,7 +14,6 @@ import {
   type Refusal,
   type Sight,
 } from "./record.ts";
-import { checkExpiry } from "./check-reason.ts";
 import { admit } from "./room.ts";
 import type { Fault, Item, Plan } from "./schedule.ts";
 import type { Limits, World } from "./world.ts";
@@ -324,6 +324,7 @@ export class Model {
   closes(): void {
     const lookups = this.#waiting.filter((place) => place.state === "lookup" && !place.isGone(this.now - 1));
     for (const place of lookups) this.entered(place);
+    this.isStale ||= lookups.length > 0;
   }
 
   /** Later submits of an equal item run anew, unless it waits. A look-up of it counts as a miss. */

@@ -18,8 +18,8 @@ export function admit(model: Model, outside: readonly Place[], count: number): v
     return;
   }
   const inOrder = outside.toSorted((a, b) => (goesFirst(model, a, b) ? -1 : 1));
-  const [last, next] = [inOrder[count - 1], inOrder[count]];
-  const isCut = last !== undefined && next !== undefined && goesFirst(model, last, next);
+  const rest = inOrder.slice(count);
+  const isCut = inOrder.slice(0, count).every((place) => rest.every((other) => goesFirst(model, place, other)));
   for (const [index, place] of inOrder.entries()) place.isInside = isCut ? index < count : undefined;
   model.note(
     () =>
