@@ -46,6 +46,42 @@ describe("`retry`", () => {
     expect(of.clock.timers).toBe(0);
   });
 
+  test("makes room in the queue when the pause of a batch is over and it is called again", async () => {
+    const of = rig<string>({ maxQueueSize: 1, retry: { attempts: 2, backoffMs: 10 } });
+    const results = ["a", "b"].map((item) => of.batcher.submit(item));
+    await of.clock.settle();
+    of.handler.open[0]?.reject(new Error("once"));
+    await of.clock.settle();
+    void of.batcher.submit("c");
+    expect(of.batcher.stats()).toMatchObject({ blocked: 1 });
+    await echo(of);
+    await of.clock.advance(10);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 1, blocked: 0 });
+    await echoAll(of);
+    expect(await Promise.all(results)).toEqual(["a", "b"]);
+  });
+
+  test("leaves no timer behind when the last caller's deadline passes as the pause begins", async () => {
+    const of = rig<string>({ retry: { attempts: 2, backoffMs: 1_000 } });
+    of.clock.setTimeout(() => of.handler.open[0]?.reject(new Error("late")), 30);
+    const late = watch(of.batcher.submit("a", { timeoutMs: 30 }));
+    await of.clock.advance(30);
+    expect(late).toMatchObject({ state: "rejected", reason: { code: "DEADLINE_EXCEEDED" } });
+    expect(of.clock.timers).toBe(0);
+    expect(of.batcher.stats()).toMatchObject({ running: 0, runningBatches: 0, waiting: 0 });
+  });
+
+  test("lets nobody wait longer than `maxWaitMs` because a batch is called again meanwhile", async () => {
+    const of = rig<string>({ maxWaitMs: 20, concurrency: 2, retry: { attempts: 2, backoffMs: 10 } });
+    void of.batcher.submit("a");
+    await of.clock.advance(20);
+    of.handler.open[0]?.reject(new Error("once"));
+    void of.batcher.submit("b");
+    await of.clock.advance(20);
+    expect(of.handler.batches).toEqual([["a"], ["a"], ["b"]]);
+    await echoAll(of);
+  });
+
   test("asks `when` whether the error is worth it", async () => {
     const seen: unknown[] = [];
     const batcher = createBatcher(

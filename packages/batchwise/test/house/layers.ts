@@ -23,6 +23,19 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   dispatch: ["core", "dispatch/memory"],
 };
 
+/** The folders of the core, from the top down: each imports itself and those after it. */
+const coreFolders: readonly string[] = [
+  "api",
+  "engine",
+  "run",
+  "submit",
+  "policy",
+  "stats",
+  "queue",
+  "contract",
+  "time",
+];
+
 /** A store or a provider sees the dispatcher's contract and the core, never its neighbours. */
 const allowedInAdapter: readonly string[] = ["core", "dispatch"];
 
@@ -68,7 +81,9 @@ export function violation(edge: Import, peers: readonly string[] = []): string |
   if (edge.from.startsWith(server)) {
     return target === undefined || target.startsWith(server) ? undefined : "the server reaches others by package name";
   }
-  return target === undefined ? packageViolation(edge, peers) : roomViolation(roomOf(edge.from), target);
+  if (target === undefined) return packageViolation(edge, peers);
+  const broken = roomViolation(roomOf(edge.from), target);
+  return broken ?? (isCore(edge.from) && isCore(target) ? coreViolation(edge.from, target) : undefined);
 }
 
 function packageViolation({ from, specifier }: Import, peers: readonly string[]): string | undefined {
@@ -78,6 +93,25 @@ function packageViolation({ from, specifier }: Import, peers: readonly string[])
   if (specifier.startsWith("@batchwise/server")) return "nothing imports the server";
   if (/^batchwise(\/|$)/.test(specifier)) return "inside the library, imports are relative";
   return peers.includes(specifier) ? undefined : "the library depends on no package";
+}
+
+function isCore(path: string): boolean {
+  return path.startsWith(`${library}core/`);
+}
+
+/** The folder of the core that a file lies in; undefined where it lies elsewhere, or in no folder of the core. */
+function coreFolderOf(path: string): string | undefined {
+  const [room, folder, file] = path.slice(library.length).split("/");
+  return room === "core" && file !== undefined ? folder : undefined;
+}
+
+function coreViolation(from: string, target: string): string | undefined {
+  const [folder, other] = [coreFolderOf(from), coreFolderOf(target)];
+  for (const name of [folder, other]) {
+    if (name === undefined || !coreFolders.includes(name)) return `${name ?? "core itself"} is no folder of core`;
+  }
+  const isDown = coreFolders.indexOf(folder as string) <= coreFolders.indexOf(other as string);
+  return isDown ? undefined : `core/${folder} may not import core/${other}: that is above it`;
 }
 
 function roomViolation(room: string, target: string): string | undefined {

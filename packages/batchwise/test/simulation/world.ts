@@ -1,6 +1,7 @@
 // What a seed decides before anything runs: the options of the batcher, the habits of its handler and functions, and
 // how it will end. The schedule of events is in schedule.ts.
 
+import type { RateLimiterOptions } from "batchwise";
 import { Random } from "./random.ts";
 import { type Event, scheduleOf } from "./schedule.ts";
 
@@ -26,6 +27,8 @@ export interface StageHabits {
 export interface Habits {
   /** Longest time that the handler takes. */
   readonly slowMs: number;
+  /** It always takes that time: deadlines can then be met. */
+  readonly isSteady: boolean;
   /** Chances that a call of the handler is answered at once, goes wrong as a whole, has odd places, never answers. */
   readonly sync: number;
   readonly wrong: number;
@@ -56,6 +59,7 @@ export interface Uses {
   readonly retry: { readonly attempts: number; readonly backoffMs: number; readonly rude: boolean } | undefined;
   readonly isolateFailures: boolean;
   readonly prefetch: number;
+  readonly limiter: RateLimiterOptions | undefined;
   readonly captureContext: boolean;
   /** Somebody listens to "item"; the model then knows of an ending at once, not a promise job later. */
   readonly listens: boolean;
@@ -82,23 +86,27 @@ export function worldOf(seed: number): World {
   const random = new Random(seed);
   const stages = stagesOf(random);
   const uses = usesOf(random, stages);
-  const limits = limitsOf(random);
+  const limits = limitsOf(random, uses);
   const habits = habitsOf(random, uses);
   const ending = random.pick<Ending>(["rest", "rest", "drain", "abandon", "drain, then abandon"]);
   const events = scheduleOf(random, { uses, habits, stages });
   return { seed, limits, uses, stages, habits, events, ending };
 }
 
-function limitsOf(random: Random): Limits {
+function limitsOf(random: Random, { timeoutMs, onFull }: Uses): Limits {
   const maxBatchSize = random.pick([1, 2, 3, 4, 5, 8, 16]);
-  const maxWaitMs = random.chance(0.5) ? 0 : random.pick([1, 5, 10, 25, 60]);
+  const isHeld = random.chance(0.5);
+  // A deadline near the end of the wait is where the two meet.
+  const nearMs = timeoutMs === undefined ? 25 : Math.max(1, timeoutMs - random.integer(-2, 30));
+  const maxWaitMs = isHeld ? random.pick([1, 5, 10, 25, 60, nearMs, nearMs]) : 0;
+  const isTight = random.chance(onFull === "wait" ? 0.55 : 0.4);
   return {
     maxBatchSize,
     maxBatchCost: random.chance(0.45) ? random.pick([3, 5, 8, 12, 20, 40]) : Number.POSITIVE_INFINITY,
     maxWaitMs,
     preferredBatchSize: random.maybe(maxWaitMs > 0 ? 0.4 : 0.1, () => random.integer(1, maxBatchSize)),
     concurrency: random.pick([1, 1, 1, 2, 3, Number.POSITIVE_INFINITY]),
-    maxQueueSize: random.chance(0.4) ? random.pick([1, 2, 3, 5, 8, 20]) : 10_000,
+    maxQueueSize: isTight ? random.pick([1, 2, 3, 5, 8, 20]) : 10_000,
   };
 }
 
@@ -110,6 +118,7 @@ function stagesOf(random: Random): StageHabits {
 
 function usesOf(random: Random, stages: StageHabits): Uses {
   const equals = random.chance(0.25) && !stages.finish ? random.integer(2, 12) : 0;
+  const limiter = random.maybe(0.1, () => limiterOf(random));
   const cache = equals > 0 && random.chance(0.5) ? random.pick<Uses["cache"]>(["sync", "async"]) : "none";
   return {
     cost: random.chance(0.6),
@@ -125,16 +134,26 @@ function usesOf(random: Random, stages: StageHabits): Uses {
     cache,
     timeoutMs: random.maybe(0.25, () => random.integer(5, 100)),
     handlerTimeoutMs: random.maybe(0.25, () => random.integer(5, 40)),
-    retry: random.maybe(0.2, () => ({
+    retry: random.maybe(0.25, () => ({
       attempts: random.integer(1, 3),
-      backoffMs: random.pick([0, 5]),
+      backoffMs: random.pick([0, 5, 30]),
       rude: random.chance(0.3),
     })),
-    isolateFailures: random.chance(0.2),
-    prefetch: stages.isObject ? random.integer(0, 2) : 0,
+    // A limiter makes halves of a failed batch rest between their calls, which cannot be told from outside.
+    isolateFailures: random.chance(0.2) && limiter === undefined,
+    prefetch: stages.isObject && limiter === undefined ? random.integer(0, 2) : 0,
+    limiter,
     captureContext: random.chance(0.2),
     listens: equals > 0 || random.chance(0.7),
     rudeListener: random.chance(0.2),
+  };
+}
+
+function limiterOf(random: Random): RateLimiterOptions {
+  return {
+    callsPerMinute: random.pick([3_000, 12_000, 60_000]),
+    costPerMinute: random.chance(0.5) ? Number.POSITIVE_INFINITY : random.pick([30_000, 300_000]),
+    burstMs: random.pick([1, 20, 100]),
   };
 }
 
@@ -142,6 +161,7 @@ function habitsOf(random: Random, uses: Uses): Habits {
   const isCalm = random.chance(0.4);
   return {
     slowMs: random.pick([1, 4, 12, 30]),
+    isSteady: random.chance(0.25),
     sync: random.pick([0, 0.1, 1]),
     wrong: isCalm ? 0 : random.pick([0.05, 0.2, 0.5]),
     odd: random.pick([0, 0.2, 0.5]),

@@ -267,7 +267,8 @@ export class Scheduler implements RunOwner {
       for (const lane of choice.notReady) this.#queue.hot.delete(lane);
       if (choice.lane === null) {
         this.#gate?.withdraw();
-        this.#wake.set(choice.wakeAt, now);
+        // Before all has gathered nobody was asked how long the lanes may be held: what was set stays.
+        if (hasGathered && !this.#turn.isOpen) this.#wake.set(choice.wakeAt, now);
         return;
       }
       const { lane, reason } = choice;

@@ -30,7 +30,7 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Policy
   if (urgent === undefined) return NOT_YET;
   const first = decide(view(urgent, options, state, now), state, now);
   if (first.reason !== null) return { lane: urgent, reason: first.reason, notReady: NONE };
-  if (!state.hasGathered && !state.isPaused) return NOT_YET;
+  if (!state.hasGathered && !state.isPaused) return chooseFlushed(queue, options, state, now);
   let wakeAt = Number.POSITIVE_INFINITY;
   for (const lane of [queue.oldestLane(), queue.earliestDueLane]) {
     if (lane === undefined) continue;
@@ -39,6 +39,16 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Policy
     wakeAt = Math.min(wakeAt, verdict.wakeAt);
   }
   return chooseHot(queue, options, state, now, wakeAt);
+}
+
+/** A flush of one lane does not wait for what gathers in others. */
+function chooseFlushed(queue: Queue, options: ResolvedOptions, state: PolicyState, now: number): Choice {
+  if (!queue.isFlushing) return NOT_YET;
+  for (const lane of queue.hot) {
+    const { reason } = decide(view(lane, options, state, now), state, now);
+    if (lane.flushed > 0 && reason !== null) return { lane, reason, notReady: NONE };
+  }
+  return NOT_YET;
 }
 
 function chooseHot(queue: Queue, options: ResolvedOptions, state: PolicyState, now: number, wakeAt: number): Choice {

@@ -36,7 +36,7 @@ export interface TakenBatch {
 export interface RunOwner {
   /** The batch goes on without its slot. */
   slotReleased(): void;
-  /** The batch has given its slot back and waits before another call. */
+  /** The batch gives its slot back and waits before another call. */
   rested(run: BatchRun): void;
   /** So many callers have left or been answered while their batch rested. */
   restingLeft(count: number): void;
@@ -305,6 +305,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       return;
     }
     this.#rest();
+    if (this.isOver) return;
     if (backoffMs === 0) {
       owner.wantsSlot(this);
       return;
@@ -316,9 +317,9 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     services.deadlines.add(this.#backoff, services.clock.now() + backoffMs);
   }
 
+  /** The last caller may leave meanwhile: the slot that is given back may be used at once. */
   #rest(): void {
     this.isResting = true;
-    this.holdsSlot = false;
     this.#environment.owner.rested(this);
   }
 
@@ -339,7 +340,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
         this.#startCall();
       } else {
         this.#rest();
-        this.#environment.owner.wantsSlot(this);
+        if (!this.isOver) this.#environment.owner.wantsSlot(this);
       }
       return;
     }

@@ -3,11 +3,17 @@
 
 import type { Entry } from "../entry.ts";
 import type { EntryReader } from "../fifo.ts";
-import type { FairOrder } from "./fair-order.ts";
 import type { Tenant } from "./tenant.ts";
 
 /** Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of them is counted. */
 const MOST_ROUNDS = 64;
+
+/** The order that is read: whose round it is, and whether its quantum has been granted. */
+interface Rounds {
+  readonly quantum: number;
+  current: Tenant | null;
+  isGranted: boolean;
+}
 
 /** What this reader has made of a tenant so far. */
 interface Draft {
@@ -19,14 +25,14 @@ interface Draft {
 }
 
 export class FairReader implements EntryReader {
-  readonly #order: FairOrder;
+  readonly #order: Rounds;
   readonly #quantum: number;
   readonly #lastEpoch: number;
   readonly #drafts: Map<Tenant, Draft> = new Map();
   #current: Draft;
   #before: Draft;
 
-  constructor(order: FairOrder, current: Tenant, lastEpoch: number) {
+  constructor(order: Rounds, current: Tenant, lastEpoch: number) {
     this.#order = order;
     this.#quantum = order.quantum;
     this.#lastEpoch = lastEpoch;
