@@ -61,7 +61,7 @@ export class Scheduler implements RunOwner {
   readonly #gate: LimiterGate | null;
   readonly #wake: Timer;
   readonly #runTimes: RunTimes = new RunTimes();
-  readonly #gathering: Gathering = new Gathering(() => this.#pump(true));
+  readonly #gathering: Gathering;
   readonly #prepared: PreparedOptions;
   #options: ResolvedOptions;
   #hasWarned = false;
@@ -88,6 +88,7 @@ export class Scheduler implements RunOwner {
     const { limiter } = options;
     this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, () => this.#pump(true));
     this.#wake = new Timer(services.clock, () => this.#pump(true));
+    this.#gathering = new Gathering(services.clock, () => this.#pump(true));
     this.#idPrefix = `${options.name}-${Math.floor(options.random() * 2 ** 32).toString(36)}-`;
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
@@ -290,6 +291,7 @@ export class Scheduler implements RunOwner {
 
   #choose(now: number, hasGathered: boolean): Choice {
     const { preferredBatchSize, maxWaitMs } = this.#options;
+    const isMidPass = !hasGathered && !this.#turn.isOpen && this.#gathering.isByPass(this.#options);
     const state = {
       preferredBatchSize,
       maxWaitMs,
@@ -298,6 +300,7 @@ export class Scheduler implements RunOwner {
       isDraining: this.#isDraining,
       isPaused: this.#isPaused,
       hasGathered,
+      passedAt: isMidPass ? this.#gathering.passedAt : Number.POSITIVE_INFINITY,
     };
     return chooseLane(this.#queue, this.#options, state, now);
   }
