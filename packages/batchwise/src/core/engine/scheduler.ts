@@ -124,6 +124,7 @@ export class Scheduler implements RunOwner {
 
   pause(): void {
     this.#isPaused = true;
+    if (this.#gate !== null) this.#pump(false);
   }
 
   resume(): void {
@@ -252,13 +253,17 @@ export class Scheduler implements RunOwner {
       this.#services.deadlines.fireDue(now);
       this.#admission.admit(now);
       this.#grantSlots();
-      if (!this.#slots.mayStart(this.#options)) break;
+      if (!this.#slots.mayStart(this.#options)) {
+        if (!this.#slots.isFree(this.#options)) this.#gate?.withdraw();
+        break;
+      }
       if (this.#queue.size === 0) {
         this.#gate?.withdraw();
         break;
       }
       const { departures } = this.#queue;
-      const choice = this.#choose(now, hasGathered && !this.#turn.isOpen);
+      // Who has asked the limiter has gathered, and keeps its place in the order.
+      const choice = this.#choose(now, (hasGathered && !this.#turn.isOpen) || this.#gate?.hasAsked === true);
       for (const lane of choice.notReady) this.#queue.hot.delete(lane);
       if (choice.lane === null) {
         this.#gate?.withdraw();
