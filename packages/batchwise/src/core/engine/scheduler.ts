@@ -180,8 +180,9 @@ export class Scheduler implements RunOwner {
     this.#slotFreed();
   }
 
-  rested(run: BatchRun): void {
+  rested(run: BatchRun, isDue: boolean): void {
     this.#slots.rest(run);
+    if (isDue) this.#slots.enqueue(run);
     this.#services.recorder.rests(run.countedAs, this.#services.clock.now());
     this.#slotFreed();
   }
@@ -284,9 +285,13 @@ export class Scheduler implements RunOwner {
     for (let run = this.#slots.next; run !== undefined; run = this.#slots.next) {
       if (!this.#slots.isFree(this.#options)) return;
       if (run.isResting) {
-        const { cost } = run;
-        if (this.#gate !== null && this.#gate.ask(cost) === null) return;
-        this.#gate?.use(cost);
+        if (this.#gate !== null && run.hasCallers) {
+          const { cost } = run;
+          // A cost function may have sent its callers away.
+          if (this.#slots.next !== run) continue;
+          if (this.#gate.ask(cost) === null) return;
+          this.#gate.use(cost);
+        }
         run.countedAs = run.live;
         this.#services.recorder.runs(run.countedAs, this.#services.clock.now());
       }

@@ -30,8 +30,8 @@ export interface RunEnd {
 export interface RunOwner {
   /** The batch goes on without its slot. */
   slotReleased(): void;
-  /** The batch has given its slot back and waits before another call. */
-  rested(run: BatchRun): void;
+  /** The batch has given its slot back and waits before another call; `isDue`: for the next free slot only. */
+  rested(run: BatchRun, isDue: boolean): void;
   /** A batch that rests wants a slot for another call. */
   wantsSlot(run: BatchRun): void;
   ended(run: BatchRun, end: RunEnd, now: number): void;
@@ -107,6 +107,11 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   get signal(): AbortSignal {
     return this.#signal.signal;
+  }
+
+  /** False where all have left for whom a batch that rests would call next. */
+  get hasCallers(): boolean {
+    return this.#entries.some(({ recipient }) => recipient !== null);
   }
 
   /** What the next call of a batch that rests costs. */
@@ -279,11 +284,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#callAgain();
       return;
     }
-    this.#rest();
-    if (backoffMs === 0) {
-      owner.wantsSlot(this);
-      return;
-    }
+    this.#rest(backoffMs === 0);
+    if (backoffMs === 0) return;
     this.#backoff = calling(() => {
       this.#backoff = null;
       if (!this.isOver) owner.wantsSlot(this);
@@ -291,10 +293,10 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     services.deadlines.add(this.#backoff, services.clock.now() + backoffMs);
   }
 
-  #rest(): void {
+  #rest(isDue: boolean): void {
     this.isResting = true;
     this.holdsSlot = false;
-    this.#environment.owner.rested(this);
+    this.#environment.owner.rested(this, isDue);
   }
 
   #callAgain(): void {
@@ -310,12 +312,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#entries = liveOf(half);
       if (this.#entries.length === 0) continue;
       this.#attempt = 0;
-      if (this.#environment.options.limiter === undefined) {
-        this.#startCall();
-      } else {
-        this.#rest();
-        this.#environment.owner.wantsSlot(this);
-      }
+      if (this.#environment.options.limiter === undefined) this.#startCall();
+      else this.#rest(true);
       return;
     }
     this.#end();
