@@ -4,17 +4,21 @@
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchRun } from "../run/batch-run.ts";
-import { systemClock } from "../time/clock.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
 import { endOfPass, endOfTurn } from "../time/turn.ts";
 
 export class Gathering {
+  readonly #clock: Clock;
   readonly #onPassEnd: () => void;
   #isWaiting = false;
   /** The last batch settled in the turn in which it began. */
   #wasQuick = false;
+  /** When the last pass ended. */
+  passedAt: number = Number.NEGATIVE_INFINITY;
 
   /** `onPassEnd` is called at the end of the pass in which `waitForPass` was called. */
-  constructor(onPassEnd: () => void) {
+  constructor(clock: Clock, onPassEnd: () => void) {
+    this.#clock = clock;
     this.#onPassEnd = onPassEnd;
   }
 
@@ -45,6 +49,7 @@ export class Gathering {
 
   readonly #passEnded = (): void => {
     this.#isWaiting = false;
+    this.passedAt = this.#clock.now();
     this.#onPassEnd();
   };
 }

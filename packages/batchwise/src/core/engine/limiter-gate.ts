@@ -30,6 +30,11 @@ export class LimiterGate implements LimiterClient {
     });
   }
 
+  /** True while it waits for the limiter, or holds a grant. */
+  get hasAsked(): boolean {
+    return this.#isWaiting || this.#isAsking || this.#granted !== null;
+  }
+
   /** Asks for one call of this cost. Returns how much it may cost now; null: not yet. */
   ask(cost: number): number | null {
     if (this.#granted === null && !this.#isAsking && !this.#hasFailed) this.#reserve(cost);

@@ -61,7 +61,7 @@ export class Scheduler implements RunOwner {
   readonly #gate: LimiterGate | null;
   readonly #wake: Timer;
   readonly #runTimes: RunTimes = new RunTimes();
-  readonly #gathering: Gathering = new Gathering(() => this.#pump(true));
+  readonly #gathering: Gathering;
   readonly #prepared: PreparedOptions;
   #options: ResolvedOptions;
   #hasWarned = false;
@@ -88,6 +88,7 @@ export class Scheduler implements RunOwner {
     const { limiter } = options;
     this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, () => this.#pump(true));
     this.#wake = new Timer(services.clock, () => this.#pump(true));
+    this.#gathering = new Gathering(services.clock, () => this.#pump(true));
     this.#idPrefix = `${options.name}-${Math.floor(options.random() * 2 ** 32).toString(36)}-`;
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
@@ -123,6 +124,7 @@ export class Scheduler implements RunOwner {
 
   pause(): void {
     this.#isPaused = true;
+    if (this.#gate !== null) this.#pump(false);
   }
 
   resume(): void {
@@ -178,8 +180,9 @@ export class Scheduler implements RunOwner {
     this.#slotFreed();
   }
 
-  rested(run: BatchRun): void {
+  rested(run: BatchRun, isDue: boolean): void {
     this.#slots.rest(run);
+    if (isDue) this.#slots.enqueue(run);
     this.#services.recorder.rests(run.countedAs, this.#services.clock.now());
     this.#admission.retrying += run.live;
     this.#slotFreed();
@@ -257,13 +260,17 @@ export class Scheduler implements RunOwner {
       // A batch that calls again makes room in the queue.
       this.#grantSlots();
       this.#admission.admit(now);
-      if (!this.#slots.mayStart(this.#options)) break;
+      if (!this.#slots.mayStart(this.#options)) {
+        if (!this.#slots.isFree(this.#options)) this.#gate?.withdraw();
+        break;
+      }
       if (this.#queue.size === 0) {
         this.#gate?.withdraw();
         break;
       }
       const { departures } = this.#queue;
-      const choice = this.#choose(now, hasGathered && !this.#turn.isOpen);
+      // Who has asked the limiter has gathered, and keeps its place in the order.
+      const choice = this.#choose(now, (hasGathered && !this.#turn.isOpen) || this.#gate?.hasAsked === true);
       for (const lane of choice.notReady) this.#queue.hot.delete(lane);
       if (choice.lane === null) {
         this.#gate?.withdraw();
@@ -285,9 +292,13 @@ export class Scheduler implements RunOwner {
     for (let run = this.#slots.next; run !== undefined; run = this.#slots.next) {
       if (!this.#slots.isFree(this.#options)) return;
       if (run.isResting) {
-        const { cost } = run;
-        if (this.#gate !== null && this.#gate.ask(cost) === null) return;
-        this.#gate?.use(cost);
+        if (this.#gate !== null && run.hasCallers) {
+          const { cost } = run;
+          // A cost function may have sent its callers away.
+          if (this.#slots.next !== run) continue;
+          if (this.#gate.ask(cost) === null) return;
+          this.#gate.use(cost);
+        }
         run.countedAs = run.live;
         this.#admission.retrying -= run.live;
         this.#services.recorder.runs(run.countedAs, this.#services.clock.now());
@@ -298,6 +309,7 @@ export class Scheduler implements RunOwner {
 
   #choose(now: number, hasGathered: boolean): Choice {
     const { preferredBatchSize, maxWaitMs } = this.#options;
+    const isMidPass = !hasGathered && !this.#turn.isOpen && this.#gathering.isByPass(this.#options);
     const state = {
       preferredBatchSize,
       maxWaitMs,
@@ -306,6 +318,7 @@ export class Scheduler implements RunOwner {
       isDraining: this.#isDraining,
       isPaused: this.#isPaused,
       hasGathered,
+      passedAt: isMidPass ? this.#gathering.passedAt : Number.POSITIVE_INFINITY,
     };
     return chooseLane(this.#queue, this.#options, state, now);
   }

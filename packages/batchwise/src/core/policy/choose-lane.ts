@@ -2,9 +2,10 @@
 // urgent one, the one with the oldest entry, the one with the earliest deadline, and those that may be full. No other
 // lane can be ready before those.
 //
-// Before all has gathered only the most urgent lane may go: a full lane that is always full would otherwise take every
-// slot at the moment it frees, and the others would never get one. For the same reason the oldest entry comes before
-// the lanes that are merely full.
+// Before all has gathered only the most urgent lane may go, and lanes that are flushed: a full lane that is always full
+// would otherwise take every slot at the moment it frees, and the others would never get one. For the same reason the
+// oldest entry comes before the lanes that are merely full. Where batches gather by pass, full lanes do not wait for its
+// end, unless somebody has waited since an earlier pass.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
@@ -25,12 +26,17 @@ export type Choice = (
 const NONE: readonly Lane[] = [];
 const NOT_YET: Choice = { lane: null, wakeAt: Number.POSITIVE_INFINITY, notReady: NONE };
 
-export function chooseLane(queue: Queue, options: ResolvedOptions, state: PolicyState, now: number): Choice {
+export interface ChoiceState extends PolicyState {
+  /** When the last pass ended, at the end of a turn in which batches gather by pass; Infinity otherwise. */
+  readonly passedAt: number;
+}
+
+export function chooseLane(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number): Choice {
   const urgent = queue.mostUrgent(now, options.priorityAgingMs);
   if (urgent === undefined) return NOT_YET;
   const first = decide(view(urgent, options, state, now), state, now);
   if (first.reason !== null) return { lane: urgent, reason: first.reason, notReady: NONE };
-  if (!state.hasGathered && !state.isPaused) return chooseFlushed(queue, options, state, now);
+  if (!state.hasGathered && !state.isPaused) return chooseEarly(queue, options, state, now);
   let wakeAt = Number.POSITIVE_INFINITY;
   for (const lane of [queue.oldestLane(), queue.earliestDueLane]) {
     if (lane === undefined) continue;
@@ -41,17 +47,21 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Policy
   return chooseHot(queue, options, state, now, wakeAt);
 }
 
-/** A flush of one lane does not wait for what gathers in others. */
-function chooseFlushed(queue: Queue, options: ResolvedOptions, state: PolicyState, now: number): Choice {
-  if (!queue.isFlushing) return NOT_YET;
+/** The lanes that go although the most urgent one still gathers. */
+function chooseEarly(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number): Choice {
+  if (queue.hot.size === 0) return NOT_YET;
+  const notReady: Lane[] = [];
+  const mayOvertake = queue.oldestAt() >= state.passedAt;
   for (const lane of queue.hot) {
+    if (!mayOvertake && lane.flushed === 0) continue;
     const { reason } = decide(view(lane, options, state, now), state, now);
-    if (lane.flushed > 0 && reason !== null) return { lane, reason, notReady: NONE };
+    if (reason !== null) return { lane, reason, notReady };
+    notReady.push(lane);
   }
-  return NOT_YET;
+  return { lane: null, wakeAt: Number.POSITIVE_INFINITY, notReady };
 }
 
-function chooseHot(queue: Queue, options: ResolvedOptions, state: PolicyState, now: number, wakeAt: number): Choice {
+function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number, wakeAt: number): Choice {
   const notReady: Lane[] = [];
   for (const lane of queue.hot) {
     const { reason } = decide(view(lane, options, state, now), state, now);
@@ -68,7 +78,7 @@ export function mayBeReady(lane: Lane, { preferredBatchSize, maxBatchCost, batch
   return batchCost !== "sum" && maxBatchCost < Number.POSITIVE_INFINITY;
 }
 
-function view(lane: Lane, options: ResolvedOptions, state: PolicyState, now: number): LaneView {
+function view(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): LaneView {
   return {
     size: lane.size,
     full: fullness(lane, options, state, now),
@@ -78,12 +88,13 @@ function view(lane: Lane, options: ResolvedOptions, state: PolicyState, now: num
   };
 }
 
-/** Whether the next item would break a cap. Only a sum is known without packing; the others are packed while held. */
-function fullness(lane: Lane, options: ResolvedOptions, state: PolicyState, now: number): Full {
+/** Whether the next item would break a cap. Only a sum is known without packing; the others are packed while a lane is held. */
+function fullness(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): Full {
   const { maxBatchSize, maxBatchCost, batchCost } = options;
   if (lane.size >= maxBatchSize) return "size";
   if (maxBatchCost === Number.POSITIVE_INFINITY) return null;
   if (batchCost === "sum") return lane.cost >= maxBatchCost ? "cost" : null;
-  if (state.maxWaitMs === 0 || !state.hasGathered) return null;
+  const isHeld = state.hasGathered ? state.maxWaitMs > 0 : state.passedAt < Number.POSITIVE_INFINITY;
+  if (!isHeld) return null;
   return pack(lane.lines, options, now, Number.POSITIVE_INFINITY).full;
 }

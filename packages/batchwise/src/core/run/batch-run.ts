@@ -36,8 +36,8 @@ export interface TakenBatch {
 export interface RunOwner {
   /** The batch goes on without its slot. */
   slotReleased(): void;
-  /** The batch gives its slot back and waits before another call. */
-  rested(run: BatchRun): void;
+  /** The batch gives its slot back and waits before another call; `isDue`: for the next free slot only. */
+  rested(run: BatchRun, isDue: boolean): void;
   /** So many callers have left or been answered while their batch rested. */
   restingLeft(count: number): void;
   /** A batch that rests wants a slot for another call. */
@@ -124,6 +124,11 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   get signal(): AbortSignal {
     return this.#signal.signal;
+  }
+
+  /** False where all have left for whom a batch that rests would call next. */
+  get hasCallers(): boolean {
+    return this.#entries.some(({ recipient }) => recipient !== null);
   }
 
   /** What the next call of a batch that rests costs. */
@@ -304,12 +309,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#callAgain();
       return;
     }
-    this.#rest();
-    if (this.isOver) return;
-    if (backoffMs === 0) {
-      owner.wantsSlot(this);
-      return;
-    }
+    this.#rest(backoffMs === 0);
+    if (this.isOver || backoffMs === 0) return;
     this.#backoff = calling(() => {
       this.#backoff = null;
       if (!this.isOver) owner.wantsSlot(this);
@@ -318,9 +319,9 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   /** The last caller may leave meanwhile: the slot that is given back may be used at once. */
-  #rest(): void {
+  #rest(isDue: boolean): void {
     this.isResting = true;
-    this.#environment.owner.rested(this);
+    this.#environment.owner.rested(this, isDue);
   }
 
   #callAgain(): void {
@@ -336,12 +337,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#entries = liveOf(half);
       if (this.#entries.length === 0) continue;
       this.#attempt = 0;
-      if (this.#environment.options.limiter === undefined) {
-        this.#startCall();
-      } else {
-        this.#rest();
-        if (!this.isOver) this.#environment.owner.wantsSlot(this);
-      }
+      if (this.#environment.options.limiter === undefined) this.#startCall();
+      else this.#rest(true);
       return;
     }
     this.#end();

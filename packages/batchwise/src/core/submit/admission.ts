@@ -118,7 +118,9 @@ export class Admission {
 
   #enter(entry: Entry): void {
     const lane = this.#queue.push(entry);
-    if (this.#options.maxWaitMs > 0 && mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
+    const { maxWaitMs, gather } = this.#options;
+    const mayBeHeld = maxWaitMs > 0 || (entry.key !== undefined && gather !== "turn");
+    if (mayBeHeld && mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
   }
 
   #waitOutside(entry: Entry): void {
