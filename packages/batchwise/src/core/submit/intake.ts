@@ -4,7 +4,7 @@
 import { BatchwiseError, callTooLargeError, closedError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
-import { ignoreFailure, isThenable } from "../contract/thenable.ts";
+import { ignoreFailure, ignoreIfPromise, isThenable } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
@@ -21,6 +21,7 @@ import {
   costOf,
   dedupeKeyOf,
   keyOf,
+  readCallOptions,
   readSubmitOptions,
   refuseOversize,
   tenantOf,
@@ -79,13 +80,14 @@ export class Intake {
     this.#parts.services.recorder.submitted(length, moment.at);
     const isPlainCall = submit === undefined && this.#isPlain;
     const isSmall = length <= this.#options.smallCallFirst;
+    const ofCall = readOnce(submit);
     const { onFull, maxQueueSize, dedupe } = this.#options;
     const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined;
     for (let position = 0; position < length; position += 1) {
       const entry = new Entry(items[position], call, position, moment);
       if (isTooLarge && !this.isClosed) this.#refuseCall(entry, length);
       else if (isPlainCall && !this.isClosed) this.#admission.accept(entry);
-      else this.#acceptRead(entry, () => optionsOfItem(submit, items[position]), isSmall);
+      else this.#acceptRead(entry, () => optionsOfItem(ofCall(), items[position]), isSmall);
     }
   }
 
@@ -97,10 +99,10 @@ export class Intake {
   async forget(dedupeKey: string, key: string | undefined): Promise<void> {
     const { inFlight, pending } = this.#parts;
     const shared = inFlight.find(scopeOf(key, dedupeKey));
-    if (shared !== undefined && !shared.entry.isWaiting) {
-      if (shared.entry.holder === null) {
+    if (shared !== undefined) {
+      if (pending.has(shared.entry)) {
         pending.skip(shared.entry);
-      } else {
+      } else if (!shared.entry.isWaiting) {
         shared.isStored = false;
         inFlight.forget(shared);
       }
@@ -117,7 +119,6 @@ export class Intake {
       if (this.#options.dedupe === undefined) this.#acceptOne(entry, own);
       else this.#acceptEqual(entry, own, this.#options.dedupe);
     } catch (error) {
-      if (this.#parts.prepareItem !== undefined && isThenable(entry.item)) ignoreFailure(entry.item);
       if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
       else refuse(this.#parts.services, entry, error, refusalOf(error));
     }
@@ -147,8 +148,14 @@ export class Intake {
     entry.tenant = tenantOf(item, options);
     entry.context = own.context === undefined ? contextOf(options) : own.context;
     const { prepareItem } = this.#parts;
-    if (prepareItem !== undefined) entry.item = prepareItem(item);
-    if (prepareItem !== undefined && isThenable(entry.item)) return true;
+    if (prepareItem !== undefined) {
+      entry.item = prepareItem(item);
+      if (isThenable(entry.item)) {
+        // It may be awaited later, or never: a look-up comes first.
+        ignoreFailure(entry.item);
+        return true;
+      }
+    }
     this.#refuseOversize(entry);
     return false;
   }
@@ -256,17 +263,38 @@ export class Intake {
   }
 }
 
+type CallOptions = SubmitManyOptions<unknown> | undefined;
+
+/** A function that reads the options of a call when it is first called; every item gets what was read, or thrown, then. */
+function readOnce(submit: CallOptions): () => CallOptions {
+  let read: (() => CallOptions) | null = null;
+  return () => {
+    if (read === null) {
+      try {
+        const options = readCallOptions(submit);
+        read = () => options;
+      } catch (error) {
+        read = () => {
+          throw error;
+        };
+      }
+    }
+    return read();
+  };
+}
+
 /** What the options of a call say of one item. */
-function optionsOfItem(submit: SubmitManyOptions<unknown> | undefined, item: unknown): SubmitOptions | undefined {
-  if (typeof submit !== "object" || submit === null) return submit;
-  const { cost, priority, ...rest } = submit;
-  return { ...rest, cost: valueFor(cost, item), priority: valueFor(priority, item) };
+function optionsOfItem(options: CallOptions, item: unknown): SubmitOptions | undefined {
+  if (typeof options !== "object" || options === null) return options;
+  const { signal, timeoutMs, key, context } = options;
+  const [cost, priority] = [valueFor(options.cost, item), valueFor(options.priority, item)];
+  return { signal, timeoutMs, key, context, cost, priority };
 }
 
 function valueFor(value: number | ((item: unknown) => number) | undefined, item: unknown): number | undefined {
   if (typeof value !== "function") return value;
   const own = value(item);
-  if (isThenable(own)) ignoreFailure(own);
+  ignoreIfPromise(own);
   return own;
 }
 

@@ -1,12 +1,13 @@
 // Entries on their way into the queue: looked up in the cache, or prepared by a `prepareItem` that returned a promise.
 // They neither wait nor run yet. Their callers' deadlines and signals run, and `close()` does not forget them.
 
-import type { Entry } from "../queue/entry.ts";
+import type { Entry, EntryHolder } from "../queue/entry.ts";
 
 /** Called when an entry needs to be pending no longer: it takes its next step without what it was waiting for. */
 export type Skip = () => void;
 
-export class Pending {
+export class Pending implements EntryHolder {
+  readonly isWaiting = true;
   readonly #entries: Map<Entry, Skip | null> = new Map();
 
   get size(): number {
@@ -16,12 +17,30 @@ export class Pending {
   /** `skip`: null where there is no way on without what it waits for. */
   start(entry: Entry, skip: Skip | null): void {
     this.#entries.set(entry, skip);
+    entry.holder = this;
+  }
+
+  has(entry: Entry): boolean {
+    return this.#entries.has(entry);
   }
 
   /** Ends it; false where it has ended already. */
   end(entry: Entry): boolean {
-    return this.#entries.delete(entry);
+    if (!this.#entries.delete(entry)) return false;
+    entry.holder = null;
+    return true;
   }
+
+  /** Its last caller has left: nobody needs what it waits for. */
+  left(entry: Entry): void {
+    this.end(entry);
+  }
+
+  raise(entry: Entry, priority: number): void {
+    if (priority > entry.priority) entry.priority = priority;
+  }
+
+  noteDeadline(): void {}
 
   skip(entry: Entry): void {
     this.#entries.get(entry)?.();
@@ -35,7 +54,7 @@ export class Pending {
   /** Takes all of them out. */
   clear(): Entry[] {
     const all = [...this.#entries.keys()];
-    this.#entries.clear();
+    for (const entry of all) this.end(entry);
     return all;
   }
 }
