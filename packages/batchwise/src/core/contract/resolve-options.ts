@@ -198,7 +198,9 @@ function resolveLimits(options: ConfigureOptions): Limits {
   };
 }
 
-function resolveRetry(retry: RetryOptions): ResolvedRetry {
+function resolveRetry(given: RetryOptions): ResolvedRetry {
+  // What is checked is what is used, also where a getter says something else the next time.
+  const retry = { ...given, attempts: given.attempts, backoffMs: given.backoffMs, when: given.when };
   checkAll(retry, RETRY_RULES, "retry.");
   check("retry.attempts", RETRY_RULES.attempts, retry.attempts);
   return Object.freeze({ attempts: retry.attempts, backoffMs: retry.backoffMs ?? 0, when: retry.when ?? (() => true) });

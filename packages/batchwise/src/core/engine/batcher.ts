@@ -162,8 +162,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
-    const isSet = this.#wasPreferredSet || changes?.preferredBatchSize !== undefined;
-    this.#options = reconfigure(this.#options, changes ?? {}, this.#isPreferredUnset && !isSet);
+    const read = { ...changes };
+    const isSet = this.#wasPreferredSet || read.preferredBatchSize !== undefined;
+    this.#options = reconfigure(this.#options, read, this.#isPreferredUnset && !isSet);
     this.#wasPreferredSet = isSet;
     this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
     this.#intake.configure(this.#options);
@@ -208,7 +209,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   close(options?: CloseOptions): Promise<void> {
     const isFirst = this.#closing === null;
     this.#intake.isClosed = true;
-    this.#closing ??= this.#end();
+    this.#closing ??= this.#startClosing();
     if (options?.drain === false) {
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
@@ -222,17 +223,22 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     return this.close();
   }
 
+  /** The promise is kept for good, so it is made in the batcher's own async context. */
+  #startClosing(): Promise<void> {
+    let closing: Promise<void> | undefined;
+    this.#inContext(() => {
+      closing = this.#end();
+    });
+    return closing as unknown as Promise<void>;
+  }
+
   async #end(): Promise<void> {
     await this.#atRest();
     await afterRejections();
     this.#services.recorder.closed(this.#services.clock.now());
     this.#scheduler.close();
     this.#admission.release();
-    await new Promise<void>((resolve, reject) => {
-      this.#inContext(() => {
-        this.#calls.close().then(resolve, reject);
-      });
-    });
+    await this.#calls.close();
   }
 
   get #isAtRest(): boolean {

@@ -2,7 +2,7 @@
 // back. A limiter that fails holds the batcher for a second and is asked again: it stops nobody for good.
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../contract/limiter.ts";
-import { isThenable } from "../contract/thenable.ts";
+import { follow, isThenable } from "../contract/thenable.ts";
 import type { Services } from "../submit/services.ts";
 import { Timer } from "../time/clock.ts";
 
@@ -98,9 +98,10 @@ export class LimiterGate implements LimiterClient {
     this.#granted = answer.cost;
   }
 
-  #try(use: () => void): void {
+  #try(use: () => unknown): void {
     try {
-      use();
+      const returned = use();
+      if (isThenable(returned)) follow(returned).catch((error: unknown) => this.#warn(error));
     } catch (error) {
       this.#failed(error);
     }
@@ -111,5 +112,9 @@ export class LimiterGate implements LimiterClient {
     const now = this.#services.clock.now();
     this.#afterFailure.set(now + PAUSE_AFTER_FAILURE_MS, now);
     this.#services.events.warn("LIMITER_FAILED", "The limiter failed; it is asked again in a second.", error);
+  }
+
+  #warn(error: unknown): void {
+    this.#services.events.warn("LIMITER_FAILED", "The limiter failed to take something back.", error);
   }
 }

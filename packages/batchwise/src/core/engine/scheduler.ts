@@ -243,7 +243,7 @@ export class Scheduler implements RunOwner {
       this.#inContext(() => {
         do {
           this.#pumpAgain = false;
-          this.#sendBatches(hasGathered);
+          while (this.#sendNext(hasGathered));
         } while (this.#pumpAgain);
       });
     } finally {
@@ -253,38 +253,47 @@ export class Scheduler implements RunOwner {
     if (this.#isAtRest()) this.#onRest();
   }
 
-  #sendBatches(hasGathered: boolean): void {
-    for (;;) {
-      const now = this.#services.clock.now();
-      this.#services.deadlines.fireDue(now);
-      // A batch that calls again makes room in the queue.
-      this.#grantSlots();
-      this.#admission.admit(now);
-      if (!this.#slots.mayStart(this.#options)) {
-        if (!this.#slots.isFree(this.#options)) this.#gate?.withdraw();
-        break;
-      }
-      if (this.#queue.size === 0) {
-        this.#gate?.withdraw();
-        break;
-      }
-      const { departures } = this.#queue;
-      // Who has asked the limiter has gathered, and keeps its place in the order.
-      const choice = this.#choose(now, (hasGathered && !this.#turn.isOpen) || this.#gate?.hasAsked === true);
-      for (const lane of choice.notReady) this.#queue.hot.delete(lane);
-      if (choice.lane === null) {
-        this.#gate?.withdraw();
-        // Before all has gathered nobody was asked how long the lanes may be held: what was set stays.
-        if (hasGathered && !this.#turn.isOpen) this.#wake.set(choice.wakeAt, now);
-        return;
-      }
-      const { lane, reason } = choice;
-      const batch = this.#packLane(lane, reason, now);
-      if (batch === null) break;
-      // A cost function may have paused the batcher, or sent callers away who are in the batch.
-      if (batch.entries.length > 0 && this.#queue.departures === departures) this.#send(batch, lane, now);
+  /** Sends one batch, if one may go. True when there may be another. */
+  #sendNext(hasGathered: boolean): boolean {
+    const now = this.#services.clock.now();
+    this.#services.deadlines.fireDue(now);
+    // A batch that calls again makes room in the queue.
+    this.#grantSlots();
+    this.#admission.admit(now);
+    if (!this.#mayClose()) return this.#waitForEvent();
+    const { departures } = this.#queue;
+    const isTurnOver = hasGathered && !this.#turn.isOpen;
+    // Who has asked the limiter has gathered, and keeps its place in the order.
+    const choice = this.#choose(now, isTurnOver || this.#gate?.hasAsked === true);
+    for (const lane of choice.notReady) this.#queue.hot.delete(lane);
+    if (choice.lane === null) {
+      this.#gate?.withdraw();
+      // Before all has gathered nobody was asked how long the lanes may be held: what was set stays.
+      if (isTurnOver) this.#wake.set(choice.wakeAt, now);
+      return false;
     }
+    const batch = this.#packLane(choice.lane, choice.reason, now);
+    if (batch === null) return this.#waitForEvent();
+    // A cost function may have paused the batcher, or sent callers away who are in the batch.
+    if (batch.entries.length > 0 && this.#queue.departures === departures) this.#send(batch, choice.lane, now);
+    return true;
+  }
+
+  /** Nothing is to be done at a time of its own. */
+  #waitForEvent(): false {
     this.#wake.clear();
+    return false;
+  }
+
+  /** True when something waits and a slot can take it. Otherwise there is nothing to ask the limiter for. */
+  #mayClose(): boolean {
+    if (this.#slots.mayStart(this.#options)) {
+      if (this.#queue.size > 0) return true;
+      this.#gate?.withdraw();
+    } else if (!this.#slots.isFree(this.#options)) {
+      this.#gate?.withdraw();
+    }
+    return false;
   }
 
   /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */

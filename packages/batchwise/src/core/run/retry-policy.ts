@@ -4,7 +4,7 @@
 import type { Events } from "../contract/events.ts";
 import type { ResolvedOptions, ResolvedRetry } from "../contract/options.ts";
 import { retryAfterMs } from "../contract/retry-after.ts";
-import { ignoreFailure, isThenable } from "../contract/thenable.ts";
+import { follow, ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { Services } from "../submit/services.ts";
 
 /** `attempt`: how many calls there have been. */
@@ -37,7 +37,10 @@ export function askedPause({ limiter }: ResolvedOptions, error: unknown, { event
   const asked = retryAfterMs(error, Date.now());
   if (asked === undefined) return 0;
   try {
-    limiter?.hold(asked);
+    const held: unknown = limiter?.hold(asked);
+    if (isThenable(held)) {
+      follow(held).catch((thrown: unknown) => events.warn("LIMITER_FAILED", "`limiter.hold` rejected.", thrown));
+    }
   } catch (thrown) {
     events.warn("LIMITER_FAILED", "`limiter.hold` threw.", thrown);
   }

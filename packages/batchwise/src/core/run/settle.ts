@@ -167,12 +167,13 @@ class Settling {
 
   /** A promise is awaited also where its caller has left: its work goes on, and nobody else would hear it fail. */
   #await(entry: Entry, place: PromiseLike<unknown>): void {
-    const promised = Promise.resolve(place);
-    this.#promised += 1;
-    promised.then(refuseError).then(
+    // A promise may have a `then` of its own, which may throw or call back at once: this one does neither.
+    const checked: Promise<unknown> = Promise.prototype.then.call(Promise.resolve(place), refuseError);
+    checked.then(
       (value) => this.#arrived(entry, value, false),
       (error: unknown) => this.#arrived(entry, error, true),
     );
+    this.#promised += 1;
   }
 
   #arrived(entry: Entry, value: unknown, isFailure: boolean): void {

@@ -3,7 +3,7 @@
 
 import type { Events } from "../contract/events.ts";
 import type { BatchCache } from "../contract/options.ts";
-import { isThenable } from "../contract/thenable.ts";
+import { follow, isThenable } from "../contract/thenable.ts";
 import { invalidOption } from "../contract/validate.ts";
 import type { InContext } from "../time/clock.ts";
 
@@ -27,15 +27,11 @@ export class ResultCache {
 
   /** What is stored, or a promise of it that never rejects; undefined is a miss. */
   read(key: string): unknown {
-    if (this.#deleting.has(key)) return undefined;
-    const found = this.#call(() => this.#cache.get(key));
-    return isThenable(found) ? Promise.resolve(found).catch((error: unknown) => this.#warn(error)) : found;
+    return this.#deleting.has(key) ? undefined : this.#call(() => this.#cache.get(key));
   }
 
   store(key: string, value: unknown): void {
-    if (value === undefined) return;
-    const stored = this.#call(() => this.#cache.set(key, value));
-    if (isThenable(stored)) Promise.resolve(stored).catch((error: unknown) => this.#warn(error));
+    if (value !== undefined) this.#call(() => this.#cache.set(key, value));
   }
 
   /** Throws INVALID_OPTION where the cache cannot delete. */
@@ -60,13 +56,13 @@ export class ResultCache {
     }
   }
 
+  /** What the cache returns, or a promise of it that never rejects. All of it happens in the batcher's async context. */
   #call(use: () => unknown): unknown {
     let returned: unknown;
     this.#inContext(() => {
       try {
         returned = use();
-        // Reading a `then` may throw.
-        isThenable(returned);
+        if (isThenable(returned)) returned = follow(returned).catch((error: unknown) => this.#warn(error));
       } catch (error) {
         returned = this.#warn(error);
       }

@@ -26,6 +26,7 @@ import {
   keyOf,
   NO_OPTIONS,
   ReadOptions,
+  readCallOptions,
   refuseOversize,
   tenantOf,
 } from "./read-item.ts";
@@ -92,7 +93,8 @@ export class Intake {
       this.#admission.acceptAll(entries);
     } else {
       const isSmall = length <= this.#options.smallCallFirst;
-      for (const entry of entries) this.#acceptOfCall(entry, submit, isSmall);
+      const ofCall = readOnce(submit);
+      for (const entry of entries) this.#acceptOfCall(entry, ofCall, isSmall);
     }
   }
 
@@ -106,8 +108,9 @@ export class Intake {
     inFlight.cache?.checkDeletes();
     const shared = inFlight.find(scopeOf(key, dedupeKey));
     if (shared !== undefined) {
-      pending.skip(shared.entry);
-      if (!shared.entry.isWaiting) {
+      if (pending.has(shared.entry)) {
+        pending.skip(shared.entry);
+      } else if (!shared.entry.isWaiting) {
         shared.isStored = false;
         inFlight.forget(shared);
       }
@@ -115,10 +118,10 @@ export class Intake {
     await inFlight.cache?.delete(cacheKeyOf(key, dedupeKey));
   }
 
-  #acceptOfCall(entry: Entry, submit: SubmitManyOptions<unknown> | undefined, isSmall: boolean): void {
+  #acceptOfCall(entry: Entry, ofCall: () => CallOptions, isSmall: boolean): void {
     let own: SubmitOptions | undefined;
     try {
-      own = this.isClosed ? undefined : optionsOfItem(submit, entry.item);
+      own = this.isClosed ? undefined : optionsOfItem(ofCall(), entry.item);
     } catch (error) {
       refuse(this.#parts.services, entry, error, refusalOf(error));
       return;
@@ -285,12 +288,29 @@ export class Intake {
   }
 }
 
+type CallOptions = SubmitManyOptions<unknown> | undefined;
+
+/** Reads the options of a call. What comes back gives every item what was read, or throws what reading threw. */
+function readOnce(submit: CallOptions): () => CallOptions {
+  try {
+    const options = readCallOptions(submit);
+    return () => options;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
 /** What the options of a call say of one item. */
-function optionsOfItem(submit: SubmitManyOptions<unknown> | undefined, item: unknown): SubmitOptions | undefined {
-  if (typeof submit !== "object" || submit === null) return submit;
-  const { cost, priority, ...rest } = submit;
+function optionsOfItem(options: CallOptions, item: unknown): SubmitOptions | undefined {
+  if (options === undefined) return undefined;
+  const { signal, timeoutMs, key, context, cost, priority } = options;
   return {
-    ...rest,
+    signal,
+    timeoutMs,
+    key,
+    context,
     cost: typeof cost === "function" ? checked("cost", aCost, cost(item)) : cost,
     priority: typeof priority === "function" ? checked("priority", anyNumber, priority(item)) : priority,
   };

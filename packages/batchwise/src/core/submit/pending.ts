@@ -22,12 +22,27 @@ export class Pending implements EntryHolder {
     this.#entries.set(entry, skip);
   }
 
+  has(entry: Entry): boolean {
+    return this.#entries.has(entry);
+  }
+
   /** Ends it; false where it has ended already. */
   end(entry: Entry): boolean {
     if (!this.#entries.delete(entry)) return false;
     entry.holder = null;
     return true;
   }
+
+  /** Its last caller has left: nobody needs what it waits for. */
+  left(entry: Entry): void {
+    this.end(entry);
+  }
+
+  raise(entry: Entry, priority: number): void {
+    if (priority > entry.priority) entry.priority = priority;
+  }
+
+  noteDeadline(): void {}
 
   skip(entry: Entry): void {
     this.#entries.get(entry)?.();
@@ -44,14 +59,4 @@ export class Pending implements EntryHolder {
     for (const entry of all) this.end(entry);
     return all;
   }
-
-  left(entry: Entry): void {
-    this.end(entry);
-  }
-
-  raise(entry: Entry, priority: number): void {
-    if (priority > entry.priority) entry.priority = priority;
-  }
-
-  noteDeadline(): void {}
 }

@@ -4,8 +4,8 @@
 import { itemTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
-import { ignoreFailure, isThenable } from "../contract/thenable.ts";
-import type { SubmitOptions } from "../contract/types.ts";
+import { ignoreIfPromise } from "../contract/thenable.ts";
+import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import {
   aCost,
   anyNumber,
@@ -74,6 +74,17 @@ export class ReadOptions {
 /** What is read where a submit has no options. */
 export const NO_OPTIONS: ReadOptions = new ReadOptions(undefined);
 
+/** The options of a call, each read once and not checked yet. Throws INVALID_OPTION for what it does not know. */
+export function readCallOptions(
+  submit: SubmitManyOptions<unknown> | undefined,
+): SubmitManyOptions<unknown> | undefined {
+  if (submit === undefined) return undefined;
+  checkIsObject("options", submit);
+  for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+  const { signal, priority, cost, timeoutMs, key, context } = submit;
+  return { signal, priority, cost, timeoutMs, key, context };
+}
+
 interface OwnEstimate {
   readonly estimateTokens?: unknown;
   readonly estimateCost?: unknown;
@@ -110,7 +121,7 @@ export function dedupeKeyOf(dedupe: (item: unknown) => string, item: unknown): s
 /** What `captureContext` returns. A promise is a context like any other. */
 export function contextOf({ captureContext }: ResolvedOptions): unknown {
   const context = captureContext?.();
-  if (isThenable(context)) ignoreFailure(context);
+  ignoreIfPromise(context);
   return context;
 }
 
@@ -129,7 +140,7 @@ export function checked(name: string, rule: Rule, value: unknown): number {
 
 /** The error for what a function returned. Where that is a promise, nobody waits for it. */
 function unusable(error: typeof expected, name: string, rule: Rule, value: unknown): Error {
-  if (isThenable(value)) ignoreFailure(value);
+  ignoreIfPromise(value);
   return error(name, rule, value);
 }
 

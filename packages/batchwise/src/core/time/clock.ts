@@ -21,8 +21,8 @@ export const systemClock: Clock = {
 export type InContext = (callback: () => void) => void;
 
 /**
- * A clock that never goes back and never reads NaN, whatever the clock under it does. Where that one steps back (fake
- * timers are switched on), throws or reads no finite number (it is stubbed), time stands still for one reading and goes on from
+ * A clock that never goes back, never throws and never reads NaN, whatever the clock under it does. Where that one steps
+ * back (fake timers are switched on) or reads no time (it is stubbed), time stands still for one reading and goes on from
  * there. Timers are set in the batcher's own async context, so a waiting timer keeps no caller's context alive.
  */
 export class SteadyClock implements Clock {
@@ -35,37 +35,48 @@ export class SteadyClock implements Clock {
     this.#clock = clock;
     this.#inContext = inContext;
     const first = this.#read();
-    this.#last = Number.isFinite(first) ? first : 0;
+    this.#last = Number.isNaN(first) ? 0 : first;
   }
 
   now(): number {
-    const now = this.#read() + this.#offset;
-    if (now >= this.#last && now < Number.POSITIVE_INFINITY) {
-      this.#last = now;
-    } else if (now < this.#last && now > Number.NEGATIVE_INFINITY) {
-      this.#offset += this.#last - now;
-    }
+    this.#readOn();
     return this.#last;
   }
 
-  #read(): number {
-    try {
-      return this.#clock.now();
-    } catch {
-      return Number.NaN;
-    }
-  }
-
+  /** While the clock cannot be read, a timer that fires shows how much time has passed. */
   setTimeout(callback: () => void, delayMs: number): unknown {
+    const dueAt = this.#last + delayMs;
+    const fired = (): void => {
+      if (!this.#readOn()) this.#last = Math.max(this.#last, dueAt);
+      callback();
+    };
     let handle: unknown;
     this.#inContext(() => {
-      handle = this.#clock.setTimeout(callback, delayMs);
+      handle = this.#clock.setTimeout(fired, delayMs);
     });
     return handle;
   }
 
   clearTimeout(handle: unknown): void {
     this.#clock.clearTimeout(handle);
+  }
+
+  /** Moves time on to what the clock reads; false where it cannot be read. */
+  #readOn(): boolean {
+    const now = this.#read() + this.#offset;
+    if (now >= this.#last) this.#last = now;
+    else if (now < this.#last) this.#offset += this.#last - now;
+    return !Number.isNaN(now);
+  }
+
+  /** What the clock reads; NaN where that is no time to compute with. */
+  #read(): number {
+    try {
+      const read: unknown = this.#clock.now();
+      return typeof read === "number" && Math.abs(read) <= Number.MAX_SAFE_INTEGER ? read : Number.NaN;
+    } catch {
+      return Number.NaN;
+    }
   }
 
   /** A time of this clock as the user sees it: epoch milliseconds, or the injected clock's own time. */

@@ -2,15 +2,16 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ResolvedOptions } from "../../../src/core/contract/options.ts";
 import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
-import { chooseLane, mayBeReady } from "../../../src/core/policy/choose-lane.ts";
-import { decide, type PolicyState, type Verdict } from "../../../src/core/policy/decide.ts";
+import { type ChoiceState, chooseLane, mayBeReady } from "../../../src/core/policy/choose-lane.ts";
+import { decide, type Verdict } from "../../../src/core/policy/decide.ts";
 import { pack } from "../../../src/core/policy/pack.ts";
 import type { Lane } from "../../../src/core/queue/lane.ts";
 import { Kit, type NewEntry, otherHolder } from "../support/queue-kit.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-const resting: PolicyState = {
+const resting: ChoiceState = {
+  passedAt: Number.POSITIVE_INFINITY,
   preferredBatchSize: 4,
   maxWaitMs: 0,
   leadMs: undefined,
@@ -42,7 +43,7 @@ class Lanes {
   }
 
   /** What the policy says of one lane by itself. */
-  verdict(lane: Lane, state: PolicyState): Verdict {
+  verdict(lane: Lane, state: ChoiceState): Verdict {
     const { full } = pack(lane.lines, this.options, this.now, NEVER);
     const isKnown = this.options.batchCost === "sum" || (state.maxWaitMs > 0 && state.hasGathered);
     const { size, earliestDueAt, flushed } = lane;
@@ -51,7 +52,7 @@ class Lanes {
   }
 
   /** Chooses, checks that against the verdicts on all lanes, and takes the batch. */
-  check(state: PolicyState): void {
+  check(state: ChoiceState): void {
     const { queue } = this.kit;
     const verdicts = new Map([...queue.lanes()].map((lane) => [lane, this.verdict(lane, state)]));
     const ready = [...verdicts].filter(([, { reason }]) => reason !== null).map(([lane]) => lane);
