@@ -31,8 +31,12 @@ export function checkCall(model: Model, call: Call, context: BatchContext, isAtO
   checkReason(model, call.places, without(model.mayBeQueued(), call.places), context.reason);
 }
 
-/** Only a full batch, a flush and a drain need not wait for the end of the turn. */
+/**
+ * Only a full batch, a flush and a drain need not wait for the end of the turn; and one that has asked a limiter, which
+ * keeps its place in the order.
+ */
 function checkTurn(model: Model, { id, reason }: BatchContext): void {
+  if (model.world.uses.limiter !== undefined) return;
   const isOpen = model.isActing || model.isTurnOpen;
   const mayGo = ["size", "cost", "flush", "drain"].includes(reason);
   model.expect(mayGo || !isOpen, "end of turn", () => `${id} (${reason}) went before it`);

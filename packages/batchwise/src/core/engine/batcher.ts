@@ -276,7 +276,6 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
 /** Reads all items before any is taken in: a getter may throw, submit, or change the array. */
 function copyOf(items: readonly unknown[]): unknown[] {
-  if ((items as { readonly constructor: unknown }).constructor === Array) return items.slice();
   const { length } = items;
   const copy = new Array<unknown>(length);
   for (let index = 0; index < length; index += 1) copy[index] = items[index];
