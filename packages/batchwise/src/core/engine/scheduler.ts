@@ -251,7 +251,7 @@ export class Scheduler implements RunOwner {
       this.#services.deadlines.fireDue(now);
       // A batch that goes on after a pause makes room in the queue.
       this.#grantSlots();
-      this.#admission.admit(now);
+      this.#admitBlocked(now, hasGathered);
       if (!this.#slots.mayStart(this.#options)) break;
       if (this.#queue.size === 0) {
         this.#gate?.withdraw();
@@ -273,6 +273,13 @@ export class Scheduler implements RunOwner {
       if (batch.entries.length > 0 && this.#queue.departures === departures) this.#send(batch, lane, now);
     }
     this.#wake.clear();
+  }
+
+  /** Lets blocked submits in. Where nobody has gathered yet, they are looked at at the end of the turn. */
+  #admitBlocked(now: number, hasGathered: boolean): void {
+    const { size } = this.#queue;
+    this.#admission.admit(now);
+    if (!hasGathered && this.#queue.size > size) this.#turn.lookAgain();
   }
 
   /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */
