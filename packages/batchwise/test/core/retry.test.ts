@@ -71,13 +71,13 @@ describe("`retry`", () => {
         if (batches.length === 1) throw new Error("once");
         return items;
       },
-      { maxWaitMs: 5, maxQueueSize: 1, concurrency: 2, retry: { attempts: 2, backoffMs: 10 }, clock },
+      { maxWaitMs: 5, maxQueueSize: 3, concurrency: 2, retry: { attempts: 2, backoffMs: 10 }, clock },
     );
-    void batcher.submit("a");
+    void batcher.submitMany(["a", "b", "c"]);
     await clock.settle();
-    void batcher.submit("b");
+    void batcher.submit("d");
     await clock.advance(10);
-    expect(batches).toEqual([["a"], ["a"], ["b"]]);
+    expect(batches).toEqual([["a", "b", "c"], ["a", "b", "c"], ["d"]]);
   });
 
   test("leaves no timer behind when the last caller's deadline passes as the pause begins", async () => {
