@@ -222,8 +222,8 @@ const admission: readonly Fault[] = [
   {
     name: "leaves room empty that a retry has made",
     file: "engine/scheduler.ts",
-    find: "this.#grantSlots();\n      this.#admission.admit(now);",
-    replace: "this.#admission.admit(now);\n      this.#grantSlots();",
+    find: "this.#grantSlots();\n      this.#admitBlocked(now, hasGathered);",
+    replace: "this.#admitBlocked(now, hasGathered);\n      this.#grantSlots();",
   },
   {
     name: "takes a part of a call that can never fit",

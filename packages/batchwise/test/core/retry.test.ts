@@ -1,4 +1,5 @@
 import { createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
 
@@ -59,6 +60,24 @@ describe("`retry`", () => {
     expect(of.batcher.stats()).toMatchObject({ waiting: 1, blocked: 0 });
     await echoAll(of);
     expect(await Promise.all(results)).toEqual(["a", "b"]);
+  });
+
+  test("holds nobody past `maxWaitMs` who comes into the queue when the batch is called again", async () => {
+    const clock = virtualClock();
+    const batches: string[][] = [];
+    const batcher = createBatcher(
+      (items: string[]) => {
+        batches.push(items);
+        if (batches.length === 1) throw new Error("once");
+        return items;
+      },
+      { maxWaitMs: 5, maxQueueSize: 3, concurrency: 2, retry: { attempts: 2, backoffMs: 10 }, clock },
+    );
+    void batcher.submitMany(["a", "b", "c"]);
+    await clock.settle();
+    void batcher.submit("d");
+    await clock.advance(10);
+    expect(batches).toEqual([["a", "b", "c"], ["a", "b", "c"], ["d"]]);
   });
 
   test("leaves no timer behind when the last caller's deadline passes as the pause begins", async () => {
@@ -207,6 +226,30 @@ describe("`isolateFailures`", () => {
     const settled = await batcher.submitSettled([0, 1]);
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect(calls).toEqual([[0, 1], [0, 1], [0], [1], [1]]);
+  });
+
+  test("does not hand over a caller who leaves while a part is measured", async () => {
+    const leave = new AbortController();
+    const batches: number[][] = [];
+    const batcher = createBatcher(
+      (items: number[]) => {
+        batches.push(items);
+        if (items.includes(3)) throw new Error("poison");
+        return items;
+      },
+      {
+        isolateFailures: true,
+        maxBatchCost: 100,
+        batchCost: (items) => {
+          if (batches.length === 1) leave.abort();
+          return items.length;
+        },
+      },
+    );
+    const gone = watch(batcher.submit(0, { signal: leave.signal }));
+    expect(await Promise.allSettled([1, 2, 3].map((item) => batcher.submit(item)))).toHaveLength(3);
+    expect(gone.state).toBe("rejected");
+    expect(batches).toEqual([[0, 1, 2, 3], [1], [2, 3], [2], [3]]);
   });
 
   test("keeps the context of each part in step with its items", async () => {

@@ -177,7 +177,12 @@ function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly 
     const larger = places.find((place) => yieldsToSmall(model, place, left));
     model.expect(larger === undefined, "small call first", () => `${larger?.item.id} went before ${left.item.id}`);
   }
-  checkFilled(model, places, lane);
+  if (lane.length > 0)
+    checkFilled(
+      model,
+      places,
+      without(model.mayBeQueued(), places).filter(({ key }) => key === context.key),
+    );
 }
 
 /** True for an entry of a larger call and one of a small call that differ in nothing else. */
@@ -189,7 +194,7 @@ function yieldsToSmall(model: Model, place: Place, small: Place): boolean {
 
 /** A batch is closed when its slot takes it, so it holds all that its caps allow. */
 function checkFilled(model: Model, places: readonly Place[], lane: readonly Place[]): void {
-  if (lane.length === 0 || places.length >= model.limits.maxBatchSize) return;
+  if (places.length >= model.limits.maxBatchSize) return;
   if ((model.isPaused && !model.isClosed) || model.world.uses.limiter?.costPerMinute !== undefined) return;
   const fits = lane.every((place) => model.costOf([...places, place]) <= model.limits.maxBatchCost);
   model.expect(!fits, "filled", () => `${listOf(places)} went without ${listOf(lane)}`);

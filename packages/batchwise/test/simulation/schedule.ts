@@ -70,10 +70,10 @@ export function scheduleOf(random: Random, setting: Setting): Event[] {
   const horizonMs = random.pick([20, 100, 300]);
   const count = random.integer(6, 36);
   const times = Array.from({ length: count }, () => random.integer(0, horizonMs)).sort((a, b) => a - b);
-  const inside = random.chance(0.3) && setting.uses.equals === 0 ? 0.2 : 0;
-  const measuring = random.chance(0.5) && inside === 0 && setting.uses.equals === 0 ? 0.25 : 0;
+  const { equals, meddles } = setting.uses;
+  const inside = random.chance(0.3) && equals === 0 && !meddles ? 0.2 : 0;
   return times.map((at) => {
-    if (setting.uses.batchCost === "function" && random.chance(measuring)) {
+    if (meddles && random.chance(0.4)) {
       return { at, when: "measuring", action: drafts.whileMeasuring() };
     }
     const when = random.chance(inside) ? "inside" : random.pick(["early", "late"] as const);
@@ -123,7 +123,11 @@ class Draft {
   whileMeasuring(): Action {
     const random = this.#random;
     const draw = random.next();
-    if (draw < 0.6) return { kind: "submit", plans: this.#plans(random.integer(1, 3)), isSpread: false };
+    const plans = this.#plans(random.integer(1, 3)).map(({ item, wishes }) => ({
+      item,
+      wishes: { ...wishes, priority: 9 },
+    }));
+    if (draw < 0.6) return { kind: "submit", plans, isSpread: false };
     if (draw < 0.85) return { kind: "abort", draw: random.next(), isShared: random.chance(0.3) };
     return { kind: random.pick(["pause", "resume"] as const) };
   }

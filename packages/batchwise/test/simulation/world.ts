@@ -44,6 +44,8 @@ export interface Habits {
 export interface Uses {
   readonly cost: boolean;
   readonly batchCost: "sum" | "padded" | "function";
+  /** The cost function does more than measure: it submits, aborts, pauses. */
+  readonly meddles: boolean;
   readonly oversize: "reject" | "alone";
   readonly onFull: "wait" | "reject" | "drop-oldest";
   /** How many different keys, tenants and equal groups; 0: not in use. */
@@ -67,7 +69,7 @@ export interface Uses {
 }
 
 /** More different priorities than the batcher keeps lines for. */
-const ONE_OFF: Uses["priorities"] = [0, ...Array.from({ length: 30 }, (_, index) => index / 4 - 3)];
+const ONE_OFF: Uses["priorities"] = [0, ...Array.from({ length: 20 }, (_, index) => index / 4 - 3)];
 
 /** How the batcher is brought to its end after the last event. */
 type Ending = "rest" | "drain" | "abandon" | "drain, then abandon";
@@ -93,7 +95,7 @@ export function worldOf(seed: number): World {
   return { seed, limits, uses, stages, habits, events, ending };
 }
 
-function limitsOf(random: Random, { timeoutMs, onFull }: Uses): Limits {
+function limitsOf(random: Random, { timeoutMs, onFull, meddles }: Uses): Limits {
   const maxBatchSize = random.pick([1, 2, 3, 4, 5, 8, 16]);
   const isHeld = random.chance(0.5);
   // A deadline near the end of the wait is where the two meet.
@@ -102,7 +104,7 @@ function limitsOf(random: Random, { timeoutMs, onFull }: Uses): Limits {
   const isTight = random.chance(onFull === "wait" ? 0.55 : 0.4);
   return {
     maxBatchSize,
-    maxBatchCost: random.chance(0.45) ? random.pick([3, 5, 8, 12, 20, 40]) : Number.POSITIVE_INFINITY,
+    maxBatchCost: random.chance(meddles ? 0.9 : 0.45) ? random.pick([3, 5, 8, 12, 20, 40]) : Number.POSITIVE_INFINITY,
     maxWaitMs,
     preferredBatchSize: random.maybe(maxWaitMs > 0 ? 0.4 : 0.1, () => random.integer(1, maxBatchSize)),
     concurrency: random.pick([1, 1, 1, 2, 3, Number.POSITIVE_INFINITY]),
@@ -120,15 +122,19 @@ function usesOf(random: Random, stages: StageHabits): Uses {
   const equals = random.chance(0.25) && !stages.finish ? random.integer(2, 12) : 0;
   const limiter = random.maybe(0.1, () => limiterOf(random));
   const cache = equals > 0 && random.chance(0.5) ? random.pick<Uses["cache"]>(["sync", "async"]) : "none";
+  const batchCost = random.pick<Uses["batchCost"]>(["sum", "sum", "padded", "function"]);
+  const priorities = random.pick<Uses["priorities"]>([[0], [0], [0, 1], [0, 1, 2, 3], [-2, 0, 0.5, 7], ONE_OFF]);
+  const fewKeys = random.chance(0.4) ? random.pick([2, 3, 5, 20]) : 0;
   return {
     cost: random.chance(0.6),
-    batchCost: random.pick<Uses["batchCost"]>(["sum", "sum", "padded", "function"]),
+    batchCost,
+    meddles: random.chance(0.6) && batchCost === "function" && equals === 0,
     oversize: random.pick<Uses["oversize"]>(["reject", "alone"]),
     onFull: random.pick<Uses["onFull"]>(["wait", "reject", "drop-oldest"]),
-    keys: random.chance(0.4) ? random.pick([2, 3, 5, 20]) : 0,
+    keys: priorities === ONE_OFF ? random.integer(1, 3) : fewKeys,
     tenants: random.chance(0.2) ? random.integer(2, 4) : 0,
     equals,
-    priorities: random.pick<Uses["priorities"]>([[0], [0], [0, 1], [0, 1, 2, 3], [-2, 0, 0.5, 7], ONE_OFF]),
+    priorities,
     priorityAgingMs: random.pick([3, 10, 40, 10_000]),
     smallCallFirst: random.chance(0.15) ? random.integer(1, 4) : 0,
     cache,

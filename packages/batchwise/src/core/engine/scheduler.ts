@@ -259,7 +259,7 @@ export class Scheduler implements RunOwner {
     this.#services.deadlines.fireDue(now);
     // A batch that calls again makes room in the queue.
     this.#grantSlots();
-    this.#admission.admit(now);
+    this.#admitBlocked(now, hasGathered);
     if (!this.#mayClose()) return this.#waitForEvent();
     const { departures } = this.#queue;
     const isTurnOver = hasGathered && !this.#turn.isOpen;
@@ -294,6 +294,13 @@ export class Scheduler implements RunOwner {
       this.#gate?.withdraw();
     }
     return false;
+  }
+
+  /** Lets blocked submits in. Where nobody has gathered yet, they are looked at at the end of the turn. */
+  #admitBlocked(now: number, hasGathered: boolean): void {
+    const { size } = this.#queue;
+    this.#admission.admit(now);
+    if (!hasGathered && this.#queue.size > size) this.#turn.lookAgain();
   }
 
   /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */

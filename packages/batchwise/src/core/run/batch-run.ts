@@ -231,8 +231,19 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   #callHandler(call: number): void {
     const entries = this.#entries;
     const { calls, options } = this.#environment;
+    let { cost } = this.start;
+    if (entries.length !== this.start.size) {
+      cost = measureBatch(entries, options.batchCost);
+      if (this.isOver) return;
+      // A cost function may have sent callers away.
+      this.#entries = liveOf(entries);
+      if (this.#entries.length < entries.length) {
+        if (this.#entries.length === 0) this.#next();
+        else this.#callHandler(call);
+        return;
+      }
+    }
     if (this.holdsSlot) this.#armLimit();
-    const cost = entries.length === this.start.size ? this.start.cost : measureBatch(entries, options.batchCost);
     let answer: unknown;
     try {
       answer = calls.call(this.#takeItems(), new CallContext(this, entries, cost), this);
