@@ -15,9 +15,14 @@ export class LimiterGate implements LimiterClient {
   readonly #afterFailure: Timer;
   /** The cost that was granted and not used yet. */
   #granted: number | null = null;
+  /** The cost of the last question. */
+  #asked = 0;
   #isAsking = false;
   #isWaiting = false;
+  /** The same question may get another answer now. */
+  #mayAskAgain = false;
   #hasFailed = false;
+  #isClosed = false;
 
   /** `onChange` is called when it is worth asking again. */
   constructor(limiter: RateLimiter, services: Services, onChange: () => void) {
@@ -26,6 +31,7 @@ export class LimiterGate implements LimiterClient {
     this.#onChange = onChange;
     this.#afterFailure = new Timer(services.clock, () => {
       this.#hasFailed = false;
+      this.#mayAskAgain = true;
       onChange();
     });
   }
@@ -35,9 +41,14 @@ export class LimiterGate implements LimiterClient {
     return this.#isWaiting || this.#isAsking || this.#granted !== null;
   }
 
-  /** Asks for one call of this cost. Returns how much it may cost now; null: not yet. */
-  ask(cost: number): number | null {
-    if (this.#granted === null && !this.#isAsking && !this.#hasFailed) this.#reserve(cost);
+  /**
+   * Asks for one call of this cost. Returns how much it may cost now; null: not yet. Where it waits, it asks again only
+   * for another cost, or when the limiter says so. `isWhole`: the call cannot be cut to what was granted for less.
+   */
+  ask(cost: number, isWhole: boolean): number | null {
+    if (isWhole && this.#granted !== null && cost > this.#asked) this.withdraw();
+    const isNew = !this.#isWaiting || this.#mayAskAgain || cost !== this.#asked;
+    if (this.#granted === null && !this.#isAsking && !this.#hasFailed && isNew) this.#reserve(cost);
     return this.#granted;
   }
 
@@ -63,14 +74,18 @@ export class LimiterGate implements LimiterClient {
   /** Ends it with its batcher. */
   close(): void {
     this.withdraw();
+    this.#isClosed = true;
     this.#afterFailure.clear();
   }
 
   retry(): void {
+    this.#mayAskAgain = true;
     this.#onChange();
   }
 
   #reserve(cost: number): void {
+    this.#asked = cost;
+    this.#mayAskAgain = false;
     this.#try(() => {
       const answer = this.#limiter.reserve(this, cost);
       if (!isThenable(answer)) {
@@ -92,10 +107,14 @@ export class LimiterGate implements LimiterClient {
   }
 
   #take(answer: LimiterAnswer): void {
+    if (typeof answer.granted !== "boolean") throw new TypeError("Expected the limiter to answer `granted`.");
     this.#isWaiting = !answer.granted;
     if (!answer.granted) return;
-    if (!(answer.cost >= 0)) throw new TypeError("Expected the limiter to grant a cost that is a number >= 0.");
-    this.#granted = answer.cost;
+    const { cost } = answer;
+    if (typeof cost !== "number" || !(cost >= 0)) {
+      throw new TypeError("Expected the limiter to grant a cost that is a number >= 0.");
+    }
+    this.#granted = cost;
   }
 
   #try(use: () => unknown): void {
@@ -108,6 +127,7 @@ export class LimiterGate implements LimiterClient {
   }
 
   #failed(error: unknown): void {
+    if (this.#isClosed) return;
     this.#hasFailed = true;
     const now = this.#services.clock.now();
     this.#afterFailure.set(now + PAUSE_AFTER_FAILURE_MS, now);

@@ -312,7 +312,7 @@ export class Scheduler implements RunOwner {
           const { cost } = run;
           // A cost function may have sent its callers away.
           if (this.#slots.next !== run) continue;
-          if (this.#gate.ask(cost) === null) return;
+          if (this.#gate.ask(cost, true) === null) return;
           this.#gate.use(cost);
         }
         run.countedAs = run.live;
@@ -350,7 +350,7 @@ export class Scheduler implements RunOwner {
     const whole = pack(lane.lines, this.#options, now, lastEpoch);
     const why = whole.full ?? (this.#isFlushOnly ? "flush" : reason);
     if (this.#gate === null || whole.entries.length === 0) return { ...whole, reason: why };
-    const granted = this.#gate.ask(whole.cost);
+    const granted = this.#gate.ask(whole.cost, false);
     if (granted === null) return null;
     if (granted >= whole.cost) return { ...whole, reason: why };
     return { ...pack(lane.lines, { ...this.#options, maxBatchCost: granted }, now, lastEpoch), reason: why };
