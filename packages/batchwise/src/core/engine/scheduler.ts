@@ -16,9 +16,10 @@ import { RunTimes } from "../policy/run-times.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
-import { BatchRun, type RunEnd, type RunEnvironment, type RunOwner } from "../run/batch-run.ts";
+import { BatchRun } from "../run/batch-run.ts";
 import type { Stages } from "../run/handler.ts";
 import type { HandlerCalls } from "../run/handler-calls.ts";
+import type { RunEnd, RunEnvironment, RunOwner } from "../run/run-owner.ts";
 import type { Recorder } from "../stats/recorder.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
@@ -47,7 +48,7 @@ export interface SchedulerParts {
 /** Holds entries that have been taken out of the queue for good. */
 const NOWHERE: EntryHolder = { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 
-export class Scheduler implements RunOwner {
+export class Scheduler implements RunOwner<BatchRun> {
   readonly #services: Services;
   readonly #queue: Queue;
   readonly #turn: Turn;
@@ -55,7 +56,7 @@ export class Scheduler implements RunOwner {
   readonly #inContext: InContext;
   readonly #onRest: () => void;
   readonly #isAtRest: () => boolean;
-  readonly #environment: RunEnvironment;
+  readonly #environment: RunEnvironment<BatchRun>;
   readonly #idPrefix: string;
   readonly #slots: Slots;
   readonly #gate: LimiterGate | null;

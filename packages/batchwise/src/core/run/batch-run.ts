@@ -3,63 +3,25 @@
 // leave at any moment, and when the last has gone its signal aborts.
 
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
-import type { ResolvedOptions } from "../contract/options.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
 import { measureBatch } from "../policy/batch-cost.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Flush } from "../queue/flush.ts";
-import type { Services } from "../submit/services.ts";
-import { calling, type Due } from "../time/deadlines.ts";
-import type { HeapNode } from "../time/heap.ts";
+import { Timeout } from "../time/deadlines.ts";
 import { BatchSignal } from "./batch-signal.ts";
 import { type BatchStart, CallContext } from "./context.ts";
-import type { CallingBatch, HandlerCalls } from "./handler-calls.ts";
+import type { CallingBatch } from "./handler-calls.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
+import type { RunEnvironment, TakenBatch } from "./run-owner.ts";
 import { failEntries, ignorePlaces, type SettledBatch, settlePlaces } from "./settle.ts";
-
-/** How a batch ended. */
-export interface RunEnd {
-  readonly runMs: number;
-  readonly waitMs: number;
-  /** The error that failed it as a whole; undefined where there was none. */
-  readonly error: unknown;
-}
-
-/** The entries of a batch, and their items in an array of their own. */
-export interface TakenBatch {
-  readonly entries: readonly Entry[];
-  readonly items: unknown[];
-}
-
-/** The scheduler, as a batch sees it. */
-export interface RunOwner {
-  /** The batch goes on without its slot. */
-  slotReleased(): void;
-  /** The batch gives its slot back and waits before another call; `isDue`: for the next free slot only. */
-  rested(run: BatchRun, isDue: boolean): void;
-  /** So many callers have left or been answered while their batch rested. */
-  restingLeft(count: number): void;
-  /** A batch that rests wants a slot for another call. */
-  wantsSlot(run: BatchRun): void;
-  ended(run: BatchRun, end: RunEnd, now: number): void;
-}
-
-/** What all batches of one batcher share. */
-export interface RunEnvironment {
-  readonly services: Services;
-  readonly calls: HandlerCalls;
-  readonly owner: RunOwner;
-  /** The options that do not change: those of retries, failures and cost. */
-  readonly options: ResolvedOptions;
-}
 
 export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   readonly isWaiting = false;
   readonly start: BatchStart;
   /** The flushes that wait for it. */
   flushes: readonly Flush[];
-  readonly #environment: RunEnvironment;
+  readonly #environment: RunEnvironment<BatchRun>;
   readonly #waitedMs: number;
   readonly #signal: BatchSignal = new BatchSignal();
   /** The entries of the current call. */
@@ -73,8 +35,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   #attempt = 0;
   /** Goes up with each call, so that an answer to an earlier call is known as late. */
   #call = 0;
-  #limit: HeapNode<Due> | null = null;
-  #backoff: HeapNode<Due> | null = null;
+  /** The time limit of a call, or the pause before the next one. */
+  readonly #timeout: Timeout;
   #error: unknown;
   #isCalling = false;
   #callsAgain = false;
@@ -95,7 +57,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     start: BatchStart,
     waitedMs: number,
     flushes: readonly Flush[],
-    environment: RunEnvironment,
+    environment: RunEnvironment<BatchRun>,
   ) {
     this.#entries = entries;
     this.#items = items;
@@ -105,6 +67,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#waitedMs = waitedMs;
     this.flushes = flushes;
     this.#environment = environment;
+    this.#timeout = new Timeout(environment.services.deadlines, environment.services.clock);
   }
 
   get id(): string {
@@ -287,7 +250,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   #failed(call: number, error: unknown, mayHalve = true): void {
     if (this.isOver || call !== this.#call) return;
-    this.#disarmLimit();
+    this.#timeout.clear();
     const { options, services } = this.#environment;
     const askedMs = askedPause(options, error, services);
     const entries = liveOf(this.#entries);
@@ -322,11 +285,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     }
     this.#rest(backoffMs === 0);
     if (this.isOver || backoffMs === 0) return;
-    this.#backoff = calling(() => {
-      this.#backoff = null;
-      if (!this.isOver) owner.wantsSlot(this);
-    });
-    services.deadlines.add(this.#backoff, services.clock.now() + backoffMs);
+    this.#timeout.start(backoffMs, () => owner.wantsSlot(this));
   }
 
   /** The last caller may leave meanwhile: the slot that is given back may be used at once. */
@@ -343,7 +302,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   /** Goes on with the next half, or ends. Each half is a call of its own to a limiter. */
   #next(): void {
-    this.#disarmLimit();
+    this.#timeout.clear();
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
       this.#entries = liveOf(half);
       if (this.#entries.length === 0) continue;
@@ -356,20 +315,10 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   #armLimit(): void {
-    const { services, options } = this.#environment;
-    const { handlerTimeoutMs } = options;
-    if (handlerTimeoutMs === Number.POSITIVE_INFINITY) return;
-    this.#disarmLimit();
-    const limit = calling(() => {
-      if (this.#limit === limit) this.#timedOut(handlerTimeoutMs);
-    });
-    this.#limit = limit;
-    services.deadlines.add(limit, services.clock.now() + handlerTimeoutMs);
-  }
-
-  #disarmLimit(): void {
-    if (this.#limit !== null) this.#environment.services.deadlines.remove(this.#limit);
-    this.#limit = null;
+    const { handlerTimeoutMs } = this.#environment.options;
+    if (handlerTimeoutMs < Number.POSITIVE_INFINITY) {
+      this.#timeout.start(handlerTimeoutMs, () => this.#timedOut(handlerTimeoutMs));
+    }
   }
 
   #timedOut(handlerTimeoutMs: number): void {
@@ -388,10 +337,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   #end(): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.#disarmLimit();
+    this.#timeout.clear();
     const { services, owner } = this.#environment;
-    if (this.#backoff !== null) services.deadlines.remove(this.#backoff);
-    this.#backoff = null;
     this.#entries = [];
     const now = services.clock.now();
     const runMs = now - this.start.startedAt;

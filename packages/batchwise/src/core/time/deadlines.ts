@@ -55,7 +55,35 @@ export class Deadlines {
   }
 }
 
-/** Something due that only calls back. */
-export function calling(callback: () => void): HeapNode<Due> {
-  return new HeapNode<Due>({ expire: () => true, expired: callback });
+/** A callback at a time of its own, which can be called off and set anew. */
+export class Timeout {
+  readonly #deadlines: Deadlines;
+  readonly #clock: Clock;
+  #node: HeapNode<Due> | null = null;
+
+  constructor(deadlines: Deadlines, clock: Clock) {
+    this.#deadlines = deadlines;
+    this.#clock = clock;
+  }
+
+  /** Calls back once after `ms`, in place of what was set before. */
+  start(ms: number, callback: () => void): void {
+    this.clear();
+    const node: HeapNode<Due> = new HeapNode<Due>({
+      // It may be called off between the two steps.
+      expire: () => true,
+      expired: () => {
+        if (this.#node !== node) return;
+        this.#node = null;
+        callback();
+      },
+    });
+    this.#node = node;
+    this.#deadlines.add(node, this.#clock.now() + ms);
+  }
+
+  clear(): void {
+    if (this.#node !== null) this.#deadlines.remove(this.#node);
+    this.#node = null;
+  }
 }

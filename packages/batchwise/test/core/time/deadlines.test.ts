@@ -1,8 +1,13 @@
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { calling, Deadlines, type Due } from "../../../src/core/time/deadlines.ts";
+import { Deadlines, type Due } from "../../../src/core/time/deadlines.ts";
 import { HeapNode } from "../../../src/core/time/heap.ts";
+
+/** Something due that only calls back. */
+function calling(callback: () => unknown): HeapNode<Due> {
+  return new HeapNode<Due>({ expire: () => true, expired: () => void callback() });
+}
 
 interface Kit {
   readonly clock: VirtualClock;
