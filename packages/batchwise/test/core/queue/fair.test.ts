@@ -98,9 +98,9 @@ describe("tenants that share a line", () => {
       { id: 3, at: 5, tenant: "b" },
     );
     expect(kit.queue.oldest?.item).toBe(2);
-    expect(kit.leave(2).queue.oldest?.item).toBe(3);
-    expect(kit.leave(3).queue.oldest?.item).toBe(1);
-    expect(kit.leave(1).queue.oldest).toBeNull();
+    expect(kit.leave(2).queue.oldest?.item).toBe(1);
+    expect(kit.leave(1).queue.oldest?.item).toBe(3);
+    expect(kit.leave(3).queue.oldest).toBeNull();
   });
 
   test("lose their rounds when they leave in the middle of them, and the others go on", () => {
