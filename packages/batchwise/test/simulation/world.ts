@@ -136,7 +136,7 @@ function usesOf(random: Random, stages: StageHabits): Uses {
     equals,
     priorities,
     priorityAgingMs: random.pick([3, 10, 40, 10_000]),
-    smallCallFirst: random.chance(0.15) ? random.integer(1, 4) : 0,
+    smallCallFirst: random.chance(0.25) ? random.integer(1, 4) : 0,
     cache,
     timeoutMs: random.maybe(0.25, () => random.integer(5, 100)),
     handlerTimeoutMs: random.maybe(0.25, () => random.integer(5, 40)),
