@@ -43,11 +43,12 @@ export class ResultCache {
   /** Rejects where the cache fails to delete. */
   async delete(key: string): Promise<void> {
     let deleted: unknown;
+    this.#inContext(() => {
+      deleted = this.#cache.delete?.(key);
+    });
+    if (!isThenable(deleted)) return;
     this.#deleting.set(key, (this.#deleting.get(key) ?? 0) + 1);
     try {
-      this.#inContext(() => {
-        deleted = this.#cache.delete?.(key);
-      });
       await deleted;
     } finally {
       const others = (this.#deleting.get(key) ?? 0) - 1;
