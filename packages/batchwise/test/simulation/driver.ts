@@ -319,7 +319,7 @@ export class Driver {
 
 /** Enough promise jobs for a rejection to reach its caller; the turn goes on. */
 async function delivered(): Promise<void> {
-  for (let job = 0; job < 5; job += 1) await null;
+  for (let job = 0; job < 24; job += 1) await null;
 }
 
 function endings({ heard }: Model): number {
