@@ -323,12 +323,6 @@ const running: readonly Fault[] = [
     replace: "if (this.#entries.length === 0) this.#next();",
   },
   {
-    name: "hands over with a half who left before it",
-    file: "run/batch-run.ts",
-    find: "this.#entries = liveOf(half);",
-    replace: "this.#entries = half;",
-  },
-  {
     name: "gives callers each other's answers",
     file: "run/settle.ts",
     find: "        place = places[index];",

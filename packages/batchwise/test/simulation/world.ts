@@ -95,13 +95,15 @@ export function worldOf(seed: number): World {
   return { seed, limits, uses, stages, habits, events, ending };
 }
 
-function limitsOf(random: Random, { timeoutMs, onFull, meddles }: Uses): Limits {
+function limitsOf(random: Random, { timeoutMs, onFull, meddles, retry }: Uses): Limits {
   const maxBatchSize = random.pick([1, 2, 3, 4, 5, 8, 16]);
   const isHeld = random.chance(0.5);
   // A deadline near the end of the wait is where the two meet.
   const nearMs = timeoutMs === undefined ? 25 : Math.max(1, timeoutMs - random.integer(-2, 30));
   const maxWaitMs = isHeld ? random.pick([1, 5, 10, 25, 60, nearMs, nearMs]) : 0;
-  const isTight = random.chance(onFull === "wait" ? 0.55 : 0.4);
+  // What waits outside comes in at many moments; most of them where batches pause before a retry.
+  const often = retry === undefined ? 0.55 : 0.9;
+  const isTight = random.chance(onFull === "wait" ? often : 0.4);
   return {
     maxBatchSize,
     maxBatchCost: random.chance(meddles ? 0.9 : 0.45) ? random.pick([3, 5, 8, 12, 20, 40]) : Number.POSITIVE_INFINITY,
@@ -141,7 +143,7 @@ function usesOf(random: Random, stages: StageHabits): Uses {
     timeoutMs: random.maybe(0.25, () => random.integer(5, 100)),
     handlerTimeoutMs: random.maybe(0.25, () => random.integer(5, 40)),
     retry: random.maybe(0.25, () => ({
-      attempts: random.integer(1, 3),
+      attempts: random.integer(1, 4),
       backoffMs: random.pick([0, 5, 30]),
       rude: random.chance(0.3),
     })),
