@@ -55,7 +55,7 @@ describe("equal callers", () => {
       leaves: fc.nat(9),
     });
     fc.assert(
-      fc.property(fc.array(step, { minLength: 1, maxLength: 30 }), fc.boolean(), (steps, isQueued) => {
+      fc.property(fc.array(step, { minLength: 1, maxLength: 30, size: "max" }), fc.boolean(), (steps, isQueued) => {
         const { inFlight, queue, entry, shared, join } = kitOf();
         let callers = [join(NEVER)];
         if (isQueued) queue.push(entry);
