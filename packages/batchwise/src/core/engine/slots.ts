@@ -67,9 +67,8 @@ export class Slots {
     this.#busy -= 1;
   }
 
-  /** A batch gave its slot back and waits before another call. */
+  /** A batch waits before another call, without a slot. One that was prepared ahead of its slot gives none back. */
   rest(run: BatchRun): void {
-    run.holdsSlot = true;
     this.#stopRunning(run);
     run.holdsSlot = false;
     this.#resting.add(run);

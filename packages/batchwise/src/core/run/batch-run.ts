@@ -293,7 +293,6 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   #rest(): void {
     this.isResting = true;
-    this.holdsSlot = false;
     this.#environment.owner.rested(this);
   }
 
