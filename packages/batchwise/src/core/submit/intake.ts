@@ -32,7 +32,7 @@ import {
 } from "./read-item.ts";
 import type { Services } from "./services.ts";
 
-export type PrepareItem = ((item: unknown) => unknown) | undefined;
+type PrepareItem = ((item: unknown) => unknown) | undefined;
 
 /** What the intake works with. */
 export interface IntakeParts {

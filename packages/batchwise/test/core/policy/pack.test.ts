@@ -73,33 +73,39 @@ function isBefore(a: Entry, b: Entry, { priorityAgingMs }: Caps, now: number): b
 describe("a batch", () => {
   test("is the one that is found entry by entry, and looking for it changes nothing", () => {
     fc.assert(
-      fc.property(fc.array(drawn, { maxLength: 60 }), drawnCaps, shape, fc.nat(2), (list, limits, of, aging) => {
-        const caps = { ...uncapped, ...limits, priorityAgingMs: of.agings[aging % of.agings.length] as number };
-        const kit = new Kit();
-        let now = 0;
-        for (const [id, { gapMs, ...entry }] of list.entries()) {
-          now += gapMs;
-          costs.set(id, entry.cost);
-          const [priority, isSmall] = [entry.priority % of.priorities, entry.isSmall && of.small];
-          kit.push({ id, at: now, cost: entry.cost, priority, isSmall });
-        }
-        let left = range(list.length).filter((id) => !(list[id]?.leaves && id % 3 === 0));
-        kit.leave(...range(list.length).filter((id) => !left.includes(id)));
-        for (; left.length > 0; now += 2) {
-          const expected = naiveBatch(
-            left.map((id) => kit.entry(id)),
-            caps,
-            now,
-          );
-          for (let look = 0; look < 2; look += 1) {
-            const { entries, cost, full } = kit.plan(caps, now);
-            expect({ items: entries.map(({ item }) => item), cost, full }).toEqual(expected);
+      fc.property(
+        fc.array(drawn, { maxLength: 60, size: "max" }),
+        drawnCaps,
+        shape,
+        fc.nat(2),
+        (list, limits, of, aging) => {
+          const caps = { ...uncapped, ...limits, priorityAgingMs: of.agings[aging % of.agings.length] as number };
+          const kit = new Kit();
+          let now = 0;
+          for (const [id, { gapMs, ...entry }] of list.entries()) {
+            now += gapMs;
+            costs.set(id, entry.cost);
+            const [priority, isSmall] = [entry.priority % of.priorities, entry.isSmall && of.small];
+            kit.push({ id, at: now, cost: entry.cost, priority, isSmall });
           }
-          kit.take(caps, now);
-          left = left.filter((id) => !expected.items.includes(id));
-        }
-        expect(kit.queue.size).toBe(0);
-      }),
+          let left = range(list.length).filter((id) => !(list[id]?.leaves && id % 3 === 0));
+          kit.leave(...range(list.length).filter((id) => !left.includes(id)));
+          for (; left.length > 0; now += 2) {
+            const expected = naiveBatch(
+              left.map((id) => kit.entry(id)),
+              caps,
+              now,
+            );
+            for (let look = 0; look < 2; look += 1) {
+              const { entries, cost, full } = kit.plan(caps, now);
+              expect({ items: entries.map(({ item }) => item), cost, full }).toEqual(expected);
+            }
+            kit.take(caps, now);
+            left = left.filter((id) => !expected.items.includes(id));
+          }
+          expect(kit.queue.size).toBe(0);
+        },
+      ),
       { numRuns: 400, endOnFailure: true },
     );
   });
@@ -148,15 +154,19 @@ describe("a cost function", () => {
   test("shares rounds among tenants as a sum does: what does not fit has not been served", () => {
     const item = fc.record({ tenant: fc.constantFrom("a", "b", "c"), cost: fc.integer({ min: 1, max: 9 }) });
     fc.assert(
-      fc.property(fc.array(item, { maxLength: 60 }), fc.integer({ min: 5, max: 20 }), (list, maxBatchCost) => {
-        const [bySum, byFunction] = [new Kit({ isFair: true }), new Kit({ isFair: true })];
-        for (const [id, of] of list.entries()) {
-          costs.set(id, of.cost);
-          for (const kit of [bySum, byFunction]) kit.push({ id, ...of });
-        }
-        const batches = byFunction.takeAll({ maxBatchSize: 5, maxBatchCost, batchCost: sumOfItems });
-        expect(batches).toEqual(bySum.takeAll({ maxBatchSize: 5, maxBatchCost }));
-      }),
+      fc.property(
+        fc.array(item, { maxLength: 60, size: "max" }),
+        fc.integer({ min: 5, max: 20 }),
+        (list, maxBatchCost) => {
+          const [bySum, byFunction] = [new Kit({ isFair: true }), new Kit({ isFair: true })];
+          for (const [id, of] of list.entries()) {
+            costs.set(id, of.cost);
+            for (const kit of [bySum, byFunction]) kit.push({ id, ...of });
+          }
+          const batches = byFunction.takeAll({ maxBatchSize: 5, maxBatchCost, batchCost: sumOfItems });
+          expect(batches).toEqual(bySum.takeAll({ maxBatchSize: 5, maxBatchCost }));
+        },
+      ),
       { numRuns: 200, endOnFailure: true },
     );
   });
@@ -186,7 +196,30 @@ describe("a cost function", () => {
     expect(kit.take({ maxBatchCost: 3, batchCost })).toEqual([0, 1, 2]);
     expect(kit.takeAll({ maxBatchSize: 1 }).flat()).toEqual([3, 100, 4, 101, 5, 102]);
   });
+
+  test.each([() => Number.NaN, () => "9" as never])(
+    "that returns no number lets each item go alone, %#",
+    (batchCost) => {
+      const kit = new Kit().push({ id: 1, cost: 2 }, { id: 2, cost: 3 });
+      expect(kit.plan({ batchCost })).toMatchObject({ cost: 5, full: null });
+      expect(kit.plan({ batchCost, maxBatchCost: 9 })).toMatchObject({ cost: 2, full: "cost" });
+      expect(kit.takeAll({ batchCost, maxBatchCost: 9 })).toEqual([[1], [2]]);
+    },
+  );
 });
+
+test.each([Number.POSITIVE_INFINITY, 10])(
+  "each priority has rounds of its own, with aging by %d ms",
+  (priorityAgingMs) => {
+    const kit = new Kit({ isFair: true });
+    for (const id of range(12)) kit.push({ id, at: id % 3, priority: id % 2, tenant: id < 6 ? "a" : "b" });
+    const order = kit.takeAll({ maxBatchSize: 1, priorityAgingMs }, 100).flat() as number[];
+    for (const priority of [0, 1]) {
+      const tenants = order.filter((id) => id % 2 === priority).map((id) => (id < 6 ? "a" : "b"));
+      expect(tenants).toEqual(["a", "b", "a", "b", "a", "b"]);
+    }
+  },
+);
 
 test("thousands of priorities cost no more than their sorting", () => {
   for (const priorityAgingMs of [Number.POSITIVE_INFINITY, 50]) {

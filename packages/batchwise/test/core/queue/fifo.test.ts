@@ -79,7 +79,7 @@ function apply(pair: Pair, { kind, count, place, isTogether }: Step, time: numbe
 describe("a fifo", () => {
   test("is a list by age, whatever is pushed, put in by age, taken from the front and removed from the middle", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
         const pair = new Pair();
         for (const [time, next] of steps.entries()) {
           apply(pair, next, time);
@@ -90,7 +90,7 @@ describe("a fifo", () => {
         pair.push(0);
         pair.check();
       }),
-      { numRuns: 120 },
+      { numRuns: 50 },
     );
   });
 

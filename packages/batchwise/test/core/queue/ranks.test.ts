@@ -40,12 +40,12 @@ describe("the members of ranks", () => {
   test("are in order, one of each rank, and those that are not empty stay the same", () => {
     const step = fc.record({ rank, empties: fc.boolean() });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 150 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 150, size: "max" }), (steps) => {
         const ranks = new Ranks<Member>();
         const filled: Member[] = [];
         for (const { rank: of, empties } of steps) {
           const member = memberOf(ranks, of, () => new Member(of.priority, of.isSmall));
-          expect([member.priority, member.isSmall]).toEqual([of.priority, of.isSmall]);
+          expect(member.priority === of.priority && member.isSmall === of.isSmall).toBe(true);
           const known = filled.find(({ priority, isSmall }) => priority === of.priority && isSmall === of.isSmall);
           if (known !== undefined) expect(member).toBe(known);
           member.isEmpty = empties && known === undefined;
@@ -54,7 +54,7 @@ describe("the members of ranks", () => {
           expect(ranks.all).toEqual(expect.arrayContaining(filled));
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 25 },
     );
   });
 

@@ -29,7 +29,7 @@ function expectQuantiles(unit: number, values: readonly number[], tolerance: (tr
 }
 
 function lists(value: fc.Arbitrary<number>): fc.Arbitrary<number[]> {
-  return fc.array(value, { minLength: 1, maxLength: 300 });
+  return fc.array(value, { minLength: 1, maxLength: 300, size: "max" });
 }
 
 /** Of every size, from `min` to `max`. */
@@ -72,7 +72,7 @@ describe("a histogram", () => {
   test("counts an observation as often as it is told", () => {
     const value = fc.tuple(fc.nat(50), fc.integer({ min: 1, max: 20 }));
     fc.assert(
-      fc.property(fc.array(value, { maxLength: 40 }), (list) => {
+      fc.property(fc.array(value, { maxLength: 40, size: "max" }), (list) => {
         const together = new Histogram(1);
         for (const [of, times] of list) together.record(of, times);
         const single = histogramOf(

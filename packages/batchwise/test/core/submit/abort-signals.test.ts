@@ -42,7 +42,7 @@ describe("signals of callers", () => {
   test("have one listener each, and tell all who are still there once, with the signal's own reason", () => {
     const step = fc.record({ place: fc.nat(29), signal: fc.nat(2), leaves: fc.boolean() });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 120, size: "max" }), (steps) => {
         const signals = signalsOf();
         const controllers = range(3).map(() => new AbortController());
         const { listeners, told } = group(30);
