@@ -21,15 +21,15 @@ const packing: readonly Fault[] = [
   {
     name: "overshoots maxBatchCost by one item",
     file: "policy/pack.ts",
-    find: "if (total > maxBatchCost && entries.length > 0) {",
-    replace: "if (sum > maxBatchCost && entries.length > 0) {",
+    find: "if (total > maxBatchCost && size > 0) {",
+    replace: "if (sum > maxBatchCost && size > 0) {",
   },
   {
     name: "breaks the cap where batchCost submits",
     file: "policy/pack.ts",
-    find: "const entries = widest.entries.slice(0, count);",
+    find: "take(new ListReader(widest.entries), count, count, Number.POSITIVE_INFINITY, false)",
     replace:
-      "const again = readInOrder(lines, now, caps.priorityAgingMs, lastEpoch);\n  const { entries } = take(again, count, Number.POSITIVE_INFINITY, false);",
+      "take(readInOrder(lines, now, caps.priorityAgingMs, lastEpoch), count, count, Number.POSITIVE_INFINITY, false)",
   },
   {
     name: "lets younger items overtake",
@@ -77,7 +77,7 @@ const packing: readonly Fault[] = [
   {
     name: "loses entries of a priority that was dropped",
     file: "queue/queue.ts",
-    find: "if (line.isEmpty) line.rankClass = classOf();",
+    find: "if (line.isEmpty) line.rankClass = this.#classOf(rank);",
     replace: "",
   },
   {
@@ -216,14 +216,14 @@ const admission: readonly Fault[] = [
   {
     name: "leaves the items of pausing batches out of the bound",
     file: "submit/admission.ts",
-    find: "this.#queue.size - this.#retrying()",
+    find: "this.#queue.size - this.retrying",
     replace: "this.#queue.size",
   },
   {
     name: "leaves room empty that a retry has made",
     file: "engine/scheduler.ts",
-    find: "this.#grantSlots();\n      this.#admitBlocked(now, hasGathered);",
-    replace: "this.#admitBlocked(now, hasGathered);\n      this.#grantSlots();",
+    find: "this.#grantSlots();\n    this.#admitBlocked(now, hasGathered);",
+    replace: "this.#admitBlocked(now, hasGathered);\n    this.#grantSlots();",
   },
   {
     name: "takes a part of a call that can never fit",
@@ -255,8 +255,8 @@ const leaving: readonly Fault[] = [
   {
     name: "leaves a timer behind",
     file: "engine/scheduler.ts",
-    find: "this.#send(batch, lane, now);\n    }\n    this.#wake.clear();",
-    replace: "this.#send(batch, lane, now);\n    }",
+    find: "this.#wake.clear();\n    return false;",
+    replace: "return false;",
   },
   {
     name: "counts the expired as cancelled",
