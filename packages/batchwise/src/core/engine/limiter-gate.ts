@@ -93,9 +93,11 @@ export class LimiterGate implements LimiterClient {
     this.#granted = answer.cost;
   }
 
-  #try(use: () => void): void {
+  /** A limiter may keep its books elsewhere: nobody waits for a promise of it, but it may reject. */
+  #try(use: () => unknown): void {
     try {
-      use();
+      const done = use();
+      if (isThenable(done)) Promise.resolve(done).catch((error: unknown) => this.#failed(error));
     } catch (error) {
       this.#failed(error);
     }

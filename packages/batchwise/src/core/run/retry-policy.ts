@@ -36,10 +36,12 @@ export function isWorthRetrying(
 export function askedPause({ limiter }: ResolvedOptions, error: unknown, { events }: Services): number {
   const asked = retryAfterMs(error, Date.now());
   if (asked === undefined) return 0;
+  const failed = (reason: unknown): void => events.warn("LIMITER_FAILED", "`limiter.hold` failed.", reason);
   try {
-    limiter?.hold(asked);
+    const held: unknown = limiter?.hold(asked);
+    if (isThenable(held)) Promise.resolve(held).catch(failed);
   } catch (thrown) {
-    events.warn("LIMITER_FAILED", "`limiter.hold` threw.", thrown);
+    failed(thrown);
   }
   return asked;
 }
