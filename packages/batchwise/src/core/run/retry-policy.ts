@@ -36,13 +36,18 @@ export function isWorthRetrying(
 export function askedPause({ limiter }: ResolvedOptions, error: unknown, { events }: Services): number {
   const asked = retryAfterMs(error, Date.now());
   if (asked === undefined) return 0;
+  const failed = (reason: unknown): void => events.warn("LIMITER_FAILED", "`limiter.hold` failed.", reason);
   try {
     const held: unknown = limiter?.hold(asked);
+<<<<<<< HEAD
     if (isThenable(held)) {
       follow(held).catch((thrown: unknown) => events.warn("LIMITER_FAILED", "`limiter.hold` rejected.", thrown));
     }
+=======
+    if (isThenable(held)) Promise.resolve(held).catch(failed);
+>>>>>>> x/unit
   } catch (thrown) {
-    events.warn("LIMITER_FAILED", "`limiter.hold` threw.", thrown);
+    failed(thrown);
   }
   return asked;
 }
