@@ -117,18 +117,10 @@ export class LimiterGate implements LimiterClient {
     this.#granted = cost;
   }
 
-<<<<<<< HEAD
   #try(use: () => unknown): void {
     try {
       const returned = use();
       if (isThenable(returned)) follow(returned).catch((error: unknown) => this.#warn(error));
-=======
-  /** A limiter may keep its books elsewhere: nobody waits for a promise of it, but it may reject. */
-  #try(use: () => unknown): void {
-    try {
-      const done = use();
-      if (isThenable(done)) Promise.resolve(done).catch((error: unknown) => this.#failed(error));
->>>>>>> x/unit
     } catch (error) {
       this.#failed(error);
     }

@@ -39,13 +39,7 @@ export function askedPause({ limiter }: ResolvedOptions, error: unknown, { event
   const failed = (reason: unknown): void => events.warn("LIMITER_FAILED", "`limiter.hold` failed.", reason);
   try {
     const held: unknown = limiter?.hold(asked);
-<<<<<<< HEAD
-    if (isThenable(held)) {
-      follow(held).catch((thrown: unknown) => events.warn("LIMITER_FAILED", "`limiter.hold` rejected.", thrown));
-    }
-=======
-    if (isThenable(held)) Promise.resolve(held).catch(failed);
->>>>>>> x/unit
+    if (isThenable(held)) follow(held).catch(failed);
   } catch (thrown) {
     failed(thrown);
   }
