@@ -29,7 +29,7 @@ const packing: readonly Fault[] = [
     file: "policy/pack.ts",
     find: "take(new ListReader(widest.entries), count, count, Number.POSITIVE_INFINITY, false)",
     replace:
-      "take(readInOrder(lines, now, caps.priorityAgingMs, lastEpoch), count, count, Number.POSITIVE_INFINITY, false)",
+      "take(readInOrder(lane, now, caps.priorityAgingMs, lastEpoch), count, count, Number.POSITIVE_INFINITY, false)",
   },
   {
     name: "lets younger items overtake",

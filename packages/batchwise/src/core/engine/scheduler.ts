@@ -348,13 +348,13 @@ export class Scheduler implements RunOwner<BatchRun> {
   /** The next batch of a lane; null while the limiter says no. */
   #packLane(lane: Lane, reason: BatchReason, now: number): ClosedBatch | null {
     const lastEpoch = this.#isFlushOnly ? lane.flushedEpoch : Number.POSITIVE_INFINITY;
-    const whole = pack(lane.lines, this.#options, now, lastEpoch);
+    const whole = pack(lane, this.#options, now, lastEpoch);
     const why = whole.full ?? (this.#isFlushOnly ? "flush" : reason);
     if (this.#gate === null || whole.entries.length === 0) return { ...whole, reason: why };
     const granted = this.#gate.ask(whole.cost, false);
     if (granted === null) return null;
     if (granted >= whole.cost) return { ...whole, reason: why };
-    return { ...pack(lane.lines, { ...this.#options, maxBatchCost: granted }, now, lastEpoch), reason: why };
+    return { ...pack(lane, { ...this.#options, maxBatchCost: granted }, now, lastEpoch), reason: why };
   }
 
   #send(batch: ClosedBatch, lane: Lane, now: number): void {

@@ -96,5 +96,5 @@ function fullness(lane: Lane, options: ResolvedOptions, state: ChoiceState, now:
   if (batchCost === "sum") return lane.cost >= maxBatchCost ? "cost" : null;
   const isHeld = state.hasGathered ? state.maxWaitMs > 0 : state.passedAt < Number.POSITIVE_INFINITY;
   if (!isHeld) return null;
-  return pack(lane.lines, options, now, Number.POSITIVE_INFINITY).full;
+  return pack(lane, options, now, Number.POSITIVE_INFINITY).full;
 }

@@ -6,18 +6,25 @@ import type { EntryReader } from "../queue/fifo.ts";
 import type { Line } from "../queue/lane.ts";
 import { goesBefore } from "../queue/order.ts";
 
-/** Reads the entries of a lane up to an epoch. `lines` are in the order of their ranks. */
+/** What waits, line by line in the order of ranks. Some lines may be empty. */
+export interface WaitingLines {
+  readonly lines: readonly Line[];
+  readonly size: number;
+  oldestAt(): number;
+}
+
+/** Reads the entries of a lane up to an epoch. */
 export function readInOrder(
-  lines: readonly Line[],
+  waiting: WaitingLines,
   now: number,
   priorityAgingMs: number,
   lastEpoch: number,
 ): EntryReader {
-  const filled = lines.length === 1 ? lines : lines.filter(({ size }) => size > 0);
-  const [only] = filled;
-  if (filled.length === 1 && only !== undefined) return only.reader(lastEpoch);
-  const hasAged = filled.some((line) => now - line.oldestAt() >= priorityAgingMs);
-  return hasAged ? new AgedReader(filled, now, priorityAgingMs, lastEpoch) : new RankReader(filled, lastEpoch);
+  const { lines } = waiting;
+  const [only] = lines;
+  if (lines.length === 1 && only !== undefined) return only.reader(lastEpoch);
+  const hasAged = now - waiting.oldestAt() >= priorityAgingMs;
+  return hasAged ? new AgedReader(lines, now, priorityAgingMs, lastEpoch) : new RankReader(lines, lastEpoch);
 }
 
 /** Line after line. A line is opened when it is reached. */
@@ -25,6 +32,7 @@ class RankReader implements EntryReader {
   readonly #lines: readonly Line[];
   readonly #lastEpoch: number;
   readonly #opened: EntryReader[] = [];
+  #next = 0;
   #current: EntryReader | null = null;
   entry: Entry | null = null;
 
@@ -46,8 +54,10 @@ class RankReader implements EntryReader {
 
   #open(): void {
     while (this.entry === null) {
-      const line = this.#lines[this.#opened.length];
+      const line = this.#lines[this.#next];
       if (line === undefined) return;
+      this.#next += 1;
+      if (line.isEmpty) continue;
       this.#current = line.reader(this.#lastEpoch);
       this.#opened.push(this.#current);
       this.entry = this.#current.entry;
@@ -72,6 +82,7 @@ class AgedReader implements EntryReader {
     this.#now = now;
     this.#priorityAgingMs = priorityAgingMs;
     for (const line of lines) {
+      if (line.isEmpty) continue;
       const reader = line.reader(lastEpoch);
       this.#readers.push(reader);
       if (reader.entry !== null) this.#heap.push({ line, reader, entry: reader.entry });

@@ -7,11 +7,10 @@
 import type { Measure } from "../contract/options.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
-import type { Line } from "../queue/lane.ts";
 import type { BatchPlan } from "../queue/queue.ts";
 import type { Moment } from "../time/turn.ts";
 import { longestFit, measured, orSum } from "./batch-cost.ts";
-import { readInOrder } from "./dispatch-order.ts";
+import { readInOrder, type WaitingLines } from "./dispatch-order.ts";
 
 export interface Caps {
   readonly maxBatchSize: number;
@@ -40,11 +39,11 @@ export interface PackedBatch extends BatchPlan {
 /** Room for a batch is made at once, up to this many entries. */
 const MOST_ROOM = 1024;
 
-/** Packs the next batch of a lane, from the entries up to an epoch. `lines` are in the order of their ranks. */
-export function pack(lines: readonly Line[], caps: Caps, now: number, lastEpoch: number): PackedBatch {
+/** Packs the next batch of a lane, from the entries up to an epoch. */
+export function pack(lane: WaitingLines, caps: Caps, now: number, lastEpoch: number): PackedBatch {
   const { batchCost, maxBatchCost, maxBatchSize } = caps;
-  const reader = readInOrder(lines, now, caps.priorityAgingMs, lastEpoch);
-  const waiting = lines.reduce((sum, { size }) => sum + size, 0);
+  const reader = readInOrder(lane, now, caps.priorityAgingMs, lastEpoch);
+  const waiting = lane.size;
   if (typeof batchCost !== "function") {
     return take(reader, waiting, maxBatchSize, maxBatchCost, batchCost === "padded");
   }
@@ -56,19 +55,19 @@ export function pack(lines: readonly Line[], caps: Caps, now: number, lastEpoch:
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
   const cut = take(new ListReader(widest.entries), count, count, Number.POSITIVE_INFINITY, false);
-  const again = readerOf(cut.entries, lines, caps, now, lastEpoch);
+  const again = readerOf(cut.entries, lane, caps, now, lastEpoch);
   return { ...cut, reader: again, cost: orSum(cost, cut.cost), full: "cost" };
 }
 
 /** A reader that has read these entries and no more, for a reader commits what it has read. */
 function readerOf(
   entries: readonly Entry[],
-  lines: readonly Line[],
+  lane: WaitingLines,
   caps: Caps,
   now: number,
   lastEpoch: number,
 ): EntryReader {
-  const reader = readInOrder(lines, now, caps.priorityAgingMs, lastEpoch);
+  const reader = readInOrder(lane, now, caps.priorityAgingMs, lastEpoch);
   for (const entry of entries) {
     // The cost function has submitted something that goes first: the batch stays as it was measured.
     if (reader.entry !== entry) return new ListReader([]);

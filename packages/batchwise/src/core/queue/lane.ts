@@ -104,9 +104,13 @@ export class Line implements EntryHolder, Ranked {
   /** Keeps the lines of a rank in the order of their oldest entries. */
   #noteOldest(oldest: Entry | null): void {
     const { lines } = this.rankClass;
-    if (oldest === null) lines.remove(this.#node);
-    else if (this.#node.index === -1) lines.add(this.#node, oldest.moment.at);
-    else lines.move(this.#node, oldest.moment.at);
+    const node = this.#node;
+    const wasAt = node.index === -1 ? Number.POSITIVE_INFINITY : node.key;
+    const oldestAt = oldest === null ? Number.POSITIVE_INFINITY : oldest.moment.at;
+    if (oldest === null) lines.remove(node);
+    else if (node.index === -1) lines.add(node, oldestAt);
+    else lines.move(node, oldestAt);
+    if (oldestAt !== wasAt) this.lane.noteOldest(wasAt, oldestAt);
   }
 }
 
@@ -130,6 +134,8 @@ export class Lane {
   readonly #lines: Ranks<Line> = new Ranks();
   /** The earliest deadlines of entries that have any. Only kept while lanes are held for company. */
   #deadlines: EntryDeadlines | null = null;
+  /** NaN while it has to be looked for. */
+  #oldestAt: number = Number.POSITIVE_INFINITY;
   /** Its place among the lanes by their earliest deadlines. */
   readonly node: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
@@ -162,10 +168,19 @@ export class Lane {
     return cost;
   }
 
+  /** When the oldest entry of all lines was submitted; Infinity when nothing waits. */
   oldestAt(): number {
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const line of this.lines) if (line.size > 0) oldest = Math.min(oldest, line.oldestAt());
-    return oldest;
+    if (Number.isNaN(this.#oldestAt)) {
+      this.#oldestAt = Number.POSITIVE_INFINITY;
+      for (const line of this.lines) this.#oldestAt = Math.min(this.#oldestAt, line.oldestAt());
+    }
+    return this.#oldestAt;
+  }
+
+  /** The age of a line has changed. */
+  noteOldest(wasAt: number, isAt: number): void {
+    if (isAt <= this.#oldestAt) this.#oldestAt = isAt;
+    else if (wasAt === this.#oldestAt) this.#oldestAt = Number.NaN;
   }
 
   added(entry: Entry): void {

@@ -78,8 +78,7 @@ export class Admission {
       batchCost: "sum",
       priorityAgingMs,
     } as const;
-    const { lines } = outside.oldestLane() as Lane;
-    const next = pack(lines, caps, now, Number.POSITIVE_INFINITY);
+    const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);
     outside.take(next, IN_BETWEEN);
     for (const entry of next.entries) this.#enter(entry);
   }

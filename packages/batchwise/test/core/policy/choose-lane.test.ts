@@ -44,7 +44,7 @@ class Lanes {
 
   /** What the policy says of one lane by itself. */
   verdict(lane: Lane, state: ChoiceState): Verdict {
-    const packed = pack(lane.lines, this.options, this.now, NEVER).full;
+    const packed = pack(lane, this.options, this.now, NEVER).full;
     const isKnown = this.options.batchCost === "sum" || (state.maxWaitMs > 0 && state.hasGathered);
     const { size, earliestDueAt, flushed } = lane;
     const full = size >= this.options.maxBatchSize ? "size" : isKnown ? packed : null;
@@ -74,7 +74,7 @@ class Lanes {
     if (ready.includes(urgent)) expect(choice.lane).toBe(urgent);
     expect(verdicts.get(choice.lane)).toEqual({ reason: choice.reason });
     const last = state.isPaused ? choice.lane.flushedEpoch : NEVER;
-    queue.take(pack(choice.lane.lines, this.options, this.now, last), otherHolder());
+    queue.take(pack(choice.lane, this.options, this.now, last), otherHolder());
   }
 }
 

@@ -46,6 +46,8 @@ export const uncapped: Caps = {
   priorityAgingMs: Number.POSITIVE_INFINITY,
 };
 
+const NOTHING = { lines: [], size: 0, oldestAt: () => Number.POSITIVE_INFINITY };
+
 export interface KitOptions {
   readonly isFair?: boolean;
   readonly isKeyed?: boolean;
@@ -86,7 +88,7 @@ export class Kit {
   /** Packs the lane of the most urgent entry, and changes nothing. */
   plan(caps: Partial<Caps> = {}, now = 0, lastEpoch = Number.POSITIVE_INFINITY): PackedBatch {
     const all = { ...uncapped, ...caps };
-    return pack(this.queue.mostUrgent(now, all.priorityAgingMs)?.lines ?? [], all, now, lastEpoch);
+    return pack(this.queue.mostUrgent(now, all.priorityAgingMs) ?? NOTHING, all, now, lastEpoch);
   }
 
   /** Packs and takes a batch; its items. */
