@@ -7,12 +7,11 @@
  * The third argument overrides the load's settings; bench/README.md lists what there is.
  */
 import { findWorkload } from "./harness/workloads.ts";
-import { findContender } from "./peers/registry.ts";
 
 const [workloadName = "", contenderName = "", settingsText = "{}"] = process.argv.slice(2);
 
 const workload = await findWorkload(workloadName);
-const measured = await workload.measure(await findContender(contenderName), {
+const measured = await workload.measure(contenderName, {
   ...workload.defaults,
   ...(JSON.parse(settingsText) as Record<string, number>),
 });

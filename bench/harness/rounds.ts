@@ -13,6 +13,8 @@ export interface Plan {
   readonly rounds: number;
   readonly settings: Settings;
   readonly flags?: readonly string[];
+  /** Of the contenders, those that are not run. */
+  readonly skip?: readonly string[];
   /** Settings that change from round to round, such as the seed of the arrivals. */
   readonly varying?: (round: number) => Settings;
 }
@@ -43,12 +45,13 @@ export async function runInterleaved(plans: readonly Plan[], progress: Progress)
 }
 
 async function runRound(
-  { workload, contenders, settings, varying, flags = [] }: Plan,
+  { workload, contenders, settings, varying, flags = [], skip = [] }: Plan,
   round: number,
   random: () => number,
   results: ReadonlyMap<string, Measurement[]>,
 ): Promise<void> {
   for (const contender of shuffled(contenders, random)) {
+    if (skip.includes(contender)) continue;
     const job = { workload, contender, settings: { ...settings, ...varying?.(round) }, flags };
     results.get(contender)?.push(await runContender(job));
   }
@@ -60,14 +63,6 @@ export function valuesOf(results: Results, contender: string, field: string): re
 
 export function medianOf(results: Results, contender: string, field: string): number {
   return median(valuesOf(results, contender, field));
-}
-
-/**
- * The fastest round of the contender ÷ the fastest of the base, for runs so short that a neighbour disturbs whole ones:
- * he only ever makes a round slower. For times alone.
- */
-export function bestRatioOf(results: Results, contender: string, base: string, field: string): number {
-  return Math.min(...valuesOf(results, contender, field)) / Math.min(...valuesOf(results, base, field));
 }
 
 /** Median over the rounds of contender ÷ base, each from the same round. */

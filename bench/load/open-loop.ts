@@ -31,6 +31,7 @@ export async function runOpenLoop(loop: OpenLoop): Promise<Measurement> {
   await new Promise<void>((resolve) => {
     function answer(at: number): void {
       const now = performance.now();
+      if (!Number.isNaN(latencies[at])) throw new Error(`Answered twice, or with a wrong result: ${at}`);
       latencies[at] = now - start - (arrivals[at] as number);
       answered += 1;
       if (now - start <= durationMs) answeredInTime += 1;

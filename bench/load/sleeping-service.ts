@@ -33,8 +33,9 @@ async function runClosedLoop(loader: Loader, service: Service, config: Config): 
 
   async function client(value: number): Promise<void> {
     for (let now = performance.now(); now < end; ) {
-      await loader.load(value);
+      const result = await loader.load(value);
       const answeredAt = performance.now();
+      if (result !== value) throw new Error(`Expected the result ${value}, got ${result}`);
       if (answeredAt <= end) latencies.push(answeredAt - now);
       now = answeredAt;
     }

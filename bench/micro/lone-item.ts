@@ -24,8 +24,9 @@ async function measure(make: LoaderFactory, { samples, warmups }: Config): Promi
   for (let at = -warmups; at < samples; at += 1) {
     await new Promise((resolve) => setTimeout(resolve, 1));
     const submittedAt = performance.now();
-    await loader.load(at);
+    const result = await loader.load(at);
     const answeredAt = performance.now();
+    if (result !== at) throw new Error(`Expected the result ${at}, got ${result}`);
     if (at < 0) continue;
     toHandler.push((enteredAt - submittedAt) * 1000);
     toAnswer.push((answeredAt - submittedAt) * 1000);

@@ -5,7 +5,7 @@
  * service uses, and the rest add one option each to `plain`, so that its price can be read off.
  */
 import { type BatchOptions, batch, createBatcher, type SubmitOptions } from "batchwise";
-import type { Handler, Loader, Shape } from "./contract.ts";
+import type { Handler, Loader, LoaderFactory, Shape } from "./contract.ts";
 
 type Options = BatchOptions<number, number>;
 
@@ -16,6 +16,9 @@ function baseOptions(shape: Shape): Options {
     ...(shape.queue > 10_000 ? { maxQueueSize: shape.queue } : {}),
   };
 }
+
+/** Sends a batch at the end of the turn, also when the handler is synchronous. */
+export const gatherTurn = { maxWaitMs: 0, gather: "turn" } as const;
 
 /** The loads' handler may hand its input back, which the engine's type calls mutable. */
 function answering(handler: Handler): (items: number[]) => Promise<number[]> {
@@ -29,6 +32,10 @@ function withOptions(handler: Handler, shape: Shape, extra: Options): Loader {
 
 export function plain(handler: Handler, shape: Shape): Loader {
   return withOptions(handler, shape, {});
+}
+
+export function turn(handler: Handler, shape: Shape): Loader {
+  return withOptions(handler, shape, gatherTurn);
 }
 
 export function parallel(handler: Handler, shape: Shape): Loader {
@@ -91,3 +98,18 @@ export function sharedSignal(handler: Handler, shape: Shape): Loader {
   const options: SubmitOptions = { signal: new AbortController().signal };
   return { load: (value) => submit(value, options) };
 }
+
+/** `distinct` items in a row have as many priorities: the item at `at` has `priorityOf(at)`. */
+function prioritized(distinct: number, priorityOf: (at: number) => number): LoaderFactory {
+  const options = Array.from({ length: distinct }, (_, at): SubmitOptions => ({ priority: priorityOf(at) }));
+  return (handler, shape) => {
+    const submit = batch(answering(handler), baseOptions(shape));
+    return { load: (value) => submit(value, options[value % distinct]) };
+  };
+}
+
+export const onePriority: LoaderFactory = prioritized(1, () => 1);
+export const risingPriorities: LoaderFactory = prioritized(10_000, (at) => at);
+export const fallingPriorities: LoaderFactory = prioritized(10_000, (at) => -at);
+/** Each of 0 to 9,999 once, neighbours far apart. */
+export const mixedPriorities: LoaderFactory = prioritized(10_000, (at) => (at * 7_919) % 10_000);

@@ -12,6 +12,7 @@ const contenders: Readonly<Record<string, () => Promise<LoaderFactory>>> = {
   "promise-batcher": async () => (await import("./promise-batcher.ts")).promiseBatcher,
   "cargo-queue": async () => (await import("./cargo-queue.ts")).cargoQueue,
   "batchwise-plain": async () => (await import("./batchwise.ts")).plain,
+  "batchwise-turn": async () => (await import("./batchwise.ts")).turn,
   "batchwise-parallel": async () => (await import("./batchwise.ts")).parallel,
   "batchwise-many": async () => (await import("./batchwise.ts")).many,
   "batchwise-featured": async () => (await import("./batchwise.ts")).featured,
@@ -19,6 +20,10 @@ const contenders: Readonly<Record<string, () => Promise<LoaderFactory>>> = {
   "batchwise-keys": async () => (await import("./batchwise.ts")).keys,
   "batchwise-fair": async () => (await import("./batchwise.ts")).fair,
   "batchwise-signal": async () => (await import("./batchwise.ts")).sharedSignal,
+  "batchwise-one-priority": async () => (await import("./batchwise.ts")).onePriority,
+  "batchwise-rising": async () => (await import("./batchwise.ts")).risingPriorities,
+  "batchwise-falling": async () => (await import("./batchwise.ts")).fallingPriorities,
+  "batchwise-mixed": async () => (await import("./batchwise.ts")).mixedPriorities,
 };
 
 function contenderNames(): readonly string[] {

@@ -4,7 +4,7 @@ import { estimateTokens } from "../../packages/batchwise/src/core/api/estimate-t
 import { longestFit } from "../../packages/batchwise/src/core/policy/batch-cost.ts";
 import { decide, type LaneView, type PolicyState } from "../../packages/batchwise/src/core/policy/decide.ts";
 import { effectivePriority } from "../../packages/batchwise/src/core/queue/order.ts";
-import { Kit, type NewEntry } from "../../packages/batchwise/test/core/queue-kit.ts";
+import { Kit, type NewEntry } from "../../packages/batchwise/test/core/support/queue-kit.ts";
 
 const NOW = 1_000;
 const QUEUE = 10_000;
@@ -13,11 +13,17 @@ const lane: LaneView = {
   size: 10,
   full: null,
   oldestAt: NOW - 5,
-  pressingAt: Number.POSITIVE_INFINITY,
+  earliestDueAt: Number.POSITIVE_INFINITY,
   isFlushed: false,
 };
 const state: PolicyState = {
-  ...{ minBatchSize: 50, maxWaitMs: 10, isQueueFull: false, isDraining: false, isPaused: false, isTurnOver: true },
+  preferredBatchSize: 50,
+  maxWaitMs: 10,
+  leadMs: undefined,
+  isQueueFull: false,
+  isDraining: false,
+  isPaused: false,
+  hasGathered: true,
 };
 
 function entries(more: (place: number) => Partial<NewEntry>): NewEntry[] {
@@ -32,9 +38,9 @@ export function decisions(): void {
   summary(() => {
     const plain = new Kit().push(...entries(() => ({})));
     const ranked = new Kit().push(...entries((place) => ({ priority: place % 3 })));
-    bench(`pack: 100 of ${QUEUE} by size`, () => do_not_optimize(plain.pick({ maxBatchSize: 100 })));
-    bench(`pack: up to a cost of 400, of ${QUEUE}`, () => do_not_optimize(plain.pick({ maxBatchCost: 400 })));
-    bench(`pack: 100 of ${QUEUE} in three priorities`, () => do_not_optimize(ranked.pick({ maxBatchSize: 100 })));
+    bench(`pack: 100 of ${QUEUE} by size`, () => do_not_optimize(plain.plan({ maxBatchSize: 100 })));
+    bench(`pack: up to a cost of 400, of ${QUEUE}`, () => do_not_optimize(plain.plan({ maxBatchCost: 400 })));
+    bench(`pack: 100 of ${QUEUE} in three priorities`, () => do_not_optimize(ranked.plan({ maxBatchSize: 100 })));
   });
   group("small parts of pack", () => {
     const items = Array.from({ length: 1_000 }, (_, place) => place);

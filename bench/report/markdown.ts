@@ -1,6 +1,6 @@
 /** Sections as Markdown, aligned so that the same text reads well in a terminal. Pure. */
 import type { Machine } from "../harness/machine.ts";
-import { type Claim, figure, holds, type Section, type Table } from "./section.ts";
+import { type Claim, figure, type Section, type Table, type Verdict, verdictOf } from "./section.ts";
 
 function renderTable({ head, rows }: Table): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
@@ -10,24 +10,26 @@ function renderTable({ head, rows }: Table): string {
   return [line(head), rule, ...rows.map(line)].join("\n");
 }
 
-function unitOf(claim: Claim): string {
-  return claim.unit === "" ? "" : ` ${claim.unit}`;
+function withUnit(value: number, { unit }: Claim): string {
+  return unit === "" || Number.isNaN(value) ? figure(value) : `${figure(value)} ${unit}`;
 }
 
-function renderClaims(claims: readonly Claim[], slack: number): string {
+const verdicts: Readonly<Record<Verdict, string>> = { met: "yes", close: "met (within 5 %)", missed: "**no**" };
+
+function renderClaims(claims: readonly Claim[]): string {
   return renderTable({
     head: ["target", "limit", "measured", "met"],
     rows: claims.map((claim) => [
       claim.text,
-      `${claim.sense} ${figure(claim.limit)}${unitOf(claim)}${slack === 1 ? "" : ` (with slack ${slack})`}`,
-      `${figure(claim.measured)}${unitOf(claim)}`,
-      holds(claim, slack) ? "yes" : "**no**",
+      `${claim.sense} ${withUnit(claim.limit, claim)}`,
+      withUnit(claim.measured, claim),
+      verdicts[verdictOf(claim)],
     ]),
   });
 }
 
-export function renderSection(section: Section, slack = 1): string {
-  const claims = section.claims.length === 0 ? [] : [renderClaims(section.claims, slack)];
+export function renderSection(section: Section): string {
+  const claims = section.claims.length === 0 ? [] : [renderClaims(section.claims)];
   return [`## ${section.title}`, section.about.join("\n"), ...section.tables.map(renderTable), ...claims].join("\n\n");
 }
 
@@ -40,7 +42,7 @@ export interface Head {
 /** `stolen`: the share of the processors that the hypervisor took meanwhile. */
 export function renderReport(machine: Machine, stolen: number, sections: readonly Section[], head: Head): string {
   const claims = sections.flatMap((section) => section.claims);
-  const missed = claims.filter((claim) => !holds(claim));
+  const missed = claims.filter((claim) => verdictOf(claim) === "missed");
   return `${[
     `# ${head.title}`,
     head.about.join("\n"),
@@ -56,6 +58,6 @@ export function renderReport(machine: Machine, stolen: number, sections: readonl
         ["Targets met", `${claims.length - missed.length} of ${claims.length}`],
       ],
     }),
-    ...sections.map((section) => renderSection(section)),
+    ...sections.map(renderSection),
   ].join("\n\n")}\n`;
 }

@@ -26,23 +26,33 @@ export interface Section {
 /** How much of a suite to run. */
 export interface Scale {
   readonly rounds: number;
-  /** Only what guards against a regression: ratios, no peer that is slow to measure. */
+  /** A first look: smaller loads, no peer that is slow to measure. */
   readonly quick: boolean;
+  /** Contenders to leave out, by name; their figures are NaN. */
+  readonly skip: readonly string[];
 }
 
-/** Room that a claim is given in the quick run, so that a busy machine does not fail it. */
-export const quickSlack = 1.35;
+/** Two runs of one program differ by this share. A ratio that misses its limit by no more counts as met. */
+const TOLERANCE = 0.05;
 
-export function holds({ measured, sense, limit }: Claim, slack = 1): boolean {
+export type Verdict = "met" | "close" | "missed";
+
+/** `close`: a ratio that is over its limit, and within 5 % of it. Other units have no tolerance; NaN is `missed`. */
+export function verdictOf(claim: Claim): Verdict {
+  if (isWithin(claim, 0)) return "met";
+  return claim.unit === "x" && isWithin(claim, TOLERANCE) ? "close" : "missed";
+}
+
+function isWithin({ measured, sense, limit }: Claim, tolerance: number): boolean {
   switch (sense) {
     case "at most":
-      return measured <= limit * slack;
+      return measured <= limit * (1 + tolerance);
     case "below":
-      return measured < limit * slack;
+      return measured < limit * (1 + tolerance);
     case "at least":
-      return measured >= limit / slack;
+      return measured >= limit * (1 - tolerance);
     case "above":
-      return measured > limit / slack;
+      return measured > limit * (1 - tolerance);
   }
 }
 

@@ -2,15 +2,13 @@
  * The measures of SQLite: those of any store, on a database in a folder that is removed afterwards; the plain SQLite work
  * beside them; and what is asked of this store only.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { NewRequest, Store } from "batchwise/dispatch";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import { anyStore } from "./any-store.ts";
+import { inFolder } from "./folder.ts";
 import { addDone } from "./history.ts";
 import { at, type Measures } from "./measures.ts";
 import { passing } from "./passing.ts";
@@ -38,16 +36,6 @@ const QUICK_PAIRS = 3;
 const FEW_DONE = 10_000;
 const RAW_REQUEST = "CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)";
 const RAW_RESULT = "CREATE TABLE result (seq INTEGER PRIMARY KEY, payload TEXT NOT NULL)";
-
-/** Runs `work` with a file name in a folder that is removed afterwards. */
-async function inFolder<Result>(work: (file: string) => Promise<Result>): Promise<Result> {
-  const folder = mkdtempSync(join(process.env.BATCHWISE_BENCH_FOLDER ?? tmpdir(), "batchwise-bench-"));
-  try {
-    return await work(join(folder, "store.db"));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
 
 async function inStore(work: (store: Store) => Promise<Measurement>): Promise<Measurement> {
   return inFolder(async (file) => {

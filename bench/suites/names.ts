@@ -9,6 +9,7 @@ const titles: Readonly<Record<string, string>> = {
   "promise-batcher": "promise-batcher",
   "cargo-queue": "async.cargoQueue",
   "batchwise-plain": "**batchwise**",
+  "batchwise-turn": '**batchwise, gather "turn"**',
   "batchwise-parallel": "batchwise, concurrency Infinity",
   "batchwise-many": "**batchwise, submitMany**",
   "batchwise-featured": "**batchwise, cost + 3 priorities + bound + statistics**",
@@ -16,6 +17,10 @@ const titles: Readonly<Record<string, string>> = {
   "batchwise-keys": "batchwise, 10,000 keys",
   "batchwise-fair": "batchwise, fairBy over 1,000 tenants",
   "batchwise-signal": "batchwise, one shared AbortSignal",
+  "batchwise-one-priority": "batchwise, one priority",
+  "batchwise-rising": "batchwise, each item more urgent than the last",
+  "batchwise-falling": "batchwise, each item less urgent than the last",
+  "batchwise-mixed": "batchwise, 10,000 priorities in mixed order",
 };
 
 export function titleOf(contender: string): string {

@@ -95,12 +95,13 @@ function answeredClaim({ perSecond, results }: RateResults): Claim {
   };
 }
 
-async function quickPolicy(progress: Progress): Promise<Section> {
+async function quickPolicy(skip: readonly string[], progress: Progress): Promise<Section> {
   const plan = {
     workload: "w6",
     contenders: [ours, "cargo-queue"],
     rounds: 2,
     settings: { perSecond: 4_000, durationMs: 1_500 },
+    skip,
   };
   const results = await runRounds({ ...plan, varying: (round) => ({ seed: round + 1 }) }, progress);
   const claim = (field: "p50Ms" | "p99Ms"): Claim => ({
@@ -118,8 +119,8 @@ async function quickPolicy(progress: Progress): Promise<Section> {
   };
 }
 
-async function measured(rounds: number, progress: Progress): Promise<readonly RateResults[]> {
-  const plan = { workload: "w6", varying: (round: number): Settings => ({ seed: round + 1 }) };
+async function measured({ rounds, skip }: Scale, progress: Progress): Promise<readonly RateResults[]> {
+  const plan = { workload: "w6", varying: (round: number): Settings => ({ seed: round + 1 }), skip };
   const closePlans = rates.map((settings) => ({ ...plan, contenders: close, rounds, settings: { ...settings } }));
   const restPlans = rates.map(({ perSecond }) => {
     const settings = { perSecond, durationMs: REST_MS };
@@ -133,9 +134,9 @@ async function measured(rounds: number, progress: Progress): Promise<readonly Ra
   });
 }
 
-export async function policy({ rounds, quick }: Scale, progress: Progress): Promise<Section> {
-  if (quick) return quickPolicy(progress);
-  const found = await measured(rounds, progress);
+export async function policy(scale: Scale, progress: Progress): Promise<Section> {
+  if (scale.quick) return quickPolicy(scale.skip, progress);
+  const found = await measured(scale, progress);
   return {
     title: "W6: policy under load",
     about: [

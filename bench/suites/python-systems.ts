@@ -102,13 +102,14 @@ function claimsOf({ load, exact }: LoadResults): Claim[] {
   });
 }
 
-export async function pythonSystems({ rounds }: Scale, progress: Progress): Promise<Section> {
+export async function pythonSystems({ rounds, skip }: Scale, progress: Progress): Promise<Section> {
   const planOf = ({ settings }: Load, rounded: number): Plan => ({
     workload: "sleep",
     contenders: [ours],
     rounds,
     settings: { ...settings, rounded },
     varying: (round) => ({ seed: round + 1 }),
+    skip,
   });
   const results = await runInterleaved(
     [...loads.map((load) => planOf(load, 0)), ...loads.map((load) => planOf(load, 1))],

@@ -1,9 +1,18 @@
 // The public API of "batchwise": names only.
 
 export { batch, createBatcher } from "./core/api/batch.ts";
-export { batched } from "./core/api/batched.ts";
+export { type BatchedDecorator, batched } from "./core/api/batched.ts";
+export { type BatcherOfMethod, batcherOf } from "./core/api/batcher-of.ts";
 export { estimateTokens } from "./core/api/estimate-tokens.ts";
-export { createTokenBatcher, type TokenBatcherOptions } from "./core/api/token-batcher.ts";
+export { createTokenBatcher } from "./core/api/token-batcher.ts";
+export type {
+  ResolvedTokenOptions,
+  TokenBatcher,
+  TokenBatcherOptions,
+  TokenConfigureOptions,
+  TokenSubmitManyOptions,
+  TokenSubmitOptions,
+} from "./core/api/token-options.ts";
 export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/contract/errors.ts";
 export type {
   BatchEvent,
@@ -14,18 +23,23 @@ export type {
   WarningCode,
   WarningEvent,
 } from "./core/contract/events.ts";
+export type { LimiterAnswer, LimiterClient, RateLimiter } from "./core/contract/limiter.ts";
 export type {
   BatchCache,
   BatchOptions,
   ConfigureOptions,
+  Gather,
+  Measure,
   OnFull,
   ResolvedOptions,
   ResolvedRetry,
   RetryOptions,
 } from "./core/contract/options.ts";
 export type { BatchReason, ItemOutcome } from "./core/contract/outcome.ts";
+export type { BatcherStats, Quantiles } from "./core/contract/stats.ts";
 export type {
   BatchContext,
+  BatchedCall,
   Batcher,
   BatcherControls,
   BatchFunction,
@@ -34,18 +48,19 @@ export type {
   Handler,
   HandlerFunction,
   HandlerObject,
+  LaneOptions,
   NumericArray,
   NumericHandlerFunction,
   Place,
   Places,
   PlainHandlerObject,
   RunningBatch,
+  SubmitManyOptions,
   SubmitOptions,
 } from "./core/contract/types.ts";
-export type { Measure } from "./core/policy/batch-cost.ts";
-export type { Quantiles } from "./core/stats/histogram.ts";
-export type { BatcherStats } from "./core/stats/recorder.ts";
 export type { Clock } from "./core/time/clock.ts";
+export type { RateLimiterOptions } from "./limits/options.ts";
+export { rateLimiter } from "./limits/rate-limiter.ts";
 export {
   batchStream,
   type Round,

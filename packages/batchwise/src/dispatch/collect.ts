@@ -2,7 +2,7 @@
 // always streams from the start: what an earlier owner settled counts as ignored. A stream that breaks off settles what
 // it gave and nothing else, because members without a line are then not missing but unseen.
 
-import { Alarm } from "../core/time/clock.ts";
+import { Timer } from "../core/time/clock.ts";
 import { keyPrefix, laneProper, parseCustomId } from "./encode.ts";
 import { giveBack } from "./give-back.ts";
 import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, moneyCode, succeed } from "./judge.ts";
@@ -114,7 +114,7 @@ class Collection {
       const broken = (reason: unknown): void => {
         if (!cut.signal.aborted) end(reason, this.#settleRead());
       };
-      const stall = new Alarm(clock, () => broken(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
+      const stall = new Timer(clock, () => broken(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
       const moved = (): void => {
         const now = clock.now();
         stall.set(now + timeoutMs, now);

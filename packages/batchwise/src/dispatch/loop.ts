@@ -1,7 +1,7 @@
 // One loop of the dispatcher: a turn that runs when it is woken or when its time has come, never twice at once. A turn
 // that fails is reported and runs again a little later; it never ends the loop.
 
-import { Alarm } from "../core/time/clock.ts";
+import { Timer } from "../core/time/clock.ts";
 import type { DispatchClock } from "./options.ts";
 import { backoff } from "./plans.ts";
 
@@ -14,7 +14,7 @@ export type Turn = () => Promise<number>;
 export class Loop {
   readonly #clock: DispatchClock;
   readonly #onError: (error: unknown) => void;
-  readonly #alarm: Alarm;
+  readonly #alarm: Timer;
   #turn: Turn | null = null;
   #current: Promise<void> = Promise.resolve();
   #isRunning = false;
@@ -25,7 +25,7 @@ export class Loop {
   constructor(clock: DispatchClock, onError: (error: unknown) => void) {
     this.#clock = clock;
     this.#onError = onError;
-    this.#alarm = new Alarm(clock, () => this.wake());
+    this.#alarm = new Timer(clock, () => this.wake());
   }
 
   start(turn: Turn): void {

@@ -1,15 +1,19 @@
 // Batching of streaming handlers: every caller gets its own stream out of one generator's rounds. Waiting, packing,
 // slots, deadlines and statistics are the engine's. A stream is never computed twice, so nothing is retried or shared.
 
-import { callable } from "../core/api/batch.ts";
-import type { BatchOptions } from "../core/contract/options.ts";
-import type { BatchContext, BatcherControls, SubmitOptions } from "../core/contract/types.ts";
-import { aFunction, check, checkIsObject, invalidOption } from "../core/contract/validate.ts";
-import { BatcherCore } from "../core/engine/batcher.ts";
-import { Departures } from "./departures.ts";
+import { createBatcher } from "../core/api/batch.ts";
+import { callable } from "../core/api/callable.ts";
+import { type EventName, Events, type Listener } from "../core/contract/events.ts";
+import type { BatchContext, Batcher, BatcherControls, SubmitOptions } from "../core/contract/types.ts";
+import { aFunction, check } from "../core/contract/validate.ts";
 import type { DONE, SKIP } from "./marks.ts";
-import { Production } from "./produce.ts";
-import { StreamItem } from "./stream-item.ts";
+import { Producer } from "./produce.ts";
+import type { StreamItem } from "./stream-item.ts";
+import { type ResolvedStreamOptions, resolveStreamOptions, type StreamOptions } from "./stream-options.ts";
+import type { SubmitManyOptions } from "./submission.ts";
+import { Submitter } from "./submitter.ts";
+
+export type { StreamOptions } from "./stream-options.ts";
 
 /** One round of a streaming handler: a place per item of the batch, always full length. */
 export type Round<Chunk> = readonly (Chunk | typeof DONE | typeof SKIP | Error)[];
@@ -20,34 +24,28 @@ export type StreamHandler<Item, Chunk> = (
   context: BatchContext,
 ) => AsyncIterable<Round<Chunk>> | Iterable<Round<Chunk>> | PromiseLike<AsyncIterable<Round<Chunk>>>;
 
-/** A stream cannot be computed twice or shared, and each is a call of one item: these options do not apply to it. */
-type NotForStreams = "dedupe" | "cache" | "retry" | "isolateFailures" | "smallCallFirst";
-
-export type StreamOptions<Item> = Omit<BatchOptions<Item, never>, NotForStreams>;
-
 /** Everything of a batcher, with streams for answers. */
 export interface StreamBatcher<Item, Chunk> extends BatcherControls {
   /** Submits at once; the stream fails with what a plain submit would reject with. */
   submit(item: Item, options?: SubmitOptions): AsyncIterableIterator<Chunk, undefined>;
   /** Submits many and collects each one's chunks. Rejects with the first failure while the others go on. */
-  submitMany(items: readonly Item[], options?: SubmitOptions): Promise<Chunk[][]>;
+  submitMany(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<Chunk[][]>;
   /** Submits many and collects each one's chunks or failure. */
-  submitSettled(items: readonly Item[], options?: SubmitOptions): Promise<PromiseSettledResult<Chunk[]>[]>;
+  submitSettled(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<PromiseSettledResult<Chunk[]>[]>;
+  readonly options: ResolvedStreamOptions;
 }
 
 export interface StreamFunction<Item, Chunk> extends StreamBatcher<Item, Chunk> {
   (item: Item, options?: SubmitOptions): AsyncIterableIterator<Chunk, undefined>;
 }
 
-const NOT_FOR_STREAMS: readonly NotForStreams[] = ["dedupe", "cache", "retry", "isolateFailures", "smallCallFirst"];
-
 /**
  * Makes a function that batches a streaming handler: `fn(item)` submits the item at once and returns its stream.
  *
  * The handler yields rounds: arrays with one place per item of the batch, always full length. A chunk in a place goes
  * to that caller; {@link DONE} ends that caller's stream, {@link SKIP} gives it nothing, an Error fails it alone. The
- * next round is asked for when every caller has read its chunk. A caller who stops reading (`break`) leaves the batch;
- * `context.signal` aborts when all have left.
+ * next round is asked for while no caller has more than `maxBufferedChunks` unread chunks. A caller who stops reading
+ * (`break`) leaves the batch; `context.signal` aborts when all have left.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
  *
@@ -68,68 +66,33 @@ export function batchStream<Item, Chunk>(
   options?: StreamOptions<Item>,
 ): StreamFunction<Item, Chunk> {
   check("handler", aFunction, handler);
-  const core = new BatcherCore(
-    (items: StreamItem<Item, Chunk>[], context: BatchContext) =>
-      new Production(items, context).start(() =>
-        handler(
-          items.map(({ item }) => item),
-          context,
-        ),
-      ),
-    streamOptions(options),
-  );
-  const departures = new Departures();
-  const submit = (item: Item, submitOptions?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> => {
-    const departure = departures.open(submitOptions);
-    const streamItem = new StreamItem<Item, Chunk>(item, departure);
-    const { channel } = streamItem;
-    core.submit(streamItem, departure.options).then(
-      () => channel.end(),
-      (error: unknown) => channel.fail(error),
-    );
-    return channel;
-  };
-  const many = (items: readonly Item[], submitOptions?: SubmitOptions): Promise<Chunk[]>[] => {
-    if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
-    return Array.from(items, (item) => collect(submit(item, submitOptions)));
-  };
+  const { maxBufferedChunks, engine } = resolveStreamOptions<Item, StreamItem<Item, Chunk>>(options);
+  const warnings = new Events();
+  const warn = (message: string): void => warnings.warn("STREAM_BLOCKED", message);
+  const core: Batcher<StreamItem<Item, Chunk>, void> = createBatcher((items: StreamItem<Item, Chunk>[], context) => {
+    const values = items.map(({ item }) => item);
+    const services = { clock: core.options.clock, maxBufferedChunks, warn };
+    return new Producer(items, context, services).start(() => handler(values, context));
+  }, engine);
+  const submitter = new Submitter(core, maxBufferedChunks);
+  const submit = (item: Item, given?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> =>
+    submitter.submit(item, given);
   return Object.defineProperties(callable(core, submit), {
     submit: { value: submit, enumerable: true },
-    submitMany: { value: async (...args: Parameters<typeof many>) => Promise.all(many(...args)), enumerable: true },
-    submitSettled: {
-      value: async (...args: Parameters<typeof many>) => Promise.allSettled(many(...args)),
-      enumerable: true,
-    },
+    submitMany: { value: submitter.submitMany.bind(submitter), enumerable: true },
+    submitSettled: { value: submitter.submitSettled.bind(submitter), enumerable: true },
+    on: { value: listener(core, warnings), enumerable: true },
+    options: { get: () => Object.freeze({ ...core.options, maxBufferedChunks }), enumerable: true },
   }) as unknown as StreamFunction<Item, Chunk>;
 }
 
-async function collect<Chunk>(stream: AsyncIterable<Chunk>): Promise<Chunk[]> {
-  const chunks: Chunk[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return chunks;
-}
-
-/** The options as the engine wants them: the user's functions see the items, not what carries them. */
-function streamOptions<Item>(options: StreamOptions<Item> | undefined): object {
-  checkIsObject("options", options);
-  for (const name of NOT_FOR_STREAMS) {
-    if ((options as Record<string, unknown> | undefined)?.[name] === undefined) continue;
-    throw invalidOption(TypeError, `Expected no \`${name}\`: it does not apply to a stream`);
-  }
-  const { cost, key, fairBy, batchCost, ...rest } = options ?? {};
-  const costOfBatch =
-    typeof batchCost === "function"
-      ? (items: readonly Carrier<Item>[]) => batchCost(items.map(({ item }) => item))
-      : batchCost;
-  return { ...rest, cost: unwrapped(cost), key: unwrapped(key), fairBy: unwrapped(fairBy), batchCost: costOfBatch };
-}
-
-interface Carrier<Item> {
-  readonly item: Item;
-}
-
-function unwrapped<Item, Value>(
-  of: ((item: Item) => Value) | undefined,
-): ((carrier: Carrier<Item>) => Value) | undefined {
-  return typeof of === "function" ? (carrier) => of(carrier.item) : of;
+/** The batcher's `on`, whose "warning" also hears what streams warn of. */
+function listener(core: BatcherControls, warnings: Events): BatcherControls["on"] {
+  return <Name extends EventName>(name: Name, listen: Listener<Name>): (() => void) => {
+    const ends = [core.on(name, listen)];
+    if (name === "warning") ends.push(warnings.on(name, listen));
+    return () => {
+      for (const end of ends) end();
+    };
+  };
 }

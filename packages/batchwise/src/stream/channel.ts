@@ -1,13 +1,16 @@
-// One caller's stream: at most one chunk waits in it, so whoever fills it has to wait for its reader. Chunks that were
-// delivered before an end or an error are read before it. It knows nothing of batches; its owner is told what happens.
+// One caller's stream. Chunks wait in it until the caller reads them; it tells its owner when the caller reads, ends or
+// leaves. Chunks that came before an end or an error are read before it. A caller who leaves drops its unread chunks.
+// It limits nothing by itself: the owner stops filling it while it is behind.
 
-/** Who fills a channel. Told nothing more once the stream is over. */
+import { ignoreRejection } from "./ignore.ts";
+
+/** Fills a channel. Nothing is called after `closed`, except `left`. */
 export interface ChannelOwner {
-  /** The chunk that waited was read: there is room again. */
-  drained(): void;
-  /** The stream is over, for whatever reason. `wasFull`: a chunk waited in it. */
-  closed(wasFull: boolean): void;
-  /** The reader went before the end. Comes after `closed`. */
+  /** The caller was behind and is not any more. */
+  caughtUp(): void;
+  /** The stream has ended, failed, or lost its reader. Called once. `wasBehind`: its caller was behind. */
+  closed(wasBehind: boolean): void;
+  /** The reader left before the end. Called after `closed`. */
   left(): void;
 }
 
@@ -18,28 +21,33 @@ interface Reader<Chunk> {
 
 const END: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
 
+/** Read chunks leave the list when they are half of it, and at least this many. */
+const CUT_FROM = 1024;
+
 export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
+  readonly #maxUnread: number;
   readonly #readers: Reader<Chunk>[] = [];
-  readonly #chunks: Chunk[] = [];
+  #chunks: Chunk[] = [];
+  /** Index of the first unread chunk. */
+  #first = 0;
   #owner: ChannelOwner | null;
   #error: { readonly reason: unknown } | null = null;
 
-  constructor(owner: ChannelOwner) {
+  constructor(owner: ChannelOwner, maxUnread: number) {
     this.#owner = owner;
+    this.#maxUnread = maxUnread;
   }
 
-  /** True until the stream has ended, failed, or lost its reader. */
-  get isOpen(): boolean {
-    return this.#owner !== null;
-  }
-
-  /** True when a chunk would not have to wait behind another. */
-  get hasRoom(): boolean {
-    return this.#chunks.length === 0;
+  /** True while more than `maxUnread` chunks wait for the caller. */
+  get isBehind(): boolean {
+    return this.#unread > this.#maxUnread;
   }
 
   push(chunk: Chunk): void {
-    if (this.#owner === null) return;
+    if (this.#owner === null) {
+      ignoreRejection(chunk);
+      return;
+    }
     const reader = this.#readers.shift();
     if (reader === undefined) this.#chunks.push(chunk);
     else reader.resolve({ done: false, value: chunk });
@@ -60,11 +68,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   next(): Promise<IteratorResult<Chunk, undefined>> {
-    if (this.#chunks.length > 0) {
-      const value = this.#chunks.shift() as Chunk;
-      this.#owner?.drained();
-      return Promise.resolve({ done: false, value });
-    }
+    if (this.#unread > 0) return Promise.resolve({ done: false, value: this.#take() });
     if (this.#error !== null) {
       const { reason } = this.#error;
       this.#error = null;
@@ -76,11 +80,13 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     });
   }
 
-  /** The reader leaves: its part of the batch ends, and what it has not read is dropped. */
+  /** The reader leaves: its part of the batch ends, and its unread chunks are dropped. */
   return(): Promise<IteratorReturnResult<undefined>> {
     const owner = this.#owner;
     this.end();
-    this.#chunks.length = 0;
+    for (const chunk of this.#chunks.slice(this.#first)) ignoreRejection(chunk);
+    this.#chunks = [];
+    this.#first = 0;
     this.#error = null;
     owner?.left();
     return Promise.resolve(END);
@@ -100,9 +106,27 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     await this.return();
   }
 
+  get #unread(): number {
+    return this.#chunks.length - this.#first;
+  }
+
+  #take(): Chunk {
+    const { isBehind } = this;
+    const chunk = this.#chunks[this.#first] as Chunk;
+    this.#chunks[this.#first] = undefined as never;
+    this.#first += 1;
+    const { length } = this.#chunks;
+    if (this.#first === length || (this.#first >= CUT_FROM && this.#first * 2 >= length)) {
+      this.#chunks.splice(0, this.#first);
+      this.#first = 0;
+    }
+    if (isBehind && !this.isBehind) this.#owner?.caughtUp();
+    return chunk;
+  }
+
   #close(): void {
     const owner = this.#owner;
     this.#owner = null;
-    owner?.closed(this.#chunks.length > 0);
+    owner?.closed(this.isBehind);
   }
 }

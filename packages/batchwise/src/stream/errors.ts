@@ -1,20 +1,29 @@
-// The errors of the stream layer: what a streaming handler can get wrong. Both have the code BATCH_RESULT, as the same
+// The errors of the stream layer: what a streaming handler can get wrong. All have the code BATCH_RESULT, as the same
 // mistakes of a plain handler have.
 
 import { BatchwiseError, describe, resultLength } from "../core/contract/errors.ts";
 
 /** The handler returned something that gives no rounds. */
 export function noRoundsError(returned: unknown): BatchwiseError {
-  const message = `Expected the handler to return an async iterable of rounds, got ${describe(returned)}.`;
-  return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false });
+  return batchResult(`Expected the handler to return an async iterable of rounds, got ${describe(returned)}.`);
 }
 
-/** The handler yielded something that cannot be dealt out to `expected` callers. */
-export function roundError(round: unknown, expected: number): BatchwiseError {
+/** The handler's own iterator answered with something else than a step. */
+export function noStepError(step: unknown): BatchwiseError {
+  return batchResult(`Expected the handler's iterator to give objects with done and value, got ${describe(step)}.`);
+}
+
+/** The handler yielded something that is no round for `expected` callers. `isList`: it had returned an array. */
+export function roundError(round: unknown, expected: number, isList: boolean): BatchwiseError {
   const length = resultLength(round);
   const message =
     length === undefined
       ? `Expected the handler to yield an array of ${expected} places, one per item, got ${describe(round)}.`
       : `Expected the handler to yield ${expected} places, one per item, got ${length}.`;
+  const hint = " It returned an array, which is read as a list of rounds; batch() takes handlers that return results.";
+  return batchResult(isList ? message + hint : message);
+}
+
+function batchResult(message: string): BatchwiseError {
   return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false });
 }

@@ -1,49 +1,54 @@
-// Runs one streaming batch: asks the handler for a round, deals its places out to the callers' channels, and asks for
-// the next only when every caller has taken its chunk. So a slow reader holds the producer, and memory stays at one
-// chunk a caller. It does not end a handler that hangs: the batch's time limit gives its slot back.
+// Runs one streaming batch: asks the handler for a round, gives each caller its place, and asks for the next round while
+// no caller is behind, that is, has more than `maxBufferedChunks` unread chunks. So a slow reader holds the handler, and
+// memory stays bounded. It does not end a handler that hangs: the batch's time limit frees its slot.
 
-import { isError, resultLength } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
-import type { Channel } from "./channel.ts";
-import { noRoundsError, roundError } from "./errors.ts";
-import { DONE, SKIP } from "./marks.ts";
-import type { Audience, StreamItem } from "./stream-item.ts";
+import type { Clock } from "../core/time/clock.ts";
+import { deliver, type Failure, ignorePlace } from "./deliver.ts";
+import { Rounds } from "./rounds.ts";
+import type { StreamBatch, StreamItem } from "./stream-item.ts";
 
-type Rounds = AsyncIterator<unknown> | Iterator<unknown>;
+/** A batch that has waited this long for its readers warns. */
+const WARN_AFTER_MS = 1000;
 
-/** What went wrong. An object of its own, for what is thrown may be undefined. */
-interface Failure {
-  readonly error: unknown;
+/** What all batches of one stream function share. */
+export interface ProducerServices {
+  readonly clock: Clock;
+  readonly maxBufferedChunks: number;
+  /** Reports a batch that waits for its readers. */
+  warn(message: string): void;
 }
 
-/** How one place of a round left its caller's stream. */
-type Dealt = "open" | "ended" | Failure;
-
-/** A caller's place in the batch, as the engine waits for it. Only the first call of either counts. */
+/** A caller's place in the answer to the engine. Only the first call of either counts. */
 interface Place {
   resolve(): void;
   reject(error: unknown): void;
 }
 
-export class Production<Item, Chunk> implements Audience {
+export class Producer<Item, Chunk> implements StreamBatch {
   readonly #items: readonly StreamItem<Item, Chunk>[];
+  readonly #context: BatchContext;
+  readonly #services: ProducerServices;
   readonly #signal: AbortSignal;
   readonly #places: Place[] = [];
-  /** Callers who ended with the last round: settled when the handler has stopped, for until then it holds its slot. */
-  #last: (() => void)[] = [];
-  /** Callers whose streams are open, and how many of them have a chunk to read. */
+  /** Settles the last caller, when the handler has stopped: until then the batch holds its slot. */
+  #settleLast: () => void = () => {};
+  /** Callers whose streams are open, and how many of them are behind. */
   #open: number;
-  #full = 0;
+  #behind = 0;
+  #hasWarned = false;
   #wake: () => void = () => {};
 
-  constructor(items: readonly StreamItem<Item, Chunk>[], context: BatchContext) {
+  constructor(items: readonly StreamItem<Item, Chunk>[], context: BatchContext, services: ProducerServices) {
     this.#items = items;
-    this.#open = items.filter(({ channel }) => channel.isOpen).length;
+    this.#context = context;
+    this.#services = services;
+    this.#open = items.filter(({ channel }) => channel !== null).length;
     this.#signal = context.signal;
   }
 
   /** Starts. One promise a caller: settled when the caller's stream has ended, the last one when the handler has. */
-  start(open: () => unknown): Promise<void>[] {
+  start(callHandler: () => unknown): Promise<void>[] {
     const places = this.#items.map((item) => {
       item.joins(this);
       const place = new Promise<void>((resolve, reject) => {
@@ -54,61 +59,99 @@ export class Production<Item, Chunk> implements Audience {
       return place;
     });
     this.#signal.addEventListener("abort", this.#aborted);
-    this.#run(open).then(
+    this.#run(callHandler).then(
       () => this.#end(null),
       (error: unknown) => this.#end({ error }),
     );
     return places;
   }
 
-  drained(): void {
-    this.#full -= 1;
-    if (this.#full === 0) this.#wake();
+  caughtUp(): void {
+    this.#behind -= 1;
+    if (this.#behind === 0) this.#wake();
   }
 
-  closed(wasFull: boolean): void {
+  closed(wasBehind: boolean): void {
     this.#open -= 1;
-    if (wasFull) this.#full -= 1;
-    if (this.#full === 0) this.#wake();
+    if (wasBehind) this.#behind -= 1;
+    if (this.#behind === 0) this.#wake();
   }
 
   readonly #aborted = (): void => this.#wake();
 
-  async #run(open: () => unknown): Promise<void> {
-    const rounds = roundsOf(await open());
+  async #run(callHandler: () => unknown): Promise<void> {
+    const rounds: Rounds = new Rounds(await callHandler(), this.#items.length);
     for (;;) {
-      while (this.#full > 0 && !this.#signal.aborted) await this.#change();
-      if (this.#open === 0 || this.#signal.aborted) return stop(rounds);
-      const round = await rounds.next();
-      if (round.done === true) return;
+      if (this.#mustWait) await this.#waitForReaders();
+      if (this.#open === 0 || this.#signal.aborted) return rounds.stop();
+      const step = await rounds.next();
+      if (step.done === true) return;
       try {
-        this.#deal(round.value);
+        const round: unknown = step.value;
+        rounds.check(round);
+        this.#deliver(round);
       } catch (error) {
-        for (const { channel } of this.#items) channel.fail(error);
-        await stop(rounds);
+        for (const { channel } of this.#items) channel?.fail(error);
+        await rounds.stop();
         throw error;
       }
     }
   }
 
-  /** Resolves when every caller has read its chunk, or the batch was aborted. */
+  get #mustWait(): boolean {
+    return this.#behind > 0 && !this.#signal.aborted;
+  }
+
+  /** Resolves when no caller is behind, or the batch was aborted. A batch that waits long warns, once in its life. */
+  async #waitForReaders(): Promise<void> {
+    const { clock } = this.#services;
+    let isOverdue = false;
+    const timer = this.#hasWarned
+      ? undefined
+      : clock.setTimeout(() => {
+          isOverdue = true;
+          this.#wake();
+        }, WARN_AFTER_MS);
+    while (this.#mustWait) {
+      // A listener may read or leave: what it changed is looked at before the next wait.
+      if (isOverdue && !this.#hasWarned) this.#warn();
+      else await this.#change();
+    }
+    if (timer !== undefined && !isOverdue) clock.clearTimeout(timer);
+  }
+
+  /** Resolves when something happened that may end the wait. */
   #change(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 
-  #deal(round: unknown): void {
-    if (resultLength(round) !== this.#items.length) throw roundError(round, this.#items.length);
-    const ended: (() => void)[] = [];
+  #warn(): void {
+    this.#hasWarned = true;
+    const { maxBufferedChunks } = this.#services;
+    const readers = this.#behind === 1 ? "a caller who does not read" : `${this.#behind} callers who do not read`;
+    this.#services.warn(
+      `Batch ${this.#context.id} has waited ${WARN_AFTER_MS} ms for ${readers}; all its streams wait with it. ` +
+        "Read the streams of a batch concurrently, not one after the other, " +
+        `or raise maxBufferedChunks (${maxBufferedChunks}).`,
+    );
+  }
+
+  /** Gives every caller its place. Callers who end are settled at once, except the last of the batch. */
+  #deliver(round: ArrayLike<unknown>): void {
+    const settles: (() => void)[] = [];
     this.#items.forEach(({ channel }, index) => {
-      if (!channel.isOpen) return;
-      const dealt = deal(channel, round as ArrayLike<unknown>, index);
-      if (dealt !== "open") ended.push(() => this.#settle(index, dealt === "ended" ? null : dealt));
-      else if (!channel.hasRoom) this.#full += 1;
+      if (channel === null) {
+        ignorePlace(round, index);
+        return;
+      }
+      const delivered = deliver(channel, round, index);
+      if (delivered !== "open") settles.push(() => this.#settle(index, delivered === "ended" ? null : delivered));
+      else if (channel.isBehind) this.#behind += 1;
     });
-    if (this.#open === 0) this.#last = ended;
-    else for (const settle of ended) settle();
+    if (this.#open === 0) this.#settleLast = settles.pop() ?? this.#settleLast;
+    for (const settle of settles) settle();
   }
 
   #settle(index: number, failure: Failure | null): void {
@@ -116,49 +159,15 @@ export class Production<Item, Chunk> implements Audience {
     else this.#places[index]?.reject(failure.error);
   }
 
-  /** The handler has stopped. After an abort the engine has answered its callers, and their streams end by that. */
+  /** The handler has stopped. After an abort the engine has answered the callers, and their streams end by that. */
   #end(failure: Failure | null): void {
     this.#signal.removeEventListener("abort", this.#aborted);
-    for (const settle of this.#last) settle();
+    this.#settleLast();
     this.#items.forEach(({ channel }, index) => {
       this.#settle(index, failure);
       if (this.#signal.aborted) return;
-      if (failure === null) channel.end();
-      else channel.fail(failure.error);
+      if (failure === null) channel?.end();
+      else channel?.fail(failure.error);
     });
-  }
-}
-
-/** Hands one place of a round to its caller. An Error, or a place that cannot be read, concerns that caller alone. */
-function deal<Chunk>(channel: Channel<Chunk>, round: ArrayLike<unknown>, index: number): Dealt {
-  let place: unknown;
-  try {
-    place = round[index];
-    if (isError(place)) throw place;
-  } catch (error) {
-    channel.fail(error);
-    return { error };
-  }
-  if (place === DONE) {
-    channel.end();
-    return "ended";
-  }
-  if (place !== SKIP) channel.push(place as Chunk);
-  return "open";
-}
-
-function roundsOf(returned: unknown): Rounds {
-  const source = returned as { [Symbol.asyncIterator]?(): Rounds; [Symbol.iterator]?(): Rounds } | null | undefined;
-  const rounds = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
-  if (typeof rounds?.next !== "function") throw noRoundsError(returned);
-  return rounds;
-}
-
-/** Lets the handler clean up. What it throws then concerns nobody. */
-async function stop(rounds: Rounds): Promise<void> {
-  try {
-    await rounds.return?.();
-  } catch {
-    return;
   }
 }

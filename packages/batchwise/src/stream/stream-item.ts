@@ -1,38 +1,51 @@
-// An item on its way through the engine, with the stream of the caller who submitted it. Passes what happens to the
-// stream on to the batch, once there is one.
+// An item on its way through the engine, with the stream of the caller who submitted it. It tells the batch what the
+// caller does, and lets go of the stream when that is over: the engine keeps the item until its batch has ended.
 
 import { Channel, type ChannelOwner } from "./channel.ts";
-import type { Departure } from "./departures.ts";
+import type { Departure } from "./submission.ts";
 
-/** What a batch is told of its callers' streams. */
-export interface Audience {
-  drained(): void;
-  closed(wasFull: boolean): void;
+/** The batch that a caller is in, once it runs. */
+export interface StreamBatch {
+  /** A caller was behind and is not any more. */
+  caughtUp(): void;
+  /** A caller's stream is over. */
+  closed(wasBehind: boolean): void;
 }
 
 export class StreamItem<Item, Chunk> implements ChannelOwner {
   readonly item: Item;
-  readonly channel: Channel<Chunk>;
+  #channel: Channel<Chunk> | null = null;
   readonly #departure: Departure;
-  #audience: Audience | null = null;
+  #batch: StreamBatch | null = null;
 
   constructor(item: Item, departure: Departure) {
     this.item = item;
     this.#departure = departure;
-    this.channel = new Channel<Chunk>(this);
   }
 
-  joins(audience: Audience): void {
-    this.#audience = audience;
+  /** The caller's stream; null before it was opened and when it is over. */
+  get channel(): Channel<Chunk> | null {
+    return this.#channel;
   }
 
-  drained(): void {
-    this.#audience?.drained();
+  open(maxBufferedChunks: number): Channel<Chunk> {
+    const channel = new Channel<Chunk>(this, maxBufferedChunks);
+    this.#channel = channel;
+    return channel;
   }
 
-  closed(wasFull: boolean): void {
+  joins(batch: StreamBatch): void {
+    this.#batch = batch;
+  }
+
+  caughtUp(): void {
+    this.#batch?.caughtUp();
+  }
+
+  closed(wasBehind: boolean): void {
+    this.#channel = null;
     this.#departure.end();
-    this.#audience?.closed(wasFull);
+    this.#batch?.closed(wasBehind);
   }
 
   left(): void {

@@ -1,11 +1,13 @@
 // A clock that stands still until a test moves it. Timers ring in the order of their time, and between two of them
-// every promise job and every turn of the program under test runs to its end, so a test sees exactly what a quiet
+// every promise job, turn and immediate of the program under test runs to its end, so a test sees exactly what a quiet
 // machine would do, in no time at all.
 
 import type { Clock } from "../core/time/clock.ts";
 
 export interface VirtualClock extends Clock {
-  /** Lets everything that is due now happen, without time passing. */
+  /** Runs the callback in the next `settle` or `advance`, when all promise jobs and turns have run. */
+  setImmediate(callback: () => void): void;
+  /** Lets everything that is due now happen, without time passing: promise jobs, turns, immediates. */
   settle(): Promise<void>;
   /** Moves time on by this many milliseconds, through every timer on the way. */
   advance(ms: number): Promise<void>;
@@ -16,6 +18,9 @@ export interface VirtualClock extends Clock {
   /** Timers set and not yet rung or cleared. */
   readonly timers: number;
 }
+
+/** No test needs more of them in one step. */
+const MAX_IMMEDIATES = 100_000;
 
 interface Timer {
   readonly at: number;
@@ -43,6 +48,7 @@ export function virtualClock(startAt = 0): VirtualClock {
 
 class SteppedClock implements VirtualClock {
   readonly #timers: Set<Timer> = new Set();
+  readonly #immediates: (() => void)[] = [];
   #now: number;
   #order = 0;
 
@@ -73,8 +79,19 @@ class SteppedClock implements VirtualClock {
     return this.#timers.size;
   }
 
-  settle(): Promise<void> {
-    return nextTask();
+  setImmediate(callback: () => void): void {
+    this.#immediates.push(callback);
+  }
+
+  async settle(): Promise<void> {
+    await nextTask();
+    for (let run = 0; run < MAX_IMMEDIATES; run += 1) {
+      const callback = this.#immediates.shift();
+      if (callback === undefined) return;
+      callback();
+      await nextTask();
+    }
+    throw new Error(`More than ${MAX_IMMEDIATES} immediates ran: the program under test may be polling.`);
   }
 
   async advance(ms: number): Promise<void> {

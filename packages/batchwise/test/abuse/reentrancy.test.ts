@@ -147,7 +147,7 @@ test("a batchCost that pauses while items are held sends nothing before it is re
     {
       clock,
       maxWaitMs: 50,
-      minBatchSize: 2,
+      preferredBatchSize: 2,
       maxBatchCost: 100,
       batchCost: (items) => {
         if (items.length === 2 && clock.now() === 0) batcher.pause();

@@ -143,7 +143,7 @@ describe("a listener", () => {
   test.each(Object.keys(listeners))("that %s harms nobody, on any event", async (how) => {
     const of = rig<number>({ maxQueueSize: 2, onFull: "reject" });
     for (const event of ["batch", "item", "warning"] as const) of.batcher.on(event, listeners[how] as () => void);
-    const settled = of.batcher.submitSettled(range(3));
+    const settled = Promise.allSettled(range(3).map((item) => of.batcher.submit(item)));
     await echoAll(of);
     expect((await settled).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
     await of.batcher.close();

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createBatcher } from "batchwise";
+import { type BatchOptions, createBatcher, type HandlerFunction } from "batchwise";
+import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { echo, gate, range, rig } from "../support.ts";
+import { echo, gate, range, reasonOf, rig } from "../support.ts";
 
 const storage = new AsyncLocalStorage<string>();
 const here = (): string | undefined => storage.getStore();
@@ -115,5 +116,143 @@ describe("the async context", () => {
     storage.run("opener", () => first.open());
     expect([await one, await two]).toEqual([1, 2]);
     expect(seen).toEqual([undefined, undefined]);
+  });
+});
+
+describe("the functions that concern no one caller", () => {
+  const seen: Record<string, (string | undefined)[]> = {};
+  const note = <Value>(name: string, value: Value): Value => {
+    const contexts = seen[name] ?? [];
+    seen[name] = contexts;
+    contexts.push(here());
+    return value;
+  };
+  const fails = async (): Promise<number[]> => {
+    throw new Error("once");
+  };
+
+  /** A batcher that was made in a context of its own, on a clock that somebody else moves. */
+  function made(clock: VirtualClock, options: BatchOptions<number, number>, handler: HandlerFunction<number, number>) {
+    for (const name of Object.keys(seen)) delete seen[name];
+    const batcher = storage.run("construction", () => createBatcher(handler, { clock, ...options }));
+    const listen = (name: "batch" | "item" | "warning"): void => void batcher.on(name, () => note(name, undefined));
+    storage.run("listener", () => {
+      for (const name of ["batch", "item", "warning"] as const) listen(name);
+    });
+    return batcher;
+  }
+
+  /** Runs in the batcher's own context alone: as often as it is said, or at least once. */
+  function expectOwn(...names: readonly string[]): void {
+    for (const name of names) expect([name, new Set(seen[name])]).toEqual([name, new Set(["construction"])]);
+  }
+
+  test("are `batchCost`, in the submit too, `retry` and listeners, whoever comes first and moves the clock", async () => {
+    const clock = virtualClock();
+    let calls = 0;
+    const batcher = made(
+      clock,
+      {
+        batchCost: (items) => note("batchCost", items.length),
+        maxBatchCost: 4,
+        maxWaitMs: 20,
+        retry: { attempts: 2, backoffMs: () => note("backoffMs", 5), when: () => note("when", true) },
+      },
+      (items) => {
+        calls += 1;
+        return calls === 1 ? fails() : items;
+      },
+    );
+    const answers = storage.run("caller", () => batcher.submitMany([1, 2, 3]));
+    expect(seen.batchCost).toEqual(["construction", "construction", "construction"]);
+    await storage.run("clock", () => clock.advance(100));
+    expect(await answers).toEqual([1, 2, 3]);
+    expectOwn("batchCost", "backoffMs", "when", "batch", "item");
+  });
+
+  test("are those of the cache, at a look-up, at a store and at a `forget`", async () => {
+    const clock = virtualClock();
+    const cache = {
+      get: async () => note("get", undefined),
+      set: async () => note("set", undefined),
+      delete: async () => note("delete", undefined),
+    };
+    const batcher = made(clock, { dedupe: String, cache }, (items) => items.map((item) => Promise.resolve(item)));
+    expect(await storage.run("caller", () => batcher.submitMany([1, 2]))).toEqual([1, 2]);
+    await storage.run("forgetter", () => batcher.forget("1"));
+    expectOwn("get", "set", "delete", "item", "batch");
+  });
+
+  test("are listeners also of refusals, cancels, deadlines and of what went wrong in a submit", async () => {
+    const clock = virtualClock();
+    const cache = { get: () => Promise.reject(new Error("no")), set: () => {} };
+    const batcher = made(clock, { dedupe: String, cache, maxQueueSize: 1, onFull: "reject" }, (items) => items);
+    batcher.pause();
+    const leave = new AbortController();
+    const answers = storage.run("caller", () => [
+      batcher.submit(1, { signal: leave.signal }),
+      batcher.submit(2, { timeoutMs: 10 }),
+      batcher.submit(3, { timeoutMs: Number.NaN }),
+    ]);
+    const settled = Promise.allSettled(answers);
+    await storage.run("clock", () => clock.advance(5));
+    storage.run("aborter", () => leave.abort());
+    await storage.run("clock", () => clock.advance(10));
+    await storage.run("closer", () => batcher.close({ drain: false }));
+    await settled;
+    expect(seen.item).toHaveLength(3);
+    expectOwn("item", "warning");
+  });
+
+  test("are the handler's stages also when a deadline, an abort or a flush frees their slot", async () => {
+    const clock = virtualClock();
+    const batcher = made(clock, { handlerTimeoutMs: 10 }, (items) =>
+      note("run", items[0] === 0 ? new Promise<number[]>(() => {}) : items),
+    );
+    const hanging = storage.run("caller", () => reasonOf(batcher.submit(0)));
+    await clock.settle();
+    const next = storage.run("another", () => batcher.submit(1));
+    await storage.run("clock", () => clock.advance(10));
+    expect(await hanging).toMatchObject({ code: "HANDLER_TIMEOUT" });
+    expect(await next).toBe(1);
+    const flushed = storage.run("caller", () => batcher.submit(2));
+    await storage.run("flusher", () => batcher.flush());
+    await flushed;
+    expect(seen.run).toHaveLength(3);
+    expectOwn("run", "batch", "item");
+  });
+
+  test("are not `cost`, `key`, `dedupe`, `fairBy`, `captureContext` and `prepareItem`, also outside a full queue", async () => {
+    const all: (string | undefined)[] = [];
+    const mine = <Value>(value: Value): Value => {
+      all.push(here());
+      return value;
+    };
+    const of = rig<number>();
+    const batcher = storage.run("construction", () =>
+      createBatcher(
+        { prepareItem: async (item: number) => mine(item), run: (items: number[]) => items },
+        {
+          clock: of.clock,
+          cost: () => mine(1),
+          key: () => mine("k"),
+          dedupe: (item) => mine(String(item)),
+          fairBy: () => mine("t"),
+          captureContext: () => mine("c"),
+          maxQueueSize: 1,
+          maxBatchSize: 1,
+        },
+      ),
+    );
+    const answers = range(3).map((item) => storage.run("caller", () => batcher.submit(item)));
+    await of.clock.settle();
+    expect(await Promise.all(answers)).toEqual(range(3));
+    expect(all).toEqual(range(18).map(() => "caller"));
+    const costs = storage.run("caller", () =>
+      batcher.submitMany([4], { cost: () => mine(1), priority: () => mine(0) }),
+    );
+    await of.clock.settle();
+    await costs;
+    expect(new Set(all)).toEqual(new Set(["caller"]));
   });
 });

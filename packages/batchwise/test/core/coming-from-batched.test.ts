@@ -3,8 +3,10 @@
 
 import { batch, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { echo, echoAll, range, rig } from "../support.ts";
+import { compiled } from "./compiled.ts";
+import type * as Ported from "./fixtures/ported-classes.ts";
 
 describe("calls", () => {
   test("an item may itself be a list: only submitMany takes many", async () => {
@@ -77,6 +79,18 @@ describe("order", () => {
       ["ccc", "dddd"],
     ]);
   });
+
+  test("`submitMany` sorts by length with `priority` as a function, and gives the results in the order of its items", async () => {
+    const of = rig<string>({ maxBatchSize: 2 });
+    const items = ["dddd", "a", "ccc", "bb"];
+    const answers = of.batcher.submitMany(items, { priority: (item) => item.length });
+    await echoAll(of);
+    expect(await answers).toEqual(items);
+    expect(of.handler.batches).toEqual([
+      ["dddd", "ccc"],
+      ["bb", "a"],
+    ]);
+  });
 });
 
 describe("length caps", () => {
@@ -118,4 +132,49 @@ describe("statistics", () => {
     const after = batcher.stats();
     expect([after.completed - before.completed, after.batches - before.batches]).toEqual([1, 1]);
   });
+
+  test("clear_stats() is resetStats()", async () => {
+    const batcher = createBatcher((items: string[]) => items, { clock: virtualClock() });
+    await batcher.submitMany(["a", "b"]);
+    batcher.resetStats();
+    expect(batcher.stats()).toMatchObject({ submitted: 0, completed: 0, batches: 0 });
+    await batcher.submit("c");
+    expect(batcher.stats()).toMatchObject({ submitted: 1, completed: 1, batches: 1 });
+  });
+
+  test("avg_processing_time is the mean of `runMs`", async () => {
+    const of = rig<string>({ maxBatchSize: 1 });
+    for (const runMs of [10, 30]) {
+      const answer = of.batcher.submit("a");
+      await of.clock.advance(runMs);
+      await echo(of);
+      await answer;
+    }
+    expect(of.batcher.stats().runMs.mean).toBe(20);
+  });
 });
+
+describe.each(["standard", "legacy"] as const)(
+  "a class with `@batched.dynamically`, ported with a %s decorator",
+  (form) => {
+    let SentenceEmbedder: typeof Ported.SentenceEmbedder;
+    beforeAll(async () => {
+      ({ SentenceEmbedder } = await compiled<typeof Ported>("ported-classes", form));
+    });
+
+    test("takes one item or many, and merges them", async () => {
+      const embedder = new SentenceEmbedder();
+      const answers = [embedder.embedOne("a"), embedder.embed(["bb", "ccc"]), embedder.embedOne("dddd")];
+      expect(await Promise.all(answers)).toEqual([1, [2, 3], 4]);
+      expect(embedder.sizes).toEqual([4]);
+    });
+
+    test("has the statistics of each instance, before its first call too", async () => {
+      const [one, two] = [new SentenceEmbedder(), new SentenceEmbedder()];
+      expect(one.stats).toMatchObject({ completed: 0, batches: 0 });
+      await one.embed(["a", "b"]);
+      expect(one.stats).toMatchObject({ waiting: 0, completed: 2, batches: 1, averageBatchSize: 2 });
+      expect(two.stats).toMatchObject({ completed: 0, batches: 0 });
+    });
+  },
+);

@@ -76,4 +76,18 @@ describe("statistics", () => {
     await answers;
     expect(sizes).toEqual([2, 1]);
   });
+
+  test("the size of the last batch is in the batch event: `running` is 0 at rest", async () => {
+    const of = rig<number>();
+    let lastSize = 0;
+    of.batcher.on("batch", ({ size }) => {
+      lastSize = size;
+    });
+    const answers = of.batcher.submitMany(range(3));
+    await of.clock.settle();
+    expect(of.batcher.stats()).toMatchObject({ waiting: 0, running: 3 });
+    await echoAll(of);
+    await answers;
+    expect([lastSize, of.batcher.stats().running]).toEqual([3, 0]);
+  });
 });

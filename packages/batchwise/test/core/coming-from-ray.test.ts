@@ -1,10 +1,12 @@
 // What users of Ray Serve's `@serve.batch` rely on, and the cases in which it surprises them. docs/coming-from.md
 // points here.
 
-import { type BatchEvent, createBatcher } from "batchwise";
+import { type BatchEvent, type BatchOptions, batched, batcherOf, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
-import { describe, expect, test } from "vitest";
-import { echoAll, range, rig, watch } from "../support.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { echoAll, gate, range, reasonOf, rig, thrownBy, watch } from "../support.ts";
+import { compiled } from "./compiled.ts";
+import type * as Ported from "./fixtures/ported-classes.ts";
 
 describe("what a handler is given", () => {
   test("an item may be an object of named arguments, of which some callers leave some out", async () => {
@@ -70,6 +72,61 @@ describe("batches", () => {
   });
 });
 
+/** Does what `@batched(options)` on a method compiles to with `experimentalDecorators`. */
+function decorate(prototype: object, name: string, options: BatchOptions<number, number>): void {
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, name) as PropertyDescriptor;
+  const decorator = batched(options) as unknown as (...args: unknown[]) => PropertyDescriptor | undefined;
+  Object.defineProperty(prototype, name, decorator(prototype, name, descriptor) ?? descriptor);
+}
+
+interface Model {
+  readonly sizes: readonly number[];
+  predict(items: number[]): Promise<number[]>;
+}
+
+function decoratedClass(): new () => Model {
+  class Doubles implements Model {
+    readonly sizes: number[] = [];
+
+    async predict(items: number[]): Promise<number[]> {
+      this.sizes.push(items.length);
+      return items.map((item) => item * 2);
+    }
+  }
+  decorate(Doubles.prototype, "predict", { maxBatchSize: 4 });
+  return Doubles;
+}
+
+describe("a decorated method", () => {
+  test("has its setters, statistics and close() through `batcherOf`", async () => {
+    const model = new (decoratedClass())();
+    const batcher = batcherOf(model, "predict");
+    batcher.configure({ maxBatchSize: 2, concurrency: 2 });
+    const answers = await Promise.all(range(4).map((item) => model.predict([item])));
+    expect(answers).toEqual([[0], [2], [4], [6]]);
+    expect(model.sizes).toEqual([2, 2]);
+    expect(batcher.stats()).toMatchObject({ completed: 4, batches: 2 });
+    await batcher.close();
+    expect(batcher.closed).toBe(true);
+  });
+});
+
+describe("limits", () => {
+  test("1.0 is the integer 1, and 1.5 is refused", () => {
+    expect(createBatcher((items: number[]) => items, { maxBatchSize: 1.0 }).options.maxBatchSize).toBe(1);
+    expect(() => createBatcher((items: number[]) => items, { maxBatchSize: 1.5 })).toThrow(RangeError);
+  });
+
+  test("a size of one's own is `batchCost`: both it and `maxBatchSize` hold", async () => {
+    const nodes = (graphs: readonly number[]): number => graphs.reduce((total, graph) => total + graph, 0);
+    const of = rig<number>({ batchCost: nodes, maxBatchCost: 10, maxBatchSize: 3 });
+    const answers = of.batcher.submitMany([6, 4, 1, 1, 1, 1]);
+    await echoAll(of);
+    await answers;
+    expect(of.handler.batches).toEqual([[6, 4], [1, 1, 1], [1]]);
+  });
+});
+
 describe("statistics", () => {
   test("the six metrics are in stats(), and one by one in the batch event", async () => {
     const of = rig<string>({ maxWaitMs: 10, maxBatchSize: 4, concurrency: 1 });
@@ -89,5 +146,56 @@ describe("statistics", () => {
       [3, 10, 20],
       [1, 20, 0],
     ]);
+  });
+});
+
+describe.each(["standard", "legacy"] as const)("a class with `@serve.batch`, ported with a %s decorator", (form) => {
+  let Model: typeof Ported.Model;
+  beforeAll(async () => {
+    ({ Model } = await compiled<typeof Ported>("ported-classes", form));
+  });
+
+  test("takes one request a call, and knows the request context of each in the batch", async () => {
+    const model = new Model();
+    const answers = range(8).map((request) => model.handle(request, `user ${request}`));
+    expect(await Promise.all(answers)).toEqual(range(8).map((request) => `${request} for user ${request}`));
+    expect(model.sizes).toEqual([8]);
+  });
+
+  test("has the setters and getters of `reconfigure(user_config)`, and refuses a size of 0", async () => {
+    const model = new Model();
+    expect(model.limits()).toEqual([8, 10]);
+    model.reconfigure({ max_batch_size: 4, batch_wait_timeout_s: 0, max_concurrent_batches: 2 });
+    expect(model.limits()).toEqual([4, 0]);
+    const second = gate();
+    const running: number[][] = [];
+    model.onBatch = () => {
+      if (running.push(model.running()) === 2) second.open();
+      return second.promise;
+    };
+    await Promise.all(range(8).map((request) => model.handle(request, "u")));
+    expect([model.sizes, running[1]]).toEqual([
+      [4, 4],
+      [4, 4],
+    ]);
+    const config = { max_batch_size: 0, batch_wait_timeout_s: 0, max_concurrent_batches: 1 };
+    expect(thrownBy(() => model.reconfigure(config))).toMatchObject({ code: "INVALID_OPTION" });
+  });
+
+  test("keeps the limits of two replicas apart", () => {
+    const [one, two] = [new Model(), new Model()];
+    one.reconfigure({ max_batch_size: 2, batch_wait_timeout_s: 1, max_concurrent_batches: 1 });
+    expect([one.limits(), two.limits()]).toEqual([
+      [2, 1_000],
+      [8, 10],
+    ]);
+  });
+
+  test("can be shut down, which answers what waits", async () => {
+    const model = new Model();
+    const answer = model.handle(1, "u");
+    await model.close();
+    expect(await answer).toBe("1 for u");
+    expect(await reasonOf(model.handle(2, "u"))).toMatchObject({ code: "CLOSED" });
   });
 });

@@ -13,12 +13,27 @@ describe("coming from dataloader", () => {
     ]);
   });
 
-  test("prime and clear are what its owner does to the cache", async () => {
+  test("prime is `set` of the cache, and clear is forget()", async () => {
     const cache = new Map([["1", "primed"]]);
     const load = batch((ids: number[]) => ids.map((id) => `user ${id}`), { dedupe: String, cache });
     expect(await load(1)).toBe("primed");
-    cache.delete("1");
+    await load.forget("1");
     expect(await load(1)).toBe("user 1");
+  });
+
+  test("a value that is cleared while it is loaded is not cached: the next load is a new one", async () => {
+    const cache = new Map<string, string>();
+    const of = rig<string>({ dedupe: (id) => id, cache, concurrency: 2 });
+    const before = of.batcher.submit("1");
+    await of.clock.settle();
+    await of.batcher.forget("1");
+    const after = of.batcher.submit("1");
+    await of.clock.settle();
+    of.handler.calls[0]?.answer(() => "stale");
+    of.handler.calls[1]?.answer(() => "fresh");
+    expect(await Promise.all([before, after])).toEqual(["stale", "fresh"]);
+    await of.clock.settle();
+    expect([...cache]).toEqual([["1", "fresh"]]);
   });
 
   test("without `batch` every call is of one item", async () => {
@@ -93,6 +108,18 @@ describe("coming from TanStack Pacer", () => {
     }
     expect(of.handler.calls[0]?.items).toEqual([0, 1, 2]);
     expect(of.handler.calls[0]?.context.requests[0]?.waitedMs).toBe(20);
+  });
+
+  test("a pause between attempts is `retry.backoffMs`", async () => {
+    const of = rig<string>({ retry: { attempts: 2, backoffMs: 100 } });
+    const answer = of.batcher.submit("a");
+    await of.clock.settle();
+    of.handler.calls[0]?.reject(new Error("down"));
+    await of.clock.advance(99);
+    expect(of.handler.calls.length).toBe(1);
+    await of.clock.advance(1);
+    await echo(of);
+    expect(await answer).toBe("a");
   });
 
   test("a condition of one's own is a flush() at the submit that meets it", async () => {

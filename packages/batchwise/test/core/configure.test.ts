@@ -27,15 +27,15 @@ describe("configure()", () => {
     expect(Object.isFrozen(batcher.options)).toBe(true);
   });
 
-  test("lets `minBatchSize` follow `maxBatchSize` while it was never set", () => {
+  test("lets `preferredBatchSize` follow `maxBatchSize` while it was never set", () => {
     const { batcher } = rig();
     batcher.configure({ maxBatchSize: 8 });
-    expect(batcher.options.minBatchSize).toBe(8);
+    expect(batcher.options.preferredBatchSize).toBe(8);
     batcher.configure({ maxBatchSize: 64 });
-    expect(batcher.options.minBatchSize).toBe(64);
-    batcher.configure({ minBatchSize: 3 });
+    expect(batcher.options.preferredBatchSize).toBe(64);
+    batcher.configure({ preferredBatchSize: 3 });
     batcher.configure({ maxBatchSize: 128 });
-    expect(batcher.options.minBatchSize).toBe(3);
+    expect(batcher.options.preferredBatchSize).toBe(3);
   });
 
   test("leaves alone what is undefined", () => {
@@ -50,7 +50,7 @@ describe("configure()", () => {
     [{ maxBatchSize: 0 }, RangeError],
     [{ maxBatchSize: "4" }, TypeError],
     [{ maxWaitMs: -1 }, RangeError],
-    [{ minBatchSize: 33 }, RangeError],
+    [{ preferredBatchSize: 33 }, RangeError],
     [{ cost: () => 1 }, TypeError],
     [{ timeoutMs: 5 }, TypeError],
     [{ targetLatencyMs: 5 }, TypeError],
@@ -70,8 +70,8 @@ describe("configure()", () => {
     expect(batcher.options.maxBatchSize).toBe(32);
   });
 
-  test("refuses a `maxBatchSize` below the `minBatchSize` that was set", () => {
-    const { batcher } = rig({ minBatchSize: 8 });
+  test("refuses a `maxBatchSize` below the `preferredBatchSize` that was set", () => {
+    const { batcher } = rig({ preferredBatchSize: 8 });
     expect(() => batcher.configure({ maxBatchSize: 4 })).toThrow(RangeError);
   });
 
@@ -110,11 +110,11 @@ describe("configure()", () => {
     expect(handler.calls).toHaveLength(1);
   });
 
-  test("sends what was held when enough wait for the new `minBatchSize`", async () => {
+  test("sends what was held when enough wait for the new `preferredBatchSize`", async () => {
     const { batcher, clock, handler } = rig({ maxWaitMs: 1000 });
     void batcher.submitMany(["a", "b"]);
     await clock.advance(10);
-    batcher.configure({ minBatchSize: 2 });
+    batcher.configure({ preferredBatchSize: 2 });
     await clock.settle();
     expect(handler.batches).toEqual([["a", "b"]]);
   });

@@ -134,11 +134,11 @@ describe("the reason of a batch", () => {
     expect(handler.calls[0]?.context.reason).toBe("wait");
   });
 
-  test("is `min` when enough wait", async () => {
-    const { batcher, clock, handler } = rig({ maxWaitMs: 10, minBatchSize: 2 });
+  test("is `preferred` when enough wait", async () => {
+    const { batcher, clock, handler } = rig({ maxWaitMs: 10, preferredBatchSize: 2 });
     void batcher.submitMany(["a", "b"]);
     await clock.settle();
-    expect(handler.calls[0]?.context.reason).toBe("min");
+    expect(handler.calls[0]?.context.reason).toBe("preferred");
   });
 
   test("is `deadline` when waiting longer would run into an item's deadline", async () => {
@@ -171,7 +171,7 @@ describe("the reason of a batch", () => {
       cost: 0,
       idle: 0,
       wait: 0,
-      min: 0,
+      preferred: 0,
       deadline: 0,
       flush: 1,
       drain: 1,

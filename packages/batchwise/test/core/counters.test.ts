@@ -9,7 +9,7 @@ function sum({ completed, failed, cancelled, expired, rejected }: BatcherStats):
 
 describe("stats()", () => {
   test("starts at zero in every field", () => {
-    const nothing = { p50: 0, p95: 0, p99: 0, max: 0 };
+    const nothing = { mean: 0, p50: 0, p95: 0, p99: 0, max: 0 };
     expect(rig().batcher.stats()).toEqual({
       submitted: 0,
       completed: 0,
@@ -20,15 +20,21 @@ describe("stats()", () => {
       deduped: 0,
       cacheHits: 0,
       batches: 0,
-      batchesByReason: { size: 0, cost: 0, idle: 0, wait: 0, min: 0, deadline: 0, flush: 0, drain: 0 },
+      batchesByReason: { size: 0, cost: 0, idle: 0, wait: 0, preferred: 0, deadline: 0, flush: 0, drain: 0 },
       waiting: 0,
+      blocked: 0,
       running: 0,
+      runningBatches: 0,
       averageBatchSize: 0,
       averageBatchCost: 0,
       utilization: 0,
+      busyMs: 0,
+      idleMs: 0,
       waitMs: nothing,
       runMs: nothing,
       latencyMs: nothing,
+      batchSize: nothing,
+      batchCost: nothing,
       oldestWaitMs: 0,
     });
   });
@@ -131,16 +137,18 @@ describe("stats()", () => {
     expect(of.batcher.stats().oldestWaitMs).toBe(0);
   });
 
-  test("gives the share of time in which it was busy", async () => {
+  test("gives the share of time in which it was busy, from the first submit to the end of close()", async () => {
     const of = rig<string>();
     await of.clock.advance(60);
     void of.batcher.submit("a");
     await of.clock.advance(20);
-    expect(of.batcher.stats().utilization).toBeCloseTo(0.25);
+    expect(of.batcher.stats().utilization).toBe(1);
     await of.clock.advance(20);
     await echo(of);
-    expect(of.batcher.stats().utilization).toBeCloseTo(0.4);
     await of.clock.advance(60);
-    expect(of.batcher.stats().utilization).toBeCloseTo(0.25);
+    expect(of.batcher.stats()).toMatchObject({ utilization: 0.4, busyMs: 40, idleMs: 60 });
+    await of.batcher.close();
+    await of.clock.advance(900);
+    expect(of.batcher.stats()).toMatchObject({ utilization: 0.4, busyMs: 40, idleMs: 60 });
   });
 });

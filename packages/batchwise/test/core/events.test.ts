@@ -59,8 +59,8 @@ describe('on("item")', () => {
       { outcome: "rejected", latencyMs: 0 },
       { outcome: "cancelled", latencyMs: 5 },
       { outcome: "expired", latencyMs: 10 },
-      { outcome: "failed", latencyMs: 20 },
       { outcome: "completed", latencyMs: 20 },
+      { outcome: "failed", latencyMs: 20 },
     ]);
   });
 });

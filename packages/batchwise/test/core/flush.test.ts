@@ -38,6 +38,16 @@ describe("flush()", () => {
     expect(of.batcher.stats()).toMatchObject({ completed: 1, waiting: 1 });
   });
 
+  test("of one key does not wait for a more urgent lane", async () => {
+    const of = rig<string>({ key: (item) => item.slice(0, 1), maxWaitMs: 1_000 });
+    void of.batcher.submit("a0", { priority: 5 });
+    void of.batcher.submit("b0");
+    await of.clock.settle();
+    void of.batcher.flush({ key: "b" });
+    await of.clock.settle();
+    expect(of.handler.batches).toEqual([["b0"]]);
+  });
+
   test("waits for all of several batches, over several keys", async () => {
     const of = rig<string>({ key: (item) => item.slice(0, 1), maxBatchSize: 2, maxWaitMs: 1_000 });
     void of.batcher.submitMany(["a1", "b1", "a2", "a3"]);

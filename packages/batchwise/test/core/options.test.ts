@@ -17,7 +17,7 @@ describe("an option that is not given", () => {
     ["batchCost", "sum"],
     ["oversize", "reject"],
     ["maxWaitMs", 0],
-    ["minBatchSize", 32],
+    ["preferredBatchSize", 32],
     ["concurrency", 1],
     ["prefetch", 0],
     ["maxQueueSize", 10_000],
@@ -71,11 +71,11 @@ describe("the options in force", () => {
     expect(batcher.options.retry?.attempts).toBe(2);
   });
 
-  test("let `minBatchSize` be anything from 1 to `maxBatchSize`", () => {
-    expect(optionsOf({ maxBatchSize: 8, minBatchSize: 1 }).minBatchSize).toBe(1);
-    expect(optionsOf({ maxBatchSize: 8, minBatchSize: 8 }).minBatchSize).toBe(8);
-    expect(optionsOf({ maxBatchSize: 8 }).minBatchSize).toBe(8);
-    expect(refusalOf({ maxBatchSize: 8, minBatchSize: 9 })).toBeInstanceOf(RangeError);
+  test("let `preferredBatchSize` be anything from 1 to `maxBatchSize`", () => {
+    expect(optionsOf({ maxBatchSize: 8, preferredBatchSize: 1 }).preferredBatchSize).toBe(1);
+    expect(optionsOf({ maxBatchSize: 8, preferredBatchSize: 8 }).preferredBatchSize).toBe(8);
+    expect(optionsOf({ maxBatchSize: 8 }).preferredBatchSize).toBe(8);
+    expect(refusalOf({ maxBatchSize: 8, preferredBatchSize: 9 })).toBeInstanceOf(RangeError);
   });
 
   test("let `concurrency` and `maxQueueSize` be unbounded only when that is written down", () => {
@@ -96,7 +96,7 @@ describe("an option of the wrong type", () => {
     ["batchCost", 3],
     ["oversize", true],
     ["maxWaitMs", "5"],
-    ["minBatchSize", null],
+    ["preferredBatchSize", null],
     ["concurrency", [2]],
     ["prefetch", "1"],
     ["maxQueueSize", {}],
@@ -144,8 +144,8 @@ describe("an option out of range", () => {
     ["oversize", "split"],
     ["maxWaitMs", -1],
     ["maxWaitMs", Number.NaN],
-    ["minBatchSize", 0],
-    ["minBatchSize", 33],
+    ["preferredBatchSize", 0],
+    ["preferredBatchSize", 33],
     ["concurrency", 0],
     ["concurrency", 0.5],
     ["prefetch", -1],
@@ -175,8 +175,8 @@ describe("an option out of range", () => {
     );
   });
 
-  test("names the cap that `minBatchSize` is measured against", () => {
-    expect(refusalOf({ minBatchSize: 9, maxBatchSize: 8 }).message).toContain("`maxBatchSize` (8)");
+  test("names the cap that `preferredBatchSize` is measured against", () => {
+    expect(refusalOf({ preferredBatchSize: 9, maxBatchSize: 8 }).message).toContain("`maxBatchSize` (8)");
   });
 });
 

@@ -1,4 +1,5 @@
 import { type Batcher, createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { gate, range, reasonOf, watch } from "../support.ts";
 
@@ -107,6 +108,36 @@ describe("`prefetch`", () => {
     finishing.open();
     await task();
     expect(first.state).toBe("fulfilled");
+  });
+
+  test("frees no slot when a batch that is prepared ahead fails and is tried again", async () => {
+    const clock = virtualClock();
+    const running: number[] = [];
+    let failures = 0;
+    const batcher = createBatcher(
+      {
+        prepare: async (items: number[]) => {
+          if (items[0] === 1 && failures === 0) {
+            failures += 1;
+            throw new Error("once");
+          }
+          return items;
+        },
+        run: async (items: number[]) => {
+          running.push(...items);
+          await new Promise<void>((resolve) => {
+            clock.setTimeout(resolve, 100);
+          });
+          return items;
+        },
+      },
+      { maxBatchSize: 1, prefetch: 1, retry: { attempts: 2, backoffMs: 5 }, clock },
+    );
+    void batcher.submitMany([0, 1, 2]);
+    await clock.advance(50);
+    expect(running).toEqual([0]);
+    await clock.runAll();
+    expect(running.sort()).toEqual([0, 1, 2]);
   });
 
   test("ends a batch without running it when all of its callers leave while it is prepared ahead", async () => {

@@ -44,6 +44,21 @@ describe("priorities", () => {
     expect(of.handler.batches).toEqual([["b1", "b2"], ["a1"]]);
   });
 
+  test("are still known when one of them comes again after many others", async () => {
+    const of = rig<string>({ key: (item) => item.slice(0, 1), maxBatchSize: 1 });
+    void of.batcher.submitMany(["a0", "a1"]);
+    await of.clock.settle();
+    const leave = new AbortController();
+    const left = of.batcher.submit("a2", { priority: 50, signal: leave.signal });
+    await of.clock.settle();
+    leave.abort();
+    await expect(left).rejects.toBe(leave.signal.reason);
+    for (const priority of range(40)) void of.batcher.submit(`b${priority}`, { priority });
+    void of.batcher.submit("a3", { priority: 50 });
+    await echoAll(of);
+    expect(of.handler.batches.flat().slice(0, 3)).toEqual(["a0", "a3", "b39"]);
+  });
+
   test("never let a batch grow over its cost cap to take an urgent item in", async () => {
     const of = rig<number>({ cost: (item) => item, maxBatchCost: 10 });
     void of.batcher.submit(4);

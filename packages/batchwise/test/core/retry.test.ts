@@ -1,4 +1,5 @@
 import { createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
 
@@ -29,18 +30,75 @@ describe("`retry`", () => {
     expect(calls).toBe(3);
   });
 
-  test("waits `backoffMs` before each further call, and holds its slot", async () => {
+  test("waits `backoffMs` before each further call, and holds no slot meanwhile", async () => {
     const of = rig<string>({ retry: { attempts: 3, backoffMs: 100 }, maxBatchSize: 1 });
     void of.batcher.submit("a");
     void of.batcher.submit("b");
     await of.clock.settle();
     of.handler.open[0]?.reject(new Error("once"));
     await of.clock.advance(99);
-    expect(of.handler.calls).toHaveLength(1);
+    expect(of.handler.batches).toEqual([["a"], ["b"]]);
+    await echo(of);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 1, running: 0, runningBatches: 0, completed: 1 });
     await of.clock.advance(1);
-    expect(of.handler.batches).toEqual([["a"], ["a"]]);
+    expect(of.handler.batches).toEqual([["a"], ["b"], ["a"]]);
     await echoAll(of);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 0, running: 0, completed: 2 });
     expect(of.clock.timers).toBe(0);
+  });
+
+  test("makes room in the queue when the pause of a batch is over and it is called again", async () => {
+    const of = rig<string>({ maxQueueSize: 1, retry: { attempts: 2, backoffMs: 10 } });
+    const results = ["a", "b"].map((item) => of.batcher.submit(item));
+    await of.clock.settle();
+    of.handler.open[0]?.reject(new Error("once"));
+    await of.clock.settle();
+    void of.batcher.submit("c");
+    expect(of.batcher.stats()).toMatchObject({ blocked: 1 });
+    await echo(of);
+    await of.clock.advance(10);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 1, blocked: 0 });
+    await echoAll(of);
+    expect(await Promise.all(results)).toEqual(["a", "b"]);
+  });
+
+  test("holds nobody past `maxWaitMs` who comes into the queue when the batch is called again", async () => {
+    const clock = virtualClock();
+    const batches: string[][] = [];
+    const batcher = createBatcher(
+      (items: string[]) => {
+        batches.push(items);
+        if (batches.length === 1) throw new Error("once");
+        return items;
+      },
+      { maxWaitMs: 5, maxQueueSize: 3, concurrency: 2, retry: { attempts: 2, backoffMs: 10 }, clock },
+    );
+    void batcher.submitMany(["a", "b", "c"]);
+    await clock.settle();
+    void batcher.submit("d");
+    await clock.advance(10);
+    expect(batches).toEqual([["a", "b", "c"], ["a", "b", "c"], ["d"]]);
+  });
+
+  test("leaves no timer behind when the last caller's deadline passes as the pause begins", async () => {
+    const of = rig<string>({ retry: { attempts: 2, backoffMs: 1_000 } });
+    of.clock.setTimeout(() => of.handler.open[0]?.reject(new Error("late")), 30);
+    const late = watch(of.batcher.submit("a", { timeoutMs: 30 }));
+    await of.clock.advance(30);
+    expect(late).toMatchObject({ state: "rejected", reason: { code: "DEADLINE_EXCEEDED" } });
+    expect(of.clock.timers).toBe(0);
+    expect(of.batcher.stats()).toMatchObject({ running: 0, runningBatches: 0, waiting: 0 });
+  });
+
+  test("lets nobody wait longer than `maxWaitMs` because a batch is called again meanwhile", async () => {
+    const of = rig<string>({ maxWaitMs: 20, concurrency: 2, retry: { attempts: 2, backoffMs: 10 } });
+    void of.batcher.submit("a");
+    await of.clock.advance(20);
+    of.handler.open[0]?.reject(new Error("once"));
+    void of.batcher.submit("b");
+    await of.clock.advance(20);
+    expect(of.handler.batches).toEqual([["a"], ["a"], ["b"]]);
+    await echoAll(of);
   });
 
   test("asks `when` whether the error is worth it", async () => {
@@ -168,6 +226,30 @@ describe("`isolateFailures`", () => {
     const settled = await batcher.submitSettled([0, 1]);
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     expect(calls).toEqual([[0, 1], [0, 1], [0], [1], [1]]);
+  });
+
+  test("does not hand over a caller who leaves while a part is measured", async () => {
+    const leave = new AbortController();
+    const batches: number[][] = [];
+    const batcher = createBatcher(
+      (items: number[]) => {
+        batches.push(items);
+        if (items.includes(3)) throw new Error("poison");
+        return items;
+      },
+      {
+        isolateFailures: true,
+        maxBatchCost: 100,
+        batchCost: (items) => {
+          if (batches.length === 1) leave.abort();
+          return items.length;
+        },
+      },
+    );
+    const gone = watch(batcher.submit(0, { signal: leave.signal }));
+    expect(await Promise.allSettled([1, 2, 3].map((item) => batcher.submit(item)))).toHaveLength(3);
+    expect(gone.state).toBe("rejected");
+    expect(batches).toEqual([[0, 1, 2, 3], [1], [2, 3], [2], [3]]);
   });
 
   test("keeps the context of each part in step with its items", async () => {

@@ -101,12 +101,28 @@ describe("submitMany()", () => {
   });
 
   test("rejects when the queue takes only some of its items, and those still run", async () => {
+    const of = rig<number>({ maxQueueSize: 3, onFull: "reject" });
+    const first = of.batcher.submit(0);
+    const error = await reasonOf(of.batcher.submitMany([1, 2, 3]));
+    expect(error).toMatchObject({ code: "QUEUE_FULL", retryable: true });
+    await echoAll(of);
+    expect(await first).toBe(0);
+    expect(of.handler.batches).toEqual([[0, 1, 2]]);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 4, completed: 3, rejected: 1 });
+  });
+
+  test("of more items than the queue can ever hold is refused as a whole, for good, with both numbers", async () => {
     const of = rig<number>({ maxQueueSize: 2, onFull: "reject" });
     const error = await reasonOf(of.batcher.submitMany(range(5)));
-    expect(error).toMatchObject({ code: "QUEUE_FULL" });
+    expect(error).toMatchObject({ code: "QUEUE_FULL", retryable: false });
+    expect((error as Error).message).toMatch(/5 items.*2 \(maxQueueSize\)/);
     await echoAll(of);
-    expect(of.handler.batches).toEqual([[0, 1]]);
-    expect(of.batcher.stats()).toMatchObject({ submitted: 5, completed: 2, rejected: 3 });
+    expect(of.handler.batches).toEqual([]);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 5, completed: 0, rejected: 5 });
+    expect(await Promise.allSettled([of.batcher.submitMany([1, 2]), echoAll(of)])).toMatchObject([
+      { value: [1, 2] },
+      {},
+    ]);
   });
 });
 

@@ -1,12 +1,31 @@
-import { createTokenBatcher, estimateTokens, type TokenBatcherOptions } from "batchwise";
+import {
+  createBatcher,
+  createTokenBatcher,
+  estimateTokens,
+  type ResolvedTokenOptions,
+  type TokenBatcherOptions,
+} from "batchwise";
 import { puppetHandler, virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { range, reasonOf, thrownBy } from "../support.ts";
 
 type Options = TokenBatcherOptions<unknown, unknown>;
 
-function optionsOf(options?: Options): { maxBatchSize: number; maxBatchCost: number } {
+const itself = (item: number): number => item;
+
+function optionsOf(options?: Options): ResolvedTokenOptions {
   return createTokenBatcher((items: unknown[]) => items, options).options;
+}
+
+/** A batcher of items that are their own number of tokens; it answers each item with itself. */
+function ofNumbers(options: TokenBatcherOptions<number, number> = {}) {
+  return createTokenBatcher((items: number[]) => items, { clock: virtualClock(), estimateTokens: itself, ...options });
+}
+
+/** A batcher that answers each item with the tokens of its batch. */
+function tokensOfBatch(options: Options = {}) {
+  const answer = (items: unknown[], { cost }: { cost: number }): number[] => items.map(() => cost);
+  return createTokenBatcher(answer, { clock: virtualClock(), ...options } as TokenBatcherOptions<unknown, number>);
 }
 
 async function batchesOf(items: readonly unknown[], options: Options): Promise<readonly (readonly unknown[])[]> {
@@ -68,28 +87,149 @@ describe("createTokenBatcher()", () => {
     expect(five.map(({ length }) => length)).toEqual([2, 2]);
   });
 
-  test("takes an exact count from a submit, as its cost", async () => {
-    const batcher = createTokenBatcher((texts: string[], { cost }) => texts.map(() => cost));
-    expect(await batcher.submit("whatever", { cost: 1_234 })).toBe(1_234);
+  test("asks an item for its own cost where it has no tokens of its own", async () => {
+    expect(await tokensOfBatch().submit({ estimateCost: () => 9 })).toBe(9);
+    expect(await tokensOfBatch().submit({ estimateTokens: () => 7, estimateCost: () => 9 })).toBe(7);
+    expect(await tokensOfBatch({ estimateTokens: () => 5 }).submit({ estimateTokens: () => 7 })).toBe(5);
   });
 
-  test("refuses what is over the cap by itself", async () => {
-    const batcher = createTokenBatcher((texts: string[]) => texts, { maxBatchTokens: 10 });
-    expect(await reasonOf(batcher.submit("a".repeat(1_000)))).toMatchObject({ code: "ITEM_TOO_LARGE" });
+  test("fails an item alone whose count is no number, and names who counted", async () => {
+    const wrong = Number.NaN;
+    const own = { estimateTokens: () => wrong };
+    const cost = { estimateCost: () => wrong };
+    const message = (name: string): string => `Expected \`${name}\` to be a finite number >= 0, got \`NaN\` (number)`;
+    for (const [item, name, options] of [
+      ["a", "estimateTokens", { estimateTokens: () => wrong }],
+      [own, "item.estimateTokens()", {}],
+      [cost, "item.estimateCost()", {}],
+    ] as const) {
+      const batcher = tokensOfBatch(options);
+      const error = await reasonOf(batcher.submit(item));
+      expect(error).toMatchObject({ name: "RangeError", code: "INVALID_OPTION", message: message(name) });
+      expect(batcher.stats()).toMatchObject({ submitted: 1, failed: 1 });
+    }
+  });
+
+  test("refuses a count that is a promise, and leaves no rejection unhandled", async () => {
+    const estimate = (() => Promise.reject(new Error("too late"))) as unknown as () => number;
+    const error = await reasonOf(tokensOfBatch({ estimateTokens: estimate }).submit("a"));
+    expect(error).toMatchObject({ code: "INVALID_OPTION", message: expect.stringContaining("`estimateTokens`") });
+  });
+
+  test("is a batcher: it has every member of one", () => {
+    const members = (batcher: object): string[] => {
+      const names = new Set<string>();
+      for (let at = batcher; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+        for (const name of Reflect.ownKeys(at)) names.add(String(name));
+      }
+      return [...names].sort();
+    };
+    expect(members(ofNumbers())).toEqual(members(createBatcher((items: number[]) => items)));
+  });
+
+  test('runs an item over the cap alone with `oversize: "alone"`', async () => {
+    expect(
+      await batchesOf([5, 40, 5], { maxBatchTokens: 10, estimateTokens: itself as never, oversize: "alone" }),
+    ).toEqual([[5], [40], [5]]);
+  });
+
+  test("reports tokens wherever a batcher reports a cost", async () => {
+    const clock = virtualClock();
+    const handler = puppetHandler<number, number>();
+    const batcher = createTokenBatcher(handler, { clock, estimateTokens: itself });
+    const costs: number[] = [];
+    batcher.on("batch", ({ cost }) => costs.push(cost));
+    const answers = batcher.submitMany([30, 12]);
+    await clock.settle();
+    expect(batcher.inspect()).toMatchObject([{ size: 2, cost: 42 }]);
+    handler.calls[0]?.answer(itself);
+    await answers;
+    await clock.settle();
+    expect([costs, batcher.stats().averageBatchCost]).toEqual([[42], 42]);
+  });
+
+  test("makes each batcher apart: two never share their options", () => {
+    const small = ofNumbers({ maxBatchTokens: 10 });
+    const large = ofNumbers({ maxBatchTokens: 20 });
+    expect([small.options.maxBatchTokens, large.options.maxBatchTokens]).toEqual([10, 20]);
   });
 
   test.each<[options: object, message: string]>([
-    [{ maxBatchTokens: 0 }, "`maxBatchTokens`"],
+    [{ maxBatchTokens: 0 }, "Expected `maxBatchTokens` to be a number > 0, got `0` (number)"],
     [{ maxBatchTokens: "many" }, "`maxBatchTokens`"],
+    [{ maxBatchTokens: null }, "`maxBatchTokens`"],
     [{ defaultTokens: -1 }, "`defaultTokens`"],
     [{ estimateTokens: 4 }, "`estimateTokens`"],
     [{ maxBatchToken: 5 }, "did you mean `maxBatchTokens`?"],
-    [{ maxBatchCost: 5 }, "Unknown option `maxBatchCost`"],
-    [{ cost: () => 1 }, "Unknown option `cost`"],
+    [{ estimateToken: 5 }, "did you mean `estimateTokens`?"],
+    [{ maxBatchCost: 5 }, "Unknown option `maxBatchCost`, did you mean `maxBatchTokens`?"],
+    [{ cost: () => 1 }, "Unknown option `cost`, did you mean `estimateTokens`?"],
+    [{ minBatchSize: 1 }, "Unknown option `minBatchSize`, did you mean `preferredBatchSize`?"],
     [{ maxBatchSize: 0 }, "`maxBatchSize`"],
+    [{ maxBatchSize: null }, "`maxBatchSize`"],
+    [[], "Expected `options` to be an object"],
   ])("refuses %j", (options, message) => {
     const error = thrownBy(() => optionsOf(options as never));
     expect(error).toMatchObject({ code: "INVALID_OPTION" });
     expect(String(error)).toContain(message);
+  });
+});
+
+describe("`options` of a token batcher", () => {
+  test("show the token words, and the same cap for code that takes any batcher", () => {
+    const options = optionsOf({ maxBatchTokens: 100, defaultTokens: 3 });
+    expect(options).toMatchObject({ maxBatchTokens: 100, maxBatchCost: 100, defaultTokens: 3, concurrency: 1 });
+    expect(Object.isFrozen(options)).toBe(true);
+  });
+
+  test("are the same object until `configure` changes them", () => {
+    const batcher = ofNumbers();
+    const { options } = batcher;
+    expect(batcher.options).toBe(options);
+    batcher.configure({ maxBatchTokens: 7 });
+    expect([options.maxBatchTokens, batcher.options.maxBatchTokens]).toEqual([32_000, 7]);
+  });
+});
+
+describe("`configure` of a token batcher", () => {
+  test("changes the cap that the next batch keeps", async () => {
+    const clock = virtualClock();
+    const handler = puppetHandler<number, number>();
+    const batcher = createTokenBatcher(handler, { clock, estimateTokens: itself, maxBatchTokens: 30 });
+    const answers = batcher.submitMany([20, 20, 20]);
+    await clock.settle();
+    batcher.configure({ maxBatchTokens: 40 });
+    handler.calls[0]?.answer(itself);
+    await clock.settle();
+    expect(handler.batches).toEqual([[20], [20, 20]]);
+    handler.calls[1]?.answer(itself);
+    expect(await answers).toEqual([20, 20, 20]);
+  });
+
+  test("decides from then on what is too large", async () => {
+    const batcher = ofNumbers({ maxBatchTokens: 30 });
+    batcher.configure({ maxBatchTokens: 10 });
+    expect(await reasonOf(batcher.submit(20))).toMatchObject({ code: "ITEM_TOO_LARGE" });
+    batcher.configure({ maxBatchTokens: 20 });
+    expect(await batcher.submit(20)).toBe(20);
+  });
+
+  test("changes the other limits, and leaves the cap alone where it says nothing of it", () => {
+    const batcher = ofNumbers({ maxBatchTokens: 30 });
+    batcher.configure({ maxBatchSize: 4, maxBatchTokens: undefined });
+    expect(batcher.options).toMatchObject({ maxBatchSize: 4, maxBatchTokens: 30 });
+  });
+
+  test.each<[changes: object, message: string]>([
+    [{ maxBatchTokens: 0 }, "`maxBatchTokens`"],
+    [{ maxBatchCost: 5 }, "Unknown option `maxBatchCost`, did you mean `maxBatchTokens`?"],
+    [{ maxBatchToken: 5 }, "did you mean `maxBatchTokens`?"],
+    [{ maxBatchTokens: 5, concurrency: 0 }, "`concurrency`"],
+  ])("changes nothing and throws for %j", (changes, message) => {
+    const batcher = ofNumbers({ maxBatchTokens: 30 });
+    const error = thrownBy(() => batcher.configure(changes as never));
+    expect(error).toMatchObject({ code: "INVALID_OPTION" });
+    expect(String(error)).toContain(message);
+    expect(batcher.options.maxBatchTokens).toBe(30);
   });
 });

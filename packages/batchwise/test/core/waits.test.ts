@@ -153,8 +153,8 @@ describe("with `maxWaitMs`", () => {
     expect(of.handler.batches[1]).toEqual([4, 5]);
   });
 
-  test("`minBatchSize` waiting items are enough to go, and more may come along", async () => {
-    const { batcher, clock, handler } = rig<number>({ maxWaitMs: 50, minBatchSize: 3, maxBatchSize: 10 });
+  test("`preferredBatchSize` waiting items are enough to go, and more may come along", async () => {
+    const { batcher, clock, handler } = rig<number>({ maxWaitMs: 50, preferredBatchSize: 3, maxBatchSize: 10 });
     void batcher.submitMany(range(2));
     await clock.advance(10);
     expect(handler.calls).toHaveLength(0);
@@ -163,8 +163,8 @@ describe("with `maxWaitMs`", () => {
     expect(handler.batches).toEqual([range(5)]);
   });
 
-  test("`minBatchSize` no longer counts once the oldest has waited its time", async () => {
-    const { batcher, clock, handler } = rig({ maxWaitMs: 50, minBatchSize: 3 });
+  test("`preferredBatchSize` no longer counts once the oldest has waited its time", async () => {
+    const { batcher, clock, handler } = rig({ maxWaitMs: 50, preferredBatchSize: 3 });
     void batcher.submit("a");
     await clock.advance(50);
     expect(handler.batches).toEqual([["a"]]);

@@ -8,10 +8,11 @@ import { parse } from "./repository.ts";
 const library = "packages/batchwise/src/";
 const server = "packages/server/src/";
 
-/** Which other rooms of the library a room may import. A room that is not listed may import none. */
+/** Which rooms, or folders of rooms, a room may import. A room that is not listed may import none. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  entry: ["core", "stream"],
+  entry: ["core", "limits", "stream"],
   core: [],
+  limits: ["core/contract", "core/time"],
   stream: ["core"],
   tensor: ["core"],
   onnx: ["core", "tensor"],
@@ -22,11 +23,24 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   dispatch: ["core", "dispatch/memory"],
 };
 
+/** The folders of the core, from the top down: each imports itself and those after it. */
+const coreFolders: readonly string[] = [
+  "api",
+  "engine",
+  "run",
+  "submit",
+  "policy",
+  "stats",
+  "queue",
+  "contract",
+  "time",
+];
+
 /** A store or a provider sees the dispatcher's contract and the core, never its neighbours. */
 const allowedInAdapter: readonly string[] = ["core", "dispatch"];
 
 /** Rooms that run wherever JavaScript runs. */
-const portable = new Set(["entry", "core", "stream", "tensor", "testing"]);
+const portable = new Set(["entry", "core", "limits", "stream", "tensor", "testing"]);
 
 export interface Import {
   readonly from: string;
@@ -67,7 +81,9 @@ export function violation(edge: Import, peers: readonly string[] = []): string |
   if (edge.from.startsWith(server)) {
     return target === undefined || target.startsWith(server) ? undefined : "the server reaches others by package name";
   }
-  return target === undefined ? packageViolation(edge, peers) : roomViolation(roomOf(edge.from), target);
+  if (target === undefined) return packageViolation(edge, peers);
+  const broken = roomViolation(roomOf(edge.from), target);
+  return broken ?? (isCore(edge.from) && isCore(target) ? coreViolation(edge.from, target) : undefined);
 }
 
 function packageViolation({ from, specifier }: Import, peers: readonly string[]): string | undefined {
@@ -79,12 +95,34 @@ function packageViolation({ from, specifier }: Import, peers: readonly string[])
   return peers.includes(specifier) ? undefined : "the library depends on no package";
 }
 
+function isCore(path: string): boolean {
+  return path.startsWith(`${library}core/`);
+}
+
+/** The folder of the core that a file lies in; undefined where it lies elsewhere, or in no folder of the core. */
+function coreFolderOf(path: string): string | undefined {
+  const [room, folder, file] = path.slice(library.length).split("/");
+  return room === "core" && file !== undefined ? folder : undefined;
+}
+
+function coreViolation(from: string, target: string): string | undefined {
+  const [folder, other] = [coreFolderOf(from), coreFolderOf(target)];
+  for (const name of [folder, other]) {
+    if (name === undefined || !coreFolders.includes(name)) return `${name ?? "core itself"} is no folder of core`;
+  }
+  const isDown = coreFolders.indexOf(folder as string) <= coreFolders.indexOf(other as string);
+  return isDown ? undefined : `core/${folder} may not import core/${other}: that is above it`;
+}
+
 function roomViolation(room: string, target: string): string | undefined {
   if (target.startsWith(server)) return "nothing imports the server";
   if (!target.startsWith(library)) return "a source imports sources only";
   const other = roomOf(target);
   const rooms = room.startsWith("dispatch/") ? allowedInAdapter : (allowed[room] ?? []);
-  return other === room || rooms.includes(other) ? undefined : `${room} may not import ${other}`;
+  const folder = posix.dirname(target.slice(library.length));
+  if (other === room || rooms.includes(other) || rooms.includes(folder)) return undefined;
+  const isPartOpen = rooms.some((name) => name.startsWith(`${other}/`));
+  return `${room} may not import ${isPartOpen ? folder : other}`;
 }
 
 /** The first cycle found among relative imports, as the list of its files; undefined where there is none. */

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { built, root } from "./repository.ts";
 
@@ -25,4 +26,14 @@ test("the built library runs on an older supported Node.js", ({ skip }) => {
   if (node === undefined) return skip("no Node.js from 20.19 to 23 on the PATH");
   const output = execFileSync(node, [`${root}packages/batchwise/test/house/fixtures/smoke.mjs`], { encoding: "utf8" });
   expect(output).toMatch(/^v2[0-3]\.\d+\.\d+: \d+ entries\n$/);
+});
+
+test("on an older Node.js, too, no caller's AsyncLocalStorage store outlives his item", ({ skip }) => {
+  built("index.js");
+  const node = olderNode();
+  if (node === undefined) return skip("no Node.js from 20.19 to 23 on the PATH");
+  const library = pathToFileURL(`${root}packages/batchwise/dist/index.js`).href;
+  const child = `${root}packages/batchwise/test/core/fixtures/context-stores.mjs`;
+  const output = execFileSync(node, ["--expose-gc", child, library], { encoding: "utf8" });
+  expect(JSON.parse(output)).toEqual({ cases: 17, reachable: {} });
 });

@@ -79,15 +79,17 @@ describe.each([
 
   test("batches private methods", () => {
     expect(seen.hidden).toEqual([[12], [22]]);
+    expect(seen.hiddenCounts).toEqual([2, [3], [6], 1]);
   });
 
   test("works under a subclass that overrides the method and calls it", () => {
     expect(seen.inherited).toEqual([["X."], ["Y."]]);
   });
 
-  test("refuses what it could not give to a shared batch, a stranger for `this`, and items that are no array", () => {
-    expect(seen.extra).toBe("`encode` shares batches with other calls, so a call gives it the items alone.");
-    expect(seen.stranger).toBe("`encode` was called on an object it does not belong to.");
+  test("refuses what is not submit options, a stranger for `this`, and items that are no array", () => {
+    expect(seen.extra).toBe("`encode` takes `items` and submit options, got 3 arguments");
+    expect(seen.noOptions).toBe("Expected `options` to be an object, got `normalize` (string)");
+    expect(seen.stranger).toBe("`encode` was called on an object it does not belong to");
     expect(seen.noArray).toBe("Expected `items` to be an array");
   });
 

@@ -11,6 +11,7 @@ export function checkCall(model: Model, call: Call, context: BatchContext, isAtO
   const known = model.batches.get(call.batchId);
   const batch = known ?? begin(model, call, context);
   batch.calls += 1;
+  batch.lastCall = call;
   checkPlaces(model, call, isAtOnce, known !== undefined);
   checkContext(model, call, context, batch);
   if (call.isRunning) checkSlots(model, call);
@@ -20,17 +21,22 @@ export function checkCall(model: Model, call: Call, context: BatchContext, isAtO
   }
   checkCaps(model, call, context);
   checkOrder(model, call.places);
+  if (!model.isTangled) checkAdmitted(model, call.places);
   if (!isAtOnce || model.isTangled) return;
   checkTurn(model, context);
   const isKnown = !model.isActing || (model.world.uses.listens && !model.isStale);
-  if (!isKnown || !model.isQueueKnown) return;
-  const rest = restOf(model, call.places);
-  checkLeftBehind(model, call.places, rest, context);
-  checkReason(model, call.places, rest, context.reason);
+  if (!isKnown) return;
+  checkRetriesFirst(model, call);
+  checkLeftBehind(model, call.places, without(model.queued(), call.places), context);
+  checkReason(model, call.places, without(model.mayBeQueued(), call.places), context.reason);
 }
 
-/** Only a full batch, a flush and a drain need not wait for the end of the turn. */
+/**
+ * Only a full batch, a flush and a drain need not wait for the end of the turn; and one that has asked a limiter, which
+ * keeps its place in the order.
+ */
 function checkTurn(model: Model, { id, reason }: BatchContext): void {
+  if (model.world.uses.limiter !== undefined) return;
   const isOpen = model.isActing || model.isTurnOpen;
   const mayGo = ["size", "cost", "flush", "drain"].includes(reason);
   model.expect(mayGo || !isOpen, "end of turn", () => `${id} (${reason}) went before it`);
@@ -39,7 +45,8 @@ function checkTurn(model: Model, { id, reason }: BatchContext): void {
 function begin(model: Model, call: Call, context: BatchContext): Batch {
   const waitedMs = Math.max(...call.places.map((place) => model.now - place.since));
   const { id, reason } = context;
-  const batch = { id, size: call.places.length, startedAt: model.now, reason, waitedMs, calls: 0 };
+  const size = call.places.length;
+  const batch = { id, size, startedAt: model.now, reason, waitedMs, calls: 0, lastCall: call, hasEnded: false };
   model.batches.set(batch.id, batch);
   return batch;
 }
@@ -60,9 +67,9 @@ function checkPlaces(model: Model, call: Call, isAtOnce: boolean, isRepeated: bo
 
 /** True when an equal item is with the handler in another call, with callers that still wait for it. */
 function hasTwin(model: Model, place: Place, call: Call): boolean {
-  if (place.scope === undefined) return false;
+  if (place.scope === undefined || place.isForgotten) return false;
   for (const other of model.placesByItem.values()) {
-    if (other === place || other.scope !== place.scope || other.state !== "handed") continue;
+    if (other === place || other.scope !== place.scope || other.state !== "handed" || other.isForgotten) continue;
     if (other.lastCall !== call && !other.isGone(model.now)) return true;
   }
   return false;
@@ -77,7 +84,8 @@ function checkContext(model: Model, call: Call, context: BatchContext, batch: Ba
   model.expect(isCost, "context.cost", () => `${context.cost} in place of ${cost} in ${call.batchId}`);
   for (const [index, place] of places.entries()) {
     const request = requests[index];
-    const isOwn = request?.context === place.context && request?.priority === place.priority;
+    const isPriority = request?.priority === place.priority || model.world.stages.open;
+    const isOwn = request?.context === place.context && isPriority;
     model.expect(isOwn, "context", () => `request of item ${place.item.id} is ${JSON.stringify(request)}`);
     const waitedMs = batch.startedAt - place.since;
     const isTimely = model.world.stages.open || request?.waitedMs === waitedMs;
@@ -134,22 +142,34 @@ function isSameLine(model: Model, a: Place, b: Place): boolean {
 function checkOrder(model: Model, places: readonly Place[]): void {
   for (const [index, place] of places.entries()) {
     const overtaken = places.slice(0, index).find((other) => {
-      return other.arrival > place.arrival && isSameLine(model, place, other);
+      return place.isBefore(other) && isSameLine(model, place, other);
     });
     model.expect(overtaken === undefined, "FIFO", () => `${overtaken?.item.id} before ${place.item.id} in a batch`);
   }
 }
 
-function restOf(model: Model, places: readonly Place[]): Place[] {
+function without(all: readonly Place[], places: readonly Place[]): Place[] {
   const taken = new Set(places);
-  return model.queued().filter((place) => !taken.has(place));
+  return all.filter((place) => !taken.has(place));
+}
+
+/** Nobody is handed over who has to wait outside the queue. */
+function checkAdmitted(model: Model, places: readonly Place[]): void {
+  const blocked = places.find((place) => place.isInside === false);
+  model.expect(blocked === undefined, "admission", () => `item ${blocked?.item.id} came in before others who go first`);
+}
+
+/** A batch whose pause before another call is over takes a slot before any new batch does. */
+function checkRetriesFirst(model: Model, { batchId }: Call): void {
+  const due = model.resting().find((batch) => model.isRetryDue(batch) && batch.lastCall.failedAt < model.now);
+  model.expect(due === undefined, "retry first", () => `${batchId} went before another call of ${due?.id}`);
 }
 
 function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly Place[], context: BatchContext): void {
   const { uses } = model.world;
   const lane = rest.filter((place) => place.key === context.key);
   for (const left of lane) {
-    const later = places.find((place) => isSameLine(model, left, place) && place.arrival > left.arrival);
+    const later = places.find((place) => isSameLine(model, left, place) && left.isBefore(place));
     model.expect(later === undefined, "FIFO", () => `${later?.item.id} overtook ${left.item.id}`);
     if (uses.tenants > 0 || uses.cache === "async" || model.isPaused) continue;
     const lower = places.find((place) => effectivePriority(model, place) < effectivePriority(model, left));
@@ -157,7 +177,12 @@ function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly 
     const larger = places.find((place) => yieldsToSmall(model, place, left));
     model.expect(larger === undefined, "small call first", () => `${larger?.item.id} went before ${left.item.id}`);
   }
-  checkFilled(model, places, lane);
+  if (lane.length > 0)
+    checkFilled(
+      model,
+      places,
+      without(model.mayBeQueued(), places).filter(({ key }) => key === context.key),
+    );
 }
 
 /** True for an entry of a larger call and one of a small call that differ in nothing else. */
@@ -169,8 +194,8 @@ function yieldsToSmall(model: Model, place: Place, small: Place): boolean {
 
 /** A batch is closed when its slot takes it, so it holds all that its caps allow. */
 function checkFilled(model: Model, places: readonly Place[], lane: readonly Place[]): void {
-  if (lane.length === 0 || places.length >= model.limits.maxBatchSize) return;
-  if (model.isPaused && !model.isClosed) return;
+  if (places.length >= model.limits.maxBatchSize) return;
+  if ((model.isPaused && !model.isClosed) || model.world.uses.limiter?.costPerMinute !== undefined) return;
   const fits = lane.every((place) => model.costOf([...places, place]) <= model.limits.maxBatchCost);
   model.expect(!fits, "filled", () => `${listOf(places)} went without ${listOf(lane)}`);
 }

@@ -20,6 +20,8 @@ export function checkEnd(end: End): void {
   const isEmpty = stats.waiting === 0 && stats.running === 0 && batcher.inspect().length === 0;
   model.expect(isEmpty, "empty once closed", () => JSON.stringify(stats));
   model.expect(driver.readyOpen === 0, "ready", () => "unanswered after close");
+  model.expect(driver.idleOpen === 0, "idle", () => "unanswered after close");
+  checkLimit(model);
   model.expect(
     model.flushes.every((flush) => flush.isDone),
     "flush",
@@ -27,6 +29,20 @@ export function checkEnd(end: End): void {
   );
   const seen = countsOf(model, end.openErrors);
   checkStats(model, seen, stats);
+}
+
+/** In no stretch of time are more calls made than the limiter's rate and one full bucket. */
+function checkLimit(model: Model): void {
+  const { limiter } = model.world.uses;
+  if (limiter?.callsPerMinute === undefined || model.world.stages.open) return;
+  const perMs = limiter.callsPerMinute / 60_000;
+  const bucket = Math.max(1, perMs * (limiter.burstMs ?? 1_000));
+  let [most, last] = [bucket, 0];
+  for (const { startedAt } of model.calls) {
+    most = Math.min(bucket, most + perMs * (startedAt - last)) - 1;
+    last = startedAt;
+    model.expect(most > -1e-6, "limiter", () => `a call at ${startedAt} was over the limit`);
+  }
 }
 
 type Counts = Record<ItemOutcome, number>;
@@ -90,15 +106,26 @@ function explain(
 
 function explainRefusal(caller: Caller, { error, at }: Failure): ItemOutcome | undefined {
   const { refusal, abort, submittedAt } = caller;
-  const { fault } = caller.plan.item;
   if (!isAt(caller, at, submittedAt)) return undefined;
   const code = (error as { code?: unknown }).code;
+  if (refusal === "too many") return isTooMany(error) ? "rejected" : undefined;
   if (refusal === "closed") return code === "CLOSED" ? "rejected" : undefined;
   if (refusal === "aborted") return error === abort?.signal.reason ? "cancelled" : undefined;
   if (refusal === "too large") return code === "ITEM_TOO_LARGE" ? "rejected" : undefined;
-  if (fault?.thrown !== undefined) return error === fault.thrown ? "failed" : undefined;
+  return isFaultOf(caller, error) ? "failed" : undefined;
+}
+
+function isFaultOf({ plan }: Caller, error: unknown): boolean {
+  const { fault } = plan.item;
+  if (fault?.thrown !== undefined) return error === fault.thrown;
   const isNumber = fault?.where === "cost" || fault?.where === "batchCost";
-  return code === "INVALID_OPTION" && error instanceof (isNumber ? RangeError : TypeError) ? "failed" : undefined;
+  const { code } = error as { code?: unknown };
+  return code === "INVALID_OPTION" && error instanceof (isNumber ? RangeError : TypeError);
+}
+
+/** A call that the queue can never hold is refused whole, and told not to try again. */
+function isTooMany(error: unknown): boolean {
+  return error instanceof BatchwiseError && error.code === "QUEUE_FULL" && !error.retryable;
 }
 
 /** Errors that the batcher itself makes. */
@@ -126,17 +153,18 @@ function hasRunOut(model: Model, caller: Caller, at: number): boolean {
 function checkStats(model: Model, seen: Counts, stats: BatcherStats): void {
   const { unseenCount } = model;
   for (const [name, count] of Object.entries(seen) as [ItemOutcome, number][]) {
-    const isCount = stats[name] >= count && stats[name] <= count + unseenCount;
-    model.expect(isCount, "counters", () => `${name} is ${stats[name]}, the callers saw ${count}`);
-    const isHeard = !model.world.uses.listens || model.heard[name] === stats[name];
-    model.expect(isHeard, "item events", () => `${model.heard[name]} ${name}, the counter is ${stats[name]}`);
+    const all = stats[name] + model.reset[name];
+    const isCount = all >= count && all <= count + unseenCount;
+    model.expect(isCount, "counters", () => `${name} is ${all}, the callers saw ${count}`);
+    const isHeard = !model.world.uses.listens || model.heard[name] === all;
+    model.expect(isHeard, "item events", () => `${model.heard[name]} ${name}, the counter is ${all}`);
   }
   const ended = stats.completed + stats.failed + stats.cancelled + stats.expired + stats.rejected;
   model.expect(ended === stats.submitted, "conservation", () => `${ended} ended of ${stats.submitted}`);
   const isNumber = Number.isFinite(stats.averageBatchCost) && Number.isFinite(stats.averageBatchSize);
   model.expect(isNumber, "stats", () => `averages ${stats.averageBatchSize} ${stats.averageBatchCost}`);
   const longest = Math.max(0, ...model.callers.filter(isAnswered).map(latencyOf));
-  const isHidden = model.callers.some((caller) => caller.sees !== "each");
+  const isHidden = model.wasReset || model.callers.some((caller) => caller.sees !== "each");
   const isLongest = stats.latencyMs.max === longest || isHidden;
   model.expect(isLongest, "stats.latencyMs.max", () => `${stats.latencyMs.max}, not ${longest}`);
 }

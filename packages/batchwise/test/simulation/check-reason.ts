@@ -2,7 +2,7 @@
 // reason, and was it the one it gave?) and whenever all stands still (was there one, and nothing went?).
 
 import type { Model } from "./model.ts";
-import type { Place } from "./record.ts";
+import type { Caller, Outcome, Place } from "./record.ts";
 
 /** The priority of a place by now. */
 export function effectivePriority(model: Model, place: Place): number {
@@ -27,11 +27,23 @@ export function reasonsFor(model: Model, lane: readonly Place[], queued: number)
 /** The wait of what is looked up counts from the end of the look-up. */
 function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): void {
   const { maxWaitMs } = model.limits;
-  if (lane.length >= model.minBatchSize) reasons.add("min");
+  if (lane.length >= model.preferredBatchSize) reasons.add("preferred");
   const oldest = Math.min(...lane.map((place) => place.since));
   if (model.now >= oldest + maxWaitMs) reasons.add("wait");
   const dueAt = Math.min(...lane.flatMap((place) => place.callers.map((caller) => dueOf(model, caller))));
-  if (dueAt <= oldest + maxWaitMs) reasons.add("deadline");
+  const { leadMs } = model;
+  const isInWait = dueAt <= oldest + maxWaitMs;
+  if (leadMs === undefined ? isInWait : model.now >= dueAt - leadMs) reasons.add("deadline");
+}
+
+/** A deadline is met that the rule can meet: nobody expires in a lane that was held while a slot was free. */
+export function checkExpiry(model: Model, { place, dueAt, submittedAt }: Caller, outcome: Outcome): void {
+  const { leadMs, limits } = model;
+  if (outcome.isOk || (outcome.error as { code?: unknown } | null)?.code !== "DEADLINE_EXCEEDED") return;
+  if (place?.state !== "waiting" || place.isInside === false || leadMs === undefined || limits.maxWaitMs === 0) return;
+  if (model.isOpening || model.isTangled || model.world.uses.limiter !== undefined) return;
+  const heldSince = Math.max(model.freeSince, model.steadySince, place.since, submittedAt);
+  model.expect(heldSince > dueAt - leadMs, "deadline", () => `item ${place.item.id} expired in a lane that was held`);
 }
 
 function dueOf(model: Model, caller: Place["opener"]): number {
@@ -59,12 +71,13 @@ function checkCovered(model: Model, places: readonly Place[]): void {
 export function checkReason(model: Model, places: readonly Place[], rest: readonly Place[], reason: string): void {
   const key = places[0]?.key;
   const lane = [...places, ...rest.filter((place) => place.key === key)];
-  const reasons = reasonsFor(model, lane, places.length + rest.length);
+  const reasons = reasonsFor(model, lane, places.length + rest.length + model.retrying().length);
   const isFlushKnown = model.flushes.every((flush) => flush.isDone || flush.isKnown);
   const mayBe = !isFlushKnown || reasons.has(reason);
   model.expect(mayBe, "reason", () => `${reason} where only [${[...reasons].join(" ")}] hold`);
   if (isFlushKnown) checkCovered(model, places);
-  checkOverdue(model, places, lane, rest);
+  const sure = rest.filter(({ isInside }) => isInside === true || model.world.uses.onFull !== "wait");
+  checkOverdue(model, places, lane, sure);
 }
 
 /** Whoever has waited for `maxWaitMs` goes before all that is younger and not more urgent, in other lanes too. */

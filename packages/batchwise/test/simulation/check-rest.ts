@@ -24,6 +24,7 @@ export function checkStandstill(scene: Scene): void {
   model.isTangled = false;
   model.step += 1;
   model.tidy();
+  model.syncRoom(true);
   for (const reason of model.unhandled.splice(0)) model.violate("unhandled rejection", String(reason));
   checkCallers(model);
   checkQueue(scene);
@@ -50,24 +51,46 @@ function isAnswered(model: Model, { place }: Caller): boolean {
 
 /** No lane is held that has a reason to go while a slot is free; the counts are those of the model. */
 function checkQueue({ model, batcher, driver }: Scene): void {
-  const waiting = model.waiting();
-  const queued = model.queued();
   const stats = batcher.stats();
   checkCounts(model, stats);
   if (model.isOpening) return;
-  const most = model.world.uses.onFull === "wait" ? model.widest.maxQueueSize : Number.POSITIVE_INFINITY;
-  const isCount = stats.waiting <= Math.min(waiting.length, most) && stats.waiting >= queued.length;
-  model.expect(isCount, "stats.waiting", () => `${stats.waiting}, but ${listOf(waiting)} wait`);
+  checkWaiting(model, stats);
   const busy = batcher.inspect().length;
   checkRunning(model, busy);
-  if (waiting.length < model.limits.maxQueueSize) {
+  if (stats.waiting < model.limits.maxQueueSize) {
     model.expect(driver.readyOpen === 0, "ready", () => "unresolved, though there is room");
+    model.expect(stats.blocked === 0, "blocked", () => `${stats.blocked}, though there is room`);
   }
-  if (busy >= model.limits.concurrency) return;
-  for (const lane of lanesOf(queued)) {
-    const reasons = reasonsFor(model, lane, waiting.length);
+  const isAtRest = stats.waiting + stats.blocked + busy === 0 && model.openCallers().length === 0;
+  const isIdleDue = isAtRest && model.unseenCount === 0;
+  model.expect(!isIdleDue || driver.idleOpen === 0, "idle", () => "unresolved, though nothing waits or runs");
+  if (busy >= model.limits.concurrency || model.isPaused) model.freeSince = Number.POSITIVE_INFINITY;
+  else model.freeSince = Math.min(model.freeSince, model.now);
+  if (busy >= model.limits.concurrency || model.world.uses.limiter !== undefined) return;
+  const due = model.resting().find((batch) => model.isRetryDue(batch));
+  model.expect(due === undefined, "retry held", () => `${due?.id}, though a slot is free`);
+  for (const lane of lanesOf(model.queued())) {
+    const reasons = reasonsFor(model, lane, stats.waiting);
     model.expect(reasons.size === 0, "held", () => `${listOf(lane)}, though [${[...reasons].join(" ")}] hold`);
   }
+}
+
+/** What waits in the queue, with the items of batches that pause before another call; and what is blocked outside. */
+function checkWaiting(model: Model, stats: Stats): void {
+  const retrying = model.retrying();
+  const known = retrying.filter(({ callers }) => callers.some(({ sees }) => sees === "each")).length;
+  const waiting = model.waiting().length;
+  const all = stats.waiting + stats.blocked;
+  const isCount = all >= waiting + known && all <= waiting + retrying.length;
+  model.expect(isCount, "stats.waiting", () => `${all}, but ${listOf(model.waiting())} and ${listOf(retrying)} wait`);
+  const least = model.queued().length + known;
+  const most = model.mayBeQueued().length + retrying.length;
+  const isSplit = stats.waiting >= least && stats.waiting <= most;
+  model.expect(
+    isSplit,
+    "stats.blocked",
+    () => `${stats.blocked} with ${stats.waiting} waiting, not ${least} to ${most}`,
+  );
 }
 
 function lanesOf(places: readonly Place[]): Iterable<Place[]> {
@@ -80,7 +103,7 @@ function checkRunning(model: Model, busy: number): void {
   const { uses, stages } = model.world;
   const { concurrency } = model.widest;
   model.expect(busy <= concurrency + 2 * uses.prefetch, "concurrency", () => `${busy} batches run`);
-  if (stages.isObject || uses.retry !== undefined) return;
+  if (stages.isObject) return;
   const calls = new Set(runningCalls(model).map((call) => call.batchId));
   model.expect(busy === calls.size, "inspect", () => `${busy} batches, but [${[...calls].join(" ")}] run`);
 }
@@ -91,7 +114,9 @@ function checkCounts(model: Model, stats: Stats): void {
   const ended = stats.completed + stats.failed + stats.cancelled + stats.expired + stats.rejected;
   const open = model.openCallers().length;
   const unseen = model.unseenCount;
-  model.expect(stats.submitted === model.callers.length, "stats.submitted", () => String(stats.submitted));
+  const forgotten = Object.values(model.reset).reduce((total, count) => total + count, 0);
+  const isAll = stats.submitted === model.callers.length - forgotten;
+  model.expect(isAll, "stats.submitted", () => String(stats.submitted));
   const left = stats.submitted - ended;
   model.expect(left >= open && left <= open + unseen, "conservation", () => `${left} are open, not ${open}`);
   const reasons = Object.values(stats.batchesByReason).reduce((total, count) => total + count, 0);
@@ -106,16 +131,19 @@ function checkTimers({ model, batcher, timers }: Scene): void {
   model.expect(!isIdle || timers() === 0, "no timer while idle", () => `${timers()} are set`);
 }
 
-function checkFlushes({ model, batcher }: Scene): void {
+function checkFlushes({ model }: Scene): void {
   if (model.isOpening || model.flushes.every((flush) => flush.isDone)) return;
-  const running = new Set(batcher.inspect().map((batch) => batch.id));
   for (const flush of model.flushes) {
     if (flush.isDone) continue;
     const open = flush.places.filter((place) => {
-      return place.batchId === undefined ? !place.isGone(model.now) : running.has(place.batchId);
+      if (place.batchId === undefined) return !place.isGone(model.now);
+      return model.batches.get(place.batchId)?.hasEnded === false;
     });
     const isDue =
-      flush.places.length > 0 && open.length === 0 && flush.callers.every((caller) => caller.outcome !== undefined);
+      flush.isKnown &&
+      flush.places.length > 0 &&
+      open.length === 0 &&
+      flush.callers.every((caller) => caller.outcome !== undefined);
     model.expect(!isDue, "flush", () => "unresolved, though all of it has settled");
   }
 }

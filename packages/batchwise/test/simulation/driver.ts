@@ -1,8 +1,8 @@
 // Does to the batcher what the schedule says, and watches every promise that comes back.
 
-import type { Batcher, SubmitOptions } from "batchwise";
+import type { Batcher, ItemOutcome, SubmitOptions } from "batchwise";
 import type { Model } from "./model.ts";
-import type { Caller, Sight } from "./record.ts";
+import type { Caller, Place, Sight } from "./record.ts";
 import { type Action, type Item, type Plan, SHARED_SIGNALS } from "./schedule.ts";
 import type { Limits } from "./world.ts";
 
@@ -13,6 +13,8 @@ export class Driver {
   readonly #own: AbortController[] = [];
   /** Calls of `ready()` that have not been answered. */
   readyOpen = 0;
+  /** Calls of `idle()` that have not been answered. */
+  idleOpen = 0;
   closing: Promise<void> | undefined;
   isClosed = false;
   closeError: unknown;
@@ -28,20 +30,24 @@ export class Driver {
     model.note(() => `act ${action.kind} ${"plans" in action ? action.plans.length : JSON.stringify(action)}`);
     if (action.kind === "submit") await this.#submitEach(action.plans, action.isSpread);
     else if (action.kind === "submitMany") this.#submitMany(action.plans);
-    else if (action.kind === "submitSettled") this.#submitSettled(action.plans);
+    else if (action.kind === "submitSettled") await this.#submitSettled(action.plans);
     else if (action.kind === "abort") this.#abort(action.draw, action.isShared);
     else if (action.kind === "configure") this.#configure(action.changes);
     else if (action.kind === "close") this.close(action.drain);
+    else if (action.kind === "flush") this.#flush(action.key);
+    else if (action.kind === "forget") this.#forget(action.equal, action.key);
     else this.#control(action.kind);
     model.isActing = false;
   }
 
-  #control(kind: "pause" | "resume" | "flush" | "ready" | "look"): void {
+  #control(kind: "pause" | "resume" | "ready" | "look" | "idle" | "resetStats"): void {
     const model = this.#model;
-    if (kind === "flush") this.#flush();
-    else if (kind === "ready") this.#ready();
+    if (kind === "ready") this.#ready();
     else if (kind === "look") this.#look();
+    else if (kind === "idle") this.#idle();
+    else if (kind === "resetStats") this.#resetStats();
     else {
+      model.steadySince = model.now;
       model.isPaused = kind === "pause";
       this.#batcher[kind]();
     }
@@ -51,6 +57,7 @@ export class Driver {
     const model = this.#model;
     const wasActing = model.isActing;
     model.isActing = true;
+    if (drain && !model.isClosed) model.closes();
     model.closedAt = Math.min(model.closedAt, model.now);
     if (!drain) model.abandonedAt = Math.min(model.abandonedAt, model.now);
     const promise = this.#batcher.close({ drain });
@@ -82,16 +89,25 @@ export class Driver {
       if (isSpread) await null;
       const { abort, options } = this.#optionsOf(plan);
       const before = endings(model);
+      const blocked = this.#blocked();
       const caller = model.submits(plan, abort, model.world.uses.smallCallFirst >= 1, "each");
       model.current = caller;
       this.#watch(caller, this.#batcher.submit(plan.item, options));
       model.current = undefined;
+      this.#noteBlocked(blocked, [caller]);
       this.#noteEndings(before, [caller]);
       if (mayDropEqual) await delivered();
     }
   }
 
-  #submitSettled(plans: readonly Plan[]): void {
+  async #submitSettled(plans: readonly Plan[]): Promise<void> {
+    const model = this.#model;
+    const mayReject = model.world.uses.onFull === "reject";
+    if (mayReject && plans.length <= model.limits.maxQueueSize) {
+      await this.#submitEach(plans, false);
+      return;
+    }
+    model.isTooMany = mayReject;
     this.#submitAll(plans, "end", (items, options, callers) => {
       this.#batcher.submitSettled(items, options).then((results) => {
         this.#model.expect(results.length === callers.length, "submitSettled", () => "another number of results");
@@ -102,6 +118,7 @@ export class Driver {
         }
       });
     });
+    model.isTooMany = false;
   }
 
   /** Members that settle before the call does are only seen when it does. */
@@ -134,6 +151,7 @@ export class Driver {
     if (first === undefined) return;
     const { abort, options } = this.#optionsOf(first);
     const before = endings(model);
+    const blocked = this.#blocked();
     const isSmall = plans.length <= model.world.uses.smallCallFirst;
     const callers = plans.map((plan) => model.submits(plan, abort, isSmall, sees));
     [model.current] = callers;
@@ -143,7 +161,23 @@ export class Driver {
       callers,
     );
     model.current = undefined;
+    this.#noteBlocked(blocked, callers);
     this.#noteEndings(before, callers);
+  }
+
+  /** How many are blocked before a submit. */
+  #blocked(): number {
+    this.#model.syncRoom(false);
+    return this.#model.blocked();
+  }
+
+  /** Of the places that a submit took, the last are blocked: as many as it has added to the blocked ones. */
+  #noteBlocked(before: number, callers: readonly Caller[]): void {
+    const model = this.#model;
+    if (model.world.uses.onFull !== "wait" || model.isTangled) return;
+    const added = callers.flatMap((caller) => (isNew(caller) ? [caller.place as Place] : []));
+    const count = model.blocked() - before;
+    for (const [index, place] of added.entries()) place.isInside = index < added.length - count;
   }
 
   /** No options at all where there is nothing to say: the batcher has a shorter way for those. */
@@ -198,7 +232,7 @@ export class Driver {
   #configure(changes: Partial<Limits>): void {
     const model = this.#model;
     const next: Limits = { ...model.limits, ...changes };
-    const isValid = (next.minBatchSize ?? next.maxBatchSize) <= next.maxBatchSize;
+    const isValid = (next.preferredBatchSize ?? next.maxBatchSize) <= next.maxBatchSize;
     const before = this.#batcher.options;
     try {
       this.#batcher.configure(changes);
@@ -210,16 +244,52 @@ export class Driver {
     }
   }
 
-  #flush(): void {
+  #flush(key: string | undefined): void {
     const model = this.#model;
-    const places = model.inQueue(this.#batcher.stats().waiting);
-    const callers = places.flatMap((place) => place.callers).filter((caller) => caller.sees === "each");
-    const flush = { places, callers, isKnown: !model.isOpening && !model.isTangled, isDone: false };
+    const isKnown = !model.isOpening && !model.isTangled;
+    model.syncRoom(false);
+    const covered = isKnown ? [...model.queued(model.now - 1), ...model.retrying()] : [];
+    const places = covered.filter((place) => key === undefined || place.key === key);
+    const sure = places.filter(({ lastCall }) => lastCall === undefined || lastCall.failedAt < model.now);
+    const callers = sure.flatMap((place) => place.callers).filter((caller) => caller.sees === "each");
+    const isExact = model.mayBeQueued().length === model.queued().length;
+    const flush = { places, callers, key, isKnown: isKnown && isExact, isDone: false };
     model.flushes.push(flush);
-    this.#batcher.flush().then(() => {
+    this.#batcher.flush(key === undefined ? undefined : { key }).then(() => {
       flush.isDone = true;
       const open = callers.filter((caller) => caller.outcome === undefined);
       model.expect(open.length === 0, "flush", () => `resolved before ${open.map(nameOf)} had settled`);
+    });
+  }
+
+  #forget(equal: string, key: string | undefined): void {
+    const model = this.#model;
+    const deleted = model.deleted.length;
+    model.forgets(equal, key);
+    this.#batcher.forget(equal, key === undefined ? undefined : { key }).then(() => {
+      const isDeleted = model.world.uses.cache === "none" || model.deleted.length > deleted;
+      model.expect(isDeleted, "forget", () => `${equal} is still in the cache`);
+    });
+  }
+
+  #resetStats(): void {
+    const model = this.#model;
+    const before = this.#batcher.stats();
+    this.#batcher.resetStats();
+    model.wasReset = true;
+    for (const name of Object.keys(model.reset) as ItemOutcome[]) model.reset[name] += before[name];
+    const { batches, busyMs, idleMs } = this.#batcher.stats();
+    model.expect(batches + busyMs + idleMs === 0, "resetStats", () => `${batches} batches, ${busyMs} ms busy`);
+  }
+
+  #idle(): void {
+    const model = this.#model;
+    this.idleOpen += 1;
+    this.#batcher.idle().then(() => {
+      this.idleOpen -= 1;
+      const { waiting, blocked, running } = this.#batcher.stats();
+      const isIdle = waiting + blocked + running === 0 || model.isActing || model.isTangled;
+      model.expect(isIdle, "idle", () => `resolved while ${waiting} wait, ${blocked} are blocked and ${running} run`);
     });
   }
 
@@ -249,7 +319,7 @@ export class Driver {
 
 /** Enough promise jobs for a rejection to reach its caller; the turn goes on. */
 async function delivered(): Promise<void> {
-  for (let job = 0; job < 5; job += 1) await null;
+  for (let job = 0; job < 24; job += 1) await null;
 }
 
 function endings({ heard }: Model): number {
@@ -258,4 +328,9 @@ function endings({ heard }: Model): number {
 
 function nameOf(caller: Caller): number {
   return caller.plan.item.id;
+}
+
+/** True for one who has just taken a place, in the queue or outside it. */
+function isNew(caller: Caller): boolean {
+  return caller.refusal === undefined && caller.place?.opener === caller && caller.place.state === "waiting";
 }

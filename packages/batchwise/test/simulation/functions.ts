@@ -1,7 +1,7 @@
 // The functions that a world's user gives to the batcher besides the handler: right for most items, and wrong for
 // those with a fault. The cache misses, hits, throws, rejects and takes its time.
 
-import type { BatchCache, BatchOptions, Clock } from "batchwise";
+import { type BatchCache, type BatchOptions, type Clock, rateLimiter } from "batchwise";
 import type { Model } from "./model.ts";
 import type { Random } from "./random.ts";
 import type { Place } from "./record.ts";
@@ -42,7 +42,7 @@ export function optionsOf(model: Model, random: Random, clock: Clock): BatchOpti
     random: () => random.next(),
     oversize: uses.oversize,
     onFull: uses.onFull,
-    batchCost: uses.batchCost === "function" ? (items: readonly Item[]) => measure(items) : uses.batchCost,
+    batchCost: uses.batchCost === "function" ? (items: readonly Item[]) => measure(model, items) : uses.batchCost,
     cost: uses.cost ? (item: Item) => valueOr(item, "cost", item.cost) : undefined,
     key: uses.keys > 0 ? (item: Item) => valueOr(item, "key", item.key) : undefined,
     fairBy: uses.tenants > 0 ? (item: Item) => valueOr(item, "fairBy", item.tenant) : undefined,
@@ -52,6 +52,7 @@ export function optionsOf(model: Model, random: Random, clock: Clock): BatchOpti
     priorityAgingMs: uses.priorityAgingMs,
     smallCallFirst: uses.smallCallFirst,
     prefetch: uses.prefetch,
+    limiter: uses.limiter && rateLimiter({ ...uses.limiter, clock: model.clock }),
     timeoutMs: uses.timeoutMs,
     handlerTimeoutMs: uses.handlerTimeoutMs,
     isolateFailures: uses.isolateFailures,
@@ -68,7 +69,8 @@ function equalOf(model: Model, item: Item): string {
   return valueOr(item, "dedupe", item.equal);
 }
 
-function measure(given: readonly Given[]): number {
+function measure(model: Model, given: readonly Given[]): number {
+  model.actMeasuring();
   const items = given.map(itemOf);
   for (const item of items) {
     const fault = failIf(item, "batchCost");
@@ -100,18 +102,21 @@ function cacheOf(model: Model, random: Random): BatchCache<unknown> {
   return {
     get: (key) => {
       const place = model.current?.place;
-      if (place === undefined || place.item.equal !== key) throw new Error(`cache.get was called for ${key}`);
+      if (place === undefined || place.cacheKey !== key) throw new Error(`cache.get was called for ${key}`);
       if (model.world.uses.cache === "sync") return answerFrom(model, place, () => look(key));
       place.state = "lookup";
       return later(model, random.integer(0, 6)).then(() => answerFrom(model, place, () => look(key)));
     },
     set: (key, result) => {
       const isKnown = [...model.placesByItem.values()].some(
-        (place) => place.item.equal === key && place.answer?.is === result,
+        (place) => place.cacheKey === key && place.answer?.is === result && !place.isForgotten,
       );
       model.expect(isKnown, "cache", () => `${String(result)} was stored under ${key}`);
       if (random.chance(0.1)) throw new Error("cache.set threw");
       return random.chance(0.1) ? Promise.reject(new Error("cache.set rejected")) : undefined;
+    },
+    delete: (key) => {
+      model.deleted.push(key);
     },
   };
 }
@@ -119,6 +124,7 @@ function cacheOf(model: Model, random: Random): BatchCache<unknown> {
 /** Tells the model what the cache is about to tell the batcher. */
 function answerFrom(model: Model, place: Place, look: () => unknown): unknown {
   const wasLookup = place.state === "lookup";
+  if (!wasLookup && model.world.uses.cache === "async") return look();
   try {
     const value = look();
     if (value !== undefined) {

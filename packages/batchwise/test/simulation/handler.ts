@@ -30,6 +30,7 @@ export class HandlerActor {
     const { model, random } = this;
     const places = given.map((one) => model.placesByItem.get(itemOf(one).id)).filter((place) => place !== undefined);
     model.expect(places.length === given.length, "handed", () => "items that took no place");
+    model.syncRoom(!model.isTangled && !model.batches.has(context.id));
     const call: Call = {
       batchId: context.id,
       places,
@@ -37,6 +38,8 @@ export class HandlerActor {
       signal: random.chance(0.5) ? context.signal : undefined,
       isRunning,
       open: 1,
+      failedAt: Number.POSITIVE_INFINITY,
+      isMisshapen: false,
     };
     checkCall(model, call, context, isAtOnce);
     model.calls.push(call);
@@ -56,7 +59,7 @@ export class HandlerActor {
     const { habits } = model.world;
     if (random.chance(habits.hang)) return new Promise(() => {});
     if (random.chance(habits.sync)) return this.#produce(call);
-    const ms = random.integer(0, habits.slowMs);
+    const ms = habits.isSteady ? habits.slowMs : random.integer(0, habits.slowMs);
     return later(model, ms).then(() => {
       if (ms > 0) model.opensTurn();
       return this.#produce(call);
@@ -79,6 +82,10 @@ export class HandlerActor {
     const shapes = [right.slice(1), [...right, 0], undefined, null, "text", { length: right.length }, 7] as const;
     if (this.random.chance(0.5)) throw this.failed(call, new Error(`the handler failed in ${call.batchId}`));
     this.failed(call, WRONG_SHAPE);
+    if (this.model.world.stages.finish) {
+      call.failedAt = Number.POSITIVE_INFINITY;
+      call.isMisshapen = true;
+    }
     return this.random.pick<unknown>(shapes);
   }
 
@@ -86,6 +93,7 @@ export class HandlerActor {
   failed<Failure>(call: Call, failure: Failure): Failure {
     for (const place of call.places) this.#say(call, place, { isOk: false, isWhole: true, is: failure });
     call.open -= 1;
+    call.failedAt = this.model.now;
     return failure;
   }
 

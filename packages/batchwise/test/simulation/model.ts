@@ -3,6 +3,7 @@
 
 import type { ItemOutcome } from "batchwise";
 import type { VirtualClock } from "batchwise/testing";
+import { checkExpiry } from "./check-reason.ts";
 import {
   type Batch,
   type Call,
@@ -13,6 +14,7 @@ import {
   type Refusal,
   type Sight,
 } from "./record.ts";
+import { admit } from "./room.ts";
 import type { Fault, Item, Plan } from "./schedule.ts";
 import type { Limits, World } from "./world.ts";
 
@@ -41,6 +43,16 @@ export class Model {
   slotsTakenAt = Number.NEGATIVE_INFINITY;
   /** What is to be done from inside the next call that the batcher makes. */
   readonly inside: (() => Promise<void>)[] = [];
+  /** What is to be done from inside the next call of `batchCost`. */
+  readonly measuring: (() => Promise<void>)[] = [];
+  /** Keys that the cache was told to delete. */
+  readonly deleted: string[] = [];
+  /** What `resetStats` has taken from the counters. */
+  readonly reset: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
+  wasReset = false;
+  /** Since when a slot has been free, and since when nothing has changed that deadlines depend on. */
+  freeSince = Number.POSITIVE_INFINITY;
+  steadySince = 0;
   /** Goes up whenever everything has come to a standstill at a time. */
   step = 0;
   isPaused = false;
@@ -54,12 +66,18 @@ export class Model {
   isTurnOpen = false;
   /** True when something has ended in this step that callers have not been told yet. */
   isStale = false;
+  /** A call is being submitted whose items the queue could never hold. */
+  isTooMany = false;
   /** The handler has not opened yet: batches are closed that it has not seen. */
   isOpening: boolean;
   /** Events of "item" that were heard, by outcome. */
   readonly heard: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
   /** Who is being submitted, for functions that are not given an item. */
   current: Caller | undefined;
+  /** How many the batcher says are blocked. */
+  blocked: () => number = () => 0;
+  /** How long the last batches ran. */
+  readonly #runMs: number[] = [];
   readonly #waiting: Place[] = [];
   readonly #byScope: Map<string, Place> = new Map();
   readonly #byItem: Map<Item, Caller> = new Map();
@@ -78,8 +96,8 @@ export class Model {
     return this.clock.now();
   }
 
-  get minBatchSize(): number {
-    return this.limits.minBatchSize ?? this.limits.maxBatchSize;
+  get preferredBatchSize(): number {
+    return this.limits.preferredBatchSize ?? this.limits.maxBatchSize;
   }
 
   get isClosed(): boolean {
@@ -88,8 +106,17 @@ export class Model {
 
   /** To be called from inside a call of the batcher, unless that is a submit: its item has not arrived yet. */
   actInside(): void {
+    this.#act(this.inside);
+  }
+
+  /** To be called from inside `batchCost`. */
+  actMeasuring(): void {
+    this.#act(this.measuring);
+  }
+
+  #act(acts: (() => Promise<void>)[]): void {
     if (this.current !== undefined) return;
-    const act = this.inside.shift();
+    const act = acts.shift();
     if (act === undefined) return;
     const wasActing = this.isActing;
     this.isTangled = true;
@@ -129,6 +156,7 @@ export class Model {
     this.#byItem.set(plan.item, caller);
     this.note(() => `submit ${plan.item.id} ${JSON.stringify(plan.wishes)} due ${caller.dueAt}`);
     if (this.isClosed) caller.refusal = "closed";
+    else if (this.isTooMany) caller.refusal = "too many";
     else if (abort?.signal.aborted) caller.refusal = "aborted";
     else if (uses.equals === 0) this.arrives(plan.item);
     return caller;
@@ -156,7 +184,9 @@ export class Model {
     const cost = plan.wishes.cost ?? (uses.cost ? plan.item.cost : 1);
     const context = plan.wishes.context ?? (uses.captureContext ? `captured ${plan.item.id}` : undefined);
     this.#arrivals += 1;
-    const place = new Place(caller, { key, scope, cost, context, arrival: this.#arrivals });
+    const { equal } = plan.item;
+    const cacheKey = key === undefined ? equal : `${key.length}:${key}=${equal}`;
+    const place = new Place(caller, { key, scope, cacheKey, cost, context, arrival: this.#arrivals });
     caller.refusal = this.#refusalOf(place);
     if (caller.refusal !== undefined) return;
     this.placesByItem.set(plan.item.id, place);
@@ -190,6 +220,7 @@ export class Model {
 
   reconfigured(limits: Limits): void {
     const { widest } = this;
+    this.steadySince = this.now;
     if (limits.concurrency < this.limits.concurrency) this.slotsTakenAt = this.now;
     this.limits = limits;
     this.widest = {
@@ -201,10 +232,41 @@ export class Model {
     };
   }
 
-  /** False after `maxQueueSize` was lowered below what waits: then more may be in the queue than `queued` tells. */
-  get isQueueKnown(): boolean {
-    const { maxQueueSize } = this.limits;
-    return this.widest.maxQueueSize === maxQueueSize || this.waiting().length <= maxQueueSize;
+  /** How long before a deadline its batch has to go; undefined until a first batch has ended. */
+  get leadMs(): number | undefined {
+    if (this.#runMs.length === 0) return undefined;
+    const last = this.#runMs.slice(-64).sort((a, b) => a - b);
+    return 1.25 * (last[Math.ceil(0.95 * last.length) - 1] ?? 0) + 1;
+  }
+
+  batchEnded(id: string, runMs: number): void {
+    this.#runMs.push(runMs);
+    this.steadySince = this.now;
+    const batch = this.batches.get(id);
+    if (batch === undefined) return;
+    batch.hasEnded = true;
+    const isTime = this.world.stages.open || runMs === this.now - batch.startedAt;
+    this.expect(isTime, "runMs", () => `${id} ran ${runMs}, not ${this.now - batch.startedAt}`);
+  }
+
+  /** The batches that have failed and have not ended: they wait before another call. Exact when all stands still. */
+  resting(): Batch[] {
+    if (this.world.uses.retry === undefined || this.abandonedAt <= this.now) return [];
+    return [...this.batches.values()].filter(({ hasEnded, lastCall }) => !hasEnded && lastCall.failedAt <= this.now);
+  }
+
+  /** True when the pause of a batch that rests is over. */
+  isRetryDue({ lastCall }: Batch): boolean {
+    return this.now >= lastCall.failedAt + (this.world.uses.retry?.backoffMs ?? 0);
+  }
+
+  /** The places of those batches. */
+  retrying(): Place[] {
+    return this.resting().flatMap(({ id }) => {
+      return [...this.placesByItem.values()].filter((place) => {
+        return place.batchId === id && place.state === "handed" && !place.isGone(this.now);
+      });
+    });
   }
 
   /** Callers of submit that have no answer yet. */
@@ -217,27 +279,40 @@ export class Model {
     return this.callers.filter((caller) => caller.sees !== "each" && caller.outcome === undefined).length;
   }
 
-  /** The places that wait, in order of arrival; the first `maxQueueSize` of them are in the queue, the rest blocked. */
+  /** The places that wait, in the queue or outside a full one, in order of arrival. */
   waiting(now: number = this.now): Place[] {
     if (this.abandonedAt <= this.now) return [];
     return this.#waiting.filter((place) => place.state === "waiting" && !place.isGone(now));
   }
 
-  /** The places that are in the queue when the batcher says that `count` are: a deadline of now may be still to ring. */
-  inQueue(count: number): Place[] {
-    return this.isOpening || this.isTangled ? [] : this.waiting(this.now - 1).slice(0, count);
+  /** The places that certainly are in the queue. */
+  queued(now: number = this.now): Place[] {
+    const mayBlock = this.world.uses.onFull === "wait";
+    return mayBlock ? this.waiting(now).filter(({ isInside }) => isInside === true) : this.waiting(now);
   }
 
-  /** The places that certainly are in the queue: where submits may block, those that came first. */
-  queued(): Place[] {
-    const waiting = this.waiting();
-    return this.world.uses.onFull === "wait" ? waiting.slice(0, this.limits.maxQueueSize) : waiting;
+  /** The places that may be in the queue. */
+  mayBeQueued(): Place[] {
+    return this.waiting().filter(({ isInside }) => isInside !== false);
+  }
+
+  /** Lets in by the model's order as many as the batcher has let in. `isExact`: all who are due by now have left. */
+  syncRoom(isExact: boolean): void {
+    if (this.world.uses.onFull !== "wait") return;
+    const outside = this.waiting().filter(({ isInside }) => isInside !== true);
+    if (outside.length === 0) return;
+    if (!isExact && outside.length < this.waiting(this.now - 1).filter(({ isInside }) => isInside !== true).length)
+      return;
+    const isEntering = outside.some(({ enteredInStep }) => enteredInStep === this.step);
+    if (isEntering) for (const place of outside) place.isInside = undefined;
+    else admit(this, outside, outside.length - this.blocked());
   }
 
   /** A look-up has missed: its item gets in line now. */
   entered(place: Place): void {
     place.state = "waiting";
     place.enteredAt = this.now;
+    place.enteredInStep = this.step;
     this.#arrivals += 1;
     place.arrival = this.#arrivals;
     const index = this.#waiting.indexOf(place);
@@ -245,9 +320,27 @@ export class Model {
     this.#waiting.push(place);
   }
 
+  /** A draining close ends all look-ups: what is looked up gets in line. */
+  closes(): void {
+    const lookups = this.#waiting.filter((place) => place.state === "lookup" && !place.isGone(this.now - 1));
+    for (const place of lookups) this.entered(place);
+    this.isStale ||= lookups.length > 0;
+  }
+
+  /** Later submits of an equal item run anew, unless it waits. A look-up of it counts as a miss. */
+  forgets(equal: string, key: string | undefined): void {
+    const scope = `${key}/${equal}`;
+    const place = this.#byScope.get(scope);
+    if (place?.state === "lookup" && !place.isGone(this.now - 1)) this.entered(place);
+    if (place?.state !== "handed") return;
+    place.isForgotten = true;
+    this.#byScope.delete(scope);
+  }
+
   settled(caller: Caller, outcome: Outcome): void {
     this.expect(caller.outcome === undefined, "settles once", () => `item ${caller.plan.item.id} again`);
     caller.outcome = outcome;
+    checkExpiry(this, caller, outcome);
     this.note(() => `settled ${caller.plan.item.id} ${String(outcome.isOk ? outcome.value : outcome.error)}`);
   }
 

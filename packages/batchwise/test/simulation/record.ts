@@ -10,7 +10,7 @@ export type Outcome =
 export type Sight = "each" | "end" | "none";
 
 /** Why a submit must fail before its item takes a place. */
-export type Refusal = "closed" | "aborted" | "fault" | "too large";
+export type Refusal = "closed" | "aborted" | "fault" | "too large" | "too many";
 
 /** One submitted item, as its caller sees it. */
 export class Caller {
@@ -44,6 +44,10 @@ export class Caller {
     this.sees = sees;
   }
 
+  get priority(): number {
+    return this.plan.wishes.priority ?? 0;
+  }
+
   hasLeft(now: number): boolean {
     return this.outcome !== undefined || this.abort?.signal.aborted === true || this.dueAt <= now;
   }
@@ -69,26 +73,38 @@ export class Place {
   readonly callers: Caller[];
   readonly key: string | undefined;
   readonly scope: string | undefined;
+  readonly cacheKey: string;
   readonly cost: number;
   /** The context that the handler must find with it. */
   readonly context: unknown;
   /** Its number in the order of arrival in the queue. */
   arrival: number;
   state: "lookup" | "waiting" | "handed" | "answered" = "waiting";
+  /** Whether it is in the queue or outside a full one; undefined where that cannot be told. */
+  isInside: boolean | undefined = undefined;
+  /** The highest of those who joined before it was handed over. */
+  priority: number;
+  hasRisen = false;
+  /** It ran when its dedupe key was forgotten: nobody joins it any more, and its result is not stored. */
+  isForgotten = false;
   enteredAt: number;
+  /** The step in which a look-up of it ended: the batcher hears of that some promise jobs later. */
+  enteredInStep = Number.NEGATIVE_INFINITY;
   batchId: string | undefined;
   lastCall: Call | undefined;
   answer: Answer | undefined;
 
-  constructor(opener: Caller, of: Pick<Place, "key" | "scope" | "cost" | "context" | "arrival">) {
+  constructor(opener: Caller, of: Pick<Place, "key" | "scope" | "cacheKey" | "cost" | "context" | "arrival">) {
     this.opener = opener;
     this.callers = [opener];
     this.key = of.key;
     this.scope = of.scope;
+    this.cacheKey = of.cacheKey;
     this.cost = of.cost;
     this.arrival = of.arrival;
     this.context = of.context;
     this.enteredAt = opener.submittedAt;
+    this.priority = opener.priority;
     opener.place = this;
   }
 
@@ -96,18 +112,23 @@ export class Place {
     return this.opener.plan.item;
   }
 
-  get priority(): number {
-    return this.opener.plan.wishes.priority ?? 0;
-  }
-
   /** Since when its lane may be held for it. */
   get since(): number {
     return Math.max(this.opener.submittedAt, this.enteredAt);
   }
 
+  /** An urgent caller makes a place urgent that has not been handed over. */
   join(caller: Caller): void {
     this.callers.push(caller);
     caller.place = this;
+    if (this.state === "handed" || caller.priority <= this.priority) return;
+    this.priority = caller.priority;
+    this.hasRisen = true;
+  }
+
+  /** True when it goes before another of the same line. One whose priority has risen goes by its age alone. */
+  isBefore(other: Place): boolean {
+    return this.hasRisen || other.hasRisen ? this.since < other.since : this.arrival < other.arrival;
   }
 
   isGone(now: number): boolean {
@@ -129,6 +150,10 @@ export interface Call {
   isRunning: boolean;
   /** Parts of its answer that are still to come: the answer itself, and each promise in it. */
   open: number;
+  /** When it failed as a whole; Infinity where it did not. */
+  failedAt: number;
+  /** Its answer has a wrong shape, which nobody has noticed yet. */
+  isMisshapen: boolean;
 }
 
 /** One batch: from the first stage that saw its items. */
@@ -140,11 +165,14 @@ export interface Batch {
   /** How long its oldest item had waited. */
   readonly waitedMs: number;
   calls: number;
+  lastCall: Call;
+  hasEnded: boolean;
 }
 
 export interface FlushRecord {
   readonly places: readonly Place[];
   readonly callers: readonly Caller[];
+  readonly key: string | undefined;
   /** False where it could not be told what it covers. */
   readonly isKnown: boolean;
   isDone: boolean;

@@ -53,6 +53,7 @@ class Run {
     const batcher = createBatcher<Item, unknown>(handler as never, optionsOf(model, random, counting));
     this.#driver = new Driver(model, batcher);
     this.#scene = { model, batcher, driver: this.#driver, timers: () => counting.timers };
+    model.blocked = () => batcher.stats().blocked;
     listen(model, batcher);
   }
 
@@ -64,6 +65,7 @@ class Run {
       await this.#runUntil(event.at);
       if (event.when === "late") await this.#driver.act(event.action);
       if (event.when === "inside") this.#model.inside.push(() => this.#driver.act(event.action));
+      if (event.when === "measuring") this.#model.measuring.push(() => this.#driver.act(event.action));
       await this.#stand();
       if (this.#model.violations.length > 0) return;
     }
@@ -124,15 +126,16 @@ function listen(model: Model, batcher: Scene["batcher"]): void {
       model.heard[outcome] += 1;
       if (model.callers.length % 2 === 0) model.actInside();
     });
-    batcher.on("batch", ({ id, size, reason, waitMs }) => {
-      const batch = model.batches.get(id);
-      if (batch === undefined) return;
-      const isOwn = batch.size <= size && batch.reason === reason;
-      model.expect(isOwn, "batch event", () => `${id} ${reason} of ${size}`);
-      const isWait = model.world.stages.open || waitMs === batch.waitedMs;
-      model.expect(isWait, "batch event", () => `${id} waited ${waitMs}, not ${batch.waitedMs}`);
-    });
   }
+  batcher.on("batch", ({ id, size, reason, waitMs, runMs }) => {
+    model.batchEnded(id, runMs);
+    const batch = model.batches.get(id);
+    if (batch === undefined) return;
+    const isOwn = batch.size <= size && batch.reason === reason;
+    model.expect(isOwn, "batch event", () => `${id} ${reason} of ${size}`);
+    const isWait = model.world.stages.open || waitMs === batch.waitedMs;
+    model.expect(isWait, "batch event", () => `${id} waited ${waitMs}, not ${batch.waitedMs}`);
+  });
   if (!rudeListener) return;
   batcher.on("item", () => {
     throw new Error("an item listener threw");

@@ -43,15 +43,17 @@ export type Action =
   | { readonly kind: "abort"; readonly draw: number; readonly isShared: boolean }
   | { readonly kind: "configure"; readonly changes: Partial<Limits> }
   | { readonly kind: "close"; readonly drain: boolean }
-  | { readonly kind: "pause" | "resume" | "flush" | "ready" | "look" };
+  | { readonly kind: "flush"; readonly key: string | undefined }
+  | { readonly kind: "forget"; readonly equal: string; readonly key: string | undefined }
+  | { readonly kind: "pause" | "resume" | "ready" | "look" | "idle" | "resetStats" };
 
 export interface Event {
   readonly at: number;
   /**
    * When at this time: in a timer that rings before those of the batcher, or after them; or from inside the next call
-   * that the batcher makes of the handler or of a listener.
+   * that the batcher makes of the handler or of a listener, or from inside its next call of `batchCost`.
    */
-  readonly when: "early" | "late" | "inside";
+  readonly when: "early" | "late" | "inside" | "measuring";
   readonly action: Action;
 }
 
@@ -68,8 +70,12 @@ export function scheduleOf(random: Random, setting: Setting): Event[] {
   const horizonMs = random.pick([20, 100, 300]);
   const count = random.integer(6, 36);
   const times = Array.from({ length: count }, () => random.integer(0, horizonMs)).sort((a, b) => a - b);
-  const inside = random.chance(0.3) && setting.uses.equals === 0 ? 0.2 : 0;
+  const { equals, meddles } = setting.uses;
+  const inside = random.chance(0.3) && equals === 0 && !meddles ? 0.2 : 0;
   return times.map((at) => {
+    if (meddles && random.chance(0.4)) {
+      return { at, when: "measuring", action: drafts.whileMeasuring() };
+    }
     const when = random.chance(inside) ? "inside" : random.pick(["early", "late"] as const);
     return { at, when, action: drafts.action() };
   });
@@ -93,7 +99,8 @@ class Draft {
   action(): Action {
     const random = this.#random;
     if (this.#isStopAndGo && random.chance(0.4)) {
-      return { kind: random.pick(["pause", "pause", "flush", "flush", "resume"] as const) };
+      if (random.chance(0.4)) return this.#flush();
+      return { kind: random.pick(["pause", "pause", "resume"] as const) };
     }
     const draw = random.next();
     if (draw < 0.3) return { kind: "submit", plans: this.#plans(1), isSpread: false };
@@ -106,16 +113,51 @@ class Draft {
     if (draw < 0.83) return { kind: "configure", changes: this.#changes() };
     if (draw < 0.86) return { kind: "pause" };
     if (draw < 0.9) return { kind: "resume" };
-    if (draw < 0.95) return { kind: "flush" };
-    if (draw < 0.97) return { kind: "ready" };
-    if (draw < 0.992) return { kind: "look" };
+    if (draw < 0.94) return this.#flush();
+    if (draw < 0.96) return { kind: random.pick(["ready", "idle"] as const) };
+    if (draw < 0.992) return this.#smallThing();
     return { kind: "close", drain: random.chance(0.6) };
+  }
+
+  /** What a cost function may do that should only measure. */
+  whileMeasuring(): Action {
+    const random = this.#random;
+    const draw = random.next();
+    const plans = this.#plans(random.integer(1, 3)).map(({ item, wishes }) => ({
+      item,
+      wishes: { ...wishes, priority: 9 },
+    }));
+    if (draw < 0.6) return { kind: "submit", plans, isSpread: false };
+    if (draw < 0.85) return { kind: "abort", draw: random.next(), isShared: random.chance(0.3) };
+    return { kind: random.pick(["pause", "resume"] as const) };
+  }
+
+  #flush(): Action {
+    return { kind: "flush", key: this.#random.maybe(0.3, () => this.#key()) };
+  }
+
+  #smallThing(): Action {
+    const random = this.#random;
+    const { equals, keys } = this.#setting.uses;
+    if (equals === 0 || random.chance(0.4)) return { kind: random.pick(["look", "resetStats"] as const) };
+    return { kind: "forget", equal: this.#equal(), key: keys > 0 ? this.#key() : undefined };
+  }
+
+  #key(): string {
+    return `k${this.#random.integer(1, Math.max(1, this.#setting.uses.keys))}`;
+  }
+
+  #equal(): string {
+    return `e${this.#random.integer(1, Math.max(1, this.#setting.uses.equals))}`;
   }
 
   /** A call of many hides when each of its items settles, so it is left out where the model needs to know that. */
   #callOfMany(): Action {
     const { uses, stages } = this.#setting;
     const count = this.#random.integer(1, this.#burst);
+    if (uses.onFull === "reject" && uses.equals === 0) {
+      return { kind: "submitSettled", plans: this.#call(3 * count) };
+    }
     const isHidden = uses.onFull !== "wait" || uses.equals > 0 || stages.open;
     if (isHidden) return { kind: "submit", plans: this.#plans(count), isSpread: false };
     return { kind: this.#random.pick(["submitMany", "submitSettled"]), plans: this.#call(count) };
@@ -136,10 +178,10 @@ class Draft {
     this.#ids += 1;
     return {
       id: this.#ids,
-      key: `k${random.integer(1, Math.max(1, uses.keys))}`,
+      key: this.#key(),
       tenant: `t${random.chance(0.6) ? 1 : random.integer(1, Math.max(1, uses.tenants))}`,
       cost: random.chance(0.1) ? random.pick([0, 0.25, 15, 50]) : random.integer(1, 6),
-      equal: `e${random.integer(1, Math.max(1, uses.equals))}`,
+      equal: this.#equal(),
       isPoison: random.chance(habits.poison),
       fault: random.maybe(habits.fault, () => this.#fault()),
     };
@@ -191,7 +233,7 @@ class Draft {
       ...(random.chance(0.4) ? { maxBatchSize: random.integer(1, 12) } : {}),
       ...(random.chance(0.3) ? { maxBatchCost: random.pick([3, 10, 30, Number.POSITIVE_INFINITY]) } : {}),
       ...(random.chance(0.4) ? { maxWaitMs: random.pick([0, 3, 20, 80]) } : {}),
-      ...(random.chance(0.2) ? { minBatchSize: random.integer(1, 8) } : {}),
+      ...(random.chance(0.2) ? { preferredBatchSize: random.integer(1, 8) } : {}),
       ...(random.chance(0.3) ? { concurrency: random.integer(1, 4) } : {}),
       ...(random.chance(0.2) ? { maxQueueSize: random.pick([1, 4, 10, 100]) } : {}),
     };

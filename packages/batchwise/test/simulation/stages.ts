@@ -11,9 +11,6 @@ import type { Item } from "./schedule.ts";
 /** What goes from `prepare` to `run`: the prepared items with the call they belong to, or the items as they came. */
 type Input = readonly Given[] | { readonly call: Call };
 
-/** Batches that could not be opened may be waiting for another attempt for this long. */
-const LONGEST_PAUSE_MS = 6;
-
 export class StagedActor extends HandlerActor {
   /** Errors of `open`: every caller of a batch that could not be opened may get one. */
   readonly openErrors: Set<unknown> = new Set();
@@ -44,7 +41,8 @@ export class StagedActor extends HandlerActor {
       throw error;
     }
     this.#isOpen = true;
-    later(model, LONGEST_PAUSE_MS).then(() => {
+    // A batch that could not be opened may be waiting for another attempt.
+    later(model, (model.world.uses.retry?.backoffMs ?? 0) + 1).then(() => {
       model.isOpening = false;
     });
   }
@@ -68,6 +66,8 @@ export class StagedActor extends HandlerActor {
 
   async #finish(output: unknown, context: BatchContext): Promise<never> {
     await this.#pause();
+    const call = this.model.batches.get(context.id)?.lastCall;
+    if (call?.isMisshapen) call.failedAt = this.model.now;
     return this.model.note(() => `finish ${context.id}`) ?? (output as never);
   }
 

@@ -1,15 +1,16 @@
 // What a seed decides before anything runs: the options of the batcher, the habits of its handler and functions, and
 // how it will end. The schedule of events is in schedule.ts.
 
+import type { RateLimiterOptions } from "batchwise";
 import { Random } from "./random.ts";
 import { type Event, scheduleOf } from "./schedule.ts";
 
-/** The limits that `configure` may change; `minBatchSize` undefined follows `maxBatchSize`. */
+/** The limits that `configure` may change; `preferredBatchSize` undefined follows `maxBatchSize`. */
 export interface Limits {
   readonly maxBatchSize: number;
   readonly maxBatchCost: number;
   readonly maxWaitMs: number;
-  readonly minBatchSize: number | undefined;
+  readonly preferredBatchSize: number | undefined;
   readonly concurrency: number;
   readonly maxQueueSize: number;
 }
@@ -26,6 +27,8 @@ export interface StageHabits {
 export interface Habits {
   /** Longest time that the handler takes. */
   readonly slowMs: number;
+  /** It always takes that time: deadlines can then be met. */
+  readonly isSteady: boolean;
   /** Chances that a call of the handler is answered at once, goes wrong as a whole, has odd places, never answers. */
   readonly sync: number;
   readonly wrong: number;
@@ -41,6 +44,8 @@ export interface Habits {
 export interface Uses {
   readonly cost: boolean;
   readonly batchCost: "sum" | "padded" | "function";
+  /** The cost function does more than measure: it submits, aborts, pauses. */
+  readonly meddles: boolean;
   readonly oversize: "reject" | "alone";
   readonly onFull: "wait" | "reject" | "drop-oldest";
   /** How many different keys, tenants and equal groups; 0: not in use. */
@@ -56,6 +61,7 @@ export interface Uses {
   readonly retry: { readonly attempts: number; readonly backoffMs: number; readonly rude: boolean } | undefined;
   readonly isolateFailures: boolean;
   readonly prefetch: number;
+  readonly limiter: RateLimiterOptions | undefined;
   readonly captureContext: boolean;
   /** Somebody listens to "item"; the model then knows of an ending at once, not a promise job later. */
   readonly listens: boolean;
@@ -63,7 +69,7 @@ export interface Uses {
 }
 
 /** More different priorities than the batcher keeps lines for. */
-const ONE_OFF: Uses["priorities"] = [0, ...Array.from({ length: 30 }, (_, index) => index / 4 - 3)];
+const ONE_OFF: Uses["priorities"] = [0, ...Array.from({ length: 20 }, (_, index) => index / 4 - 3)];
 
 /** How the batcher is brought to its end after the last event. */
 type Ending = "rest" | "drain" | "abandon" | "drain, then abandon";
@@ -82,23 +88,29 @@ export function worldOf(seed: number): World {
   const random = new Random(seed);
   const stages = stagesOf(random);
   const uses = usesOf(random, stages);
-  const limits = limitsOf(random);
+  const limits = limitsOf(random, uses);
   const habits = habitsOf(random, uses);
   const ending = random.pick<Ending>(["rest", "rest", "drain", "abandon", "drain, then abandon"]);
   const events = scheduleOf(random, { uses, habits, stages });
   return { seed, limits, uses, stages, habits, events, ending };
 }
 
-function limitsOf(random: Random): Limits {
+function limitsOf(random: Random, { timeoutMs, onFull, meddles, retry }: Uses): Limits {
   const maxBatchSize = random.pick([1, 2, 3, 4, 5, 8, 16]);
-  const maxWaitMs = random.chance(0.5) ? 0 : random.pick([1, 5, 10, 25, 60]);
+  const isHeld = random.chance(0.5);
+  // A deadline near the end of the wait is where the two meet.
+  const nearMs = timeoutMs === undefined ? 25 : Math.max(1, timeoutMs - random.integer(-2, 30));
+  const maxWaitMs = isHeld ? random.pick([1, 5, 10, 25, 60, nearMs, nearMs]) : 0;
+  // What waits outside comes in at many moments; most of them where batches pause before a retry.
+  const often = retry === undefined ? 0.55 : 0.9;
+  const isTight = random.chance(onFull === "wait" ? often : 0.4);
   return {
     maxBatchSize,
-    maxBatchCost: random.chance(0.45) ? random.pick([3, 5, 8, 12, 20, 40]) : Number.POSITIVE_INFINITY,
+    maxBatchCost: random.chance(meddles ? 0.9 : 0.45) ? random.pick([3, 5, 8, 12, 20, 40]) : Number.POSITIVE_INFINITY,
     maxWaitMs,
-    minBatchSize: random.maybe(maxWaitMs > 0 ? 0.4 : 0.1, () => random.integer(1, maxBatchSize)),
+    preferredBatchSize: random.maybe(maxWaitMs > 0 ? 0.4 : 0.1, () => random.integer(1, maxBatchSize)),
     concurrency: random.pick([1, 1, 1, 2, 3, Number.POSITIVE_INFINITY]),
-    maxQueueSize: random.chance(0.4) ? random.pick([1, 2, 3, 5, 8, 20]) : 10_000,
+    maxQueueSize: isTight ? random.pick([1, 2, 3, 5, 8, 20]) : 10_000,
   };
 }
 
@@ -110,31 +122,46 @@ function stagesOf(random: Random): StageHabits {
 
 function usesOf(random: Random, stages: StageHabits): Uses {
   const equals = random.chance(0.25) && !stages.finish ? random.integer(2, 12) : 0;
+  const limiter = random.maybe(0.1, () => limiterOf(random));
   const cache = equals > 0 && random.chance(0.5) ? random.pick<Uses["cache"]>(["sync", "async"]) : "none";
+  const batchCost = random.pick<Uses["batchCost"]>(["sum", "sum", "padded", "function"]);
+  const priorities = random.pick<Uses["priorities"]>([[0], [0], [0, 1], [0, 1, 2, 3], [-2, 0, 0.5, 7], ONE_OFF]);
+  const fewKeys = random.chance(0.4) ? random.pick([2, 3, 5, 20]) : 0;
   return {
     cost: random.chance(0.6),
-    batchCost: random.pick<Uses["batchCost"]>(["sum", "sum", "padded", "function"]),
+    batchCost,
+    meddles: random.chance(0.6) && batchCost === "function" && equals === 0,
     oversize: random.pick<Uses["oversize"]>(["reject", "alone"]),
     onFull: random.pick<Uses["onFull"]>(["wait", "reject", "drop-oldest"]),
-    keys: random.chance(0.4) ? random.pick([2, 3, 5, 20]) : 0,
+    keys: priorities === ONE_OFF ? random.integer(1, 3) : fewKeys,
     tenants: random.chance(0.2) ? random.integer(2, 4) : 0,
     equals,
-    priorities: random.pick<Uses["priorities"]>([[0], [0], [0, 1], [0, 1, 2, 3], [-2, 0, 0.5, 7], ONE_OFF]),
+    priorities,
     priorityAgingMs: random.pick([3, 10, 40, 10_000]),
-    smallCallFirst: random.chance(0.15) ? random.integer(1, 4) : 0,
+    smallCallFirst: random.chance(0.25) ? random.integer(1, 4) : 0,
     cache,
     timeoutMs: random.maybe(0.25, () => random.integer(5, 100)),
     handlerTimeoutMs: random.maybe(0.25, () => random.integer(5, 40)),
-    retry: random.maybe(0.2, () => ({
-      attempts: random.integer(1, 3),
-      backoffMs: random.pick([0, 5]),
+    retry: random.maybe(0.25, () => ({
+      attempts: random.integer(1, 4),
+      backoffMs: random.pick([0, 5, 30]),
       rude: random.chance(0.3),
     })),
-    isolateFailures: random.chance(0.2),
-    prefetch: stages.isObject ? random.integer(0, 2) : 0,
+    // A limiter makes halves of a failed batch rest between their calls, which cannot be told from outside.
+    isolateFailures: random.chance(0.2) && limiter === undefined,
+    prefetch: stages.isObject && limiter === undefined ? random.integer(0, 2) : 0,
+    limiter,
     captureContext: random.chance(0.2),
     listens: equals > 0 || random.chance(0.7),
     rudeListener: random.chance(0.2),
+  };
+}
+
+function limiterOf(random: Random): RateLimiterOptions {
+  return {
+    callsPerMinute: random.pick([3_000, 12_000, 60_000]),
+    costPerMinute: random.chance(0.5) ? Number.POSITIVE_INFINITY : random.pick([30_000, 300_000]),
+    burstMs: random.pick([1, 20, 100]),
   };
 }
 
@@ -142,6 +169,7 @@ function habitsOf(random: Random, uses: Uses): Habits {
   const isCalm = random.chance(0.4);
   return {
     slowMs: random.pick([1, 4, 12, 30]),
+    isSteady: random.chance(0.25),
     sync: random.pick([0, 0.1, 1]),
     wrong: isCalm ? 0 : random.pick([0.05, 0.2, 0.5]),
     odd: random.pick([0, 0.2, 0.5]),

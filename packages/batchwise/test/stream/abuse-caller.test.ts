@@ -1,5 +1,7 @@
 import { batchStream, type SubmitOptions } from "batchwise";
 import { describe, expect, test } from "vitest";
+import { CallerSignals } from "../../src/stream/caller-signals.ts";
+import { Departure, optionsFor } from "../../src/stream/submission.ts";
 import { range } from "../support.ts";
 import { addsUp, all, chunk, ended, fateOf, read, streamRig } from "./support.ts";
 
@@ -59,13 +61,15 @@ describe("a stream that nobody reads", () => {
     await expect(a.next()).rejects.toThrow("unseen");
   });
 
-  test("holds its batch with one chunk delivered", async () => {
-    const { stream, call, clock } = streamRig();
+  test("holds its batch once more than maxBufferedChunks wait for it", async () => {
+    const { stream, call, clock } = streamRig({ maxBufferedChunks: 1 });
     stream("a");
     await clock.settle();
     call(0).yield(1);
+    await clock.settle();
+    call(0).yield(2);
     await clock.advance(1_000_000);
-    expect(call(0).asked).toBe(1);
+    expect(call(0).asked).toBe(2);
     expect(clock.timers).toBe(0);
   });
 });
@@ -96,6 +100,11 @@ describe("submit options that are not valid", () => {
     expect(calls).toEqual([]);
     expect(stream.stats()).toMatchObject({ submitted: 1, failed: 1 });
     expect(addsUp(stream)).toBe(true);
+  });
+
+  test("are handed to the engine with the names that nobody knows, for it to refuse them", () => {
+    const given = { priority: 2, prioritty: 1 } as SubmitOptions;
+    expect(optionsFor(given, new Departure(), new CallerSignals(), null)).toMatchObject(given);
   });
 
   test("fail with the same error as a plain submit", async () => {
@@ -133,6 +142,44 @@ describe("submitMany() and submitSettled()", () => {
     const sparse: number[] = [];
     sparse[1] = 5;
     expect(await stream.submitMany(sparse)).toEqual([[undefined], [5]]);
+  });
+
+  test("submit nothing where reading the items throws", async () => {
+    const { stream } = streamRig();
+    const items = new Proxy(["a", "b"], {
+      get: (target, name) => {
+        if (name === "1") throw new Error("trap");
+        return Reflect.get(target, name);
+      },
+    });
+    await expect(stream.submitMany(items)).rejects.toThrow("trap");
+    expect(stream.stats().submitted).toBe(0);
+  });
+
+  test("take cost and priority as functions of the item; one that throws fails that item alone", async () => {
+    const boom = new Error("boom");
+    const { stream, call, clock } = streamRig();
+    const settled = stream.submitSettled(["aa", "b", "cccc"], {
+      cost: (item) => item.length,
+      priority: (item) => {
+        if (item === "b") throw boom;
+        return item.length;
+      },
+    });
+    await clock.settle();
+    expect(call(0).items).toEqual(["cccc", "aa"]);
+    expect(call(0).context.cost).toBe(6);
+    expect(call(0).context.requests.map(({ priority }) => priority)).toEqual([4, 2]);
+    call(0).finish();
+    expect(await settled).toMatchObject([{ status: "fulfilled" }, { reason: boom }, { status: "fulfilled" }]);
+    expect(stream.stats()).toMatchObject({ submitted: 3, completed: 2, failed: 1 });
+  });
+
+  test("refuse a function of the item that gives a promise, and leave its rejection handled", async () => {
+    const { stream } = streamRig();
+    const cost = (async () => Promise.reject(new Error("late"))) as never;
+    await expect(stream.submitMany(["a"], { cost })).rejects.toMatchObject(invalid);
+    await expect(all(stream("a", { cost }))).rejects.toMatchObject(invalid);
   });
 
   test("fail each item for options that are not valid", async () => {

@@ -1,7 +1,7 @@
 import { batchStream, DONE } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { abused, read } from "./support.ts";
+import { type Abuse, abused, read } from "./support.ts";
 
 describe("a handler that returns what is no source of rounds", () => {
   test.each<[string, unknown, string]>([
@@ -9,12 +9,61 @@ describe("a handler that returns what is no source of rounds", () => {
     ["null", null, "`null`"],
     ["a number", 7, "`7` (number)"],
     ["an object", { yields: [] }, "an object (Object)"],
+    ["a string", "ab", "`ab` (string)"],
     ["a generator function, not called", async function* () {}, "a function"],
     ["an iterable without an iterator", { [Symbol.asyncIterator]: () => ({}) }, "an object (Object)"],
     ["an iterable of nothing", { [Symbol.iterator]: () => null }, "an object (Object)"],
   ])("fails every caller with BATCH_RESULT: %s", async (_, returned, described) => {
     const { fates, after } = await abused(() => returned);
     const message = `Expected the handler to return an async iterable of rounds, got ${described}.`;
+    expect(fates).toMatchObject([
+      { chunks: [], error: { code: "BATCH_RESULT", message } },
+      { chunks: [], error: { code: "BATCH_RESULT", message } },
+    ]);
+    expect(after).toEqual([3]);
+  });
+});
+
+describe("a handler that returns an answer, as a handler of batch() does", () => {
+  const hint = " It returned an array, which is read as a list of rounds; batch() takes handlers that return results.";
+
+  test.each<[string, Abuse]>([
+    ["results in an array", (items) => items],
+    ["a promise of them", async (items) => items],
+    ["results in a typed array", (items) => Float64Array.from(items)],
+  ])("fails every caller with BATCH_RESULT, which names batch(): %s", async (_, handler) => {
+    const { fates, after } = await abused(handler);
+    const message = `Expected the handler to yield an array of 2 places, one per item, got \`1\` (number).${hint}`;
+    expect(fates).toMatchObject([
+      { chunks: [], error: { code: "BATCH_RESULT", message } },
+      { chunks: [], error: { code: "BATCH_RESULT", message } },
+    ]);
+    expect(after).toEqual([3]);
+  });
+
+  test("fails every caller with BATCH_RESULT for one stream per item in an array", async () => {
+    const { fates } = await abused((items) =>
+      items.map(async function* (item) {
+        yield item;
+      }),
+    );
+    expect(fates[0]?.error).toMatchObject({ code: "BATCH_RESULT", message: expect.stringContaining(hint) });
+  });
+
+  test("leaves no rejection unhandled: promises that fail, in an array and in a round that is refused", async () => {
+    const fail = (): Promise<never> => Promise.reject(new Error("unheard"));
+    const { fates } = await abused((items) => items.map(fail));
+    expect(fates[0]?.error).toMatchObject({ code: "BATCH_RESULT" });
+    const { fates: more } = await abused(() => [[fail(), fail(), fail()]]);
+    expect(more[0]?.error).toMatchObject({ code: "BATCH_RESULT" });
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+});
+
+describe("a handler whose iterator does not answer with steps", () => {
+  test.each([[undefined], [null], [5]])("fails every caller with BATCH_RESULT: %s", async (step) => {
+    const { fates, after } = await abused(() => ({ [Symbol.asyncIterator]: () => ({ next: async () => step }) }));
+    const message = expect.stringMatching(/^Expected the handler's iterator to give objects with done and value, got /);
     expect(fates).toMatchObject([
       { chunks: [], error: { code: "BATCH_RESULT", message } },
       { chunks: [], error: { code: "BATCH_RESULT", message } },

@@ -95,7 +95,7 @@ describe("a place that fails its caller alone", () => {
     ]);
   });
 
-  test("not of a caller who has ended: its place is not read", async () => {
+  test("not of a caller who has ended: its place is ignored, whatever it does", async () => {
     const stream = batchStream<string, unknown>(function* () {
       yield [DONE, "b"];
       const round: unknown[] = ["", "b"];
@@ -106,6 +106,30 @@ describe("a place that fails its caller alone", () => {
       { chunks: [] },
       { chunks: ["b", "b"] },
     ]);
+  });
+});
+
+describe("a promise as a chunk", () => {
+  const fail = (): Promise<never> => Promise.reject(new Error("unheard"));
+
+  test("is handed on as it is, not waited for", async () => {
+    const promise = Promise.resolve(1);
+    const stream = batchStream<string, unknown>(function* () {
+      yield [promise];
+    });
+    expect((await stream("a").next()).value).toBe(promise);
+  });
+
+  test("leaves no rejection unhandled where nobody gets it: its caller has ended, or leaves without reading", async () => {
+    const stream = batchStream<string, unknown>(async function* () {
+      yield [DONE, fail(), SKIP];
+      yield [fail(), fail(), 1];
+    });
+    const [a, b, c] = [stream("a"), stream("b"), stream("c")];
+    expect(await all(c)).toEqual([1]);
+    await b.return?.();
+    expect(await all(a)).toEqual([]);
+    await new Promise((resolve) => setImmediate(resolve));
   });
 });
 

@@ -83,10 +83,12 @@ describe("handlerTimeoutMs", () => {
   });
 
   test("ends a batch that a reader holds by never reading", async () => {
-    const { stream, call, clock } = streamRig({ handlerTimeoutMs: 100 });
+    const { stream, call, clock } = streamRig({ handlerTimeoutMs: 100, maxBufferedChunks: 1 });
     stream("never read");
     await clock.settle();
     call(0).yield(1);
+    await clock.settle();
+    call(0).yield(2);
     await clock.advance(100);
     expect(call(0).isStopped).toBe(true);
     expect(stream.inspect()).toEqual([]);
@@ -118,15 +120,17 @@ describe("close()", () => {
   });
 
   test("with `drain: false` fails running and waiting streams with CLOSED at once, and stops the handler", async () => {
-    const { stream, call, clock } = streamRig({ maxBatchSize: 1 });
+    const { stream, call, clock } = streamRig({ maxBatchSize: 1, maxBufferedChunks: 1 });
     const [a, b] = [stream("a"), read(stream("b"))];
     await clock.settle();
     call(0).yield(1);
     await clock.settle();
+    call(0).yield(2);
+    await clock.settle();
     const closing = watch(stream.close({ drain: false }));
     await clock.settle();
     expect(closing.state).toBe("fulfilled");
-    expect(await a.next()).toEqual(chunk(1));
+    expect([await a.next(), await a.next()]).toEqual([chunk(1), chunk(2)]);
     await expect(a.next()).rejects.toMatchObject(closed);
     expect(b).toMatchObject({ state: "failed", error: closed });
     expect(call(0).isStopped).toBe(true);

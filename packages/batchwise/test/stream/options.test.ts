@@ -136,10 +136,22 @@ describe("the options of a batcher that do not apply to streams", () => {
     [{ key: "id" }, "Expected `key` to be a function, got `id` (string)"],
     [{ batchCost: 7 }, 'Expected `batchCost` to be "sum", "padded" or a function, got `7` (number)'],
     [null, "Expected `options` to be an object, got `null`"],
+    [{ maxBufferedChunks: 0 }, "Expected `maxBufferedChunks` to be an integer >= 1 or Infinity, got `0` (number)"],
+    [{ maxBufferedChunks: 1.5 }, "Expected `maxBufferedChunks` to be an integer >= 1 or Infinity, got `1.5` (number)"],
+    [{ maxBufferedChunks: "4" }, "Expected `maxBufferedChunks` to be an integer >= 1 or Infinity, got `4` (string)"],
+    [{ maxBufferedChunk: 4 }, "Unknown option `maxBufferedChunk`, did you mean `maxBufferedChunks`?"],
+    [{ bufferSize: 4 }, "Unknown option `bufferSize`"],
   ])("nor are others that are wrong: %j", (options, message) => {
     expect(thrownBy(() => batchStream(function* () {}, options as never))).toMatchObject({
       code: "INVALID_OPTION",
       message,
+    });
+  });
+
+  test("nor is a change of maxBufferedChunks: it is set where the stream function is made", () => {
+    const { stream } = streamRig();
+    expect(thrownBy(() => stream.configure({ maxBufferedChunks: 4 } as never))).toMatchObject({
+      code: "INVALID_OPTION",
     });
   });
 

@@ -1,5 +1,8 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { range } from "../support.ts";
+import { type StreamFault, streamFaults } from "./simulation/faults.ts";
+import { examine } from "./simulation/mutate.ts";
 import { type Report, runWorld } from "./simulation/run.ts";
 
 // STREAM_SEED=17 runs that world alone.
@@ -26,9 +29,24 @@ describe("streams in random worlds of rounds, readers, leavers and deadlines", (
     }
     expect(reports.reduce((sum, { batches }) => sum + batches, 0)).toBeGreaterThan(500);
     expect(reports.reduce((sum, { aborted }) => sum + aborted, 0)).toBeGreaterThan(50);
+    expect(reports.reduce((sum, { warnings }) => sum + warnings, 0)).toBeGreaterThan(100);
+    expect(reports.reduce((sum, { inSequence }) => sum + inSequence, 0)).toBeGreaterThan(100);
   });
 
   test("come out the same from the same seed", async () => {
     expect(await run(7)).toEqual(await run(7));
+  });
+});
+
+describe("the deliberate faults of the streams", () => {
+  test.each(streamFaults)("$name: its piece is in the sources exactly once", ({ file, find, replace }) => {
+    const text = readFileSync(new URL(`../../src/stream/${file}`, import.meta.url), "utf8");
+    expect(text.split(find)).toHaveLength(2);
+    expect(replace).not.toBe(find);
+  });
+
+  // `mutate.ts` examines all of them.
+  test("are found by the worlds: one round per read, which hung streams that were read one after the other", () => {
+    expect(examine(streamFaults[0] as StreamFault)).toMatch(/^seed \d+: /);
   });
 });

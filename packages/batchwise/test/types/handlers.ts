@@ -1,6 +1,13 @@
 // Compiled, not run: what is inferred from each form of handler, without a type written at the call.
 
-import { type Batcher, type BatchFunction, batch, createBatcher, createTokenBatcher } from "batchwise";
+import {
+  type Batcher,
+  type BatchFunction,
+  batch,
+  createBatcher,
+  createTokenBatcher,
+  type TokenBatcher,
+} from "batchwise";
 import { same } from "./same.ts";
 
 const inferred = {
@@ -70,4 +77,16 @@ const summaries = createTokenBatcher(async (texts: string[]) => texts.map((text)
   maxBatchTokens: 8_000,
   estimateTokens: (text) => text.length,
 });
-same<typeof summaries, Batcher<string, string>>(summaries, true);
+same<typeof summaries, TokenBatcher<string, string>>(summaries, true);
+same<Promise<string>, ReturnType<typeof summaries.submit>>(summaries.submit("a", { tokens: 3, priority: 1 }), true);
+same<Promise<string[]>, ReturnType<typeof summaries.submitMany>>(
+  summaries.submitMany(["a"], { tokens: (text) => text.length, priority: (text) => -text.length }),
+  true,
+);
+same<number, typeof summaries.options.maxBatchTokens>(summaries.options.maxBatchTokens, true);
+summaries.configure({ maxBatchTokens: 16_000, concurrency: 2 });
+// Code that takes any batcher takes a token batcher.
+export const anyBatcher: Batcher<string, string> = summaries;
+
+const scores = createTokenBatcher((texts: string[]) => new Float32Array(texts.length));
+same<typeof scores, TokenBatcher<string, number>>(scores, true);

@@ -36,6 +36,13 @@ double.options.maxBatchSize = 4;
 double.on("error", () => {});
 // @ts-expect-error: a token batcher has its own word for the cap
 createTokenBatcher((texts: string[]) => texts, { maxBatchCost: 5 });
+const prompts = createTokenBatcher((texts: string[]) => texts);
+// @ts-expect-error: a token batcher has its own word for the cost of an item
+prompts.submit("a", { cost: 5 });
+// @ts-expect-error: a single submit counts its own item
+prompts.submit("a", { tokens: (text: string) => text.length });
+// @ts-expect-error: a token batcher has its own word for the cap
+prompts.configure({ maxBatchCost: 5 });
 
 export class Wrong {
   // @ts-expect-error: the method takes no array

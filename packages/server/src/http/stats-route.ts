@@ -31,13 +31,14 @@ function wantsPage(accept: string | null): boolean {
 }
 
 function snapshot({ embedder, requests, startedAt }: StatsSources): Record<string, unknown> {
-  const { maxBatchSize, maxBatchCost, maxWaitMs, minBatchSize, concurrency, maxQueueSize } = embedder.batcher.options;
+  const { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize } =
+    embedder.batcher.options;
   return {
     model: embedder.model,
     ready: embedder.ready,
     startedAt: startedAt.toISOString(),
     uptimeMs: Math.round(Date.now() - startedAt.getTime()),
-    options: { maxBatchSize, maxBatchCost, maxWaitMs, minBatchSize, concurrency, maxQueueSize },
+    options: { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize },
     workers: { count: embedder.workers, restarts: embedder.restarts },
     perSecond: { requests: requests.perSecond(), ...embedder.rates() },
     recentLatencyMs: embedder.recentLatencyMs(),

@@ -14,6 +14,7 @@ import type {
   SubmitOptions,
 } from "../contract/types.ts";
 import { BatcherCore } from "../engine/batcher.ts";
+import { callable } from "./callable.ts";
 
 /**
  * Makes a batcher: single items go in, `handler` gets full batches, every caller gets its own result.
@@ -82,17 +83,4 @@ export function batch<Output, Input, Prepared = ElementOf<Input>, Item = Prepare
 export function batch(handler: unknown, options?: unknown): unknown {
   const core = new BatcherCore(handler, options);
   return callable(core, (item: unknown, submit?: SubmitOptions) => core.submit(item, submit));
-}
-
-/** Puts every public member of a batcher on a function. */
-export function callable<Core extends object, Call extends object>(core: Core, call: Call): Call & Core {
-  const members = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(core) as object);
-  for (const name of Reflect.ownKeys(members)) {
-    if (name === "constructor") continue;
-    const { get, value } = members[name as keyof typeof members] as PropertyDescriptor;
-    const member =
-      get === undefined ? { value: (value as (...args: unknown[]) => unknown).bind(core) } : { get: get.bind(core) };
-    Object.defineProperty(call, name, { ...member, configurable: true, enumerable: typeof name === "string" });
-  }
-  return call as Call & Core;
 }

@@ -1,76 +1,158 @@
-// A method decorator (TC39, as TypeScript 5 and esbuild compile it): the calls of all callers of a method that takes an
-// array and returns a promise of one merge into batches. Each instance has a batcher of its own, made when the
-// instance is constructed and held by nothing but the instance.
+// A method decorator, standard (TC39) and legacy (`experimentalDecorators`): the calls of all callers of a method that
+// takes an array and returns a promise of one merge into batches, per instance. Standard: an instance's batcher is made
+// when the instance is constructed. Legacy: at the first call. Options are checked when the class is defined.
 
 import type { BatchOptions } from "../contract/options.ts";
-import { resolveOptions } from "../contract/resolve-options.ts";
-import type { BatchContext, Batcher, Places } from "../contract/types.ts";
-import { invalidOption } from "../contract/validate.ts";
-import { createBatcher } from "./batch.ts";
+import { PreparedOptions } from "../contract/resolve-options.ts";
+import type { BatchContext, BatchedCall, Batcher, Places } from "../contract/types.ts";
+import { checkIsObject, invalidOption } from "../contract/validate.ts";
+import { BatcherCore } from "../engine/batcher.ts";
+import { type DecoratedMethod, ObjectBatchers } from "./object-batchers.ts";
 
+type BatchedParameters<Item> = readonly [items: readonly Item[], call?: BatchedCall | undefined];
 type Method<This, Args extends readonly unknown[], Return> = (this: This, ...args: Args) => Return;
+type Descriptor<Args extends readonly unknown[], Return> = TypedPropertyDescriptor<(...args: Args) => Return>;
 
-/** Decorates a method without changing its type. */
-export type BatchedDecorator<Item, Result> = <
-  This extends object,
-  Args extends readonly [items: readonly Item[], context?: BatchContext | undefined],
-  Return extends Promise<readonly Result[]>,
->(
-  method: Method<This, Args, Return>,
-  context: ClassMethodDecoratorContext<This, Method<This, Args, Return>>,
-) => Method<This, Args, Return>;
+type AnyFunction = (...args: unknown[]) => unknown;
+
+/** Decorates a method without changing its type. The first form is the standard one, the second the legacy one. */
+export interface BatchedDecorator<Item, Result> {
+  <This extends object, Args extends BatchedParameters<Item>, Return extends Promise<readonly Result[]>>(
+    method: Method<This, Args, Return>,
+    context: ClassMethodDecoratorContext<This, Method<This, Args, Return>>,
+  ): Method<This, Args, Return>;
+  <Args extends BatchedParameters<Item>, Return extends Promise<readonly Result[]>>(
+    prototype: object,
+    name: string | symbol,
+    descriptor: Descriptor<Args, Return>,
+  ): Descriptor<Args, Return>;
+}
 
 /**
  * Decorates a method that takes an array and returns a promise of an array, one result per item: calls of all callers
- * are merged into batches, per instance, and each call gets its own part back. The method may take the batch's
- * {@link BatchContext} as a second parameter; calls give the items alone.
+ * are merged into batches, per instance, and each call gets its own part back. `@batched` alone takes the defaults.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, when the class is defined.
+ * The method finds the batch's {@link BatchContext} in its second parameter. A second argument of a call is
+ * {@link SubmitOptions}, for its items alone; a method whose callers give one declares a {@link BatchedCall}.
+ * {@link batcherOf} gives the batcher behind the method.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, when the class is defined: for an option that is
+ * unknown or out of range, and for anything that is not a method.
  *
  * @example
  * ```ts
- * import { batched } from "batchwise";
+ * import { type BatchedCall, batched } from "batchwise";
  * class Encoder {
  *   @batched({ maxBatchSize: 64 })
- *   async encode(texts: string[]): Promise<number[]> {
- *     return texts.map((text) => text.length);
+ *   async encode(texts: string[], call?: BatchedCall): Promise<number[]> {
+ *     return texts.map((text) => (call?.signal?.aborted ? 0 : text.length));
  *   }
  * }
  * const encoder = new Encoder();
- * const [[a], [b, c]] = await Promise.all([encoder.encode(["x"]), encoder.encode(["yy", "zzz"])]); // one call
+ * const [[a], [b, c]] = await Promise.all([
+ *   encoder.encode(["x"]),
+ *   encoder.encode(["yy", "zzz"], { priority: 1, timeoutMs: 1_000 }),
+ * ]); // one call of the method
  * ```
  */
-export function batched<Item, Result>(options?: BatchOptions<Item, Result>): BatchedDecorator<Item, Result> {
-  resolveOptions(options);
-  return (method, context) => decorate(method, context, options);
-}
-
-function decorate<This extends object, Args extends readonly unknown[], Return, Item, Result>(
+export function batched<
+  This extends object,
+  Args extends BatchedParameters<unknown>,
+  Return extends Promise<readonly unknown[]>,
+>(
   method: Method<This, Args, Return>,
   context: ClassMethodDecoratorContext<This, Method<This, Args, Return>>,
-  options: BatchOptions<Item, Result> | undefined,
-): Method<This, Args, Return> {
-  if (context?.kind !== "method") throw invalidOption(TypeError, "Expected `batched` to decorate a method");
-  const batchers = new WeakMap<This, Batcher<Item, Result>>();
-  context.addInitializer(function (this: This): void {
-    const handler = (items: Item[], batchContext: BatchContext): Promise<Places<Result>> =>
-      Reflect.apply(method, this, [items, batchContext]) as Promise<Places<Result>>;
-    batchers.set(this, createBatcher(handler, options));
-  });
-  const name = String(context.name);
-  const merged = function (this: This, ...args: Args): Return {
-    const batcher = batchers.get(this);
-    if (batcher === undefined) {
-      return refused(`\`${name}\` was called on an object it does not belong to.`) as Return;
-    }
-    if (args.slice(1).some((argument) => argument !== undefined)) {
-      return refused(`\`${name}\` shares batches with other calls, so a call gives it the items alone.`) as Return;
-    }
-    return batcher.submitMany(args[0] as Item[]) as Return;
-  };
-  return Object.defineProperty(merged, "name", { value: name });
+): Method<This, Args, Return>;
+export function batched<Args extends BatchedParameters<unknown>, Return extends Promise<readonly unknown[]>>(
+  prototype: object,
+  name: string | symbol,
+  descriptor: Descriptor<Args, Return>,
+): Descriptor<Args, Return>;
+export function batched<Item, Result>(options?: BatchOptions<Item, Result>): BatchedDecorator<Item, Result>;
+export function batched(...args: readonly unknown[]): unknown {
+  const isBare = args.length > 1 || typeof args[0] === "function";
+  if (isBare) return decorate(args, new PreparedOptions(undefined));
+  // Mistakes are reported when the class is defined, and later changes of the object are kept out.
+  const options = new PreparedOptions(args[0]);
+  return (...decorated: readonly unknown[]) => decorate(decorated, options);
 }
 
-function refused(message: string): Promise<never> {
-  return Promise.reject(new TypeError(message));
+/** Compilers call a standard decorator with two arguments and a legacy one with three; of a class it is one or two. */
+function decorate(args: readonly unknown[], options: PreparedOptions): unknown {
+  const [first, second, third] = args;
+  if (args.length === 3) return decorateLegacy(first, second, third, options);
+  const context = second as Partial<ClassMethodDecoratorContext<object>> | undefined;
+  if (context?.kind === "method")
+    return decorateStandard(first, context as ClassMethodDecoratorContext<object>, options);
+  throw notAMethod(context?.kind ?? (typeof first === "function" ? "class or function" : typeof first));
+}
+
+function decorateStandard(
+  given: unknown,
+  context: ClassMethodDecoratorContext<object>,
+  options: PreparedOptions,
+): AnyFunction {
+  const method = decoratedMethod(given, context.name, options);
+  context.addInitializer(function (this: object): void {
+    ObjectBatchers.add(this, method).get(method);
+  });
+  return merged(method);
+}
+
+/** There is no hook at construction: the prototype or class gets the method, and a call makes the batcher. */
+function decorateLegacy(target: unknown, name: unknown, given: unknown, options: PreparedOptions): PropertyDescriptor {
+  if (typeof given === "number") throw notAMethod("parameter");
+  const descriptor = given as PropertyDescriptor | undefined;
+  if (descriptor?.get !== undefined || descriptor?.set !== undefined) throw notAMethod("getter or setter");
+  if (typeof descriptor?.value !== "function") throw notAMethod("field");
+  const method = decoratedMethod(descriptor.value, typeof name === "symbol" ? name : String(name), options);
+  ObjectBatchers.add(target as object, method);
+  return { ...descriptor, value: merged(method) };
+}
+
+function decoratedMethod(given: unknown, name: string | symbol, options: PreparedOptions): DecoratedMethod {
+  if (typeof given !== "function") throw notAMethod(typeof given);
+  if (/Generator/.test(Object.prototype.toString.call(given))) {
+    const way = "a streaming method is a field with `batchStream(...)`";
+    throw invalidOption(TypeError, `Expected \`${String(name)}\` to return a promise of an array: ${way}`);
+  }
+  if (given.length > 2) {
+    const message = `Expected \`${String(name)}\` to have the parameters \`items\` and \`call\` alone, got ${given.length}`;
+    throw invalidOption(TypeError, message);
+  }
+  return {
+    name,
+    // The one place that makes a batcher of an instance.
+    makeBatcher(owner: object): Batcher<unknown, unknown> {
+      const handler = (items: unknown[], context: BatchContext): Promise<Places<unknown>> =>
+        Reflect.apply(given, owner, [items, context]) as Promise<Places<unknown>>;
+      return new BatcherCore(handler, options);
+    },
+  };
+}
+
+/** The function that takes the method's place. It never throws: mistakes of a call reject it. */
+function merged(method: DecoratedMethod): AnyFunction {
+  const name = typeof method.name === "symbol" ? `[${method.name.description ?? ""}]` : method.name;
+  const call = function (this: unknown, ...args: unknown[]): Promise<unknown[]> {
+    try {
+      const batcher = ObjectBatchers.of(this)?.get(method);
+      if (batcher === undefined) {
+        throw invalidOption(TypeError, `\`${name}\` was called on an object it does not belong to`);
+      }
+      if (args.slice(2).some((argument) => argument !== undefined)) {
+        throw invalidOption(TypeError, `\`${name}\` takes \`items\` and submit options, got ${args.length} arguments`);
+      }
+      checkIsObject("options", args[1]);
+      return batcher.submitMany(args[0] as unknown[], args[1]);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
+  return Object.defineProperty(call, "name", { value: name });
+}
+
+function notAMethod(kind: string): Error {
+  const ways = "for one item a call, put `batch(...)` in a field";
+  return invalidOption(TypeError, `Expected \`batched\` to decorate a method, got \`${kind}\`; ${ways}`);
 }

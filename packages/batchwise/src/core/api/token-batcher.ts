@@ -1,9 +1,9 @@
-// A batcher in the words of language models: its cost is tokens.
+// A batcher in the words of language models: its cost is tokens. It is the same batcher; this file changes the words
+// of what goes in and of what is refused, and nothing else.
 
-import type { BatchOptions } from "../contract/options.ts";
-import { OPTION_NAMES } from "../contract/resolve-options.ts";
+import { tooManyTokensError } from "../contract/errors.ts";
+import type { ResolvedOptions } from "../contract/options.ts";
 import type {
-  Batcher,
   ElementOf,
   HandlerFunction,
   HandlerObject,
@@ -11,32 +11,33 @@ import type {
   NumericHandlerFunction,
   PlainHandlerObject,
   ResultOf,
+  SubmitOptions,
 } from "../contract/types.ts";
-import { aboveZero, aCost, aFunction, check, checkIsObject, refuseUnknown } from "../contract/validate.ts";
-import { createBatcher } from "./batch.ts";
-import { estimateTokens } from "./estimate-tokens.ts";
-
-export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
-  /** Hard cap on the tokens of a batch. > 0. Default 32,000. */
-  readonly maxBatchTokens?: number | undefined;
-  /** Tokens of an item. Default: the item's own `estimateTokens()` where it has one, else {@link estimateTokens}. */
-  readonly estimateTokens?: ((item: Item) => number) | undefined;
-  /** Tokens of an item that has no text to estimate. Default 1. */
-  readonly defaultTokens?: number | undefined;
-}
-
-const NAMES: readonly string[] = [
-  ...OPTION_NAMES.filter((name) => name !== "maxBatchCost" && name !== "cost"),
-  "maxBatchTokens",
-  "estimateTokens",
-  "defaultTokens",
-];
+import { aCost, check } from "../contract/validate.ts";
+import { BatcherCore } from "../engine/batcher.ts";
+import { checkCount, countTokens } from "./count-tokens.ts";
+import {
+  checkSubmitNames,
+  costChanges,
+  type ResolvedTokenOptions,
+  type SplitOptions,
+  splitOptions,
+  type TokenBatcher,
+  type TokenBatcherOptions,
+  type TokenConfigureOptions,
+  type TokenSubmitManyOptions,
+  type TokenSubmitOptions,
+} from "./token-options.ts";
 
 /**
- * `createBatcher` with token words: batches close at `maxBatchTokens` (default 32,000) or at 256 items. A submit may
- * give an exact count as `cost`.
+ * `createBatcher` with token words: a batch closes at `maxBatchTokens` (default 32,000) or at `maxBatchSize` items
+ * (default 256). A submit may give an exact count as `tokens`.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
+ * The result is a batcher with all members, so code that takes any batcher takes this one: the names in `stats()`,
+ * `inspect()`, events and the handler's context stay, and every `cost` in them is a number of tokens.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`. `cost` and `maxBatchCost` are refused, with the token
+ * word in the message.
  *
  * @example
  * ```ts
@@ -44,21 +45,22 @@ const NAMES: readonly string[] = [
  * const summaries = createTokenBatcher(async (prompts: string[]) => prompts.map((prompt) => prompt.slice(0, 10)), {
  *   maxBatchTokens: 8_000,
  * });
- * const summary = await summaries.submit("A long text");
+ * const summary = await summaries.submit("A long text", { tokens: 3 });
+ * summaries.configure({ maxBatchTokens: 16_000 });
  * ```
  */
 export function createTokenBatcher<Item, Numbers extends NumericArray>(
   handler: NumericHandlerFunction<Item, Numbers>,
   options?: TokenBatcherOptions<Item, Numbers[number]>,
-): Batcher<Item, Numbers[number]>;
+): TokenBatcher<Item, Numbers[number]>;
 export function createTokenBatcher<Item, Result>(
   handler: HandlerFunction<Item, Result>,
   options?: TokenBatcherOptions<Item, Result>,
-): Batcher<Item, Result>;
+): TokenBatcher<Item, Result>;
 export function createTokenBatcher<Item, Result>(
   handler: PlainHandlerObject<Item, Result>,
   options?: TokenBatcherOptions<Item, Result>,
-): Batcher<Item, Result>;
+): TokenBatcher<Item, Result>;
 export function createTokenBatcher<
   Output,
   Input,
@@ -68,27 +70,92 @@ export function createTokenBatcher<
 >(
   handler: HandlerObject<Item, Result, Prepared, Input, Output>,
   options?: TokenBatcherOptions<Item, Result>,
-): Batcher<Item, Result>;
-export function createTokenBatcher(
-  handler: unknown,
-  options?: TokenBatcherOptions<unknown, unknown>,
-): Batcher<unknown, unknown> {
-  checkIsObject("options", options);
-  refuseUnknown(options ?? {}, NAMES);
-  const { maxBatchTokens = 32_000, estimateTokens: estimate, defaultTokens = 1, ...rest } = options ?? {};
-  check("maxBatchTokens", aboveZero, maxBatchTokens);
-  check("defaultTokens", aCost, defaultTokens);
-  if (estimate !== undefined) check("estimateTokens", aFunction, estimate);
-  const cost = estimate ?? ((item: unknown) => tokensOf(item, defaultTokens));
-  const batchOptions = { ...rest, maxBatchSize: rest.maxBatchSize ?? 256, maxBatchCost: maxBatchTokens, cost };
-  return createBatcher(handler as HandlerFunction<unknown, unknown>, batchOptions);
+): TokenBatcher<Item, Result>;
+export function createTokenBatcher(handler: unknown, options?: unknown): unknown {
+  return new TokenBatcherCore(handler, splitOptions(options));
 }
 
-function tokensOf(item: unknown, defaultTokens: number): number {
-  if (typeof item === "string") return estimateTokens(item);
-  if (typeof item !== "object" || item === null) return defaultTokens;
-  const own = (item as { estimateTokens?: unknown }).estimateTokens;
-  if (typeof own === "function") return own.call(item) as number;
-  const isText = Array.isArray(item) || ["messages", "input", "prompt", "text"].some((name) => name in item);
-  return isText ? estimateTokens(item) : defaultTokens;
+/** What a submit says, read once, in the words of the batcher below. */
+type CostOptions = Omit<SubmitOptions, "cost" | "priority"> & { priority?: unknown; cost?: unknown };
+
+class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unknown> {
+  readonly #given: SplitOptions;
+  #options: ResolvedTokenOptions | null = null;
+  #optionsBelow: ResolvedOptions | null = null;
+
+  constructor(handler: unknown, given: SplitOptions) {
+    const { maxBatchTokens, estimateTokens, defaultTokens, others } = given;
+    const cost = (item: unknown): number => this.#fit(countTokens(item, estimateTokens, defaultTokens));
+    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost });
+    this.#given = given;
+  }
+
+  override submit(item: unknown, options?: TokenSubmitOptions): Promise<unknown> {
+    return super.submit(item, this.#inCost(options, false));
+  }
+
+  override submitMany(items: readonly unknown[], options?: TokenSubmitManyOptions<unknown>): Promise<unknown[]> {
+    return super.submitMany(items, this.#inCost(options, true));
+  }
+
+  override submitSettled(
+    items: readonly unknown[],
+    options?: TokenSubmitManyOptions<unknown>,
+  ): Promise<PromiseSettledResult<unknown>[]> {
+    return super.submitSettled(items, this.#inCost(options, true));
+  }
+
+  override configure(changes: TokenConfigureOptions): void {
+    super.configure(costChanges(changes));
+  }
+
+  override get options(): ResolvedTokenOptions {
+    const below = super.options;
+    if (this.#options === null || this.#optionsBelow !== below) {
+      const { estimateTokens, defaultTokens } = this.#given;
+      const maxBatchTokens = below.maxBatchCost;
+      this.#options = Object.freeze({ ...below, maxBatchTokens, estimateTokens, defaultTokens });
+      this.#optionsBelow = below;
+    }
+    return this.#options;
+  }
+
+  /**
+   * Submit options in cost words. Never throws: an error stands where the batcher below reads `cost`, so that it fails
+   * or rejects the item as it does for any mistake in a submit, and counts it.
+   */
+  #inCost(given: TokenSubmitManyOptions<unknown> | undefined, isMany: boolean): SubmitOptions | undefined {
+    // What is not an object goes below as it is, and is refused there.
+    if (typeof given !== "object" || given === null || Array.isArray(given)) return given as undefined;
+    let options: CostOptions = {};
+    try {
+      checkSubmitNames(given);
+      const { signal, priority, timeoutMs, key, context, tokens } = given;
+      options = { signal, priority, timeoutMs, key, context };
+      if (tokens !== undefined) options.cost = this.#costOf(tokens, isMany);
+    } catch (error) {
+      Object.defineProperty(options, "cost", { get: () => raise(error), enumerable: true });
+    }
+    return options as SubmitOptions;
+  }
+
+  /** The cost, or the function of an item, that stands for `tokens`. */
+  #costOf(tokens: number | ((item: unknown) => number), isMany: boolean): unknown {
+    if (isMany && typeof tokens === "function") return (item: unknown) => this.#fit(checkCount("tokens", tokens(item)));
+    check("tokens", aCost, tokens);
+    return this.#fit(tokens as number);
+  }
+
+  /** Refuses an item that is over the cap by itself, in token words: the batcher below would speak of cost. */
+  #fit(tokens: number): number {
+    const { maxBatchCost, oversize, batchCost } = super.options;
+    // A function decides what such an item costs; the batcher below asks it.
+    const isCounted = typeof batchCost !== "function";
+    if (isCounted && tokens > maxBatchCost && oversize === "reject") throw tooManyTokensError(tokens, maxBatchCost);
+    return tokens;
+  }
+}
+
+function raise(error: unknown): never {
+  throw error;
 }

@@ -56,6 +56,12 @@ export function queueFullError(maxQueueSize: number): BatchwiseError {
   return new BatchwiseError({ code: "QUEUE_FULL", message, retryable: true });
 }
 
+/** For the items of a call that the queue can never hold at once. */
+export function callTooLargeError(size: number, maxQueueSize: number): BatchwiseError {
+  const message = `A call of ${size} items can never fit in the queue, which holds ${maxQueueSize} (maxQueueSize). Split it, or set onFull to "wait".`;
+  return new BatchwiseError({ code: "QUEUE_FULL", message, retryable: false });
+}
+
 export function droppedError(maxQueueSize: number): BatchwiseError {
   const message = `Dropped for a newer item: ${maxQueueSize} items were waiting (maxQueueSize) and onFull is "drop-oldest".`;
   return new BatchwiseError({ code: "QUEUE_FULL", message, retryable: true });
@@ -63,6 +69,12 @@ export function droppedError(maxQueueSize: number): BatchwiseError {
 
 export function itemTooLargeError(cost: number, maxBatchCost: number): BatchwiseError {
   const message = `The item costs ${cost}, more than a whole batch may (maxBatchCost ${maxBatchCost}). Split it, or set oversize to "alone".`;
+  return new BatchwiseError({ code: "ITEM_TOO_LARGE", message, retryable: false });
+}
+
+/** The same refusal in the words of a token batcher. */
+export function tooManyTokensError(tokens: number, maxBatchTokens: number): BatchwiseError {
+  const message = `The item has ${tokens} tokens, more than a whole batch may (maxBatchTokens ${maxBatchTokens}). Split it, or set oversize to "alone".`;
   return new BatchwiseError({ code: "ITEM_TOO_LARGE", message, retryable: false });
 }
 
@@ -87,6 +99,12 @@ export function batchResultError(returned: unknown, expected: number): Batchwise
     length === undefined
       ? `Expected the handler to return an array of ${expected} results, one per item, got ${describe(returned)}.`
       : `Expected the handler to return ${expected} results, one per item, got ${length}.`;
+  return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false });
+}
+
+/** For a hole in an answer of the right length. An explicit `undefined` is a result. */
+export function batchHoleError(index: number, length: number): BatchwiseError {
+  const message = `Expected the handler to return ${length} results, one per item, got none at index ${index}.`;
   return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false });
 }
 

@@ -1,6 +1,7 @@
 // What a batcher tells its listeners. Listeners are the user's functions: one that throws, or whose promise rejects,
 // is reported as a warning and disturbs nobody else.
 
+import type { InContext } from "../time/clock.ts";
 import type { BatchReason, ItemOutcome } from "./outcome.ts";
 import { isThenable } from "./thenable.ts";
 
@@ -12,7 +13,7 @@ export interface BatchEvent {
   /** Items in it when it was handed to the handler. */
   readonly size: number;
   readonly cost: number;
-  /** Clock time at which it was handed to the handler, and how long it ran. */
+  /** When it was handed to the handler: epoch milliseconds, or an injected clock's own time. And how long it ran. */
   readonly startedAt: number;
   readonly runMs: number;
   /** How long its oldest item had waited. */
@@ -28,7 +29,19 @@ export interface ItemEvent {
   readonly latencyMs: number;
 }
 
-export type WarningCode = "LISTENER_FAILED" | "CACHE_FAILED";
+/**
+ * What a warning is about. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the user threw, rejected or
+ * answered what it may not. `RETRY_FAILED`: an option of `retry` did. `OPTIONS`: options that do together what they do
+ * not seem to. `STREAM_BLOCKED`: a batch of streams has waited a second for callers who do not read; read the streams of
+ * a batch concurrently, or raise `maxBufferedChunks`.
+ */
+export type WarningCode =
+  | "LISTENER_FAILED"
+  | "CACHE_FAILED"
+  | "LIMITER_FAILED"
+  | "RETRY_FAILED"
+  | "OPTIONS"
+  | "STREAM_BLOCKED";
 
 /** Something that the batcher could live with and that its owner should know. */
 export interface WarningEvent {
@@ -48,27 +61,62 @@ export type Listener<Name extends EventName> = (event: BatcherEvents[Name]) => v
 
 type AnyListener = (event: never) => unknown;
 
+/** Warnings that nobody has heard are kept for the first listener, so many of them. */
+const KEPT_WARNINGS = 16;
+
+const NONE: readonly AnyListener[] = [];
+
 export class Events {
-  readonly #listeners: Record<EventName, readonly AnyListener[]> = { batch: [], item: [], warning: [] };
+  readonly #inContext: InContext;
+  #batch: readonly AnyListener[] = NONE;
+  #item: readonly AnyListener[] = NONE;
+  #warning: readonly AnyListener[] = NONE;
+  #unheard: WarningEvent[] | null = null;
+
+  /** Listeners run in the async context of `inContext`. */
+  constructor(inContext: InContext = (callback) => callback()) {
+    this.#inContext = inContext;
+  }
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
     const added: AnyListener = (event) => listener(event);
-    this.#listeners[name] = [...this.#listeners[name], added];
-    return () => {
-      this.#listeners[name] = this.#listeners[name].filter((other) => other !== added);
-    };
+    this.#set(name, [...this.#of(name), added]);
+    if (name === "warning" && this.#unheard !== null) {
+      const unheard = this.#unheard;
+      this.#unheard = null;
+      for (const warning of unheard) this.emit("warning", warning);
+    }
+    return () =>
+      this.#set(
+        name,
+        this.#of(name).filter((other) => other !== added),
+      );
   }
 
   hears(name: EventName): boolean {
-    return this.#listeners[name].length > 0;
+    return this.#of(name).length > 0;
   }
 
   emit<Name extends EventName>(name: Name, event: BatcherEvents[Name]): void {
-    for (const listener of this.#listeners[name]) this.#call(name, listener, event);
+    for (const listener of this.#of(name)) this.#inContext(() => this.#call(name, listener, event));
   }
 
   warn(code: WarningCode, message: string, cause?: unknown): void {
-    this.emit("warning", { code, message, cause });
+    const warning = { code, message, cause };
+    if (this.#warning.length > 0) this.emit("warning", warning);
+    else if (this.#unheard === null) this.#unheard = [warning];
+    else if (this.#unheard.length < KEPT_WARNINGS) this.#unheard.push(warning);
+  }
+
+  #of(name: EventName): readonly AnyListener[] {
+    if (name === "batch") return this.#batch;
+    return name === "item" ? this.#item : this.#warning;
+  }
+
+  #set(name: EventName, listeners: readonly AnyListener[]): void {
+    if (name === "batch") this.#batch = listeners;
+    else if (name === "item") this.#item = listeners;
+    else this.#warning = listeners;
   }
 
   #call(name: EventName, listener: AnyListener, event: unknown): void {

@@ -1,7 +1,13 @@
 // The options of a batcher as users give them, and as the engine has them: behind `resolveOptions` no option is optional.
 
-import type { Measure } from "../policy/batch-cost.ts";
 import type { Clock } from "../time/clock.ts";
+import type { RateLimiter } from "./limiter.ts";
+
+/** How the cost of a whole batch follows from its entries. A function must not decrease when items are added. */
+export type Measure<Item> = "sum" | "padded" | ((items: readonly Item[]) => number);
+
+/** How long a batch gathers that is not full, with `maxWaitMs` 0 and a free slot; see {@link ConfigureOptions.gather}. */
+export type Gather = "auto" | "turn" | "tick";
 
 /** What a full queue does to the next submit. */
 export type OnFull = "wait" | "reject" | "drop-oldest";
@@ -9,19 +15,25 @@ export type OnFull = "wait" | "reject" | "drop-oldest";
 export interface RetryOptions {
   /** Calls of the handler in total, at least 1. */
   readonly attempts: number;
-  /** Pause before each further call, in milliseconds. Default 0. */
-  readonly backoffMs?: number | undefined;
+  /**
+   * Pause before each further call, in milliseconds: a number, or a function of the number of calls so far and the
+   * error. Default 0. What the error says (`retryAfterMs`, a `retry-after` header) makes it longer.
+   */
+  readonly backoffMs?: number | ((attempt: number, error: unknown) => number) | undefined;
   /** Whether an error is worth another call. Default: every one is. */
   readonly when?: ((error: unknown) => boolean) | undefined;
 }
 
 /**
- * Results kept by the owner of the batcher. `undefined` is a miss. One that fails counts as a miss, with a warning. An
+ * Results kept by the owner of the batcher. The key is the one of `dedupe`, or `${key.length}:${key}=${dedupeKey}` where
+ * the item has a `key`. `undefined` is a miss. One that fails counts as a miss, with a warning. An
  * item waits from the end of its look-up on; deadline and latency count from its submit.
  */
 export interface BatchCache<Result> {
   get(key: string): Result | undefined | PromiseLike<Result | undefined>;
   set(key: string, result: Result): unknown;
+  /** Needed for `forget()` alone. */
+  delete?(key: string): unknown;
 }
 
 /** The limits that may change while a batcher runs. Durations are in milliseconds. */
@@ -32,12 +44,19 @@ export interface ConfigureOptions {
   readonly maxBatchCost?: number | undefined;
   /**
    * Longest that the oldest item is held for company while a slot is free. Default 0: never held; Infinity: until its
-   * batch is full. One whose deadline falls into the wait is not held: its lane goes at once, so with Infinity any
-   * `timeoutMs` does that.
+   * batch is full. A lane goes earlier where a deadline asks for it: 1.25 times the 95th percentile of the last batches'
+   * run times before that, and a millisecond.
    */
   readonly maxWaitMs?: number | undefined;
   /** With `maxWaitMs > 0`: this many waiting go at once. 1 to maxBatchSize; follows maxBatchSize while unset. */
-  readonly minBatchSize?: number | undefined;
+  readonly preferredBatchSize?: number | undefined;
+  /**
+   * With `maxWaitMs` 0 and a free slot, how long a batch that is not full gathers: `"turn"`, until the promise jobs of
+   * the running task are done; `"tick"`, to the end of the event loop's present pass, so that requests of many sockets
+   * meet; `"auto"` (default), `"tick"` while the last batch settled in the turn in which it began, else `"turn"`. With
+   * an injected `clock`, `"auto"` is `"turn"`, and `"tick"` needs `clock.setImmediate`.
+   */
+  readonly gather?: Gather | undefined;
   /** Batches that may run at the same time. Integer >= 1 or Infinity. Default 1. */
   readonly concurrency?: number | undefined;
   /** Waiting items accepted before `onFull` applies. Integer >= 1 or Infinity. Default 10,000. */
@@ -55,6 +74,11 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
   readonly batchCost?: Measure<Item> | undefined;
   /** What becomes of an item that is over `maxBatchCost` by itself. Default `"reject"` (ITEM_TOO_LARGE). */
   readonly oversize?: "reject" | "alone" | undefined;
+  /**
+   * Asked before a batch is closed: while it says no, the batch waits and grows. Several batchers may share one. Each
+   * call of the handler takes one call and its batch's cost. Not together with `prefetch`.
+   */
+  readonly limiter?: RateLimiter | undefined;
   /** Batches that may be prepared ahead of a free slot. Only for handlers with `prepare`. Integer >= 0. Default 0. */
   readonly prefetch?: number | undefined;
   /** What a submit meets when the queue is full. Default `"wait"`. */
@@ -99,12 +123,14 @@ export interface ResolvedOptions {
   readonly maxBatchSize: number;
   readonly maxBatchCost: number;
   readonly maxWaitMs: number;
-  readonly minBatchSize: number;
+  readonly preferredBatchSize: number;
   readonly concurrency: number;
   readonly maxQueueSize: number;
+  readonly gather: Gather;
   readonly cost: (item: unknown) => number;
   readonly batchCost: Measure<unknown>;
   readonly oversize: "reject" | "alone";
+  readonly limiter: RateLimiter | undefined;
   readonly prefetch: number;
   readonly onFull: OnFull;
   readonly key: ((item: unknown) => string) | undefined;

@@ -7,4 +7,4 @@ export type ItemOutcome = "completed" | "failed" | "cancelled" | "expired" | "re
 export type FailedOutcome = Exclude<ItemOutcome, "completed">;
 
 /** Why a batch was sent. */
-export type BatchReason = "size" | "cost" | "idle" | "wait" | "min" | "deadline" | "flush" | "drain";
+export type BatchReason = "size" | "cost" | "idle" | "wait" | "preferred" | "deadline" | "flush" | "drain";

@@ -1,8 +1,15 @@
 // Options are validated once, filled in and frozen. Mistakes throw a TypeError or RangeError with
 // `code: "INVALID_OPTION"`.
 
-import { systemClock } from "../time/clock.ts";
-import type { BatchOptions, ConfigureOptions, ResolvedOptions, ResolvedRetry, RetryOptions } from "./options.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
+import type {
+  BatchOptions,
+  ConfigureOptions,
+  Gather,
+  ResolvedOptions,
+  ResolvedRetry,
+  RetryOptions,
+} from "./options.ts";
 import {
   aBoolean,
   aboveZero,
@@ -25,9 +32,19 @@ const LIMITS: Readonly<Record<keyof ConfigureOptions, Rule>> = {
   maxBatchSize: integerFrom(1),
   maxBatchCost: aboveZero,
   maxWaitMs: zeroOrMore,
-  minBatchSize: integerFrom(1),
+  preferredBatchSize: integerFrom(1),
+  gather: oneOf("auto", "turn", "tick"),
   concurrency: unboundedIntegerFrom(1),
   maxQueueSize: unboundedIntegerFrom(1),
+};
+
+/** Names that people bring from elsewhere, and what they mean here. */
+export const OPTION_HINTS: Readonly<Record<string, string>> = {
+  minBatchSize: "how many waiting items are enough to go at once is `preferredBatchSize`; 1 would end all waiting",
+  minBatchCost: "there is no least cost: a batch goes when it is full or its oldest item has waited `maxWaitMs`",
+  maxBufferedChunks: "it is for handlers that stream; use `batchStream`",
+  maxBatchTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `maxBatchCost`",
+  estimateTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `cost`",
 };
 
 const aMeasure: Rule = {
@@ -41,6 +58,7 @@ const RULES: Readonly<Record<keyof BatchOptions<never, never>, Rule>> = {
   cost: aFunction,
   batchCost: aMeasure,
   oversize: oneOf("reject", "alone"),
+  limiter: objectWith("reserve", "giveBack", "withdraw", "hold"),
   prefetch: finiteIntegerFrom(0),
   onFull: oneOf("wait", "reject", "drop-oldest"),
   key: aFunction,
@@ -60,32 +78,73 @@ const RULES: Readonly<Record<keyof BatchOptions<never, never>, Rule>> = {
   random: aFunction,
 };
 
+const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]);
+
 /** Every option there is. */
 export const OPTION_NAMES: readonly string[] = Object.keys(RULES);
 
+/** Those that `configure` may change. */
+export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
+
 const RETRY_RULES: Readonly<Record<keyof RetryOptions, Rule>> = {
   attempts: finiteIntegerFrom(1),
-  backoffMs: zeroOrMore,
+  backoffMs: {
+    expected: "a finite number >= 0 or a function",
+    type: "number",
+    test: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
+  },
   when: aFunction,
 };
 
 /** The cost of items that were given none. */
 export const oneEach = (): number => 1;
 
-/** Validates, fills in and freezes. Throws INVALID_OPTION. */
-export function resolveOptions(given: unknown): ResolvedOptions {
-  checkIsObject("options", given);
-  const options: BatchOptions<unknown, unknown> = { ...given };
-  checkAll(options, RULES, "");
-  if (options.cache !== undefined && options.dedupe === undefined) {
+/** Options that have been validated, filled in and frozen, once. */
+export class PreparedOptions {
+  readonly options: ResolvedOptions;
+  /** `preferredBatchSize` was never given and follows `maxBatchSize`. */
+  readonly isPreferredUnset: boolean;
+  /** `maxBatchSize` was never given. */
+  readonly isSizeUnset: boolean;
+
+  /** Throws INVALID_OPTION. */
+  constructor(given: unknown) {
+    checkIsObject("options", given);
+    const options: BatchOptions<unknown, unknown> = { ...given };
+    checkAll(options, RULES, "");
+    checkTogether(options);
+    this.options = resolve(options);
+    this.isPreferredUnset = options.preferredBatchSize === undefined;
+    this.isSizeUnset = options.maxBatchSize === undefined;
+  }
+}
+
+/** Options that are valid each alone and not together. */
+function checkTogether(options: BatchOptions<unknown, unknown>): void {
+  const { cache, dedupe, gather, clock, limiter, prefetch = 0 } = options;
+  if (cache !== undefined && dedupe === undefined) {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
-  const limits = resolveLimits(options);
+  if (limiter !== undefined && prefetch > 0) {
+    const rule = { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" };
+    throw expected("prefetch", rule, prefetch);
+  }
+  checkGather(gather, clock ?? systemClock);
+}
+
+function checkGather(gather: Gather | undefined, clock: Clock): void {
+  if (gather !== "tick" || clock === systemClock || typeof clock.setImmediate === "function") return;
+  const rule = { ...aFunction, expected: 'a function where `gather` is "tick"' };
+  throw expected("clock.setImmediate", rule, clock.setImmediate);
+}
+
+function resolve(options: BatchOptions<unknown, unknown>): ResolvedOptions {
   return Object.freeze({
-    ...limits,
+    ...resolveLimits(options),
     cost: options.cost ?? oneEach,
     batchCost: options.batchCost ?? "sum",
     oversize: options.oversize ?? "reject",
+    limiter: options.limiter,
     prefetch: options.prefetch ?? 0,
     onFull: options.onFull ?? "wait",
     key: options.key,
@@ -106,32 +165,42 @@ export function resolveOptions(given: unknown): ResolvedOptions {
   });
 }
 
-/** The options with some limits changed. `isMinUnset`: minBatchSize was never given and follows maxBatchSize. */
-export function reconfigure(current: ResolvedOptions, changes: ConfigureOptions, isMinUnset: boolean): ResolvedOptions {
-  checkIsObject("changes", changes);
+/** The options with some limits changed. `isPreferredUnset`: preferredBatchSize follows maxBatchSize. */
+export function reconfigure(
+  current: ResolvedOptions,
+  changes: ConfigureOptions,
+  isPreferredUnset: boolean,
+): ResolvedOptions {
   checkAll(changes, LIMITS, "");
-  const kept: ConfigureOptions = { ...current, minBatchSize: isMinUnset ? undefined : current.minBatchSize };
+  checkGather(changes.gather, current.clock);
+  const preferredBatchSize = isPreferredUnset ? undefined : current.preferredBatchSize;
+  const kept: ConfigureOptions = { ...current, preferredBatchSize };
   return Object.freeze({ ...current, ...resolveLimits({ ...kept, ...withoutUndefined(changes) }) });
 }
 
-function resolveLimits(options: ConfigureOptions): Required<{ [Name in keyof ConfigureOptions]: number }> {
+type Limits = Pick<ResolvedOptions, keyof ConfigureOptions>;
+
+function resolveLimits(options: ConfigureOptions): Limits {
   const maxBatchSize = options.maxBatchSize ?? 32;
-  const minBatchSize = options.minBatchSize ?? maxBatchSize;
-  if (minBatchSize > maxBatchSize) {
+  const preferredBatchSize = options.preferredBatchSize ?? maxBatchSize;
+  if (preferredBatchSize > maxBatchSize) {
     const rule = { ...integerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
-    throw expected("minBatchSize", rule, minBatchSize);
+    throw expected("preferredBatchSize", rule, preferredBatchSize);
   }
   return {
     maxBatchSize,
-    minBatchSize,
+    preferredBatchSize,
     maxBatchCost: options.maxBatchCost ?? Number.POSITIVE_INFINITY,
     maxWaitMs: options.maxWaitMs ?? 0,
+    gather: options.gather ?? "auto",
     concurrency: options.concurrency ?? 1,
     maxQueueSize: options.maxQueueSize ?? 10_000,
   };
 }
 
-function resolveRetry(retry: RetryOptions): ResolvedRetry {
+function resolveRetry(given: RetryOptions): ResolvedRetry {
+  // What is checked is what is used, also where a getter says something else the next time.
+  const retry = { ...given, attempts: given.attempts, backoffMs: given.backoffMs, when: given.when };
   checkAll(retry, RETRY_RULES, "retry.");
   check("retry.attempts", RETRY_RULES.attempts, retry.attempts);
   return Object.freeze({ attempts: retry.attempts, backoffMs: retry.backoffMs ?? 0, when: retry.when ?? (() => true) });
@@ -139,11 +208,12 @@ function resolveRetry(retry: RetryOptions): ResolvedRetry {
 
 /** Checks each option that is given; one that is undefined counts as not given. */
 function checkAll(options: object, rules: Readonly<Record<string, Rule>>, prefix: string): void {
-  refuseUnknown(options, Object.keys(rules), prefix);
   for (const [name, value] of Object.entries(options)) {
-    if (value === undefined) continue;
-    if (name === "batchCost" && typeof value === "function") continue;
-    check(prefix + name, rules[name] as Rule, value);
+    const rule = rules[name];
+    if (rule === undefined) refuseUnknown(options, Object.keys(rules), prefix, OPTION_HINTS);
+    else if (value !== undefined && !(typeof value === "function" && MAY_BE_FUNCTIONS.has(name))) {
+      check(prefix + name, rule, value);
+    }
   }
 }
 

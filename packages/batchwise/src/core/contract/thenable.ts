@@ -3,3 +3,24 @@
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
+
+/** A promise of our own that follows another: it settles once, and a `then` that throws rejects it. */
+export function follow(promise: PromiseLike<unknown>): Promise<unknown> {
+  return new Promise((resolve) => {
+    resolve(promise);
+  });
+}
+
+/** Takes care that a promise nobody asked for ends no process when it rejects. */
+export function ignoreFailure(promise: PromiseLike<unknown>): void {
+  follow(promise).catch(() => {});
+}
+
+/** The same for any value. Never throws: what cannot be read is no promise. */
+export function ignoreIfPromise(value: unknown): void {
+  try {
+    if (isThenable(value)) ignoreFailure(value);
+  } catch {
+    return;
+  }
+}

@@ -1,9 +1,9 @@
 // The public shapes of the engine: handler, context, batcher. Options and their defaults are in options.ts.
 
-import type { BatcherStats } from "../stats/recorder.ts";
 import type { EventName, Listener } from "./events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
+import type { BatcherStats } from "./stats.ts";
 
 export type NumericArray =
   | Float32Array
@@ -60,7 +60,7 @@ export type NumericHandlerFunction<Item, Numbers extends NumericArray> = (
 ) => Numbers | PromiseLike<Numbers>;
 
 /**
- * A handler in stages. `prepareItem` runs at submit, on the caller's time. With `prefetch >= 1`, `prepare` and `finish`
+ * A handler in stages. `prepareItem` runs at submit, on the caller's time; a promise that it returns is awaited first. With `prefetch >= 1`, `prepare` and `finish`
  * of one batch overlap `run` of another. `open` runs once before the first batch, `close` once after the last.
  */
 export interface HandlerObject<
@@ -70,7 +70,7 @@ export interface HandlerObject<
   Input = Prepared[],
   Output = Places<Result> | NumericArray,
 > {
-  prepareItem?(item: Item): Prepared;
+  prepareItem?(item: Item): Prepared | PromiseLike<Prepared>;
   prepare?(items: Prepared[], context: BatchContext): Input | PromiseLike<Input>;
   run(input: Input, context: BatchContext): Output | PromiseLike<Output>;
   finish?(
@@ -114,6 +114,29 @@ export interface SubmitOptions {
   readonly context?: unknown;
 }
 
+/** What a caller may say about all items of one `submitMany`. */
+export interface SubmitManyOptions<Item> extends Omit<SubmitOptions, "priority" | "cost"> {
+  /** The priority of all of them, or of each. */
+  readonly priority?: number | ((item: Item) => number) | undefined;
+  /** The cost of each of them, in place of the `cost` option. */
+  readonly cost?: number | ((item: Item) => number) | undefined;
+}
+
+/** Which lane `flush` and `forget` mean. */
+export interface LaneOptions {
+  /** The lane of this key alone. */
+  readonly key?: string | undefined;
+}
+
+/**
+ * The type of a decorated method's second parameter, where callers of the method give submit options. Callers pass
+ * {@link SubmitOptions}; the method finds the {@link BatchContext} of its batch there. `requests` is set in the method
+ * alone: once it is checked, the compiler knows the whole context.
+ */
+export type BatchedCall =
+  | BatchContext
+  | (SubmitOptions & { readonly id?: undefined; readonly reason?: undefined; readonly requests?: undefined });
+
 export interface CloseOptions {
   /** True (default): answer all that waits first. False: reject it with CLOSED and abort what runs. */
   readonly drain?: boolean | undefined;
@@ -126,7 +149,7 @@ export interface RunningBatch {
   readonly size: number;
   readonly cost: number;
   readonly reason: BatchReason;
-  /** Clock time at which it was handed to the handler. */
+  /** When it was handed to the handler: epoch milliseconds, or an injected clock's own time. */
   readonly startedAt: number;
 }
 
@@ -134,8 +157,20 @@ export interface RunningBatch {
 export interface BatcherControls {
   /** Resolves when the queue has room; rejects with CLOSED when there will be none. */
   ready(): Promise<void>;
-  /** Sends what waits now, also when paused; resolves when all of it has settled. What a cache looks up does not wait. */
-  flush(): Promise<void>;
+  /** Calls the handler's own `open` now, before traffic. Resolves when that is done; at once where there is none. */
+  open(): Promise<void>;
+  /**
+   * Sends what waits now, in one lane or in all, also when paused; resolves when all of it has settled. What is being
+   * looked up in a cache does not wait yet.
+   */
+  flush(options?: LaneOptions): Promise<void>;
+  /** Resolves when nothing waits or runs. */
+  idle(): Promise<void>;
+  /**
+   * Forgets the result of a `dedupe` key: later submits run anew, what runs now is not stored, and `cache.delete` is
+   * called. Resolves when the cache has deleted it.
+   */
+  forget(dedupeKey: string, options?: LaneOptions): Promise<void>;
   /** Holds all batches back until `resume()`. Submits are taken on, deadlines and signals run. */
   pause(): void;
   resume(): void;
@@ -145,6 +180,8 @@ export interface BatcherControls {
   readonly options: ResolvedOptions;
   /** A frozen snapshot of the counters. */
   stats(): BatcherStats;
+  /** Starts the counters anew. What waits or runs counts as submitted anew. */
+  resetStats(): void;
   /** The batches running now. */
   inspect(): readonly RunningBatch[];
   /** Calls the listener at each event; returns the function that ends that. */
@@ -164,9 +201,9 @@ export interface Batcher<Item, Result> extends BatcherControls {
    */
   submit(item: Item, options?: SubmitOptions): Promise<Result>;
   /** Adds many items; their results in order. Rejects with the first failure while the others go on. */
-  submitMany(items: readonly Item[], options?: SubmitOptions): Promise<Result[]>;
+  submitMany(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<Result[]>;
   /** Adds many items; each one's own outcome, in order. Never rejects for an item. */
-  submitSettled(items: readonly Item[], options?: SubmitOptions): Promise<PromiseSettledResult<Result>[]>;
+  submitSettled(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<PromiseSettledResult<Result>[]>;
 }
 
 /** A batcher that is also the function which submits one item. */

@@ -86,10 +86,17 @@ export function check(name: string, rule: Rule, value: unknown): void {
   if (!isRightType || !rule.test(value as never)) throw expected(name, rule, value);
 }
 
-/** Throws for a name that is not known, and suggests the nearest one that is. */
-export function refuseUnknown(options: object, known: readonly string[], prefix = ""): void {
+/** Throws for a name that is not known, with the hint for it, or with the nearest name that is known. */
+export function refuseUnknown(
+  options: object,
+  known: readonly string[],
+  prefix = "",
+  hints: Readonly<Record<string, string>> = {},
+): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
+    const meant = Object.hasOwn(hints, name) ? hints[name] : undefined;
+    if (meant !== undefined) throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`: ${meant}`);
     const nearest = nearestOf(name, known);
     const hint = nearest === undefined ? "" : `, did you mean \`${prefix}${nearest}\`?`;
     throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`${hint}`);

@@ -1,86 +1,155 @@
-// The batcher as users have it: takes items in, hands promises out, and reports. What happens to an item in between
-// is the affair of the intake, the admission and the scheduler.
+// The batcher as users have it. It wires Intake, Admission and Scheduler together, takes items in and reports; it decides
+// nothing itself.
 
 import { closedError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener } from "../contract/events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
-import { reconfigure, resolveOptions } from "../contract/resolve-options.ts";
-import type { Batcher, CloseOptions, RunningBatch, SubmitOptions } from "../contract/types.ts";
-import { aFunction, check, checkIsObject, invalidOption } from "../contract/validate.ts";
+import { PreparedOptions, reconfigure } from "../contract/resolve-options.ts";
+import type { BatcherStats } from "../contract/stats.ts";
+import type {
+  Batcher,
+  CloseOptions,
+  LaneOptions,
+  RunningBatch,
+  SubmitManyOptions,
+  SubmitOptions,
+} from "../contract/types.ts";
+import { aFunction, aString, check, checkIsObject, invalidOption, refuseUnknown } from "../contract/validate.ts";
+import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
-import { type BatcherStats, Tally } from "../stats/recorder.ts";
-import { type InOneStep, Watches } from "../submit/abort-signals.ts";
-import type { Admission } from "../submit/admission.ts";
-import { afterRejections, Call, type Desk } from "../submit/callers.ts";
-import type { Shortcuts } from "../submit/fast-path.ts";
-import { Registry } from "../submit/in-flight.ts";
+import { HandlerCalls } from "../run/handler-calls.ts";
+import { Recorder } from "../stats/recorder.ts";
+import { AbortSignals } from "../submit/abort-signals.ts";
+import { Admission } from "../submit/admission.ts";
+import { ResultCache } from "../submit/cache.ts";
+import { afterRejections, Call } from "../submit/callers.ts";
+import { InFlight } from "../submit/in-flight.ts";
 import { Intake } from "../submit/intake.ts";
-import { Agenda } from "../time/deadlines.ts";
+import { Pending } from "../submit/pending.ts";
+import type { Services } from "../submit/services.ts";
+import { captureAsyncContext } from "../time/async-context.ts";
+import { type InContext, SteadyClock } from "../time/clock.ts";
+import { Deadlines, type InOneStep } from "../time/deadlines.ts";
+import { Turn } from "../time/turn.ts";
 import { Scheduler } from "./scheduler.ts";
+import { warnOfPrefetch, warnOfWait } from "./warnings.ts";
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
 export class BatcherCore implements Batcher<unknown, unknown> {
-  readonly #scheduler: Scheduler;
+  readonly #services: Services;
+  readonly #inContext: InContext = captureAsyncContext();
+  readonly #queue: Queue;
   readonly #admission: Admission;
+  readonly #inFlight: InFlight;
+  readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
-  readonly #registry: Registry;
-  readonly #desk: Desk;
-  readonly #shortcuts: Shortcuts;
-  #isMinUnset: boolean;
+  readonly #calls: HandlerCalls;
+  readonly #scheduler: Scheduler;
+  readonly #isPreferredUnset: boolean;
+  #options: ResolvedOptions;
+  #wasPreferredSet = false;
+  #hasWarnedOfWait: boolean;
+  #resting: (() => void)[] = [];
   #closing: Promise<void> | null = null;
-  #rest: (() => void) | null = null;
 
+  /** `given`: options as users give them, or prepared ones. */
   constructor(handler: unknown, given: unknown) {
     const stages = resolveHandler(handler);
-    const options = resolveOptions(given);
-    const { clock } = options;
+    const prepared = given instanceof PreparedOptions ? given : new PreparedOptions(given);
+    const { options } = prepared;
+    const inContext = this.#inContext;
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
-    this.#desk = {
+    const clock = new SteadyClock(options.clock, inContext);
+    const turn = new Turn(clock, () => this.#scheduler.turnEnded());
+    const events = new Events(inContext);
+    const services: Services = {
       clock,
-      tally: new Tally(clock.now()),
-      events: new Events(),
-      agenda: new Agenda(clock, inOneStep),
-      watches: new Watches(inOneStep),
-      left: () => this.#scheduler.turn.time(),
+      recorder: new Recorder(),
+      events,
+      deadlines: new Deadlines(clock, inOneStep),
+      signals: new AbortSignals(inOneStep),
+      changed: () => turn.lookAgain(),
     };
-    this.#scheduler = new Scheduler(this.#desk, stages, options, () => this.#rest?.());
-    const { turn, admission } = this.#scheduler;
-    this.#admission = admission;
-    this.#shortcuts = admission.shortcuts;
-    this.#registry = new Registry(this.#desk, options.cache);
-    this.#intake = new Intake(this.#desk, turn, admission, this.#registry, stages);
-    this.#isMinUnset = (given as ConfigureOptions | undefined)?.minBatchSize === undefined;
+    this.#services = services;
+    this.#options = options;
+    this.#isPreferredUnset = prepared.isPreferredUnset;
+    this.#queue = new Queue(options.fairBy !== undefined, true);
+    this.#admission = new Admission(services, this.#queue, options);
+    this.#inFlight = new InFlight(
+      options.cache === undefined ? undefined : new ResultCache(options.cache, events, inContext),
+    );
+    const { retry, isolateFailures, prefetch } = options;
+    this.#calls = new HandlerCalls(stages, prefetch > 0 && retry === undefined && !isolateFailures);
+    const { prepareItem } = stages;
+    const parts = { services, turn, inContext, admission: this.#admission };
+    this.#intake = new Intake({ ...parts, inFlight: this.#inFlight, pending: this.#pending, prepareItem }, options);
+    this.#scheduler = new Scheduler(
+      {
+        ...parts,
+        stages,
+        queue: this.#queue,
+        calls: this.#calls,
+        isAtRest: () => this.#resting.length > 0 && this.#isAtRest,
+        onRest: () => this.#rest(),
+      },
+      prepared,
+    );
+    warnOfPrefetch(options, stages, events);
+    this.#hasWarnedOfWait = warnOfWait(options, events);
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {
-    let sink!: Resolve;
+    let settle!: Resolve;
     const promise = new Promise((resolve) => {
-      sink = resolve;
+      settle = resolve;
     });
-    if (options === undefined && this.#intake.isUniform && this.#shortcuts.addPlain(item, sink)) return promise;
-    this.#intake.accept(item, options, sink, 0, this.#scheduler.options.smallCallFirst >= 1);
+    this.#intake.accept(item, options, settle);
     return promise;
   }
 
-  submitMany(items: readonly unknown[], options?: SubmitOptions): Promise<unknown[]> {
+  submitMany(items: readonly unknown[], options?: SubmitManyOptions<unknown>): Promise<unknown[]> {
     return this.#submitAll(items, options, false) as Promise<unknown[]>;
   }
 
-  submitSettled(items: readonly unknown[], options?: SubmitOptions): Promise<PromiseSettledResult<unknown>[]> {
+  submitSettled(
+    items: readonly unknown[],
+    options?: SubmitManyOptions<unknown>,
+  ): Promise<PromiseSettledResult<unknown>[]> {
     return this.#submitAll(items, options, true) as Promise<PromiseSettledResult<unknown>[]>;
   }
 
   ready(): Promise<void> {
-    if (this.#closing !== null) return Promise.reject(closedError());
+    if (this.closed) return Promise.reject(closedError());
     return this.#admission.ready().then(() => {
-      if (this.#closing !== null) throw closedError();
+      if (this.closed) throw closedError();
     });
   }
 
-  flush(): Promise<void> {
-    return this.#scheduler.flush().then(afterRejections);
+  open(): Promise<void> {
+    if (this.closed) return Promise.reject(closedError());
+    return new Promise((resolve, reject) => {
+      this.#inContext(() => {
+        Promise.resolve(this.#calls.opening()).then(() => resolve(), reject);
+      });
+    });
+  }
+
+  async flush(options?: LaneOptions): Promise<void> {
+    const key = laneOf(options);
+    await new Promise<void>((resolve) => this.#scheduler.flush(key, resolve));
+    await afterRejections();
+  }
+
+  idle(): Promise<void> {
+    if (this.#isAtRest) return Promise.resolve();
+    return this.#atRest().then(afterRejections);
+  }
+
+  async forget(dedupeKey: string, options?: LaneOptions): Promise<void> {
+    check("dedupeKey", aString, dedupeKey);
+    await this.#intake.forget(dedupeKey, laneOf(options));
   }
 
   pause(): void {
@@ -93,25 +162,35 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
-    const isMinUnset = this.#isMinUnset && changes?.minBatchSize === undefined;
-    this.#scheduler.configure(reconfigure(this.#scheduler.options, changes ?? {}, isMinUnset));
-    this.#isMinUnset = isMinUnset;
+    const read = { ...changes };
+    const isSet = this.#wasPreferredSet || read.preferredBatchSize !== undefined;
+    this.#options = reconfigure(this.#options, read, this.#isPreferredUnset && !isSet);
+    this.#wasPreferredSet = isSet;
+    this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
+    this.#intake.configure(this.#options);
+    this.#admission.configure(this.#options);
+    this.#scheduler.configure(this.#options);
   }
 
   get options(): ResolvedOptions {
-    return this.#scheduler.options;
+    return this.#options;
   }
 
   stats(): BatcherStats {
-    this.#admission.settleCounts();
-    const { waiting, oldestAt } = this.#scheduler;
-    return this.#desk.tally.snapshot({ waiting, oldestAt }, this.#desk.clock.now());
+    const { recorder, clock } = this.#services;
+    const waiting = this.#queue.size + this.#admission.retrying;
+    const oldestAt = Math.min(this.#queue.oldestAt(), this.#scheduler.retryingSince);
+    return recorder.snapshot({ waiting, blocked: this.#admission.blocked, oldestAt }, clock.now());
+  }
+
+  resetStats(): void {
+    this.#services.recorder.reset(this.#services.clock.now());
   }
 
   inspect(): readonly RunningBatch[] {
     const running = this.#scheduler.running.toSorted((a, b) => a.start.sequence - b.start.sequence);
-    return running.map(({ id, size, start: { key, cost, reason, startedAt } }) =>
-      Object.freeze({ id, key, size, cost, reason, startedAt }),
+    return running.map(({ id, start: { key, size, cost, reason, startedAt } }) =>
+      Object.freeze({ id, key, size, cost, reason, startedAt: this.#services.clock.toUserTime(startedAt) }),
     );
   }
 
@@ -120,7 +199,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       throw invalidOption(TypeError, `Unknown event \`${String(name)}\`, expected one of ${EVENT_NAMES.join(", ")}`);
     }
     check("listener", aFunction, listener);
-    return this.#desk.events.on(name, listener);
+    return this.#services.events.on(name, listener);
   }
 
   get closed(): boolean {
@@ -130,19 +209,11 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   close(options?: CloseOptions): Promise<void> {
     const isFirst = this.#closing === null;
     this.#intake.isClosed = true;
-    this.#closing ??= new Promise((resolve, reject) => {
-      this.#rest = () => {
-        if (this.#registry.lookups > 0) return;
-        this.#rest = null;
-        afterRejections()
-          .then(() => this.#scheduler.closeHandler())
-          .then(resolve, reject);
-      };
-    });
+    this.#closing ??= this.#startClosing();
     if (options?.drain === false) {
-      this.#registry.closeLookups();
-      this.#scheduler.abandon();
+      this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
+      this.#pending.skipAll();
       this.#scheduler.drain();
     }
     return this.#closing;
@@ -152,20 +223,70 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     return this.close();
   }
 
-  #submitAll(items: readonly unknown[], options: SubmitOptions | undefined, isSettled: boolean): Promise<unknown> {
-    if (!Array.isArray(items)) {
-      return Promise.reject(invalidOption(TypeError, "Expected `items` to be an array"));
-    }
-    if (items.length === 0) return Promise.resolve([]);
+  /** The promise is kept for good, so it is made in the batcher's own async context. */
+  #startClosing(): Promise<void> {
+    let closing: Promise<void> | undefined;
+    this.#inContext(() => {
+      closing = this.#end();
+    });
+    return closing as unknown as Promise<void>;
+  }
+
+  async #end(): Promise<void> {
+    await this.#atRest();
+    await afterRejections();
+    this.#services.recorder.closed(this.#services.clock.now());
+    this.#scheduler.close();
+    this.#admission.release();
+    await this.#calls.close();
+  }
+
+  get #isAtRest(): boolean {
+    return (
+      this.#queue.size === 0 && this.#admission.blocked === 0 && this.#pending.size === 0 && !this.#scheduler.isBusy
+    );
+  }
+
+  /** Resolves after the next step that leaves the batcher at rest. */
+  #atRest(): Promise<void> {
     return new Promise((resolve) => {
-      // A function of the user that is called on the way may make the array longer or shorter.
-      const { length } = items;
-      const call = new Call(length, isSettled, resolve);
-      const isSmall = length <= this.#scheduler.options.smallCallFirst;
-      for (let index = 0; index < length; index += 1) {
-        if (options === undefined && this.#intake.isUniform) index = this.#shortcuts.addAll(items, index, length, call);
-        if (index < length) this.#intake.accept(items[index], options, call, index, isSmall);
-      }
+      this.#resting.push(resolve);
     });
   }
+
+  #rest(): void {
+    for (const resolve of this.#resting.splice(0)) resolve();
+  }
+
+  #submitAll(items: readonly unknown[], options: unknown, isSettled: boolean): Promise<unknown> {
+    let copy: unknown[];
+    try {
+      if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
+      copy = copyOf(items);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    if (copy.length === 0) return Promise.resolve([]);
+    return new Promise((resolve) => {
+      const call = new Call(copy.length, isSettled, resolve);
+      this.#intake.acceptAll(copy, options as SubmitManyOptions<unknown> | undefined, call);
+    });
+  }
+}
+
+/** Reads all items before any is taken in: a getter may throw, submit, or change the array. */
+function copyOf(items: readonly unknown[]): unknown[] {
+  const { length } = items;
+  const copy = new Array<unknown>(length);
+  for (let index = 0; index < length; index += 1) copy[index] = items[index];
+  return copy;
+}
+
+/** The key that `flush` and `forget` mean; undefined for all, or for items without a key. */
+function laneOf(options: LaneOptions | undefined): string | undefined {
+  checkIsObject("options", options);
+  if (options !== undefined) refuseUnknown(options, ["key"]);
+  const key = options?.key;
+  if (key !== undefined) check("key", aString, key);
+  return key;
 }

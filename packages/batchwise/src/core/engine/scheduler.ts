@@ -1,93 +1,131 @@
 // When to look again and what to send: all that happens comes together here.
 //
-// Everything happens on events (a submit, the end of a turn, a batch's end, a caller leaving, one timer), and each
-// event comes down to `#pump`: while a slot is free, ask the policy about the lanes that may be ready and send one's
-// batch. A batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy.
-// Nothing is polled; an idle batcher holds no timer. Users' functions may call back at any moment: what they set in
-// motion waits until the step in progress is done (`inOneStep`, and the loop of `#pump`).
+// Everything happens on events (a submit, the end of a turn, a batch's end, a caller leaving, one timer), and each event
+// comes down to `#pump`: while a slot is free, ask the policy about the lanes that may be ready and send one's batch. A
+// batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy. Nothing is
+// polled; an idle batcher holds no timer. Users' functions may call back at any moment: what they set in motion waits
+// until the step in progress is done (`inOneStep`, and the loop of `#pump`).
 
 import { closedError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
+import type { PreparedOptions } from "../contract/resolve-options.ts";
 import { type Choice, chooseLane } from "../policy/choose-lane.ts";
-import { pack, packUntil } from "../policy/pack.ts";
-import type { Pick } from "../policy/packer.ts";
+import { type MomentCount, type PackedBatch, pack } from "../policy/pack.ts";
+import { RunTimes } from "../policy/run-times.ts";
+import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
-import { Queue } from "../queue/queue.ts";
+import type { Queue } from "../queue/queue.ts";
 import { BatchRun } from "../run/batch-run.ts";
-import { captureAsyncContext, type Stages } from "../run/handler.ts";
-import type { Run, RunEnd } from "../run/run.ts";
-import { RunEnvironment, type RunOwner } from "../run/run-environment.ts";
-import { Admission } from "../submit/admission.ts";
-import { type Desk, refuse } from "../submit/callers.ts";
-import { pressAll } from "../submit/press.ts";
-import { watchDeadlines } from "../submit/segment-deadlines.ts";
-import { Alarm } from "../time/clock.ts";
-import { Turn } from "../time/turn.ts";
+import type { Stages } from "../run/handler.ts";
+import type { HandlerCalls } from "../run/handler-calls.ts";
+import type { RunEnd, RunEnvironment, RunOwner } from "../run/run-owner.ts";
+import type { Recorder } from "../stats/recorder.ts";
+import type { Admission } from "../submit/admission.ts";
+import { refuse } from "../submit/callers.ts";
+import type { Services } from "../submit/services.ts";
+import { type InContext, Timer } from "../time/clock.ts";
+import type { Turn } from "../time/turn.ts";
+import { Gathering } from "./gathering.ts";
+import { LimiterGate } from "./limiter-gate.ts";
 import { Slots } from "./slots.ts";
+import { warnOfDefaultSize } from "./warnings.ts";
 
-export class Scheduler implements RunOwner {
-  readonly #desk: Desk;
-  readonly #environment: RunEnvironment;
+/** What the scheduler works with. */
+export interface SchedulerParts {
+  readonly services: Services;
+  readonly queue: Queue;
+  readonly turn: Turn;
+  readonly admission: Admission;
+  readonly stages: Stages;
+  readonly calls: HandlerCalls;
+  readonly inContext: InContext;
+  readonly isAtRest: () => boolean;
+  /** Called after each step that leaves the batcher at rest. */
+  readonly onRest: () => void;
+}
+
+/** Holds entries that have been taken out of the queue for good. */
+const NOWHERE: EntryHolder = { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
+
+export class Scheduler implements RunOwner<BatchRun> {
+  readonly #services: Services;
   readonly #queue: Queue;
-  readonly #wake: Alarm;
+  readonly #turn: Turn;
+  readonly #admission: Admission;
+  readonly #inContext: InContext;
+  readonly #onRest: () => void;
+  readonly #isAtRest: () => boolean;
+  readonly #environment: RunEnvironment<BatchRun>;
   readonly #idPrefix: string;
   readonly #slots: Slots;
-  readonly #onRest: () => void;
-  readonly admission: Admission;
-  readonly turn: Turn;
+  readonly #gate: LimiterGate | null;
+  readonly #wake: Timer;
+  readonly #runTimes: RunTimes = new RunTimes();
+  readonly #gathering: Gathering;
+  readonly #prepared: PreparedOptions;
   #options: ResolvedOptions;
+  #hasWarned = false;
   #sequence = 0;
   #isPumping = false;
   #pumpAgain = false;
   #isPaused = false;
   #isDraining = false;
 
-  /** `onRest` is called when, while draining, nothing waits or runs any more. */
-  constructor(desk: Desk, stages: Stages, options: ResolvedOptions, onRest: () => void) {
-    this.#desk = desk;
-    this.#slots = new Slots(stages);
+  constructor(parts: SchedulerParts, prepared: PreparedOptions) {
+    const { services, stages } = parts;
+    const { options } = prepared;
+    this.#prepared = prepared;
+    this.#services = services;
+    this.#queue = parts.queue;
+    this.#turn = parts.turn;
+    this.#admission = parts.admission;
+    this.#inContext = parts.inContext;
+    this.#onRest = parts.onRest;
+    this.#isAtRest = parts.isAtRest;
     this.#options = options;
-    this.#onRest = onRest;
-    this.#environment = new RunEnvironment(desk, stages, captureAsyncContext(), options, this);
-    this.#queue = new Queue(options.fairBy !== undefined);
-    this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
-    this.turn = new Turn(options.clock, () => this.#pump(true));
-    this.admission = new Admission(desk, this.#queue, this.turn, options);
-    this.#wake = new Alarm(options.clock, () => this.#pump(true));
+    this.#environment = { services, calls: parts.calls, owner: this, options };
+    this.#slots = new Slots(stages);
+    const { limiter } = options;
+    this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, () => this.#pump(true));
+    this.#wake = new Timer(services.clock, () => this.#pump(true));
+    this.#gathering = new Gathering(services.clock, () => this.#pump(true));
     this.#idPrefix = `${options.name}-${Math.floor(options.random() * 2 ** 32).toString(36)}-`;
+    this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
 
-  get options(): ResolvedOptions {
-    return this.#options;
-  }
-
-  get waiting(): number {
-    return this.#queue.size;
-  }
-
-  get oldestAt(): number {
-    return this.#queue.oldestAt();
-  }
-
-  get running(): readonly Run[] {
+  get running(): readonly BatchRun[] {
     return this.#slots.running;
   }
 
-  get isAtRest(): boolean {
-    return this.#queue.size === 0 && this.admission.blocked === 0 && this.running.length === 0;
+  /** When the oldest item of a batch that pauses was submitted; Infinity where there is none. */
+  get retryingSince(): number {
+    let since = Number.POSITIVE_INFINITY;
+    for (const { oldestAt } of this.#slots.resting) since = Math.min(since, oldestAt);
+    return since;
   }
 
-  flush(): Promise<void> {
-    this.admission.settleCounts();
-    return new Promise((resolve) => {
-      if (this.#queue.flush(resolve) === undefined) resolve();
-      else this.#pump(false);
-    });
+  get isBusy(): boolean {
+    return this.#slots.running.length > 0 || this.#slots.resting.size > 0;
+  }
+
+  /** To be called at the end of a turn in which something happened. */
+  turnEnded(): void {
+    const isByPass = this.#gathering.isByPass(this.#options) && this.#queue.size > 0;
+    this.#pump(!isByPass);
+    if (isByPass && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);
+  }
+
+  /** Sends what waits in the lane of a key, or in all; `done` is called when all of it has settled. */
+  flush(key: string | undefined, done: () => void): void {
+    const resting = [...this.#slots.resting].filter(({ start }) => key === undefined || start.key === key);
+    this.#queue.flush(key, resting, done);
+    this.#pump(false);
   }
 
   pause(): void {
     this.#isPaused = true;
+    if (this.#gate !== null) this.#pump(false);
   }
 
   resume(): void {
@@ -96,19 +134,31 @@ export class Scheduler implements RunOwner {
   }
 
   configure(options: ResolvedOptions): void {
-    const startsHolding = this.#options.maxWaitMs === 0 && options.maxWaitMs > 0;
     this.#options = options;
-    this.admission.configure(options);
-    this.#queue.reshape(options.maxBatchSize, options.maxBatchCost);
-    this.#slots.grant(options);
-    if (startsHolding) pressAll(this.#queue);
+    this.#queue.keepDeadlines(options.maxWaitMs > 0);
     this.#reconsider();
   }
 
   drain(): void {
     this.#isDraining = true;
-    this.admission.settleCounts();
     this.#pump(false);
+  }
+
+  /** Rejects these and all that waits, and aborts all that runs, with CLOSED. All leave before anyone is told of it. */
+  abandon(pending: readonly Entry[]): void {
+    const error = closedError();
+    this.inOneStep(() => {
+      const waiting = [...this.#queue.clear(NOWHERE), ...this.#admission.clear(), ...pending];
+      for (const entry of waiting) refuse(this.#services, entry, error, "rejected");
+      for (const run of [...this.running, ...this.#slots.resting]) run.close();
+    });
+    this.drain();
+  }
+
+  /** Ends its timers. */
+  close(): void {
+    this.#wake.clear();
+    this.#gate?.close();
   }
 
   /** Runs work in which callers leave: the room that they make is not used before all have left and been told. */
@@ -123,29 +173,7 @@ export class Scheduler implements RunOwner {
     } finally {
       this.#isPumping = false;
     }
-    if (!this.#pumpAgain) return;
-    this.#pumpAgain = false;
-    this.#pump(false);
-  }
-
-  /** Rejects all that waits, and aborts all that runs, with CLOSED. All leave before anyone is told of it. */
-  abandon(): void {
-    this.admission.settleCounts();
-    const now = this.#desk.clock.now();
-    const error = closedError();
-    this.inOneStep(() => {
-      const left = this.#queue.clear();
-      for (const last of [...left, ...this.admission.clear()]) refuse(this.#desk, last, error, "rejected");
-      for (const run of this.running.slice()) run.close(now);
-    });
-    this.drain();
-  }
-
-  /** Runs the handler's own `close`. */
-  closeHandler(): Promise<void> {
-    this.#wake.clear();
-    this.admission.release();
-    return this.#environment.close();
+    if (this.#pumpAgain) this.#pump(false);
   }
 
   slotReleased(): void {
@@ -153,92 +181,161 @@ export class Scheduler implements RunOwner {
     this.#slotFreed();
   }
 
-  ended(run: Run, end: RunEnd, now: number): void {
+  rested(run: BatchRun, isDue: boolean): void {
+    this.#slots.rest(run);
+    if (isDue) this.#slots.enqueue(run);
+    this.#services.recorder.rests(run.countedAs, this.#services.clock.now());
+    this.#admission.retrying += run.live;
+    this.#slotFreed();
+  }
+
+  restingLeft(count: number): void {
+    this.#admission.retrying -= count;
+  }
+
+  wantsSlot(run: BatchRun): void {
+    this.#slots.enqueue(run);
+    this.#pump(false);
+  }
+
+  ended(run: BatchRun, end: RunEnd, now: number): void {
+    const { recorder, events, clock } = this.#services;
+    const { key, reason, size, cost, startedAt } = run.start;
     this.#slots.remove(run);
-    const { start, size } = run;
-    const { tally, events } = this.#desk;
-    tally.batchEnded(size, end.runMs, now);
+    if (!run.isResting) recorder.rests(run.countedAs, now);
+    recorder.batchEnded(end.runMs);
+    this.#runTimes.record(end.runMs);
+    this.#gathering.ended(run);
     if (events.hears("batch")) {
-      const { key, reason, cost, startedAt } = start;
-      events.emit("batch", { id: run.id, key, reason, size, cost, startedAt, ...end });
+      events.emit("batch", { id: run.id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), ...end });
     }
-    this.#queue.batchEnded(start.flushes);
+    this.#queue.batchEnded(run.flushes);
     this.#slotFreed();
   }
 
   /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
   #slotFreed(): void {
-    this.#slots.grant(this.#options);
-    if (!this.#keepsForTurn) this.#pump(false);
-    if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.turn.time();
+    if (!this.#waitsForTurn) this.#pump(false);
+    if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.#turn.lookAgain();
   }
 
-  /** True when what waits is certain to wait for the end of the turn: a look at it now would only keep callers waiting. */
-  get #keepsForTurn(): boolean {
+  /** True when what waits is certain to wait for the end of the turn: a look at it now would only delay callers. */
+  get #waitsForTurn(): boolean {
     const { size, isFlushing } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Number.POSITIVE_INFINITY;
-    if (size === 0 || mayBeFull || isFlushing || this.admission.blocked > 0 || this.#isDraining) return false;
-    return this.#slots.mayStart(this.#options);
+    if (size === 0 || mayBeFull || isFlushing || this.#admission.blocked > 0 || this.#isDraining) return false;
+    return this.#slots.next === undefined;
   }
 
   /** Looks at every lane again at the end of the turn. */
   #reconsider(): void {
     for (const lane of this.#queue.lanes()) this.#queue.hot.add(lane);
-    this.turn.time();
+    this.#turn.lookAgain();
   }
 
-  #pump(isTurnOver: boolean): void {
+  #pump(hasGathered: boolean): void {
     if (this.#isPumping) {
       this.#pumpAgain = true;
       return;
     }
     this.#isPumping = true;
     try {
-      do {
-        this.#pumpAgain = false;
-        this.#sendBatches(isTurnOver);
-      } while (this.#pumpAgain);
+      this.#inContext(() => {
+        do {
+          this.#pumpAgain = false;
+          while (this.#sendNext(hasGathered));
+        } while (this.#pumpAgain);
+      });
     } finally {
       this.#isPumping = false;
     }
-    this.admission.announce();
-    this.#desk.tally.catchUp();
-    if (this.#isDraining && this.isAtRest) this.#onRest();
+    this.#admission.announce();
+    if (this.#isAtRest()) this.#onRest();
   }
 
-  #sendBatches(isTurnOver: boolean): void {
-    for (;;) {
-      this.admission.settleCounts();
-      this.admission.admit();
-      if (!this.#slots.mayStart(this.#options)) break;
-      const now = this.#desk.clock.now();
-      this.#desk.agenda.ringDue(now);
-      this.admission.admit();
-      this.admission.settleCounts();
-      if (this.#queue.size === 0) break;
-      const { departures } = this.#queue;
-      const choice = this.#choose(now, isTurnOver && !this.turn.isOpen);
-      if (choice.lane === null) {
-        this.#wake.set(choice.wakeAt, now);
-        return;
-      }
-      const pick = this.#pack(choice.lane, now);
-      // A cost function may have paused the batcher, or sent callers away who are in the pick.
-      if (pick.count > 0 && this.#queue.departures === departures) this.#send(pick, choice.lane, choice.reason, now);
+  /** Sends one batch, if one may go. True when there may be another. */
+  #sendNext(hasGathered: boolean): boolean {
+    const now = this.#services.clock.now();
+    this.#services.deadlines.fireDue(now);
+    // A batch that calls again makes room in the queue.
+    this.#grantSlots();
+    this.#admitBlocked(now, hasGathered);
+    if (!this.#mayClose()) return this.#waitForEvent();
+    const { departures } = this.#queue;
+    const isTurnOver = hasGathered && !this.#turn.isOpen;
+    // Who has asked the limiter has gathered, and keeps its place in the order.
+    const choice = this.#choose(now, isTurnOver || this.#gate?.hasAsked === true);
+    for (const lane of choice.notReady) this.#queue.hot.delete(lane);
+    if (choice.lane === null) {
+      this.#gate?.withdraw();
+      // Before all has gathered nobody was asked how long the lanes may be held: what was set stays.
+      if (isTurnOver) this.#wake.set(choice.wakeAt, now);
+      return false;
     }
-    this.#wake.clear();
+    const batch = this.#packLane(choice.lane, choice.reason, now);
+    if (batch === null) return this.#waitForEvent();
+    // A cost function may have paused the batcher, or sent callers away who are in the batch.
+    if (batch.entries.length > 0 && this.#queue.departures === departures) this.#send(batch, choice.lane, now);
+    return true;
   }
 
-  #choose(now: number, isTurnOver: boolean): Choice {
-    const { minBatchSize, maxWaitMs, maxQueueSize } = this.#options;
+  /** Nothing is to be done at a time of its own. */
+  #waitForEvent(): false {
+    this.#wake.clear();
+    return false;
+  }
+
+  /** True when something waits and a slot can take it. Otherwise there is nothing to ask the limiter for. */
+  #mayClose(): boolean {
+    if (this.#slots.mayStart(this.#options)) {
+      if (this.#queue.size > 0) return true;
+      this.#gate?.withdraw();
+    } else if (!this.#slots.isFree(this.#options)) {
+      this.#gate?.withdraw();
+    }
+    return false;
+  }
+
+  /** Lets blocked submits in. Where nobody has gathered yet, they are looked at at the end of the turn. */
+  #admitBlocked(now: number, hasGathered: boolean): void {
+    const { size } = this.#queue;
+    this.#admission.admit(now);
+    if (!hasGathered && this.#queue.size > size) this.#turn.lookAgain();
+  }
+
+  /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */
+  #grantSlots(): void {
+    for (let run = this.#slots.next; run !== undefined; run = this.#slots.next) {
+      if (!this.#slots.isFree(this.#options)) return;
+      if (run.isResting) {
+        if (this.#gate !== null && run.hasCallers) {
+          const { cost } = run;
+          // A cost function may have sent its callers away.
+          if (this.#slots.next !== run) continue;
+          if (this.#gate.ask(cost, true) === null) return;
+          this.#gate.use(cost);
+        }
+        run.countedAs = run.live;
+        this.#admission.retrying -= run.live;
+        this.#services.recorder.runs(run.countedAs, this.#services.clock.now());
+      }
+      this.#slots.grant();
+    }
+  }
+
+  #choose(now: number, hasGathered: boolean): Choice {
+    const { preferredBatchSize, maxWaitMs } = this.#options;
+    const isMidPass = !hasGathered && !this.#turn.isOpen && this.#gathering.isByPass(this.#options);
     const state = {
-      minBatchSize,
+      preferredBatchSize,
       maxWaitMs,
-      isQueueFull: this.#queue.size >= maxQueueSize,
+      leadMs: maxWaitMs > 0 ? this.#runTimes.leadMs : undefined,
+      isQueueFull: this.#admission.isFull,
       isDraining: this.#isDraining,
       isPaused: this.#isPaused,
-      isTurnOver,
+      hasGathered,
+      passedAt: isMidPass ? this.#gathering.passedAt : Number.POSITIVE_INFINITY,
     };
     return chooseLane(this.#queue, this.#options, state, now);
   }
@@ -248,29 +345,50 @@ export class Scheduler implements RunOwner {
     return this.#isPaused && !this.#isDraining;
   }
 
-  #pack(lane: Lane, now: number): Pick {
-    if (this.#isFlushOnly) return packUntil(this.#queue.flushedEpoch, lane.lines, this.#options, now);
-    return pack(lane.lines, this.#options, now);
+  /** The next batch of a lane; null while the limiter says no. */
+  #packLane(lane: Lane, reason: BatchReason, now: number): ClosedBatch | null {
+    const lastEpoch = this.#isFlushOnly ? lane.flushedEpoch : Number.POSITIVE_INFINITY;
+    const whole = pack(lane, this.#options, now, lastEpoch);
+    const why = whole.full ?? (this.#isFlushOnly ? "flush" : reason);
+    if (this.#gate === null || whole.entries.length === 0) return { ...whole, reason: why };
+    const granted = this.#gate.ask(whole.cost, false);
+    if (granted === null) return null;
+    if (granted >= whole.cost) return { ...whole, reason: why };
+    return { ...pack(lane, { ...this.#options, maxBatchCost: granted }, now, lastEpoch), reason: why };
   }
 
-  #send(pick: Pick, lane: Lane, reason: BatchReason, now: number): void {
-    const flushes = this.#queue.flushesOf(pick);
+  #send(batch: ClosedBatch, lane: Lane, now: number): void {
+    const { entries, reason, cost } = batch;
+    const { recorder } = this.#services;
+    const size = entries.length;
+    const flushes = this.#queue.flushesOf(lane, entries);
     for (const flush of flushes) flush.batchStarted();
+    this.#gate?.use(cost);
     this.#sequence += 1;
-    const start = {
-      idPrefix: this.#idPrefix,
-      sequence: this.#sequence,
-      key: lane.key,
-      reason: pick.full ?? (this.#isFlushOnly ? "flush" : reason),
-      cost: pick.cost,
-      startedAt: now,
-      flushes,
-    };
-    const run = new BatchRun(start, this.#environment);
-    const segment = this.#queue.take(pick, run);
-    watchDeadlines(this.#desk, segment);
-    const { moments, live } = segment;
-    this.#desk.tally.batchStarted(start.reason, live, start.cost, moments, now);
-    run.begin(segment, this.#slots.add(run, this.#options), Math.max(0, now - moments.least()));
+    const { key } = lane;
+    const start = { idPrefix: this.#idPrefix, sequence: this.#sequence, key, reason, size, cost, startedAt: now };
+    if (!this.#hasWarned && reason === "size" && cost < this.#options.maxBatchCost / 2) {
+      this.#hasWarned = warnOfDefaultSize(this.#prepared, this.#options, this.#services.events);
+    }
+    const run = new BatchRun(batch, start, recordWaits(recorder, batch.moments, now), flushes, this.#environment);
+    this.#queue.take(batch, run);
+    recorder.batchClosed(reason, size, cost);
+    recorder.runs(size, now);
+    run.begin(this.#slots.add(run, this.#options));
+    if (!run.isOver) this.#gathering.began(run, this.#options);
   }
+}
+
+interface ClosedBatch extends PackedBatch {
+  readonly reason: BatchReason;
+}
+
+/** Records how long the entries of a batch have waited. Returns the longest wait. */
+function recordWaits(recorder: Recorder, moments: readonly MomentCount[], now: number): number {
+  let longest = 0;
+  for (const { moment, count } of moments) {
+    recorder.waited(now - moment.at, count);
+    longest = Math.max(longest, now - moment.at);
+  }
+  return longest;
 }

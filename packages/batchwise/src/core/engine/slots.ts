@@ -1,58 +1,65 @@
-// The slots in which batches run. A batch that was prepared ahead waits here for a slot; one that finishes without its
-// slot (`prefetch` with `finish`) is still counted as running.
+// The slots in which batches run, and the batches that wait for one: prepared ahead, or due for another call. One that
+// finishes without its slot (`prefetch` with `finish`) still counts as running.
 
 import type { ResolvedOptions } from "../contract/options.ts";
+import type { BatchRun } from "../run/batch-run.ts";
 import type { Stages } from "../run/handler.ts";
-import type { Run } from "../run/run.ts";
 
 export class Slots {
   readonly #preparesAhead: boolean;
   /** How many stages besides `run` a batch may be in without a slot. */
   readonly #outerStages: number;
-  readonly #running: Run[] = [];
-  readonly #staged: Run[] = [];
+  readonly #running: BatchRun[] = [];
+  readonly #queued: BatchRun[] = [];
+  readonly #resting: Set<BatchRun> = new Set();
   #busy = 0;
 
-  constructor(stages: Stages) {
-    this.#preparesAhead = stages.prepare !== undefined;
-    this.#outerStages = (stages.prepare === undefined ? 0 : 1) + (stages.finish === undefined ? 0 : 1);
+  constructor({ prepare, finish }: Stages) {
+    this.#preparesAhead = prepare !== undefined;
+    this.#outerStages = (prepare === undefined ? 0 : 1) + (finish === undefined ? 0 : 1);
   }
 
   /** The batches that run, are prepared ahead, or finish. In no order. */
-  get running(): readonly Run[] {
+  get running(): readonly BatchRun[] {
     return this.#running;
   }
 
-  /** True when a batch may be closed now: a slot is free, or one more may be prepared ahead. */
-  mayStart({ concurrency, prefetch }: ResolvedOptions): boolean {
-    if (this.#running.length >= concurrency + Math.max(1, prefetch * this.#outerStages)) return false;
-    if (this.#busy < concurrency && this.#staged.length === 0) return true;
-    return this.#preparesAhead && this.#staged.length < prefetch;
+  /** The batches that wait before another call. */
+  get resting(): ReadonlySet<BatchRun> {
+    return this.#resting;
   }
 
-  /** Takes a batch in; true when it has a slot at once. */
-  add(run: Run, { concurrency }: ResolvedOptions): boolean {
+  /** The batch that gets the next free slot, before any new one. */
+  get next(): BatchRun | undefined {
+    return this.#queued[0];
+  }
+
+  isFree({ concurrency }: ResolvedOptions): boolean {
+    return this.#busy < concurrency;
+  }
+
+  /** True when a new batch may be closed now: a slot is free, or one more may be prepared ahead. */
+  mayStart({ concurrency, prefetch }: ResolvedOptions): boolean {
+    if (this.#running.length >= concurrency + Math.max(1, prefetch * this.#outerStages)) return false;
+    if (this.#busy < concurrency && this.#queued.length === 0) return true;
+    return this.#preparesAhead && this.#queued.length < prefetch;
+  }
+
+  /** Takes a new batch in; true when it has a slot at once. */
+  add(run: BatchRun, { concurrency }: ResolvedOptions): boolean {
     run.slotIndex = this.#running.push(run) - 1;
-    if (this.#busy < concurrency && this.#staged.length === 0) {
+    if (this.#busy < concurrency && this.#queued.length === 0) {
       this.#busy += 1;
       return true;
     }
-    this.#staged.push(run);
+    this.#queued.push(run);
     return false;
   }
 
-  remove(run: Run): void {
-    const last = this.#running.pop() as Run;
-    if (last !== run) {
-      this.#running[run.slotIndex] = last;
-      last.slotIndex = run.slotIndex;
-    }
-    if (run.holdsSlot) {
-      this.#busy -= 1;
-    } else {
-      const index = this.#staged.indexOf(run);
-      if (index !== -1) this.#staged.splice(index, 1);
-    }
+  /** Takes a batch out that has ended. */
+  remove(run: BatchRun): void {
+    if (this.#resting.delete(run)) this.#unqueue(run);
+    else this.#stopRunning(run);
   }
 
   /** A batch gave its slot back and goes on without it. */
@@ -60,11 +67,39 @@ export class Slots {
     this.#busy -= 1;
   }
 
-  /** Gives free slots to the batches that wait for one. */
-  grant({ concurrency }: ResolvedOptions): void {
-    while (this.#staged.length > 0 && this.#busy < concurrency) {
-      this.#busy += 1;
-      this.#staged.shift()?.grantSlot();
+  /** A batch waits before another call and gives its slot back, if it had one: one that is prepared ahead has none. */
+  rest(run: BatchRun): void {
+    this.#stopRunning(run);
+    run.holdsSlot = false;
+    this.#resting.add(run);
+  }
+
+  /** A batch that rests wants the next free slot. */
+  enqueue(run: BatchRun): void {
+    this.#queued.push(run);
+  }
+
+  /** Gives a slot to the batch that waits first. */
+  grant(): void {
+    const run = this.#queued.shift();
+    if (run === undefined) return;
+    this.#busy += 1;
+    if (this.#resting.delete(run)) run.slotIndex = this.#running.push(run) - 1;
+    run.grantSlot();
+  }
+
+  #stopRunning(run: BatchRun): void {
+    const last = this.#running.pop() as BatchRun;
+    if (last !== run) {
+      this.#running[run.slotIndex] = last;
+      last.slotIndex = run.slotIndex;
     }
+    if (run.holdsSlot) this.#busy -= 1;
+    else this.#unqueue(run);
+  }
+
+  #unqueue(run: BatchRun): void {
+    const index = this.#queued.indexOf(run);
+    if (index !== -1) this.#queued.splice(index, 1);
   }
 }

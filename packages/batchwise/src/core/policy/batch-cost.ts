@@ -1,20 +1,22 @@
 // What a whole batch costs: the sum of its items' costs, the area that padding them to the longest would fill, or what
 // the user's function says of them.
 
-import type { Segment } from "../queue/segment.ts";
-
-/** How the cost of a whole batch follows from its entries. A function must not decrease when items are added. */
-export type Measure<Item> = "sum" | "padded" | ((items: readonly Item[]) => number);
+import type { Measure } from "../contract/options.ts";
+import { ignoreFailure, isThenable } from "../contract/thenable.ts";
+import type { Entry } from "../queue/entry.ts";
 
 /** What a batch is said to cost; one that cannot be measured, the sum of its items', or the averages would be lost. */
 export function orSum(measured: number, sum: number): number {
   return measured < Number.POSITIVE_INFINITY ? measured : sum;
 }
 
-/** What a cost function says; Infinity, which does not fit, where it throws or returns no number. */
+/**
+ * What a cost function says of a copy of the items; Infinity, which does not fit, where it throws or returns no number.
+ */
 export function measured(batchCost: (items: readonly unknown[]) => number, items: readonly unknown[]): number {
   try {
-    const cost = batchCost(items);
+    const cost: unknown = batchCost(items.slice());
+    if (isThenable(cost)) ignoreFailure(cost);
     return typeof cost === "number" && cost >= 0 ? cost : Number.POSITIVE_INFINITY;
   } catch {
     return Number.POSITIVE_INFINITY;
@@ -28,7 +30,7 @@ export function longestFit<Item>(
   costOf: (prefix: readonly Item[]) => number,
 ): { readonly count: number; readonly cost: number } {
   const whole = costOf(items);
-  if (whole <= cap || items.length === 1) return { count: items.length, cost: whole };
+  if (whole <= cap || items.length <= 1) return { count: items.length, cost: whole };
   let fits = 1;
   let fitsCost = costOf(items.slice(0, 1));
   let over = 2;
@@ -50,10 +52,15 @@ export function longestFit<Item>(
 }
 
 /** What a batch costs that is already formed, such as one half of a batch that failed. */
-export function measureBatch(segment: Segment, batchCost: Measure<unknown>): number {
-  if (typeof batchCost === "function") return orSum(measured(batchCost, segment.items), segment.cost);
-  if (batchCost === "sum") return segment.cost;
+export function measureBatch(entries: readonly Entry[], batchCost: Measure<unknown>): number {
+  let sum = 0;
   let largest = 0;
-  for (let index = 0; index < segment.length; index += 1) largest = Math.max(largest, segment.costAt(index));
-  return segment.length * largest;
+  for (const { cost } of entries) {
+    sum += cost;
+    largest = Math.max(largest, cost);
+  }
+  if (batchCost === "sum") return sum;
+  if (batchCost === "padded") return entries.length * largest;
+  const items = entries.map(({ item }) => item);
+  return orSum(measured(batchCost, items), sum);
 }

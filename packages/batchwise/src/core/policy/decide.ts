@@ -1,9 +1,9 @@
-// Whether a lane's batch goes now, and why, or when to look again. A pure function of what waits and of the time, for
-// a moment at which a slot is free. Full batches go at once; the others at the end of a turn, so that what is
-// submitted together travels together; and where a wait is allowed, no later than the oldest entry may be held.
+// Whether a lane's batch goes now, and why, or when to look again. A pure function of what waits and of the time, for a
+// moment at which a slot is free. Full batches go at once; the others when what comes together has gathered; and where
+// a wait is allowed, no later than the oldest entry may be held, and in time for the earliest deadline.
 
 import type { BatchReason } from "../contract/outcome.ts";
-import type { Full } from "./packer.ts";
+import type { Full } from "./pack.ts";
 
 /** What the decision needs to know of a lane. */
 export interface LaneView {
@@ -11,20 +11,23 @@ export interface LaneView {
   readonly full: Full;
   /** When the entry that has waited longest was submitted. */
   readonly oldestAt: number;
-  /** The earliest deadline that waiting may run into; Infinity where there is none. */
-  readonly pressingAt: number;
+  /** The earliest deadline of what waits; Infinity where there is none. */
+  readonly earliestDueAt: number;
   /** True when a flush covers some of what waits. */
   readonly isFlushed: boolean;
 }
 
 /** What the decision needs to know of the batcher. */
 export interface PolicyState {
-  readonly minBatchSize: number;
+  readonly preferredBatchSize: number;
   readonly maxWaitMs: number;
+  /** How long before a deadline its batch has to go; undefined until a first batch has ended. */
+  readonly leadMs: number | undefined;
   readonly isQueueFull: boolean;
   readonly isDraining: boolean;
   readonly isPaused: boolean;
-  readonly isTurnOver: boolean;
+  /** True at the end of a turn, or of a pass of the event loop where `gather` asks for that. */
+  readonly hasGathered: boolean;
 }
 
 /** Send now, and why; or hold, and look again at `wakeAt` (Infinity: at the next event). */
@@ -38,11 +41,19 @@ export function decide(lane: LaneView, state: PolicyState, now: number): Verdict
   if (state.isPaused) return HOLD;
   if (lane.full !== null) return { reason: lane.full };
   if (state.isQueueFull) return { reason: "size" };
-  if (!state.isTurnOver) return HOLD;
+  if (!state.hasGathered) return HOLD;
   if (state.maxWaitMs === 0) return { reason: "idle" };
-  if (lane.size >= state.minBatchSize) return { reason: "min" };
-  const wakeAt = lane.oldestAt + state.maxWaitMs;
-  if (now >= wakeAt) return { reason: "wait" };
-  if (lane.pressingAt <= wakeAt && lane.pressingAt < Number.POSITIVE_INFINITY) return { reason: "deadline" };
-  return { reason: null, wakeAt };
+  if (lane.size >= state.preferredBatchSize) return { reason: "preferred" };
+  const heldUntil = lane.oldestAt + state.maxWaitMs;
+  if (now >= heldUntil) return { reason: "wait" };
+  const leaveBy = latestStart(lane.earliestDueAt, state.leadMs, heldUntil);
+  if (now >= leaveBy) return { reason: "deadline" };
+  return { reason: null, wakeAt: Math.min(heldUntil, leaveBy) };
+}
+
+/** When a batch has to go to meet a deadline. While no batch has shown how long one takes, a deadline in the wait is due now. */
+function latestStart(dueAt: number, leadMs: number | undefined, heldUntil: number): number {
+  if (dueAt === Number.POSITIVE_INFINITY) return dueAt;
+  if (leadMs !== undefined) return dueAt - leadMs;
+  return dueAt <= heldUntil ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }

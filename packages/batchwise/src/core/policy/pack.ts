@@ -4,83 +4,139 @@
 // before the first entry that does not fit, so no entry is ever overtaken by a cheaper one of its own line. A single
 // entry that is over the cap by itself runs alone.
 
-import type { Cursor } from "../queue/cursor.ts";
-import type { Fifo } from "../queue/fifo.ts";
-import type { Line } from "../queue/lane.ts";
+import type { Measure } from "../contract/options.ts";
+import type { Entry } from "../queue/entry.ts";
+import type { EntryReader } from "../queue/fifo.ts";
+import type { BatchPlan } from "../queue/queue.ts";
+import type { Moment } from "../time/turn.ts";
 import { longestFit, measured, orSum } from "./batch-cost.ts";
-import { type Caps, Packing, type Pick } from "./packer.ts";
+import { readInOrder, type WaitingLines } from "./dispatch-order.ts";
 
-/** Packs the next batch of a lane. `lines` are in the order of their classes; at least one has an entry. */
-export function pack(lines: readonly Line[], caps: Caps, now: number): Pick {
-  return packSegment(lines, caps) ?? packUntil(Number.POSITIVE_INFINITY, lines, caps, now);
+export interface Caps {
+  readonly maxBatchSize: number;
+  readonly maxBatchCost: number;
+  readonly batchCost: Measure<unknown>;
+  readonly priorityAgingMs: number;
 }
 
-/** Packs only what was submitted up to an epoch, that is, what a flush covers. */
-export function packUntil(epoch: number, lines: readonly Line[], caps: Caps, now: number): Pick {
-  const { batchCost } = caps;
-  if (typeof batchCost === "function") return packByFunction(epoch, lines, { ...caps, batchCost }, now);
-  return new Packing(epoch, caps, now).run(lines);
+/** Which cap closed a batch; null where everything that waits is in it and more would fit. */
+export type Full = "size" | "cost" | null;
+
+/** How many entries of a batch were submitted at one moment. */
+export interface MomentCount {
+  readonly moment: Moment;
+  count: number;
 }
 
-const NO_CURSORS: readonly Cursor[] = [];
-
-/**
- * The common case without a search: entries wait in one line only, and its first segment, cut where a batch would be
- * cut, is the batch. Undefined where it is not.
- */
-function packSegment(lines: readonly Line[], { maxBatchSize, maxBatchCost, batchCost }: Caps): Pick | undefined {
-  const fifo = typeof batchCost === "function" ? null : onlyFifo(lines);
-  const segment = fifo?.first ?? null;
-  if (fifo === null || segment === null || !segment.intact) return undefined;
-  const { live, cost, next } = segment;
-  if (live > maxBatchSize || cost > maxBatchCost) return undefined;
-  if (batchCost === "padded" && (segment.costs !== null || next !== null)) return undefined;
-  const isCut = live < maxBatchSize && next !== null;
-  if (isCut && cost + next.costAt(next.head) <= maxBatchCost) return undefined;
-  const full = live === maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
-  const whole = { fifo, segment, from: 0, end: live, count: live, cost };
-  return { stretches: [whole], cursors: NO_CURSORS, count: live, cost, full };
+export interface PackedBatch extends BatchPlan {
+  readonly items: unknown[];
+  /** Of neighbours in the batch. */
+  readonly moments: readonly MomentCount[];
+  readonly cost: number;
+  readonly full: Full;
 }
 
-/** The fifo of the one line that has entries; null where more have, or where tenants take turns in it. */
-function onlyFifo(lines: readonly Line[]): Fifo | null {
-  let only: Line | null = null;
-  for (const line of lines) {
-    if (line.size === 0) continue;
-    if (only !== null) return null;
-    only = line;
+/** Room for a batch is made at once, up to this many entries. */
+const MOST_ROOM = 1024;
+
+/** Packs the next batch of a lane, from the entries up to an epoch. */
+export function pack(lane: WaitingLines, caps: Caps, now: number, lastEpoch: number): PackedBatch {
+  const { batchCost, maxBatchCost, maxBatchSize } = caps;
+  const reader = readInOrder(lane, now, caps.priorityAgingMs, lastEpoch);
+  const waiting = lane.size;
+  if (typeof batchCost !== "function") {
+    return take(reader, waiting, maxBatchSize, maxBatchCost, batchCost === "padded");
   }
-  return only !== null && only.ring === null ? only.fifo : null;
-}
-
-interface FunctionCaps extends Caps {
-  readonly batchCost: (items: readonly unknown[]) => number;
-}
-
-/**
- * Packs under a cost function of the whole batch: the longest prefix that fits, found by doubling and halving, so the
- * function sees O(n log n) items in all. One that throws or returns no number counts as "does not fit".
- */
-function packByFunction(epoch: number, lines: readonly Line[], caps: FunctionCaps, now: number): Pick {
-  const { batchCost, maxBatchCost } = caps;
-  const uncapped = { ...caps, batchCost: "sum", maxBatchCost: Number.POSITIVE_INFINITY } as const;
-  const widest = new Packing(epoch, uncapped, now).run(lines);
-  const items = itemsOf(widest);
+  const widest = take(reader, waiting, maxBatchSize, Number.POSITIVE_INFINITY, false);
+  const { items } = widest;
   const { count, cost } = longestFit(items, maxBatchCost, (prefix) => measured(batchCost, prefix));
   if (count === items.length) {
     const isFull = cost >= maxBatchCost && maxBatchCost < Number.POSITIVE_INFINITY;
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
-  const cut = new Packing(epoch, { ...uncapped, maxBatchSize: count }, now).run(lines);
-  return { ...cut, cost: orSum(cost, cut.cost), full: "cost" };
+  const cut = take(new ListReader(widest.entries), count, count, Number.POSITIVE_INFINITY, false);
+  const again = readerOf(cut.entries, lane, caps, now, lastEpoch);
+  return { ...cut, reader: again, cost: orSum(cost, cut.cost), full: "cost" };
 }
 
-function itemsOf(pick: Pick): unknown[] {
-  const items: unknown[] = [];
-  for (const { segment, from, end } of pick.stretches) {
-    for (let index = from; index < end; index += 1) {
-      if (segment.sinks[index] !== null) items.push(segment.items[index]);
-    }
+/** A reader that has read these entries and no more, for a reader commits what it has read. */
+function readerOf(
+  entries: readonly Entry[],
+  lane: WaitingLines,
+  caps: Caps,
+  now: number,
+  lastEpoch: number,
+): EntryReader {
+  const reader = readInOrder(lane, now, caps.priorityAgingMs, lastEpoch);
+  for (const entry of entries) {
+    // The cost function has submitted something that goes first: the batch stays as it was measured.
+    if (reader.entry !== entry) return new ListReader([]);
+    reader.advance();
   }
-  return items;
+  return reader;
+}
+
+/** Reads entries that have been read before. */
+class ListReader implements EntryReader {
+  readonly #entries: readonly Entry[];
+  #index = 0;
+
+  constructor(entries: readonly Entry[]) {
+    this.#entries = entries;
+  }
+
+  get entry(): Entry | null {
+    return this.#entries[this.#index] ?? null;
+  }
+
+  advance(): void {
+    this.#index += 1;
+  }
+
+  commit(): void {}
+}
+
+/** The first entries that fit, of `waiting` in all. */
+function take(
+  reader: EntryReader,
+  waiting: number,
+  maxBatchSize: number,
+  maxBatchCost: number,
+  isPadded: boolean,
+): PackedBatch {
+  const room = Math.min(maxBatchSize, waiting, MOST_ROOM);
+  const entries = new Array<Entry>(room);
+  const items = new Array<unknown>(room);
+  let size = 0;
+  const moments: MomentCount[] = [];
+  let last: MomentCount | undefined;
+  let sum = 0;
+  let largest = 0;
+  let full: Full = null;
+  for (let { entry } = reader; entry !== null; { entry } = reader) {
+    if (size >= maxBatchSize) break;
+    const { cost, moment } = entry;
+    const total = isPadded ? (size + 1) * Math.max(largest, cost) : sum + cost;
+    if (total > maxBatchCost && size > 0) {
+      full = "cost";
+      break;
+    }
+    entries[size] = entry;
+    items[size] = entry.item;
+    size += 1;
+    if (last === undefined || last.moment !== moment) {
+      last = { moment, count: 0 };
+      moments.push(last);
+    }
+    last.count += 1;
+    sum += cost;
+    if (cost > largest) largest = cost;
+    reader.advance();
+  }
+  entries.length = size;
+  items.length = size;
+  const cost = isPadded ? size * largest : sum;
+  if (size >= maxBatchSize) full = "size";
+  else if (cost >= maxBatchCost) full = "cost";
+  return { entries, items, moments, reader, cost, full };
 }

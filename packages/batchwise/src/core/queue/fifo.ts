@@ -1,174 +1,172 @@
-// A queue in order of arrival, as a linked list of segments: appending, taking from the front and removing from the
-// middle are O(1) at any depth, and a segment whose entries have all left early is unlinked at once.
+// Waiting entries in the order of their age, as a linked list of short arrays: adding is O(1) at any depth, and a deep
+// queue costs the garbage collector little. Entries leave without telling it where they lie: one that is no longer held by
+// the fifo's holder counts as gone and is skipped. Memory stays in proportion to what waits.
 
-import type { Sink } from "./recipient.ts";
-import { Segment, type SegmentOwner } from "./segment.ts";
+import type { Moment } from "../time/turn.ts";
+import type { Entry, EntryHolder } from "./entry.ts";
 
-/** The longest segment: larger batches are put together from several. */
-export const LONGEST_SEGMENT = 4096;
+const CHUNK_LENGTH = 256;
+/** Gone entries are kept up to as many as wait, and this many. */
+const KEPT_GONE = 64;
 
-/** How long a segment may grow: cut where batches will be cut, so that most batches leave as whole segments. */
-export interface SegmentShape {
-  maxItems: number;
-  maxCost: number;
-  /** Goes up with each flush; a segment never spans two epochs. */
-  epoch: number;
+interface Chunk {
+  /** Null where an entry was taken from the front. */
+  readonly entries: (Entry | null)[];
+  next: Chunk | null;
 }
 
-/** What is still there of `[from, end)` of a segment: `count` entries, which cost so much together. */
-export interface Stretch {
-  readonly segment: Segment;
-  readonly from: number;
-  readonly end: number;
-  readonly count: number;
-  readonly cost: number;
+/** Reads waiting entries in the order in which they will be dispatched. Reading changes nothing. */
+export interface EntryReader {
+  /** The entry that goes next; null at the end. */
+  readonly entry: Entry | null;
+  advance(): void;
+  /** Makes the order's own state (whose round it is) agree with what was read. Called before those entries are taken. */
+  commit(): void;
 }
 
-/** Whoever keeps the totals above a fifo is told of every entry that leaves it. */
-export interface FifoOwner {
-  /** `count` entries of `[from, end)` of a segment have left; the others there had left before. */
-  removed(segment: Segment, count: number, cost: number, from: number, end: number): void;
+/** An order among waiting entries. */
+export interface EntryOrder {
+  /** How many entries wait. */
+  readonly size: number;
+  /** Returns whether the entry is the oldest now. */
+  push(entry: Entry): boolean;
+  /** Called after the entries of `[from, end)` have left, taken or early. */
+  left(entries: readonly Entry[], from: number, end: number): void;
+  /** The entry that came first. */
+  readonly oldest: Entry | null;
+  /** Over the entries up to an epoch. */
+  reader(lastEpoch: number): EntryReader;
 }
 
-export class Fifo implements SegmentOwner {
-  readonly holdsWaiting = true;
-  readonly keepsCosts = true;
-  readonly priority: number;
-  readonly #owner: FifoOwner;
-  readonly #shape: SegmentShape;
-  first: Segment | null = null;
-  #last: Segment | null = null;
-  /** The segment that was opened when nothing waited, and how long the one before it grew: a guess for the next. */
-  #opener: Segment | null = null;
-  #openerLength = 0;
-  /** Entries and their cost in all segments but the last, whose own count is read where it is needed. */
-  #closedSize = 0;
-  #closedCost = 0;
+export class Fifo implements EntryOrder {
+  readonly #holder: EntryHolder;
+  #first: Chunk = { entries: [], next: null };
+  #last: Chunk = this.#first;
+  /** Where the first entry that may be waiting lies in the first chunk. */
+  #head = 0;
+  #waiting = 0;
+  #gone = 0;
+  /** When the youngest entry was submitted. */
+  #lastMoment: Moment | null = null;
 
-  constructor(owner: FifoOwner, shape: SegmentShape, priority: number) {
-    this.#owner = owner;
-    this.#shape = shape;
-    this.priority = priority;
+  constructor(holder: EntryHolder) {
+    this.#holder = holder;
   }
 
   get size(): number {
-    return this.#last === null ? 0 : this.#closedSize + this.#last.live;
+    return this.#waiting;
   }
 
-  get cost(): number {
-    return this.#last === null ? 0 : this.#closedCost + this.#last.cost;
-  }
-
-  /** Appends an entry and returns the segment whose last one it is. */
-  push(item: unknown, sink: Sink, time: number, cost: number): Segment {
-    const shape = this.#shape;
-    let segment = this.#last;
-    if (
-      segment === null ||
-      segment.length >= shape.maxItems ||
-      segment.cost + cost > shape.maxCost ||
-      segment.epoch !== shape.epoch
-    ) {
-      segment = this.#open();
+  push(entry: Entry): boolean {
+    this.#waiting += 1;
+    if (entry.moment !== this.#lastMoment) {
+      if (this.#lastMoment !== null && entry.moment.at < this.#lastMoment.at && this.#waiting > 1) {
+        this.#insert(entry);
+        return this.oldest === entry;
+      }
+      this.#lastMoment = entry.moment;
     }
-    segment.append(item, sink, time, cost);
-    return segment;
-  }
-
-  /** When the entry at the front was submitted; Infinity when nothing waits. */
-  oldestAt(): number {
-    const segment = this.first;
-    if (segment === null) return Number.POSITIVE_INFINITY;
-    return segment.timeAt(segment.head);
-  }
-
-  *segments(): Iterable<Segment> {
-    for (let segment = this.first; segment !== null; segment = segment.next) yield segment;
-  }
-
-  /** Takes a segment out with all that is left in it. */
-  detach(segment: Segment): void {
-    const { live, cost } = segment;
-    const isLast = segment === this.#last;
-    this.#unlink(segment);
-    this.#noteGone(isLast, live, cost);
-    this.#owner.removed(segment, live, cost, 0, segment.length);
-  }
-
-  /** Moves the `count` live entries of `[from, end)` of a segment, which cost so much together, into a batch. */
-  take({ segment, from, end, count, cost }: Stretch, into: Segment): void {
-    const isLast = segment === this.#last;
-    into.appendFrom(segment, from, end);
-    segment.noteGone(count, cost);
-    if (segment.live === 0) {
-      this.#unlink(segment);
-    } else {
-      segment.forget(from, end);
-      if (from <= segment.head) segment.head = firstLive(segment, end);
+    let last = this.#last;
+    if (last.entries.length >= CHUNK_LENGTH) {
+      last = { entries: [], next: null };
+      this.#last.next = last;
+      this.#last = last;
     }
-    this.#noteGone(isLast, count, cost);
-    this.#owner.removed(segment, count, cost, from, end);
+    last.entries.push(entry);
+    return this.#waiting === 1;
   }
 
-  vacated(segment: Segment, index: number, cost: number): void {
-    const isLast = segment === this.#last;
-    segment.items[index] = undefined;
-    if (segment.live === 0) this.#unlink(segment);
-    else if (index === segment.head) segment.head = firstLive(segment, index);
-    this.#noteGone(isLast, 1, cost);
-    this.#owner.removed(segment, 1, cost, index, index + 1);
+  /** Puts an entry that is older than the last one behind those that are no younger. */
+  #insert(entry: Entry): void {
+    const { at } = entry.moment;
+    let chunk = this.#first;
+    while (chunk.next !== null && (chunk.entries.at(-1) as Entry).moment.at <= at) chunk = chunk.next;
+    let index = chunk === this.#first ? this.#head : 0;
+    while (index < chunk.entries.length && (chunk.entries[index] as Entry).moment.at <= at) index += 1;
+    chunk.entries.splice(index, 0, entry);
   }
 
-  #noteGone(wasInLast: boolean, count: number, cost: number): void {
-    if (wasInLast) return;
-    this.#closedSize -= count;
-    this.#closedCost = this.#closedSize === 0 ? 0 : this.#closedCost - cost;
+  get oldest(): Entry | null {
+    return this.#first.entries[this.#head] ?? null;
   }
 
-  #open(): Segment {
-    const { epoch, maxItems } = this.#shape;
-    const last = this.#last;
-    const guess = last === null ? this.#openerLength : last.length;
-    const segment = new Segment(this, this.priority, epoch, Math.min(maxItems, guess));
-    this.#last = segment;
-    if (last === null) {
-      this.first = segment;
-      this.#opener = segment;
-      return segment;
+  left(_entries: readonly Entry[], from: number, end: number): void {
+    this.#waiting -= end - from;
+    this.#gone += end - from;
+    this.#dropGone();
+    if (this.#gone > this.#waiting + KEPT_GONE) this.#compact();
+  }
+
+  reader(lastEpoch: number): EntryReader {
+    return new FifoReader(this.#first, this.#head, this.#holder, lastEpoch);
+  }
+
+  /** Drops entries that are gone from the front. */
+  #dropGone(): void {
+    for (;;) {
+      const { entries, next } = this.#first;
+      while (this.#head < entries.length && entries[this.#head]?.holder !== this.#holder) {
+        entries[this.#head] = null;
+        this.#head += 1;
+        this.#gone -= 1;
+      }
+      if (this.#head < entries.length) return;
+      this.#head = 0;
+      if (next === null) {
+        // A new array: the old one may be long, and may have grown old.
+        if (entries.length > 0) this.#first = this.#last = { entries: [], next: null };
+        return;
+      }
+      this.#first = next;
     }
-    segment.previous = last;
-    last.next = segment;
-    this.#closedSize += last.live;
-    this.#closedCost += last.cost;
-    return segment;
   }
 
-  /** Makes a segment the last one again. */
-  #reopen(segment: Segment | null): void {
-    this.#last = segment;
-    if (segment === null) return;
-    this.#closedSize -= segment.live;
-    this.#closedCost = this.#closedSize === 0 ? 0 : this.#closedCost - segment.cost;
-  }
-
-  #unlink(segment: Segment): void {
-    if (segment === this.#opener) {
-      this.#openerLength = segment.length;
-      this.#opener = null;
-    }
-    if (segment.previous === null) this.first = segment.next;
-    else segment.previous.next = segment.next;
-    if (segment.next === null) this.#reopen(segment.previous);
-    else segment.next.previous = segment.previous;
-    segment.previous = null;
-    segment.next = null;
-    segment.press(null);
+  #compact(): void {
+    const reader = this.reader(Number.POSITIVE_INFINITY);
+    this.#first = { entries: [], next: null };
+    this.#last = this.#first;
+    this.#head = 0;
+    this.#waiting = 0;
+    this.#gone = 0;
+    for (; reader.entry !== null; reader.advance()) this.push(reader.entry);
   }
 }
 
-/** The index of the first entry present at or after `from`; the segment's length where there is none. */
-export function firstLive(segment: Segment, from: number): number {
-  let index = from;
-  while (index < segment.length && segment.sinks[index] === null) index += 1;
-  return index;
+class FifoReader implements EntryReader {
+  readonly #holder: EntryHolder;
+  readonly #lastEpoch: number;
+  #chunk: Chunk;
+  #index: number;
+  entry: Entry | null = null;
+
+  constructor(chunk: Chunk, index: number, holder: EntryHolder, lastEpoch: number) {
+    this.#chunk = chunk;
+    this.#index = index - 1;
+    this.#holder = holder;
+    this.#lastEpoch = lastEpoch;
+    this.advance();
+  }
+
+  advance(): void {
+    for (;;) {
+      this.#index += 1;
+      if (this.#index >= this.#chunk.entries.length) {
+        const { next } = this.#chunk;
+        if (next === null) {
+          this.#index -= 1;
+          this.entry = null;
+          return;
+        }
+        this.#chunk = next;
+        this.#index = 0;
+      }
+      const entry = this.#chunk.entries[this.#index] ?? null;
+      if (entry !== null && entry.holder === this.#holder && entry.epoch <= this.#lastEpoch) {
+        this.entry = entry;
+        return;
+      }
+    }
+  }
+
+  commit(): void {}
 }

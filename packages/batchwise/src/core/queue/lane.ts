@@ -1,134 +1,165 @@
-// A lane holds the waiting entries of one key; a line those of one priority in it. A line is a fifo, or a ring of
-// tenants where `fairBy` is in use. Which line goes first is decided entry by entry in pack.ts.
+// A lane holds the waiting entries of one key; a line those of one rank in it. A line is in order of arrival, or in
+// rounds of tenants where `fairBy` is in use. Which line goes first is decided entry by entry in policy/pack.ts.
 
-import { type Heaped, LazyHeap } from "../time/heap.ts";
-import { type Cursor, FifoCursor } from "./cursor.ts";
-import { FairCursor } from "./fair/fair-cursor.ts";
-import { FairRing } from "./fair/fair-ring.ts";
-import { Fifo, type FifoOwner, type SegmentShape } from "./fifo.ts";
-import { ranksBefore } from "./order.ts";
-import type { Sink } from "./recipient.ts";
-import type { Segment } from "./segment.ts";
+import { Heap, HeapNode } from "../time/heap.ts";
+import type { Entry, EntryHolder } from "./entry.ts";
+import { FairOrder } from "./fair/fair-order.ts";
+import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
+import { type Rank, type Ranked, Ranks } from "./ranks.ts";
 
-/** An entry whose deadline falls inside the wait: its lane must not be held past it. */
-export interface Pressing extends Heaped {
-  readonly deadlineAt: number;
-  readonly isWaiting: boolean;
-}
-
-/** Empty lines are kept for reuse up to this many; beyond, priorities are taken to be one-off values. */
-const KEPT_LINES = 8;
-
-/** The lines of one priority in all lanes, the one with the oldest entry on top. */
-export class PriorityClass {
+/** The lines of one rank in all lanes, the one with the oldest entry first. */
+export class RankClass implements Ranked {
   readonly priority: number;
-  /** Of small calls (`smallCallFirst`): they go before the larger calls of the same priority. */
-  readonly small: boolean;
-  readonly lines: LazyHeap<Line> = new LazyHeap(
-    (line) => line.oldestAt(),
-    (line) => line.size === 0,
-    (line) => line.order,
-  );
-  #pushed = 0;
+  readonly isSmall: boolean;
+  readonly lines: Heap<Line> = new Heap();
 
-  constructor(priority: number, small: boolean) {
+  constructor({ priority, isSmall }: Rank) {
     this.priority = priority;
-    this.small = small;
+    this.isSmall = isSmall;
   }
 
-  /** Takes in a line in which something waits again. */
-  add(line: Line): void {
-    this.#pushed += 1;
-    line.order = this.#pushed;
-    this.lines.push(line);
+  get isEmpty(): boolean {
+    return this.lines.size === 0;
   }
 }
 
-export class Line implements FifoOwner, Heaped {
+export class Line implements EntryHolder, Ranked {
+  readonly isWaiting = true;
   readonly lane: Lane;
-  readonly class: PriorityClass;
-  /** All that waits here, in order of arrival. */
-  readonly fifo: Fifo;
-  /** Where tenants take turns, who they are. */
-  readonly ring: FairRing | null;
-  /** Goes before lines of the same age that came later. */
-  order = 0;
-  heaped = false;
+  /** Changed only while nothing waits in the line. */
+  rankClass: RankClass;
+  readonly #order: EntryOrder;
+  readonly #node: HeapNode<Line> = new HeapNode<Line>(this);
+  #cost = 0;
 
-  constructor(lane: Lane, priorityClass: PriorityClass, shape: SegmentShape, fair: boolean) {
+  constructor(lane: Lane, rankClass: RankClass, isFair: boolean) {
     this.lane = lane;
-    this.class = priorityClass;
-    this.ring = fair ? new FairRing(this, shape, priorityClass.priority) : null;
-    this.fifo = this.ring?.arrivals.fifo ?? new Fifo(this, shape, priorityClass.priority);
+    this.rankClass = rankClass;
+    this.#order = isFair ? new FairOrder(this) : new Fifo(this);
   }
 
-  /** Appends an entry and returns the segment whose last one it is. */
-  push(tenant: string, item: unknown, sink: Sink, time: number, cost: number): Segment {
-    const segment =
-      this.ring === null ? this.fifo.push(item, sink, time, cost) : this.ring.push(tenant, item, sink, time, cost);
-    if (this.lane.key !== undefined) this.lane.added();
-    if (!this.heaped) this.class.add(this);
-    return segment;
+  get priority(): number {
+    return this.rankClass.priority;
+  }
+
+  get isSmall(): boolean {
+    return this.rankClass.isSmall;
   }
 
   get size(): number {
-    return this.fifo.size;
+    return this.#order.size;
+  }
+
+  get isEmpty(): boolean {
+    return this.size === 0;
   }
 
   get cost(): number {
-    return this.ring === null ? this.fifo.cost : this.ring.cost;
+    return this.#cost;
   }
 
+  push(entry: Entry): void {
+    entry.holder = this;
+    this.#cost += entry.cost;
+    if (this.#order.push(entry)) this.#noteOldest(entry);
+    this.lane.added(entry);
+  }
+
+  /** When its oldest entry was submitted; Infinity when nothing waits. */
   oldestAt(): number {
-    return this.fifo.oldestAt();
+    return this.#order.oldest?.moment.at ?? Number.POSITIVE_INFINITY;
+  }
+
+  get oldest(): Entry | null {
+    return this.#order.oldest;
   }
 
   /** Over the entries up to an epoch. */
-  cursor(lastEpoch: number): Cursor | undefined {
-    return this.ring === null ? new FifoCursor(this.fifo, lastEpoch) : FairCursor.over(this.ring, lastEpoch);
+  reader(lastEpoch: number): EntryReader {
+    return this.#order.reader(lastEpoch);
   }
 
-  removed({ epoch }: Segment, count: number): void {
-    if (this.size === 0) this.class.lines.noteGone();
-    this.lane.removed(epoch, count);
+  left(entry: Entry): void {
+    entry.holder = null;
+    this.lane.left(entry);
+    this.noteLeft([entry], 0, 1, entry.cost);
+  }
+
+  raise(entry: Entry, priority: number): void {
+    if (priority > entry.priority) this.lane.raise(entry, priority);
+  }
+
+  noteDeadline(entry: Entry): void {
+    this.lane.noteDeadline(entry);
+  }
+
+  /** Called after the entries of `[from, end)`, which cost so much together, have got another holder. */
+  noteLeft(entries: readonly Entry[], from: number, end: number, cost: number): void {
+    this.#order.left(entries, from, end);
+    this.#cost = this.size === 0 ? 0 : this.#cost - cost;
+    this.#noteOldest(this.#order.oldest);
+    this.lane.noteLeft(end - from);
+  }
+
+  /** Keeps the lines of a rank in the order of their oldest entries. */
+  #noteOldest(oldest: Entry | null): void {
+    const { lines } = this.rankClass;
+    const node = this.#node;
+    const wasAt = node.index === -1 ? Number.POSITIVE_INFINITY : node.key;
+    const oldestAt = oldest === null ? Number.POSITIVE_INFINITY : oldest.moment.at;
+    if (oldest === null) lines.remove(node);
+    else if (node.index === -1) lines.add(node, oldestAt);
+    else lines.move(node, oldestAt);
+    if (oldestAt !== wasAt) this.lane.noteOldest(wasAt, oldestAt);
   }
 }
 
-/** Whoever keeps the totals above a lane. */
+/** One who keeps the totals above a lane. */
 export interface LaneOwner {
   /** An entry has come into a lane that has a key. */
   added(): void;
-  removed(lane: Lane, epoch: number, count: number): void;
+  /** An entry of the lane leaves, for a batch or early. */
+  left(lane: Lane, entry: Entry): void;
+  /** Called when what left in one step has been counted. */
+  noteLeft(lane: Lane, count: number): void;
+  /** The earliest deadline of the lane has changed. */
+  noteDeadline(lane: Lane): void;
+  /** Moves a waiting entry to the line of a higher priority. */
+  raise(entry: Entry, priority: number): void;
 }
 
 export class Lane {
   readonly key: string | undefined;
   readonly #owner: LaneOwner;
-  /** In the order of their classes. */
-  readonly lines: Line[] = [];
-  /** Entries that a flush covers and that still wait. */
+  readonly #lines: Ranks<Line> = new Ranks();
+  /** The earliest deadlines of entries that have any. Only kept while lanes are held for company. */
+  #deadlines: EntryDeadlines | null = null;
+  /** NaN while it has to be looked for. */
+  #oldestAt: number = Number.POSITIVE_INFINITY;
+  /** Its place among the lanes by their earliest deadlines. */
+  readonly node: HeapNode<Lane> = new HeapNode<Lane>(this);
+  size = 0;
+  /** What a flush covers: entries up to this epoch, and how many of them still wait. */
+  flushedEpoch = -1;
   flushed = 0;
-  #pressing: LazyHeap<Pressing> | null = null;
 
   constructor(key: string | undefined, owner: LaneOwner) {
     this.key = key;
     this.#owner = owner;
   }
 
-  /** The line of a priority, made on first use. */
-  line(priorityClass: PriorityClass, shape: SegmentShape, fair: boolean): Line {
-    for (const line of this.lines) if (line.class === priorityClass) return line;
-    if (this.lines.length >= KEPT_LINES) dropEmpty(this.lines);
-    const line = new Line(this, priorityClass, shape, fair);
-    const place = this.lines.findIndex((other) => ranksBefore(priorityClass, other.class));
-    this.lines.splice(place === -1 ? this.lines.length : place, 0, line);
-    return line;
+  /** In the order of their ranks. Some may be empty. */
+  get lines(): readonly Line[] {
+    return this.#lines.all;
   }
 
-  get size(): number {
-    let size = 0;
-    for (const line of this.lines) size += line.size;
-    return size;
+  /** The line of a rank, where there is one. */
+  line(rank: Rank): Line | undefined {
+    return this.#lines.find(rank);
+  }
+
+  open(rankClass: RankClass, isFair: boolean): Line {
+    return this.#lines.add(new Line(this, rankClass, isFair));
   }
 
   get cost(): number {
@@ -137,46 +168,91 @@ export class Lane {
     return cost;
   }
 
-  added(): void {
-    this.#owner.added();
-  }
-
-  removed(epoch: number, count: number): void {
-    this.#pressing?.noteGone(count);
-    this.#owner.removed(this, epoch, count);
-  }
-
+  /** When the oldest entry of all lines was submitted; Infinity when nothing waits. */
   oldestAt(): number {
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const line of this.lines) if (line.size > 0) oldest = Math.min(oldest, line.oldestAt());
-    return oldest;
+    if (Number.isNaN(this.#oldestAt)) {
+      this.#oldestAt = Number.POSITIVE_INFINITY;
+      for (const line of this.lines) this.#oldestAt = Math.min(this.#oldestAt, line.oldestAt());
+    }
+    return this.#oldestAt;
   }
 
-  /** All segments in which entries wait. */
-  *segments(): Iterable<Segment> {
-    for (const line of this.lines) yield* line.fifo.segments();
+  /** The age of a line has changed. */
+  noteOldest(wasAt: number, isAt: number): void {
+    if (isAt <= this.#oldestAt) this.#oldestAt = isAt;
+    else if (wasAt === this.#oldestAt) this.#oldestAt = Number.NaN;
   }
 
-  press(entry: Pressing): void {
-    this.#pressing ??= new LazyHeap(
-      ({ deadlineAt }) => deadlineAt,
-      ({ isWaiting }) => !isWaiting,
-    );
-    this.#pressing.push(entry);
+  added(entry: Entry): void {
+    this.size += 1;
+    if (this.key !== undefined) this.#owner.added();
+    if (this.#deadlines !== null) this.noteDeadline(entry);
   }
 
-  /** The earliest deadline that the wait of this lane may run into; Infinity where there is none. */
-  pressingAt(): number {
-    return this.#pressing?.peek()?.deadlineAt ?? Number.POSITIVE_INFINITY;
+  raise(entry: Entry, priority: number): void {
+    this.#owner.raise(entry, priority);
+  }
+
+  left(entry: Entry): void {
+    if (this.#deadlines?.remove(entry)) this.#owner.noteDeadline(this);
+    this.#owner.left(this, entry);
+  }
+
+  noteLeft(count: number): void {
+    this.size -= count;
+    this.#owner.noteLeft(this, count);
+  }
+
+  /** Starts or stops to keep the earliest deadlines. */
+  keepDeadlines(isKept: boolean): void {
+    this.#deadlines = isKept ? new EntryDeadlines() : null;
+    this.#owner.noteDeadline(this);
+    if (!isKept) return;
+    for (const line of this.lines) {
+      const reader = line.reader(Number.POSITIVE_INFINITY);
+      for (; reader.entry !== null; reader.advance()) this.noteDeadline(reader.entry);
+    }
+  }
+
+  /** To be called when the earliest deadline of a waiting entry may have changed. */
+  noteDeadline(entry: Entry): void {
+    if (this.#deadlines === null || typeof entry.recipient !== "object" || entry.recipient === null) return;
+    this.#deadlines.set(entry, entry.recipient.dueAt);
+    this.#owner.noteDeadline(this);
+  }
+
+  /** The earliest deadline of what waits; Infinity where there is none, or where none is kept. */
+  get earliestDueAt(): number {
+    return this.#deadlines?.earliest ?? Number.POSITIVE_INFINITY;
   }
 }
 
-/** Drops the lines without entries, except that of priority 0, which the queue may hold on to. */
-function dropEmpty(lines: Line[]): void {
-  let kept = 0;
-  for (const line of lines) {
-    const isPlain = line.class.priority === 0 && !line.class.small;
-    if (isPlain || line.size > 0) lines[kept++] = line;
+/** The deadlines of waiting entries, the earliest first. */
+class EntryDeadlines {
+  readonly #heap: Heap<Entry> = new Heap();
+  readonly #nodes: Map<Entry, HeapNode<Entry>> = new Map();
+
+  set(entry: Entry, dueAt: number): void {
+    const known = this.#nodes.get(entry);
+    if (known !== undefined) {
+      this.#heap.move(known, dueAt);
+    } else if (dueAt < Number.POSITIVE_INFINITY) {
+      const node = new HeapNode(entry);
+      this.#nodes.set(entry, node);
+      this.#heap.add(node, dueAt);
+    }
   }
-  lines.length = kept;
+
+  /** False where it had none. */
+  remove(entry: Entry): boolean {
+    const node = this.#nodes.get(entry);
+    if (node === undefined) return false;
+    this.#nodes.delete(entry);
+    this.#heap.remove(node);
+    return true;
+  }
+
+  get earliest(): number {
+    return this.#heap.first?.key ?? Number.POSITIVE_INFINITY;
+  }
 }

@@ -1,62 +1,83 @@
-// All that waits: lanes by key, and over them the lines of each priority by age, so that the most urgent lane and the
-// oldest entry are found without looking at every lane. A lane that empties is forgotten.
+// All that waits: lanes by key, and over them the lines of each rank by age, so that the most urgent lane and the oldest
+// entry are found without looking at every lane. A lane that empties is forgotten.
 
-import type { Pick, PickedStretch } from "../policy/packer.ts";
-import { LONGEST_SEGMENT, type SegmentShape } from "./fifo.ts";
+import { Heap } from "../time/heap.ts";
+import type { Entry, EntryHolder } from "./entry.ts";
+import type { EntryReader } from "./fifo.ts";
 import { Flush } from "./flush.ts";
-import { Lane, type LaneOwner, type Line, PriorityClass } from "./lane.ts";
+import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
 import { goesBefore } from "./order.ts";
-import type { Addressee, Sink } from "./recipient.ts";
-import { Segment, type SegmentOwner } from "./segment.ts";
+import { type Rank, Ranks } from "./ranks.ts";
 
-/** Empty priority classes are kept up to this many. */
-const KEPT_CLASSES = 8;
-function takeHead(segment: Segment): Addressee {
-  const { head } = segment;
-  const taken = { sink: segment.sinks[head] as Sink, position: segment.positionAt(head), time: segment.timeAt(head) };
-  segment.vacate(head);
-  return taken;
+/** A batch to be: these entries, in this order, after `commit` of the readers. */
+export interface BatchPlan {
+  readonly entries: readonly Entry[];
+  readonly reader: EntryReader;
 }
 
-/** Finds the earliest deadlines of the segments anew that a batch has left entries in. */
-function measureDues(stretches: readonly PickedStretch[], batch: Segment): void {
-  if (stretches.every(({ segment }) => segment.earliestDue === Number.POSITIVE_INFINITY)) return;
-  for (const segment of new Set(stretches.map((stretch) => stretch.segment))) {
-    if (segment !== batch && segment.live > 0) segment.measureDue();
-  }
+/** A batch that pauses before another call: a flush waits for it, too. */
+export interface FlushedBatch {
+  flushes: readonly Flush[];
 }
+
+/** Stands for the lane of a key for which nothing waits. */
+const NO_LANE: object = {};
 
 const NO_FLUSHES: readonly Flush[] = [];
 
 export class Queue implements LaneOwner {
-  readonly #shape: SegmentShape = { maxItems: 1, maxCost: Number.POSITIVE_INFINITY, epoch: 0 };
-  readonly #fair: boolean;
+  readonly #isFair: boolean;
+  readonly #isKeyed: boolean;
   readonly #common: Lane = new Lane(undefined, this);
   readonly #keyed: Map<string, Lane> = new Map();
-  readonly #classes: PriorityClass[] = [];
-  #flushes: Flush[] = [];
-  /** Lanes that may be ready for another reason than age; whoever looks at them takes out those that are not. */
+  readonly #classes: Ranks<RankClass> = new Ranks();
+  #flushes: readonly Flush[] = NO_FLUSHES;
+  #epoch = 0;
+  #keepsDeadlines = false;
+  /** The lanes with deadlines, the one with the earliest first. */
+  readonly #byDeadline: Heap<Lane> = new Heap();
+  /** Lanes that may be ready for another reason than age. */
   readonly hot: Set<Lane> = new Set();
-  /** Where an entry without a key or a priority goes; it stays, also while nothing waits in it. */
-  readonly plain: Line;
+  /** Where an entry without a key or a priority goes. */
+  readonly #plain: Line;
   #keyedSize = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
 
-  constructor(fair: boolean) {
-    this.#fair = fair;
-    this.plain = this.line(undefined, 0, false);
+  /** `isFair`: tenants share batches. `isKeyed`: entries of different keys lie in different lanes. */
+  constructor(isFair: boolean, isKeyed: boolean) {
+    this.#isFair = isFair;
+    this.#isKeyed = isKeyed;
+    this.#plain = this.#lineOf(this.#common, { priority: 0, isSmall: false });
   }
 
-  /** Cuts segments where batches will be cut. */
-  reshape(maxBatchSize: number, maxBatchCost: number): void {
-    this.#shape.maxItems = Math.min(maxBatchSize, LONGEST_SEGMENT);
-    this.#shape.maxCost = maxBatchCost;
+  push(entry: Entry): Lane {
+    entry.epoch = this.#epoch;
+    const line =
+      entry.key === undefined && entry.priority === 0 && !entry.isSmall
+        ? this.#plain
+        : this.#lineOf(this.#lane(entry.key), entry);
+    line.push(entry);
+    return line.lane;
   }
 
-  /** The line that entries of a key and priority are pushed to. */
-  line(key: string | undefined, priority: number, small: boolean): Line {
-    return this.#lane(key).line(this.#class(priority, small), this.#shape, this.#fair);
+  /** Adds the first `count` of these entries, none of which has a key or a rank. */
+  pushPlain(entries: readonly Entry[], count: number): void {
+    const line = this.#plain;
+    const epoch = this.#epoch;
+    for (let index = 0; index < count; index += 1) {
+      const entry = entries[index] as Entry;
+      entry.epoch = epoch;
+      line.push(entry);
+    }
+  }
+
+  /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
+  raise(entry: Entry, priority: number): void {
+    const line = entry.holder as Line;
+    entry.priority = priority;
+    this.#lineOf(line.lane, entry).push(entry);
+    line.noteLeft([entry], 0, 1, entry.cost);
   }
 
   get size(): number {
@@ -67,90 +88,117 @@ export class Queue implements LaneOwner {
     this.#keyedSize += 1;
   }
 
-  removed(lane: Lane, epoch: number, count: number): void {
+  left(lane: Lane, { epoch }: Entry): void {
+    if (this.#flushes.length === 0) return;
+    if (epoch <= lane.flushedEpoch) lane.flushed -= 1;
+    for (const flush of this.#flushes) if (flush.covers(epoch, lane)) flush.entryLeft();
+  }
+
+  noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
     if (lane.key !== undefined) this.#keyedSize -= count;
-    if (lane.flushed > 0 && epoch < this.#shape.epoch) lane.flushed -= count;
     if (lane.size === 0) this.#forget(lane);
-    else if (lane.pressingAt() !== Number.POSITIVE_INFINITY) this.hot.add(lane);
-    if (this.#flushes.length > 0) this.#flushed(epoch, count);
+    if (this.#flushes.length > 0) this.#dropDoneFlushes();
+  }
+
+  noteDeadline(lane: Lane): void {
+    const { earliestDueAt, node } = lane;
+    if (earliestDueAt === Number.POSITIVE_INFINITY) {
+      this.#byDeadline.remove(node);
+      return;
+    }
+    // Until a run time is known, another lane than the one with the earliest deadline may have to go first.
+    this.hot.add(lane);
+    if (node.index === -1) this.#byDeadline.add(node, earliestDueAt);
+    else this.#byDeadline.move(node, earliestDueAt);
+  }
+
+  /** The lane with the earliest deadline, where deadlines are kept. */
+  get earliestDueLane(): Lane | undefined {
+    return this.#byDeadline.first?.value;
   }
 
   /** The lane whose first entry goes before those of all other lanes. */
   mostUrgent(now: number, priorityAgingMs: number): Lane | undefined {
     if (this.#keyed.size === 0) return this.#common.size > 0 ? this.#common : undefined;
     let best: Line | undefined;
-    for (const { lines } of this.#classes) {
-      const line = lines.peek();
-      if (line === undefined) continue;
-      if (best === undefined || goesBefore(line, line.oldestAt(), best, best.oldestAt(), now, priorityAgingMs))
-        best = line;
+    let bestAt = 0;
+    for (const { lines } of this.#classes.all) {
+      const { first } = lines;
+      if (first === undefined) continue;
+      if (best === undefined || goesBefore(first.value, first.key, best, bestAt, now, priorityAgingMs)) {
+        best = first.value;
+        bestAt = first.key;
+      }
     }
     return best?.lane;
   }
 
   /** The lane with the entry that has waited longest. */
-  oldest(): Lane | undefined {
+  oldestLane(): Lane | undefined {
     if (this.#keyed.size === 0) return this.#common.size > 0 ? this.#common : undefined;
     return this.#oldestLine()?.lane;
   }
 
+  /** The entry that has waited longest. */
+  get oldest(): Entry | null {
+    return this.#oldestLine()?.oldest ?? null;
+  }
+
   oldestAt(): number {
-    return this.oldest()?.oldestAt() ?? Number.POSITIVE_INFINITY;
+    return this.oldestLane()?.oldestAt() ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Takes a packed batch out of its lane. Where it begins with the rest of a segment, that segment is the batch. */
-  take({ stretches, cursors, count }: Pick, owner: SegmentOwner): Segment {
-    for (const cursor of cursors) cursor.commit();
-    const first = stretches[0] as PickedStretch;
-    const leads = first.count === first.segment.live && first.segment.mayLead(owner, count);
-    const batch = leads ? first.segment : new Segment(owner, first.fifo.priority, 0, count);
-    if (leads) {
-      first.fifo.detach(batch);
-      batch.lead(owner);
+  /** Takes the entries of a batch out of their lane and gives them to their new holder. */
+  take({ entries, reader }: BatchPlan, holder: EntryHolder): void {
+    reader.commit();
+    for (let from = 0; from < entries.length; ) {
+      const line = (entries[from] as Entry).holder as Line;
+      const { lane } = line;
+      const isWatched = this.#keepsDeadlines || this.#flushes.length > 0;
+      let end = from;
+      let cost = 0;
+      for (; end < entries.length; end += 1) {
+        const entry = entries[end] as Entry;
+        if (entry.holder !== line) break;
+        if (isWatched) lane.left(entry);
+        entry.holder = holder;
+        cost += entry.cost;
+      }
+      line.noteLeft(entries, from, end, cost);
+      from = end;
     }
-    for (let index = leads ? 1 : 0; index < stretches.length; index += 1) {
-      const stretch = stretches[index] as PickedStretch;
-      stretch.fifo.take(stretch, batch);
-    }
-    if (leads) batch.trim();
-    measureDues(stretches, batch);
-    return batch;
   }
 
-  /** The epoch of the last flush: what it covers is of this epoch or an earlier one. */
-  get flushedEpoch(): number {
-    return this.#shape.epoch - 1;
-  }
-
-  /** Marks all that waits now as flushed; undefined when nothing waits. */
-  flush(done: () => void): Flush | undefined {
-    if (this.size === 0) return undefined;
-    const flush = new Flush(this.#shape.epoch, this.size, done);
-    this.#shape.epoch += 1;
-    this.#flushes.push(flush);
-    for (const lane of this.lanes()) {
+  /** Marks what waits now, in all lanes or in that of a key, as flushed. `done` is called when all has settled. */
+  flush(key: string | undefined, resting: readonly FlushedBatch[], done: () => void): void {
+    const only = key === undefined ? undefined : this.#keyed.get(key);
+    const waiting = key === undefined ? this.size : (only?.size ?? 0);
+    const lanes = key === undefined ? this.lanes() : only === undefined ? [] : [only];
+    const flush = new Flush(this.#epoch, only ?? (key === undefined ? null : NO_LANE), waiting, done);
+    this.#flushes = [...this.#flushes, flush];
+    for (const lane of lanes) {
       lane.flushed = lane.size;
+      lane.flushedEpoch = this.#epoch;
       this.hot.add(lane);
     }
-    return flush;
+    for (const batch of resting) {
+      flush.batchStarted();
+      batch.flushes = [...batch.flushes, flush];
+    }
+    this.#epoch += 1;
+    this.#dropDoneFlushes();
   }
 
-  /** Takes out the entry that has waited longest and returns who is to be told. */
-  dropOldest(): Addressee | null {
-    const segment = this.#oldestLine()?.fifo.first ?? null;
-    if (segment === null) return null;
-    const isEarliest = segment.dueAt(segment.head) === segment.earliestDue;
-    const dropped = takeHead(segment);
-    if (isEarliest) segment.measureDue();
-    return dropped;
-  }
-
-  /** Takes out all that waits, the oldest first, and returns who is to be told. */
-  clear(): Addressee[] {
-    const all: Addressee[] = [];
-    for (let line = this.#oldestLine(); line !== undefined; line = this.#oldestLine()) {
-      all.push(takeHead(line.fifo.first as Segment));
+  /** Takes out all that waits, the oldest first. */
+  clear(holder: EntryHolder): Entry[] {
+    const all: Entry[] = [];
+    for (let entry = this.oldest; entry !== null; entry = this.oldest) {
+      all.push(entry);
+      const line = entry.holder as Line;
+      line.lane.left(entry);
+      entry.holder = holder;
+      line.noteLeft([entry], 0, 1, entry.cost);
     }
     return all;
   }
@@ -160,9 +208,9 @@ export class Queue implements LaneOwner {
   }
 
   /** The flushes that wait for some entry of this batch. */
-  flushesOf(pick: Pick): readonly Flush[] {
+  flushesOf(lane: Lane, entries: readonly Entry[]): readonly Flush[] {
     if (this.#flushes.length === 0) return NO_FLUSHES;
-    return this.#flushes.filter((flush) => pick.stretches.some(({ segment }) => flush.covers(segment.epoch)));
+    return this.#flushes.filter((flush) => entries.some(({ epoch }) => flush.covers(epoch, lane)));
   }
 
   /** Tells the flushes of a batch that it has ended. */
@@ -172,6 +220,14 @@ export class Queue implements LaneOwner {
     this.#dropDoneFlushes();
   }
 
+  /** Starts or stops to keep each lane's earliest deadline. */
+  keepDeadlines(isKept: boolean): void {
+    if (isKept === this.#keepsDeadlines) return;
+    this.#keepsDeadlines = isKept;
+    this.#common.keepDeadlines(isKept);
+    for (const lane of this.#keyed.values()) lane.keepDeadlines(isKept);
+  }
+
   /** All lanes in which something waits. */
   *lanes(): Iterable<Lane> {
     if (this.#common.size > 0) yield this.#common;
@@ -179,34 +235,36 @@ export class Queue implements LaneOwner {
   }
 
   #lane(key: string | undefined): Lane {
-    if (key === undefined) return this.#common;
+    if (key === undefined || !this.#isKeyed) return this.#common;
     let lane = this.#keyed.get(key);
     if (lane === undefined) {
       lane = new Lane(key, this);
+      if (this.#keepsDeadlines) lane.keepDeadlines(true);
       this.#keyed.set(key, lane);
     }
     return lane;
   }
 
-  #class(priority: number, small: boolean): PriorityClass {
-    for (const known of this.#classes) if (known.priority === priority && known.small === small) return known;
-    if (this.#classes.length >= KEPT_CLASSES) this.#dropEmptyClasses();
-    const added = new PriorityClass(priority, small);
-    this.#classes.push(added);
-    return added;
+  #lineOf(lane: Lane, rank: Rank): Line {
+    const line = lane.line(rank);
+    if (line === undefined) return lane.open(this.#classOf(rank), this.#isFair);
+    // The class of a line in which nothing waited may have been dropped, and made anew for another lane.
+    if (line.isEmpty) line.rankClass = this.#classOf(rank);
+    return line;
   }
 
-  #dropEmptyClasses(): void {
-    let kept = 1;
-    for (const known of this.#classes.slice(1)) if (known.lines.peek() !== undefined) this.#classes[kept++] = known;
-    this.#classes.length = kept;
+  #classOf(rank: Rank): RankClass {
+    return this.#classes.find(rank) ?? this.#classes.add(new RankClass(rank));
   }
 
   #oldestLine(): Line | undefined {
     let oldest: Line | undefined;
-    for (const { lines } of this.#classes) {
-      const line = lines.peek();
-      if (line !== undefined && (oldest === undefined || line.oldestAt() < oldest.oldestAt())) oldest = line;
+    let oldestAt = Number.POSITIVE_INFINITY;
+    for (const { lines } of this.#classes.all) {
+      const { first } = lines;
+      if (first === undefined || first.key >= oldestAt) continue;
+      oldest = first.value;
+      oldestAt = first.key;
     }
     return oldest;
   }
@@ -218,10 +276,5 @@ export class Queue implements LaneOwner {
 
   #dropDoneFlushes(): void {
     this.#flushes = this.#flushes.filter((flush) => !flush.check());
-  }
-
-  #flushed(epoch: number, count: number): void {
-    for (const flush of this.#flushes) if (flush.covers(epoch)) flush.waiting -= count;
-    this.#dropDoneFlushes();
   }
 }

@@ -1,146 +1,190 @@
-// The life of one batch from the moment it leaves the queue: calls to the handler, time limit, further attempts,
-// halving, and the answer to every caller. It holds its slot until the handler has answered (or has run out of time);
-// callers may leave it at any moment, and when the last has gone its signal aborts.
+// The life of one batch from the moment it leaves the queue: calls to the handler, time limit, further attempts, halves,
+// and the answer to every caller. It holds a slot while the handler works; a pause before a retry holds none. Callers may
+// leave at any moment, and when the last has gone its signal aborts.
 
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
 import { measureBatch } from "../policy/batch-cost.ts";
-import { Segment, type SegmentOwner } from "../queue/segment.ts";
+import type { Entry, EntryHolder } from "../queue/entry.ts";
+import type { Flush } from "../queue/flush.ts";
 import { Timeout } from "../time/deadlines.ts";
-import { Cancellation } from "./batch-signal.ts";
-import { RunContext } from "./context.ts";
-import type { BatchStart, Run } from "./run.ts";
-import type { RunEnvironment } from "./run-environment.ts";
-import { failEntries, ignorePlaces, settlePlaces } from "./settle.ts";
+import { BatchSignal } from "./batch-signal.ts";
+import { type BatchStart, CallContext } from "./context.ts";
+import type { CallingBatch } from "./handler-calls.ts";
+import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
+import type { RunEnvironment, TakenBatch } from "./run-owner.ts";
+import { failEntries, ignorePlaces, type SettledBatch, settlePlaces } from "./settle.ts";
 
-export class BatchRun implements Run, SegmentOwner {
-  readonly holdsWaiting = false;
-  readonly keepsCosts: boolean;
+export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
+  readonly isWaiting = false;
   readonly start: BatchStart;
-  slotIndex = 0;
-  readonly #environment: RunEnvironment;
-  readonly #cancellation: Cancellation = new Cancellation();
-  /** The entries of the current call; there from `begin` on. */
-  #segment!: Segment;
+  /** The flushes that wait for it. */
+  flushes: readonly Flush[];
+  readonly #environment: RunEnvironment<BatchRun>;
+  readonly #waitedMs: number;
+  readonly #signal: BatchSignal = new BatchSignal();
+  /** The entries of the current call. */
+  #entries: readonly Entry[];
+  /** Of all entries, for the first call. */
+  #items: unknown[] | null;
   /** Halves that have not been tried yet, the next one last. */
-  readonly #halves: Segment[] = [];
-  #size = 0;
-  #waitedMs = 0;
+  readonly #halves: (readonly Entry[])[] = [];
+  /** Callers who have no answer yet, of all halves. */
+  #live: number;
   #attempt = 0;
   /** Goes up with each call, so that an answer to an earlier call is known as late. */
   #call = 0;
-  #limit: Timeout | null = null;
-  #backoff: Timeout | null = null;
+  /** The time limit of a call, or the pause before the next one. */
+  readonly #timeout: Timeout;
   #error: unknown;
-  #isOver = false;
-  #isStarting = false;
-  #startsAgain = false;
-  #holdsSlot = false;
+  #isCalling = false;
+  #callsAgain = false;
   #grantSlot: (() => void) | null = null;
+  isOver = false;
+  holdsSlot = false;
+  /** True while it waits before another call. */
+  isResting = false;
+  /** How many running items it counts for. */
+  countedAs: number;
+  /** Where it stands among the running ones; see slots.ts. */
+  slotIndex = 0;
+  /** True until the turn in which it began has ended. */
+  isYoung = true;
 
-  constructor(start: BatchStart, environment: RunEnvironment) {
+  constructor(
+    { entries, items }: TakenBatch,
+    start: BatchStart,
+    waitedMs: number,
+    flushes: readonly Flush[],
+    environment: RunEnvironment<BatchRun>,
+  ) {
+    this.#entries = entries;
+    this.#items = items;
+    this.#live = entries.length;
+    this.countedAs = entries.length;
     this.start = start;
+    this.#waitedMs = waitedMs;
+    this.flushes = flushes;
     this.#environment = environment;
-    this.keepsCosts = environment.measuresAgain;
+    this.#timeout = new Timeout(environment.services.deadlines, environment.services.clock);
   }
 
   get id(): string {
     return `${this.start.idPrefix}${this.start.sequence}`;
   }
 
-  get size(): number {
-    return this.#size;
+  /** Callers who have no answer yet. */
+  get live(): number {
+    return this.#live;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
+  /** When the oldest of those was submitted; Infinity where there is none. */
+  get oldestAt(): number {
+    const live = [this.#entries, ...this.#halves].flatMap(liveOf);
+    return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Number.POSITIVE_INFINITY);
   }
 
-  get holdsSlot(): boolean {
-    return this.#holdsSlot;
+  get signal(): AbortSignal {
+    return this.#signal.signal;
   }
 
-  /** Starts with the entries that were taken for it, after `waitedMs`; `holdsSlot` false: prepares ahead of a slot. */
-  begin(segment: Segment, holdsSlot: boolean, waitedMs: number): void {
-    this.#segment = segment;
-    this.#size = segment.live;
-    this.#holdsSlot = holdsSlot;
-    this.#waitedMs = waitedMs;
-    this.#start();
+  /** False where all have left for whom a batch that rests would call next. */
+  get hasCallers(): boolean {
+    return this.#entries.some(({ recipient }) => recipient !== null);
   }
 
-  /** Gives a batch that was prepared ahead the slot it waits for. */
+  /** What the next call of a batch that rests costs. */
+  get cost(): number {
+    return measureBatch(liveOf(this.#entries), this.#environment.options.batchCost);
+  }
+
+  /** Starts, with a slot or prepared ahead of one. */
+  begin(holdsSlot: boolean): void {
+    this.holdsSlot = holdsSlot;
+    this.#startCall();
+  }
+
+  /** Gives a batch the slot that it waits for. */
   grantSlot(): void {
-    this.#holdsSlot = true;
+    this.holdsSlot = true;
+    if (this.isResting) {
+      this.isResting = false;
+      this.#callAgain();
+      return;
+    }
     this.#armLimit();
     this.#grantSlot?.();
     this.#grantSlot = null;
   }
 
-  /** Resolves when the batch has a slot. */
   slot(): Promise<void> | undefined {
-    if (this.#holdsSlot) return undefined;
+    if (this.holdsSlot) return undefined;
     return new Promise((resolve) => {
       this.#grantSlot = resolve;
     });
   }
 
-  /** Gives the slot back before the batch has ended. */
   releaseSlot(): void {
-    this.#holdsSlot = false;
-  }
-
-  get signal(): AbortSignal {
-    return this.#cancellation.signal;
+    this.holdsSlot = false;
+    this.#environment.owner.slotReleased();
   }
 
   /** Rejects its callers with CLOSED and aborts. */
-  close(now: number): void {
+  close(): void {
     const error = closedError();
-    this.#failAll(error, "rejected", now);
-    this.#cancellation.abort(error);
+    this.#failAll(error, "rejected");
+    this.#signal.abort(error);
     this.#end();
   }
 
-  /** A caller has left; with the last one goes the reason to run. */
-  vacated(): void {
-    if (this.#isOver || this.#segment.live > 0 || this.#halves.some((half) => half.live > 0)) return;
-    this.#cancellation.abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
-    if (this.#backoff !== null || !this.#holdsSlot) this.#end();
+  noteSettled(count: number): void {
+    this.#live -= count;
+    if (this.isResting) this.#environment.owner.restingLeft(count);
   }
 
+  /** A caller has left; with the last one goes the reason to run. */
+  left(): void {
+    this.noteSettled(1);
+    if (this.isOver || this.#live > 0) return;
+    this.#signal.abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
+    if (!this.holdsSlot) this.#end();
+  }
+
+  raise(): void {}
+
+  noteDeadline(): void {}
+
   /** Calls the handler, and again for as long as it answers at once and something is left to try. */
-  #start(): void {
-    this.#startsAgain = true;
-    if (this.#isStarting) return;
-    this.#isStarting = true;
+  #startCall(): void {
+    this.#callsAgain = true;
+    if (this.#isCalling) return;
+    this.#isCalling = true;
     try {
-      while (this.#startsAgain) {
-        this.#startsAgain = false;
-        this.#startOnce();
+      while (this.#callsAgain) {
+        this.#callsAgain = false;
+        this.#open();
       }
     } finally {
-      this.#isStarting = false;
+      this.#isCalling = false;
     }
   }
 
-  /** Calls the handler once it is open. Whoever has left by then is not handed to it. */
-  #startOnce(): void {
+  /** Calls the handler once it is open. Callers who have left by then are not handed to it. */
+  #open(): void {
     this.#attempt += 1;
     this.#call += 1;
     const call = this.#call;
-    const opening = this.#environment.opening();
+    const opening = this.#environment.calls.opening();
     if (opening === undefined) {
       this.#callHandler(call);
       return;
     }
     opening.then(
       () => {
-        if (this.#isOver) return;
-        const { live, length } = this.#segment;
-        if (live < length) this.#segment = this.#compacted(this.#segment, 0, length);
-        if (live === 0) this.#end();
+        if (this.isOver) return;
+        this.#entries = liveOf(this.#entries);
+        if (this.#entries.length === 0) this.#end();
         else this.#callHandler(call);
       },
       (error: unknown) => this.#failed(call, error, false),
@@ -148,17 +192,24 @@ export class BatchRun implements Run, SegmentOwner {
   }
 
   #callHandler(call: number): void {
-    const segment = this.#segment;
-    if (this.#holdsSlot) this.#armLimit();
-    const cost = this.#size === segment.live ? this.start.cost : measureBatch(segment, this.#environment.batchCost);
-    const context = new RunContext(this, segment, cost);
+    const entries = this.#entries;
+    const { calls, options } = this.#environment;
+    let { cost } = this.start;
+    if (entries.length !== this.start.size) {
+      cost = measureBatch(entries, options.batchCost);
+      if (this.isOver) return;
+      // A cost function may have sent callers away.
+      this.#entries = liveOf(entries);
+      if (this.#entries.length < entries.length) {
+        if (this.#entries.length === 0) this.#next();
+        else this.#callHandler(call);
+        return;
+      }
+    }
+    if (this.holdsSlot) this.#armLimit();
     let answer: unknown;
     try {
-      answer = this.#environment.call(
-        this.#environment.keepsItems ? segment.items.slice() : segment.items,
-        context,
-        this,
-      );
+      answer = calls.call(this.#takeItems(), new CallContext(this, entries, cost), this);
       if (isThenable(answer)) {
         Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
@@ -173,139 +224,131 @@ export class BatchRun implements Run, SegmentOwner {
     this.#answered(call, answer);
   }
 
+  /** The items of a call, in an array that the handler may keep. */
+  #takeItems(): unknown[] {
+    const items = this.#items;
+    this.#items = null;
+    return items !== null && items.length === this.#entries.length ? items : this.#entries.map(({ item }) => item);
+  }
+
   #answered(call: number, places: unknown): void {
-    const segment = this.#segment;
-    if (this.#isOver || call !== this.#call) {
+    const entries = this.#entries;
+    if (this.isOver || call !== this.#call) {
       ignorePlaces(places);
       return;
     }
-    if (resultLength(places) !== segment.length) {
+    if (resultLength(places) !== entries.length) {
       ignorePlaces(places);
-      this.#failed(call, batchResultError(places, segment.length));
+      this.#failed(call, batchResultError(places, entries.length));
       return;
     }
-    let late = 0;
-    try {
-      late = settlePlaces(segment, places as ArrayLike<unknown>, this.#environment, () => {
-        if (!this.#isOver && call === this.#call) this.#next();
-      });
-    } catch (error) {
-      this.#giveUp(error);
-      return;
-    }
-    if (late === 0) this.#next();
+    const promised = settlePlaces(entries, places as ArrayLike<unknown>, this, this.#environment.services, () => {
+      if (!this.isOver && call === this.#call) this.#next();
+    });
+    if (promised === 0) this.#next();
   }
 
   #failed(call: number, error: unknown, mayHalve = true): void {
-    if (this.#isOver || call !== this.#call) return;
-    this.#disarmLimit();
-    if (this.#segment.live === 0 || this.#cancellation.isAborted) {
+    if (this.isOver || call !== this.#call) return;
+    this.#timeout.clear();
+    const { options, services } = this.#environment;
+    const askedMs = askedPause(options, error, services);
+    const entries = liveOf(this.#entries);
+    if (entries.length === 0 || this.#signal.isAborted) {
       this.#giveUp(error);
-    } else if (this.#retries(error)) {
-      if (!this.#isOver) this.#retryLater();
-    } else if (mayHalve && this.#environment.isolateFailures && this.#segment.live > 1) {
-      this.#halve();
+    } else if (isWorthRetrying(options.retry, this.#attempt, error, services.events)) {
+      if (!this.isOver) this.#retry(error, askedMs);
+    } else if (mayHalve && options.isolateFailures && entries.length > 1) {
+      const middle = entries.length >> 1;
+      this.#halves.push(entries.slice(middle), entries.slice(0, middle));
+      this.#next();
     } else {
       this.#giveUp(error);
     }
   }
 
   #giveUp(error: unknown): void {
-    if (this.#size === this.#segment.length) this.#error = error;
-    failEntries(this.#segment, error, "failed", this.#environment, this.#environment.clock.now());
+    if (this.#entries.length === this.start.size) this.#error = error;
+    failEntries(this.#entries, error, "failed", this, this.#environment.services);
     this.#next();
   }
 
-  #retries(error: unknown): boolean {
-    const { retry } = this.#environment;
-    if (retry === undefined || this.#attempt >= retry.attempts) return false;
-    try {
-      return retry.when(error);
-    } catch {
-      return false;
-    }
-  }
-
-  #retryLater(): void {
-    const backoffMs = this.#environment.retry?.backoffMs ?? 0;
-    const again = (): void => {
-      this.#backoff = null;
-      this.#segment = this.#compacted(this.#segment, 0, this.#segment.length);
-      if (this.#segment.live === 0) this.#next();
-      else this.#start();
-    };
-    if (backoffMs === 0) {
-      again();
+  /** Calls again with all who are still there: at once where there is no pause, else in the next free slot after it. */
+  #retry(error: unknown, askedMs: number): void {
+    const { options, services, owner } = this.#environment;
+    const ownMs = backoffOf(options.retry?.backoffMs ?? 0, this.#attempt, error, services);
+    const backoffMs = Math.max(ownMs, askedMs);
+    if (this.isOver) return;
+    if (backoffMs === 0 && options.limiter === undefined) {
+      this.#callAgain();
       return;
     }
-    const now = this.#environment.clock.now();
-    this.#backoff = new Timeout(now + backoffMs, again);
-    this.#environment.agenda.add(this.#backoff, now);
+    this.#rest(backoffMs === 0);
+    if (this.isOver || backoffMs === 0) return;
+    this.#timeout.start(backoffMs, () => owner.wantsSlot(this));
   }
 
-  /** Puts the two halves of what failed in the place of the whole. */
-  #halve(): void {
-    const whole = this.#compacted(this.#segment, 0, this.#segment.length);
-    const middle = whole.length >> 1;
-    this.#halves.push(this.#compacted(whole, middle, whole.length), this.#compacted(whole, 0, middle));
-    this.#next();
+  /** The last caller may leave meanwhile: the slot that is given back may be used at once. */
+  #rest(isDue: boolean): void {
+    this.isResting = true;
+    this.#environment.owner.rested(this, isDue);
   }
 
+  #callAgain(): void {
+    this.#entries = liveOf(this.#entries);
+    if (this.#entries.length === 0) this.#next();
+    else this.#startCall();
+  }
+
+  /** Goes on with the next half, or ends. Each half is a call of its own to a limiter. */
   #next(): void {
-    this.#disarmLimit();
+    this.#timeout.clear();
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
-      if (half.live === 0) continue;
-      this.#segment = half.live === half.length ? half : this.#compacted(half, 0, half.length);
+      this.#entries = liveOf(half);
+      if (this.#entries.length === 0) continue;
       this.#attempt = 0;
-      this.#start();
+      if (this.#environment.options.limiter === undefined) this.#startCall();
+      else this.#rest(true);
       return;
     }
     this.#end();
-  }
-
-  #compacted(segment: Segment, from: number, to: number): Segment {
-    const copy = new Segment(this, segment.priority, segment.epoch, to - from);
-    copy.appendFrom(segment, from, to);
-    copy.trim();
-    segment.watch?.end();
-    this.#environment.watchDeadlines(copy);
-    return copy;
   }
 
   #armLimit(): void {
-    const { handlerTimeoutMs, agenda, clock } = this.#environment;
-    if (handlerTimeoutMs === Number.POSITIVE_INFINITY) return;
-    this.#disarmLimit();
-    const now = clock.now();
-    this.#limit = new Timeout(now + handlerTimeoutMs, () => this.#timedOut(handlerTimeoutMs));
-    agenda.add(this.#limit, now);
-  }
-
-  #disarmLimit(): void {
-    this.#limit?.cancel(this.#environment.agenda);
-    this.#limit = null;
+    const { handlerTimeoutMs } = this.#environment.options;
+    if (handlerTimeoutMs < Number.POSITIVE_INFINITY) {
+      this.#timeout.start(handlerTimeoutMs, () => this.#timedOut(handlerTimeoutMs));
+    }
   }
 
   #timedOut(handlerTimeoutMs: number): void {
-    this.#error = handlerTimeoutError(handlerTimeoutMs, this.#segment.length);
-    this.#failAll(this.#error, "failed", this.#environment.clock.now());
-    this.#cancellation.abort(this.#error);
+    this.#error = handlerTimeoutError(handlerTimeoutMs, this.#entries.length);
+    this.#failAll(this.#error, "failed");
+    this.#signal.abort(this.#error);
     this.#end();
   }
 
-  #failAll(error: unknown, outcome: FailedOutcome, now: number): void {
-    for (const segment of [this.#segment, ...this.#halves])
-      failEntries(segment, error, outcome, this.#environment, now);
+  #failAll(error: unknown, outcome: FailedOutcome): void {
+    const { services } = this.#environment;
+    for (const entries of [this.#entries, ...this.#halves]) failEntries(entries, error, outcome, this, services);
     this.#halves.length = 0;
   }
 
   #end(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#disarmLimit();
-    this.#backoff?.cancel(this.#environment.agenda);
-    const now = this.#environment.clock.now();
+    if (this.isOver) return;
+    this.isOver = true;
+    this.#timeout.clear();
+    const { services, owner } = this.#environment;
+    this.#entries = [];
+    const now = services.clock.now();
     const runMs = now - this.start.startedAt;
-    this.#environment.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
+    owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
   }
+}
+
+/** Those who have not left or been answered. */
+function liveOf(entries: readonly Entry[]): readonly Entry[] {
+  return entries.every(({ recipient }) => recipient !== null)
+    ? entries
+    : entries.filter(({ recipient }) => recipient !== null);
 }

@@ -1,6 +1,6 @@
 // A batch's own AbortSignal, made when the handler first reads it, for most handlers never do.
 
-export class Cancellation {
+export class BatchSignal {
   #controller: AbortController | null = null;
   #isAborted = false;
   #reason: unknown;

@@ -3,47 +3,63 @@
 
 import type { BatchReason } from "../contract/outcome.ts";
 import type { BatchContext, BatchRequest } from "../contract/types.ts";
-import type { Segment } from "../queue/segment.ts";
-import type { Run } from "./run.ts";
+import type { Entry } from "../queue/entry.ts";
 
-export class RunContext implements BatchContext {
-  readonly #run: Run;
-  readonly #segment: Segment;
+/** What a batch is made with. */
+export interface BatchStart {
+  /** Unique per batcher, and the running number of the batch in it. */
+  readonly idPrefix: string;
+  readonly sequence: number;
+  readonly key: string | undefined;
+  readonly reason: BatchReason;
+  /** Items in it when it was handed to the handler, and what they cost. */
+  readonly size: number;
+  readonly cost: number;
+  readonly startedAt: number;
+}
+
+/** The batch that a call belongs to. */
+interface CalledBatch {
+  readonly id: string;
+  readonly start: BatchStart;
+  readonly signal: AbortSignal;
+}
+
+export class CallContext implements BatchContext {
+  readonly #batch: CalledBatch;
+  readonly #entries: readonly Entry[];
   readonly cost: number;
   #requests: readonly BatchRequest[] | null = null;
 
-  constructor(run: Run, segment: Segment, cost: number) {
-    this.#run = run;
-    this.#segment = segment;
+  constructor(batch: CalledBatch, entries: readonly Entry[], cost: number) {
+    this.#batch = batch;
+    this.#entries = entries;
     this.cost = cost;
   }
 
   get id(): string {
-    return this.#run.id;
+    return this.#batch.id;
   }
 
   get key(): string | undefined {
-    return this.#run.start.key;
+    return this.#batch.start.key;
   }
 
   get reason(): BatchReason {
-    return this.#run.start.reason;
+    return this.#batch.start.reason;
   }
 
   get signal(): AbortSignal {
-    return this.#run.signal;
+    return this.#batch.signal;
   }
 
   get requests(): readonly BatchRequest[] {
-    this.#requests ??= requestsOf(this.#segment, this.#run.start.startedAt);
+    const { startedAt } = this.#batch.start;
+    this.#requests ??= this.#entries.map(({ context, priority, moment }) => ({
+      context,
+      priority,
+      waitedMs: startedAt - moment.at,
+    }));
     return this.#requests;
   }
-}
-
-function requestsOf(segment: Segment, startedAt: number): readonly BatchRequest[] {
-  return Array.from({ length: segment.length }, (_, index) => ({
-    context: segment.contextAt(index),
-    priority: segment.priorityAt(index),
-    waitedMs: startedAt - segment.timeAt(index),
-  }));
 }

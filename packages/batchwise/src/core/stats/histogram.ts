@@ -1,65 +1,77 @@
-// A histogram of durations with a bounded relative error: 32 buckets for each doubling, so a quantile is within 1.6 %
-// of the true value. Recording is a few integer operations and never allocates. It does not forget: it holds all
-// that was recorded since it was made.
+// A histogram with a bounded relative error: 32 buckets for each doubling, so a quantile is within 1.6 % of the true
+// value. Counts are kept for the doublings that occur. It does not forget: it holds all that was recorded.
 
-/** Quantiles of a duration in milliseconds. All are 0 while nothing was recorded; `max` is exact. */
-export interface Quantiles {
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  readonly max: number;
-}
+import type { Quantiles } from "../contract/stats.ts";
 
 const SUB_BITS = 5;
 const SUB_BUCKETS = 1 << SUB_BITS;
-/** Durations are counted in whole microseconds and held up to 2^31 µs (36 minutes); longer ones share the last bucket. */
-const LARGEST_US = 2 ** 31 - 1;
-const BUCKETS = (32 - SUB_BITS) * SUB_BUCKETS;
+/** Bit operations hold up to here. Larger values are halved first. */
+const LARGEST = 2 ** 31 - 1;
 
 export class Histogram {
-  readonly #counts: Float64Array = new Float64Array(BUCKETS);
+  readonly #unit: number;
+  /** The counts of each doubling; made when it first occurs. */
+  readonly #doublings: (number[] | undefined)[] = [];
   #total = 0;
+  #sum = 0;
   #max = 0;
 
-  /** Adds `times` observations of one duration in milliseconds. */
-  record(durationMs: number, times: number): void {
-    const index = bucketOf(durationMs);
-    this.#counts[index] = (this.#counts[index] as number) + times;
+  /** `unit`: the finest difference that is kept apart, 0.001 for milliseconds in microseconds, 1 for counts. */
+  constructor(unit: number) {
+    this.#unit = unit;
+  }
+
+  /** Adds `times` observations of one value. */
+  record(value: number, times: number): void {
+    const units = value / this.#unit;
+    const halvings = units > LARGEST ? halvingsOf(units) : 0;
+    const whole = units > LARGEST ? Math.min(units, Number.MAX_VALUE) / 2 ** halvings : units > 0 ? units | 0 : 0;
+    const doubling = whole < SUB_BUCKETS ? 0 : 32 - Math.clz32(whole) - SUB_BITS;
+    const counts = this.#doublings[doubling + halvings] ?? this.#open(doubling + halvings);
+    const index = doubling === 0 ? whole : (whole >>> (doubling - 1)) - SUB_BUCKETS;
+    counts[index] = (counts[index] as number) + times;
     this.#total += times;
-    if (durationMs > this.#max) this.#max = durationMs;
+    if (value > 0) this.#sum += value * times;
+    if (value > this.#max) this.#max = value;
   }
 
   quantiles(): Quantiles {
-    return Object.freeze({ p50: this.#at(0.5), p95: this.#at(0.95), p99: this.#at(0.99), max: this.#max });
+    const mean = this.#total === 0 ? 0 : this.#sum / this.#total;
+    return Object.freeze({ mean, p50: this.#at(0.5), p95: this.#at(0.95), p99: this.#at(0.99), max: this.#max });
   }
 
-  /** The nearest-rank quantile, as the middle of its bucket, never above the largest duration seen. */
+  /** The nearest-rank quantile, as the middle of its bucket, never above the largest value seen. */
   #at(share: number): number {
-    if (this.#total === 0) return 0;
     const rank = Math.ceil(share * this.#total);
+    if (rank === 0) return 0;
     let seen = 0;
-    for (let index = 0; index < BUCKETS; index += 1) {
-      seen += this.#counts[index] as number;
-      if (seen >= rank) return Math.min(this.#max, middleOf(index));
+    for (let doubling = 0; doubling < this.#doublings.length; doubling += 1) {
+      const counts = this.#doublings[doubling];
+      if (counts === undefined) continue;
+      for (let index = 0; index < SUB_BUCKETS; index += 1) {
+        seen += counts[index] as number;
+        if (seen >= rank) return Math.min(this.#max, this.#middleOf(doubling, index));
+      }
     }
     return this.#max;
   }
+
+  /** Whole values are exact as long as each has a bucket of its own. */
+  #middleOf(doubling: number, index: number): number {
+    const width = doubling === 0 ? 1 : 2 ** (doubling - 1);
+    const low = doubling === 0 ? index : (SUB_BUCKETS + index) * width;
+    const middle = this.#unit === 1 ? low + Math.floor((width - 1) / 2) : low + width / 2;
+    return middle * this.#unit;
+  }
+
+  #open(doubling: number): number[] {
+    const counts = new Array<number>(SUB_BUCKETS).fill(0);
+    this.#doublings[doubling] = counts;
+    return counts;
+  }
 }
 
-/** Below 32 µs a bucket is one microsecond; above, the top six bits of the number choose it. */
-function bucketOf(durationMs: number): number {
-  const us = durationMs * 1000;
-  if (!(us > 0)) return 0;
-  if (us > LARGEST_US) return BUCKETS - 1;
-  const whole = us | 0;
-  if (whole < SUB_BUCKETS) return whole;
-  const shift = 31 - Math.clz32(whole) - SUB_BITS;
-  return shift * SUB_BUCKETS + (whole >>> shift);
-}
-
-function middleOf(index: number): number {
-  if (index < SUB_BUCKETS) return (index + 0.5) / 1000;
-  const shift = (index >>> SUB_BITS) - 1;
-  const low = (SUB_BUCKETS + (index & (SUB_BUCKETS - 1))) * 2 ** shift;
-  return (low + 2 ** shift / 2) / 1000;
+/** How often a value above the largest is halved: often enough, whatever the rounding of its logarithm. */
+function halvingsOf(units: number): number {
+  return Math.floor(Math.log2(Math.min(units, Number.MAX_VALUE))) - 29;
 }

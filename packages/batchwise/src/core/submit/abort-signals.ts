@@ -1,58 +1,55 @@
 // Abort signals of callers, with one listener per signal however many items share it: a listener an item is quadratic
 // in the number of items, and old runtimes warn about it. Joining and leaving a signal's list is O(1).
 
-/** Somebody who leaves when a signal aborts. */
-export interface Watcher {
-  /** Where this watcher stands in its signal's list. */
-  watchIndex: number;
-  /** Gives up its place without telling anyone; false where it has none any more. */
-  depart(): boolean;
-  /** Called after `depart` has returned true. */
+import type { InOneStep } from "../time/deadlines.ts";
+
+/** One who leaves when a signal aborts. */
+export interface SignalListener {
+  /** Where it stands in its signal's list. */
+  signalIndex: number;
+  /** First call, for all listeners of the signal: gives up its place; false where it has none any more. */
+  leave(): boolean;
+  /** Second call, where `leave` returned true. */
   aborted(reason: unknown): void;
 }
 
-/** Runs work as one step: what it sets in motion waits until all of it is done. */
-export type InOneStep = (work: () => void) => void;
-
-/** Everyone of one batcher who watches one signal. */
-export class Watch {
+/** All callers of one batcher who share one signal. */
+export class SharedSignal {
   readonly signal: AbortSignal;
-  readonly #watches: Map<AbortSignal, Watch>;
-  readonly #inOneStep: InOneStep;
-  readonly #watchers: Watcher[] = [];
+  readonly #owner: AbortSignals;
+  readonly #listeners: SignalListener[] = [];
 
-  constructor(signal: AbortSignal, watches: Map<AbortSignal, Watch>, inOneStep: InOneStep) {
+  constructor(signal: AbortSignal, owner: AbortSignals) {
     this.signal = signal;
-    this.#watches = watches;
-    this.#inOneStep = inOneStep;
+    this.#owner = owner;
     signal.addEventListener("abort", this);
   }
 
-  add(watcher: Watcher): void {
-    watcher.watchIndex = this.#watchers.push(watcher) - 1;
+  add(listener: SignalListener): void {
+    listener.signalIndex = this.#listeners.push(listener) - 1;
   }
 
-  remove(watcher: Watcher): void {
-    const last = this.#watchers.pop() as Watcher;
-    if (last !== watcher) {
-      this.#watchers[watcher.watchIndex] = last;
-      last.watchIndex = watcher.watchIndex;
+  remove(listener: SignalListener): void {
+    const last = this.#listeners.pop() as SignalListener;
+    if (last !== listener) {
+      this.#listeners[listener.signalIndex] = last;
+      last.signalIndex = listener.signalIndex;
     }
-    if (this.#watchers.length === 0) this.#end();
+    if (this.#listeners.length === 0) this.#end();
   }
 
   /** The signal's listener. All leave before anyone is told, and before the room that they make is used. */
   handleEvent(): void {
-    this.#inOneStep(() => {
-      const left = this.#watchers.slice().filter((watcher) => watcher.depart());
+    this.#owner.inOneStep(() => {
+      const left = this.#listeners.slice().filter((listener) => listener.leave());
       const { reason } = this.signal;
-      for (const watcher of left) watcher.aborted(reason);
+      for (const listener of left) listener.aborted(reason);
     });
   }
 
-  /** A signal that will not let go is the user's own affair: callers are being answered. */
+  /** A signal that fails to let go stops nobody: callers are being answered. */
   #end(): void {
-    this.#watches.delete(this.signal);
+    this.#owner.forget(this.signal);
     try {
       this.signal.removeEventListener("abort", this);
     } catch {
@@ -61,22 +58,26 @@ export class Watch {
   }
 }
 
-export class Watches {
-  readonly #bySignal: Map<AbortSignal, Watch> = new Map();
-  readonly #inOneStep: InOneStep;
+export class AbortSignals {
+  readonly #bySignal: Map<AbortSignal, SharedSignal> = new Map();
+  readonly inOneStep: InOneStep;
 
-  constructor(inOneStep: InOneStep = (work) => work()) {
-    this.#inOneStep = inOneStep;
+  constructor(inOneStep: InOneStep) {
+    this.inOneStep = inOneStep;
   }
 
-  /** Adds a watcher to a signal that has not aborted. */
-  add(signal: AbortSignal, watcher: Watcher): Watch {
-    let watch = this.#bySignal.get(signal);
-    if (watch === undefined) {
-      watch = new Watch(signal, this.#bySignal, this.#inOneStep);
-      this.#bySignal.set(signal, watch);
+  /** Adds a listener to a signal that has not aborted. */
+  add(signal: AbortSignal, listener: SignalListener): SharedSignal {
+    let shared = this.#bySignal.get(signal);
+    if (shared === undefined) {
+      shared = new SharedSignal(signal, this);
+      this.#bySignal.set(signal, shared);
     }
-    watch.add(watcher);
-    return watch;
+    shared.add(listener);
+    return shared;
+  }
+
+  forget(signal: AbortSignal): void {
+    this.#bySignal.delete(signal);
   }
 }

@@ -1,175 +1,142 @@
-// Where submits meet the bound of the queue. What fits goes in, the submits of one turn by shortcuts; what does not fit
-// waits outside, is refused, or takes the place of the oldest (`onFull`).
+// Where submits meet the bound of the queue. What fits goes in; what does not fit waits outside, is refused, or takes the
+// place of the oldest (`onFull`). Outside there is the same order as inside: priority with aging, small calls, tenants'
+// rounds, then arrival. Nobody overtakes those who wait outside.
 
 import { droppedError, queueFullError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
-import { LONGEST_SEGMENT } from "../queue/fifo.ts";
+import { pack } from "../policy/pack.ts";
+import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
-import type { Queue } from "../queue/queue.ts";
-import type { Addressee, Sink } from "../queue/recipient.ts";
-import type { Segment } from "../queue/segment.ts";
-import { dueAfter } from "../time/clock.ts";
-import type { Turn } from "../time/turn.ts";
-import { type Desk, refuse } from "./callers.ts";
-import { Shortcuts } from "./fast-path.ts";
-import { pressSegment, pressSink } from "./press.ts";
-import type { Entry } from "./read-item.ts";
-import { watchDeadlines } from "./segment-deadlines.ts";
-import { WaitingRoom } from "./waiting-room.ts";
+import { Queue } from "../queue/queue.ts";
+import { refuse } from "./callers.ts";
+import type { Services } from "./services.ts";
 
-/** How much room is noted at once; small, so that counting it down stays integer arithmetic. */
-const MOST_SPARE = 1_000_000;
+/** Holds entries while they are moved from one queue to another. */
+const IN_BETWEEN: EntryHolder = {
+  isWaiting: true,
+  left: () => {},
+  raise: () => {},
+  noteDeadline: () => {},
+};
 
 export class Admission {
-  readonly #desk: Desk;
+  readonly #services: Services;
   readonly #queue: Queue;
-  readonly #turn: Turn;
-  readonly #room: WaitingRoom = new WaitingRoom();
-  readonly #ready: (() => void)[] = [];
-  readonly shortcuts: Shortcuts = new Shortcuts();
+  /** Submits that a full queue holds back. Made when it is first needed. */
+  #outside: Queue | null = null;
+  #ready: (() => void)[] = [];
   #options: ResolvedOptions;
-  /** Entries that certainly fit in the queue; measured anew when used up. */
-  #spare = 0;
+  /** Items of batches that pause before a retry: they count in the queue's bound. */
+  retrying = 0;
 
-  constructor(desk: Desk, queue: Queue, turn: Turn, options: ResolvedOptions) {
-    this.#desk = desk;
+  constructor(services: Services, queue: Queue, options: ResolvedOptions) {
+    this.#services = services;
     this.#queue = queue;
-    this.#turn = turn;
     this.#options = options;
-  }
-
-  /** The options in force. */
-  get options(): ResolvedOptions {
-    return this.#options;
-  }
-
-  get hasRoom(): boolean {
-    return this.#spare > 0 || this.#measureRoom() > 0;
   }
 
   /** How many wait outside. */
   get blocked(): number {
-    return this.#room.size;
+    return this.#outside?.size ?? 0;
   }
 
-  /** Queues an item that has no more than a tenant, a cost, a priority and a deadline, where there is room: the hot path. */
-  acceptPlain(
-    tenant: string,
-    item: unknown,
-    sink: Sink,
-    position: number,
-    cost: number,
-    priority: number,
-    timeoutMs: number,
-  ): void {
-    const line = priority === 0 ? this.#queue.plain : this.#queue.line(undefined, priority, false);
-    this.#spare -= 1;
-    this.shortcuts.shut(priority);
-    const segment = line.push(tenant, item, sink, this.#turn.time(), cost);
-    if (position > 0) segment.setPosition(segment.length - 1, position);
-    if (timeoutMs !== Number.POSITIVE_INFINITY)
-      this.#setDue(line.lane, segment, dueAfter(this.#desk.clock, timeoutMs), timeoutMs);
-    if (this.#options.maxWaitMs > 0) this.#noteHot(line.lane);
-    else if (timeoutMs === Number.POSITIVE_INFINITY && line.ring === null) this.#openShortcut(priority, segment);
+  get isFull(): boolean {
+    return this.#free <= 0;
   }
 
   /** Queues an entry, or does with it what `onFull` says. */
   accept(entry: Entry): void {
-    if (this.hasRoom) this.#enqueue(entry);
-    else if (this.#options.onFull === "wait") watchDeadlines(this.#desk, this.#room.push(entry));
-    else if (this.#options.onFull === "reject")
-      refuse(this.#desk, entry, queueFullError(this.#options.maxQueueSize), "rejected");
-    else this.#replaceOldest(entry);
+    if (this.#hasRoom) this.#enter(entry);
+    else if (this.#options.onFull === "wait") this.#waitOutside(entry);
+    else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
+    else refuse(this.#services, entry, queueFullError(this.#options.maxQueueSize), "rejected");
   }
 
-  /** Closes the shortcuts and catches up with the counts that they left behind. */
-  settleCounts(): void {
-    const { added, unused } = this.shortcuts.close();
-    this.#spare += unused;
-    this.#desk.tally.submitted += added;
+  /** Queues entries without key or rank, one after the other. */
+  acceptAll(entries: readonly Entry[]): void {
+    let index = 0;
+    if (this.#hasRoom && this.#options.maxWaitMs === 0) {
+      index = Math.min(this.#free, entries.length);
+      this.#queue.pushPlain(entries, index);
+    }
+    for (; index < entries.length; index += 1) this.accept(entries[index] as Entry);
   }
 
   configure(options: ResolvedOptions): void {
-    this.settleCounts();
     this.#options = options;
-    this.#spare = 0;
   }
 
   /** Lets blocked submits in, in their order, as far as there is room. */
-  admit(): void {
-    while (this.#room.size > 0 && this.#queue.size < this.#options.maxQueueSize) {
-      const entry = this.#room.shift();
-      if (entry !== undefined) this.#enqueue(entry);
-    }
+  admit(now: number): void {
+    const outside = this.#outside;
+    if (outside === null || outside.size === 0 || this.#free <= 0) return;
+    const { priorityAgingMs } = this.#options;
+    const caps = {
+      maxBatchSize: this.#free,
+      maxBatchCost: Number.POSITIVE_INFINITY,
+      batchCost: "sum",
+      priorityAgingMs,
+    } as const;
+    const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);
+    outside.take(next, IN_BETWEEN);
+    for (const entry of next.entries) this.#enter(entry);
   }
 
   /** Resolves when there is room. */
   ready(): Promise<void> {
-    if (this.hasRoom) return Promise.resolve();
+    if (this.#hasRoom) return Promise.resolve();
     return new Promise((resolve) => {
       this.#ready.push(resolve);
     });
   }
 
-  /** Tells those who asked for room as long as there is some. */
+  /** Tells those who asked for room, if there is some. */
   announce(): void {
-    while (this.#ready.length > 0 && this.hasRoom) this.#ready.shift()?.();
+    if (this.#ready.length > 0 && this.#hasRoom) this.release();
   }
 
-  /** Tells all who asked for room: there will be none. */
+  /** Tells all who asked for room. */
   release(): void {
     for (const resolve of this.#ready.splice(0)) resolve();
   }
 
-  /** Sends away all who wait outside, and returns who is to be told. */
-  clear(): Addressee[] {
-    const all: Addressee[] = [];
-    for (let last = this.#room.shift(); last !== undefined; last = this.#room.shift()) all.push(last);
-    return all;
+  /** Sends away all who wait outside. */
+  clear(): Entry[] {
+    return this.#outside?.clear(IN_BETWEEN) ?? [];
+  }
+
+  get #free(): number {
+    return this.#options.maxQueueSize - this.#queue.size - this.retrying;
   }
 
   /** While somebody is blocked there is no room for anybody else. */
-  #measureRoom(): number {
-    this.settleCounts();
-    const spare = this.#room.size > 0 ? 0 : this.#options.maxQueueSize - this.#queue.size;
-    this.#spare = Math.max(0, Math.min(spare, MOST_SPARE));
-    return this.#spare;
+  get #hasRoom(): boolean {
+    return this.#free > 0 && (this.#outside === null || this.#outside.size === 0);
   }
 
-  /** Later submits of the turn that are just like the last one may follow it, as far as the segment goes. */
-  #openShortcut(priority: number, segment: Segment): void {
-    const { maxBatchSize, maxBatchCost } = this.#options;
-    const room = Math.min(maxBatchSize, LONGEST_SEGMENT) - segment.length;
-    this.#spare -= this.shortcuts.open(priority, segment, Math.min(this.#spare, room), maxBatchCost);
+  #enter(entry: Entry): void {
+    const lane = this.#queue.push(entry);
+    const { maxWaitMs, gather } = this.#options;
+    const mayBeHeld = maxWaitMs > 0 || (entry.key !== undefined && gather !== "turn");
+    if (mayBeHeld && mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
   }
 
-  #enqueue(entry: Entry): void {
-    this.settleCounts();
-    this.#spare = Math.max(0, this.#spare - 1);
-    const line = this.#queue.line(entry.key, entry.priority, entry.small);
-    const segment = line.push(entry.tenant, entry.item, entry.sink, entry.time, entry.cost);
-    if (entry.context !== undefined) segment.setContext(segment.length - 1, entry.context);
-    if (entry.position > 0) segment.setPosition(segment.length - 1, entry.position);
-    if (entry.dueAt !== Number.POSITIVE_INFINITY) this.#setDue(line.lane, segment, entry.dueAt, entry.timeoutMs);
-    if (this.#options.maxWaitMs === 0) return;
-    this.#noteHot(line.lane);
-    pressSink(this.#queue, line.lane, entry.sink);
-  }
-
-  #setDue(lane: Lane, segment: Segment, dueAt: number, timeoutMs: number): void {
-    if (!segment.setDue(segment.length - 1, dueAt, timeoutMs)) return;
-    watchDeadlines(this.#desk, segment);
-    if (this.#options.maxWaitMs > 0) pressSegment(this.#queue, lane, segment);
-  }
-
-  #noteHot(lane: Lane): void {
-    if (mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
+  #waitOutside(entry: Entry): void {
+    this.#outside ??= new Queue(this.#options.fairBy !== undefined, false);
+    this.#outside.push(entry);
   }
 
   #replaceOldest(entry: Entry): void {
-    const dropped = this.#queue.dropOldest();
-    this.#enqueue(entry);
-    if (dropped !== null) refuse(this.#desk, dropped, droppedError(this.#options.maxQueueSize), "rejected");
+    const { oldest } = this.#queue;
+    const error = droppedError(this.#options.maxQueueSize);
+    if (oldest === null) {
+      refuse(this.#services, entry, error, "rejected");
+      return;
+    }
+    const { recipient, position, moment } = oldest;
+    oldest.leave();
+    this.#enter(entry);
+    refuse(this.#services, { recipient, position, moment }, error, "rejected");
   }
 }

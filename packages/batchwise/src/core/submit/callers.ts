@@ -1,36 +1,30 @@
-// Callers that are more than a bare promise. A Ticket is one caller who may leave before the answer: by signal or by
-// deadline. A Call is one submitMany; its members need no promises of their own. Both are settled exactly once.
+// Callers. Most are a bare promise. A Caller may leave before the answer, by signal or by deadline; a Call is one
+// submitMany, whose items need no promises of their own. Each is settled exactly once.
 
 import { deadlineError } from "../contract/errors.ts";
-import type { Events } from "../contract/events.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
-import type { Pressing } from "../queue/lane.ts";
-import type { Addressee, Party, Resolve, Seating, Sink } from "../queue/recipient.ts";
-import type { Tally } from "../stats/recorder.ts";
-import type { Clock } from "../time/clock.ts";
-import type { Agenda, Due } from "../time/deadlines.ts";
-import type { Watch, Watcher, Watches } from "./abort-signals.ts";
+import type { Recipient, Resolve } from "../queue/recipient.ts";
+import type { Due } from "../time/deadlines.ts";
+import { HeapNode } from "../time/heap.ts";
+import type { Moment } from "../time/turn.ts";
+import type { SharedSignal, SignalListener } from "./abort-signals.ts";
+import { countItems, type Services } from "./services.ts";
 
-/** What all callers of one batcher share. */
-export interface Desk {
-  readonly clock: Clock;
-  readonly tally: Tally;
-  readonly events: Events;
-  readonly agenda: Agenda;
-  readonly watches: Watches;
-  /** A caller has left the queue or its batch: there may be something to decide. */
-  left(): void;
-}
-
-export function succeed(sink: Sink, value: unknown, now: number, position: number): void {
-  if (typeof sink === "function") sink(value);
-  else sink.succeed(value, now, position);
+export function succeed(recipient: Resolve | Recipient, value: unknown, now: number, position: number): void {
+  if (typeof recipient === "function") recipient(value);
+  else recipient.succeed(value, now, position);
 }
 
 /** A bare promise is rejected through its resolve function, so that an entry need not keep its reject function too. */
-export function fail(sink: Sink, error: unknown, outcome: FailedOutcome, now: number, position: number): void {
-  if (typeof sink === "function") sink(Promise.reject(error));
-  else sink.fail(error, outcome, now, position);
+export function fail(
+  recipient: Resolve | Recipient,
+  error: unknown,
+  outcome: FailedOutcome,
+  now: number,
+  position: number,
+): void {
+  if (typeof recipient === "function") recipient(Promise.reject(error));
+  else recipient.fail(error, outcome, now, position);
 }
 
 /** Resolves when all that `fail` has rejected by now is known to those who wait for it: a few promise jobs later. */
@@ -38,148 +32,119 @@ export async function afterRejections(): Promise<void> {
   for (let job = 0; job < 3; job += 1) await null;
 }
 
-/** Ends an entry that no batch has: counts it unless its party counts itself. */
-export function refuse(desk: Desk, { sink, position, time }: Addressee, error: unknown, outcome: FailedOutcome): void {
-  const now = desk.clock.now();
-  if (typeof sink === "function" || !sink.countsItself) {
-    desk.tally.ended(outcome, 1);
-    if (desk.events.hears("item")) desk.events.emit("item", { outcome, latencyMs: now - time });
-  }
-  fail(sink, error, outcome, now, position);
+/** One who is to be told, and from when on he has waited. */
+export interface Addressed {
+  readonly recipient: Resolve | Recipient | null;
+  readonly position: number;
+  readonly moment: Moment;
 }
 
-/** Where several callers share one entry; see dedupe.ts. */
-export interface SharedEntry {
-  readonly isWaiting: boolean;
-  detach(ticket: Ticket): void;
+/** Ends an item that no batch has: counts it unless its recipient counts itself, and tells. */
+export function refuse(
+  services: Services,
+  { recipient, position, moment }: Addressed,
+  error: unknown,
+  outcome: FailedOutcome,
+): void {
+  if (recipient === null) return;
+  const now = services.clock.now();
+  if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
+  fail(recipient, error, outcome, now, position);
 }
 
-export class Ticket implements Party, Due, Watcher {
+/** Where a caller's item is: an entry of its own, or one that equal callers share. */
+export interface CallerPlace {
+  callerLeft(caller: Caller): void;
+}
+
+/** One caller who may leave. A deadline runs, and a signal is watched, from its construction on. */
+export class Caller implements Recipient, Due, SignalListener {
   readonly countsItself = true;
-  readonly #desk: Desk;
-  /** Let go of, with its place, when it is over: lists of deadlines may keep the rest of it for a while. */
-  #answer: Sink | null;
-  readonly #position: number;
+  readonly dueAt: number;
+  readonly #services: Services;
   readonly #submittedAt: number;
   readonly #timeoutMs: number;
-  readonly dueAt: number;
-  #watch: Watch | null = null;
-  #seating: Seating | null = null;
-  #index = 0;
-  shared: SharedEntry | null = null;
-  watchIndex = 0;
-  heaped = false;
-  isOver = false;
+  readonly #position: number;
+  #recipient: Resolve | Recipient | null;
+  #deadline: HeapNode<Due> | null = null;
+  #signal: SharedSignal | null = null;
+  signalIndex = 0;
+  place: CallerPlace | null = null;
 
-  /** `timeoutMs` may be Infinity. A deadline runs, and a signal is watched, from this very moment on. */
-  constructor(desk: Desk, answer: Addressee, timeoutMs: number, signal: AbortSignal | undefined) {
-    const isEndless = timeoutMs === Number.POSITIVE_INFINITY;
-    const now = isEndless ? answer.time : desk.clock.now();
-    this.#desk = desk;
-    this.#answer = answer.sink;
-    this.#position = answer.position;
-    this.#submittedAt = answer.time;
+  /** `timeoutMs` may be Infinity. */
+  constructor(services: Services, addressed: Addressed, timeoutMs: number, signal: AbortSignal | undefined) {
+    this.#services = services;
+    this.#recipient = addressed.recipient;
+    this.#position = addressed.position;
+    this.#submittedAt = addressed.moment.at;
     this.#timeoutMs = timeoutMs;
-    this.dueAt = now + timeoutMs;
-    if (signal !== undefined) this.#watch = desk.watches.add(signal, this);
-    if (!isEndless) desk.agenda.add(this, now);
+    this.dueAt = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : services.clock.now() + timeoutMs;
+    if (signal !== undefined) this.#signal = services.signals.add(signal, this);
+    if (this.dueAt === Number.POSITIVE_INFINITY) return;
+    this.#deadline = new HeapNode<Due>(this);
+    services.deadlines.add(this.#deadline, this.dueAt);
   }
 
-  get isWaiting(): boolean {
-    if (this.isOver) return false;
-    return this.shared === null ? (this.#seating?.holdsWaiting ?? false) : this.shared.isWaiting;
-  }
-
-  seat(seating: Seating, index: number): void {
-    this.#seating = seating;
-    this.#index = index;
+  get isOver(): boolean {
+    return this.#recipient === null;
   }
 
   succeed(value: unknown, now: number): void {
-    if (this.isOver) return;
-    this.#end();
-    this.#count("completed", now);
-    succeed(this.#takeAnswer(), value, now, this.#position);
+    const recipient = this.#end("completed", now);
+    if (recipient !== null) succeed(recipient, value, now, this.#position);
   }
 
   fail(error: unknown, outcome: FailedOutcome, now: number): void {
-    if (this.isOver) return;
-    this.#end();
-    this.#count(outcome, now);
-    fail(this.#takeAnswer(), error, outcome, now, this.#position);
+    const recipient = this.#end(outcome, now);
+    if (recipient !== null) fail(recipient, error, outcome, now, this.#position);
   }
 
-  aborted(reason: unknown): void {
-    this.#tell(reason, "cancelled");
-  }
-
-  ring(): void {
-    if (this.depart()) this.#tell(deadlineError(this.#timeoutMs), "expired");
-  }
-
-  depart(): boolean {
+  leave(): boolean {
     if (this.isOver) return false;
-    const { shared } = this;
-    const seating = this.#seating;
-    this.#end();
-    if (shared !== null) shared.detach(this);
-    else seating?.vacate(this.#index);
+    const { place } = this;
+    this.#letGo();
+    place?.callerLeft(this);
     return true;
   }
 
-  #tell(error: unknown, outcome: FailedOutcome): void {
-    const now = this.#desk.clock.now();
-    this.#count(outcome, now);
-    fail(this.#takeAnswer(), error, outcome, now, this.#position);
-    this.#desk.left();
+  aborted(reason: unknown): void {
+    this.fail(reason, "cancelled", this.#services.clock.now());
+    this.#services.changed();
   }
 
-  /** Who is to be told, once. */
-  #takeAnswer(): Sink {
-    const answer = this.#answer as Sink;
-    this.#answer = null;
-    return answer;
+  expire(): boolean {
+    return this.leave();
   }
 
-  #end(): void {
-    this.isOver = true;
-    this.#watch?.remove(this);
-    this.#watch = null;
-    this.#seating = null;
-    this.shared = null;
-    if (this.heaped) this.#desk.agenda.noteOver();
+  expired(): void {
+    this.fail(deadlineError(this.#timeoutMs), "expired", this.#services.clock.now());
+    this.#services.changed();
   }
 
-  #count(outcome: ItemOutcome, now: number): void {
-    const latencyMs = now - this.#submittedAt;
-    const { tally, events } = this.#desk;
-    if (outcome === "completed" || outcome === "failed") tally.answered(outcome, latencyMs);
-    else tally.ended(outcome, 1);
-    if (events.hears("item")) events.emit("item", { outcome, latencyMs });
-  }
-}
-
-/** An entry in a lane's list of deadlines that its wait must not run into. */
-export class PressingTicket implements Pressing {
-  readonly #ticket: Ticket;
-  heaped = false;
-
-  constructor(ticket: Ticket) {
-    this.#ticket = ticket;
+  /** Counts the caller and returns who is to be told; null where that is over. */
+  #end(outcome: ItemOutcome, now: number): Resolve | Recipient | null {
+    const recipient = this.#recipient;
+    if (recipient === null) return null;
+    this.#recipient = null;
+    this.#letGo();
+    countItems(this.#services, outcome, now - this.#submittedAt);
+    return recipient;
   }
 
-  get deadlineAt(): number {
-    return this.#ticket.dueAt;
-  }
-
-  get isWaiting(): boolean {
-    return this.#ticket.isWaiting;
+  /** Ends what it is held by: its deadline, its signal, its place. */
+  #letGo(): void {
+    if (this.#deadline !== null) this.#services.deadlines.remove(this.#deadline);
+    this.#signal?.remove(this);
+    this.#deadline = null;
+    this.#signal = null;
+    this.place = null;
   }
 }
 
-/** One submitMany or submitSettled: collects the results of its members by their position in it. */
-export class Call implements Party {
+/** One submitMany or submitSettled: collects the results of its items by their position in it. */
+export class Call implements Recipient {
   readonly countsItself = false;
+  readonly dueAt: number = Number.POSITIVE_INFINITY;
   readonly #results: unknown[];
   readonly #resolve: Resolve;
   readonly #isSettled: boolean;
@@ -206,6 +171,4 @@ export class Call implements Party {
     this.#left -= 1;
     if (this.#left === 0) this.#resolve(this.#results);
   }
-
-  seat(): void {}
 }

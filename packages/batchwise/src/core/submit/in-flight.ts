@@ -1,167 +1,114 @@
 // Equal items share one place: the first of them takes it, the others join while it is looked up, waits or runs. A
-// caller who leaves takes only himself; the entry itself leaves with its last caller. With a cache, an item is looked
-// up before it takes a place, and equal items wait for the same look-up. An item waits from the end of its look-up on:
-// whatever is counted from there keeps the order of a line, and deadlines and latencies still count from the submit.
+// caller who leaves takes only himself; the entry itself leaves with its last caller.
 
-import { closedError } from "../contract/errors.ts";
-import type { BatchCache } from "../contract/options.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
-import { isThenable } from "../contract/thenable.ts";
-import type { Party, Seating } from "../queue/recipient.ts";
-import type { Desk, SharedEntry, Ticket } from "./callers.ts";
+import type { Entry } from "../queue/entry.ts";
+import type { Recipient } from "../queue/recipient.ts";
+import { cacheKeyOf, type ResultCache } from "./cache.ts";
+import type { Caller, CallerPlace } from "./callers.ts";
 
-export class Shared implements Party, SharedEntry {
+export class SharedEntry implements Recipient, CallerPlace {
   readonly countsItself = true;
-  readonly #registry: Registry;
-  readonly #scope: string;
+  readonly scope: string;
   readonly cacheKey: string;
-  readonly #callers: Set<Ticket> = new Set();
-  #seating: Seating | null = null;
-  #index = 0;
-  /** Called with every caller who joins from now on. */
-  onJoin: ((ticket: Ticket) => void) | null = null;
+  readonly entry: Entry;
+  readonly #inFlight: InFlight;
+  readonly #callers: Set<Caller> = new Set();
+  #dueAt: number = Number.POSITIVE_INFINITY;
+  /** False after `forget`: the result of a run that began before is not stored. */
+  isStored = true;
 
-  constructor(registry: Registry, scope: string, cacheKey: string) {
-    this.#registry = registry;
-    this.#scope = scope;
+  constructor(inFlight: InFlight, scope: string, cacheKey: string, entry: Entry) {
+    this.#inFlight = inFlight;
+    this.scope = scope;
     this.cacheKey = cacheKey;
+    this.entry = entry;
+    entry.recipient = this;
   }
 
-  get callers(): ReadonlySet<Ticket> {
-    return this.#callers;
+  get size(): number {
+    return this.#callers.size;
   }
 
-  get isWaiting(): boolean {
-    return this.#seating?.holdsWaiting ?? false;
+  /** The earliest deadline of its callers: with the last of them the entry expires, but it is due for the first. */
+  get dueAt(): number {
+    return this.#dueAt;
   }
 
-  join(ticket: Ticket): void {
-    ticket.shared = this;
-    this.#callers.add(ticket);
-    this.onJoin?.(ticket);
+  /** An urgent caller makes the entry urgent. */
+  join(caller: Caller, priority: number): void {
+    caller.place = this;
+    this.#callers.add(caller);
+    const { entry } = this;
+    if (caller.dueAt < this.#dueAt) {
+      this.#dueAt = caller.dueAt;
+      entry.holder?.noteDeadline(entry);
+    }
+    if (entry.holder !== null) entry.holder.raise(entry, priority);
+    else if (priority > entry.priority) entry.priority = priority;
   }
 
-  detach(ticket: Ticket): void {
-    if (!this.#callers.delete(ticket) || this.#callers.size > 0) return;
-    this.#registry.forget(this.#scope, this);
-    this.#seating?.vacate(this.#index);
-  }
-
-  seat(seating: Seating, index: number): void {
-    this.#seating = seating;
-    this.#index = index;
+  callerLeft(caller: Caller): void {
+    if (!this.#callers.delete(caller)) return;
+    if (this.#callers.size === 0) {
+      this.#inFlight.forget(this);
+      this.entry.leave();
+    } else if (caller.dueAt === this.#dueAt) {
+      this.#dueAt = Number.POSITIVE_INFINITY;
+      for (const { dueAt } of this.#callers) this.#dueAt = Math.min(this.#dueAt, dueAt);
+      this.entry.holder?.noteDeadline(this.entry);
+    }
   }
 
   succeed(value: unknown, now: number): void {
-    this.#registry.forget(this.#scope, this);
-    this.#registry.store(this.cacheKey, value);
+    this.#inFlight.forget(this);
+    if (this.isStored) this.#inFlight.cache?.store(this.cacheKey, value);
     this.answer(value, now);
   }
 
   /** Gives every caller the value, without storing it. */
   answer(value: unknown, now: number): void {
-    for (const ticket of this.#takeCallers()) ticket.succeed(value, now);
+    for (const caller of this.#takeCallers()) caller.succeed(value, now);
   }
 
   fail(error: unknown, outcome: FailedOutcome, now: number): void {
-    this.#registry.forget(this.#scope, this);
-    for (const ticket of this.#takeCallers()) ticket.fail(error, outcome, now);
+    this.#inFlight.forget(this);
+    for (const caller of this.#takeCallers()) caller.fail(error, outcome, now);
   }
 
-  #takeCallers(): Ticket[] {
+  #takeCallers(): Caller[] {
     const callers = [...this.#callers];
     this.#callers.clear();
     return callers;
   }
 }
 
-/** The places that equal items may join, and the cache behind them. */
-export class Registry {
-  readonly #desk: Desk;
-  readonly #cache: BatchCache<unknown> | undefined;
-  readonly #byScope: Map<string, Shared> = new Map();
-  readonly #lookups: Set<Shared> = new Set();
+/** Unique for the pair of a lane's key and a dedupe key, also where only some items have a key. */
+export function scopeOf(key: string | undefined, dedupeKey: string): string {
+  return key === undefined ? `=${dedupeKey}` : cacheKeyOf(key, dedupeKey);
+}
 
-  constructor(desk: Desk, cache: BatchCache<unknown> | undefined) {
-    this.#desk = desk;
-    this.#cache = cache;
+/** The places that equal items may join. */
+export class InFlight {
+  readonly cache: ResultCache | undefined;
+  readonly #byScope: Map<string, SharedEntry> = new Map();
+
+  constructor(cache: ResultCache | undefined) {
+    this.cache = cache;
   }
 
-  /** Places being looked up: they neither wait nor run yet. */
-  get lookups(): number {
-    return this.#lookups.size;
-  }
-
-  find(scope: string): Shared | undefined {
+  find(scope: string): SharedEntry | undefined {
     return this.#byScope.get(scope);
   }
 
-  open(scope: string, cacheKey: string): Shared {
-    const shared = new Shared(this, scope, cacheKey);
+  open(scope: string, cacheKey: string, entry: Entry): SharedEntry {
+    const shared = new SharedEntry(this, scope, cacheKey, entry);
     this.#byScope.set(scope, shared);
     return shared;
   }
 
-  forget(scope: string, shared: Shared): void {
-    this.#lookups.delete(shared);
-    if (this.#byScope.get(scope) === shared) this.#byScope.delete(scope);
+  /** Nobody may join it any more. */
+  forget(shared: SharedEntry): void {
+    if (this.#byScope.get(shared.scope) === shared) this.#byScope.delete(shared.scope);
   }
-
-  /** Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in between. */
-  lookUp(scope: string, shared: Shared, miss: () => void): void {
-    this.#lookups.add(shared);
-    const found = (value: unknown): void => {
-      if (!this.#lookups.delete(shared)) return;
-      this.#found(scope, shared, value, miss);
-      this.#desk.left();
-    };
-    const read = this.#read(shared.cacheKey);
-    if (read instanceof Promise) read.catch((error: unknown) => this.#warn(error)).then(found);
-    else found(read);
-  }
-
-  /** Ends all look-ups with CLOSED. */
-  closeLookups(): void {
-    const now = this.#desk.clock.now();
-    for (const shared of [...this.#lookups]) shared.fail(closedError(), "rejected", now);
-  }
-
-  store(key: string, value: unknown): void {
-    if (this.#cache === undefined || value === undefined) return;
-    try {
-      const stored = this.#cache.set(key, value);
-      if (isThenable(stored)) Promise.resolve(stored).catch((error: unknown) => this.#warn(error));
-    } catch (error) {
-      this.#warn(error);
-    }
-  }
-
-  #read(key: string): unknown {
-    try {
-      const found = this.#cache?.get(key);
-      return isThenable(found) ? Promise.resolve(found) : found;
-    } catch (error) {
-      return this.#warn(error);
-    }
-  }
-
-  #found(scope: string, shared: Shared, value: unknown, miss: () => void): void {
-    if (value === undefined) {
-      miss();
-      return;
-    }
-    this.forget(scope, shared);
-    this.#desk.tally.cacheHits += shared.callers.size;
-    shared.answer(value, this.#desk.clock.now());
-  }
-
-  #warn(error: unknown): undefined {
-    this.#desk.events.warn("CACHE_FAILED", "The cache failed; the item counts as not cached.", error);
-    return undefined;
-  }
-}
-
-/** Keeps items of different keys apart: `scope` is unique for the pair. */
-export function scopeOf(key: string | undefined, dedupeKey: string): string {
-  return key === undefined ? `=${dedupeKey}` : `${key.length}:${key}=${dedupeKey}`;
 }

@@ -1,222 +1,329 @@
-// The way from a submit to the queue: which path an item takes, and what becomes of one that is refused on the way.
-// Most items need nothing but their place, a cost, a tenant, a priority and a deadline, and take the short path.
+// The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
+// user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
-import { BatchwiseError, closedError } from "../contract/errors.ts";
+import { BatchwiseError, callTooLargeError, closedError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
-import type { SubmitOptions } from "../contract/types.ts";
-import type { Addressee, Sink } from "../queue/recipient.ts";
-import type { Stages } from "../run/handler.ts";
+import { ignoreFailure, isThenable } from "../contract/thenable.ts";
+import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
+import { aCost, anyNumber } from "../contract/validate.ts";
+import { Entry } from "../queue/entry.ts";
+import type { Recipient, Resolve } from "../queue/recipient.ts";
+import type { Recorder } from "../stats/recorder.ts";
+import type { InContext } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
 import type { Admission } from "./admission.ts";
-import { type Desk, refuse, Ticket } from "./callers.ts";
-import type { Shortcuts } from "./fast-path.ts";
-import { type Registry, scopeOf } from "./in-flight.ts";
+import { cacheKeyOf } from "./cache.ts";
+import { Caller, refuse } from "./callers.ts";
+import { type InFlight, type SharedEntry, scopeOf } from "./in-flight.ts";
+import type { Pending } from "./pending.ts";
 import {
-  checkSubmitOptions,
+  Aborted,
+  checked,
+  contextOf,
   costOf,
   dedupeKeyOf,
-  Entry,
   keyOf,
-  readItem,
+  NO_OPTIONS,
+  ReadOptions,
+  readCallOptions,
   refuseOversize,
   tenantOf,
 } from "./read-item.ts";
+import type { Services } from "./services.ts";
+
+type PrepareItem = ((item: unknown) => unknown) | undefined;
+
+/** What the intake works with. */
+export interface IntakeParts {
+  readonly services: Services;
+  readonly turn: Turn;
+  readonly admission: Admission;
+  readonly inFlight: InFlight;
+  readonly pending: Pending;
+  readonly prepareItem: PrepareItem;
+  readonly inContext: InContext;
+}
 
 export class Intake {
-  readonly #desk: Desk;
+  readonly #parts: IntakeParts;
+  readonly #recorder: Recorder;
   readonly #turn: Turn;
   readonly #admission: Admission;
-  readonly #shortcuts: Shortcuts;
-  readonly #registry: Registry;
-  readonly #prepareItem: Stages["prepareItem"];
-  readonly #isPlain: boolean;
-  /** True when every item costs 1. */
-  readonly isUniform: boolean;
+  #options: ResolvedOptions;
+  #isPlain: boolean;
   isClosed = false;
 
-  constructor(desk: Desk, turn: Turn, admission: Admission, registry: Registry, stages: Stages) {
-    this.#desk = desk;
-    this.#turn = turn;
-    this.#admission = admission;
-    this.#shortcuts = admission.shortcuts;
-    this.#registry = registry;
-    this.#prepareItem = stages.prepareItem;
-    this.#isPlain = isPlain(stages, admission.options);
-    this.isUniform = admission.options.cost === oneEach;
+  constructor(parts: IntakeParts, options: ResolvedOptions) {
+    this.#parts = parts;
+    this.#recorder = parts.services.recorder;
+    this.#turn = parts.turn;
+    this.#admission = parts.admission;
+    this.#options = options;
+    this.#isPlain = isPlain(options, parts.prepareItem);
   }
 
-  /** Takes an item in. Never throws: what goes wrong goes to the answer. */
-  accept(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
-    if (this.#isPlain && !this.isClosed) {
-      if (submit === undefined) {
-        this.#acceptPlain(item, 0, undefined, sink, position);
-        return;
-      }
-      try {
-        // Each is read once: a getter may throw, or say something else the next time.
-        const { signal, cost, key, context, priority = 0, timeoutMs } = submit;
-        const isBare = signal === undefined && cost === undefined && key === undefined && context === undefined;
-        if (isBare && isPlainObject(submit) && Number.isFinite(priority) && isTimeout(timeoutMs)) {
-          this.#acceptPlain(item, priority, timeoutMs, sink, position);
-          return;
-        }
-      } catch {
-        // Told below, where it is read again.
+  configure(options: ResolvedOptions): void {
+    this.#options = options;
+    this.#isPlain = isPlain(options, this.#parts.prepareItem);
+  }
+
+  /** Takes an item in. Never throws: what goes wrong goes to the recipient. */
+  accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve | Recipient): void {
+    const { moment } = this.#turn;
+    this.#recorder.submitted(1, moment.at);
+    const entry = new Entry(item, recipient, 0, moment);
+    if (submit === undefined && this.#isPlain && !this.isClosed) this.#admission.accept(entry);
+    else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
+  }
+
+  /** Takes the items of one call in. */
+  acceptAll(items: readonly unknown[], submit: SubmitManyOptions<unknown> | undefined, call: Recipient): void {
+    const { length } = items;
+    const { moment } = this.#turn;
+    this.#recorder.submitted(length, moment.at);
+    const entries = new Array<Entry>(length);
+    for (let position = 0; position < length; position += 1) {
+      entries[position] = new Entry(items[position], call, position, moment);
+    }
+    const { onFull, maxQueueSize, dedupe } = this.#options;
+    if (onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.isClosed) {
+      for (const entry of entries) this.#refuseCall(entry, length);
+    } else if (submit === undefined && this.#isPlain && !this.isClosed) {
+      this.#admission.acceptAll(entries);
+    } else {
+      const isSmall = length <= this.#options.smallCallFirst;
+      const ofCall = readOnce(submit);
+      for (const entry of entries) this.#acceptOfCall(entry, ofCall, isSmall);
+    }
+  }
+
+  #refuseCall(entry: Entry, size: number): void {
+    refuse(this.#parts.services, entry, callTooLargeError(size, this.#options.maxQueueSize), "rejected");
+  }
+
+  /** Takes care that the result of a dedupe key is not given to later submits. Resolves when the cache has deleted it. */
+  async forget(dedupeKey: string, key: string | undefined): Promise<void> {
+    const { inFlight, pending } = this.#parts;
+    inFlight.cache?.checkDeletes();
+    const shared = inFlight.find(scopeOf(key, dedupeKey));
+    if (shared !== undefined) {
+      if (pending.has(shared.entry)) {
+        pending.skip(shared.entry);
+      } else if (!shared.entry.isWaiting) {
+        shared.isStored = false;
+        inFlight.forget(shared);
       }
     }
-    this.#acceptAny(item, submit, sink, position, isSmall);
+    await inFlight.cache?.delete(cacheKeyOf(key, dedupeKey));
   }
 
-  /** The hot path: an item that needs nothing but its place in the queue, its cost, tenant, priority and deadline. */
-  #acceptPlain(item: unknown, priority: number, timeoutMs: number | undefined, sink: Sink, position: number): void {
-    const { options } = this.#admission;
-    let cost = 1;
-    if (!this.isUniform) {
-      try {
-        cost = costOf(item, options);
-      } catch (error) {
-        this.#desk.tally.submitted += 1;
-        this.#refuse(error, sink, position);
-        return;
-      }
-    }
-    // No shortcut is open once the batcher has closed or where tenants take turns, nor to what is over the cap itself.
-    if (isEndless(timeoutMs, options) && this.#shortcuts.add(priority, item, sink, position, cost)) return;
-    this.#acceptByItself(item, cost, priority, timeoutMs ?? options.timeoutMs, sink, position);
-  }
-
-  /** Where no shortcut is open to such an item: the first of a turn, mostly. */
-  #acceptByItself(
-    item: unknown,
-    cost: number,
-    priority: number,
-    timeoutMs: number,
-    sink: Sink,
-    position: number,
-  ): void {
-    const { options } = this.#admission;
-    let tenant = "";
-    this.#desk.tally.submitted += 1;
+  #acceptOfCall(entry: Entry, ofCall: () => CallOptions, isSmall: boolean): void {
+    let own: SubmitOptions | undefined;
     try {
-      if (options.fairBy !== undefined) tenant = tenantOf(item, options);
+      own = this.isClosed ? undefined : optionsOfItem(ofCall(), entry.item);
+    } catch (error) {
+      refuse(this.#parts.services, entry, error, refusalOf(error));
+      return;
+    }
+    this.#acceptRead(entry, own, isSmall);
+  }
+
+  #acceptRead(entry: Entry, submit: SubmitOptions | undefined, isSmall: boolean): void {
+    entry.isSmall = isSmall;
+    try {
       if (this.isClosed) throw closedError();
-      if (cost > options.maxBatchCost) refuseOversize(item, cost, options);
+      const own = submit === undefined ? NO_OPTIONS : new ReadOptions(submit);
+      if (this.#options.dedupe === undefined) this.#acceptOne(entry, own);
+      else this.#acceptEqual(entry, own, this.#options.dedupe);
     } catch (error) {
-      this.#refuse(error, sink, position);
+      if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
+      else refuse(this.#parts.services, entry, error, refusalOf(error));
+    }
+  }
+
+  #acceptOne(entry: Entry, own: ReadOptions): void {
+    const options = this.#options;
+    entry.key = keyOf(entry.item, options, own.key);
+    const isPromised = this.#read(entry, own);
+    this.#checkStillWanted(own.signal);
+    const timeoutMs = own.timeoutMs ?? options.timeoutMs;
+    if (isPromised || own.signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
+      const caller = new Caller(this.#parts.services, entry, timeoutMs, own.signal);
+      caller.place = entry;
+      entry.recipient = caller;
+    }
+    if (isPromised) this.#awaitItem(entry);
+    else this.#admission.accept(entry);
+  }
+
+  /** Reads what the queue needs to know of an item; true where its item is a promise of what `prepareItem` makes. */
+  #read(entry: Entry, own: ReadOptions): boolean {
+    const options = this.#options;
+    const { item } = entry;
+    entry.cost = own.cost ?? costOf(item, options);
+    entry.priority = own.priority;
+    entry.tenant = tenantOf(item, options);
+    entry.context = own.context === undefined ? contextOf(options) : own.context;
+    const { prepareItem } = this.#parts;
+    if (prepareItem !== undefined) {
+      const prepared = prepareItem(item);
+      if (isThenable(prepared)) {
+        entry.item = this.#adopt(prepared);
+        return true;
+      }
+      entry.item = prepared;
+    }
+    this.#refuseOversize(entry);
+    return false;
+  }
+
+  /** A promise of an item. It may come to nothing before anyone awaits it, or when nobody does. */
+  #adopt(prepared: PromiseLike<unknown>): Promise<unknown> {
+    const promised = Promise.resolve(prepared);
+    this.#parts.inContext(() => ignoreFailure(promised));
+    return promised;
+  }
+
+  #refuseOversize({ item, cost }: Entry): void {
+    if (typeof this.#options.batchCost !== "function") refuseOversize(item, cost, this.#options);
+    else this.#parts.inContext(() => refuseOversize(item, cost, this.#options));
+  }
+
+  /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
+  #acceptEqual(entry: Entry, own: ReadOptions, dedupe: (item: unknown) => string): void {
+    const dedupeKey = dedupeKeyOf(dedupe, entry.item);
+    entry.key = keyOf(entry.item, this.#options, own.key);
+    const scope = scopeOf(entry.key, dedupeKey);
+    if (this.#join(entry, scope, own)) return;
+    const isPromised = this.#read(entry, own);
+    this.#checkStillWanted(own.signal);
+    // What was called may have submitted an equal item.
+    if (this.#join(entry, scope, own)) return;
+    const caller = this.#caller(entry, own);
+    const shared = this.#parts.inFlight.open(scope, cacheKeyOf(entry.key, dedupeKey), entry);
+    shared.join(caller, entry.priority);
+    this.#lookUp(shared, () => {
+      if (isPromised) this.#awaitItem(entry);
+      else this.#enter(entry);
+    });
+  }
+
+  #join(entry: Entry, scope: string, own: ReadOptions): boolean {
+    const known = this.#parts.inFlight.find(scope);
+    if (known === undefined) return false;
+    this.#checkStillWanted(own.signal);
+    known.join(this.#caller(entry, own), own.priority);
+    this.#parts.services.recorder.joined();
+    return true;
+  }
+
+  #caller(entry: Entry, { timeoutMs, signal }: ReadOptions): Caller {
+    return new Caller(this.#parts.services, entry, timeoutMs ?? this.#options.timeoutMs, signal);
+  }
+
+  /** Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in between. */
+  #lookUp(shared: SharedEntry, miss: () => void): void {
+    const { inFlight, pending, services } = this.#parts;
+    const { entry } = shared;
+    if (inFlight.cache === undefined) {
+      miss();
       return;
     }
-    if (this.#admission.hasRoom) {
-      this.#admission.acceptPlain(tenant, item, sink, position, cost, priority, timeoutMs);
-      return;
-    }
-    const entry = new Entry(sink, position, this.#turn.time(), false);
-    entry.endAfter(this.#desk.clock, timeoutMs);
-    this.#admission.accept(Object.assign(entry, { item, tenant, cost, priority }));
+    const found = (value: unknown): void => {
+      if (!pending.end(entry)) return;
+      if (value === undefined) {
+        miss();
+        return;
+      }
+      inFlight.forget(shared);
+      services.recorder.foundInCache(shared.size);
+      shared.answer(value, services.clock.now());
+    };
+    pending.start(entry, () => found(undefined));
+    const value = inFlight.cache.read(shared.cacheKey);
+    if (!(value instanceof Promise)) found(value);
+    else this.#parts.inContext(() => value.then(found).then(() => services.changed()));
   }
 
-  #refuse(error: unknown, sink: Sink, position: number): void {
-    refuse(this.#desk, { sink, position, time: this.#turn.time() }, error, refusalOf(error));
+  /** Queues an entry when `prepareItem` has made its item. */
+  #awaitItem(entry: Entry): void {
+    const { pending, services, inContext } = this.#parts;
+    const settle = (use: () => void): void => {
+      if (pending.end(entry)) use();
+      services.changed();
+    };
+    const enter = (item: unknown): void => {
+      try {
+        entry.item = item;
+        this.#refuseOversize(entry);
+      } catch (error) {
+        refuse(services, entry, error, refusalOf(error));
+        return;
+      }
+      // `batchCost` may have sent the caller away.
+      if (entry.recipient !== null) this.#enter(entry);
+    };
+    pending.start(entry, null);
+    const promised = entry.item as Promise<unknown>;
+    entry.item = undefined;
+    inContext(() => {
+      promised.then(
+        (item) => settle(() => enter(item)),
+        (error: unknown) => settle(() => refuse(services, entry, error, "failed")),
+      );
+    });
   }
 
-  #acceptAny(item: unknown, submit: SubmitOptions | undefined, sink: Sink, position: number, isSmall: boolean): void {
-    this.#desk.tally.submitted += 1;
-    const entry = new Entry(sink, position, this.#turn.time(), isSmall);
-    try {
-      if (submit !== undefined && !this.isClosed) checkSubmitOptions(submit);
-      this.#checkStillWanted(submit);
-      if (this.#admission.options.dedupe !== undefined) this.#acceptShared(entry, item, submit);
-      else this.#acceptOne(entry, item, submit);
-    } catch (error) {
-      if (error instanceof Aborted) refuse(this.#desk, entry, error.reason, "cancelled");
-      else refuse(this.#desk, entry, error, refusalOf(error));
-    }
-  }
-
-  #acceptOne(entry: Entry, item: unknown, submit: SubmitOptions | undefined): void {
-    const { options } = this.#admission;
-    entry.key = keyOf(item, options, submit);
-    readItem(entry, item, options, submit, this.#prepareItem);
-    const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
-    if (submit?.signal === undefined) entry.endAfter(this.#desk.clock, timeoutMs);
-    else entry.sink = this.#ticket(entry, timeoutMs, submit);
-    this.#checkStillWanted(submit);
+  /** An entry that was pending waits from now on; deadlines and latencies still count from the submit. */
+  #enter(entry: Entry): void {
+    entry.moment = this.#turn.moment;
     this.#admission.accept(entry);
   }
 
   /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
-  #checkStillWanted(submit: SubmitOptions | undefined): void {
+  #checkStillWanted(signal: AbortSignal | undefined): void {
     if (this.isClosed) throw closedError();
-    if (submit?.signal?.aborted) throw new Aborted(submit.signal.reason);
-  }
-
-  #ticket(answer: Addressee, timeoutMs: number, submit: SubmitOptions | undefined): Ticket {
-    return new Ticket(this.#desk, answer, timeoutMs, submit?.signal);
-  }
-
-  /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
-  #acceptShared(entry: Entry, item: unknown, submit: SubmitOptions | undefined): void {
-    const { options } = this.#admission;
-    const dedupe = options.dedupe as NonNullable<typeof options.dedupe>;
-    const cacheKey = dedupeKeyOf(dedupe, item);
-    entry.key = keyOf(item, options, submit);
-    const scope = scopeOf(entry.key, cacheKey);
-    const timeoutMs = submit?.timeoutMs ?? options.timeoutMs;
-    if (this.#joinEqual(entry, scope, timeoutMs, submit)) return;
-    readItem(entry, item, options, submit, this.#prepareItem);
-    this.#checkStillWanted(submit);
-    // What was called may have submitted an equal item.
-    if (this.#joinEqual(entry, scope, timeoutMs, submit)) return;
-    const ticket = this.#ticket(entry, timeoutMs, submit);
-    const shared = this.#registry.open(scope, cacheKey);
-    entry.sink = shared;
-    shared.join(ticket);
-    this.#registry.lookUp(scope, shared, () => {
-      entry.time = this.#turn.time();
-      this.#admission.accept(entry);
-    });
-  }
-
-  #joinEqual(entry: Entry, scope: string, timeoutMs: number, submit: SubmitOptions | undefined): boolean {
-    const known = this.#registry.find(scope);
-    if (known === undefined) return false;
-    this.#checkStillWanted(submit);
-    known.join(this.#ticket(entry, timeoutMs, submit));
-    this.#desk.tally.deduped += 1;
-    return true;
+    if (signal?.aborted) throw new Aborted(signal.reason);
   }
 }
 
-/** Thrown on the way in for a caller whose signal has aborted. */
-class Aborted {
-  readonly reason: unknown;
+type CallOptions = SubmitManyOptions<unknown> | undefined;
 
-  constructor(reason: unknown) {
-    this.reason = reason;
+/** Reads the options of a call. What comes back gives every item what was read, or throws what reading threw. */
+function readOnce(submit: CallOptions): () => CallOptions {
+  try {
+    const options = readCallOptions(submit);
+    return () => options;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
   }
 }
 
-/** True when an item has no deadline. Compares without reading the option into a variable, where V8 would box it. */
-function isEndless(timeoutMs: number | undefined, options: ResolvedOptions): boolean {
-  if (timeoutMs === undefined) return options.timeoutMs === Number.POSITIVE_INFINITY;
-  return timeoutMs === Number.POSITIVE_INFINITY;
+/** What the options of a call say of one item. */
+function optionsOfItem(options: CallOptions, item: unknown): SubmitOptions | undefined {
+  if (options === undefined) return undefined;
+  const { signal, timeoutMs, key, context, cost, priority } = options;
+  return {
+    signal,
+    timeoutMs,
+    key,
+    context,
+    cost: typeof cost === "function" ? checked("cost", aCost, cost(item)) : cost,
+    priority: typeof priority === "function" ? checked("priority", anyNumber, priority(item)) : priority,
+  };
 }
 
-function isPlainObject(submit: SubmitOptions): boolean {
-  return typeof submit === "object" && !Array.isArray(submit);
-}
-
-/** True for none, and for one that is no mistake; what is due at once takes the long path. */
-function isTimeout(timeoutMs: unknown): boolean {
-  return timeoutMs === undefined || (typeof timeoutMs === "number" && timeoutMs > 0);
-}
-
-/** True when no option asks for more of an item than its cost, its tenant, its priority and its deadline. */
-function isPlain(stages: Stages, options: ResolvedOptions): boolean {
-  const functions = [options.key, options.dedupe, options.captureContext, stages.prepareItem];
+/** True when no option asks for more of an item than its place. */
+function isPlain(options: ResolvedOptions, prepareItem: PrepareItem): boolean {
+  const functions = [options.key, options.dedupe, options.captureContext, options.fairBy, prepareItem];
   return (
     functions.every((option) => option === undefined) &&
-    typeof options.batchCost !== "function" &&
+    options.cost === oneEach &&
+    options.maxBatchCost === Number.POSITIVE_INFINITY &&
+    options.timeoutMs === Number.POSITIVE_INFINITY &&
     options.smallCallFirst === 0
   );
 }

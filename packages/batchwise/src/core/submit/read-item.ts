@@ -1,10 +1,11 @@
-// From what a caller passed to an entry of the queue: the user's functions are called here, on the caller's time and
-// in the caller's async context, and what they get wrong concerns this item alone.
+// What is read of an item and of the options of its submit. The user's functions are called here, on the caller's time
+// and in the caller's async context; what they get wrong concerns this item alone. Everything is read once.
 
 import { itemTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
-import type { SubmitOptions } from "../contract/types.ts";
+import { ignoreIfPromise } from "../contract/thenable.ts";
+import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import {
   aCost,
   anyNumber,
@@ -14,91 +15,102 @@ import {
   expected,
   isCost,
   objectWith,
+  type Rule,
   rangeError,
+  refuseUnknown,
 } from "../contract/validate.ts";
-import type { Addressee, Sink } from "../queue/recipient.ts";
-import type { Stages } from "../run/handler.ts";
-import { type Clock, dueAfter } from "../time/clock.ts";
 
-/** An item on its way into the queue: who is to be told first, the rest as it is read. */
-export class Entry implements Addressee {
-  sink: Sink;
-  readonly position: number;
-  /** When it was submitted; of one that was looked up in the cache first, when that had ended. */
-  time: number;
-  /** What the handler will be given. */
-  item: unknown = undefined;
-  key: string | undefined = undefined;
-  tenant = "";
-  cost = 1;
+const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
+
+const SUBMIT_OPTIONS: readonly (keyof SubmitOptions)[] = ["signal", "priority", "cost", "timeoutMs", "key", "context"];
+const KNOWN: ReadonlySet<string> = new Set(SUBMIT_OPTIONS);
+
+/** Thrown on the way in for a caller whose signal has aborted. */
+export class Aborted {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    this.reason = reason;
+  }
+}
+
+/** The options of a submit, each read once: a getter may say something else the next time. */
+export class ReadOptions {
+  signal: AbortSignal | undefined = undefined;
   priority = 0;
-  /** Of a call that goes before larger ones. */
-  readonly small: boolean;
+  cost: number | undefined = undefined;
+  timeoutMs: number | undefined = undefined;
+  key: string | undefined = undefined;
   context: unknown = undefined;
-  /** When it expires, where it has no ticket that knows. */
-  dueAt: number = Number.POSITIVE_INFINITY;
-  timeoutMs: number = Number.POSITIVE_INFINITY;
 
-  constructor(sink: Sink, position: number, time: number, small: boolean) {
-    this.sink = sink;
-    this.position = position;
-    this.time = time;
-    this.small = small;
-  }
-
-  /** Gives it a deadline, from this moment on. */
-  endAfter(clock: Clock, timeoutMs: number): void {
+  /** Throws INVALID_OPTION, or Aborted. */
+  constructor(submit: SubmitOptions | undefined) {
+    if (submit === undefined) return;
+    checkIsObject("options", submit);
+    this.#readSignal(submit);
+    for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+    const { priority, cost, timeoutMs, key } = submit;
+    if (priority !== undefined) {
+      if (!Number.isFinite(priority)) check("priority", anyNumber, priority);
+      this.priority = priority;
+    }
+    if (cost !== undefined && !isCost(cost)) throw rangeError("cost", aCost, cost);
+    if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
+    if (key !== undefined) check("key", aString, key);
+    this.cost = cost;
     this.timeoutMs = timeoutMs;
-    this.dueAt = dueAfter(clock, timeoutMs);
+    this.key = key;
+    this.context = submit.context;
+  }
+
+  #readSignal({ signal }: SubmitOptions): void {
+    if (signal === undefined) return;
+    check("signal", aSignal, signal);
+    if (signal.aborted) throw new Aborted(signal.reason);
+    this.signal = signal;
   }
 }
 
-const aSignal = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
+/** What is read where a submit has no options. */
+export const NO_OPTIONS: ReadOptions = new ReadOptions(undefined);
 
-/** Reads one item into its entry. Throws what a user function threw, INVALID_OPTION or ITEM_TOO_LARGE. */
-export function readItem(
-  entry: Entry,
-  item: unknown,
-  options: ResolvedOptions,
-  submit: SubmitOptions | undefined,
-  prepareItem: Stages["prepareItem"],
-): void {
-  const cost = submit?.cost ?? costOf(item, options);
-  if (!isCost(cost)) throw rangeError("cost", aCost, cost);
-  entry.cost = cost;
-  entry.priority = submit?.priority ?? 0;
-  entry.tenant = tenantOf(item, options);
-  entry.context = submit?.context === undefined ? options.captureContext?.() : submit.context;
-  entry.item = prepareItem === undefined ? item : prepareItem(item);
-  if (options.maxBatchCost !== Number.POSITIVE_INFINITY) refuseOversize(entry.item, cost, options);
-}
-
-/** Throws INVALID_OPTION unless these are submit options. */
-export function checkSubmitOptions(submit: SubmitOptions): void {
+/** The options of a call, each read once and not checked yet. Throws INVALID_OPTION for what it does not know. */
+export function readCallOptions(
+  submit: SubmitManyOptions<unknown> | undefined,
+): SubmitManyOptions<unknown> | undefined {
+  if (submit === undefined) return undefined;
   checkIsObject("options", submit);
-  const { signal, priority, timeoutMs, key } = submit;
-  if (signal !== undefined) check("signal", aSignal, signal);
-  if (priority !== undefined) check("priority", anyNumber, priority);
-  if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
-  if (key !== undefined) check("key", aString, key);
+  for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+  const { signal, priority, cost, timeoutMs, key, context } = submit;
+  return { signal, priority, cost, timeoutMs, key, context };
 }
 
-/** The cost of an item by the `cost` option. Throws what the function throws, or INVALID_OPTION. */
-export function costOf(item: unknown, options: ResolvedOptions): number {
-  if (options.cost === oneEach) return 1;
-  const cost = options.cost(item);
-  if (!isCost(cost)) throw rangeError("cost", aCost, cost);
-  return cost;
+interface OwnEstimate {
+  readonly estimateTokens?: unknown;
+  readonly estimateCost?: unknown;
 }
 
-/** Whose turn an item takes; the same for all where tenants do not take turns. */
-export function tenantOf(item: unknown, options: ResolvedOptions): string {
-  return options.fairBy === undefined ? "" : text("fairBy", options.fairBy(item));
+/** The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws INVALID_OPTION. */
+export function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): number {
+  let own: unknown = 1;
+  if (cost !== oneEach) own = cost(item);
+  else if (maxBatchCost !== Number.POSITIVE_INFINITY && typeof item === "object" && item !== null) {
+    const { estimateTokens, estimateCost } = item as OwnEstimate;
+    if (typeof estimateTokens === "function") own = estimateTokens.call(item);
+    else if (typeof estimateCost === "function") own = estimateCost.call(item);
+  }
+  if (isCost(own)) return own;
+  throw unusable(rangeError, "cost", aCost, own);
+}
+
+/** The tenant of an item; the same for all where tenants are not told apart. */
+export function tenantOf(item: unknown, { fairBy }: ResolvedOptions): string {
+  return fairBy === undefined ? "" : text("fairBy", fairBy(item));
 }
 
 /** The key of an item; undefined where no keys are in use. */
-export function keyOf(item: unknown, options: ResolvedOptions, submit?: SubmitOptions): string | undefined {
-  return submit?.key ?? (options.key === undefined ? undefined : text("key", options.key(item)));
+export function keyOf(item: unknown, { key }: ResolvedOptions, own: string | undefined): string | undefined {
+  return own ?? (key === undefined ? undefined : text("key", key(item)));
 }
 
 /** The string that `dedupe` gives an item. */
@@ -106,18 +118,39 @@ export function dedupeKeyOf(dedupe: (item: unknown) => string, item: unknown): s
   return text("dedupe", dedupe(item));
 }
 
+/** What `captureContext` returns. A promise is a context like any other. */
+export function contextOf({ captureContext }: ResolvedOptions): unknown {
+  const context = captureContext?.();
+  ignoreIfPromise(context);
+  return context;
+}
+
+const aText: Rule = { ...aString, expected: "a function that returns a string" };
+
 function text(name: string, value: unknown): string {
-  if (typeof value !== "string")
-    throw expected(name, { ...aString, expected: "a function that returns a string" }, value);
-  return value;
+  if (typeof value === "string") return value;
+  throw unusable(expected, name, aText, value);
+}
+
+/** What a function of the item returned. Throws INVALID_OPTION where it breaks the rule. */
+export function checked(name: string, rule: Rule, value: unknown): number {
+  if (typeof value === "number" && rule.test(value as never)) return value;
+  throw unusable(rangeError, name, rule, value);
+}
+
+/** The error for what a function returned. Where that is a promise, nobody waits for it. */
+function unusable(error: typeof expected, name: string, rule: Rule, value: unknown): Error {
+  ignoreIfPromise(value);
+  return error(name, rule, value);
 }
 
 /** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
 export function refuseOversize(item: unknown, cost: number, options: ResolvedOptions): void {
   const { batchCost, maxBatchCost, oversize } = options;
-  const ownCost = typeof batchCost === "function" ? batchCost([item]) : cost;
-  if (!(typeof ownCost === "number" && ownCost >= 0)) {
-    throw rangeError("batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, ownCost);
+  if (maxBatchCost === Number.POSITIVE_INFINITY) return;
+  const own: unknown = typeof batchCost === "function" ? batchCost([item]) : cost;
+  if (!(typeof own === "number" && own >= 0)) {
+    throw unusable(rangeError, "batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, own);
   }
-  if (ownCost > maxBatchCost && oversize === "reject") throw itemTooLargeError(ownCost, maxBatchCost);
+  if (own > maxBatchCost && oversize === "reject") throw itemTooLargeError(own, maxBatchCost);
 }

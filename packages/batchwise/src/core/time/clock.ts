@@ -1,11 +1,13 @@
-// Time, injected. The engine reads time and sets timers only through a Clock, so that the whole of it runs under a
-// virtual one in tests and in the simulator. An Alarm is the one re-armable timer that the engine keeps per purpose.
+// Time, injected. The engine reads time and sets timers only through a Clock, so all of it runs under a virtual one in
+// tests and in the simulator. SteadyClock makes any clock safe to compute with; Timer is one timer that can be set anew.
 
-/** Where a batcher gets its time from. All times are milliseconds from an arbitrary origin and never go back. */
+/** Where a batcher gets its time from. All times are milliseconds from an arbitrary origin. */
 export interface Clock {
   now(): number;
   setTimeout(callback: () => void, delayMs: number): unknown;
   clearTimeout(handle: unknown): void;
+  /** Runs the callback at the end of the event loop's present pass. Needed for `gather: "tick"` alone. */
+  setImmediate?(callback: () => void): unknown;
 }
 
 /** `performance.now()` and the platform's timers. */
@@ -15,67 +17,137 @@ export const systemClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
-/** When a deadline is, from this very moment on and not from the beginning of a turn that may have been long. */
-export function dueAfter(clock: Clock, timeoutMs: number): number {
-  return timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : clock.now() + timeoutMs;
+/** Runs a function in the async context in which the batcher was made. */
+export type InContext = (callback: () => void) => void;
+
+/**
+ * A clock that never goes back, never throws and never reads NaN, whatever the clock under it does. Where that one steps
+ * back (fake timers are switched on) or reads no time (it is stubbed), time stands still for one reading and goes on from
+ * there. Timers are set in the batcher's own async context, so a waiting timer keeps no caller's context alive.
+ */
+export class SteadyClock implements Clock {
+  readonly #clock: Clock;
+  readonly #inContext: InContext;
+  #offset = 0;
+  #last = 0;
+
+  constructor(clock: Clock, inContext: InContext) {
+    this.#clock = clock;
+    this.#inContext = inContext;
+    const first = this.#read();
+    this.#last = Number.isNaN(first) ? 0 : first;
+  }
+
+  now(): number {
+    this.#readOn();
+    return this.#last;
+  }
+
+  /** While the clock cannot be read, a timer that fires shows how much time has passed. */
+  setTimeout(callback: () => void, delayMs: number): unknown {
+    const dueAt = this.#last + delayMs;
+    const fired = (): void => {
+      if (!this.#readOn()) this.#last = Math.max(this.#last, dueAt);
+      callback();
+    };
+    let handle: unknown;
+    this.#inContext(() => {
+      handle = this.#clock.setTimeout(fired, delayMs);
+    });
+    return handle;
+  }
+
+  clearTimeout(handle: unknown): void {
+    this.#clock.clearTimeout(handle);
+  }
+
+  /** Moves time on to what the clock reads; false where it cannot be read. */
+  #readOn(): boolean {
+    const now = this.#read() + this.#offset;
+    if (now >= this.#last) this.#last = now;
+    else if (now < this.#last) this.#offset += this.#last - now;
+    return !Number.isNaN(now);
+  }
+
+  /** What the clock reads; NaN where that is no time to compute with. */
+  #read(): number {
+    try {
+      const read: unknown = this.#clock.now();
+      return typeof read === "number" && Math.abs(read) <= Number.MAX_SAFE_INTEGER ? read : Number.NaN;
+    } catch {
+      return Number.NaN;
+    }
+  }
+
+  /** A time of this clock as the user sees it: epoch milliseconds, or the injected clock's own time. */
+  toUserTime(at: number): number {
+    return this.#clock === systemClock ? performance.timeOrigin + at - this.#offset : at - this.#offset;
+  }
 }
 
-/** Timers of the platforms hold their delay in 31 bits; a longer one is cut and armed again when it rings. */
+/** Platform timers hold their delay in 31 bits. A longer delay is cut, and the rest is set when it fires. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 /**
- * One timer that rings at a time or later, never earlier: platform timers ring up to 1 ms early, so the clock is read
- * again when they do. Moving it later costs nothing (it is re-armed when it rings), moving it earlier one timer.
+ * One timer that fires at a time or later, never earlier: platform timers fire up to 1 ms early, so the clock is read
+ * again when they do. Moving it later costs nothing (it is set anew when it fires), moving it earlier one timer.
  */
-export class Alarm {
+export class Timer {
   readonly #clock: Clock;
-  readonly #ring: () => void;
+  readonly #callback: () => void;
   #handle: unknown;
-  #armedFor = Number.POSITIVE_INFINITY;
+  #setFor = Number.POSITIVE_INFINITY;
   #wantedAt = Number.POSITIVE_INFINITY;
+  /** The platform's function when it was set last. Fake timers replace it, and lose what was set with them. */
+  #platform: unknown;
 
-  constructor(clock: Clock, ring: () => void) {
+  constructor(clock: Clock, callback: () => void) {
     this.#clock = clock;
-    this.#ring = ring;
+    this.#callback = callback;
   }
 
-  /** Rings once at `at`, in place of what was set before. */
+  /** Fires once at `at`, in place of what was set before. */
   set(at: number, now: number): void {
     if (at === Number.POSITIVE_INFINITY) {
       this.clear();
       return;
     }
     this.#wantedAt = at;
-    if (at < this.#armedFor) this.#arm(at, now);
+    if (at < this.#setFor || this.#platform !== setTimeout) this.#start(at, now);
   }
 
   /** Turns it off: an idle batcher holds no timer. */
   clear(): void {
     this.#wantedAt = Number.POSITIVE_INFINITY;
-    this.#disarm();
+    this.#stop();
   }
 
-  #arm(at: number, now: number): void {
-    this.#disarm();
-    this.#armedFor = at;
+  #start(at: number, now: number): void {
+    this.#stop();
+    this.#setFor = at;
+    this.#platform = setTimeout;
     const delayMs = Math.min(LONGEST_DELAY_MS, Math.max(0, Math.ceil(at - now)));
-    this.#handle = this.#clock.setTimeout(this.#rang, delayMs);
+    this.#handle = this.#clock.setTimeout(() => this.#fired(), delayMs);
   }
 
-  #disarm(): void {
-    if (this.#armedFor === Number.POSITIVE_INFINITY) return;
+  #stop(): void {
+    if (this.#setFor === Number.POSITIVE_INFINITY) return;
     this.#clock.clearTimeout(this.#handle);
-    this.#armedFor = Number.POSITIVE_INFINITY;
+    this.#handle = undefined;
+    this.#setFor = Number.POSITIVE_INFINITY;
   }
 
-  readonly #rang = (): void => {
-    this.#armedFor = Number.POSITIVE_INFINITY;
+  #fired(): void {
+    this.#setFor = Number.POSITIVE_INFINITY;
+    this.#handle = undefined;
+    // Where fake timers were switched on in between, a timer fires although it was cleared.
+    if (this.#wantedAt === Number.POSITIVE_INFINITY) return;
     const now = this.#clock.now();
     if (this.#wantedAt > now) {
-      this.#arm(this.#wantedAt, now);
+      this.#start(this.#wantedAt, now);
       return;
     }
     this.#wantedAt = Number.POSITIVE_INFINITY;
-    this.#ring();
-  };
+    this.#callback();
+  }
 }

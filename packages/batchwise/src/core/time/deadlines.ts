@@ -1,87 +1,89 @@
-// All that is due at a time of its own: deadlines of items, time limits of batches, pauses before a retry. One heap
-// and one timer for all of them, and no timer at all while nothing is due.
+// All that happens at a time of its own: deadlines of callers, time limits of calls, pauses before a retry. One heap and
+// one timer for all of them, and no timer at all while nothing is due.
 
-import type { InOneStep } from "../submit/abort-signals.ts";
-import { Alarm, type Clock } from "./clock.ts";
-import { type Heaped, LazyHeap } from "./heap.ts";
+import { type Clock, Timer } from "./clock.ts";
+import { Heap, HeapNode } from "./heap.ts";
 
-/** Something that happens at `dueAt` unless it is over by then. */
-export interface Due extends Heaped {
-  readonly dueAt: number;
-  readonly isOver: boolean;
-  /** Called once, at `dueAt` or later. */
-  ring(): void;
+/** Runs work as one step: what it sets in motion waits until all of it is done. */
+export type InOneStep = (work: () => void) => void;
+
+/** Something that happens once, at its time or later. */
+export interface Due {
+  /** First call, for all that is due together: false where it is over already. */
+  expire(): boolean;
+  /** Second call, where `expire` returned true. */
+  expired(): void;
 }
 
-export class Agenda {
+export class Deadlines {
   readonly #clock: Clock;
-  readonly #alarm: Alarm;
-  readonly #entries: LazyHeap<Due> = new LazyHeap(
-    (due) => due.dueAt,
-    (due) => due.isOver,
-  );
+  readonly #timer: Timer;
+  readonly #heap: Heap<Due> = new Heap();
 
-  /** All that is due rings in one step. */
+  /** All that is due happens in one step. */
   constructor(clock: Clock, inOneStep: InOneStep) {
     this.#clock = clock;
-    this.#alarm = new Alarm(clock, () => inOneStep(() => this.ringDue(this.#clock.now())));
+    this.#timer = new Timer(clock, () => inOneStep(() => this.fireDue(this.#clock.now())));
   }
 
-  add(due: Due, now: number): void {
-    this.#entries.push(due);
-    if (this.#entries.peek() === due) this.#alarm.set(due.dueAt, now);
+  add(node: HeapNode<Due>, at: number): void {
+    this.#heap.add(node, at);
+    if (this.#heap.first === node) this.#timer.set(at, this.#clock.now());
   }
 
-  /** To be told when an entry is over before its time. */
-  noteOver(): void {
-    this.#entries.noteGone();
-    if (this.#entries.peek() === undefined) this.#alarm.clear();
+  remove(node: HeapNode<Due>): void {
+    this.#heap.remove(node);
+    if (this.#heap.size === 0) this.#timer.clear();
   }
 
-  /** Rings all that is due. Called by the timer, and before every decision, for timers come late to a busy loop. */
-  ringDue(now: number): void {
-    for (;;) {
-      const first = this.#entries.peek();
-      if (first === undefined) {
-        this.#alarm.clear();
-        return;
-      }
-      if (first.dueAt > now) {
-        this.#alarm.set(first.dueAt, now);
-        return;
-      }
-      this.#entries.shift();
-      first.ring();
+  /**
+   * Fires all that is due: all of it expires before anyone is told, for a listener may send what still waits. Called by
+   * the timer, and before every decision, for timers come late in a busy loop.
+   */
+  fireDue(now: number): void {
+    let { first } = this.#heap;
+    if (first === undefined) return;
+    const expired: Due[] = [];
+    while (first !== undefined && first.key <= now) {
+      this.#heap.remove(first);
+      if (first.value.expire()) expired.push(first.value);
+      first = this.#heap.first;
     }
+    if (first === undefined) this.#timer.clear();
+    else this.#timer.set(first.key, now);
+    for (const due of expired) due.expired();
   }
 }
 
-/** A callback at a time, that can be called off. */
-export class Timeout implements Due {
-  readonly dueAt: number;
-  /** Let go of when it is over: the agenda may keep the rest of it for a while. */
-  #callback: (() => void) | null;
-  heaped = false;
+/** A callback at a time of its own, which can be called off and set anew. */
+export class Timeout {
+  readonly #deadlines: Deadlines;
+  readonly #clock: Clock;
+  #node: HeapNode<Due> | null = null;
 
-  constructor(dueAt: number, callback: () => void) {
-    this.dueAt = dueAt;
-    this.#callback = callback;
+  constructor(deadlines: Deadlines, clock: Clock) {
+    this.#deadlines = deadlines;
+    this.#clock = clock;
   }
 
-  get isOver(): boolean {
-    return this.#callback === null;
+  /** Calls back once after `ms`, in place of what was set before. */
+  start(ms: number, callback: () => void): void {
+    this.clear();
+    const node: HeapNode<Due> = new HeapNode<Due>({
+      // It may be called off between the two steps.
+      expire: () => true,
+      expired: () => {
+        if (this.#node !== node) return;
+        this.#node = null;
+        callback();
+      },
+    });
+    this.#node = node;
+    this.#deadlines.add(node, this.#clock.now() + ms);
   }
 
-  ring(): void {
-    const callback = this.#callback;
-    this.#callback = null;
-    callback?.();
-  }
-
-  /** Calls it off, if it has not rung. */
-  cancel(agenda: Agenda): void {
-    if (this.#callback === null) return;
-    this.#callback = null;
-    agenda.noteOver();
+  clear(): void {
+    if (this.#node !== null) this.#deadlines.remove(this.#node);
+    this.#node = null;
   }
 }

@@ -1,131 +1,93 @@
-// A binary min-heap whose members may leave or move later without telling it: a stale top is dropped or sifted down
-// when it is looked at. That makes leaving O(1) and needs one rule of its members: a member's key never decreases
-// while it is in the heap. When more than half of the members have left, the heap is rebuilt, so memory stays bounded
-// by twice the number present.
+// A binary min-heap whose nodes know where they lie: adding, removing and moving a node are O(log n). Equal keys leave
+// in the order in which they were added.
 
-const REBUILD_ABOVE = 64;
+export class HeapNode<Value> {
+  readonly value: Value;
+  key = 0;
+  /** Decides between equal keys. */
+  order = 0;
+  /** Where the node lies in its heap; -1 while it is in none. */
+  index = -1;
 
-/** A member knows whether it is in its heap, so that pushing it twice does nothing. */
-export interface Heaped {
-  heaped: boolean;
+  constructor(value: Value) {
+    this.value = value;
+  }
 }
 
-export class LazyHeap<Member extends Heaped> {
-  readonly #keyOf: (member: Member) => number;
-  readonly #isGone: (member: Member) => boolean;
-  readonly #orderOf: ((member: Member) => number) | undefined;
-  #members: Member[] = [];
-  #keys: number[] = [];
-  #gone = 0;
+export class Heap<Value> {
+  readonly #nodes: HeapNode<Value>[] = [];
+  #added = 0;
 
-  /** `orderOf` decides between equal keys; it goes up from push to push. Without it, equal keys are in any order. */
-  constructor(
-    keyOf: (member: Member) => number,
-    isGone: (member: Member) => boolean,
-    orderOf?: (member: Member) => number,
-  ) {
-    this.#keyOf = keyOf;
-    this.#isGone = isGone;
-    this.#orderOf = orderOf;
+  get size(): number {
+    return this.#nodes.length;
   }
 
-  push(member: Member): void {
-    if (member.heaped) return;
-    member.heaped = true;
-    this.#members.push(member);
-    this.#keys.push(this.#keyOf(member));
-    this.#siftUp(this.#members.length - 1);
+  /** The node with the smallest key, or undefined. */
+  get first(): HeapNode<Value> | undefined {
+    return this.#nodes[0];
   }
 
-  /** The member with the smallest key, or undefined. */
-  peek(): Member | undefined {
-    for (;;) {
-      const top = this.#members[0];
-      if (top === undefined) return undefined;
-      if (this.#isGone(top)) {
-        this.#dropTop(top);
-        continue;
-      }
-      const key = this.#keyOf(top);
-      if (key <= (this.#keys[0] as number)) return top;
-      this.#keys[0] = key;
-      this.#siftDown(0);
-    }
+  /** Adds a node that is in no heap. */
+  add(node: HeapNode<Value>, key: number): void {
+    this.#added += 1;
+    node.key = key;
+    node.order = this.#added;
+    this.#nodes.push(node);
+    this.#up(node, this.#nodes.length - 1);
   }
 
-  /** Takes the top out. */
-  shift(): void {
-    const top = this.#members[0];
-    if (top !== undefined) this.#dropTop(top);
+  /** Gives a node of this heap another key. */
+  move(node: HeapNode<Value>, key: number): void {
+    if (key === node.key) return;
+    const isEarlier = key < node.key;
+    node.key = key;
+    if (isEarlier) this.#up(node, node.index);
+    else this.#down(node, node.index);
   }
 
-  /**
-   * Tells the heap that members have left, so that it can keep its size in proportion. A count that is too high costs
-   * a rebuild too early, and no more than the steps it was counted in.
-   */
-  noteGone(count: number = 1): void {
-    this.#gone += count;
-    if (this.#gone * 2 > this.#members.length && this.#members.length > REBUILD_ABOVE) this.#rebuild();
+  /** Takes a node out; does nothing where it is in no heap. */
+  remove(node: HeapNode<Value>): void {
+    const { index } = node;
+    if (index === -1) return;
+    node.index = -1;
+    const last = this.#nodes.pop() as HeapNode<Value>;
+    if (last === node) return;
+    this.#up(last, index);
+    if (last.index === index) this.#down(last, index);
   }
 
-  #dropTop(top: Member): void {
-    top.heaped = false;
-    if (this.#gone > 0 && this.#isGone(top)) this.#gone -= 1;
-    const last = this.#members.pop() as Member;
-    const key = this.#keys.pop() as number;
-    if (this.#members.length === 0) return;
-    this.#members[0] = last;
-    this.#keys[0] = key;
-    this.#siftDown(0);
-  }
-
-  #rebuild(): void {
-    this.#members = this.#members.filter((member) => {
-      member.heaped = !this.#isGone(member);
-      return member.heaped;
-    });
-    this.#keys = this.#members.map(this.#keyOf);
-    this.#gone = 0;
-    for (let index = (this.#members.length >> 1) - 1; index >= 0; index -= 1) this.#siftDown(index);
-  }
-
-  #siftUp(start: number): void {
-    const members = this.#members;
-    const keys = this.#keys;
-    const member = members[start] as Member;
-    const key = keys[start] as number;
+  #up(node: HeapNode<Value>, start: number): void {
+    const nodes = this.#nodes;
     let index = start;
     while (index > 0) {
       const parent = (index - 1) >> 1;
-      if ((keys[parent] as number) <= key) break;
-      members[index] = members[parent] as Member;
-      keys[index] = keys[parent] as number;
+      const above = nodes[parent] as HeapNode<Value>;
+      if (!goesBefore(node, above)) break;
+      nodes[index] = above;
+      above.index = index;
       index = parent;
     }
-    members[index] = member;
-    keys[index] = key;
+    nodes[index] = node;
+    node.index = index;
   }
 
-  #siftDown(start: number): void {
-    const members = this.#members;
-    const keys = this.#keys;
-    const length = members.length;
-    const member = members[start] as Member;
-    const key = keys[start] as number;
+  #down(node: HeapNode<Value>, start: number): void {
+    const nodes = this.#nodes;
     let index = start;
-    for (let child = 2 * index + 1; child < length; child = 2 * index + 1) {
-      if (child + 1 < length && this.#isBefore(child + 1, keys[child] as number, members[child] as Member)) child += 1;
-      if (!this.#isBefore(child, key, member)) break;
-      members[index] = members[child] as Member;
-      keys[index] = keys[child] as number;
+    for (let child = 2 * index + 1; child < nodes.length; child = 2 * index + 1) {
+      const right = nodes[child + 1];
+      if (right !== undefined && goesBefore(right, nodes[child] as HeapNode<Value>)) child += 1;
+      const below = nodes[child] as HeapNode<Value>;
+      if (!goesBefore(below, node)) break;
+      nodes[index] = below;
+      below.index = index;
       index = child;
     }
-    members[index] = member;
-    keys[index] = key;
+    nodes[index] = node;
+    node.index = index;
   }
-  #isBefore(index: number, key: number, member: Member): boolean {
-    const other = this.#keys[index] as number;
-    if (other !== key || this.#orderOf === undefined) return other < key;
-    return this.#orderOf(this.#members[index] as Member) < this.#orderOf(member);
-  }
+}
+
+function goesBefore(a: HeapNode<unknown>, b: HeapNode<unknown>): boolean {
+  return a.key < b.key || (a.key === b.key && a.order < b.order);
 }

@@ -1,70 +1,50 @@
-// The end of a turn: the moment when the microtask queue of the running task has drained. Submits that are made in
-// later promise jobs of the same task still travel together, and a lone item waits about a microsecond.
+// The end of a turn: the moment when the microtask queue of the running task has drained. Submits that are made in later
+// promise jobs of the same task still travel together, and a lone item waits about a microsecond. And the end of a pass
+// of the event loop, for callers who come from many sockets.
 //
-// On Node, Bun and Deno a tick that is queued from inside a promise job runs once the jobs have drained. In a browser
-// a message to oneself is the next task. A timer is never used: it would cost a millisecond.
+// Platform functions are taken when this module loads, so fake timers do not stop them.
 
 import type { Clock } from "./clock.ts";
 
-interface Ticking {
-  readonly process?: { readonly nextTick?: (callback: () => void) => void };
+type Schedule = (callback: () => void) => void;
+
+interface Platform {
+  readonly process?: { readonly nextTick?: Schedule };
+  readonly setImmediate?: Schedule;
+  readonly MessageChannel?: typeof MessageChannel;
 }
 
 const settled: Promise<void> = Promise.resolve();
+const platform: Platform = globalThis as Platform;
+const nextTick: Schedule | undefined = platform.process?.nextTick;
+let byMessage: Schedule | undefined;
 
-/** Runs the callback when the current task's microtasks have drained. */
-type EndOfTurn = (callback: () => void) => void;
+/**
+ * Runs the callback when the microtasks of the current task have drained. On Node.js, Bun and Deno a tick that is queued
+ * from inside a promise job does that. In a browser a message to oneself is the next task. A timer is never used: it
+ * would cost a millisecond.
+ */
+export const endOfTurn: Schedule =
+  nextTick === undefined
+    ? (callback) => nextTask(callback)
+    : (callback) => {
+        settled.then(() => nextTick(callback));
+      };
 
-const endOfTurn: EndOfTurn = chooseEndOfTurn();
+/** Runs the callback when the event loop has read what is ready on all sockets. */
+export const endOfPass: Schedule = platform.setImmediate ?? ((callback) => nextTask(callback));
 
-/** The current turn, opened by the first who asks for its time: the clock is read once a turn. */
-export class Turn {
-  readonly #clock: Clock;
-  readonly #onEnd: () => void;
-  #isOpen = false;
-  #at = 0;
-
-  constructor(clock: Clock, onEnd: () => void) {
-    this.#clock = clock;
-    this.#onEnd = onEnd;
-  }
-
-  /** True from the first who asked for its time to its end. */
-  get isOpen(): boolean {
-    return this.#isOpen;
-  }
-
-  /** The time of the current turn, in milliseconds of the clock. At its end `onEnd` is called. */
-  time(): number {
-    if (!this.#isOpen) {
-      this.#isOpen = true;
-      this.#at = this.#clock.now();
-      endOfTurn(this.#end);
-    }
-    return this.#at;
-  }
-
-  readonly #end = (): void => {
-    this.#isOpen = false;
-    this.#onEnd();
-  };
+function nextTask(callback: () => void): void {
+  byMessage ??= platform.MessageChannel === undefined ? twoJobsLater : messageToSelf(platform.MessageChannel);
+  byMessage(callback);
 }
 
-function chooseEndOfTurn(): EndOfTurn {
-  const nextTick = (globalThis as Ticking).process?.nextTick;
-  if (typeof nextTick === "function") {
-    return (callback) => {
-      settled.then(() => nextTick(callback));
-    };
-  }
-  if (typeof MessageChannel === "function") return messageTurn();
-  return (callback) => {
-    settled.then(() => settled.then(callback));
-  };
+function twoJobsLater(callback: () => void): void {
+  settled.then(() => settled.then(callback));
 }
 
-function messageTurn(): EndOfTurn {
-  const { port1, port2 } = new MessageChannel();
+function messageToSelf(Channel: typeof MessageChannel): Schedule {
+  const { port1, port2 } = new Channel();
   let callbacks: (() => void)[] = [];
   const listen: { onmessage?: () => void } = port1 as object;
   listen.onmessage = () => {
@@ -75,5 +55,54 @@ function messageTurn(): EndOfTurn {
   return (callback) => {
     callbacks.push(callback);
     if (callbacks.length === 1) port2.postMessage(0);
+  };
+}
+
+/** One moment, shared by all that is submitted in one turn. */
+export class Moment {
+  /** Milliseconds of the batcher's clock. */
+  readonly at: number;
+
+  constructor(at: number) {
+    this.at = at;
+  }
+}
+
+/** The current turn, opened by the first submit or event in it: the clock is read once a turn. */
+export class Turn {
+  readonly #clock: Clock;
+  readonly #onEnd: () => void;
+  #moment: Moment | null = null;
+
+  /** `onEnd` is called when an open turn ends. */
+  constructor(clock: Clock, onEnd: () => void) {
+    this.#clock = clock;
+    this.#onEnd = onEnd;
+  }
+
+  get isOpen(): boolean {
+    return this.#moment !== null;
+  }
+
+  /** The moment of the current turn. */
+  get moment(): Moment {
+    return this.#moment ?? this.#open();
+  }
+
+  /** Makes sure that `onEnd` is called at the end of this turn. */
+  lookAgain(): void {
+    if (this.#moment === null) this.#open();
+  }
+
+  #open(): Moment {
+    const moment = new Moment(this.#clock.now());
+    this.#moment = moment;
+    endOfTurn(this.#ended);
+    return moment;
+  }
+
+  readonly #ended = (): void => {
+    this.#moment = null;
+    this.#onEnd();
   };
 }

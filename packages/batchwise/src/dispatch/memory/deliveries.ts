@@ -1,49 +1,52 @@
 // What waits to be delivered. Guarantees that taking costs by how many are taken or have become due since, not by how
 // many wait: of a sink's, those that are due lie by cursor, the others by the time that they wait for.
 
-import { LazyHeap } from "../../core/time/heap.ts";
+import { Heap, HeapNode } from "../../core/time/heap.ts";
 import type { MemoryDelivery } from "./records.ts";
 
-/** Where a delivery lies in a heap; void once it has been put somewhere else. */
-interface Place {
-  readonly delivery: MemoryDelivery;
-  readonly at: number;
-  readonly turn: number;
-  heaped: boolean;
+/** The deliveries of one sink. */
+interface Sink {
+  readonly due: Heap<MemoryDelivery>;
+  readonly later: Heap<MemoryDelivery>;
 }
 
-type Heap = LazyHeap<Place>;
+/** Where one delivery lies: among all by time, and in one of the heaps of its sink. */
+interface Place {
+  readonly inAll: HeapNode<MemoryDelivery>;
+  readonly inSink: HeapNode<MemoryDelivery>;
+  heap: Heap<MemoryDelivery>;
+}
 
 export class Deliveries {
-  /** Of each that waits, the turn in which it was last put. */
-  readonly #turns = new Map<MemoryDelivery, number>();
-  readonly #sinks = new Map<string, { readonly due: Heap; readonly later: Heap }>();
-  readonly #all: Heap = this.#heap(({ at }) => at);
-  #turn = 0;
+  readonly #places = new Map<MemoryDelivery, Place>();
+  readonly #sinks = new Map<string, Sink>();
+  readonly #all = new Heap<MemoryDelivery>();
 
   get size(): number {
-    return this.#turns.size;
+    return this.#places.size;
   }
 
   /** The earliest time that one of them waits for; Infinity where none waits. */
   get dueAt(): number {
-    return this.#all.peek()?.at ?? Infinity;
+    return this.#all.first?.key ?? Infinity;
   }
 
   /** Lets it wait for its `nextAt`, whatever it waited for before. */
   put(delivery: MemoryDelivery): void {
     this.remove(delivery);
-    this.#turn += 1;
-    this.#turns.set(delivery, this.#turn);
-    const place = { delivery, at: delivery.nextAt, turn: this.#turn };
-    this.#all.push({ ...place, heaped: false });
-    this.#sink(delivery.sink).later.push({ ...place, heaped: false });
+    const { later } = this.#sink(delivery.sink);
+    const place = { inAll: new HeapNode(delivery), inSink: new HeapNode(delivery), heap: later };
+    this.#places.set(delivery, place);
+    this.#all.add(place.inAll, delivery.nextAt);
+    later.add(place.inSink, delivery.nextAt);
   }
 
   remove(delivery: MemoryDelivery): void {
-    if (!this.#turns.delete(delivery)) return;
-    this.#all.noteGone();
-    this.#sink(delivery.sink).later.noteGone();
+    const place = this.#places.get(delivery);
+    if (place === undefined) return;
+    this.#places.delete(delivery);
+    this.#all.remove(place.inAll);
+    place.heap.remove(place.inSink);
   }
 
   /** Those of these sinks that are due, oldest cursor first; they wait until `leaseUntil` then. */
@@ -51,13 +54,14 @@ export class Deliveries {
     const heaps = [...new Set(sinks)].sort().map((sink) => this.#due(sink, now));
     const taken: MemoryDelivery[] = [];
     while (taken.length < limit) {
-      const first = oldest(heaps);
-      if (first === undefined) break;
-      const { delivery } = first.place;
-      first.heap.shift();
+      const delivery = oldest(heaps);
+      if (delivery === undefined) break;
       // A clock that went back: not due after all.
-      if (first.place.at <= now) taken.push(delivery);
-      else this.put(delivery);
+      if (delivery.nextAt > now) this.put(delivery);
+      else {
+        this.remove(delivery);
+        taken.push(delivery);
+      }
     }
     for (const delivery of taken) {
       delivery.attempt += 1;
@@ -68,37 +72,30 @@ export class Deliveries {
   }
 
   /** A sink's due ones, after those whose time has come have been put among them. */
-  #due(name: string, now: number): Heap {
+  #due(name: string, now: number): Heap<MemoryDelivery> {
     const { due, later } = this.#sink(name);
-    for (let place = later.peek(); place !== undefined && place.at <= now; place = later.peek()) {
-      later.shift();
-      due.push(place);
+    for (let { first } = later; first !== undefined && first.key <= now; { first } = later) {
+      later.remove(first);
+      due.add(first, first.value.outcome.cursor);
+      (this.#places.get(first.value) as Place).heap = due;
     }
     return due;
   }
 
-  #sink(name: string): { readonly due: Heap; readonly later: Heap } {
+  #sink(name: string): Sink {
     const known = this.#sinks.get(name);
     if (known !== undefined) return known;
-    const sink = { due: this.#heap(({ delivery }) => delivery.outcome.cursor), later: this.#heap(({ at }) => at) };
+    const sink = { due: new Heap<MemoryDelivery>(), later: new Heap<MemoryDelivery>() };
     this.#sinks.set(name, sink);
     return sink;
-  }
-
-  #heap(keyOf: (place: Place) => number): Heap {
-    return new LazyHeap(keyOf, ({ delivery, turn }) => this.#turns.get(delivery) !== turn);
   }
 }
 
 /** Of equal cursors, the first sink's. */
-function oldest(heaps: readonly Heap[]): { readonly heap: Heap; readonly place: Place } | undefined {
-  let first: { readonly heap: Heap; readonly place: Place } | undefined;
-  for (const heap of heaps) {
-    const place = heap.peek();
-    if (place === undefined) continue;
-    if (first === undefined || place.delivery.outcome.cursor < first.place.delivery.outcome.cursor) {
-      first = { heap, place };
-    }
+function oldest(heaps: readonly Heap<MemoryDelivery>[]): MemoryDelivery | undefined {
+  let oldest: HeapNode<MemoryDelivery> | undefined;
+  for (const { first } of heaps) {
+    if (first !== undefined && (oldest === undefined || first.key < oldest.key)) oldest = first;
   }
-  return first;
+  return oldest?.value;
 }

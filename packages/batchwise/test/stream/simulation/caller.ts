@@ -23,7 +23,10 @@ export class Caller {
   #due = 0;
   verdict: Verdict = null;
   batch: Batch | undefined;
-  state: "new" | "open" | "ended" | "failed" | "left" = "new";
+  #state: "new" | "open" | "ended" | "failed" | "left" = "new";
+  /** True from its first call of `next()` on. */
+  isReading = false;
+  readonly #onOver: (() => void)[] = [];
   error: unknown;
   /** Left before the handler had ended it: then nobody but itself ended its stream. */
   leftEarly = false;
@@ -32,6 +35,21 @@ export class Caller {
     this.plan = plan;
     this.#clock = clock;
     this.ownError = new Error(`the end of ${plan.id}`);
+  }
+
+  get state(): "new" | "open" | "ended" | "failed" | "left" {
+    return this.#state;
+  }
+
+  /** Calls back when its stream is over, at once where it is. */
+  whenOver(callback: () => void): void {
+    if (this.#state === "new" || this.#state === "open") this.#onOver.push(callback);
+    else callback();
+  }
+
+  /** Chunks it was given and has not asked for. */
+  get unread(): number {
+    return this.given - this.reads;
   }
 
   get isPresent(): boolean {
@@ -73,13 +91,17 @@ export class Caller {
     this.judge("outlived");
   }
 
-  start(stream: StreamFunction<Caller, string>): void {
-    const { submitAt, leavesAt, abortsAt, readMs, timeoutMs } = this.plan;
+  start(stream: StreamFunction<Caller, string>, callers: readonly Caller[]): void {
+    const { submitAt, leavesAt, abortsAt, readMs, readsAfter, timeoutMs } = this.plan;
     this.#at(submitAt, () => {
-      this.state = "open";
+      this.#state = "open";
       const { signal } = this.#controller;
       this.#stream = stream(this, abortsAt === undefined ? { timeoutMs } : { timeoutMs, signal });
-      if (readMs !== undefined) void this.#read(readMs);
+      if (readMs !== undefined) {
+        const read = (): void => void this.#read(readMs);
+        if (readsAfter === undefined) read();
+        else callers[readsAfter]?.whenOver(read);
+      }
       if (leavesAt !== undefined) this.#at(leavesAt, () => this.leave());
       if (abortsAt !== undefined) this.#at(abortsAt, () => this.#controller.abort("aborted"));
     });
@@ -88,13 +110,15 @@ export class Caller {
   /** Ends what is still open: by leaving, or by reading what a stream that was never read has to say. */
   leave(): void {
     if (this.state !== "open") return;
-    this.state = "left";
+    this.#state = "left";
     this.leftEarly = this.verdict === null && this.batch?.wasAbandoned !== true;
     void this.#stream?.return?.();
+    this.#over();
   }
 
   async #read(readMs: number): Promise<void> {
     const stream = this.#stream as AsyncIterableIterator<string, undefined>;
+    this.isReading = true;
     try {
       while (this.state === "open") {
         if (this.#received === this.plan.leavesAfter) return this.leave();
@@ -106,13 +130,20 @@ export class Caller {
       }
     } catch (error) {
       if (this.state !== "open") throw new Violation(`caller ${this.plan.id} failed after it had ${this.state}`);
-      this.state = "failed";
+      this.#state = "failed";
       this.error = error;
+      this.#over();
     }
   }
 
   #ended(): void {
-    if (this.state === "open") this.state = "ended";
+    if (this.state !== "open") return;
+    this.#state = "ended";
+    this.#over();
+  }
+
+  #over(): void {
+    for (const callback of this.#onOver.splice(0)) callback();
   }
 
   #got(value: string): void {

@@ -1,9 +1,9 @@
 // The handler of a simulated world, and what it did: which chunks it put in whose place, and what it was asked for when.
 
 import { type BatchContext, DONE, SKIP } from "batchwise";
-import type { VirtualClock } from "batchwise/testing";
 import type { Caller } from "./caller.ts";
 import { Violation } from "./violation.ts";
+import type { WarningTimers } from "./warning-timers.ts";
 import type { BatchPlan, World } from "./world.ts";
 
 /** One call of the handler. */
@@ -22,6 +22,10 @@ export interface Batch {
   abortedInCleanUp: boolean;
   /** Callers who, when the signal aborted, had neither left nor been answered as far as this side can know. */
   presentAtAbort: readonly Caller[] | undefined;
+  /** When the last round was yielded, -1 while the handler works; whether somebody was behind then; how long the longest wait after one took. */
+  yieldedAt: number;
+  wasHeld: boolean;
+  longestWaitMs: number;
 }
 
 /** What a batch's failures are recognised by. */
@@ -30,9 +34,9 @@ const boom: Error = new Error("the handler threw");
 export class SimulatedHandler {
   readonly batches: Batch[] = [];
   readonly #world: World;
-  readonly #clock: VirtualClock;
+  readonly #clock: WarningTimers;
 
-  constructor(world: World, clock: VirtualClock) {
+  constructor(world: World, clock: WarningTimers) {
     this.#world = world;
     this.#clock = clock;
   }
@@ -49,6 +53,9 @@ export class SimulatedHandler {
       isCleaningUp: false,
       abortedInCleanUp: false,
       presentAtAbort: undefined,
+      yieldedAt: -1,
+      wasHeld: false,
+      longestWaitMs: 0,
     };
     const running = this.batches.filter((other) => this.#holdsSlot(other));
     if (callers.length > maxBatchSize) throw new Violation(`a batch of ${callers.length}`);
@@ -78,11 +85,12 @@ export class SimulatedHandler {
         if (plan.roundMs > 0) await this.#sleep(plan.roundMs);
         batch.hangs = round === plan.failsAt && plan.failure === "hang";
         if (batch.hangs) await new Promise(() => {});
-        yield this.#round(batch, plan, round);
+        yield this.#yielding(batch, this.#round(batch, plan, round));
         this.#asked(batch);
       }
       for (const caller of batch.callers) caller.outlived();
     } finally {
+      this.#resumed(batch);
       batch.isCleaningUp = true;
       if (plan.cleanUpMs > 0) await this.#sleep(plan.cleanUpMs);
       batch.isRunning = false;
@@ -93,11 +101,12 @@ export class SimulatedHandler {
     batch.isRunning = true;
     try {
       for (let round = 0; this.#hasMore(batch); round += 1) {
-        yield this.#round(batch, plan, round);
+        yield this.#yielding(batch, this.#round(batch, plan, round));
         this.#asked(batch);
       }
       for (const caller of batch.callers) caller.outlived();
     } finally {
+      this.#resumed(batch);
       batch.isRunning = false;
     }
   }
@@ -128,14 +137,33 @@ export class SimulatedHandler {
     return caller.plan.ending === "done" ? DONE : caller.ownError;
   }
 
-  /** The engine asks for another round: everyone still there must have asked for every chunk they were given. */
-  #asked({ callers, context }: Batch): void {
-    if (context.signal.aborted) throw new Violation("a round was asked for after the abort");
-    for (const caller of callers) {
-      if (caller.isPresent && caller.reads < caller.given) {
-        throw new Violation(`caller ${caller.plan.id} read ${caller.reads} of ${caller.given} when more was asked for`);
-      }
-    }
+  /** True while somebody has more unread chunks than are kept for one. */
+  isHeld({ callers }: Batch): boolean {
+    return callers.some((caller) => caller.isPresent && caller.unread > this.#world.options.maxBufferedChunks);
+  }
+
+  #yielding(batch: Batch, round: unknown): unknown {
+    batch.yieldedAt = this.#clock.now();
+    batch.wasHeld = this.isHeld(batch);
+    return round;
+  }
+
+  /** The engine asks for another round, or stops the handler: it has waited for readers and for nothing else. */
+  #resumed(batch: Batch): void {
+    if (batch.yieldedAt < 0) return;
+    const waitedMs = this.#clock.now() - batch.yieldedAt;
+    batch.yieldedAt = -1;
+    batch.longestWaitMs = Math.max(batch.longestWaitMs, waitedMs);
+    if (waitedMs > 0 && !batch.wasHeld) throw new Violation(`a batch waited ${waitedMs} ms though nobody was behind`);
+  }
+
+  /** The engine asks for another round: nobody who is still there may be behind. */
+  #asked(batch: Batch): void {
+    this.#resumed(batch);
+    if (batch.context.signal.aborted) throw new Violation("a round was asked for after the abort");
+    if (this.isHeld(batch)) throw new Violation("a round was asked for while a caller was behind");
+    const held = this.batches.filter(({ yieldedAt, wasHeld }) => yieldedAt >= 0 && wasHeld);
+    if (this.#clock.count > held.length) throw new Violation("a batch goes on and left its warning's timer");
   }
 
   #sleep(ms: number): Promise<void> {

@@ -6,6 +6,7 @@ import { addsUp } from "../support.ts";
 import { Caller } from "./caller.ts";
 import { type Batch, SimulatedHandler } from "./handler.ts";
 import { Violation, violations } from "./violation.ts";
+import { WARN_AFTER_MS, WarningTimers } from "./warning-timers.ts";
 import { type World, worldOf } from "./world.ts";
 
 /** What a world was like, for a test that the worlds are not all of a kind. */
@@ -13,6 +14,9 @@ export interface Report {
   readonly batches: number;
   readonly fates: readonly string[];
   readonly aborted: number;
+  readonly warnings: number;
+  /** Callers who read after another, and got chunks that had waited for them. */
+  readonly inSequence: number;
 }
 
 /** Throws the first violation, also one that was thrown into a stream. */
@@ -20,22 +24,30 @@ export async function runWorld(seed: number): Promise<Report> {
   violations.length = 0;
   const world = worldOf(seed);
   const clock = virtualClock();
-  const handler = new SimulatedHandler(world, clock);
+  const timers = new WarningTimers(clock);
+  const handler = new SimulatedHandler(world, timers);
   const stream = batchStream<Caller, string>((callers, context) => handler.handle(callers, context), {
     ...world.options,
-    clock,
+    clock: timers,
   });
+  const warnings: string[] = [];
+  stream.on("warning", ({ code, message }) => warnings.push(`${code}: ${message}`));
   const callers = world.callers.map((plan) => new Caller(plan, clock));
-  for (const caller of callers) caller.start(stream);
+  for (const caller of callers) caller.start(stream, callers);
   if (world.closesAt !== undefined) {
     clock.setTimeout(() => void stream.close({ drain: world.drains }), world.closesAt);
   }
   await clock.runAll(10_000);
-  await leaveStuck(world, callers, clock.runAll.bind(clock));
+  await clock.advance(2 * WARN_AFTER_MS);
+  checkStuck(world, callers, handler);
+  await leaveStuck(callers, clock.runAll.bind(clock));
   await check("close() did not resolve", stream.close(), clock.settle.bind(clock));
   if (violations[0] !== undefined) throw new Error(violations[0]);
   for (const caller of callers) caller.check();
-  for (const batch of handler.batches) checkBatch(batch);
+  for (const batch of handler.batches) {
+    checkBatch(batch);
+    checkWarnings(batch, warnings);
+  }
   if (!addsUp(stream)) throw new Violation(`the counters do not add up: ${JSON.stringify(stream.stats())}`);
   if (stream.inspect().length > 0) throw new Violation("a slot is taken at the end");
   if (clock.timers > 0) throw new Violation("a timer is left at the end");
@@ -43,19 +55,38 @@ export async function runWorld(seed: number): Promise<Report> {
     batches: handler.batches.length,
     fates: callers.map(({ state }) => state),
     aborted: handler.batches.filter(({ context }) => context.signal.aborted).length,
+    warnings: warnings.length,
+    inSequence: callers.filter(({ plan, isReading, given }) => plan.readsAfter !== undefined && isReading && given > 0)
+      .length,
   };
 }
 
-/** Only those who never read may hold a batch for ever. They leave, one by one, and the rest must go on. */
-async function leaveStuck(world: World, callers: readonly Caller[], runAll: () => Promise<void>): Promise<void> {
-  const isHeld = callers.some(({ plan }) => plan.readMs === undefined);
+/** At rest a batch runs on only where a caller holds it, and a stream is open only for a cause. */
+function checkStuck({ seed }: World, callers: readonly Caller[], handler: SimulatedHandler): void {
+  const running = handler.batches.filter(({ isRunning, hangs }) => isRunning && !hangs);
+  if (!running.every((batch) => handler.isHeld(batch)))
+    throw new Violation("a batch stands still and nobody is behind");
+  for (const { state, isReading, batch, plan } of callers) {
+    if (state !== "open" || !isReading) continue;
+    const isWaiting = batch === undefined ? running.length > 0 : running.includes(batch);
+    if (!isWaiting) throw new Violation(`caller ${plan.id} hangs in world ${seed}`);
+  }
+}
+
+/** Those who do not read leave, one by one, and the rest must go on. */
+async function leaveStuck(callers: readonly Caller[], runAll: () => Promise<void>): Promise<void> {
   for (const caller of callers) {
-    if (caller.state !== "open") continue;
-    if (!isHeld) throw new Violation(`caller ${caller.plan.id} hangs in world ${world.seed}`);
-    if (caller.plan.readMs !== undefined) continue;
+    if (caller.state !== "open" || caller.isReading) continue;
     caller.leave();
     await runAll();
   }
+}
+
+/** A batch that waited more than a second for its readers has warned, once; no other has. */
+function checkWarnings({ context, longestWaitMs }: Batch, warnings: readonly string[]): void {
+  const count = warnings.filter((warning) => warning.startsWith(`STREAM_BLOCKED: Batch ${context.id} `)).length;
+  const isRight = longestWaitMs === WARN_AFTER_MS ? count <= 1 : count === Number(longestWaitMs > WARN_AFTER_MS);
+  if (!isRight) throw new Violation(`${count} warnings of a batch that waited ${longestWaitMs} ms`);
 }
 
 async function check(what: string, promise: Promise<unknown>, settle: () => Promise<void>): Promise<void> {

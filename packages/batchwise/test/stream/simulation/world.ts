@@ -9,6 +9,8 @@ export interface CallerPlan {
   readonly submitAt: number;
   /** Pause after each chunk; undefined: never reads. */
   readonly readMs: number | undefined;
+  /** The caller whose stream has to be over before this one starts to read; undefined: reads at once. */
+  readonly readsAfter: number | undefined;
   readonly leavesAfter: number | undefined;
   readonly leavesAt: number | undefined;
   readonly abortsAt: number | undefined;
@@ -36,6 +38,7 @@ export interface World {
     readonly concurrency: number;
     readonly maxWaitMs: number;
     readonly maxQueueSize: number;
+    readonly maxBufferedChunks: number;
     readonly handlerTimeoutMs?: number;
   };
   readonly callers: readonly CallerPlan[];
@@ -49,7 +52,8 @@ export function worldOf(seed: number): World {
   const random = new Random(seed);
   const handlerTimeoutMs = random.maybe(0.3, () => random.integer(20, 200));
   const troubled = random.chance(0.6) ? 0.25 : 0;
-  const callers = Array.from({ length: random.integer(2, 14) }, (_, id) => callerOf(id, random, troubled));
+  const habits = { troubled, inSequence: random.chance(0.4) ? 0.5 : 0, longest: random.pick([8, 8, 40]) };
+  const callers = Array.from({ length: random.integer(2, 14) }, (_, id) => callerOf(id, random, habits));
   return {
     seed,
     options: {
@@ -57,6 +61,7 @@ export function worldOf(seed: number): World {
       concurrency: random.integer(1, 3),
       maxWaitMs: random.pick([0, 0, 10]),
       maxQueueSize: random.pick([1, 3, 100]),
+      maxBufferedChunks: random.pick([1, 1, 2, 4, 16, Number.POSITIVE_INFINITY]),
       ...(handlerTimeoutMs === undefined ? {} : { handlerTimeoutMs }),
     },
     callers,
@@ -73,16 +78,25 @@ export function worldOf(seed: number): World {
   };
 }
 
-function callerOf(id: number, random: Random, troubled: number): CallerPlan {
+interface Habits {
+  /** How often a caller leaves, aborts or expires, and how often it reads after another. */
+  readonly troubled: number;
+  readonly inSequence: number;
+  /** Chunks of the longest stream. */
+  readonly longest: number;
+}
+
+function callerOf(id: number, random: Random, { troubled, inSequence, longest }: Habits): CallerPlan {
   return {
     id,
     submitAt: random.pick([0, 0, random.integer(0, 100)]),
-    readMs: random.chance(troubled / 4) ? undefined : random.pick([0, 0, 1, random.integer(2, 20)]),
+    readMs: random.chance(troubled / 4) ? undefined : random.pick([0, 0, 1, random.integer(2, 20), 1500]),
+    readsAfter: id === 0 ? undefined : random.maybe(inSequence, () => random.integer(0, id - 1)),
     leavesAfter: random.maybe(troubled, () => random.integer(0, 4)),
     leavesAt: random.maybe(troubled, () => random.integer(0, 120)),
     abortsAt: random.maybe(troubled, () => random.integer(0, 120)),
     timeoutMs: random.maybe(troubled, () => random.integer(1, 120)),
-    length: random.integer(0, 8),
+    length: random.integer(0, longest),
     ending: random.pick(["done", "done", "error", "generator"]),
   };
 }

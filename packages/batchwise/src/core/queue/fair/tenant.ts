@@ -1,29 +1,20 @@
-// One tenant of a line: where its entries lie, what it has saved, its neighbours in the ring, and what a cursor has made
-// of all that so far.
+// One tenant of a line: its entries, what it has saved, and its neighbours in the ring of those who wait.
 
-import type { Segment } from "../segment.ts";
+import { HeapNode } from "../../time/heap.ts";
+import type { EntryHolder } from "../entry.ts";
+import { Fifo } from "../fifo.ts";
 
 export class Tenant {
   readonly name: string;
-  /** Where its entries lie, the oldest first: see arrivals.ts. Some may be of entries that have left. */
-  readonly places: number[] = [];
-  /** No place before this one is of an entry that waits. */
-  head = 0;
-  /** How many of its entries wait. */
-  waiting = 0;
+  readonly fifo: Fifo;
+  /** Its place among the tenants by age. */
+  readonly node: HeapNode<Tenant> = new HeapNode<Tenant>(this);
   deficit = 0;
   previous: Tenant = this;
   next: Tenant = this;
-  /** The number of the cursor that these drafts are of; to others they mean nothing. */
-  draftOf = 0;
-  /** Which of its places is next, and what lies there; no segment at the end. */
-  draftPlace = 0;
-  draftSegment: Segment | null = null;
-  draftIndex = 0;
-  draftDeficit = 0;
-  draftNext: Tenant = this;
 
-  constructor(name: string) {
+  constructor(name: string, holder: EntryHolder) {
     this.name = name;
+    this.fifo = new Fifo(holder);
   }
 }

@@ -1,0 +1,47 @@
+// A function that is a batcher as well. Making one costs next to nothing: the members are those of one prototype, and
+// each is bound to its batcher when it is first asked for, so that `const { submit } = batch(…)` works.
+
+const CORE: unique symbol = Symbol("batcher");
+
+interface OfCore {
+  readonly [CORE]: object;
+}
+
+const prototypes: WeakMap<object, object> = new WeakMap();
+
+/** Puts every public member of a batcher on a function. */
+export function callable<Core extends object, Call extends object>(core: Core, call: Call): Call & Core {
+  const members = Object.getPrototypeOf(core) as object;
+  let prototype = prototypes.get(members);
+  if (prototype === undefined) {
+    prototype = prototypeOf(members);
+    prototypes.set(members, prototype);
+  }
+  Object.defineProperty(call, CORE, { value: core });
+  return Object.setPrototypeOf(call, prototype) as Call & Core;
+}
+
+function prototypeOf(members: object): object {
+  const prototype = Object.create(Function.prototype) as object;
+  for (let level = members; level !== Object.prototype; level = Object.getPrototypeOf(level) as object) {
+    for (const name of Reflect.ownKeys(level)) {
+      if (name !== "constructor" && !Object.hasOwn(prototype, name)) defineMember(prototype, name);
+    }
+  }
+  return prototype;
+}
+
+function defineMember(prototype: object, name: string | symbol): void {
+  Object.defineProperty(prototype, name, {
+    configurable: true,
+    enumerable: typeof name === "string",
+    get(this: OfCore): unknown {
+      const core = this[CORE];
+      const member: unknown = Reflect.get(core, name, core);
+      if (typeof member !== "function") return member;
+      const bound = member.bind(core) as unknown;
+      Object.defineProperty(this, name, { value: bound, configurable: true, enumerable: typeof name === "string" });
+      return bound;
+    },
+  });
+}

@@ -1,0 +1,146 @@
+// The options of a token batcher: those of a batcher with `maxBatchTokens`, `estimateTokens` and `tokens` in place of
+// `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher is refused with the one that was meant.
+
+import type { BatchOptions, ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
+import { LIMIT_NAMES, OPTION_HINTS, OPTION_NAMES } from "../contract/resolve-options.ts";
+import type { Batcher, SubmitOptions } from "../contract/types.ts";
+import {
+  aboveZero,
+  aCost,
+  aFunction,
+  check,
+  checkIsObject,
+  invalidOption,
+  refuseUnknown,
+} from "../contract/validate.ts";
+
+export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
+  /** Hard cap on items per batch. Integer >= 1. Default 256. */
+  readonly maxBatchSize?: number | undefined;
+  /** Hard cap on the tokens of a batch, exceeded only by a single oversize item that runs alone. > 0. Default 32,000. */
+  readonly maxBatchTokens?: number | undefined;
+  /**
+   * The tokens of an item: finite, >= 0. Default: the item's own `estimateTokens()` or `estimateCost()` where it has
+   * one, else the exported `estimateTokens(item)` for texts, arrays and chat bodies, else `defaultTokens`.
+   */
+  readonly estimateTokens?: ((item: Item) => number) | undefined;
+  /** The tokens of an item that has no text to estimate. Finite, >= 0. Default 1. */
+  readonly defaultTokens?: number | undefined;
+}
+
+/** The limits that may change while a token batcher runs. */
+export interface TokenConfigureOptions extends Omit<ConfigureOptions, "maxBatchCost"> {
+  /** Hard cap on the tokens of a batch. > 0. */
+  readonly maxBatchTokens?: number | undefined;
+}
+
+/** What a caller may say about one submit to a token batcher. */
+export interface TokenSubmitOptions extends Omit<SubmitOptions, "cost"> {
+  /** The item's tokens, in place of an estimate. Finite, >= 0. */
+  readonly tokens?: number | undefined;
+}
+
+/** What a caller may say about the items of one `submitMany` or `submitSettled`. */
+export interface TokenSubmitManyOptions<Item> extends Omit<TokenSubmitOptions, "tokens" | "priority"> {
+  /** The tokens of each item, or a function that counts them. */
+  readonly tokens?: number | ((item: Item) => number) | undefined;
+  /** The priority of all items, or a function of the item. */
+  readonly priority?: number | ((item: Item) => number) | undefined;
+}
+
+/** The options in force. `maxBatchCost` is the same number as `maxBatchTokens`, for code that takes any batcher. */
+export interface ResolvedTokenOptions extends ResolvedOptions {
+  readonly maxBatchTokens: number;
+  readonly estimateTokens: ((item: unknown) => number) | undefined;
+  readonly defaultTokens: number;
+}
+
+/**
+ * A batcher that counts tokens. It has every member of a {@link Batcher}; `cost` and `averageBatchCost` in what it
+ * reports (`stats()`, `inspect()`, events, the handler's context) are tokens.
+ */
+export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
+  submit(item: Item, options?: TokenSubmitOptions): Promise<Result>;
+  submitMany(items: readonly Item[], options?: TokenSubmitManyOptions<Item>): Promise<Result[]>;
+  submitSettled(
+    items: readonly Item[],
+    options?: TokenSubmitManyOptions<Item>,
+  ): Promise<PromiseSettledResult<Result>[]>;
+  configure(changes: TokenConfigureOptions): void;
+  readonly options: ResolvedTokenOptions;
+}
+
+type Words = Readonly<Record<string, string>>;
+
+const { maxBufferedChunks = "" } = OPTION_HINTS;
+const HINTS: Words = { maxBufferedChunks };
+
+/** The names that a token batcher does not have, each with the one that is meant. */
+const OTHER_WORDS: Words = {
+  maxBatchCost: "maxBatchTokens",
+  cost: "estimateTokens",
+  minBatchSize: "preferredBatchSize",
+};
+const isOurs = (name: string): boolean => !Object.hasOwn(OTHER_WORDS, name);
+const TOKEN_LIMIT_NAMES: readonly string[] = [...LIMIT_NAMES.filter(isOurs), "maxBatchTokens"];
+const TOKEN_OPTION_NAMES: readonly string[] = [
+  ...OPTION_NAMES.filter(isOurs),
+  "maxBatchTokens",
+  "estimateTokens",
+  "defaultTokens",
+];
+
+const SUBMIT_WORDS: Words = { cost: "tokens" };
+/** A record, so that the compiler finds a submit option that is missing here. */
+const TOKEN_SUBMIT_OPTIONS: Readonly<Record<keyof TokenSubmitOptions, true>> = {
+  signal: true,
+  priority: true,
+  tokens: true,
+  timeoutMs: true,
+  key: true,
+  context: true,
+};
+const TOKEN_SUBMIT_NAMES: readonly string[] = Object.keys(TOKEN_SUBMIT_OPTIONS);
+
+/** The options of a token batcher, apart: its own, and those that the batcher below it takes. */
+export interface SplitOptions {
+  readonly maxBatchTokens: number;
+  readonly estimateTokens: ((item: unknown) => number) | undefined;
+  readonly defaultTokens: number;
+  readonly others: BatchOptions<unknown, unknown>;
+}
+
+/** Checks the token words and fills them in; the batcher below checks the others. Throws INVALID_OPTION. */
+export function splitOptions(given: unknown): SplitOptions {
+  checkIsObject("options", given);
+  checkNames(given ?? {}, TOKEN_OPTION_NAMES, OTHER_WORDS);
+  const options: TokenBatcherOptions<unknown, unknown> = given ?? {};
+  const { maxBatchTokens = 32_000, estimateTokens, defaultTokens = 1, maxBatchSize = 256, ...others } = options;
+  check("maxBatchTokens", aboveZero, maxBatchTokens);
+  check("defaultTokens", aCost, defaultTokens);
+  if (estimateTokens !== undefined) check("estimateTokens", aFunction, estimateTokens);
+  return { maxBatchTokens, estimateTokens, defaultTokens, others: { ...others, maxBatchSize } };
+}
+
+/** The changes for the batcher below. Throws INVALID_OPTION where a token word is wrong. */
+export function costChanges(changes: TokenConfigureOptions): ConfigureOptions {
+  checkIsObject("changes", changes);
+  checkNames(changes ?? {}, TOKEN_LIMIT_NAMES, OTHER_WORDS);
+  const { maxBatchTokens, ...others } = changes ?? {};
+  if (maxBatchTokens === undefined) return others;
+  check("maxBatchTokens", aboveZero, maxBatchTokens);
+  return { ...others, maxBatchCost: maxBatchTokens };
+}
+
+/** Throws INVALID_OPTION for a submit option that a token batcher does not have. */
+export function checkSubmitNames(options: object): void {
+  checkNames(options, TOKEN_SUBMIT_NAMES, SUBMIT_WORDS);
+}
+
+function checkNames(options: object, known: readonly string[], words: Words): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    if (!Object.hasOwn(words, name)) refuseUnknown(options, known, "", HINTS);
+    throw invalidOption(TypeError, `Unknown option \`${name}\`, did you mean \`${words[name]}\`?`);
+  }
+}

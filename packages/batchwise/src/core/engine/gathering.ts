@@ -1,0 +1,55 @@
+// How long a batch that is not full gathers where nobody is held back by `maxWaitMs`: to the end of the turn, or of the
+// event loop's present pass. A handler that answers in the turn in which it is called leaves no time in which the next
+// batch could grow, so there "auto" waits for the end of the pass.
+
+import type { ResolvedOptions } from "../contract/options.ts";
+import type { BatchRun } from "../run/batch-run.ts";
+import { type Clock, systemClock } from "../time/clock.ts";
+import { endOfPass, endOfTurn } from "../time/turn.ts";
+
+export class Gathering {
+  readonly #clock: Clock;
+  readonly #onPassEnd: () => void;
+  #isWaiting = false;
+  /** The last batch settled in the turn in which it began. */
+  #wasQuick = false;
+  /** When the last pass ended. */
+  passedAt: number = Number.NEGATIVE_INFINITY;
+
+  /** `onPassEnd` is called at the end of the pass in which `waitForPass` was called. */
+  constructor(clock: Clock, onPassEnd: () => void) {
+    this.#clock = clock;
+    this.#onPassEnd = onPassEnd;
+  }
+
+  /** True when a batch gathers to the end of the pass. */
+  isByPass({ gather, maxWaitMs, clock }: ResolvedOptions): boolean {
+    if (maxWaitMs > 0 || gather === "turn") return false;
+    return gather === "tick" || (this.#wasQuick && clock === systemClock);
+  }
+
+  waitForPass({ clock }: ResolvedOptions): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    if (clock === systemClock) endOfPass(this.#passEnded);
+    else clock.setImmediate?.(this.#passEnded);
+  }
+
+  /** To be called when a batch has begun and runs on. */
+  began(run: BatchRun, { gather, clock }: ResolvedOptions): void {
+    if (gather !== "auto" || clock !== systemClock) return;
+    endOfTurn(() => {
+      run.isYoung = false;
+    });
+  }
+
+  ended(run: BatchRun): void {
+    this.#wasQuick = run.isYoung;
+  }
+
+  readonly #passEnded = (): void => {
+    this.#isWaiting = false;
+    this.passedAt = this.#clock.now();
+    this.#onPassEnd();
+  };
+}

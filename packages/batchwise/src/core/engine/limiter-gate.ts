@@ -1,0 +1,140 @@
+// One batcher's way through its limiter. It asks before a batch is closed and keeps a grant until that is used or given
+// back. A limiter that fails holds the batcher for a second and is asked again: it stops nobody for good.
+
+import type { LimiterAnswer, LimiterClient, RateLimiter } from "../contract/limiter.ts";
+import { follow, isThenable } from "../contract/thenable.ts";
+import type { Services } from "../submit/services.ts";
+import { Timer } from "../time/clock.ts";
+
+const PAUSE_AFTER_FAILURE_MS = 1_000;
+
+export class LimiterGate implements LimiterClient {
+  readonly #limiter: RateLimiter;
+  readonly #services: Services;
+  readonly #onChange: () => void;
+  readonly #afterFailure: Timer;
+  /** The cost that was granted and not used yet. */
+  #granted: number | null = null;
+  /** The cost of the last question. */
+  #asked = 0;
+  #isAsking = false;
+  #isWaiting = false;
+  /** The same question may get another answer now. */
+  #mayAskAgain = false;
+  #hasFailed = false;
+  #isClosed = false;
+
+  /** `onChange` is called when it is worth asking again. */
+  constructor(limiter: RateLimiter, services: Services, onChange: () => void) {
+    this.#limiter = limiter;
+    this.#services = services;
+    this.#onChange = onChange;
+    this.#afterFailure = new Timer(services.clock, () => {
+      this.#hasFailed = false;
+      this.#mayAskAgain = true;
+      onChange();
+    });
+  }
+
+  /** True while it waits for the limiter, or holds a grant. */
+  get hasAsked(): boolean {
+    return this.#isWaiting || this.#isAsking || this.#granted !== null;
+  }
+
+  /**
+   * Asks for one call of this cost. Returns how much it may cost now; null: not yet. Where it waits, it asks again only
+   * for another cost, or when the limiter says so. `isWhole`: the call cannot be cut to what was granted for less.
+   */
+  ask(cost: number, isWhole: boolean): number | null {
+    if (isWhole && this.#granted !== null && cost > this.#asked) this.withdraw();
+    const isNew = !this.#isWaiting || this.#mayAskAgain || cost !== this.#asked;
+    if (this.#granted === null && !this.#isAsking && !this.#hasFailed && isNew) this.#reserve(cost);
+    return this.#granted;
+  }
+
+  /** A call of this cost is made with what was granted. */
+  use(cost: number): void {
+    const granted = this.#granted ?? 0;
+    this.#granted = null;
+    if (cost !== granted) this.#try(() => this.#limiter.giveBack(0, granted - cost));
+  }
+
+  /** There is nothing to call for. */
+  withdraw(): void {
+    if (this.#granted !== null) {
+      const granted = this.#granted;
+      this.#granted = null;
+      this.#try(() => this.#limiter.giveBack(1, granted));
+    }
+    if (!this.#isWaiting) return;
+    this.#isWaiting = false;
+    this.#try(() => this.#limiter.withdraw(this));
+  }
+
+  /** Ends it with its batcher. */
+  close(): void {
+    this.withdraw();
+    this.#isClosed = true;
+    this.#afterFailure.clear();
+  }
+
+  retry(): void {
+    this.#mayAskAgain = true;
+    this.#onChange();
+  }
+
+  #reserve(cost: number): void {
+    this.#asked = cost;
+    this.#mayAskAgain = false;
+    this.#try(() => {
+      const answer = this.#limiter.reserve(this, cost);
+      if (!isThenable(answer)) {
+        this.#take(answer);
+        return;
+      }
+      this.#isAsking = true;
+      Promise.resolve(answer).then(
+        (late) => this.#answered(() => this.#take(late)),
+        (error: unknown) => this.#answered(() => this.#failed(error)),
+      );
+    });
+  }
+
+  #answered(use: () => void): void {
+    this.#isAsking = false;
+    this.#try(use);
+    this.#onChange();
+  }
+
+  #take(answer: LimiterAnswer): void {
+    if (typeof answer.granted !== "boolean") throw new TypeError("Expected the limiter to answer `granted`.");
+    this.#isWaiting = !answer.granted;
+    if (!answer.granted) return;
+    const { cost } = answer;
+    if (typeof cost !== "number" || !(cost >= 0)) {
+      throw new TypeError("Expected the limiter to grant a cost that is a number >= 0.");
+    }
+    this.#granted = cost;
+  }
+
+  #try(use: () => unknown): void {
+    try {
+      const returned = use();
+      if (isThenable(returned)) follow(returned).catch((error: unknown) => this.#warn(error));
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#hasFailed = true;
+    const now = this.#services.clock.now();
+    this.#afterFailure.set(now + PAUSE_AFTER_FAILURE_MS, now);
+    this.#services.events.warn("LIMITER_FAILED", "The limiter failed; it is asked again in a second.", error);
+  }
+
+  #warn(error: unknown): void {
+    this.#services.events.warn("LIMITER_FAILED", "The limiter failed to take something back.", error);
+  }
+}

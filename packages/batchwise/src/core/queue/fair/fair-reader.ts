@@ -1,0 +1,142 @@
+// Deficit round robin read ahead: whose entry is next, round by round. All it changes is its own notes; `commit` makes
+// the ring agree with them.
+
+import type { Entry } from "../entry.ts";
+import type { EntryReader } from "../fifo.ts";
+import type { Tenant } from "./tenant.ts";
+
+/** Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of them is counted. */
+const MOST_ROUNDS = 64;
+
+/** The order that is read: whose round it is, and whether its quantum has been granted. */
+interface Rounds {
+  readonly quantum: number;
+  current: Tenant | null;
+  isGranted: boolean;
+}
+
+/** What this reader has made of a tenant so far. */
+interface Draft {
+  readonly tenant: Tenant;
+  readonly reader: EntryReader;
+  deficit: number;
+  /** The next tenant of this reader's ring: those who have nothing more to read are left out. */
+  next: Tenant;
+}
+
+export class FairReader implements EntryReader {
+  readonly #order: Rounds;
+  readonly #quantum: number;
+  readonly #lastEpoch: number;
+  readonly #drafts: Map<Tenant, Draft> = new Map();
+  #current: Draft;
+  #before: Draft;
+
+  constructor(order: Rounds, current: Tenant, lastEpoch: number) {
+    this.#order = order;
+    this.#quantum = order.quantum;
+    this.#lastEpoch = lastEpoch;
+    this.#before = this.#draftOf(current.previous);
+    this.#current = this.#draftOf(current);
+    if (!order.isGranted) this.#grant(this.#current);
+    this.#seek();
+  }
+
+  get entry(): Entry | null {
+    return this.#current.reader.entry;
+  }
+
+  advance(): void {
+    const { reader } = this.#current;
+    if (reader.entry === null) return;
+    this.#current.deficit -= this.#charge(reader.entry);
+    reader.advance();
+    this.#seek();
+  }
+
+  commit(): void {
+    for (const { tenant, deficit } of this.#drafts.values()) tenant.deficit = deficit;
+    this.#order.current = this.#current.tenant;
+    this.#order.isGranted = true;
+  }
+
+  /**
+   * Moves on to the first tenant, from the current one on, that can pay for its next entry; to nowhere if all are done.
+   * After many rounds in which nobody can, those until somebody can are granted at once.
+   */
+  #seek(): void {
+    let firstPoor: Draft | null = null;
+    let rounds = 0;
+    for (;;) {
+      const draft = this.#current;
+      const { entry } = draft.reader;
+      if (entry === null) {
+        if (draft.next === draft.tenant) return;
+        this.#before.next = draft.next;
+      } else {
+        if (this.#charge(entry) <= draft.deficit) return;
+        if (draft === firstPoor) rounds += 1;
+        if (rounds === MOST_ROUNDS) {
+          this.#skipRounds();
+          return;
+        }
+        firstPoor ??= draft;
+        this.#before = draft;
+      }
+      this.#current = this.#draftOf(draft.next);
+      this.#grant(this.#current);
+    }
+  }
+
+  /** Nobody in the ring can pay: grants all rounds up to the one in which the first of them can, and moves to it. */
+  #skipRounds(): void {
+    const last = this.#current;
+    const ring = this.#ringAfter(last);
+    const rounds = ring.map((draft) => this.#roundsToPay(draft));
+    const fewest = Math.min(...rounds);
+    const first = rounds.indexOf(fewest);
+    for (const [index, draft] of ring.entries()) {
+      draft.deficit = sumOf(draft.deficit, (index <= first ? fewest : fewest - 1) * this.#quantum);
+    }
+    this.#current = ring[first] as Draft;
+    this.#before = ring[(first + ring.length - 1) % ring.length] as Draft;
+    const entry = this.#current.reader.entry as Entry;
+    this.#current.deficit = Math.max(this.#current.deficit, this.#charge(entry));
+  }
+
+  /** The tenants of this reader's ring, from the one after `last` to `last` itself. */
+  #ringAfter(last: Draft): Draft[] {
+    const ring: Draft[] = [];
+    for (let draft = this.#draftOf(last.next); ; draft = this.#draftOf(draft.next)) {
+      ring.push(draft);
+      if (draft === last) return ring;
+    }
+  }
+
+  #roundsToPay({ reader, deficit }: Draft): number {
+    const rounds = Math.ceil((this.#charge(reader.entry as Entry) - deficit) / this.#quantum);
+    return Math.min(rounds, Number.MAX_SAFE_INTEGER);
+  }
+
+  #grant(draft: Draft): void {
+    if (draft.reader.entry !== null) draft.deficit = sumOf(draft.deficit, this.#quantum);
+  }
+
+  #charge({ cost }: Entry): number {
+    return cost > 0 ? cost : this.#quantum;
+  }
+
+  #draftOf(tenant: Tenant): Draft {
+    const known = this.#drafts.get(tenant);
+    if (known !== undefined) return known;
+    const { deficit, next } = tenant;
+    const draft = { tenant, reader: tenant.fifo.reader(this.#lastEpoch), deficit, next };
+    this.#drafts.set(tenant, draft);
+    return draft;
+  }
+}
+
+/** Never Infinity: a tenant that has saved that would be served for ever. */
+function sumOf(deficit: number, granted: number): number {
+  return Math.min(deficit + granted, Number.MAX_VALUE);
+}

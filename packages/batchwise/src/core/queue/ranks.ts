@@ -1,0 +1,67 @@
+// A list in the order of rank: the highest priority first, and of one priority small calls first. Found by halving, so
+// thousands of different priorities cost little. What is empty is dropped when it outnumbers the rest.
+
+/** What orders lines while nobody has waited long. */
+export interface Rank {
+  readonly priority: number;
+  readonly isSmall: boolean;
+}
+
+export interface Ranked extends Rank {
+  readonly isEmpty: boolean;
+}
+
+/** Empty ones are kept for reuse up to this many. */
+const KEPT_EMPTY = 8;
+
+/** True when entries of rank `a` go before those of rank `b` as long as nobody's priority has risen by waiting. */
+export function ranksBefore(a: Rank, b: Rank): boolean {
+  return a.priority === b.priority ? a.isSmall && !b.isSmall : a.priority > b.priority;
+}
+
+export class Ranks<Member extends Ranked> {
+  #members: Member[] = [];
+  /** Empty ones are looked for when there are so many. */
+  #mostMembers = 2 * KEPT_EMPTY;
+
+  get all(): readonly Member[] {
+    return this.#members;
+  }
+
+  /** The member of a rank, where there is one. */
+  find(rank: Rank): Member | undefined {
+    const known = this.#members[this.#placeOf(rank)];
+    return known !== undefined && isSame(known, rank) ? known : undefined;
+  }
+
+  /** Adds a member of a rank that none has yet, and returns it. */
+  add(member: Member): Member {
+    if (this.#members.length >= this.#mostMembers) this.#dropEmpty();
+    this.#members.splice(this.#placeOf(member), 0, member);
+    return member;
+  }
+
+  /** The first place whose member does not go before this rank. */
+  #placeOf(rank: Rank): number {
+    let low = 0;
+    let high = this.#members.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (ranksBefore(this.#members[middle] as Member, rank)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Drops what is empty, but for that of priority 0, which others hold on to. */
+  #dropEmpty(): void {
+    this.#members = this.#members.filter((member) => !member.isEmpty || isSame(member, PLAIN));
+    this.#mostMembers = 2 * Math.max(KEPT_EMPTY, this.#members.length);
+  }
+}
+
+const PLAIN: Rank = { priority: 0, isSmall: false };
+
+function isSame(a: Rank, b: Rank): boolean {
+  return a.priority === b.priority && a.isSmall === b.isSmall;
+}

@@ -1,0 +1,80 @@
+// How the handler's stages are called: `open` once, then `prepare`, `run` and `finish` for each batch, `close` at the end.
+// All of it runs in the batcher's own async context.
+
+import type { BatchContext } from "../contract/types.ts";
+import type { Stages } from "./handler.ts";
+
+/** The batch that is called for. */
+export interface CallingBatch {
+  readonly signal: AbortSignal;
+  readonly isOver: boolean;
+  readonly holdsSlot: boolean;
+  /** Resolves when the batch has a slot; undefined where it has one. */
+  slot(): Promise<void> | undefined;
+  /** Gives the slot back before the batch has ended. */
+  releaseSlot(): void;
+}
+
+export class HandlerCalls {
+  readonly #stages: Stages;
+  /** With `prefetch`, a batch finishes without its slot, unless the handler may be called again for it. */
+  readonly #finishesWithoutSlot: boolean;
+  #opening: Promise<unknown> | null = null;
+  #isOpen = false;
+
+  constructor(stages: Stages, finishesWithoutSlot: boolean) {
+    this.#stages = stages;
+    this.#finishesWithoutSlot = finishesWithoutSlot && stages.finish !== undefined;
+  }
+
+  get hasOpen(): boolean {
+    return this.#stages.open !== undefined;
+  }
+
+  /** Calls the handler. Its answer may be a promise; it may throw. */
+  call(items: unknown[], context: BatchContext, batch: CallingBatch): unknown {
+    const { prepare, run, finish } = this.#stages;
+    if (prepare === undefined && finish === undefined) return run(items, context);
+    return this.#callStages(items, context, batch);
+  }
+
+  async #callStages(items: unknown[], context: BatchContext, batch: CallingBatch): Promise<unknown> {
+    const { prepare, run, finish } = this.#stages;
+    const input = prepare === undefined ? items : await prepare(items, context);
+    await batch.slot();
+    if (batch.signal.aborted) throw batch.signal.reason;
+    const output = await run(input, context);
+    if (finish === undefined || batch.isOver) return output;
+    if (this.#finishesWithoutSlot && batch.holdsSlot) batch.releaseSlot();
+    return finish(output, context);
+  }
+
+  /**
+   * Opens the handler, once; a failure is the batch's, and the next batch tries again. Undefined where there is nothing
+   * to open; else a promise, also when it has long been opened, so that batches keep their order.
+   */
+  opening(): Promise<unknown> | undefined {
+    const { open } = this.#stages;
+    if (open === undefined) return undefined;
+    this.#opening ??= Promise.resolve()
+      .then(() => open())
+      .then(
+        () => {
+          this.#isOpen = true;
+        },
+        (error: unknown) => {
+          this.#opening = null;
+          throw error;
+        },
+      );
+    return this.#opening;
+  }
+
+  /** Runs the handler's `close`, unless its `open` never succeeded. */
+  async close(): Promise<void> {
+    const { open, close } = this.#stages;
+    if (close === undefined) return;
+    await this.#opening?.catch(() => {});
+    if (open === undefined || this.#isOpen) await close();
+  }
+}

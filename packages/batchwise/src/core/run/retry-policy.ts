@@ -1,0 +1,69 @@
+// Whether a batch that failed as a whole is called again, and after which pause. The functions are the user's: one that
+// throws, or answers what is no answer, means no retry or no pause, and a warning.
+
+import type { Events } from "../contract/events.ts";
+import type { ResolvedOptions, ResolvedRetry } from "../contract/options.ts";
+import { retryAfterMs } from "../contract/retry-after.ts";
+import { follow, ignoreFailure, isThenable } from "../contract/thenable.ts";
+import type { Services } from "../submit/services.ts";
+
+/** `attempt`: how many calls there have been. */
+export function isWorthRetrying(
+  retry: ResolvedRetry | undefined,
+  attempt: number,
+  error: unknown,
+  events: Events,
+): boolean {
+  if (retry === undefined || attempt >= retry.attempts) return false;
+  try {
+    const answer: unknown = retry.when(error);
+    if (!isThenable(answer)) return Boolean(answer);
+    ignoreFailure(answer);
+    events.warn(
+      "RETRY_FAILED",
+      "Expected `retry.when` to return a boolean, got a promise: the batch is not tried again.",
+    );
+  } catch (thrown) {
+    events.warn("RETRY_FAILED", "`retry.when` threw: the batch is not tried again.", thrown);
+  }
+  return false;
+}
+
+/**
+ * The pause that the provider asks for, in milliseconds; 0 where it asks for none. It holds all who share the limiter,
+ * whether this batch is tried again or not.
+ */
+export function askedPause({ limiter }: ResolvedOptions, error: unknown, { events }: Services): number {
+  const asked = retryAfterMs(error, Date.now());
+  if (asked === undefined) return 0;
+  const failed = (reason: unknown): void => events.warn("LIMITER_FAILED", "`limiter.hold` failed.", reason);
+  try {
+    const held: unknown = limiter?.hold(asked);
+    if (isThenable(held)) follow(held).catch(failed);
+  } catch (thrown) {
+    failed(thrown);
+  }
+  return asked;
+}
+
+/** The pause before the next call by the option `backoffMs`, in milliseconds. */
+export function backoffOf(
+  backoffMs: ResolvedRetry["backoffMs"],
+  attempt: number,
+  error: unknown,
+  { events }: Services,
+): number {
+  if (typeof backoffMs === "number") return backoffMs;
+  try {
+    const pause: unknown = backoffMs(attempt, error);
+    if (typeof pause === "number" && pause >= 0 && pause < Number.POSITIVE_INFINITY) return pause;
+    if (isThenable(pause)) ignoreFailure(pause);
+    events.warn(
+      "RETRY_FAILED",
+      "Expected `retry.backoffMs` to return a number >= 0: the batch is tried again at once.",
+    );
+  } catch (thrown) {
+    events.warn("RETRY_FAILED", "`retry.backoffMs` threw: the batch is tried again at once.", thrown);
+  }
+  return 0;
+}

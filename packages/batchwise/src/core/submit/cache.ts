@@ -1,0 +1,78 @@
+// The user's cache, made safe: one that throws, rejects or never answers is a miss, and a warning where it failed. Keys
+// keep items of different lanes apart.
+
+import type { Events } from "../contract/events.ts";
+import type { BatchCache } from "../contract/options.ts";
+import { follow, isThenable } from "../contract/thenable.ts";
+import { invalidOption } from "../contract/validate.ts";
+import type { InContext } from "../time/clock.ts";
+
+/** The key of a result: unique for the pair of a lane's key and a dedupe key. */
+export function cacheKeyOf(key: string | undefined, dedupeKey: string): string {
+  return key === undefined ? dedupeKey : `${key.length}:${key}=${dedupeKey}`;
+}
+
+export class ResultCache {
+  readonly #cache: BatchCache<unknown>;
+  readonly #events: Events;
+  readonly #inContext: InContext;
+  /** How many deletions of a key are under way. Until they have ended, what is stored counts for nothing. */
+  readonly #deleting: Map<string, number> = new Map();
+
+  constructor(cache: BatchCache<unknown>, events: Events, inContext: InContext) {
+    this.#cache = cache;
+    this.#events = events;
+    this.#inContext = inContext;
+  }
+
+  /** What is stored, or a promise of it that never rejects; undefined is a miss. */
+  read(key: string): unknown {
+    return this.#deleting.has(key) ? undefined : this.#call(() => this.#cache.get(key));
+  }
+
+  store(key: string, value: unknown): void {
+    if (value !== undefined) this.#call(() => this.#cache.set(key, value));
+  }
+
+  /** Throws INVALID_OPTION where the cache cannot delete. */
+  checkDeletes(): void {
+    if (typeof this.#cache.delete === "function") return;
+    throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
+  }
+
+  /** Rejects where the cache fails to delete. */
+  async delete(key: string): Promise<void> {
+    let deleted: unknown;
+    this.#inContext(() => {
+      deleted = this.#cache.delete?.(key);
+    });
+    if (!isThenable(deleted)) return;
+    this.#deleting.set(key, (this.#deleting.get(key) ?? 0) + 1);
+    try {
+      await deleted;
+    } finally {
+      const others = (this.#deleting.get(key) ?? 0) - 1;
+      if (others > 0) this.#deleting.set(key, others);
+      else this.#deleting.delete(key);
+    }
+  }
+
+  /** What the cache returns, or a promise of it that never rejects. All of it happens in the batcher's async context. */
+  #call(use: () => unknown): unknown {
+    let returned: unknown;
+    this.#inContext(() => {
+      try {
+        returned = use();
+        if (isThenable(returned)) returned = follow(returned).catch((error: unknown) => this.#warn(error));
+      } catch (error) {
+        returned = this.#warn(error);
+      }
+    });
+    return returned;
+  }
+
+  #warn(error: unknown): undefined {
+    this.#events.warn("CACHE_FAILED", "The cache failed; the item counts as not cached.", error);
+    return undefined;
+  }
+}

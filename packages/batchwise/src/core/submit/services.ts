@@ -1,0 +1,25 @@
+// What all parts of one batcher share: time, counters, listeners, deadlines and signals.
+
+import type { Events } from "../contract/events.ts";
+import type { ItemOutcome } from "../contract/outcome.ts";
+import type { Recorder } from "../stats/recorder.ts";
+import type { SteadyClock } from "../time/clock.ts";
+import type { Deadlines } from "../time/deadlines.ts";
+import type { AbortSignals } from "./abort-signals.ts";
+
+export interface Services {
+  readonly clock: SteadyClock;
+  readonly recorder: Recorder;
+  readonly events: Events;
+  readonly deadlines: Deadlines;
+  readonly signals: AbortSignals;
+  /** A caller has left the queue or its batch: there may be something to decide at the end of this turn. */
+  changed(): void;
+}
+
+/** Counts items that ended in one way, so long after their submit, and tells listeners. */
+export function countItems({ recorder, events }: Services, outcome: ItemOutcome, latencyMs: number, times = 1): void {
+  recorder.ended(outcome, latencyMs, times);
+  if (!events.hears("item")) return;
+  for (let time = 0; time < times; time += 1) events.emit("item", { outcome, latencyMs });
+}

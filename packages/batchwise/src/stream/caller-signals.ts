@@ -1,0 +1,51 @@
+// The AbortSignals that callers submit with. One listener per signal, however many streams share it: a listener per
+// stream is quadratic in the number of streams, and old runtimes warn about it. The listener is removed with the
+// signal's last stream.
+
+/** Called with the signal's reason when it aborts. */
+export type Abort = (reason: unknown) => void;
+
+export class CallerSignals {
+  readonly #bySignal: Map<AbortSignal, SharedSignal> = new Map();
+
+  /** Calls `abort` when the signal aborts, at once where it has. Returns the function that ends this. */
+  follow(signal: AbortSignal, abort: Abort): () => void {
+    if (signal.aborted) {
+      abort(signal.reason);
+      return () => {};
+    }
+    const shared = this.#bySignal.get(signal) ?? new SharedSignal(signal);
+    this.#bySignal.set(signal, shared);
+    shared.aborts.add(abort);
+    return () => {
+      shared.aborts.delete(abort);
+      if (shared.aborts.size > 0 || this.#bySignal.get(signal) !== shared) return;
+      this.#bySignal.delete(signal);
+      shared.end();
+    };
+  }
+}
+
+class SharedSignal {
+  readonly aborts: Set<Abort> = new Set();
+  readonly #signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+    signal.addEventListener("abort", this.#aborted);
+  }
+
+  /** Removes the listener. The callers are being answered: what a signal of the user's own throws here is ignored. */
+  end(): void {
+    try {
+      this.#signal.removeEventListener("abort", this.#aborted);
+    } catch {
+      return;
+    }
+  }
+
+  readonly #aborted = (): void => {
+    const { reason } = this.#signal;
+    for (const abort of [...this.aborts]) abort(reason);
+  };
+}

@@ -1,0 +1,42 @@
+// One place of a round: a chunk, DONE, SKIP or an Error goes to its caller's stream. Reading a place may call the user's
+// code; what it throws fails that caller alone.
+
+import { isError } from "../core/contract/errors.ts";
+import type { Channel } from "./channel.ts";
+import { ignoreRejection } from "./ignore.ts";
+import { DONE, SKIP } from "./marks.ts";
+
+/** What went wrong. An object of its own, because what is thrown may be undefined. */
+export interface Failure {
+  readonly error: unknown;
+}
+
+/** What one place of a round did to its caller's stream. */
+export type Delivered = "open" | "ended" | Failure;
+
+/** Gives one place to its caller. An Error, or a place that cannot be read, concerns that caller alone. */
+export function deliver<Chunk>(channel: Channel<Chunk>, round: ArrayLike<unknown>, index: number): Delivered {
+  let place: unknown;
+  try {
+    place = round[index];
+    if (isError(place)) throw place;
+  } catch (error) {
+    channel.fail(error);
+    return { error };
+  }
+  if (place === DONE) {
+    channel.end();
+    return "ended";
+  }
+  if (place !== SKIP) channel.push(place as Chunk);
+  return "open";
+}
+
+/** The place of a caller whose stream is over. */
+export function ignorePlace(round: ArrayLike<unknown>, index: number): void {
+  try {
+    ignoreRejection(round[index]);
+  } catch {
+    return;
+  }
+}

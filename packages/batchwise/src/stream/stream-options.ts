@@ -1,0 +1,68 @@
+// The options of a stream function: those of a batcher, without the ones that need an answer which can be computed twice
+// or shared, and with `maxBufferedChunks`. Validates that one; the engine validates the rest.
+
+import type { BatchOptions, ResolvedOptions } from "../core/contract/options.ts";
+import { check, checkIsObject, invalidOption, refuseUnknown, unboundedIntegerFrom } from "../core/contract/validate.ts";
+
+/** A stream cannot be computed twice or shared, and each is a call of one item: these options do not apply to it. */
+type NotForStreams = "dedupe" | "cache" | "retry" | "isolateFailures" | "smallCallFirst";
+
+const NOT_FOR_STREAMS: readonly NotForStreams[] = ["dedupe", "cache", "retry", "isolateFailures", "smallCallFirst"];
+
+export interface StreamOptions<Item> extends Omit<BatchOptions<Item, never>, NotForStreams> {
+  /**
+   * Unread chunks kept for a caller while its batch goes on. A chunk more, and the batch waits until the caller reads;
+   * `1` keeps the handler close to the slowest reader. Integer >= 1 or Infinity. Default 16.
+   */
+  readonly maxBufferedChunks?: number | undefined;
+}
+
+/** The options in force. */
+export interface ResolvedStreamOptions extends ResolvedOptions {
+  readonly maxBufferedChunks: number;
+}
+
+/** What carries an item through the engine. */
+interface Carrier<Item> {
+  readonly item: Item;
+}
+
+export interface StreamSetup<Item, Carried extends Carrier<Item>> {
+  readonly maxBufferedChunks: number;
+  /** The options for the engine: the user's functions get the items, not what carries them. */
+  readonly engine: BatchOptions<Carried, void>;
+}
+
+const MAX_BUFFERED_CHUNKS = "maxBufferedChunks";
+
+/** Throws INVALID_OPTION for what concerns streams. */
+export function resolveStreamOptions<Item, Carried extends Carrier<Item>>(
+  options: StreamOptions<Item> | undefined,
+): StreamSetup<Item, Carried> {
+  checkIsObject("options", options);
+  const { maxBufferedChunks = 16, cost, key, fairBy, batchCost, ...rest } = options ?? {};
+  refuseOptions(rest);
+  check(MAX_BUFFERED_CHUNKS, unboundedIntegerFrom(1), maxBufferedChunks);
+  const costOfBatch =
+    typeof batchCost === "function"
+      ? (carriers: readonly Carried[]) => batchCost(carriers.map(({ item }) => item))
+      : batchCost;
+  const ofItems = { cost: unwrapped(cost), key: unwrapped(key), fairBy: unwrapped(fairBy), batchCost: costOfBatch };
+  return { maxBufferedChunks, engine: { ...rest, ...ofItems } };
+}
+
+function refuseOptions(options: object): void {
+  for (const name of NOT_FOR_STREAMS) {
+    if ((options as Record<string, unknown>)[name] === undefined) continue;
+    throw invalidOption(TypeError, `Expected no \`${name}\`: it does not apply to a stream`);
+  }
+  // The engine knows nothing of this option, so a misspelt one would get a wrong hint there.
+  const misspelt = Object.entries(options).filter(([name]) => /chunk|buffer/i.test(name));
+  refuseUnknown(Object.fromEntries(misspelt), [MAX_BUFFERED_CHUNKS]);
+}
+
+function unwrapped<Item, Value>(
+  of: ((item: Item) => Value) | undefined,
+): ((carrier: Carrier<Item>) => Value) | undefined {
+  return typeof of === "function" ? (carrier) => of(carrier.item) : of;
+}

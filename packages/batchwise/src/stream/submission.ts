@@ -1,0 +1,94 @@
+// What one stream is submitted with: the caller's options, with a signal of the stream's own in place of the caller's.
+// That signal aborts when the reader leaves and when the caller's signal aborts, so the engine watches one thing.
+// Nothing here throws: with options that are not valid the engine gets some that it refuses with the right error.
+
+import type { SubmitOptions } from "../core/contract/types.ts";
+import type { CallerSignals } from "./caller-signals.ts";
+import { ignoreRejection } from "./ignore.ts";
+
+/** The options of `submitMany` and `submitSettled`: cost and priority may be functions of the item. */
+export interface SubmitManyOptions<Item> extends Omit<SubmitOptions, "cost" | "priority"> {
+  readonly cost?: number | ((item: Item) => number) | undefined;
+  readonly priority?: number | ((item: Item) => number) | undefined;
+}
+
+/** A caller's way out of the queue, or out of a running batch. */
+export class Departure {
+  readonly #controller: AbortController = new AbortController();
+  #unfollow: (() => void) | null = null;
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  follow(signal: AbortSignal, signals: CallerSignals): void {
+    this.#unfollow = signals.follow(signal, (reason) => this.#controller.abort(reason));
+  }
+
+  leave(): void {
+    this.#controller.abort();
+  }
+
+  /** The stream is over: lets go of the caller's signal. */
+  end(): void {
+    this.#unfollow?.();
+    this.#unfollow = null;
+  }
+}
+
+/** The options for the engine. The caller's are read once; an item of `submitMany` gets its own cost and priority. */
+export function optionsFor<Item>(
+  given: SubmitOptions | SubmitManyOptions<Item> | undefined,
+  departure: Departure,
+  signals: CallerSignals,
+  ofMany: { readonly item: Item } | null,
+): SubmitOptions {
+  if (given === undefined) return { signal: departure.signal };
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return given as SubmitOptions;
+  try {
+    // Names that are not known stay, for the engine to refuse them.
+    const { signal, priority, cost, timeoutMs, key, context, ...others } = given;
+    const options = {
+      ...others,
+      signal: departure.signal,
+      priority: valueFor(priority, ofMany),
+      cost: valueFor(cost, ofMany),
+      timeoutMs,
+      key,
+      context,
+    };
+    if (signal === undefined) return options;
+    if (!isSignal(signal)) return { ...options, signal };
+    departure.follow(signal, signals);
+    return options;
+  } catch (error) {
+    return refused(departure.signal, error);
+  }
+}
+
+function valueFor<Item>(
+  value: number | ((item: Item) => number) | undefined,
+  ofMany: { readonly item: Item } | null,
+): number | undefined {
+  if (typeof value !== "function") return value;
+  if (ofMany === null) return value as never;
+  const number = value(ofMany.item);
+  ignoreRejection(number);
+  return number;
+}
+
+function isSignal(value: unknown): value is AbortSignal {
+  if (typeof value !== "object" || value === null) return false;
+  const { addEventListener, removeEventListener } = value as Partial<AbortSignal>;
+  return typeof addEventListener === "function" && typeof removeEventListener === "function";
+}
+
+/** Options that the engine refuses with this error. */
+function refused(signal: AbortSignal, error: unknown): SubmitOptions {
+  return {
+    signal,
+    get priority(): never {
+      throw error;
+    },
+  };
+}

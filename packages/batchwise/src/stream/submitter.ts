@@ -1,0 +1,63 @@
+// Submits items of streams to the engine: one at a time with a stream for an answer, or many with their chunks collected.
+
+import type { Batcher, SubmitOptions } from "../core/contract/types.ts";
+import { invalidOption } from "../core/contract/validate.ts";
+import { CallerSignals } from "./caller-signals.ts";
+import type { Channel } from "./channel.ts";
+import { StreamItem } from "./stream-item.ts";
+import { Departure, optionsFor, type SubmitManyOptions } from "./submission.ts";
+
+export class Submitter<Item, Chunk> {
+  readonly #core: Batcher<StreamItem<Item, Chunk>, void>;
+  readonly #maxBufferedChunks: number;
+  readonly #signals: CallerSignals = new CallerSignals();
+
+  constructor(core: Batcher<StreamItem<Item, Chunk>, void>, maxBufferedChunks: number) {
+    this.#core = core;
+    this.#maxBufferedChunks = maxBufferedChunks;
+  }
+
+  /** Never throws: what a plain submit would reject with, the stream fails with. */
+  submit(item: Item, options: SubmitOptions | undefined): Channel<Chunk> {
+    return this.#submit(item, options, null);
+  }
+
+  async submitMany(items: readonly Item[], options: SubmitManyOptions<Item> | undefined): Promise<Chunk[][]> {
+    return Promise.all(this.#collectAll(items, options));
+  }
+
+  async submitSettled(
+    items: readonly Item[],
+    options: SubmitManyOptions<Item> | undefined,
+  ): Promise<PromiseSettledResult<Chunk[]>[]> {
+    return Promise.allSettled(this.#collectAll(items, options));
+  }
+
+  #submit(
+    item: Item,
+    given: SubmitOptions | SubmitManyOptions<Item> | undefined,
+    ofMany: { readonly item: Item } | null,
+  ): Channel<Chunk> {
+    const departure = new Departure();
+    const streamItem = new StreamItem<Item, Chunk>(item, departure);
+    const channel = streamItem.open(this.#maxBufferedChunks);
+    this.#core.submit(streamItem, optionsFor(given, departure, this.#signals, ofMany)).then(
+      () => channel.end(),
+      (error: unknown) => channel.fail(error),
+    );
+    return channel;
+  }
+
+  /** Reads all items before the first is submitted: an array of the user's may throw half way. */
+  #collectAll(items: readonly Item[], options: SubmitManyOptions<Item> | undefined): Promise<Chunk[]>[] {
+    if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
+    const all: Item[] = Array.from(items);
+    return all.map((item) => collect(this.#submit(item, options, { item })));
+  }
+}
+
+async function collect<Chunk>(stream: AsyncIterable<Chunk>): Promise<Chunk[]> {
+  const chunks: Chunk[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return chunks;
+}

@@ -1,0 +1,191 @@
+// Fake timers of vitest and of Jest (which are those of @sinonjs/fake-timers), with all that they can fake, switched on
+// and off around a batcher on the platform's clock. The library was loaded before.
+
+import { withGlobal } from "@sinonjs/fake-timers";
+import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { range } from "../support.ts";
+
+const real = { setTimeout, clearTimeout, setImmediate, now: performance.now, nextTick: process.nextTick };
+
+interface FakeTimers {
+  on(): void;
+  off(): void;
+  advance(ms: number): void;
+}
+
+function ofVitest(): FakeTimers {
+  const toFake = [
+    "setTimeout",
+    "clearTimeout",
+    "setInterval",
+    "clearInterval",
+    "setImmediate",
+    "clearImmediate",
+    "nextTick",
+    "queueMicrotask",
+    "performance",
+    "Date",
+  ] as const;
+  return {
+    on: () => void vi.useFakeTimers({ toFake: [...toFake] }),
+    off: () => void vi.useRealTimers(),
+    advance: (ms) => void vi.advanceTimersByTime(ms),
+  };
+}
+
+/** As `jest.useFakeTimers()` installs them: everything there is. */
+function ofJest(): FakeTimers {
+  const fake = withGlobal(globalThis);
+  let clock: ReturnType<typeof fake.install> | undefined;
+  return {
+    on: () => {
+      clock = fake.install({ now: Date.now(), loopLimit: 100_000, toFake: Object.keys(fake.timers) as never });
+    },
+    off: () => {
+      clock?.uninstall();
+      clock = undefined;
+    },
+    advance: (ms) => void clock?.tick(ms),
+  };
+}
+
+const kinds: [string, FakeTimers][] = [
+  ["vitest", ofVitest()],
+  ["Jest", ofJest()],
+];
+
+const handlers = {
+  sync: (items: number[]): number[] => items,
+  async: async (items: number[]): Promise<number[]> => items,
+};
+
+/** Fails, by a real timer, where the promise does not settle. */
+async function soon<Value>(promise: Promise<Value>): Promise<Value> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = real.setTimeout(() => reject(new Error("It hangs.")), 1_000);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    real.clearTimeout(timer);
+  }
+}
+
+/** Lets the platform go through a pass of its event loop. */
+const aPass = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve));
+
+async function serves(batcher: Batcher<number, number>): Promise<void> {
+  for (const round of range(3)) {
+    const answers = range(5).map((item) => batcher.submit(10 * round + item));
+    expect(await soon(Promise.all(answers))).toEqual(range(5).map((item) => 10 * round + item));
+  }
+}
+
+afterEach(() => {
+  for (const [, timers] of kinds) timers.off();
+});
+
+describe.each(kinds)("with fake timers of %s", (_, timers) => {
+  test("fakes are what they claim to be", () => {
+    timers.on();
+    expect(process.nextTick).not.toBe(real.nextTick);
+    expect(setImmediate).not.toBe(real.setImmediate);
+    expect(setTimeout).not.toBe(real.setTimeout);
+    expect(performance.now).not.toBe(real.now);
+    timers.off();
+    expect(process.nextTick).toBe(real.nextTick);
+  });
+
+  describe.each([
+    ["default options", {}],
+    ['gather "turn"', { gather: "turn" }],
+    ['gather "tick"', { gather: "tick" }],
+  ] satisfies [string, BatchOptions<number, number>][])("and %s", (_title, options) => {
+    describe.each(Object.entries(handlers))("a batcher with a handler that is %s", (_kind, handler) => {
+      test("made before they are switched on serves while they are on, and after", async () => {
+        const batcher = createBatcher(handler, options);
+        timers.on();
+        await serves(batcher);
+        timers.off();
+        await serves(batcher);
+        await soon(batcher.close());
+      });
+
+      test("made while they are on serves, and after they are switched off", async () => {
+        timers.on();
+        const batcher = createBatcher(handler, options);
+        await serves(batcher);
+        timers.off();
+        await serves(batcher);
+        await soon(batcher.close());
+      });
+
+      test("that has served before serves on", async () => {
+        const batcher = createBatcher(handler, options);
+        await serves(batcher);
+        timers.on();
+        await serves(batcher);
+        await soon(batcher.close());
+      });
+
+      test("answers what was submitted before they are switched on", async () => {
+        const batcher = createBatcher(handler, options);
+        await serves(batcher);
+        const answer = batcher.submit(1);
+        timers.on();
+        expect(await soon(answer)).toBe(1);
+        await soon(batcher.close());
+      });
+
+      test("answers what was submitted before they are switched off", async () => {
+        timers.on();
+        const batcher = createBatcher(handler, options);
+        await serves(batcher);
+        const answer = batcher.submit(1);
+        timers.off();
+        expect(await soon(answer)).toBe(1);
+        await soon(batcher.close());
+      });
+
+      test("serves when they are switched on and off in every pass", async () => {
+        const batcher = createBatcher(handler, options);
+        const answers: Promise<number>[] = [];
+        for (const item of range(20)) {
+          if (item % 2 === 0) timers.on();
+          else timers.off();
+          answers.push(batcher.submit(item));
+          await aPass();
+        }
+        expect(await soon(Promise.all(answers))).toEqual(range(20));
+        await soon(batcher.close());
+      });
+
+      test("closes, drains and flushes while they are on", async () => {
+        timers.on();
+        const batcher = createBatcher(handler, options);
+        const first = batcher.submit(1);
+        await soon(batcher.flush());
+        const second = batcher.submit(2);
+        await soon(batcher.close());
+        expect(await soon(Promise.all([first, second]))).toEqual([1, 2]);
+      });
+    });
+  });
+
+  test("a wait passes when they are moved on", async () => {
+    timers.on();
+    const batcher = createBatcher(handlers.sync, { maxWaitMs: 50 });
+    let isAnswered = false;
+    const answer = batcher.submit(1).finally(() => {
+      isAnswered = true;
+    });
+    await aPass();
+    timers.advance(49);
+    await aPass();
+    expect(isAnswered).toBe(false);
+    timers.advance(1);
+    expect(await soon(answer)).toBe(1);
+  });
+});

@@ -1,0 +1,235 @@
+// `forget(dedupeKey, { key? })`: what is stored or in flight for a key is not given to later submits.
+
+import { type BatchCache, createBatcher } from "batchwise";
+import { describe, expect, test } from "vitest";
+import { echo, echoAll, gate, reasonOf, rig, watch } from "../support.ts";
+
+const byItem = (item: string): string => item;
+
+/** A cache of promises: each look-up, write and deletion ends when the test says so. */
+function slowCache(): { cache: BatchCache<string>; stored: Map<string, string>; next: () => void; calls: string[] } {
+  const stored = new Map<string, string>();
+  const steps: (() => void)[] = [];
+  const calls: string[] = [];
+  const later = <Value>(call: string, work: () => Value): Promise<Value> => {
+    calls.push(call);
+    return new Promise((resolve) => void steps.push(() => resolve(work())));
+  };
+  const cache: BatchCache<string> = {
+    get: (key) => later(`get ${key}`, () => stored.get(key)),
+    set: (key, value) => void stored.set(key, value),
+    delete: (key) => later(`delete ${key}`, () => stored.delete(key)),
+  };
+  return { cache, stored, calls, next: () => steps.shift()?.() };
+}
+
+describe("forget()", () => {
+  test("takes a stored result out: the next submit runs anew", async () => {
+    const cache = new Map([["a", "stale"]]);
+    const of = rig<string>({ dedupe: byItem, cache });
+    expect(await of.batcher.submit("a")).toBe("stale");
+    expect(await of.batcher.forget("a")).toBeUndefined();
+    expect(cache.has("a")).toBe(false);
+    const fresh = of.batcher.submit("a");
+    await echoAll(of);
+    expect([await fresh, cache.get("a")]).toEqual(["a", "a"]);
+  });
+
+  test("while its item runs: the callers get that run's answer, nothing is stored, later submits run anew", async () => {
+    const cache = new Map<string, string>();
+    const of = rig<string>({ dedupe: byItem, cache, concurrency: 2 });
+    const [first, joined] = [of.batcher.submit("a"), of.batcher.submit("a")];
+    await of.clock.settle();
+    await of.batcher.forget("a");
+    const later = of.batcher.submit("a");
+    await of.clock.settle();
+    expect(of.handler.batches).toEqual([["a"], ["a"]]);
+    of.handler.calls[1]?.resolve(["new"]);
+    await of.clock.settle();
+    expect(cache.get("a")).toBe("new");
+    of.handler.calls[0]?.resolve(["old"]);
+    expect(await Promise.all([first, joined, later])).toEqual(["old", "old", "new"]);
+    expect(cache.get("a")).toBe("new");
+  });
+
+  test("leaves a waiting item where it is: it has not begun, its result is stored, later submits join it", async () => {
+    const cache = new Map<string, string>();
+    const of = rig<string>({ dedupe: byItem, cache });
+    of.batcher.pause();
+    const [first, second] = [of.batcher.submit("a"), of.batcher.forget("a").then(() => of.batcher.submit("a"))];
+    await of.clock.settle();
+    of.batcher.resume();
+    await echoAll(of);
+    expect(await Promise.all([first, second])).toEqual(["a", "a"]);
+    expect(of.handler.batches).toEqual([["a"]]);
+    expect(cache.get("a")).toBe("a");
+  });
+
+  test("leaves an item that waits outside a full queue where it is", async () => {
+    const of = rig<string>({ dedupe: byItem, cache: new Map<string, string>(), maxQueueSize: 1, maxBatchSize: 1 });
+    of.batcher.pause();
+    const answers = of.batcher.submitMany(["first", "a"]);
+    await of.batcher.forget("a");
+    void of.batcher.submit("a");
+    of.batcher.resume();
+    await echoAll(of);
+    await answers;
+    expect(of.handler.batches).toEqual([["first"], ["a"]]);
+  });
+
+  test("turns a look-up under way into a miss, and stores what is computed then", async () => {
+    const { cache, stored, next } = slowCache();
+    stored.set("a", "stale");
+    const of = rig<string>({ dedupe: byItem, cache });
+    const answer = of.batcher.submit("a");
+    await of.clock.settle();
+    const forgotten = of.batcher.forget("a");
+    await of.clock.settle();
+    expect(of.handler.batches).toEqual([["a"]]);
+    for (const _ of [1, 2]) next();
+    await forgotten;
+    await echo(of);
+    expect([await answer, stored.get("a")]).toEqual(["a", "a"]);
+  });
+
+  test("resolves when the cache has deleted, and submits in between do not get the old result", async () => {
+    const { cache, stored, next, calls } = slowCache();
+    stored.set("a", "stale");
+    const of = rig<string>({ dedupe: byItem, cache });
+    const forgotten = watch(of.batcher.forget("a"));
+    const answer = of.batcher.submit("a");
+    await echo(of);
+    expect([await answer, forgotten.state, calls]).toEqual(["a", "pending", ["delete a"]]);
+    next();
+    await of.clock.settle();
+    expect(forgotten.state).toBe("fulfilled");
+  });
+
+  test("of a batch that pauses before a retry: what it computes in the end is not stored", async () => {
+    const cache = new Map<string, string>();
+    const of = rig<string>({ dedupe: byItem, cache, retry: { attempts: 2, backoffMs: 100 } });
+    const answer = of.batcher.submit("a");
+    await of.clock.settle();
+    of.handler.open[0]?.reject(new Error("once"));
+    await of.clock.settle();
+    await of.batcher.forget("a");
+    await of.clock.advance(100);
+    await echo(of);
+    expect([await answer, cache.size]).toEqual(["a", 0]);
+  });
+
+  test("means the item without a key, or that of the key it names, and no other", async () => {
+    const cache = new Map([
+      ["a", "plain"],
+      ["1:x=a", "of x"],
+      ["1:y=a", "of y"],
+    ]);
+    const of = rig<string>({ dedupe: byItem, cache });
+    await of.batcher.forget("a", { key: "x" });
+    expect([...cache.keys()]).toEqual(["a", "1:y=a"]);
+    await of.batcher.forget("a");
+    expect([...cache.keys()]).toEqual(["1:y=a"]);
+    expect(await of.batcher.submit("a", { key: "y" })).toBe("of y");
+  });
+
+  test("while items of two keys run touches the one that it names", async () => {
+    const cache = new Map<string, string>();
+    const of = rig<string>({ dedupe: byItem, cache, concurrency: 2 });
+    void of.batcher.submit("a", { key: "x" });
+    void of.batcher.submit("a", { key: "y" });
+    await of.clock.settle();
+    await of.batcher.forget("a", { key: "x" });
+    await echoAll(of);
+    expect([...cache.keys()]).toEqual(["1:y=a"]);
+  });
+
+  test("without a cache separates later submits from a run that began before", async () => {
+    const of = rig<string>({ dedupe: byItem, concurrency: 2 });
+    const first = of.batcher.submit("a");
+    await of.clock.settle();
+    await of.batcher.forget("a");
+    const second = of.batcher.submit("a");
+    await of.clock.settle();
+    of.handler.calls[0]?.resolve(["old"]);
+    of.handler.calls[1]?.resolve(["new"]);
+    expect(await Promise.all([first, second])).toEqual(["old", "new"]);
+  });
+
+  test("of what nobody knows calls `cache.delete` and does nothing else", async () => {
+    const cache = new Map([["b", "stays"]]);
+    const of = rig<string>({ dedupe: byItem, cache });
+    await of.batcher.forget("a");
+    expect([...cache]).toEqual([["b", "stays"]]);
+  });
+
+  test("twice at once does no harm", async () => {
+    const cache = new Map<string, string>();
+    const of = rig<string>({ dedupe: byItem, cache });
+    const answer = of.batcher.submit("a");
+    await of.clock.settle();
+    await Promise.all([of.batcher.forget("a"), of.batcher.forget("a")]);
+    await echo(of);
+    expect([await answer, cache.size]).toEqual(["a", 0]);
+  });
+});
+
+describe("forget() is rejected", () => {
+  test("where the cache has no `delete`, in words that say so", async () => {
+    const cache: BatchCache<string> = { get: () => undefined, set: () => {} };
+    const error = await reasonOf(rig<string>({ dedupe: byItem, cache }).batcher.forget("a"));
+    expect(error).toMatchObject({ name: "TypeError", code: "INVALID_OPTION" });
+    expect(String(error)).toContain("`cache.delete`");
+  });
+
+  test("where the cache has no `delete`, and changes nothing: the run stays shared, and its result is stored", async () => {
+    const stored: string[] = [];
+    const cache: BatchCache<string> = { get: () => undefined, set: (key) => void stored.push(key) };
+    const of = rig<string>({ dedupe: byItem, cache });
+    void of.batcher.submit("a");
+    await of.clock.settle();
+    expect(await reasonOf(of.batcher.forget("a"))).toMatchObject({ code: "INVALID_OPTION" });
+    void of.batcher.submit("a");
+    await echoAll(of);
+    expect([of.handler.batches, stored]).toEqual([[["a"]], ["a"]]);
+  });
+
+  test.each([
+    [
+      "throws",
+      () => {
+        throw new Error("no disk");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("no disk"))],
+  ])("with what `cache.delete` %s", async (_, remove) => {
+    const cache: BatchCache<string> = { get: () => undefined, set: () => {}, delete: remove };
+    expect(await reasonOf(rig<string>({ dedupe: byItem, cache }).batcher.forget("a"))).toEqual(new Error("no disk"));
+  });
+
+  test.each([
+    ["a number for the dedupe key", [5]],
+    ["no dedupe key", []],
+    ["a key that is no string", ["a", { key: 1 }]],
+    ["options that are no object", ["a", "x"]],
+    ["an option that does not exist", ["a", { lane: "x" }]],
+  ])("with INVALID_OPTION for %s, and deletes nothing", async (_, args) => {
+    const cache = new Map([["a", "stays"]]);
+    const { batcher } = rig<string>({ dedupe: byItem, cache });
+    const error = await reasonOf((batcher.forget as (...given: unknown[]) => Promise<void>)(...args));
+    expect(error).toMatchObject({ code: "INVALID_OPTION" });
+    expect(cache.size).toBe(1);
+  });
+});
+
+test("a deletion that is under way does not outlive close(), and its look-ups are misses", async () => {
+  const opening = gate();
+  const cache: BatchCache<string> = { get: () => "stale", set: () => {}, delete: () => opening.promise };
+  const batcher = createBatcher((items: string[]) => items, { dedupe: byItem, cache });
+  const forgotten = watch(batcher.forget("a"));
+  expect(await batcher.submit("a")).toBe("a");
+  await batcher.close();
+  expect(forgotten.state).toBe("pending");
+  opening.open();
+  await new Promise(setImmediate);
+  expect(forgotten.state).toBe("fulfilled");
+});

@@ -1,0 +1,82 @@
+// A call of more items than the queue can ever hold, with `onFull: "reject"`: the caller hears that no retry will help,
+// and of both numbers, and is not told of its own items.
+
+import { describe, expect, test } from "vitest";
+import { echoAll, range, reasonOf, rig } from "../support.ts";
+
+describe("a call of more items than the queue can hold", () => {
+  test("gets QUEUE_FULL for every item, not retryable, on an idle batcher and each time", async () => {
+    const of = rig<number>({ maxQueueSize: 4, onFull: "reject" });
+    for (const _ of range(3)) {
+      const settled = await of.batcher.submitSettled(range(5));
+      expect(settled).toHaveLength(5);
+      for (const outcome of settled) {
+        expect(outcome).toMatchObject({ reason: { code: "QUEUE_FULL", retryable: false } });
+        expect((outcome as PromiseRejectedResult).reason.message).toMatch(/\b5\b.*\b4\b/);
+      }
+    }
+    expect(of.handler.calls).toHaveLength(0);
+    expect(of.batcher.stats()).toMatchObject({ submitted: 15, rejected: 15, waiting: 0 });
+  });
+
+  test("takes no room from others and calls no function of the user", async () => {
+    const calls: unknown[] = [];
+    const cost = (item: number): number => {
+      calls.push(item);
+      return 1;
+    };
+    const of = rig<number>({ maxQueueSize: 2, onFull: "reject", cost, maxBatchCost: 100 });
+    const refused = reasonOf(of.batcher.submitMany(range(3)));
+    const fits = of.batcher.submitMany([8, 9]);
+    expect(await refused).toMatchObject({ code: "QUEUE_FULL", retryable: false });
+    await echoAll(of);
+    expect([await fits, calls]).toEqual([
+      [8, 9],
+      [8, 9],
+    ]);
+  });
+
+  test("is told from one that would fit into an empty queue: that is retryable, and says what is full", async () => {
+    const of = rig<number>({ maxQueueSize: 4, onFull: "reject" });
+    of.batcher.pause();
+    void of.batcher.submit(0);
+    const settled = of.batcher.submitSettled(range(4));
+    of.batcher.resume();
+    await echoAll(of);
+    expect((await settled).at(-1)).toMatchObject({ reason: { code: "QUEUE_FULL", retryable: true } });
+    const again = of.batcher.submitMany(range(4));
+    await echoAll(of);
+    expect(await again).toEqual(range(4));
+  });
+
+  test("follows configure(): what was too large fits, and the other way round", async () => {
+    const of = rig<number>({ maxQueueSize: 2, onFull: "reject" });
+    of.batcher.configure({ maxQueueSize: 3 });
+    const fits = of.batcher.submitMany(range(3));
+    await echoAll(of);
+    expect(await fits).toEqual(range(3));
+    of.batcher.configure({ maxQueueSize: 1 });
+    expect(await reasonOf(of.batcher.submitMany([1, 2]))).toMatchObject({ retryable: false });
+  });
+
+  test.each(["wait", "drop-oldest"] as const)('is taken with `onFull: "%s"`', async (onFull) => {
+    const of = rig<number>({ maxQueueSize: 2, onFull });
+    const settled = of.batcher.submitSettled(range(5));
+    await echoAll(of);
+    const answered = (await settled).filter(({ status }) => status === "fulfilled");
+    expect(answered).toHaveLength(onFull === "wait" ? 5 : 2);
+  });
+
+  test("of equal items fits where their shared places do", async () => {
+    const of = rig<number>({ maxQueueSize: 2, onFull: "reject", dedupe: String });
+    const answers = of.batcher.submitMany([1, 1, 1, 2]);
+    await echoAll(of);
+    expect(await answers).toEqual([1, 1, 1, 2]);
+  });
+
+  test("gets CLOSED from a closed batcher", async () => {
+    const of = rig<number>({ maxQueueSize: 2, onFull: "reject" });
+    await of.batcher.close();
+    expect(await reasonOf(of.batcher.submitMany(range(5)))).toMatchObject({ code: "CLOSED" });
+  });
+});

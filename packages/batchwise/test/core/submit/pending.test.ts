@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import type { Entry } from "../../../src/core/queue/entry.ts";
+import { Pending } from "../../../src/core/submit/pending.ts";
+import { entryOf } from "../support/queue-kit.ts";
+
+function entries(): [Entry, Entry, Entry] {
+  return [entryOf({ id: 1 }), entryOf({ id: 2 }), entryOf({ id: 3 })];
+}
+
+describe("pending entries", () => {
+  test("end once", () => {
+    const pending = new Pending();
+    const [entry] = entries();
+    pending.start(entry, null);
+    expect([pending.size, pending.end(entry), pending.end(entry), pending.size]).toEqual([1, true, false, 0]);
+  });
+
+  test("are skipped by what each of them says, which ends them; who has no way on stays", () => {
+    const pending = new Pending();
+    const [a, b, c] = entries();
+    const skipped: unknown[] = [];
+    for (const entry of [a, b]) {
+      pending.start(entry, () => {
+        skipped.push(entry.item);
+        pending.end(entry);
+      });
+    }
+    pending.start(c, null);
+    pending.skip(b);
+    expect(skipped).toEqual([2]);
+    pending.skipAll();
+    pending.skipAll();
+    expect([skipped, pending.size]).toEqual([[2, 1], 1]);
+    pending.skip(a);
+    expect(skipped).toEqual([2, 1]);
+  });
+
+  test("that begin while others are skipped are not skipped with them", () => {
+    const pending = new Pending();
+    const [a, b] = entries();
+    let isSkipped = false;
+    pending.start(a, () => {
+      pending.end(a);
+      pending.start(b, () => {
+        isSkipped = true;
+      });
+    });
+    pending.skipAll();
+    expect([pending.size, isSkipped]).toEqual([1, false]);
+  });
+
+  test("are taken out all together", () => {
+    const pending = new Pending();
+    const [a, b] = entries();
+    for (const entry of [a, b]) pending.start(entry, null);
+    expect(pending.clear()).toEqual([a, b]);
+    expect([pending.size, pending.end(a)]).toEqual([0, false]);
+  });
+});

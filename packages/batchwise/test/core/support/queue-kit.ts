@@ -1,0 +1,115 @@
+// A queue to fill and to pack from in tests of the engine's parts, with numbers as items. An entry is known by its item.
+
+import { type Caps, type PackedBatch, pack } from "../../../src/core/policy/pack.ts";
+import { Entry, type EntryHolder } from "../../../src/core/queue/entry.ts";
+import { Queue } from "../../../src/core/queue/queue.ts";
+import type { Recipient } from "../../../src/core/queue/recipient.ts";
+import { Moment } from "../../../src/core/time/turn.ts";
+
+export interface NewEntry {
+  readonly id: number;
+  readonly cost?: number;
+  readonly at?: number;
+  readonly priority?: number;
+  readonly isSmall?: boolean;
+  readonly tenant?: string;
+  readonly key?: string | undefined;
+  readonly dueAt?: number;
+}
+
+/** An entry that is in no queue yet. */
+export function entryOf(of: NewEntry): Entry {
+  const {
+    id,
+    cost = 1,
+    at = 0,
+    priority = 0,
+    isSmall = false,
+    tenant = "",
+    key,
+    dueAt = Number.POSITIVE_INFINITY,
+  } = of;
+  const recipient: Recipient = { countsItself: true, dueAt, succeed: () => {}, fail: () => {} };
+  const entry = new Entry(id, recipient, 0, new Moment(at));
+  return Object.assign(entry, { cost, priority, isSmall, tenant, key });
+}
+
+/** Holds entries that wait no longer: a running batch, or nothing. */
+export function otherHolder(): EntryHolder {
+  return { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
+}
+
+export const uncapped: Caps = {
+  maxBatchSize: 1_000,
+  maxBatchCost: Number.POSITIVE_INFINITY,
+  batchCost: "sum",
+  priorityAgingMs: Number.POSITIVE_INFINITY,
+};
+
+const NOTHING = { lines: [], size: 0, oldestAt: () => Number.POSITIVE_INFINITY };
+
+export interface KitOptions {
+  readonly isFair?: boolean;
+  readonly isKeyed?: boolean;
+}
+
+export class Kit {
+  readonly queue: Queue;
+  readonly #entries: Map<unknown, Entry> = new Map();
+
+  constructor({ isFair = false, isKeyed = true }: KitOptions = {}) {
+    this.queue = new Queue(isFair, isKeyed);
+  }
+
+  push(...entries: readonly NewEntry[]): this {
+    for (const of of entries) {
+      const entry = entryOf(of);
+      this.#entries.set(of.id, entry);
+      this.queue.push(entry);
+    }
+    return this;
+  }
+
+  entry(id: unknown): Entry {
+    return this.#entries.get(id) as Entry;
+  }
+
+  leave(...ids: readonly number[]): this {
+    for (const id of ids) this.#entries.get(id)?.leave();
+    return this;
+  }
+
+  raise(id: number, priority: number): this {
+    const entry = this.entry(id);
+    entry.holder?.raise(entry, priority);
+    return this;
+  }
+
+  /** Packs the lane of the most urgent entry, and changes nothing. */
+  plan(caps: Partial<Caps> = {}, now = 0, lastEpoch = Number.POSITIVE_INFINITY): PackedBatch {
+    const all = { ...uncapped, ...caps };
+    return pack(this.queue.mostUrgent(now, all.priorityAgingMs) ?? NOTHING, all, now, lastEpoch);
+  }
+
+  /** Packs and takes a batch; its items. */
+  take(caps: Partial<Caps> = {}, now = 0): unknown[] {
+    const plan = this.plan(caps, now);
+    const items = plan.entries.map(({ item }) => item);
+    this.queue.take(plan, otherHolder());
+    return items;
+  }
+
+  /** Takes batch after batch until nothing waits. */
+  takeAll(caps: Partial<Caps> = {}, now = 0): unknown[][] {
+    const batches: unknown[][] = [];
+    while (this.queue.size > 0) batches.push(this.take(caps, now));
+    return batches;
+  }
+}
+
+/** The items that a reader reads. */
+export function itemsOf(reader: { readonly entry: Entry | null; advance(): void }): unknown[] {
+  const items: unknown[] = [];
+  for (; reader.entry !== null; reader.advance()) items.push(reader.entry.item);
+  return items;
+}

@@ -1,0 +1,42 @@
+// The parts of a batcher that its other parts share, on a virtual clock, for tests of one part alone.
+
+import { type VirtualClock, virtualClock } from "batchwise/testing";
+import { Events, type WarningEvent } from "../../../src/core/contract/events.ts";
+import type { BatcherStats } from "../../../src/core/contract/stats.ts";
+import { Recorder } from "../../../src/core/stats/recorder.ts";
+import { AbortSignals } from "../../../src/core/submit/abort-signals.ts";
+import type { Services } from "../../../src/core/submit/services.ts";
+import { SteadyClock } from "../../../src/core/time/clock.ts";
+import { Deadlines } from "../../../src/core/time/deadlines.ts";
+
+export interface ServicesKit {
+  readonly clock: VirtualClock;
+  readonly services: Services;
+  readonly warnings: WarningEvent[];
+  /** How often somebody said that there may be something to decide. */
+  readonly changes: () => number;
+  readonly stats: () => BatcherStats;
+}
+
+export function servicesKit(): ServicesKit {
+  const clock = virtualClock();
+  const steady = new SteadyClock(clock, (callback) => callback());
+  const events = new Events();
+  const warnings: WarningEvent[] = [];
+  events.on("warning", (warning) => warnings.push(warning));
+  const recorder = new Recorder();
+  let changes = 0;
+  const services: Services = {
+    clock: steady,
+    recorder,
+    events,
+    deadlines: new Deadlines(steady, (work) => work()),
+    signals: new AbortSignals((work) => work()),
+    changed: () => {
+      changes += 1;
+    },
+  };
+  const stats = (): BatcherStats =>
+    recorder.snapshot({ waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY }, steady.now());
+  return { clock, services, warnings, changes: () => changes, stats };
+}

@@ -1,0 +1,120 @@
+// Gathering with real sockets: callers in this process, each with a connection of its own, whose requests arrive in one
+// pass of the event loop and in as many turns.
+
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { type BatchOptions, createBatcher, type HandlerFunction } from "batchwise";
+import { afterEach, describe, expect, test } from "vitest";
+import { gate, range } from "../support.ts";
+
+const CLIENTS = 24;
+const ROUNDS = 5;
+
+const opened: (Server | Socket)[] = [];
+
+afterEach(() => {
+  for (const one of opened.splice(0)) {
+    if ("destroy" in one) one.destroy();
+    else one.close();
+  }
+});
+
+/** Connections to a server that answers each line with the batcher's answer to it. All of them are accepted. */
+async function connectAll(submit: (line: string) => Promise<string>): Promise<Socket[]> {
+  const accepted = gate();
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    if (connections === CLIENTS) accepted.open();
+    socket.setNoDelay(true).setEncoding("utf8");
+    socket.on("data", (line: string) => {
+      submit(line).then((answer) => socket.write(answer));
+    });
+  });
+  opened.push(server.listen(0, "127.0.0.1"));
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const sockets = range(CLIENTS).map(() => connect(port, "127.0.0.1").setNoDelay(true).setEncoding("utf8"));
+  opened.push(...sockets);
+  await accepted.promise;
+  return sockets;
+}
+
+async function ask(socket: Socket, line: string): Promise<unknown> {
+  const answered = once(socket, "data");
+  socket.write(line);
+  const [answer] = await answered;
+  return answer;
+}
+
+/** The batch sizes of each round, in which all clients ask at the same moment and get their own answers. */
+async function batchSizes(
+  handler: HandlerFunction<string, string>,
+  options: BatchOptions<string, string>,
+): Promise<number[][]> {
+  let sizes: number[] = [];
+  const batcher = createBatcher<string, string>((items, context) => {
+    sizes.push(items.length);
+    return handler(items, context);
+  }, options);
+  const sockets = await connectAll((line) => batcher.submit(line));
+  const rounds: number[][] = [];
+  for (const round of range(ROUNDS)) {
+    sizes = [];
+    const lines = sockets.map((_, client) => `${round}:${client}`);
+    expect(await Promise.all(sockets.map((socket, client) => ask(socket, `${round}:${client}`)))).toEqual(lines);
+    rounds.push(sizes);
+  }
+  await batcher.close();
+  return rounds;
+}
+
+const quick = (items: string[]): string[] => items;
+const inTheSameTurn = async (items: string[]): Promise<string[]> => {
+  for (let job = 0; job < 10; job += 1) await null;
+  return items;
+};
+const slow = (items: string[]): Promise<string[]> =>
+  new Promise((resolve) => {
+    setTimeout(() => resolve(items), 20);
+  });
+
+/** The median: on a busy machine a round may be cut in two. */
+function usual(rounds: readonly (readonly number[])[]): number {
+  const counts = rounds.map(({ length }) => length).sort((a, b) => a - b);
+  return counts[counts.length >> 1] as number;
+}
+
+describe("requests of many sockets", () => {
+  test.each([
+    ["a synchronous handler", quick],
+    ["an async handler that settles in the same turn", inTheSameTurn],
+  ])("meet in one batch by default before %s, once it is known", async (_, handler) => {
+    const [first, ...later] = await batchSizes(handler, {});
+    expect(first?.[0]).toBe(1);
+    expect(usual(later)).toBe(1);
+  });
+
+  test('do not meet before a synchronous handler with gather "turn"', async () => {
+    const rounds = await batchSizes(quick, { gather: "turn" });
+    expect(rounds).toEqual(range(ROUNDS).map(() => range(CLIENTS).map(() => 1)));
+  });
+
+  test('meet from the first batch on with gather "tick"', async () => {
+    const rounds = await batchSizes(quick, { gather: "tick" });
+    expect(rounds[0]?.[0]).toBeGreaterThan(1);
+    expect(usual(rounds)).toBe(1);
+  });
+
+  test("do not wait for one another before a handler that takes time: the first goes at the end of its turn", async () => {
+    const rounds = await batchSizes(slow, {});
+    for (const sizes of rounds) expect(sizes[0]).toBe(1);
+    expect(usual(rounds)).toBe(2);
+  });
+
+  test("meet again when a handler that took time answers at once", async () => {
+    const rounds = await batchSizes((items) => (items[0] === undefined || items[0] < "2" ? slow(items) : items), {});
+    expect(rounds.slice(0, 2).map(([size]) => size)).toEqual([1, 1]);
+    expect(usual(rounds.slice(3))).toBe(1);
+  });
+});

@@ -1,0 +1,41 @@
+// Who comes in from outside a full queue: a second reading of the contract. The batcher says how many it has let in; the
+// order says who they are. Where tenants take rounds, or two are equal in all, it cannot be told.
+
+import { effectivePriority } from "./check-reason.ts";
+import type { Model } from "./model.ts";
+import type { Place } from "./record.ts";
+
+/** Marks those of `outside` who have been let in. */
+export function admit(model: Model, outside: readonly Place[], count: number): void {
+  if (count <= 0 || count >= outside.length) {
+    model.expect(count >= 0, "blocked", () => `${outside.length - count} in place of ${outside.length}`);
+    for (const place of outside) place.isInside = count > 0;
+    return;
+  }
+  const isKnown = model.world.uses.tenants === 0 && outside.every(({ isInside }) => isInside === false);
+  if (!isKnown) {
+    for (const place of outside) place.isInside = undefined;
+    return;
+  }
+  const inOrder = outside.toSorted((a, b) => (goesFirst(model, a, b) ? -1 : 1));
+  const rest = inOrder.slice(count);
+  const isCut = inOrder.slice(0, count).every((place) => rest.every((other) => goesFirst(model, place, other)));
+  for (const [index, place] of inOrder.entries()) place.isInside = isCut ? index < count : undefined;
+  model.note(
+    () =>
+      `admitted ${inOrder
+        .slice(0, count)
+        .map((place) => place.item.id)
+        .join(" ")}${isCut ? "" : "?"}`,
+  );
+}
+
+/** Priority with aging, small calls, then age. Keys do not matter outside. */
+function goesFirst(model: Model, a: Place, b: Place): boolean {
+  const difference = effectivePriority(model, a) - effectivePriority(model, b);
+  if (difference !== 0) return difference > 0;
+  const mayBeSmall = model.world.uses.smallCallFirst > 0 && a.priority === b.priority;
+  if (mayBeSmall && a.opener.isSmall !== b.opener.isSmall) return a.opener.isSmall;
+  if (a.since !== b.since) return a.since < b.since;
+  return a.priority === b.priority ? a.isBefore(b) : a.priority > b.priority;
+}
