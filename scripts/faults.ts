@@ -14,9 +14,9 @@ const packing: readonly Fault[] = [
   {
     name: "takes one item more than maxBatchSize",
     file: "engine/scheduler.ts",
-    find: "const whole = pack(lane.lines, this.#options, now, lastEpoch);",
+    find: "const whole = pack(lane, this.#options, now, lastEpoch);",
     replace:
-      "const whole = pack(lane.lines, { ...this.#options, maxBatchSize: this.#options.maxBatchSize + 1 }, now, lastEpoch);",
+      "const whole = pack(lane, { ...this.#options, maxBatchSize: this.#options.maxBatchSize + 1 }, now, lastEpoch);",
   },
   {
     name: "overshoots maxBatchCost by one item",
@@ -59,8 +59,8 @@ const packing: readonly Fault[] = [
   {
     name: "does not notice that a priority has risen",
     file: "policy/dispatch-order.ts",
-    find: "line.oldestAt() >= priorityAgingMs",
-    replace: "line.oldestAt() >= 2 * priorityAgingMs",
+    find: "waiting.oldestAt() >= priorityAgingMs",
+    replace: "waiting.oldestAt() >= 2 * priorityAgingMs",
   },
   {
     name: "never raises a priority by waiting",
@@ -203,9 +203,9 @@ const admission: readonly Fault[] = [
   {
     name: "lets blocked submits in first come, first served",
     file: "submit/admission.ts",
-    find: "const next = pack(lines, caps, now, Number.POSITIVE_INFINITY);",
+    find: "const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);",
     replace:
-      "const next = pack(lines, { ...caps, maxBatchSize: outside.size }, now, Number.POSITIVE_INFINITY);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free);",
+      "const next = pack(outside.oldestLane() as Lane, { ...caps, maxBatchSize: outside.size }, now, Number.POSITIVE_INFINITY);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free);",
   },
   {
     name: "lets one who comes now overtake the blocked",
