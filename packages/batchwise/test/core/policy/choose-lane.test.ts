@@ -63,7 +63,8 @@ class Lanes {
       expect(ready).not.toContain(lane);
       queue.hot.delete(lane);
     }
-    const mayGo = state.hasGathered || state.isPaused ? ready : ready.filter((lane) => lane === urgent);
+    const mayGo =
+      state.hasGathered || state.isPaused ? ready : ready.filter((lane) => lane === urgent || lane.flushed > 0);
     if (choice.lane === null) {
       expect(mayGo).toEqual([]);
       const wakes = [...verdicts.values()].map((verdict) => (verdict.reason === null ? verdict.wakeAt : NEVER));
