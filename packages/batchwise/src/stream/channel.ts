@@ -2,7 +2,7 @@
 // leaves. Chunks that came before an end or an error are read before it. A caller who leaves drops its unread chunks.
 // It limits nothing by itself: the owner stops filling it while it is behind.
 
-import { ignoreRejection } from "./ignore.ts";
+import { ignoreIfPromise } from "../core/contract/thenable.ts";
 
 /** Fills a channel. Nothing is called after `closed`, except `left`. */
 export interface ChannelOwner {
@@ -45,7 +45,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
 
   push(chunk: Chunk): void {
     if (this.#owner === null) {
-      ignoreRejection(chunk);
+      ignoreIfPromise(chunk);
       return;
     }
     const reader = this.#readers.shift();
@@ -84,7 +84,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
   return(): Promise<IteratorReturnResult<undefined>> {
     const owner = this.#owner;
     this.end();
-    for (const chunk of this.#chunks.slice(this.#first)) ignoreRejection(chunk);
+    for (const chunk of this.#chunks.slice(this.#first)) ignoreIfPromise(chunk);
     this.#chunks = [];
     this.#first = 0;
     this.#error = null;

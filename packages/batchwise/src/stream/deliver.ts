@@ -2,8 +2,8 @@
 // code; what it throws fails that caller alone.
 
 import { isError } from "../core/contract/errors.ts";
+import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { Channel } from "./channel.ts";
-import { ignoreRejection } from "./ignore.ts";
 import { DONE, SKIP } from "./marks.ts";
 
 /** What went wrong. An object of its own, because what is thrown may be undefined. */
@@ -35,7 +35,7 @@ export function deliver<Chunk>(channel: Channel<Chunk>, round: ArrayLike<unknown
 /** The place of a caller whose stream is over. */
 export function ignorePlace(round: ArrayLike<unknown>, index: number): void {
   try {
-    ignoreRejection(round[index]);
+    ignoreIfPromise(round[index]);
   } catch {
     return;
   }

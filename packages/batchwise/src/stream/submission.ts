@@ -2,9 +2,9 @@
 // That signal aborts when the reader leaves and when the caller's signal aborts, so the engine watches one thing.
 // Nothing here throws: with options that are not valid the engine gets some that it refuses with the right error.
 
+import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { SubmitOptions } from "../core/contract/types.ts";
 import type { CallerSignals } from "./caller-signals.ts";
-import { ignoreRejection } from "./ignore.ts";
 
 /** The options of `submitMany` and `submitSettled`: cost and priority may be functions of the item. */
 export interface SubmitManyOptions<Item> extends Omit<SubmitOptions, "cost" | "priority"> {
@@ -73,7 +73,7 @@ function valueFor<Item>(
   if (typeof value !== "function") return value;
   if (ofMany === null) return value as never;
   const number = value(ofMany.item);
-  ignoreRejection(number);
+  ignoreIfPromise(number);
   return number;
 }
 
