@@ -14,9 +14,8 @@ const packing: readonly Fault[] = [
   {
     name: "takes one item more than maxBatchSize",
     file: "engine/scheduler.ts",
-    find: "const whole = pack(lane, this.#options, now, lastEpoch);",
-    replace:
-      "const whole = pack(lane, { ...this.#options, maxBatchSize: this.#options.maxBatchSize + 1 }, now, lastEpoch);",
+    find: "const whole = pack(lane, this.#options, now, upTo);",
+    replace: "const whole = pack(lane, { ...this.#options, maxBatchSize: this.#options.maxBatchSize + 1 }, now, upTo);",
   },
   {
     name: "overshoots maxBatchCost by one item",
@@ -27,16 +26,15 @@ const packing: readonly Fault[] = [
   {
     name: "breaks the cap where batchCost submits",
     file: "policy/pack.ts",
-    find: "take(new ListReader(widest.entries), count, count, Number.POSITIVE_INFINITY, false)",
-    replace:
-      "take(readInOrder(lane, now, caps.priorityAgingMs, lastEpoch), count, count, Number.POSITIVE_INFINITY, false)",
+    find: "const cut = isSame ? again :",
+    replace: "const cut = isSame || !isSame ? again :",
   },
   {
     name: "lets younger items overtake",
     file: "queue/fifo.ts",
-    find: "return new FifoReader(this.#first, this.#head, this.#holder, lastEpoch);",
+    find: "return new FifoReader(this, this.#first, this.#head, this.#holder, lastSequence);",
     replace:
-      "return new FifoReader(this.#first, this.#head + Math.min(1, this.#waiting - 1), this.#holder, lastEpoch);",
+      "return new FifoReader(this, this.#first, this.#head + Math.min(1, this.size - 1), this.#holder, lastSequence);",
   },
   {
     name: "takes lower priorities first",
@@ -59,8 +57,8 @@ const packing: readonly Fault[] = [
   {
     name: "does not notice that a priority has risen",
     file: "policy/dispatch-order.ts",
-    find: "waiting.oldestAt() >= priorityAgingMs",
-    replace: "waiting.oldestAt() >= 2 * priorityAgingMs",
+    find: "waiting.oldestAt() < priorityAgingMs",
+    replace: "waiting.oldestAt() < 2 * priorityAgingMs",
   },
   {
     name: "never raises a priority by waiting",
@@ -158,20 +156,20 @@ const waiting: readonly Fault[] = [
   {
     name: "sends more than a flush covers while paused",
     file: "queue/fifo.ts",
-    find: "entry.epoch <= this.#lastEpoch",
-    replace: "entry.epoch <= this.#lastEpoch + 1",
+    find: "entry.moment.sequence <= this.#lastSequence",
+    replace: "entry.moment.sequence <= this.#lastSequence + 1",
   },
   {
     name: "sends more than a flush covers where tenants take rounds",
     file: "queue/fair/fair-reader.ts",
-    find: "reader: tenant.fifo.reader(this.#lastEpoch)",
-    replace: "reader: tenant.fifo.reader(this.#lastEpoch + 1)",
+    find: "reader: tenant.fifo.reader(this.#lastSequence)",
+    replace: "reader: tenant.fifo.reader(this.#lastSequence + 1)",
   },
   {
     name: "flushes all lanes in place of one",
     file: "engine/scheduler.ts",
-    find: "this.#queue.flush(key, resting, done);",
-    replace: "this.#queue.flush(undefined, resting, done);",
+    find: "this.#queue.flush(key, this.#turn.endMoment(), resting, done);",
+    replace: "this.#queue.flush(undefined, this.#turn.endMoment(), resting, done);",
   },
   {
     name: "resolves a flush while its batches run",
@@ -197,7 +195,7 @@ const admission: readonly Fault[] = [
   {
     name: "never lets blocked submits in",
     file: "submit/admission.ts",
-    find: "if (outside === null || outside.size === 0 || this.#free <= 0) return;",
+    find: "if (outside === null || outside.size === 0 || this.#free() <= 0) return;",
     replace: "if (outside === null || outside.size >= 0) return;",
   },
   {
@@ -205,13 +203,13 @@ const admission: readonly Fault[] = [
     file: "submit/admission.ts",
     find: "const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);",
     replace:
-      "const next = pack(outside.oldestLane() as Lane, { ...caps, maxBatchSize: outside.size }, now, Number.POSITIVE_INFINITY);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free);",
+      "const next = pack(outside.oldestLane() as Lane, { ...caps, maxBatchSize: outside.size }, now, Number.POSITIVE_INFINITY);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free());",
   },
   {
     name: "lets one who comes now overtake the blocked",
     file: "submit/admission.ts",
-    find: "return this.#free > 0 && (this.#outside === null || this.#outside.size === 0);",
-    replace: "return this.#free > 0;",
+    find: "return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);",
+    replace: "return this.#free() > 0;",
   },
   {
     name: "leaves the items of pausing batches out of the bound",
@@ -343,7 +341,7 @@ const running: readonly Fault[] = [
   {
     name: "answers from the cache of another key",
     file: "submit/intake.ts",
-    find: "inFlight.open(scope, cacheKeyOf(entry.key, dedupeKey), entry)",
+    find: "inFlight.open(scope, cacheKeyOf(facts.key, dedupeKey), entry)",
     replace: "inFlight.open(scope, cacheKeyOf(undefined, dedupeKey), entry)",
   },
   {

@@ -40,7 +40,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
 
   /** True while more than `maxUnread` chunks wait for the caller. */
   get isBehind(): boolean {
-    return this.#unread > this.#maxUnread;
+    return this.#unread() > this.#maxUnread;
   }
 
   push(chunk: Chunk): void {
@@ -68,7 +68,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   next(): Promise<IteratorResult<Chunk, undefined>> {
-    if (this.#unread > 0) return Promise.resolve({ done: false, value: this.#take() });
+    if (this.#unread() > 0) return Promise.resolve({ done: false, value: this.#take() });
     if (this.#error !== null) {
       const { reason } = this.#error;
       this.#error = null;
@@ -106,7 +106,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     await this.return();
   }
 
-  get #unread(): number {
+  #unread(): number {
     return this.#chunks.length - this.#first;
   }
 

@@ -82,7 +82,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
   async #run(callHandler: () => unknown): Promise<void> {
     const rounds: Rounds = new Rounds(await callHandler(), this.#items.length);
     for (;;) {
-      if (this.#mustWait) await this.#waitForReaders();
+      if (this.#mustWait()) await this.#waitForReaders();
       if (this.#open === 0 || this.#signal.aborted) return rounds.stop();
       const step = await rounds.next();
       if (step.done === true) return;
@@ -98,7 +98,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
     }
   }
 
-  get #mustWait(): boolean {
+  #mustWait(): boolean {
     return this.#behind > 0 && !this.#signal.aborted;
   }
 
@@ -112,7 +112,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
           isOverdue = true;
           this.#wake();
         }, WARN_AFTER_MS);
-    while (this.#mustWait) {
+    while (this.#mustWait()) {
       // A listener may read or leave: what it changed is looked at before the next wait.
       if (isOverdue && !this.#hasWarned) this.#warn();
       else await this.#change();

@@ -76,7 +76,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#options = options;
     this.#isPreferredUnset = prepared.isPreferredUnset;
     this.#queue = new Queue(options.fairBy !== undefined, true);
-    this.#admission = new Admission(services, this.#queue, options);
+    this.#admission = new Admission(services, turn, this.#queue, options);
     this.#inFlight = new InFlight(
       options.cache === undefined ? undefined : new ResultCache(options.cache, events, inContext),
     );
@@ -91,7 +91,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         stages,
         queue: this.#queue,
         calls: this.#calls,
-        isAtRest: () => this.#resting.length > 0 && this.#isAtRest,
+        isAtRest: () => this.#resting.length > 0 && this.#isAtRest(),
         onRest: () => this.#rest(),
       },
       prepared,
@@ -143,7 +143,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   idle(): Promise<void> {
-    if (this.#isAtRest) return Promise.resolve();
+    if (this.#isAtRest()) return Promise.resolve();
     return this.#atRest().then(afterRejections);
   }
 
@@ -208,7 +208,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   close(options?: CloseOptions): Promise<void> {
     const isFirst = this.#closing === null;
-    this.#intake.isClosed = true;
+    this.#intake.close();
     this.#closing ??= this.#startClosing();
     if (options?.drain === false) {
       this.#scheduler.abandon(this.#pending.clear());
@@ -241,7 +241,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     await this.#calls.close();
   }
 
-  get #isAtRest(): boolean {
+  #isAtRest(): boolean {
     return (
       this.#queue.size === 0 && this.#admission.blocked === 0 && this.#pending.size === 0 && !this.#scheduler.isBusy
     );

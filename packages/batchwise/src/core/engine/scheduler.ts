@@ -11,7 +11,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
 import { type Choice, chooseLane } from "../policy/choose-lane.ts";
-import { type MomentCount, type PackedBatch, pack } from "../policy/pack.ts";
+import { type PackedBatch, pack } from "../policy/pack.ts";
 import { RunTimes } from "../policy/run-times.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
@@ -25,7 +25,7 @@ import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
 import { type InContext, Timer } from "../time/clock.ts";
-import type { Turn } from "../time/turn.ts";
+import type { Moment, Turn } from "../time/turn.ts";
 import { Gathering } from "./gathering.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { Slots } from "./slots.ts";
@@ -119,7 +119,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   /** Sends what waits in the lane of a key, or in all; `done` is called when all of it has settled. */
   flush(key: string | undefined, done: () => void): void {
     const resting = [...this.#slots.resting].filter(({ start }) => key === undefined || start.key === key);
-    this.#queue.flush(key, resting, done);
+    this.#queue.flush(key, this.#turn.endMoment(), resting, done);
     this.#pump(false);
   }
 
@@ -215,12 +215,12 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
   #slotFreed(): void {
-    if (!this.#waitsForTurn) this.#pump(false);
+    if (!this.#waitsForTurn()) this.#pump(false);
     if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.#turn.lookAgain();
   }
 
   /** True when what waits is certain to wait for the end of the turn: a look at it now would only delay callers. */
-  get #waitsForTurn(): boolean {
+  #waitsForTurn(): boolean {
     const { size, isFlushing } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Number.POSITIVE_INFINITY;
@@ -341,20 +341,20 @@ export class Scheduler implements RunOwner<BatchRun> {
   }
 
   /** While paused a flush may send what it covers and no more. */
-  get #isFlushOnly(): boolean {
+  #isFlushOnly(): boolean {
     return this.#isPaused && !this.#isDraining;
   }
 
   /** The next batch of a lane; null while the limiter says no. */
   #packLane(lane: Lane, reason: BatchReason, now: number): ClosedBatch | null {
-    const lastEpoch = this.#isFlushOnly ? lane.flushedEpoch : Number.POSITIVE_INFINITY;
-    const whole = pack(lane, this.#options, now, lastEpoch);
-    const why = whole.full ?? (this.#isFlushOnly ? "flush" : reason);
+    const upTo = this.#isFlushOnly() ? lane.flushedUpTo : Number.POSITIVE_INFINITY;
+    const whole = pack(lane, this.#options, now, upTo);
+    const why = whole.full ?? (this.#isFlushOnly() ? "flush" : reason);
     if (this.#gate === null || whole.entries.length === 0) return { ...whole, reason: why };
     const granted = this.#gate.ask(whole.cost, false);
     if (granted === null) return null;
     if (granted >= whole.cost) return { ...whole, reason: why };
-    return { ...pack(lane, { ...this.#options, maxBatchCost: granted }, now, lastEpoch), reason: why };
+    return { ...pack(lane, { ...this.#options, maxBatchCost: granted }, now, upTo), reason: why };
   }
 
   #send(batch: ClosedBatch, lane: Lane, now: number): void {
@@ -363,18 +363,18 @@ export class Scheduler implements RunOwner<BatchRun> {
     const size = entries.length;
     const flushes = this.#queue.flushesOf(lane, entries);
     for (const flush of flushes) flush.batchStarted();
-    this.#gate?.use(cost);
     this.#sequence += 1;
     const { key } = lane;
     const start = { idPrefix: this.#idPrefix, sequence: this.#sequence, key, reason, size, cost, startedAt: now };
     if (!this.#hasWarned && reason === "size" && cost < this.#options.maxBatchCost / 2) {
       this.#hasWarned = warnOfDefaultSize(this.#prepared, this.#options, this.#services.events);
     }
-    const run = new BatchRun(batch, start, recordWaits(recorder, batch.moments, now), flushes, this.#environment);
+    const run = new BatchRun(batch, start, recordWaits(recorder, entries, now), flushes, this.#environment);
     this.#queue.take(batch, run);
     recorder.batchClosed(reason, size, cost);
     recorder.runs(size, now);
     run.begin(this.#slots.add(run, this.#options));
+    this.#gate?.use(cost);
     if (!run.isOver) this.#gathering.began(run, this.#options);
   }
 }
@@ -384,11 +384,20 @@ interface ClosedBatch extends PackedBatch {
 }
 
 /** Records how long the entries of a batch have waited. Returns the longest wait. */
-function recordWaits(recorder: Recorder, moments: readonly MomentCount[], now: number): number {
+function recordWaits(recorder: Recorder, entries: readonly Entry[], now: number): number {
   let longest = 0;
-  for (const { moment, count } of moments) {
-    recorder.waited(now - moment.at, count);
-    longest = Math.max(longest, now - moment.at);
+  let count = 0;
+  let last: Moment | null = null;
+  for (const { moment } of entries) {
+    if (moment !== last && last !== null) {
+      recorder.waited(now - last.at, count);
+      longest = Math.max(longest, now - last.at);
+      count = 0;
+    }
+    last = moment;
+    count += 1;
   }
-  return longest;
+  if (last === null) return longest;
+  recorder.waited(now - last.at, count);
+  return Math.max(longest, now - last.at);
 }

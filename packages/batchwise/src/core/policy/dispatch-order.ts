@@ -1,5 +1,5 @@
-// The entries of a lane in the order in which they go: line after line in the order of ranks, or, where waiting has
-// raised somebody's priority, always the first entry of the line that goes first by then.
+// The entries of a lane in the order in which they go, in parts: line after line in the order of ranks, or, where
+// waiting has raised somebody's priority, one part in which the first entry of all lines comes first.
 
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
@@ -13,56 +13,18 @@ export interface WaitingLines {
   oldestAt(): number;
 }
 
-/** Reads the entries of a lane up to an epoch. */
-export function readInOrder(
-  waiting: WaitingLines,
-  now: number,
-  priorityAgingMs: number,
-  lastEpoch: number,
-): EntryReader {
-  const { lines } = waiting;
-  const [only] = lines;
-  if (lines.length === 1 && only !== undefined) return only.reader(lastEpoch);
-  const hasAged = now - waiting.oldestAt() >= priorityAgingMs;
-  return hasAged ? new AgedReader(lines, now, priorityAgingMs, lastEpoch) : new RankReader(lines, lastEpoch);
+/** Entries that go one after the other. */
+export interface EntrySource {
+  readonly isEmpty: boolean;
+  /** Over the entries of the moments up to the one of this sequence. */
+  reader(lastSequence: number): EntryReader;
 }
 
-/** Line after line. A line is opened when it is reached. */
-class RankReader implements EntryReader {
-  readonly #lines: readonly Line[];
-  readonly #lastEpoch: number;
-  readonly #opened: EntryReader[] = [];
-  #next = 0;
-  #current: EntryReader | null = null;
-  entry: Entry | null = null;
-
-  constructor(lines: readonly Line[], lastEpoch: number) {
-    this.#lines = lines;
-    this.#lastEpoch = lastEpoch;
-    this.#open();
-  }
-
-  advance(): void {
-    this.#current?.advance();
-    this.entry = this.#current?.entry ?? null;
-    if (this.entry === null) this.#open();
-  }
-
-  commit(): void {
-    for (const reader of this.#opened) reader.commit();
-  }
-
-  #open(): void {
-    while (this.entry === null) {
-      const line = this.#lines[this.#next];
-      if (line === undefined) return;
-      this.#next += 1;
-      if (line.isEmpty) continue;
-      this.#current = line.reader(this.#lastEpoch);
-      this.#opened.push(this.#current);
-      this.entry = this.#current.entry;
-    }
-  }
+/** All that waits in a lane: each part goes before the next one. */
+export function inOrder(waiting: WaitingLines, now: number, priorityAgingMs: number): readonly EntrySource[] {
+  const { lines } = waiting;
+  if (lines.length === 1 || now - waiting.oldestAt() < priorityAgingMs) return lines;
+  return [{ isEmpty: false, reader: (lastSequence) => new AgedReader(lines, now, priorityAgingMs, lastSequence) }];
 }
 
 interface Contender {
@@ -78,12 +40,12 @@ class AgedReader implements EntryReader {
   readonly #readers: EntryReader[] = [];
   readonly #heap: Contender[] = [];
 
-  constructor(lines: readonly Line[], now: number, priorityAgingMs: number, lastEpoch: number) {
+  constructor(lines: readonly Line[], now: number, priorityAgingMs: number, lastSequence: number) {
     this.#now = now;
     this.#priorityAgingMs = priorityAgingMs;
     for (const line of lines) {
       if (line.isEmpty) continue;
-      const reader = line.reader(lastEpoch);
+      const reader = line.reader(lastSequence);
       this.#readers.push(reader);
       if (reader.entry !== null) this.#heap.push({ line, reader, entry: reader.entry });
     }

@@ -8,9 +8,8 @@ import type { Measure } from "../contract/options.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { BatchPlan } from "../queue/queue.ts";
-import type { Moment } from "../time/turn.ts";
 import { longestFit, measured, orSum } from "./batch-cost.ts";
-import { readInOrder, type WaitingLines } from "./dispatch-order.ts";
+import { type EntrySource, inOrder, type WaitingLines } from "./dispatch-order.ts";
 
 export interface Caps {
   readonly maxBatchSize: number;
@@ -22,16 +21,8 @@ export interface Caps {
 /** Which cap closed a batch; null where everything that waits is in it and more would fit. */
 export type Full = "size" | "cost" | null;
 
-/** How many entries of a batch were submitted at one moment. */
-export interface MomentCount {
-  readonly moment: Moment;
-  count: number;
-}
-
 export interface PackedBatch extends BatchPlan {
   readonly items: unknown[];
-  /** Of neighbours in the batch. */
-  readonly moments: readonly MomentCount[];
   readonly cost: number;
   readonly full: Full;
 }
@@ -39,44 +30,114 @@ export interface PackedBatch extends BatchPlan {
 /** Room for a batch is made at once, up to this many entries. */
 const MOST_ROOM = 1024;
 
-/** Packs the next batch of a lane, from the entries up to an epoch. */
-export function pack(lane: WaitingLines, caps: Caps, now: number, lastEpoch: number): PackedBatch {
-  const { batchCost, maxBatchCost, maxBatchSize } = caps;
-  const reader = readInOrder(lane, now, caps.priorityAgingMs, lastEpoch);
-  const waiting = lane.size;
+/** Packs the next batch of a lane, from the entries of the moments up to the one of this sequence. */
+export function pack(lane: WaitingLines, caps: Caps, now: number, lastSequence: number): PackedBatch {
+  const { batchCost, maxBatchCost, maxBatchSize, priorityAgingMs } = caps;
+  const sources = inOrder(lane, now, priorityAgingMs);
+  const room = Math.min(maxBatchSize, lane.size, MOST_ROOM);
   if (typeof batchCost !== "function") {
-    return take(reader, waiting, maxBatchSize, maxBatchCost, batchCost === "padded");
+    return take(sources, lastSequence, room, maxBatchSize, maxBatchCost, batchCost === "padded");
   }
-  const widest = take(reader, waiting, maxBatchSize, Number.POSITIVE_INFINITY, false);
-  const { items } = widest;
+  const widest = take(sources, lastSequence, room, maxBatchSize, Number.POSITIVE_INFINITY, false);
+  const { entries, items } = widest;
   const { count, cost } = longestFit(items, maxBatchCost, (prefix) => measured(batchCost, prefix));
   if (count === items.length) {
     const isFull = cost >= maxBatchCost && maxBatchCost < Number.POSITIVE_INFINITY;
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
-  const cut = take(new ListReader(widest.entries), count, count, Number.POSITIVE_INFINITY, false);
-  const again = readerOf(cut.entries, lane, caps, now, lastEpoch);
-  return { ...cut, reader: again, cost: orSum(cost, cut.cost), full: "cost" };
+  // What has been read once too often is read anew. If the cost function has submitted something that goes first, the
+  // batch stays as it was measured.
+  const again = takeFirst(inOrder(lane, now, priorityAgingMs), lastSequence, count);
+  const isSame = again.entries.every((entry, index) => entry === entries[index]);
+  const cut = isSame ? again : takeFirst([sourceOf(entries)], lastSequence, count);
+  return { ...cut, cost: orSum(cost, cut.cost), full: "cost" };
 }
 
-/** A reader that has read these entries and no more, for a reader commits what it has read. */
-function readerOf(
-  entries: readonly Entry[],
-  lane: WaitingLines,
-  caps: Caps,
-  now: number,
-  lastEpoch: number,
-): EntryReader {
-  const reader = readInOrder(lane, now, caps.priorityAgingMs, lastEpoch);
-  for (const entry of entries) {
-    // The cost function has submitted something that goes first: the batch stays as it was measured.
-    if (reader.entry !== entry) return new ListReader([]);
-    reader.advance();
+function takeFirst(sources: readonly EntrySource[], lastSequence: number, count: number): PackedBatch {
+  return take(sources, lastSequence, count, count, Number.POSITIVE_INFINITY, false);
+}
+
+/** The first entries that fit. `room`: how many there are likely to be. */
+function take(
+  sources: readonly EntrySource[],
+  lastSequence: number,
+  room: number,
+  maxBatchSize: number,
+  maxBatchCost: number,
+  isPadded: boolean,
+): PackedBatch {
+  const packing = new Packing(room, maxBatchSize, maxBatchCost, isPadded);
+  for (const source of sources) {
+    if (source.isEmpty) continue;
+    packing.take(source.reader(lastSequence));
+    if (packing.full !== null) break;
   }
-  return reader;
+  return packing.end();
 }
 
-/** Reads entries that have been read before. */
+/** A batch while it is packed. */
+class Packing {
+  readonly #entries: Entry[];
+  readonly #items: unknown[];
+  readonly #readers: EntryReader[] = [];
+  readonly #maxBatchSize: number;
+  readonly #maxBatchCost: number;
+  readonly #isPadded: boolean;
+  #size = 0;
+  #sum = 0;
+  #largest = 0;
+  full: Full = null;
+
+  constructor(room: number, maxBatchSize: number, maxBatchCost: number, isPadded: boolean) {
+    this.#entries = new Array<Entry>(room);
+    this.#items = new Array<unknown>(room);
+    this.#maxBatchSize = maxBatchSize;
+    this.#maxBatchCost = maxBatchCost;
+    this.#isPadded = isPadded;
+  }
+
+  /** Takes what a reader reads, up to the first entry that does not fit. */
+  take(reader: EntryReader): void {
+    const entries = this.#entries;
+    const items = this.#items;
+    const [maxBatchSize, maxBatchCost, isPadded] = [this.#maxBatchSize, this.#maxBatchCost, this.#isPadded];
+    let [size, sum, largest] = [this.#size, this.#sum, this.#largest];
+    this.#readers.push(reader);
+    for (let { entry } = reader; entry !== null && size < maxBatchSize; { entry } = reader) {
+      const { cost } = entry;
+      const total = isPadded ? (size + 1) * Math.max(largest, cost) : sum + cost;
+      if (total > maxBatchCost && size > 0) {
+        this.full = "cost";
+        break;
+      }
+      entries[size] = entry;
+      items[size] = entry.item;
+      size += 1;
+      sum += cost;
+      if (cost > largest) largest = cost;
+      reader.advance();
+    }
+    if (size >= maxBatchSize) this.full = "size";
+    this.#size = size;
+    this.#sum = sum;
+    this.#largest = largest;
+  }
+
+  end(): PackedBatch {
+    const size = this.#size;
+    const cost = this.#isPadded ? size * this.#largest : this.#sum;
+    if (this.full === null && cost >= this.#maxBatchCost) this.full = "cost";
+    this.#entries.length = size;
+    this.#items.length = size;
+    return { entries: this.#entries, items: this.#items, readers: this.#readers, cost, full: this.full };
+  }
+}
+
+/** Entries that have been read before. */
+function sourceOf(entries: readonly Entry[]): EntrySource {
+  return { isEmpty: false, reader: () => new ListReader(entries) };
+}
+
 class ListReader implements EntryReader {
   readonly #entries: readonly Entry[];
   #index = 0;
@@ -94,49 +155,4 @@ class ListReader implements EntryReader {
   }
 
   commit(): void {}
-}
-
-/** The first entries that fit, of `waiting` in all. */
-function take(
-  reader: EntryReader,
-  waiting: number,
-  maxBatchSize: number,
-  maxBatchCost: number,
-  isPadded: boolean,
-): PackedBatch {
-  const room = Math.min(maxBatchSize, waiting, MOST_ROOM);
-  const entries = new Array<Entry>(room);
-  const items = new Array<unknown>(room);
-  let size = 0;
-  const moments: MomentCount[] = [];
-  let last: MomentCount | undefined;
-  let sum = 0;
-  let largest = 0;
-  let full: Full = null;
-  for (let { entry } = reader; entry !== null; { entry } = reader) {
-    if (size >= maxBatchSize) break;
-    const { cost, moment } = entry;
-    const total = isPadded ? (size + 1) * Math.max(largest, cost) : sum + cost;
-    if (total > maxBatchCost && size > 0) {
-      full = "cost";
-      break;
-    }
-    entries[size] = entry;
-    items[size] = entry.item;
-    size += 1;
-    if (last === undefined || last.moment !== moment) {
-      last = { moment, count: 0 };
-      moments.push(last);
-    }
-    last.count += 1;
-    sum += cost;
-    if (cost > largest) largest = cost;
-    reader.advance();
-  }
-  entries.length = size;
-  items.length = size;
-  const cost = isPadded ? size * largest : sum;
-  if (size >= maxBatchSize) full = "size";
-  else if (cost >= maxBatchCost) full = "cost";
-  return { entries, items, moments, reader, cost, full };
 }

@@ -1,5 +1,6 @@
 // An entry is one item on its way: it waits in a line of the queue, then it is part of a batch. What it is now, only its
-// holder knows. An entry that has been answered or has left has no recipient any more.
+// holder knows. An entry that has been answered or has left has no recipient any more. Thousands may wait, so an entry
+// holds what every item has; what few items have is in its facts, and one object stands for all plain ones.
 
 import type { Moment } from "../time/turn.ts";
 import type { Recipient, Resolve } from "./recipient.ts";
@@ -16,14 +17,8 @@ export interface EntryHolder {
   noteDeadline(entry: Entry): void;
 }
 
-export class Entry {
-  item: unknown;
-  /** Null once its answer was given, or when its caller has left. */
-  recipient: Resolve | Recipient | null;
-  /** The place of the item in its call, for recipients with many entries. */
-  readonly position: number;
-  /** When it was submitted; of one that was looked up first, when that had ended. */
-  moment: Moment;
+/** What was read of an item and of the options of its submit. */
+export class ItemFacts {
   cost = 1;
   priority = 0;
   /** Of a call that goes before larger ones (`smallCallFirst`). */
@@ -31,15 +26,51 @@ export class Entry {
   key: string | undefined = undefined;
   tenant = "";
   context: unknown = undefined;
-  /** How many flushes there were when it came into the queue. */
-  epoch = 0;
+  signal: AbortSignal | undefined = undefined;
+  /** Of its submit; undefined where that names none. */
+  timeoutMs: number | undefined = undefined;
+}
+
+/** The facts of an item that needs nothing but its place. Never changed. */
+export const PLAIN: ItemFacts = new ItemFacts();
+
+export class Entry {
+  item: unknown;
+  /** Null once its answer was given, or when its caller has left. */
+  recipient: Resolve | Recipient | null;
+  /** When it was submitted; of one that was looked up first, when that had ended. */
+  moment: Moment;
+  facts: ItemFacts;
+  /** The place of the item in its call, for recipients with many entries. */
+  readonly position: number;
   holder: EntryHolder | null = null;
 
-  constructor(item: unknown, recipient: Resolve | Recipient, position: number, moment: Moment) {
+  constructor(item: unknown, recipient: Resolve | Recipient, moment: Moment, facts: ItemFacts, position: number) {
     this.item = item;
     this.recipient = recipient;
-    this.position = position;
     this.moment = moment;
+    this.facts = facts;
+    this.position = position;
+  }
+
+  get cost(): number {
+    return this.facts.cost;
+  }
+
+  get priority(): number {
+    return this.facts.priority;
+  }
+
+  get isSmall(): boolean {
+    return this.facts.isSmall;
+  }
+
+  get key(): string | undefined {
+    return this.facts.key;
+  }
+
+  get tenant(): string {
+    return this.facts.tenant;
   }
 
   get isWaiting(): boolean {
@@ -55,11 +86,11 @@ export class Entry {
   leave(): void {
     if (this.recipient === null) return;
     this.recipient = null;
-    if (this.holder === null || this.holder.isWaiting) {
-      // A queue may keep the rest of it for a while.
-      this.item = undefined;
-      this.context = undefined;
-    }
-    this.holder?.left(this);
+    const { holder } = this;
+    holder?.left(this);
+    if (holder !== null && !holder.isWaiting) return;
+    // A queue may keep the rest of it for a while.
+    this.item = undefined;
+    this.facts = PLAIN;
   }
 }

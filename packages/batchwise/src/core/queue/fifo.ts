@@ -5,15 +5,25 @@
 import type { Moment } from "../time/turn.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
 
-const CHUNK_LENGTH = 256;
+const LONGEST_CHUNK = 256;
+const SHORTEST_CHUNK = 16;
 /** Gone entries are kept up to as many as wait, and this many. */
 const KEPT_GONE = 64;
 
-interface Chunk {
+class Chunk {
   /** Null where an entry was taken from the front. */
   readonly entries: (Entry | null)[];
-  next: Chunk | null;
+  /** How many places are in use. */
+  length = 0;
+  next: Chunk | null = null;
+
+  constructor(room: number) {
+    this.entries = new Array(room);
+  }
 }
+
+/** Takes no entry: the first one makes a chunk of its own. */
+const EMPTY: Chunk = new Chunk(0);
 
 /** Reads waiting entries in the order in which they will be dispatched. Reading changes nothing. */
 export interface EntryReader {
@@ -34,17 +44,17 @@ export interface EntryOrder {
   left(entries: readonly Entry[], from: number, end: number): void;
   /** The entry that came first. */
   readonly oldest: Entry | null;
-  /** Over the entries up to an epoch. */
-  reader(lastEpoch: number): EntryReader;
+  /** Over the entries of the moments up to the one of this sequence. */
+  reader(lastSequence: number): EntryReader;
 }
 
 export class Fifo implements EntryOrder {
   readonly #holder: EntryHolder;
-  #first: Chunk = { entries: [], next: null };
-  #last: Chunk = this.#first;
+  #first: Chunk = EMPTY;
+  #last: Chunk = EMPTY;
   /** Where the first entry that may be waiting lies in the first chunk. */
   #head = 0;
-  #waiting = 0;
+  size = 0;
   #gone = 0;
   /** When the youngest entry was submitted. */
   #lastMoment: Moment | null = null;
@@ -53,37 +63,40 @@ export class Fifo implements EntryOrder {
     this.#holder = holder;
   }
 
-  get size(): number {
-    return this.#waiting;
-  }
-
   push(entry: Entry): boolean {
-    this.#waiting += 1;
-    if (entry.moment !== this.#lastMoment) {
-      if (this.#lastMoment !== null && entry.moment.at < this.#lastMoment.at && this.#waiting > 1) {
+    this.size += 1;
+    const { moment } = entry;
+    if (moment !== this.#lastMoment) {
+      if (this.#lastMoment !== null && moment.at < this.#lastMoment.at && this.size > 1) {
         this.#insert(entry);
         return this.oldest === entry;
       }
-      this.#lastMoment = entry.moment;
+      this.#lastMoment = moment;
     }
     let last = this.#last;
-    if (last.entries.length >= CHUNK_LENGTH) {
-      last = { entries: [], next: null };
-      this.#last.next = last;
-      this.#last = last;
-    }
-    last.entries.push(entry);
-    return this.#waiting === 1;
+    if (last.length === last.entries.length) last = this.#addChunk();
+    last.entries[last.length] = entry;
+    last.length += 1;
+    return this.size === 1;
+  }
+
+  #addChunk(): Chunk {
+    const chunk = new Chunk(Math.min(LONGEST_CHUNK, Math.max(SHORTEST_CHUNK, this.size)));
+    if (this.#last === EMPTY) this.#first = chunk;
+    else this.#last.next = chunk;
+    this.#last = chunk;
+    return chunk;
   }
 
   /** Puts an entry that is older than the last one behind those that are no younger. */
   #insert(entry: Entry): void {
     const { at } = entry.moment;
     let chunk = this.#first;
-    while (chunk.next !== null && (chunk.entries.at(-1) as Entry).moment.at <= at) chunk = chunk.next;
+    while (chunk.next !== null && (chunk.entries[chunk.length - 1] as Entry).moment.at <= at) chunk = chunk.next;
     let index = chunk === this.#first ? this.#head : 0;
-    while (index < chunk.entries.length && (chunk.entries[index] as Entry).moment.at <= at) index += 1;
+    while (index < chunk.length && (chunk.entries[index] as Entry).moment.at <= at) index += 1;
     chunk.entries.splice(index, 0, entry);
+    chunk.length += 1;
   }
 
   get oldest(): Entry | null {
@@ -91,66 +104,78 @@ export class Fifo implements EntryOrder {
   }
 
   left(_entries: readonly Entry[], from: number, end: number): void {
-    this.#waiting -= end - from;
+    this.size -= end - from;
     this.#gone += end - from;
     this.#dropGone();
-    if (this.#gone > this.#waiting + KEPT_GONE) this.#compact();
+    if (this.#gone > this.size + KEPT_GONE) this.#compact();
   }
 
-  reader(lastEpoch: number): EntryReader {
-    return new FifoReader(this.#first, this.#head, this.#holder, lastEpoch);
+  reader(lastSequence: number): EntryReader {
+    return new FifoReader(this, this.#first, this.#head, this.#holder, lastSequence);
+  }
+
+  /** Drops all up to a place: it was read, and is taken now or was gone before. */
+  dropUpTo(chunk: Chunk, head: number): void {
+    while (this.#first !== chunk) this.#dropFirst();
+    for (let index = this.#head; index < head; index += 1) chunk.entries[index] = null;
+    this.#gone -= head - this.#head;
+    this.#head = head;
   }
 
   /** Drops entries that are gone from the front. */
   #dropGone(): void {
     for (;;) {
-      const { entries, next } = this.#first;
-      while (this.#head < entries.length && entries[this.#head]?.holder !== this.#holder) {
+      const { entries, length } = this.#first;
+      while (this.#head < length && entries[this.#head]?.holder !== this.#holder) {
         entries[this.#head] = null;
         this.#head += 1;
         this.#gone -= 1;
       }
-      if (this.#head < entries.length) return;
-      this.#head = 0;
-      if (next === null) {
-        // A new array: the old one may be long, and may have grown old.
-        if (entries.length > 0) this.#first = this.#last = { entries: [], next: null };
-        return;
-      }
-      this.#first = next;
+      if (this.#head < length || this.#first === EMPTY) return;
+      this.#dropFirst();
     }
+  }
+
+  #dropFirst(): void {
+    const { length, next } = this.#first;
+    this.#gone -= length - this.#head;
+    this.#head = 0;
+    this.#first = next ?? EMPTY;
+    if (next === null) this.#last = EMPTY;
   }
 
   #compact(): void {
     const reader = this.reader(Number.POSITIVE_INFINITY);
-    this.#first = { entries: [], next: null };
-    this.#last = this.#first;
+    this.#first = EMPTY;
+    this.#last = EMPTY;
     this.#head = 0;
-    this.#waiting = 0;
+    this.size = 0;
     this.#gone = 0;
     for (; reader.entry !== null; reader.advance()) this.push(reader.entry);
   }
 }
 
 class FifoReader implements EntryReader {
+  readonly #fifo: Fifo;
   readonly #holder: EntryHolder;
-  readonly #lastEpoch: number;
+  readonly #lastSequence: number;
   #chunk: Chunk;
   #index: number;
   entry: Entry | null = null;
 
-  constructor(chunk: Chunk, index: number, holder: EntryHolder, lastEpoch: number) {
+  constructor(fifo: Fifo, chunk: Chunk, index: number, holder: EntryHolder, lastSequence: number) {
+    this.#fifo = fifo;
     this.#chunk = chunk;
     this.#index = index - 1;
     this.#holder = holder;
-    this.#lastEpoch = lastEpoch;
+    this.#lastSequence = lastSequence;
     this.advance();
   }
 
   advance(): void {
     for (;;) {
       this.#index += 1;
-      if (this.#index >= this.#chunk.entries.length) {
+      if (this.#index >= this.#chunk.length) {
         const { next } = this.#chunk;
         if (next === null) {
           this.#index -= 1;
@@ -161,12 +186,16 @@ class FifoReader implements EntryReader {
         this.#index = 0;
       }
       const entry = this.#chunk.entries[this.#index] ?? null;
-      if (entry !== null && entry.holder === this.#holder && entry.epoch <= this.#lastEpoch) {
+      if (entry !== null && entry.holder === this.#holder && entry.moment.sequence <= this.#lastSequence) {
         this.entry = entry;
         return;
       }
     }
   }
 
-  commit(): void {}
+  commit(): void {
+    // What was not asked for is passed over, and waits on.
+    if (this.#lastSequence !== Number.POSITIVE_INFINITY) return;
+    this.#fifo.dropUpTo(this.#chunk, this.entry === null ? this.#index + 1 : this.#index);
+  }
 }

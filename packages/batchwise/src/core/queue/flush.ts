@@ -1,21 +1,23 @@
+import type { Moment } from "../time/turn.ts";
+
 /** One call of `flush()`: done when all that waited then has settled. */
 export class Flush {
-  /** It covers the entries up to this epoch, of this lane or of all. */
-  readonly #epoch: number;
+  /** It covers the moments up to this sequence, of this lane or of all. */
+  readonly #upTo: number;
   readonly #lane: object | null;
   readonly #done: () => void;
   #waiting: number;
   #batches = 0;
 
-  constructor(epoch: number, lane: object | null, waiting: number, done: () => void) {
-    this.#epoch = epoch;
+  constructor(upTo: number, lane: object | null, waiting: number, done: () => void) {
+    this.#upTo = upTo;
     this.#lane = lane;
     this.#waiting = waiting;
     this.#done = done;
   }
 
-  covers(epoch: number, lane: object): boolean {
-    return epoch <= this.#epoch && (this.#lane === null || this.#lane === lane);
+  covers({ sequence }: Moment, lane: object): boolean {
+    return sequence <= this.#upTo && (this.#lane === null || this.#lane === lane);
   }
 
   entryLeft(): void {

@@ -74,9 +74,9 @@ export class Line implements EntryHolder, Ranked {
     return this.#order.oldest;
   }
 
-  /** Over the entries up to an epoch. */
-  reader(lastEpoch: number): EntryReader {
-    return this.#order.reader(lastEpoch);
+  /** Over the entries of the moments up to the one of this sequence. */
+  reader(lastSequence: number): EntryReader {
+    return this.#order.reader(lastSequence);
   }
 
   left(entry: Entry): void {
@@ -116,8 +116,6 @@ export class Line implements EntryHolder, Ranked {
 
 /** One who keeps the totals above a lane. */
 export interface LaneOwner {
-  /** An entry has come into a lane that has a key. */
-  added(): void;
   /** An entry of the lane leaves, for a batch or early. */
   left(lane: Lane, entry: Entry): void;
   /** Called when what left in one step has been counted. */
@@ -139,8 +137,8 @@ export class Lane {
   /** Its place among the lanes by their earliest deadlines. */
   readonly node: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
-  /** What a flush covers: entries up to this epoch, and how many of them still wait. */
-  flushedEpoch = -1;
+  /** What a flush covers: the moments up to this sequence, and how many of their entries still wait. */
+  flushedUpTo = -1;
   flushed = 0;
 
   constructor(key: string | undefined, owner: LaneOwner) {
@@ -185,7 +183,6 @@ export class Lane {
 
   added(entry: Entry): void {
     this.size += 1;
-    if (this.key !== undefined) this.#owner.added();
     if (this.#deadlines !== null) this.noteDeadline(entry);
   }
 

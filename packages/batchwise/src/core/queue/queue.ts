@@ -2,17 +2,17 @@
 // entry are found without looking at every lane. A lane that empties is forgotten.
 
 import { Heap } from "../time/heap.ts";
-import type { Entry, EntryHolder } from "./entry.ts";
+import { type Entry, type EntryHolder, PLAIN } from "./entry.ts";
 import type { EntryReader } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
 import { goesBefore } from "./order.ts";
 import { type Rank, Ranks } from "./ranks.ts";
 
-/** A batch to be: these entries, in this order, after `commit` of the readers. */
+/** A batch to be: these entries, in this order, and the readers that have read them. */
 export interface BatchPlan {
   readonly entries: readonly Entry[];
-  readonly reader: EntryReader;
+  readonly readers: readonly EntryReader[];
 }
 
 /** A batch that pauses before another call: a flush waits for it, too. */
@@ -32,15 +32,15 @@ export class Queue implements LaneOwner {
   readonly #keyed: Map<string, Lane> = new Map();
   readonly #classes: Ranks<RankClass> = new Ranks();
   #flushes: readonly Flush[] = NO_FLUSHES;
-  #epoch = 0;
   #keepsDeadlines = false;
   /** The lanes with deadlines, the one with the earliest first. */
   readonly #byDeadline: Heap<Lane> = new Heap();
   /** Lanes that may be ready for another reason than age. */
   readonly hot: Set<Lane> = new Set();
-  /** Where an entry without a key or a priority goes. */
+  /** Where plain entries go. */
   readonly #plain: Line;
-  #keyedSize = 0;
+  /** How many entries wait. */
+  size = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
 
@@ -48,55 +48,35 @@ export class Queue implements LaneOwner {
   constructor(isFair: boolean, isKeyed: boolean) {
     this.#isFair = isFair;
     this.#isKeyed = isKeyed;
-    this.#plain = this.#lineOf(this.#common, { priority: 0, isSmall: false });
+    this.#plain = this.#lineOf(this.#common, PLAIN);
   }
 
   push(entry: Entry): Lane {
-    entry.epoch = this.#epoch;
-    const line =
-      entry.key === undefined && entry.priority === 0 && !entry.isSmall
-        ? this.#plain
-        : this.#lineOf(this.#lane(entry.key), entry);
+    const { facts } = entry;
+    const line = facts === PLAIN ? this.#plain : this.#lineOf(this.#lane(facts.key), facts);
+    this.size += 1;
     line.push(entry);
     return line.lane;
-  }
-
-  /** Adds the first `count` of these entries, none of which has a key or a rank. */
-  pushPlain(entries: readonly Entry[], count: number): void {
-    const line = this.#plain;
-    const epoch = this.#epoch;
-    for (let index = 0; index < count; index += 1) {
-      const entry = entries[index] as Entry;
-      entry.epoch = epoch;
-      line.push(entry);
-    }
   }
 
   /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
   raise(entry: Entry, priority: number): void {
     const line = entry.holder as Line;
-    entry.priority = priority;
+    entry.facts.priority = priority;
+    this.size += 1;
     this.#lineOf(line.lane, entry).push(entry);
     line.noteLeft([entry], 0, 1, entry.cost);
   }
 
-  get size(): number {
-    return this.#common.size + this.#keyedSize;
-  }
-
-  added(): void {
-    this.#keyedSize += 1;
-  }
-
-  left(lane: Lane, { epoch }: Entry): void {
+  left(lane: Lane, { moment }: Entry): void {
     if (this.#flushes.length === 0) return;
-    if (epoch <= lane.flushedEpoch) lane.flushed -= 1;
-    for (const flush of this.#flushes) if (flush.covers(epoch, lane)) flush.entryLeft();
+    if (moment.sequence <= lane.flushedUpTo) lane.flushed -= 1;
+    for (const flush of this.#flushes) if (flush.covers(moment, lane)) flush.entryLeft();
   }
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
-    if (lane.key !== undefined) this.#keyedSize -= count;
+    this.size -= count;
     if (lane.size === 0) this.#forget(lane);
     if (this.#flushes.length > 0) this.#dropDoneFlushes();
   }
@@ -150,8 +130,8 @@ export class Queue implements LaneOwner {
   }
 
   /** Takes the entries of a batch out of their lane and gives them to their new holder. */
-  take({ entries, reader }: BatchPlan, holder: EntryHolder): void {
-    reader.commit();
+  take({ entries, readers }: BatchPlan, holder: EntryHolder): void {
+    for (const reader of readers) reader.commit();
     for (let from = 0; from < entries.length; ) {
       const line = (entries[from] as Entry).holder as Line;
       const { lane } = line;
@@ -170,23 +150,25 @@ export class Queue implements LaneOwner {
     }
   }
 
-  /** Marks what waits now, in all lanes or in that of a key, as flushed. `done` is called when all has settled. */
-  flush(key: string | undefined, resting: readonly FlushedBatch[], done: () => void): void {
+  /**
+   * Marks what waits now, in all lanes or in that of a key, as flushed: all of it is of moments up to `upTo`, and what
+   * comes later is not. `done` is called when all has settled.
+   */
+  flush(key: string | undefined, upTo: number, resting: readonly FlushedBatch[], done: () => void): void {
     const only = key === undefined ? undefined : this.#keyed.get(key);
     const waiting = key === undefined ? this.size : (only?.size ?? 0);
     const lanes = key === undefined ? this.lanes() : only === undefined ? [] : [only];
-    const flush = new Flush(this.#epoch, only ?? (key === undefined ? null : NO_LANE), waiting, done);
+    const flush = new Flush(upTo, only ?? (key === undefined ? null : NO_LANE), waiting, done);
     this.#flushes = [...this.#flushes, flush];
     for (const lane of lanes) {
       lane.flushed = lane.size;
-      lane.flushedEpoch = this.#epoch;
+      lane.flushedUpTo = upTo;
       this.hot.add(lane);
     }
     for (const batch of resting) {
       flush.batchStarted();
       batch.flushes = [...batch.flushes, flush];
     }
-    this.#epoch += 1;
     this.#dropDoneFlushes();
   }
 
@@ -210,7 +192,7 @@ export class Queue implements LaneOwner {
   /** The flushes that wait for some entry of this batch. */
   flushesOf(lane: Lane, entries: readonly Entry[]): readonly Flush[] {
     if (this.#flushes.length === 0) return NO_FLUSHES;
-    return this.#flushes.filter((flush) => entries.some(({ epoch }) => flush.covers(epoch, lane)));
+    return this.#flushes.filter((flush) => entries.some(({ moment }) => flush.covers(moment, lane)));
   }
 
   /** Tells the flushes of a batch that it has ended. */

@@ -55,9 +55,9 @@ export class CallContext implements BatchContext {
 
   get requests(): readonly BatchRequest[] {
     const { startedAt } = this.#batch.start;
-    this.#requests ??= this.#entries.map(({ context, priority, moment }) => ({
-      context,
-      priority,
+    this.#requests ??= this.#entries.map(({ facts, moment }) => ({
+      context: facts.context,
+      priority: facts.priority,
       waitedMs: startedAt - moment.at,
     }));
     return this.#requests;

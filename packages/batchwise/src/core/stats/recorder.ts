@@ -32,19 +32,19 @@ class Counts {
   readonly latencyMs: Histogram = new Histogram(MICROSECOND);
   readonly batchSize: Histogram = new Histogram(1);
   readonly batchCost: Histogram = new Histogram(MICROSECOND);
-  submitted = 0;
   deduped = 0;
   cacheHits = 0;
   batches = 0;
   batchedItems = 0;
   batchedCost = 0;
   busyMs = 0;
-  /** NaN until the first submit. */
-  startedAt: number = Number.NaN;
 }
 
 export class Recorder {
   #counts: Counts = new Counts();
+  #submitted = 0;
+  /** When the first submit was counted. */
+  #startedAt = 0;
   #runningItems = 0;
   #runningBatches = 0;
   #busySince = 0;
@@ -53,9 +53,8 @@ export class Recorder {
 
   /** Counts submits of one moment. */
   submitted(count: number, at: number): void {
-    const counts = this.#counts;
-    if (counts.submitted === 0) counts.startedAt = at;
-    counts.submitted += count;
+    if (this.#submitted === 0) this.#startedAt = at;
+    this.#submitted += count;
   }
 
   joined(): void {
@@ -111,9 +110,9 @@ export class Recorder {
 
   /** Starts anew. What waits or runs counts as submitted anew. */
   reset(now: number): void {
-    const { submitted, outcomes } = this.#counts;
-    const open = Object.values(outcomes).reduce((left, ended) => left - ended, submitted);
+    const open = Object.values(this.#counts.outcomes).reduce((left, ended) => left - ended, this.#submitted);
     this.#counts = new Counts();
+    this.#submitted = 0;
     if (open > 0) this.submitted(open, now);
     this.#busySince = now;
   }
@@ -122,9 +121,9 @@ export class Recorder {
     const counts = this.#counts;
     const until = Math.min(now, this.#closedAt);
     const busyMs = counts.busyMs + (this.#runningBatches > 0 ? now - this.#busySince : 0);
-    const lifeMs = until > counts.startedAt ? until - counts.startedAt : 0;
+    const lifeMs = this.#submitted > 0 ? Math.max(0, until - this.#startedAt) : 0;
     return Object.freeze({
-      submitted: counts.submitted,
+      submitted: this.#submitted,
       ...counts.outcomes,
       deduped: counts.deduped,
       cacheHits: counts.cacheHits,

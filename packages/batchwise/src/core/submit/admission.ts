@@ -9,6 +9,7 @@ import { pack } from "../policy/pack.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import { Queue } from "../queue/queue.ts";
+import type { Moment, Turn } from "../time/turn.ts";
 import { refuse } from "./callers.ts";
 import type { Services } from "./services.ts";
 
@@ -22,18 +23,25 @@ const IN_BETWEEN: EntryHolder = {
 
 export class Admission {
   readonly #services: Services;
+  readonly #turn: Turn;
   readonly #queue: Queue;
   /** Submits that a full queue holds back. Made when it is first needed. */
   #outside: Queue | null = null;
   #ready: (() => void)[] = [];
   #options: ResolvedOptions;
+  /** Whether lanes may be held although a slot is free: all of them, or those with a key. */
+  #mayHoldAll: boolean;
+  #mayHoldKeys: boolean;
   /** Items of batches that pause before a retry: they count in the queue's bound. */
   retrying = 0;
 
-  constructor(services: Services, queue: Queue, options: ResolvedOptions) {
+  constructor(services: Services, turn: Turn, queue: Queue, options: ResolvedOptions) {
     this.#services = services;
+    this.#turn = turn;
     this.#queue = queue;
     this.#options = options;
+    this.#mayHoldAll = options.maxWaitMs > 0;
+    this.#mayHoldKeys = options.gather !== "turn";
   }
 
   /** How many wait outside. */
@@ -42,50 +50,57 @@ export class Admission {
   }
 
   get isFull(): boolean {
-    return this.#free <= 0;
+    return this.#free() <= 0;
   }
 
   /** Queues an entry, or does with it what `onFull` says. */
   accept(entry: Entry): void {
-    if (this.#hasRoom) this.#enter(entry);
+    if (this.#hasRoom()) this.#enter(entry);
     else if (this.#options.onFull === "wait") this.#waitOutside(entry);
     else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
     else refuse(this.#services, entry, queueFullError(this.#options.maxQueueSize), "rejected");
   }
 
-  /** Queues entries without key or rank, one after the other. */
+  /** Queues plain entries, one after the other. */
   acceptAll(entries: readonly Entry[]): void {
-    let index = 0;
-    if (this.#hasRoom && this.#options.maxWaitMs === 0) {
-      index = Math.min(this.#free, entries.length);
-      this.#queue.pushPlain(entries, index);
-    }
-    for (; index < entries.length; index += 1) this.accept(entries[index] as Entry);
+    for (const entry of entries) this.accept(entry);
   }
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
+    this.#mayHoldAll = options.maxWaitMs > 0;
+    this.#mayHoldKeys = options.gather !== "turn";
   }
 
   /** Lets blocked submits in, in their order, as far as there is room. */
   admit(now: number): void {
     const outside = this.#outside;
-    if (outside === null || outside.size === 0 || this.#free <= 0) return;
+    if (outside === null || outside.size === 0 || this.#free() <= 0) return;
     const { priorityAgingMs } = this.#options;
     const caps = {
-      maxBatchSize: this.#free,
+      maxBatchSize: this.#free(),
       maxBatchCost: Number.POSITIVE_INFINITY,
       batchCost: "sum",
       priorityAgingMs,
     } as const;
     const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);
     outside.take(next, IN_BETWEEN);
-    for (const entry of next.entries) this.#enter(entry);
+    let was: Moment | null = null;
+    let moment: Moment | null = null;
+    for (const entry of next.entries) {
+      // It has waited as long as before, and no flush before now covers it.
+      if (moment === null || entry.moment !== was) {
+        was = entry.moment;
+        moment = this.#turn.newMoment(was.at);
+      }
+      entry.moment = moment;
+      this.#enter(entry);
+    }
   }
 
   /** Resolves when there is room. */
   ready(): Promise<void> {
-    if (this.#hasRoom) return Promise.resolve();
+    if (this.#hasRoom()) return Promise.resolve();
     return new Promise((resolve) => {
       this.#ready.push(resolve);
     });
@@ -93,7 +108,7 @@ export class Admission {
 
   /** Tells those who asked for room, if there is some. */
   announce(): void {
-    if (this.#ready.length > 0 && this.#hasRoom) this.release();
+    if (this.#ready.length > 0 && this.#hasRoom()) this.release();
   }
 
   /** Tells all who asked for room. */
@@ -106,19 +121,18 @@ export class Admission {
     return this.#outside?.clear(IN_BETWEEN) ?? [];
   }
 
-  get #free(): number {
+  #free(): number {
     return this.#options.maxQueueSize - this.#queue.size - this.retrying;
   }
 
   /** While somebody is blocked there is no room for anybody else. */
-  get #hasRoom(): boolean {
-    return this.#free > 0 && (this.#outside === null || this.#outside.size === 0);
+  #hasRoom(): boolean {
+    return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);
   }
 
   #enter(entry: Entry): void {
     const lane = this.#queue.push(entry);
-    const { maxWaitMs, gather } = this.#options;
-    const mayBeHeld = maxWaitMs > 0 || (entry.key !== undefined && gather !== "turn");
+    const mayBeHeld = this.#mayHoldAll || (lane.key !== undefined && this.#mayHoldKeys);
     if (mayBeHeld && mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
   }
 

@@ -1,7 +1,7 @@
 // Callers. Most are a bare promise. A Caller may leave before the answer, by signal or by deadline; a Call is one
 // submitMany, whose items need no promises of their own. Each is settled exactly once.
 
-import { deadlineError } from "../contract/errors.ts";
+import { BatchwiseError, deadlineError } from "../contract/errors.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import type { Due } from "../time/deadlines.ts";
@@ -50,6 +50,12 @@ export function refuse(
   const now = services.clock.now();
   if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
   fail(recipient, error, outcome, now, position);
+}
+
+/** CLOSED and ITEM_TOO_LARGE are the batcher's refusals; all else that is thrown on the way in, a user function's failure. */
+export function refusalOf(error: unknown): "rejected" | "failed" {
+  const isOurs = error instanceof BatchwiseError && (error.code === "CLOSED" || error.code === "ITEM_TOO_LARGE");
+  return isOurs ? "rejected" : "failed";
 }
 
 /** Where a caller's item is: an entry of its own, or one that equal callers share. */

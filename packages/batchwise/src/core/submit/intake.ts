@@ -1,48 +1,37 @@
 // The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
-import { BatchwiseError, callTooLargeError, closedError } from "../contract/errors.ts";
+import { callTooLargeError, closedError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
-import { ignoreFailure, isThenable } from "../contract/thenable.ts";
+import { isThenable } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import { aCost, anyNumber } from "../contract/validate.ts";
-import { Entry } from "../queue/entry.ts";
+import { Entry, type ItemFacts, PLAIN } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import type { Recorder } from "../stats/recorder.ts";
-import type { InContext } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
-import { Caller, refuse } from "./callers.ts";
-import { type InFlight, type SharedEntry, scopeOf } from "./in-flight.ts";
-import type { Pending } from "./pending.ts";
+import { Caller, refusalOf, refuse } from "./callers.ts";
+import { scopeOf } from "./in-flight.ts";
+import { LateEntries, type LateParts } from "./late-entries.ts";
 import {
   Aborted,
   checked,
-  contextOf,
-  costOf,
   dedupeKeyOf,
-  keyOf,
-  NO_OPTIONS,
-  ReadOptions,
   readCallOptions,
+  readItem,
+  readKey,
+  readSubmit,
   refuseOversize,
-  tenantOf,
 } from "./read-item.ts";
-import type { Services } from "./services.ts";
 
 type PrepareItem = ((item: unknown) => unknown) | undefined;
 
 /** What the intake works with. */
-export interface IntakeParts {
-  readonly services: Services;
-  readonly turn: Turn;
-  readonly admission: Admission;
-  readonly inFlight: InFlight;
-  readonly pending: Pending;
+export interface IntakeParts extends LateParts {
   readonly prepareItem: PrepareItem;
-  readonly inContext: InContext;
 }
 
 export class Intake {
@@ -50,56 +39,58 @@ export class Intake {
   readonly #recorder: Recorder;
   readonly #turn: Turn;
   readonly #admission: Admission;
+  readonly #late: LateEntries;
   #options: ResolvedOptions;
+  #isClosed = false;
+  /** True while items need nothing but their place. */
   #isPlain: boolean;
-  isClosed = false;
 
   constructor(parts: IntakeParts, options: ResolvedOptions) {
     this.#parts = parts;
     this.#recorder = parts.services.recorder;
     this.#turn = parts.turn;
     this.#admission = parts.admission;
+    this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
     this.#options = options;
     this.#isPlain = isPlain(options, parts.prepareItem);
   }
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
-    this.#isPlain = isPlain(options, this.#parts.prepareItem);
+    this.#isPlain = !this.#isClosed && isPlain(options, this.#parts.prepareItem);
+  }
+
+  /** Rejects all that comes from now on. */
+  close(): void {
+    this.#isClosed = true;
+    this.#isPlain = false;
   }
 
   /** Takes an item in. Never throws: what goes wrong goes to the recipient. */
-  accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve | Recipient): void {
+  accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve): void {
     const { moment } = this.#turn;
     this.#recorder.submitted(1, moment.at);
-    const entry = new Entry(item, recipient, 0, moment);
-    if (submit === undefined && this.#isPlain && !this.isClosed) this.#admission.accept(entry);
+    const entry = new Entry(item, recipient, moment, PLAIN, 0);
+    if (submit === undefined && this.#isPlain) this.#admission.accept(entry);
     else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
   }
 
   /** Takes the items of one call in. */
-  acceptAll(items: readonly unknown[], submit: SubmitManyOptions<unknown> | undefined, call: Recipient): void {
+  acceptAll(items: readonly unknown[], submit: CallOptions, call: Recipient): void {
     const { length } = items;
     const { moment } = this.#turn;
     this.#recorder.submitted(length, moment.at);
-    const entries = new Array<Entry>(length);
-    for (let position = 0; position < length; position += 1) {
-      entries[position] = new Entry(items[position], call, position, moment);
-    }
-    const { onFull, maxQueueSize, dedupe } = this.#options;
-    if (onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.isClosed) {
-      for (const entry of entries) this.#refuseCall(entry, length);
-    } else if (submit === undefined && this.#isPlain && !this.isClosed) {
+    const { onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
+    const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.#isClosed;
+    const entries = items.map((item, position) => new Entry(item, call, moment, PLAIN, position));
+    if (isTooLarge) {
+      for (const entry of entries) this.#refuse(entry, callTooLargeError(length, maxQueueSize), "rejected");
+    } else if (submit === undefined && this.#isPlain) {
       this.#admission.acceptAll(entries);
     } else {
-      const isSmall = length <= this.#options.smallCallFirst;
       const ofCall = readOnce(submit);
-      for (const entry of entries) this.#acceptOfCall(entry, ofCall, isSmall);
+      for (const entry of entries) this.#acceptOfCall(entry, ofCall, length <= smallCallFirst);
     }
-  }
-
-  #refuseCall(entry: Entry, size: number): void {
-    refuse(this.#parts.services, entry, callTooLargeError(size, this.#options.maxQueueSize), "rejected");
   }
 
   /** Takes care that the result of a dedupe key is not given to later submits. Resolves when the cache has deleted it. */
@@ -121,55 +112,55 @@ export class Intake {
   #acceptOfCall(entry: Entry, ofCall: () => CallOptions, isSmall: boolean): void {
     let own: SubmitOptions | undefined;
     try {
-      own = this.isClosed ? undefined : optionsOfItem(ofCall(), entry.item);
+      own = this.#isClosed ? undefined : optionsOfItem(ofCall(), entry.item);
     } catch (error) {
-      refuse(this.#parts.services, entry, error, refusalOf(error));
+      this.#refuse(entry, error);
       return;
     }
     this.#acceptRead(entry, own, isSmall);
   }
 
   #acceptRead(entry: Entry, submit: SubmitOptions | undefined, isSmall: boolean): void {
-    entry.isSmall = isSmall;
+    const { dedupe } = this.#options;
     try {
-      if (this.isClosed) throw closedError();
-      const own = submit === undefined ? NO_OPTIONS : new ReadOptions(submit);
-      if (this.#options.dedupe === undefined) this.#acceptOne(entry, own);
-      else this.#acceptEqual(entry, own, this.#options.dedupe);
+      if (this.#isClosed) throw closedError();
+      const facts = readSubmit(submit);
+      facts.isSmall = isSmall;
+      entry.facts = facts;
+      if (dedupe === undefined) this.#acceptOne(entry, facts);
+      else this.#acceptEqual(entry, facts, dedupe);
     } catch (error) {
-      if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
-      else refuse(this.#parts.services, entry, error, refusalOf(error));
+      this.#refuse(entry, error);
     }
   }
 
-  #acceptOne(entry: Entry, own: ReadOptions): void {
-    const options = this.#options;
-    entry.key = keyOf(entry.item, options, own.key);
-    const isPromised = this.#read(entry, own);
-    this.#checkStillWanted(own.signal);
-    const timeoutMs = own.timeoutMs ?? options.timeoutMs;
-    if (isPromised || own.signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
-      const caller = new Caller(this.#parts.services, entry, timeoutMs, own.signal);
+  #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
+    if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
+    else refuse(this.#parts.services, entry, error, outcome);
+  }
+
+  #acceptOne(entry: Entry, facts: ItemFacts): void {
+    readKey(entry.item, facts, this.#options);
+    const isPromised = this.#read(entry, facts);
+    this.#checkStillWanted(facts);
+    const { signal, timeoutMs = this.#options.timeoutMs } = facts;
+    if (isPromised || signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
+      const caller = new Caller(this.#parts.services, entry, timeoutMs, signal);
       caller.place = entry;
       entry.recipient = caller;
     }
-    if (isPromised) this.#awaitItem(entry);
+    if (isPromised) this.#late.awaitItem(entry);
     else this.#admission.accept(entry);
   }
 
   /** Reads what the queue needs to know of an item; true where its item is a promise of what `prepareItem` makes. */
-  #read(entry: Entry, own: ReadOptions): boolean {
-    const options = this.#options;
-    const { item } = entry;
-    entry.cost = own.cost ?? costOf(item, options);
-    entry.priority = own.priority;
-    entry.tenant = tenantOf(item, options);
-    entry.context = own.context === undefined ? contextOf(options) : own.context;
+  #read(entry: Entry, facts: ItemFacts): boolean {
+    readItem(entry.item, facts, this.#options);
     const { prepareItem } = this.#parts;
     if (prepareItem !== undefined) {
-      const prepared = prepareItem(item);
+      const prepared = prepareItem(entry.item);
       if (isThenable(prepared)) {
-        entry.item = this.#adopt(prepared);
+        this.#late.adopt(entry, prepared);
         return true;
       }
       entry.item = prepared;
@@ -178,112 +169,48 @@ export class Intake {
     return false;
   }
 
-  /** A promise of an item. It may come to nothing before anyone awaits it, or when nobody does. */
-  #adopt(prepared: PromiseLike<unknown>): Promise<unknown> {
-    const promised = Promise.resolve(prepared);
-    this.#parts.inContext(() => ignoreFailure(promised));
-    return promised;
-  }
-
   #refuseOversize({ item, cost }: Entry): void {
-    if (typeof this.#options.batchCost !== "function") refuseOversize(item, cost, this.#options);
+    const { maxBatchCost, batchCost } = this.#options;
+    if (maxBatchCost === Number.POSITIVE_INFINITY) return;
+    if (typeof batchCost !== "function") refuseOversize(item, cost, this.#options);
     else this.#parts.inContext(() => refuseOversize(item, cost, this.#options));
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
-  #acceptEqual(entry: Entry, own: ReadOptions, dedupe: (item: unknown) => string): void {
+  #acceptEqual(entry: Entry, facts: ItemFacts, dedupe: (item: unknown) => string): void {
     const dedupeKey = dedupeKeyOf(dedupe, entry.item);
-    entry.key = keyOf(entry.item, this.#options, own.key);
-    const scope = scopeOf(entry.key, dedupeKey);
-    if (this.#join(entry, scope, own)) return;
-    const isPromised = this.#read(entry, own);
-    this.#checkStillWanted(own.signal);
+    readKey(entry.item, facts, this.#options);
+    const scope = scopeOf(facts.key, dedupeKey);
+    if (this.#join(entry, scope, facts)) return;
+    const isPromised = this.#read(entry, facts);
+    this.#checkStillWanted(facts);
     // What was called may have submitted an equal item.
-    if (this.#join(entry, scope, own)) return;
-    const caller = this.#caller(entry, own);
-    const shared = this.#parts.inFlight.open(scope, cacheKeyOf(entry.key, dedupeKey), entry);
-    shared.join(caller, entry.priority);
-    this.#lookUp(shared, () => {
-      if (isPromised) this.#awaitItem(entry);
-      else this.#enter(entry);
+    if (this.#join(entry, scope, facts)) return;
+    const caller = this.#caller(entry, facts);
+    const shared = this.#parts.inFlight.open(scope, cacheKeyOf(facts.key, dedupeKey), entry);
+    shared.join(caller, facts.priority);
+    this.#late.lookUp(shared, () => {
+      if (isPromised) this.#late.awaitItem(entry);
+      else this.#late.enter(entry);
     });
   }
 
-  #join(entry: Entry, scope: string, own: ReadOptions): boolean {
+  #join(entry: Entry, scope: string, facts: ItemFacts): boolean {
     const known = this.#parts.inFlight.find(scope);
     if (known === undefined) return false;
-    this.#checkStillWanted(own.signal);
-    known.join(this.#caller(entry, own), own.priority);
-    this.#parts.services.recorder.joined();
+    this.#checkStillWanted(facts);
+    known.join(this.#caller(entry, facts), facts.priority);
+    this.#recorder.joined();
     return true;
   }
 
-  #caller(entry: Entry, { timeoutMs, signal }: ReadOptions): Caller {
-    return new Caller(this.#parts.services, entry, timeoutMs ?? this.#options.timeoutMs, signal);
-  }
-
-  /** Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in between. */
-  #lookUp(shared: SharedEntry, miss: () => void): void {
-    const { inFlight, pending, services } = this.#parts;
-    const { entry } = shared;
-    if (inFlight.cache === undefined) {
-      miss();
-      return;
-    }
-    const found = (value: unknown): void => {
-      if (!pending.end(entry)) return;
-      if (value === undefined) {
-        miss();
-        return;
-      }
-      inFlight.forget(shared);
-      services.recorder.foundInCache(shared.size);
-      shared.answer(value, services.clock.now());
-    };
-    pending.start(entry, () => found(undefined));
-    const value = inFlight.cache.read(shared.cacheKey);
-    if (!(value instanceof Promise)) found(value);
-    else this.#parts.inContext(() => value.then(found).then(() => services.changed()));
-  }
-
-  /** Queues an entry when `prepareItem` has made its item. */
-  #awaitItem(entry: Entry): void {
-    const { pending, services, inContext } = this.#parts;
-    const settle = (use: () => void): void => {
-      if (pending.end(entry)) use();
-      services.changed();
-    };
-    const enter = (item: unknown): void => {
-      try {
-        entry.item = item;
-        this.#refuseOversize(entry);
-      } catch (error) {
-        refuse(services, entry, error, refusalOf(error));
-        return;
-      }
-      // `batchCost` may have sent the caller away.
-      if (entry.recipient !== null) this.#enter(entry);
-    };
-    pending.start(entry, null);
-    const promised = entry.item as Promise<unknown>;
-    entry.item = undefined;
-    inContext(() => {
-      promised.then(
-        (item) => settle(() => enter(item)),
-        (error: unknown) => settle(() => refuse(services, entry, error, "failed")),
-      );
-    });
-  }
-
-  /** An entry that was pending waits from now on; deadlines and latencies still count from the submit. */
-  #enter(entry: Entry): void {
-    entry.moment = this.#turn.moment;
-    this.#admission.accept(entry);
+  #caller(entry: Entry, { timeoutMs = this.#options.timeoutMs, signal }: ItemFacts): Caller {
+    return new Caller(this.#parts.services, entry, timeoutMs, signal);
   }
 
   /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
-  #checkStillWanted(signal: AbortSignal | undefined): void {
-    if (this.isClosed) throw closedError();
+  #checkStillWanted({ signal }: ItemFacts): void {
+    if (this.#isClosed) throw closedError();
     if (signal?.aborted) throw new Aborted(signal.reason);
   }
 }
@@ -326,10 +253,4 @@ function isPlain(options: ResolvedOptions, prepareItem: PrepareItem): boolean {
     options.timeoutMs === Number.POSITIVE_INFINITY &&
     options.smallCallFirst === 0
   );
-}
-
-/** CLOSED and ITEM_TOO_LARGE are the batcher's refusals; everything else thrown on the way in is a user function's failure. */
-function refusalOf(error: unknown): "rejected" | "failed" {
-  const isOurs = error instanceof BatchwiseError && (error.code === "CLOSED" || error.code === "ITEM_TOO_LARGE");
-  return isOurs ? "rejected" : "failed";
 }

@@ -19,6 +19,7 @@ import {
   rangeError,
   refuseUnknown,
 } from "../contract/validate.ts";
+import { ItemFacts } from "../queue/entry.ts";
 
 const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
@@ -34,45 +35,50 @@ export class Aborted {
   }
 }
 
-/** The options of a submit, each read once: a getter may say something else the next time. */
-export class ReadOptions {
-  signal: AbortSignal | undefined = undefined;
-  priority = 0;
-  cost: number | undefined = undefined;
-  timeoutMs: number | undefined = undefined;
-  key: string | undefined = undefined;
-  context: unknown = undefined;
+/** The cost of an item whose submit names none. */
+const NO_COST = -1;
 
-  /** Throws INVALID_OPTION, or Aborted. */
-  constructor(submit: SubmitOptions | undefined) {
-    if (submit === undefined) return;
-    checkIsObject("options", submit);
-    this.#readSignal(submit);
-    for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
-    const { priority, cost, timeoutMs, key } = submit;
-    if (priority !== undefined) {
-      if (!Number.isFinite(priority)) check("priority", anyNumber, priority);
-      this.priority = priority;
-    }
-    if (cost !== undefined && !isCost(cost)) throw rangeError("cost", aCost, cost);
-    if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
-    if (key !== undefined) check("key", aString, key);
-    this.cost = cost;
-    this.timeoutMs = timeoutMs;
-    this.key = key;
-    this.context = submit.context;
-  }
-
-  #readSignal({ signal }: SubmitOptions): void {
-    if (signal === undefined) return;
+/**
+ * Reads the options of a submit, each once: a getter may say something else the next time. Throws INVALID_OPTION, or
+ * Aborted.
+ */
+export function readSubmit(submit: SubmitOptions | undefined): ItemFacts {
+  const facts = new ItemFacts();
+  facts.cost = NO_COST;
+  if (submit === undefined) return facts;
+  checkIsObject("options", submit);
+  const { signal } = submit;
+  if (signal !== undefined) {
     check("signal", aSignal, signal);
     if (signal.aborted) throw new Aborted(signal.reason);
-    this.signal = signal;
+    facts.signal = signal;
   }
+  checkNames(submit);
+  readNumbers(submit, facts);
+  const { key } = submit;
+  if (key !== undefined) check("key", aString, key);
+  facts.key = key;
+  facts.context = submit.context;
+  return facts;
 }
 
-/** What is read where a submit has no options. */
-export const NO_OPTIONS: ReadOptions = new ReadOptions(undefined);
+function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, facts: ItemFacts): void {
+  if (priority !== undefined) {
+    if (!Number.isFinite(priority)) check("priority", anyNumber, priority);
+    facts.priority = priority;
+  }
+  if (cost !== undefined) {
+    if (!isCost(cost)) throw rangeError("cost", aCost, cost);
+    facts.cost = cost;
+  }
+  if (timeoutMs === undefined) return;
+  check("timeoutMs", anyNumber, timeoutMs);
+  facts.timeoutMs = timeoutMs;
+}
+
+function checkNames(submit: object): void {
+  for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+}
 
 /** The options of a call, each read once and not checked yet. Throws INVALID_OPTION for what it does not know. */
 export function readCallOptions(
@@ -80,7 +86,7 @@ export function readCallOptions(
 ): SubmitManyOptions<unknown> | undefined {
   if (submit === undefined) return undefined;
   checkIsObject("options", submit);
-  for (const name in submit) if (!KNOWN.has(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+  checkNames(submit);
   const { signal, priority, cost, timeoutMs, key, context } = submit;
   return { signal, priority, cost, timeoutMs, key, context };
 }
@@ -91,7 +97,7 @@ interface OwnEstimate {
 }
 
 /** The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws INVALID_OPTION. */
-export function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): number {
+function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): number {
   let own: unknown = 1;
   if (cost !== oneEach) own = cost(item);
   else if (maxBatchCost !== Number.POSITIVE_INFINITY && typeof item === "object" && item !== null) {
@@ -104,13 +110,20 @@ export function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): 
 }
 
 /** The tenant of an item; the same for all where tenants are not told apart. */
-export function tenantOf(item: unknown, { fairBy }: ResolvedOptions): string {
+function tenantOf(item: unknown, { fairBy }: ResolvedOptions): string {
   return fairBy === undefined ? "" : text("fairBy", fairBy(item));
 }
 
-/** The key of an item; undefined where no keys are in use. */
-export function keyOf(item: unknown, { key }: ResolvedOptions, own: string | undefined): string | undefined {
-  return own ?? (key === undefined ? undefined : text("key", key(item)));
+/** Reads the key of an item whose submit names none, where keys are in use. */
+export function readKey(item: unknown, facts: ItemFacts, { key }: ResolvedOptions): void {
+  if (key !== undefined && facts.key === undefined) facts.key = text("key", key(item));
+}
+
+/** Reads what else the queue needs to know of an item. */
+export function readItem(item: unknown, facts: ItemFacts, options: ResolvedOptions): void {
+  if (facts.cost === NO_COST) facts.cost = costOf(item, options);
+  facts.tenant = tenantOf(item, options);
+  if (facts.context === undefined) facts.context = contextOf(options);
 }
 
 /** The string that `dedupe` gives an item. */
@@ -119,7 +132,7 @@ export function dedupeKeyOf(dedupe: (item: unknown) => string, item: unknown): s
 }
 
 /** What `captureContext` returns. A promise is a context like any other. */
-export function contextOf({ captureContext }: ResolvedOptions): unknown {
+function contextOf({ captureContext }: ResolvedOptions): unknown {
   const context = captureContext?.();
   ignoreIfPromise(context);
   return context;

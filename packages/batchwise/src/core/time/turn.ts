@@ -58,13 +58,16 @@ function messageToSelf(Channel: typeof MessageChannel): Schedule {
   };
 }
 
-/** One moment, shared by all that is submitted in one turn. */
+/** One moment, shared by all that is submitted in one turn, or in the part of a turn before or after a flush. */
 export class Moment {
   /** Milliseconds of the batcher's clock. */
   readonly at: number;
+  /** Later moments have higher numbers. */
+  readonly sequence: number;
 
-  constructor(at: number) {
+  constructor(at: number, sequence: number) {
     this.at = at;
+    this.sequence = sequence;
   }
 }
 
@@ -73,6 +76,7 @@ export class Turn {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
   #moment: Moment | null = null;
+  #sequence = 0;
 
   /** `onEnd` is called when an open turn ends. */
   constructor(clock: Clock, onEnd: () => void) {
@@ -94,8 +98,21 @@ export class Turn {
     if (this.#moment === null) this.#open();
   }
 
+  /** Ends the present moment. Returns the sequence of the last one; what is submitted from now on has a higher one. */
+  endMoment(): number {
+    const last = this.#sequence;
+    if (this.#moment !== null) this.#moment = this.newMoment(this.#moment.at);
+    return last;
+  }
+
+  /** A moment after all others, for what counts as submitted at `at`. */
+  newMoment(at: number): Moment {
+    this.#sequence += 1;
+    return new Moment(at, this.#sequence);
+  }
+
   #open(): Moment {
-    const moment = new Moment(this.#clock.now());
+    const moment = this.newMoment(this.#clock.now());
     this.#moment = moment;
     endOfTurn(this.#ended);
     return moment;

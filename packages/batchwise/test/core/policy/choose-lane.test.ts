@@ -74,7 +74,7 @@ class Lanes {
     expect(mayGo).toContain(choice.lane);
     if (ready.includes(urgent)) expect(choice.lane).toBe(urgent);
     expect(verdicts.get(choice.lane)).toEqual({ reason: choice.reason });
-    const last = state.isPaused ? choice.lane.flushedEpoch : NEVER;
+    const last = state.isPaused ? choice.lane.flushedUpTo : NEVER;
     queue.take(pack(choice.lane, this.options, this.now, last), otherHolder());
   }
 }
@@ -121,7 +121,7 @@ describe("the lane that goes next", () => {
           let state = base;
           if ("key" in next) lanes.push({ id, ...next, dueAt: lanes.now + next.dueInMs });
           else if ("advance" in next) lanes.now += next.advance;
-          else if ("flush" in next) lanes.kit.queue.flush(next.flush, [], () => {});
+          else if ("flush" in next) lanes.kit.flush(next.flush, [], () => {});
           else state = { ...base, ...next };
           lanes.check(state);
         }

@@ -113,10 +113,10 @@ describe("a batch", () => {
   test("takes what is covered by a flush and no more, in the order of all", () => {
     const kit = new Kit();
     for (const id of range(6)) kit.push({ id, priority: id % 3 });
-    kit.queue.flush(undefined, [], () => {});
+    kit.flush(undefined, [], () => {});
     for (const id of [6, 7, 8]) kit.push({ id, priority: id % 3 });
     const [lane] = [...kit.queue.lanes()];
-    const { entries } = kit.plan({}, 0, lane?.flushedEpoch);
+    const { entries } = kit.plan({}, 0, lane?.flushedUpTo);
     expect(entries.map(({ item }) => item)).toEqual([2, 5, 1, 4, 0, 3]);
   });
 

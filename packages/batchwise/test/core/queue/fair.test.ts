@@ -117,10 +117,10 @@ describe("tenants that share a line", () => {
 
   test("that are not covered by a flush pass their rounds on while it is served", () => {
     const kit = fair().push({ id: 1, tenant: "a" }, { id: 2, tenant: "a" }, { id: 3, tenant: "b" });
-    kit.queue.flush(undefined, [], () => {});
+    kit.flush(undefined, [], () => {});
     kit.push({ id: 4, tenant: "b" }, { id: 5, tenant: "c" });
     const [lane] = [...kit.queue.lanes()];
-    const plan = kit.plan({}, 0, lane?.flushedEpoch);
+    const plan = kit.plan({}, 0, lane?.flushedUpTo);
     expect(plan.entries.map(({ item }) => item)).toEqual([1, 3, 2]);
     kit.queue.take(plan, otherHolder());
     expect(new Set(kit.take())).toEqual(new Set([4, 5]));

@@ -13,10 +13,9 @@ class Pair {
   #pushed = 0;
 
   /** An entry goes behind those that are no younger. */
-  push(at: number, epoch = 0): Entry {
-    const entry = entryOf({ id: this.#pushed, at });
+  push(at: number, sequence = 0): Entry {
+    const entry = entryOf({ id: this.#pushed, at, sequence });
     this.#pushed += 1;
-    entry.epoch = epoch;
     entry.holder = this.holder;
     this.fifo.push(entry);
     this.list.splice(this.list.findLastIndex(({ moment }) => moment.at <= at) + 1, 0, entry);
@@ -41,9 +40,9 @@ class Pair {
   check(): void {
     expect(this.fifo.size).toBe(this.list.length);
     expect(this.fifo.oldest).toBe(this.list[0] ?? null);
-    for (const lastEpoch of [Number.POSITIVE_INFINITY, 1]) {
-      const seen = this.list.filter(({ epoch }) => epoch <= lastEpoch).map(({ item }) => item);
-      expect(itemsOf(this.fifo.reader(lastEpoch))).toEqual(seen);
+    for (const lastSequence of [Number.POSITIVE_INFINITY, 1]) {
+      const seen = this.list.filter(({ moment }) => moment.sequence <= lastSequence).map(({ item }) => item);
+      expect(itemsOf(this.fifo.reader(lastSequence))).toEqual(seen);
     }
   }
 }

@@ -42,7 +42,7 @@ function kitOf(): Kit {
       told.push([name, value]);
       if (value instanceof Promise) value.catch(() => {});
     };
-    const caller = new Caller(kit.services, { recipient, position: 0, moment: new Moment(0) }, timeoutMs, undefined);
+    const caller = new Caller(kit.services, { recipient, position: 0, moment: new Moment(0, 0) }, timeoutMs, undefined);
     shared.join(caller, priority);
     return caller;
   };

@@ -1,8 +1,8 @@
 // A queue to fill and to pack from in tests of the engine's parts, with numbers as items. An entry is known by its item.
 
 import { type Caps, type PackedBatch, pack } from "../../../src/core/policy/pack.ts";
-import { Entry, type EntryHolder } from "../../../src/core/queue/entry.ts";
-import { Queue } from "../../../src/core/queue/queue.ts";
+import { Entry, type EntryHolder, ItemFacts } from "../../../src/core/queue/entry.ts";
+import { type FlushedBatch, Queue } from "../../../src/core/queue/queue.ts";
 import type { Recipient } from "../../../src/core/queue/recipient.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 
@@ -15,6 +15,8 @@ export interface NewEntry {
   readonly tenant?: string;
   readonly key?: string | undefined;
   readonly dueAt?: number;
+  /** Of its moment. */
+  readonly sequence?: number;
 }
 
 /** An entry that is in no queue yet. */
@@ -27,11 +29,12 @@ export function entryOf(of: NewEntry): Entry {
     isSmall = false,
     tenant = "",
     key,
+    sequence = 0,
     dueAt = Number.POSITIVE_INFINITY,
   } = of;
   const recipient: Recipient = { countsItself: true, dueAt, succeed: () => {}, fail: () => {} };
-  const entry = new Entry(id, recipient, 0, new Moment(at));
-  return Object.assign(entry, { cost, priority, isSmall, tenant, key });
+  const facts = Object.assign(new ItemFacts(), { cost, priority, isSmall, tenant, key });
+  return new Entry(id, recipient, new Moment(at, sequence), facts, 0);
 }
 
 /** Holds entries that wait no longer: a running batch, or nothing. */
@@ -56,6 +59,7 @@ export interface KitOptions {
 export class Kit {
   readonly queue: Queue;
   readonly #entries: Map<unknown, Entry> = new Map();
+  #sequence = 0;
 
   constructor({ isFair = false, isKeyed = true }: KitOptions = {}) {
     this.queue = new Queue(isFair, isKeyed);
@@ -63,7 +67,8 @@ export class Kit {
 
   push(...entries: readonly NewEntry[]): this {
     for (const of of entries) {
-      const entry = entryOf(of);
+      this.#sequence += 1;
+      const entry = entryOf({ ...of, sequence: this.#sequence });
       this.#entries.set(of.id, entry);
       this.queue.push(entry);
     }
@@ -72,6 +77,11 @@ export class Kit {
 
   entry(id: unknown): Entry {
     return this.#entries.get(id) as Entry;
+  }
+
+  /** Flushes what waits now. */
+  flush(key: string | undefined, resting: readonly FlushedBatch[], done: () => void): void {
+    this.queue.flush(key, this.#sequence, resting, done);
   }
 
   leave(...ids: readonly number[]): this {
@@ -86,9 +96,9 @@ export class Kit {
   }
 
   /** Packs the lane of the most urgent entry, and changes nothing. */
-  plan(caps: Partial<Caps> = {}, now = 0, lastEpoch = Number.POSITIVE_INFINITY): PackedBatch {
+  plan(caps: Partial<Caps> = {}, now = 0, lastSequence = Number.POSITIVE_INFINITY): PackedBatch {
     const all = { ...uncapped, ...caps };
-    return pack(this.queue.mostUrgent(now, all.priorityAgingMs) ?? NOTHING, all, now, lastEpoch);
+    return pack(this.queue.mostUrgent(now, all.priorityAgingMs) ?? NOTHING, all, now, lastSequence);
   }
 
   /** Packs and takes a batch; its items. */

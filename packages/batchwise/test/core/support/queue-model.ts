@@ -106,7 +106,7 @@ export class Model {
     const entries = new Set(this.#waiting.filter(covers));
     const awaited: Awaited = { entries, batches: new Set(resting), isDone: false };
     this.#flushes.push(awaited);
-    this.kit.queue.flush(key, resting, () => {
+    this.kit.flush(key, resting, () => {
       expect(awaited.isDone).toBe(false);
       awaited.isDone = true;
     });

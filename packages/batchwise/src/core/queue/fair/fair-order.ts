@@ -78,8 +78,8 @@ export class FairOrder implements EntryOrder {
     this.#cost = 0;
   }
 
-  reader(lastEpoch: number): EntryReader {
-    return this.current === null ? NOTHING : new FairReader(this, this.current, lastEpoch);
+  reader(lastSequence: number): EntryReader {
+    return this.current === null ? NOTHING : new FairReader(this, this.current, lastSequence);
   }
 
   /** A new tenant comes last in the present round. */

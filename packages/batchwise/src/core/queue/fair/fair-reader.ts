@@ -27,15 +27,15 @@ interface Draft {
 export class FairReader implements EntryReader {
   readonly #order: Rounds;
   readonly #quantum: number;
-  readonly #lastEpoch: number;
+  readonly #lastSequence: number;
   readonly #drafts: Map<Tenant, Draft> = new Map();
   #current: Draft;
   #before: Draft;
 
-  constructor(order: Rounds, current: Tenant, lastEpoch: number) {
+  constructor(order: Rounds, current: Tenant, lastSequence: number) {
     this.#order = order;
     this.#quantum = order.quantum;
-    this.#lastEpoch = lastEpoch;
+    this.#lastSequence = lastSequence;
     this.#before = this.#draftOf(current.previous);
     this.#current = this.#draftOf(current);
     if (!order.isGranted) this.#grant(this.#current);
@@ -55,7 +55,10 @@ export class FairReader implements EntryReader {
   }
 
   commit(): void {
-    for (const { tenant, deficit } of this.#drafts.values()) tenant.deficit = deficit;
+    for (const { tenant, reader, deficit } of this.#drafts.values()) {
+      reader.commit();
+      tenant.deficit = deficit;
+    }
     this.#order.current = this.#current.tenant;
     this.#order.isGranted = true;
   }
@@ -130,7 +133,7 @@ export class FairReader implements EntryReader {
     const known = this.#drafts.get(tenant);
     if (known !== undefined) return known;
     const { deficit, next } = tenant;
-    const draft = { tenant, reader: tenant.fifo.reader(this.#lastEpoch), deficit, next };
+    const draft = { tenant, reader: tenant.fifo.reader(this.#lastSequence), deficit, next };
     this.#drafts.set(tenant, draft);
     return draft;
   }
