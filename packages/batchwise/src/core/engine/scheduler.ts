@@ -20,12 +20,11 @@ import { BatchRun } from "../run/batch-run.ts";
 import type { Stages } from "../run/handler.ts";
 import type { HandlerCalls } from "../run/handler-calls.ts";
 import type { RunEnd, RunEnvironment, RunOwner } from "../run/run-owner.ts";
-import type { Recorder } from "../stats/recorder.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
 import { type InContext, Timer } from "../time/clock.ts";
-import type { Moment, Turn } from "../time/turn.ts";
+import type { Turn } from "../time/turn.ts";
 import { Gathering } from "./gathering.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { Slots } from "./slots.ts";
@@ -369,7 +368,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     if (!this.#hasWarned && reason === "size" && cost < this.#options.maxBatchCost / 2) {
       this.#hasWarned = warnOfDefaultSize(this.#prepared, this.#options, this.#services.events);
     }
-    const run = new BatchRun(batch, start, recordWaits(recorder, entries, now), flushes, this.#environment);
+    const run = new BatchRun(batch, start, recorder.started(entries, now), flushes, this.#environment);
     this.#queue.take(batch, run);
     recorder.batchClosed(reason, size, cost);
     recorder.runs(size, now);
@@ -381,23 +380,4 @@ export class Scheduler implements RunOwner<BatchRun> {
 
 interface ClosedBatch extends PackedBatch {
   readonly reason: BatchReason;
-}
-
-/** Records how long the entries of a batch have waited. Returns the longest wait. */
-function recordWaits(recorder: Recorder, entries: readonly Entry[], now: number): number {
-  let longest = 0;
-  let count = 0;
-  let last: Moment | null = null;
-  for (const { moment } of entries) {
-    if (moment !== last && last !== null) {
-      recorder.waited(now - last.at, count);
-      longest = Math.max(longest, now - last.at);
-      count = 0;
-    }
-    last = moment;
-    count += 1;
-  }
-  if (last === null) return longest;
-  recorder.waited(now - last.at, count);
-  return Math.max(longest, now - last.at);
 }

@@ -3,6 +3,8 @@
 
 import type { BatchReason, ItemOutcome } from "../contract/outcome.ts";
 import type { BatcherStats } from "../contract/stats.ts";
+import type { Entry } from "../queue/entry.ts";
+import type { Moment } from "../time/turn.ts";
 import { Histogram } from "./histogram.ts";
 
 /** What the engine knows and the recorder does not. */
@@ -72,8 +74,25 @@ export class Recorder {
     if (outcome === "completed" || outcome === "failed") latencies.record(latencyMs, times);
   }
 
-  waited(waitMs: number, times: number): void {
+  /** Records how long the entries of a batch have waited. Returns the longest wait. */
+  started(entries: readonly Entry[], now: number): number {
+    let longest = 0;
+    let count = 0;
+    let last: Moment | null = null;
+    for (const { moment } of entries) {
+      if (moment !== last && last !== null) {
+        longest = Math.max(longest, this.#waited(now - last.at, count));
+        count = 0;
+      }
+      last = moment;
+      count += 1;
+    }
+    return last === null ? longest : Math.max(longest, this.#waited(now - last.at, count));
+  }
+
+  #waited(waitMs: number, times: number): number {
     this.#counts.waitMs.record(waitMs, times);
+    return waitMs;
   }
 
   batchClosed(reason: BatchReason, size: number, cost: number): void {

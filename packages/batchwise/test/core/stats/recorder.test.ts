@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { BatchReason, ItemOutcome } from "../../../src/core/contract/outcome.ts";
 import type { BatcherStats } from "../../../src/core/contract/stats.ts";
 import { Recorder } from "../../../src/core/stats/recorder.ts";
+import { entryOf } from "../support/queue-kit.ts";
 
 const nobody = { waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY };
 const outcomes = ["completed", "failed", "cancelled", "expired", "rejected"] as const;
@@ -165,8 +166,8 @@ describe("a recorder", () => {
 
   test("keeps waits by item and run times by batch, with counts in whole numbers", () => {
     const recorder = new Recorder();
-    recorder.waited(8, 2);
-    recorder.waited(1, 5);
+    const waited = [8, 8, 1, 1, 1, 1, 1].map((waitMs, id) => entryOf({ id, at: 100 - waitMs }));
+    expect(recorder.started(waited, 100)).toBe(8);
     recorder.batchEnded(30);
     recorder.batchClosed("size", 7, 9.5);
     const { waitMs, runMs, batchSize, batchCost } = recorder.snapshot(nobody, 0);
