@@ -32,9 +32,8 @@ const packing: readonly Fault[] = [
   {
     name: "lets younger items overtake",
     file: "queue/fifo.ts",
-    find: "return new FifoReader(this, this.#first, this.#head, this.#holder, lastSequence);",
-    replace:
-      "return new FifoReader(this, this.#first, this.#head + Math.min(1, this.size - 1), this.#holder, lastSequence);",
+    find: "return new FifoReader(this, this.#first, this.#head, isWhole",
+    replace: "return new FifoReader(this, this.#first, this.#head + Math.min(1, this.size - 1), isWhole",
   },
   {
     name: "takes lower priorities first",
@@ -156,8 +155,8 @@ const waiting: readonly Fault[] = [
   {
     name: "sends more than a flush covers while paused",
     file: "queue/fifo.ts",
-    find: "entry.moment.sequence <= this.#lastSequence",
-    replace: "entry.moment.sequence <= this.#lastSequence + 1",
+    find: "moment.sequence <= this.#lastSequence",
+    replace: "moment.sequence <= this.#lastSequence + 1",
   },
   {
     name: "sends more than a flush covers where tenants take rounds",

@@ -272,10 +272,11 @@ export class Scheduler implements RunOwner<BatchRun> {
       if (isTurnOver) this.#wake.set(choice.wakeAt, now);
       return false;
     }
-    const batch = this.#packLane(choice.lane, choice.reason, now);
+    const batch = this.#packLane(choice.lane, now);
     if (batch === null) return this.#waitForEvent();
     // A cost function may have paused the batcher, or sent callers away who are in the batch.
-    if (batch.entries.length > 0 && this.#queue.departures === departures) this.#send(batch, choice.lane, now);
+    if (batch.entries.length === 0 || this.#queue.departures !== departures) return true;
+    this.#send(batch, batch.full ?? (this.#isFlushOnly() ? "flush" : choice.reason), choice.lane, now);
     return true;
   }
 
@@ -345,19 +346,18 @@ export class Scheduler implements RunOwner<BatchRun> {
   }
 
   /** The next batch of a lane; null while the limiter says no. */
-  #packLane(lane: Lane, reason: BatchReason, now: number): ClosedBatch | null {
+  #packLane(lane: Lane, now: number): PackedBatch | null {
     const upTo = this.#isFlushOnly() ? lane.flushedUpTo : Number.POSITIVE_INFINITY;
     const whole = pack(lane, this.#options, now, upTo);
-    const why = whole.full ?? (this.#isFlushOnly() ? "flush" : reason);
-    if (this.#gate === null || whole.entries.length === 0) return { ...whole, reason: why };
+    if (this.#gate === null || whole.entries.length === 0) return whole;
     const granted = this.#gate.ask(whole.cost, false);
     if (granted === null) return null;
-    if (granted >= whole.cost) return { ...whole, reason: why };
-    return { ...pack(lane, { ...this.#options, maxBatchCost: granted }, now, upTo), reason: why };
+    if (granted >= whole.cost) return whole;
+    return { ...pack(lane, { ...this.#options, maxBatchCost: granted }, now, upTo), full: whole.full };
   }
 
-  #send(batch: ClosedBatch, lane: Lane, now: number): void {
-    const { entries, reason, cost } = batch;
+  #send(batch: PackedBatch, reason: BatchReason, lane: Lane, now: number): void {
+    const { entries, cost } = batch;
     const { recorder } = this.#services;
     const size = entries.length;
     const flushes = this.#queue.flushesOf(lane, entries);
@@ -376,8 +376,4 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#gate?.use(cost);
     if (!run.isOver) this.#gathering.began(run, this.#options);
   }
-}
-
-interface ClosedBatch extends PackedBatch {
-  readonly reason: BatchReason;
 }

@@ -127,8 +127,10 @@ class Packing {
     const size = this.#size;
     const cost = this.#isPadded ? size * this.#largest : this.#sum;
     if (this.full === null && cost >= this.#maxBatchCost) this.full = "cost";
-    this.#entries.length = size;
-    this.#items.length = size;
+    if (this.#entries.length !== size) {
+      this.#entries.length = size;
+      this.#items.length = size;
+    }
     return { entries: this.#entries, items: this.#items, readers: this.#readers, cost, full: this.full };
   }
 }

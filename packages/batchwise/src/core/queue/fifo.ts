@@ -111,7 +111,8 @@ export class Fifo implements EntryOrder {
   }
 
   reader(lastSequence: number): EntryReader {
-    return new FifoReader(this, this.#first, this.#head, this.#holder, lastSequence);
+    const isWhole = this.#gone === 0 && lastSequence === Number.POSITIVE_INFINITY;
+    return new FifoReader(this, this.#first, this.#head, isWhole ? null : this.#holder, lastSequence);
   }
 
   /** Drops all up to a place: it was read, and is taken now or was gone before. */
@@ -157,13 +158,14 @@ export class Fifo implements EntryOrder {
 
 class FifoReader implements EntryReader {
   readonly #fifo: Fifo;
-  readonly #holder: EntryHolder;
+  /** The holder of the entries that are read; null where that is all of them. */
+  readonly #holder: EntryHolder | null;
   readonly #lastSequence: number;
   #chunk: Chunk;
   #index: number;
   entry: Entry | null = null;
 
-  constructor(fifo: Fifo, chunk: Chunk, index: number, holder: EntryHolder, lastSequence: number) {
+  constructor(fifo: Fifo, chunk: Chunk, index: number, holder: EntryHolder | null, lastSequence: number) {
     this.#fifo = fifo;
     this.#chunk = chunk;
     this.#index = index - 1;
@@ -186,11 +188,15 @@ class FifoReader implements EntryReader {
         this.#index = 0;
       }
       const entry = this.#chunk.entries[this.#index] ?? null;
-      if (entry !== null && entry.holder === this.#holder && entry.moment.sequence <= this.#lastSequence) {
+      if (this.#holder === null || (entry !== null && this.#isRead(entry))) {
         this.entry = entry;
         return;
       }
     }
+  }
+
+  #isRead({ holder, moment }: Entry): boolean {
+    return holder === this.#holder && moment.sequence <= this.#lastSequence;
   }
 
   commit(): void {
