@@ -4,8 +4,8 @@
 import { eachOpen, finish } from "./collect.ts";
 import { laneName, parseLane } from "./encode.ts";
 import { OUTCOME_CODES } from "./errors.ts";
-import { errorPayload, parseDisposal } from "./payload.ts";
-import { type Disposal, splitGroup } from "./plans.ts";
+import { type Disposal, errorPayload, parseDisposal } from "./payload.ts";
+import { splitGroup } from "./plans.ts";
 import type { Room } from "./room.ts";
 import type { BatchRow, Settlement } from "./rows.ts";
 import type { Tenure } from "./tenure.ts";

@@ -6,17 +6,18 @@ import { ulid } from "./encode.ts";
 import { DispatchError, type DispatchErrorCode, duplicateIdError, partlyStored, takenIdsError } from "./errors.ts";
 import { Intake } from "./intake.ts";
 import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
-import { type Answer, compareBodies } from "./repeats.ts";
+import { compareBodies } from "./repeats.ts";
 import type { Room } from "./room.ts";
 import type { NewRequest } from "./rows.ts";
 import type { Sealer } from "./sealer.ts";
+import type { EnqueueResult } from "./store.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "./types.ts";
 
 export class Enqueuer {
   readonly #room: Room;
   readonly #sealer: Sealer;
   readonly #intake: Intake;
-  readonly #storeTogether: (request: NewRequest) => Promise<Answer>;
+  readonly #storeTogether: (request: NewRequest) => Promise<EnqueueResult>;
 
   constructor(room: Room, sealer: Sealer) {
     this.#room = room;
@@ -41,7 +42,7 @@ export class Enqueuer {
   async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
     if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
     const rows = placed(requests, (request) => this.#intake.rowOf(request));
-    const answers: Answer[] = [];
+    const answers: EnqueueResult[] = [];
     for (const some of portions(rows)) {
       const stored = this.#commit(some).catch((error: unknown) => {
         throw some.length === rows.length ? error : partlyStored(error, answers.length, rows.length);
@@ -53,10 +54,10 @@ export class Enqueuer {
       const taken = answers.filter((answer) => answer === "conflict").length;
       throw takenIdsError(place, (rows[place] as NewRequest).id, taken, rows.length);
     }
-    return rows.map((row, index) => enqueued(row, answers[index] as Answer));
+    return rows.map((row, index) => enqueued(row, answers[index] as EnqueueResult));
   }
 
-  async #commit(rows: NewRequest[]): Promise<Answer[]> {
+  async #commit(rows: NewRequest[]): Promise<EnqueueResult[]> {
     const { store, clock } = this.#room;
     const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
     this.#sealer.noted(rows, answers);
@@ -64,7 +65,7 @@ export class Enqueuer {
   }
 }
 
-function enqueued(row: NewRequest, answer: Answer): Enqueued {
+function enqueued(row: NewRequest, answer: EnqueueResult): Enqueued {
   if (answer === "conflict") throw duplicateIdError(row.id);
   return { id: row.id, existing: answer === "same" };
 }

@@ -4,21 +4,11 @@
 
 import { parseLane } from "./encode.ts";
 import { nextLookAt, type StepAccount } from "./life-cycle.ts";
-import type { Failure, LineFault } from "./provider.ts";
+import type { Disposal } from "./payload.ts";
+import type { Failure } from "./provider.ts";
 import type { BatchRow, LedgerRow } from "./rows.ts";
 import { oneMore, pauseAfter, type Tally, type Trouble, tallyOf, verdictOf } from "./trouble.ts";
 import type { BatchState, OutcomeError } from "./types.ts";
-
-/** How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. */
-export type Disposal =
-  /** All back to the lane, uncharged. */
-  | { readonly kind: "requeue"; readonly code: string }
-  /** The blamed ones fail with the provider's words; the others go back, uncharged. */
-  | { readonly kind: "faults"; readonly lines: readonly LineFault[] }
-  /** Back in two groups by `ord` (below half of `requests`, and the rest), each a lane of its own, uncharged. */
-  | { readonly kind: "split"; readonly error: OutcomeError }
-  /** The only member is the poison: it fails with the provider's words. */
-  | { readonly kind: "refuse"; readonly error: OutcomeError };
 
 export interface Plan {
   readonly state: BatchState;

@@ -4,16 +4,14 @@
 
 import { parseLane } from "./encode.ts";
 import type { NewRequest } from "./rows.ts";
-import type { Store } from "./store.ts";
-
-export type Answer = Awaited<ReturnType<Store["enqueue"]>>[number];
+import type { EnqueueResult, Store } from "./store.ts";
 
 /** Turns `conflict` into `same` where the very body is stored that was to be. One more call of the store, if any. */
 export async function compareBodies(
   store: Store,
   rows: readonly NewRequest[],
-  answers: readonly Answer[],
-): Promise<readonly Answer[]> {
+  answers: readonly EnqueueResult[],
+): Promise<readonly EnqueueResult[]> {
   if (!answers.includes("conflict")) return answers;
   const ids = rows.filter((_, index) => answers[index] === "conflict").map(({ id }) => id);
   const stored = await store.requests({ ids, bodies: true });
@@ -21,7 +19,7 @@ export async function compareBodies(
   return rows.map((row, index) => {
     const before = known.get(row.id);
     const isSame = answers[index] === "conflict" && before !== undefined && isRepeat(row, before);
-    return isSame ? "same" : (answers[index] as Answer);
+    return isSame ? "same" : (answers[index] as EnqueueResult);
   });
 }
 

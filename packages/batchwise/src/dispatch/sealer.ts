@@ -8,10 +8,9 @@ import { DispatchError, OUTCOME_CODES } from "./errors.ts";
 import { ledgerName, UNRESOLVED } from "./life-cycle.ts";
 import { EXPIRED_PAYLOAD, errorPayload } from "./payload.ts";
 import type { Account } from "./provider.ts";
-import type { Answer } from "./repeats.ts";
 import type { Room } from "./room.ts";
 import type { LaneRow, LedgerRow, NewRequest, Probe } from "./rows.ts";
-import type { SealResult } from "./store.ts";
+import type { EnqueueResult, SealResult } from "./store.ts";
 import { closesAt, DEADLINE_LEAD_MS, isFull, type LaneSums, laneCaps, mostPressingFirst, sumOf } from "./threshold.ts";
 import type { Workers } from "./workers.ts";
 
@@ -51,7 +50,7 @@ export class Sealer {
   }
 
   /** Tells of requests that this process has enqueued: those answered `stored` are new. */
-  noted(requests: readonly NewRequest[], answers: readonly Answer[]): void {
+  noted(requests: readonly NewRequest[], answers: readonly EnqueueResult[]): void {
     const { sealing, clock, options } = this.#room;
     sealing.wakeAt(clock.now() + options.thresholds.maxAgeMs);
     const lanes = new Map<string, { ready: number; bytes: number; tokens: number }>();

@@ -41,6 +41,9 @@ import type {
   Settlement,
 } from "./rows.ts";
 
+/** What became of one enqueued request; see `Store.enqueue`. */
+export type EnqueueResult = "stored" | "same" | "conflict";
+
 export interface SealInput {
   /** The new batch's key; the same key again answers with the batch as it is and claims nothing. */
   readonly key: string;
@@ -134,7 +137,7 @@ export interface Store {
    * another digest (nothing changes; the other items of the call are stored all the same). The same holds for an id
    * twice in one call. Ids are unique in the whole store.
    */
-  enqueue(requests: readonly NewRequest[], now: number): Promise<readonly ("stored" | "same" | "conflict")[]>;
+  enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]>;
 
   /**
    * Changes requests from outside their batch; one answer per id, in order.

@@ -5,7 +5,7 @@ import { collect } from "./collect.ts";
 import { dispose, drop } from "./dispose.ts";
 import { Gate } from "./gate.ts";
 import { LIVE, nextStep } from "./life-cycle.ts";
-import type { Disposal } from "./plans.ts";
+import type { Disposal } from "./payload.ts";
 import { cancelBatch, listSeen, poll } from "./poll.ts";
 import type { Account } from "./provider.ts";
 import { reconcile } from "./reconcile.ts";

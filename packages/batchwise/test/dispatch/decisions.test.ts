@@ -6,7 +6,7 @@ import { decideAdoption } from "../../src/dispatch/adopt.ts";
 import { batchTokens, type Contender, rankAccounts } from "../../src/dispatch/choose.ts";
 import { disposalOf } from "../../src/dispatch/dispose.ts";
 import { absentLine, type JudgeRules, judgeFailure } from "../../src/dispatch/judge.ts";
-import type { Disposal } from "../../src/dispatch/plans.ts";
+import type { Disposal } from "../../src/dispatch/payload.ts";
 import { onBeat } from "../../src/dispatch/poll.ts";
 import type { ProviderBatch, ResultLine } from "../../src/dispatch/provider.ts";
 import type { BatchRow, LaneRow, LedgerRow } from "../../src/dispatch/rows.ts";

@@ -18,6 +18,7 @@ import type {
   Amended,
   Amendment,
   DeliveriesInput,
+  EnqueueResult,
   LeaseInput,
   SealInput,
   SealResult,
@@ -54,7 +55,7 @@ class MemoryStore implements Store {
   readonly #log = new OutcomeLog();
   #closed = false;
 
-  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly ("stored" | "same" | "conflict")[]> {
+  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     this.#assertOpen();
     return requests.map((request) => this.#add(request, now));
   }
@@ -171,7 +172,7 @@ class MemoryStore implements Store {
     if (this.#closed) throw new DispatchError("CLOSED", "The store is closed.");
   }
 
-  #add(fresh: NewRequest, now: number): "stored" | "same" | "conflict" {
+  #add(fresh: NewRequest, now: number): EnqueueResult {
     const known = this.#requests.get(fresh.id);
     if (known !== undefined) return known.digest === fresh.digest ? "same" : "conflict";
     const request: MemoryRequest = {

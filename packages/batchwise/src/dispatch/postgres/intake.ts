@@ -3,10 +3,9 @@
 
 import { DispatchError } from "../errors.ts";
 import type { NewRequest } from "../rows.ts";
+import type { EnqueueResult } from "../store.ts";
 import type { Connection } from "./database.ts";
 import { laneIds } from "./lanes.ts";
-
-export type Answer = "stored" | "same" | "conflict";
 
 export interface EnqueueCall {
   readonly requests: readonly NewRequest[];
@@ -36,7 +35,7 @@ export function refuseNul(requests: readonly NewRequest[]): void {
   }
 }
 
-export async function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): Promise<Answer[][]> {
+export async function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
   const all = calls.flatMap(({ requests, now }) => requests.map((request) => ({ request, now })));
   const known = await digests(
     db,

@@ -21,6 +21,7 @@ import type {
   Amended,
   Amendment,
   DeliveriesInput,
+  EnqueueResult,
   LeaseInput,
   SealInput,
   SealResult,
@@ -34,7 +35,7 @@ import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
 import { type Connection, type PostgresPool, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
-import { type Answer, type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
+import { type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
 import { wake } from "./lanes.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
@@ -68,7 +69,7 @@ export function postgresStore(options: PostgresStoreOptions): Store {
 
 class PostgresStore implements Store {
   readonly #pool: PostgresPool;
-  readonly #intake: Batcher<EnqueueCall, readonly Answer[]>;
+  readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
   readonly #running = new Set<Promise<unknown>>();
   #prepared: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
@@ -83,7 +84,7 @@ class PostgresStore implements Store {
     });
   }
 
-  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly Answer[]> {
+  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     this.#assertOpen();
     refuseNul(requests);
     return this.#intake.submit({ requests, now });

@@ -19,6 +19,7 @@ import type {
   Amended,
   Amendment,
   DeliveriesInput,
+  EnqueueResult,
   LeaseInput,
   SealInput,
   SealResult,
@@ -62,8 +63,8 @@ class RedisStore implements Store {
     this.#server = server;
   }
 
-  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly ("stored" | "same" | "conflict")[]> {
-    return list(await this.#run("enqueue", { requests, now })) as readonly ("stored" | "same" | "conflict")[];
+  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
+    return list(await this.#run("enqueue", { requests, now })) as readonly EnqueueResult[];
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {

@@ -2,10 +2,9 @@
 // ranks of the claim order; runs inside a transaction that its caller opens.
 
 import type { NewRequest } from "../rows.ts";
+import type { EnqueueResult } from "../store.ts";
 import type { Connection, SqliteValue } from "./database.ts";
 import { laneId } from "./lanes.ts";
-
-export type Answer = "stored" | "same" | "conflict";
 
 export interface EnqueueCall {
   readonly requests: readonly NewRequest[];
@@ -44,7 +43,7 @@ function repeated(row: string): string {
   return Array.from({ length: ROWS_A_STATEMENT }, () => row).join(", ");
 }
 
-export function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): Answer[][] {
+export function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): EnqueueResult[][] {
   const intake = new Intake(db);
   const answers = intake.addAll(
     calls.flatMap(({ requests }) => requests),
@@ -75,8 +74,8 @@ class Intake {
   }
 
   /** In order; `times` has the time of the call that each came by. */
-  addAll(requests: readonly NewRequest[], times: readonly number[]): Answer[] {
-    const answers: Answer[] = [];
+  addAll(requests: readonly NewRequest[], times: readonly number[]): EnqueueResult[] {
+    const answers: EnqueueResult[] = [];
     for (let from = 0; from < requests.length; from += ROWS_A_STATEMENT) {
       const some = requests.slice(from, from + ROWS_A_STATEMENT);
       const now = times.slice(from, from + ROWS_A_STATEMENT);
@@ -91,7 +90,7 @@ class Intake {
     return requests.length === ROWS_A_STATEMENT && this.#add(requests, times);
   }
 
-  #addAlone(request: NewRequest, now: number): Answer {
+  #addAlone(request: NewRequest, now: number): EnqueueResult {
     return this.#add([request], [now]) ? "stored" : this.#compare(request);
   }
 
@@ -137,7 +136,7 @@ class Intake {
     }
   }
 
-  #compare({ id, digest }: NewRequest): Answer {
+  #compare({ id, digest }: NewRequest): EnqueueResult {
     const known = this.#db.get<{ digest: string }>(
       "SELECT b.digest FROM batchwise_request r JOIN batchwise_body b ON b.seq = r.seq WHERE r.id = ?",
       id,

@@ -22,6 +22,7 @@ import type {
   Amended,
   Amendment,
   DeliveriesInput,
+  EnqueueResult,
   LeaseInput,
   SealInput,
   SealResult,
@@ -35,7 +36,7 @@ import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
 import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
-import { type Answer, type EnqueueCall, enqueueAll } from "./intake.ts";
+import { type EnqueueCall, enqueueAll } from "./intake.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
 import { readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
 import { settle } from "./settle.ts";
@@ -67,7 +68,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
 
 class SqliteStore implements Store {
   readonly #options: ResolvedOptions;
-  readonly #intake: Batcher<EnqueueCall, readonly Answer[]>;
+  readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
   readonly #running = new Set<Promise<unknown>>();
   #database: SqliteDatabase | null = null;
   #connection: Connection | null = null;
@@ -83,7 +84,7 @@ class SqliteStore implements Store {
     });
   }
 
-  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly Answer[]> {
+  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     this.#assertOpen();
     return this.#intake.submit({ requests, now });
   }
@@ -149,7 +150,7 @@ class SqliteStore implements Store {
   }
 
   /** Lets the rest of this round's events in first: while they arrive, their enqueues gather for the next commit. */
-  async #commitTogether(calls: readonly EnqueueCall[]): Promise<Answer[][]> {
+  async #commitTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     return this.#patiently((db) => db.write(() => enqueueAll(db, calls)));
   }
