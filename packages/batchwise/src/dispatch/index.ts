@@ -2,7 +2,6 @@
 
 export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 export { DispatchError, type DispatchErrorCode } from "./errors.ts";
-export { memoryStore } from "./memory/memory-store.ts";
 export type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./options.ts";
 export type {
   Account,
@@ -55,6 +54,7 @@ export type {
   Store,
   TransitionResult,
 } from "./store.ts";
+export { memoryStore } from "./stores/memory/memory-store.ts";
 export type {
   BatchFilter,
   BatchLine,

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
-import { memoryStore } from "../../src/dispatch/memory/memory-store.ts";
 import type { DispatcherOptions } from "../../src/dispatch/options.ts";
+import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
 import type { BatchLine, DispatchRequest } from "../../src/dispatch/types.ts";
 import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
 import { ask, world } from "./support/world.ts";

@@ -3,12 +3,12 @@
 import { describe, expect, test } from "vitest";
 import { batchInput } from "../../src/dispatch/batch-input.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
-import { memoryStore } from "../../src/dispatch/memory/memory-store.ts";
 import { portions } from "../../src/dispatch/portions.ts";
 import type { Account } from "../../src/dispatch/provider.ts";
-import { redisStore } from "../../src/dispatch/redis/index.ts";
 import type { NewRequest, RequestQuery } from "../../src/dispatch/rows.ts";
 import type { SettleInput, Store } from "../../src/dispatch/store.ts";
+import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
+import { redisStore } from "../../src/dispatch/stores/redis/index.ts";
 import { batchRow } from "./rows.ts";
 import { SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "./support/world.ts";

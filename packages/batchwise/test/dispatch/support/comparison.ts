@@ -2,8 +2,8 @@
 // process dies in the middle of the same creates. What was lost and what ran twice is counted at the provider.
 
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
 import type { Account } from "../../../src/dispatch/provider.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 import { type Fate, SimProvider } from "./sim-provider.ts";
 import { startUsualDispatcher, type UsualPlace } from "./usual-way.ts";

@@ -2,8 +2,8 @@
 // loses a message, a provider that accepts late and lists late. A second process takes over; the provider counts.
 
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
 import type { Capabilities } from "../../../src/dispatch/provider.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { virtualClock } from "../../../src/testing/index.ts";
 import { SimProvider } from "./sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded } from "./world.ts";

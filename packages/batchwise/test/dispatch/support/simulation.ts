@@ -3,9 +3,9 @@
 // come to rest.
 
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
 import type { Account, Capabilities, Failure } from "../../../src/dispatch/provider.ts";
 import type { Store } from "../../../src/dispatch/store.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import type { OutcomeStatus } from "../../../src/dispatch/types.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 import { type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";

@@ -3,10 +3,10 @@
 
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { DispatchError } from "../../../src/dispatch/errors.ts";
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
 import type { DispatchClock, DispatcherOptions } from "../../../src/dispatch/options.ts";
 import type { Account } from "../../../src/dispatch/provider.ts";
 import type { Store } from "../../../src/dispatch/store.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import type { DispatchRequest } from "../../../src/dispatch/types.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 

@@ -5,7 +5,7 @@ import { redisStore } from "batchwise/dispatch/redis";
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Store } from "../../../src/dispatch/store.ts";
-import { NOW, requests, sealInput } from "../../dispatch/sqlite/folder.ts";
+import { NOW, requests, sealInput } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
 import { poolAt } from "../services/postgres.ts";
 import { clientAt } from "../services/redis.ts";

@@ -14,7 +14,7 @@ import OpenAI from "openai";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../../src/dispatch/store.ts";
-import { NOW, requests } from "../../dispatch/sqlite/folder.ts";
+import { NOW, requests } from "../../dispatch/stores/sqlite/folder.ts";
 import { emptyDisk, fillDisk } from "../services/ballast.ts";
 import { startOwnPostgres, startOwnRedis } from "../services/kept.ts";
 import { type PostgresService, poolAt, query } from "../services/postgres.ts";
