@@ -11,8 +11,8 @@ import {
 import type { VirtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { Outcome } from "../../src/dispatch/types.ts";
-import { anthropicCase, openaiCase } from "./account-cases.ts";
-import type { AccountCase } from "./account-suite.ts";
+import { anthropicCase, openaiCase } from "./providers/account-cases.ts";
+import type { AccountCase } from "./providers/account-suite.ts";
 import { ask, isAtRest, type World, world } from "./support/world.ts";
 
 const MINUTE = 60_000;

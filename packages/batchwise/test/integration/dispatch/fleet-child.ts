@@ -4,7 +4,7 @@
 import { once } from "node:events";
 import OpenAI from "openai";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { openaiAccount } from "../../../src/dispatch/openai/index.ts";
+import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
 import type { Store } from "../../../src/dispatch/store.ts";
 import { openStore, type Place } from "./open-store.ts";
 
