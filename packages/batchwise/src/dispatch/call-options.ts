@@ -12,8 +12,8 @@ import {
   type Rule,
   refuseUnknown,
 } from "../core/contract/validate.ts";
+import type { BatchFilter, OutcomesOptions } from "./contract/types.ts";
 import { TRANSITIONS } from "./life-cycle.ts";
-import type { BatchFilter, OutcomesOptions } from "./types.ts";
 
 const STATES = Object.keys(TRANSITIONS);
 const aSignal: Rule = {

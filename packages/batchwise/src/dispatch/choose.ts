@@ -2,10 +2,10 @@
 // blocked or full, is left out. The reservation itself is the store's, in the sealing transaction; this is the order
 // in which accounts are asked.
 
+import type { Account } from "./contract/account.ts";
+import type { LedgerLimits, LedgerRow } from "./contract/rows.ts";
 import type { LaneName } from "./encode.ts";
 import { ledgerName } from "./life-cycle.ts";
-import type { Account } from "./provider.ts";
-import type { LedgerLimits, LedgerRow } from "./rows.ts";
 
 /** What `rankAccounts` needs to know of an account. */
 export type Contender = Pick<Account, "name" | "capabilities" | "models" | "weight">;

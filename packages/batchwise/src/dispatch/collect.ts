@@ -3,14 +3,14 @@
 // it gave and nothing else, because members without a line are then not missing but unseen.
 
 import { Timer } from "../core/time/clock.ts";
+import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./contract/account.ts";
+import type { Settlement } from "./contract/rows.ts";
 import { keyPrefix, laneProper, parseCustomId } from "./encode.ts";
 import { giveBack } from "./give-back.ts";
 import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, moneyCode, succeed } from "./judge.ts";
 import { backoff, PAUSE_MS } from "./plans.ts";
-import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./provider.ts";
 import { CallTimeout, failureOf, onAbort, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
-import type { Settlement } from "./rows.ts";
 import type { Tenure } from "./tenure.ts";
 
 /**

@@ -2,12 +2,12 @@
 // a time as long as a try ends within the lease. The outcome itself is recorded whatever becomes of its delivery.
 
 import { createHmac } from "node:crypto";
+import type { DeliveryReport, DeliveryRow } from "./contract/rows.ts";
 import { loggedOutcome } from "./payload.ts";
 import { backoff } from "./plans.ts";
 import { bounded, onAbort } from "./provider-call.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 import { CALLBACK_SINK, type Room, WEBHOOK_SINK } from "./room.ts";
-import type { DeliveryReport, DeliveryRow } from "./rows.ts";
 
 /** Tries before a delivery is given up: the last of them comes some ten hours after the first. */
 const MOST_TRIES = 12;

@@ -3,17 +3,7 @@
 // one on the same store, and any of them may die at any point. Which request runs twice when is in docs/dispatch-design.md.
 
 import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./call-options.ts";
-import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";
-import { laneProper } from "./encode.ts";
-import { Enqueuer } from "./enqueuer.ts";
-import { DispatchError } from "./errors.ts";
-import type { DispatcherOptions } from "./options.ts";
-import { batchRecord, CANCELLED_PAYLOAD } from "./payload.ts";
-import { resolveOptions } from "./resolve-options.ts";
-import { Room } from "./room.ts";
-import { Sealer } from "./sealer.ts";
-import { dispatcherStats } from "./stats.ts";
-import { sweeper } from "./sweep.ts";
+import { DispatchError } from "./contract/errors.ts";
 import type {
   BatchFilter,
   BatchLine,
@@ -25,7 +15,17 @@ import type {
   LoggedOutcome,
   Outcome,
   OutcomesOptions,
-} from "./types.ts";
+} from "./contract/types.ts";
+import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";
+import { laneProper } from "./encode.ts";
+import { Enqueuer } from "./enqueuer.ts";
+import type { DispatcherOptions } from "./options.ts";
+import { batchRecord, CANCELLED_PAYLOAD } from "./payload.ts";
+import { resolveOptions } from "./resolve-options.ts";
+import { Room } from "./room.ts";
+import { Sealer } from "./sealer.ts";
+import { dispatcherStats } from "./stats.ts";
+import { sweeper } from "./sweep.ts";
 import { Watch } from "./watch.ts";
 import { Workers } from "./workers.ts";
 

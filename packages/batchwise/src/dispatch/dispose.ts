@@ -2,14 +2,14 @@
 // words, as the batch's disposal says. Each place knows its decision, so a half-done disposal simply goes on.
 
 import { eachOpen, finish } from "./collect.ts";
+import { OUTCOME_CODES } from "./contract/errors.ts";
+import type { BatchRow, Settlement } from "./contract/rows.ts";
+import type { OutcomeError } from "./contract/types.ts";
 import { laneName, parseLane } from "./encode.ts";
-import { OUTCOME_CODES } from "./errors.ts";
 import { type Disposal, errorPayload, parseDisposal } from "./payload.ts";
 import { splitGroup } from "./plans.ts";
 import type { Room } from "./room.ts";
-import type { BatchRow, Settlement } from "./rows.ts";
 import type { Tenure } from "./tenure.ts";
-import type { OutcomeError } from "./types.ts";
 
 const CHUNK = 10_000;
 /** Halves wait this long for the rest of them, so that each is sealed as one. */

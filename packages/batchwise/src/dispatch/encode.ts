@@ -3,8 +3,8 @@
 
 import { hash } from "node:crypto";
 import { estimateAsciiTokens, estimateTokens } from "../core/api/estimate-tokens.ts";
-import type { LineRequest } from "./provider.ts";
-import type { Endpoint, JsonObject } from "./types.ts";
+import type { LineRequest } from "./contract/account.ts";
+import type { Endpoint, JsonObject } from "./contract/types.ts";
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const PAIRS = [...CROCKFORD].flatMap((first) => [...CROCKFORD].map((second) => first + second));

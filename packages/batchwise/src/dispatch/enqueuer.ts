@@ -2,16 +2,22 @@
 // written shares the next.
 
 import { createBatcher } from "../core/api/batch.ts";
+import {
+  DispatchError,
+  type DispatchErrorCode,
+  duplicateIdError,
+  partlyStored,
+  takenIdsError,
+} from "./contract/errors.ts";
+import type { NewRequest } from "./contract/rows.ts";
+import type { EnqueueResult } from "./contract/store.ts";
+import type { BatchLine, DispatchRequest, Enqueued } from "./contract/types.ts";
 import { ulid } from "./encode.ts";
-import { DispatchError, type DispatchErrorCode, duplicateIdError, partlyStored, takenIdsError } from "./errors.ts";
 import { Intake } from "./intake.ts";
 import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
 import { compareBodies } from "./repeats.ts";
 import type { Room } from "./room.ts";
-import type { NewRequest } from "./rows.ts";
 import type { Sealer } from "./sealer.ts";
-import type { EnqueueResult } from "./store.ts";
-import type { BatchLine, DispatchRequest, Enqueued } from "./types.ts";
 
 export class Enqueuer {
   readonly #room: Room;

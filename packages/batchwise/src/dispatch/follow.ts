@@ -1,8 +1,8 @@
 // Writes a Plan as one transition. A plan that leads to collecting keeps the lease, so that the same tenure goes on;
 // every other plan gives it back until its time.
 
+import type { BatchChanges, LedgerChanges } from "./contract/rows.ts";
 import type { Plan } from "./plans.ts";
-import type { BatchChanges, LedgerChanges } from "./rows.ts";
 import type { Tenure } from "./tenure.ts";
 
 export async function follow(tenure: Tenure, plan: Plan, more: BatchChanges = {}): Promise<void> {

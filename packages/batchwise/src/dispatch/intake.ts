@@ -2,13 +2,13 @@
 // provider could be asked is refused here with a clear error, so that nothing of that kind is ever stored.
 
 import { serves } from "./choose.ts";
+import type { Account, LineRequest } from "./contract/account.ts";
+import { DispatchError, tooLargeError } from "./contract/errors.ts";
+import type { NewRequest } from "./contract/rows.ts";
+import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "./contract/types.ts";
 import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "./encode.ts";
-import { DispatchError, tooLargeError } from "./errors.ts";
 import { jsonOf } from "./json.ts";
-import type { Account, LineRequest } from "./provider.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
-import type { NewRequest } from "./rows.ts";
-import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "./types.ts";
 
 const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] satisfies readonly Endpoint[];
 const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];

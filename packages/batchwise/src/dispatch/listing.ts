@@ -1,7 +1,7 @@
 // Reads an account's list of batches, page by page, each page a bounded call. Rejects rather than answer with a part:
 // what is not in a listing must really not be there.
 
-import type { Account, ListPage, ProviderBatch } from "./provider.ts";
+import type { Account, ListPage, ProviderBatch } from "./contract/account.ts";
 import { bounded } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 

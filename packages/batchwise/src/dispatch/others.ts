@@ -3,11 +3,11 @@
 // the caller.
 
 import { rankAccounts } from "./choose.ts";
+import type { BatchRow, LedgerRow } from "./contract/rows.ts";
 import { parseLane } from "./encode.ts";
 import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import type { Plan } from "./plans.ts";
 import type { Room } from "./room.ts";
-import type { BatchRow, LedgerRow } from "./rows.ts";
 import { isSuspect, type Tally } from "./trouble.ts";
 
 /** Batches looked at, the newest, for one that was taken. */

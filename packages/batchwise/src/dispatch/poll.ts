@@ -2,16 +2,16 @@
 // a batch is decided in sighting.ts. Times of polls are rounded up to the account's own rhythm, so that its batches come
 // due together, also in several processes, and one list call answers for all.
 
+import { type Account, hasEnded, type ProviderBatch } from "./contract/account.ts";
+import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "./contract/rows.ts";
 import { follow } from "./follow.ts";
 import { giveBack } from "./give-back.ts";
 import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import { pages } from "./listing.ts";
 import { orElsewhere } from "./others.ts";
 import type { Plan } from "./plans.ts";
-import { type Account, hasEnded, type ProviderBatch } from "./provider.ts";
 import { callFor, failureOf, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
-import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "./rows.ts";
 import { afterPoll, isFresh } from "./sighting.ts";
 import type { Tenure } from "./tenure.ts";
 

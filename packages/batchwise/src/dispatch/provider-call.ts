@@ -1,7 +1,7 @@
 // Calls on an account, each bounded by its own time and by the lease: whatever the client does with the signal, the
 // caller is free again when the time is over. What a failed call means is the account's to say, but for our own cuts.
 
-import type { Account, CallOptions, Failure, Operation } from "./provider.ts";
+import type { Account, CallOptions, Failure, Operation } from "./contract/account.ts";
 import type { Room } from "./room.ts";
 import type { Tenure } from "./tenure.ts";
 

@@ -3,12 +3,12 @@
 // found nothing, lets a new attempt be made.
 
 import { type Adoption, decideAdoption } from "./adopt.ts";
+import { hasEnded, type ProviderBatch } from "./contract/account.ts";
 import { follow } from "./follow.ts";
 import { nextLookAt } from "./life-cycle.ts";
 import { listBack } from "./listing.ts";
 import { othersPass } from "./others.ts";
 import { afterAbsence } from "./plans.ts";
-import { hasEnded, type ProviderBatch } from "./provider.ts";
 import { callFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import { submit } from "./submit.ts";

@@ -15,11 +15,11 @@ import {
   refuseUnknown,
   zeroOrMore,
 } from "../core/contract/validate.ts";
+import type { Account } from "./contract/account.ts";
+import type { Store } from "./contract/store.ts";
+import type { JsonObject, LoggedOutcome, Thresholds } from "./contract/types.ts";
 import { ulid } from "./encode.ts";
 import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./options.ts";
-import type { Account } from "./provider.ts";
-import type { Store } from "./store.ts";
-import type { JsonObject, LoggedOutcome, Thresholds } from "./types.ts";
 
 export interface ResolvedOptions {
   readonly store: Store;

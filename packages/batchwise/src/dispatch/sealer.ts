@@ -3,14 +3,14 @@
 // whose deadline has passed, and tells the other loops when their work falls due, since one probe shows it all.
 
 import { batchTokens, type Choice, rankAccounts, serves } from "./choose.ts";
+import type { Account } from "./contract/account.ts";
+import { DispatchError, OUTCOME_CODES } from "./contract/errors.ts";
+import type { LaneRow, LedgerRow, NewRequest, Probe } from "./contract/rows.ts";
+import type { EnqueueResult, SealResult } from "./contract/store.ts";
 import { parseLane, ulid } from "./encode.ts";
-import { DispatchError, OUTCOME_CODES } from "./errors.ts";
 import { ledgerName, UNRESOLVED } from "./life-cycle.ts";
 import { EXPIRED_PAYLOAD, errorPayload } from "./payload.ts";
-import type { Account } from "./provider.ts";
 import type { Room } from "./room.ts";
-import type { LaneRow, LedgerRow, NewRequest, Probe } from "./rows.ts";
-import type { EnqueueResult, SealResult } from "./store.ts";
 import { closesAt, DEADLINE_LEAD_MS, isFull, type LaneSums, laneCaps, mostPressingFirst, sumOf } from "./threshold.ts";
 import type { Workers } from "./workers.ts";
 

@@ -1,10 +1,10 @@
 // What becomes of a batch after a poll: of what a look at the provider saw, or that it saw nothing. Pure: the batch, the
 // sighting and the time go in, a Plan comes out.
 
+import type { ProviderBatch } from "./contract/account.ts";
+import type { BatchRow, LedgerRow } from "./contract/rows.ts";
 import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
 import { afterBatchFailure, type Plan, plan } from "./plans.ts";
-import type { ProviderBatch } from "./provider.ts";
-import type { BatchRow, LedgerRow } from "./rows.ts";
 import { oneMore } from "./trouble.ts";
 
 const MINUTE = 60_000;

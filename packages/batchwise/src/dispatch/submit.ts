@@ -3,13 +3,13 @@
 // outcome that is not certain is written as unknown and left to reconcile.ts.
 
 import { batchInput, LineRefused } from "./batch-input.ts";
+import type { CreateInput, Failure, ProviderBatch } from "./contract/account.ts";
 import { parseLane } from "./encode.ts";
 import { follow } from "./follow.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "./life-cycle.ts";
 import { mayLeave, orElsewhere, othersPass } from "./others.ts";
 import type { Disposal } from "./payload.ts";
 import { afterSubmitFailure } from "./plans.ts";
-import type { CreateInput, Failure, ProviderBatch } from "./provider.ts";
 import { bounded, failureOf } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { Tenure } from "./tenure.ts";

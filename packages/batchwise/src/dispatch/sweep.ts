@@ -4,13 +4,13 @@
 
 import { isTagged } from "./adopt.ts";
 import { parseFileName } from "./batch-input.ts";
+import type { Account, ProviderBatch } from "./contract/account.ts";
+import type { BatchRow } from "./contract/rows.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "./life-cycle.ts";
 import { listBack } from "./listing.ts";
-import type { Account, ProviderBatch } from "./provider.ts";
 import { bounded } from "./provider-call.ts";
 import { cancelExtra } from "./reconcile.ts";
 import type { Room } from "./room.ts";
-import type { BatchRow } from "./rows.ts";
 import { Tenure } from "./tenure.ts";
 
 const EVERY_MS = 600_000;

@@ -5,11 +5,11 @@
 import { createBatcher } from "../core/api/batch.ts";
 import type { Batcher } from "../core/contract/types.ts";
 import { invalidOption } from "../core/contract/validate.ts";
-import { DispatchError, notFoundError } from "./errors.ts";
+import { DispatchError, notFoundError } from "./contract/errors.ts";
+import type { OutcomeRow } from "./contract/rows.ts";
+import type { LoggedOutcome, Outcome, OutcomesOptions } from "./contract/types.ts";
 import { loggedOutcome, plainOutcome } from "./payload.ts";
 import type { Room } from "./room.ts";
-import type { OutcomeRow } from "./rows.ts";
-import type { LoggedOutcome, Outcome, OutcomesOptions } from "./types.ts";
 
 const PAGE = 500;
 const FIRST_LOOK_MS = 500;

@@ -2,15 +2,15 @@
 // life-cycle.ts; this is only the hand that leads there. Batches of one account that are due for a poll share a list call.
 
 import { collect } from "./collect.ts";
+import type { Account } from "./contract/account.ts";
+import type { BatchChanges, BatchRow } from "./contract/rows.ts";
 import { dispose, drop } from "./dispose.ts";
 import { Gate } from "./gate.ts";
 import { LIVE, nextStep } from "./life-cycle.ts";
 import type { Disposal } from "./payload.ts";
 import { cancelBatch, listSeen, poll } from "./poll.ts";
-import type { Account } from "./provider.ts";
 import { reconcile } from "./reconcile.ts";
 import type { Room } from "./room.ts";
-import type { BatchChanges, BatchRow } from "./rows.ts";
 import { submit } from "./submit.ts";
 import { LeaseLost, Tenure } from "./tenure.ts";
 

@@ -1,8 +1,8 @@
 // Results that break off, stall or are refused: what was read counts, and the rest is asked for less and less often.
 
 import { describe, expect, test } from "vitest";
-import { DispatchError } from "../../src/dispatch/errors.ts";
-import type { Account, ResultLine } from "../../src/dispatch/provider.ts";
+import type { Account, ResultLine } from "../../src/dispatch/contract/account.ts";
+import { DispatchError } from "../../src/dispatch/contract/errors.ts";
 import { SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, type World, world } from "./support/world.ts";
 

@@ -4,12 +4,12 @@
 import { describe, expect, test } from "vitest";
 import { decideAdoption } from "../../src/dispatch/adopt.ts";
 import { batchTokens, type Contender, rankAccounts } from "../../src/dispatch/choose.ts";
+import type { ProviderBatch, ResultLine } from "../../src/dispatch/contract/account.ts";
+import type { BatchRow, LaneRow, LedgerRow } from "../../src/dispatch/contract/rows.ts";
 import { disposalOf } from "../../src/dispatch/dispose.ts";
 import { absentLine, type JudgeRules, judgeFailure } from "../../src/dispatch/judge.ts";
 import type { Disposal } from "../../src/dispatch/payload.ts";
 import { onBeat } from "../../src/dispatch/poll.ts";
-import type { ProviderBatch, ResultLine } from "../../src/dispatch/provider.ts";
-import type { BatchRow, LaneRow, LedgerRow } from "../../src/dispatch/rows.ts";
 import { isDuplicate, isNeeded } from "../../src/dispatch/sweep.ts";
 import { closesAt, mostPressingFirst } from "../../src/dispatch/threshold.ts";
 import { batchRow, SEALED_AT } from "./rows.ts";

@@ -1,10 +1,10 @@
 // What enqueue and createDispatcher refuse: a clear error, and nothing stored.
 
 import { describe, expect, test } from "vitest";
+import type { BatchLine, DispatchRequest } from "../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import type { DispatcherOptions } from "../../src/dispatch/options.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
-import type { BatchLine, DispatchRequest } from "../../src/dispatch/types.ts";
 import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
 import { ask, world } from "./support/world.ts";
 

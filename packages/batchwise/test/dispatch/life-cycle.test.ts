@@ -1,6 +1,7 @@
 // Tables over the state machine of a batch: each row is a situation that a fresh lease can find.
 
 import { describe, expect, test } from "vitest";
+import type { BatchState } from "../../src/dispatch/contract/types.ts";
 import {
   createTimeoutMs,
   giveUpAt,
@@ -12,7 +13,6 @@ import {
   nextStep,
   TRANSITIONS,
 } from "../../src/dispatch/life-cycle.ts";
-import type { BatchState } from "../../src/dispatch/types.ts";
 import { batchRow, SEALED_AT, stepAccount } from "./rows.ts";
 
 const STATES = Object.keys(TRANSITIONS) as BatchState[];

@@ -1,10 +1,10 @@
 // Tables over what becomes of a batch when a create fails, a poll answers, or the provider fails the whole of it.
 
 import { describe, expect, test } from "vitest";
+import type { Failure, ProviderBatch } from "../../src/dispatch/contract/account.ts";
+import type { BatchRow, LedgerRow } from "../../src/dispatch/contract/rows.ts";
 import { isLegal } from "../../src/dispatch/life-cycle.ts";
 import { afterAbsence, afterBatchFailure, afterSubmitFailure, backoff, splitGroup } from "../../src/dispatch/plans.ts";
-import type { Failure, ProviderBatch } from "../../src/dispatch/provider.ts";
-import type { BatchRow, LedgerRow } from "../../src/dispatch/rows.ts";
 import { afterPoll } from "../../src/dispatch/sighting.ts";
 import { pauseAfter } from "../../src/dispatch/trouble.ts";
 import { batchRow, SEALED_AT, stepAccount } from "./rows.ts";

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from "vitest";
 import { batchInput } from "../../src/dispatch/batch-input.ts";
+import type { Account } from "../../src/dispatch/contract/account.ts";
+import type { NewRequest, RequestQuery } from "../../src/dispatch/contract/rows.ts";
+import type { SettleInput, Store } from "../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import { portions } from "../../src/dispatch/portions.ts";
-import type { Account } from "../../src/dispatch/provider.ts";
-import type { NewRequest, RequestQuery } from "../../src/dispatch/rows.ts";
-import type { SettleInput, Store } from "../../src/dispatch/store.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
 import { redisStore } from "../../src/dispatch/stores/redis/index.ts";
 import { batchRow } from "./rows.ts";

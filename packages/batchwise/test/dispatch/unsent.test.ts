@@ -2,7 +2,7 @@
 // found out or put aside in the end, and what only its account keeps waiting goes to another one.
 
 import { describe, expect, test } from "vitest";
-import type { Account, Failure } from "../../src/dispatch/provider.ts";
+import type { Account, Failure } from "../../src/dispatch/contract/account.ts";
 import { type Fate, type SimOptions, SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, type World, world } from "./support/world.ts";
 

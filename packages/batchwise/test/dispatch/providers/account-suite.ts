@@ -11,7 +11,6 @@ import {
 } from "batchwise/dispatch/testing";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { afterEach, describe, expect, test } from "vitest";
-import { customId } from "../../../src/dispatch/encode.ts";
 import type {
   Account,
   BatchInput,
@@ -19,8 +18,9 @@ import type {
   CreateInput,
   ProviderBatch,
   ResultLine,
-} from "../../../src/dispatch/provider.ts";
-import type { JsonObject } from "../../../src/dispatch/types.ts";
+} from "../../../src/dispatch/contract/account.ts";
+import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
+import { customId } from "../../../src/dispatch/encode.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
-import type { CallOptions, CreateInput } from "../../../src/dispatch/provider.ts";
+import type { CallOptions, CreateInput } from "../../../src/dispatch/contract/account.ts";
 import { anthropicCase, openaiCase } from "../../dispatch/providers/account-cases.ts";
 import { inputOf } from "../../dispatch/providers/account-suite.ts";
 

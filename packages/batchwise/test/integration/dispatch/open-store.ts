@@ -2,7 +2,7 @@
 // process loads the one driver that its place needs: starting is most of what such a process does.
 
 import type pg from "pg";
-import type { Store } from "../../../src/dispatch/store.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { postgresStore } from "../../../src/dispatch/stores/postgres/index.ts";
 import { redisStore } from "../../../src/dispatch/stores/redis/index.ts";
 import { sqliteStore } from "../../../src/dispatch/stores/sqlite/index.ts";

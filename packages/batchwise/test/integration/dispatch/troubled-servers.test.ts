@@ -13,7 +13,7 @@ import type { Redis } from "ioredis";
 import OpenAI from "openai";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Store } from "../../../src/dispatch/store.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { NOW, requests } from "../../dispatch/stores/sqlite/folder.ts";
 import { emptyDisk, fillDisk } from "../services/ballast.ts";
 import { startOwnPostgres, startOwnRedis } from "../services/kept.ts";

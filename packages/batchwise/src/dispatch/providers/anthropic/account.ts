@@ -3,7 +3,6 @@
 // decides nothing. Anthropic has no tag for a batch: give the dispatcher a workspace of its own.
 
 import { check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
-import { DispatchError } from "../../errors.ts";
 import type {
   Account,
   AccountOptions,
@@ -15,8 +14,9 @@ import type {
   Operation,
   ProviderBatch,
   ResultLine,
-} from "../../provider.ts";
-import type { Endpoint, JsonObject } from "../../types.ts";
+} from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shared/account-options.ts";
 import { callSettings } from "../shared/sdk-call.ts";
 import { objectOf, readSdkError, text } from "../shared/sdk-error.ts";

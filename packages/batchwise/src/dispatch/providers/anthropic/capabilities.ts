@@ -1,6 +1,6 @@
 // Anthropic as a record. Figures are the documented ones; `limits` overrides each.
 
-import type { Capabilities } from "../../provider.ts";
+import type { Capabilities } from "../../contract/account.ts";
 
 export const anthropicCapabilities: Capabilities = {
   provider: "anthropic",

@@ -1,6 +1,6 @@
 // An Anthropic message as a chat completion in OpenAI's shape, and its usage in our words. Pure.
 
-import type { JsonObject, Usage } from "../../types.ts";
+import type { JsonObject, Usage } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([

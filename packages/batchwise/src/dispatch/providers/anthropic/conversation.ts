@@ -1,8 +1,8 @@
 // The turns of a chat in OpenAI's shape as Anthropic wants them: system texts apart, one turn after the other by the two
 // sides, tool results inside the user's turn that follows the calls. Pure.
 
-import { DispatchError } from "../../errors.ts";
-import type { Json, JsonObject } from "../../types.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Json, JsonObject } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
 import { invalid, unsupported } from "./refusal.ts";
 

@@ -1,8 +1,8 @@
 // From Anthropic's wire to our words: message batches, pages, result lines. Pure; trusts nothing that it reads.
 
-import { DispatchError } from "../../errors.ts";
-import type { ProviderBatch, ProviderState, ResultLine } from "../../provider.ts";
-import type { OutcomeError } from "../../types.ts";
+import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { OutcomeError } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
 import { toCompletion, usageOf } from "./completion.ts";
 

@@ -1,6 +1,6 @@
 // How a request that Anthropic cannot be asked is refused.
 
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 
 export function invalid(reason: string): DispatchError {
   return new DispatchError("INVALID_REQUEST", `The request cannot be sent to Anthropic: ${reason}.`);

@@ -1,7 +1,7 @@
 // A chat request in OpenAI's shape as the params of an Anthropic message. Pure, and the same on every machine. What has
 // no counterpart and would change the answer is refused by name; hints that change nothing that matters are left out.
 
-import type { Json, JsonObject } from "../../types.ts";
+import type { Json, JsonObject } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
 import { toConversation } from "./conversation.ts";
 import { invalid, unsupported } from "./refusal.ts";

@@ -2,7 +2,6 @@
 // with the SDK's retries off; files stream up and down. It keeps no state and decides nothing.
 
 import { check, invalidOption, objectWith, oneOf } from "../../../core/contract/validate.ts";
-import { openaiLine, openaiLineBytes } from "../../encode.ts";
 import type {
   Account,
   AccountOptions,
@@ -15,8 +14,9 @@ import type {
   Operation,
   ProviderBatch,
   ResultLine,
-} from "../../provider.ts";
-import type { Endpoint, JsonObject } from "../../types.ts";
+} from "../../contract/account.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { openaiLine, openaiLineBytes } from "../../encode.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shared/account-options.ts";
 import { readJsonLines } from "../shared/read-lines.ts";
 import { callSettings } from "../shared/sdk-call.ts";

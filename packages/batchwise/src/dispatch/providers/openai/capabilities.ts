@@ -1,8 +1,8 @@
 // The OpenAI-shaped services as records: what differs between them is data, not code. Figures are the documented
 // defaults; every one can be overridden with `limits` or a record of the user's own.
 
-import type { Capabilities, ProviderLimits } from "../../provider.ts";
-import type { Endpoint } from "../../types.ts";
+import type { Capabilities, ProviderLimits } from "../../contract/account.ts";
+import type { Endpoint } from "../../contract/types.ts";
 
 /** An OpenAI-shaped service. Start from one of `openaiServices` and change what differs. */
 export interface OpenAiService {

@@ -1,7 +1,7 @@
 // What an error of an OpenAI-shaped service means for the batch: thrown by a call, or found in a batch that failed as a
 // whole. Pure. Codes decide before statuses do, because one status carries several meanings.
 
-import type { Failure, LineFault, Operation } from "../../provider.ts";
+import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import { classifyStatus, objectOf, readSdkError, text } from "../shared/sdk-error.ts";
 
 const BILLING: ReadonlySet<string> = new Set([

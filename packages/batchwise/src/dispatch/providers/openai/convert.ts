@@ -1,9 +1,9 @@
 // From the wire to our words: batches, pages and result lines of OpenAI-shaped services. Pure. Reads what is there and
 // trusts none of it: states in any case, ids that are null, absent or "", times in seconds or as text.
 
-import { DispatchError } from "../../errors.ts";
-import type { ProviderBatch, ProviderState, ResultLine } from "../../provider.ts";
-import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "../../types.ts";
+import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
 import { classifyBatchErrors } from "./classify.ts";
 

@@ -9,7 +9,7 @@ import {
   refuseUnknown,
   unboundedIntegerFrom,
 } from "../../../core/contract/validate.ts";
-import type { Account, AccountOptions, Capabilities, ProviderLimits } from "../../provider.ts";
+import type { Account, AccountOptions, Capabilities, ProviderLimits } from "../../contract/account.ts";
 
 const COMMON = ["name", "limits", "models", "weight", "pollMs", "requestTimeoutMs", "reconcileGraceMs"] as const;
 const LIMITS: readonly (keyof ProviderLimits)[] = [

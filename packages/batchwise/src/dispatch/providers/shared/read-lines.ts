@@ -2,8 +2,8 @@
 // is joined once. Rejects with whatever the source rejects with, and with RESULTS_UNREADABLE where a line is not a JSON
 // object: a file that was cut in a line never looks like a whole one.
 
-import { DispatchError } from "../../errors.ts";
-import type { JsonObject } from "../../types.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/types.ts";
 
 interface Reader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;

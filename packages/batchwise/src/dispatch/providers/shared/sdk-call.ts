@@ -1,6 +1,6 @@
 // The settings that every call of an official client is made with: the dispatcher owns retries and time.
 
-import type { CallOptions } from "../../provider.ts";
+import type { CallOptions } from "../../contract/account.ts";
 
 export interface CallSettings {
   readonly maxRetries: 0;

@@ -2,8 +2,8 @@
 // part of classifying that all HTTP providers share. The rule: only an answer that proves a refusal counts as one;
 // whatever is not listed is `unknown`, which is always safe.
 
-import type { Failure } from "../../provider.ts";
-import type { JsonObject } from "../../types.ts";
+import type { Failure } from "../../contract/account.ts";
+import type { JsonObject } from "../../contract/types.ts";
 
 /** What could be read of an error; null where there is nothing. */
 export interface SdkError {

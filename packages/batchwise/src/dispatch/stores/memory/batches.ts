@@ -1,9 +1,9 @@
 // The batches: who holds them, what state they are in, what they book. Guarantees the checks of `lease` and
 // `transition`; knows their members as a list only.
 
-import type { BatchChanges, BatchQuery, Probe } from "../../rows.ts";
-import type { LeaseInput, SealInput, TransitionResult } from "../../store.ts";
-import type { BatchState, Orphan } from "../../types.ts";
+import type { BatchChanges, BatchQuery, Probe } from "../../contract/rows.ts";
+import type { LeaseInput, SealInput, TransitionResult } from "../../contract/store.ts";
+import type { BatchState, Orphan } from "../../contract/types.ts";
 import type { Chosen } from "./choose.ts";
 import { Ledgers } from "./ledgers.ts";
 import { batchRow, type MemoryBatch } from "./records.ts";

@@ -1,8 +1,8 @@
 // Which requests a seal claims, or why it claims none. Pure: the lane in claim order and what the ledger has left go
 // in, a prefix or a refusal comes out.
 
-import type { LedgerLimits } from "../../rows.ts";
-import type { SealInput, SealResult } from "../../store.ts";
+import type { LedgerLimits } from "../../contract/rows.ts";
+import type { SealInput, SealResult } from "../../contract/store.ts";
 import type { MemoryRequest } from "./records.ts";
 
 type Refusal = Extract<SealResult, { ok: false }>;

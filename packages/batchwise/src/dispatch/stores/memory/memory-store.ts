@@ -1,7 +1,7 @@
 // A store in this process's memory: for tests, simulations and work that may be lost with the process. Guarantees all
 // of the store contract but durability. Every method does its whole work in one turn, so that calls never overlap.
 
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -13,7 +13,7 @@ import type {
   Probe,
   RequestQuery,
   RequestRow,
-} from "../../rows.ts";
+} from "../../contract/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -26,7 +26,7 @@ import type {
   SettleResult,
   Store,
   TransitionResult,
-} from "../../store.ts";
+} from "../../contract/store.ts";
 import { Batches } from "./batches.ts";
 import { choose } from "./choose.ts";
 import { type Ending, OutcomeLog } from "./outcome-log.ts";

@@ -1,9 +1,9 @@
 // The log of outcomes and what is to be delivered of it. Guarantees cursors from 1 in order of recording, and that
 // what was delivered is never due again; does not know batches.
 
-import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../rows.ts";
-import type { DeliveriesInput } from "../../store.ts";
-import type { OutcomeStatus } from "../../types.ts";
+import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/rows.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
 import { Deliveries } from "./deliveries.ts";
 import { type MemoryDelivery, type MemoryOutcome, type MemoryRequest, outcomeRow } from "./records.ts";
 import { known } from "./waiting.ts";

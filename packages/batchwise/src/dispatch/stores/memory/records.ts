@@ -1,8 +1,15 @@
 // What the memory store keeps: the rows of the contract, writable, with the few fields that never leave a store.
 // Data and small pure helpers; the rules of who may change what are in memory-store.ts and its parts.
 
-import type { BatchRow, DeliveryLogRow, DeliveryState, HistoryRow, OutcomeRow, RequestRow } from "../../rows.ts";
-import type { Orphan } from "../../types.ts";
+import type {
+  BatchRow,
+  DeliveryLogRow,
+  DeliveryState,
+  HistoryRow,
+  OutcomeRow,
+  RequestRow,
+} from "../../contract/rows.ts";
+import type { Orphan } from "../../contract/types.ts";
 
 type Writable<Row> = { -readonly [Field in keyof Row]: Row[Field] };
 

@@ -2,7 +2,7 @@
 // contract's head describes; does not know batches, caps or ledgers. The order of a lane is made when it is read and
 // kept until the lane changes: arrivals are nearly sorted already, so that making it is close to linear.
 
-import type { LaneRow, NewRequest } from "../../rows.ts";
+import type { LaneRow, NewRequest } from "../../contract/rows.ts";
 import type { MemoryRequest } from "./records.ts";
 
 interface Lane {

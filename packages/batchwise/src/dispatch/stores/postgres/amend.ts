@@ -1,7 +1,7 @@
 // Changes of requests from outside their batch: cancel, fail, expire, retry. What may happen is decided by the statement
 // that takes a request out of the table where it is, so that a seal or a settle at the same moment is seen.
 
-import type { Amended, Amendment } from "../../store.ts";
+import type { Amended, Amendment } from "../../contract/store.ts";
 import { Again, atMost, type Connection } from "./database.ts";
 import { count, end } from "./endings.ts";
 import { laneIds, READY_LANES } from "./lanes.ts";

@@ -1,9 +1,9 @@
 // Batches as rows: reading them, leasing them, writing them. Guarantees the checks of `lease` and `transition` inside
 // the caller's transaction, also against other processes at the same moment; does not know their members.
 
-import type { BatchChanges, BatchQuery, BatchRow } from "../../rows.ts";
-import type { LeaseInput, TransitionResult } from "../../store.ts";
-import type { BatchState, Orphan } from "../../types.ts";
+import type { BatchChanges, BatchQuery, BatchRow } from "../../contract/rows.ts";
+import type { LeaseInput, TransitionResult } from "../../contract/store.ts";
+import type { BatchState, Orphan } from "../../contract/types.ts";
 import { atMost, type Connection, type PostgresValue } from "./database.ts";
 import { count } from "./endings.ts";
 import { writeLedgers } from "./ledgers.ts";

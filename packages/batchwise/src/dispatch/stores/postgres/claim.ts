@@ -2,7 +2,7 @@
 // seals from booking the same headroom; SKIP LOCKED keeps two seals of one lane on different ledgers from waiting for
 // each other or taking the same request. No row per request comes into JavaScript.
 
-import type { SealInput, SealResult } from "../../store.ts";
+import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "./batch-rows.ts";
 import { atMost, type Connection, Undo } from "./database.ts";
 import { knownLane } from "./lanes.ts";

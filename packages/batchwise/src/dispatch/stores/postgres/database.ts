@@ -2,7 +2,7 @@
 // whole or not there at all, that it is on the server's disk when `write` resolves, and that one which the server ended
 // because two were in each other's way runs again. Does not repeat a call whose connection was cut: its caller does.
 
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 
 export type PostgresValue = string | number | boolean | null | readonly (string | number | boolean | null)[];
 

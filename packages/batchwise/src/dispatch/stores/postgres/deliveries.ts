@@ -1,8 +1,8 @@
 // Handing outcomes on: booking what came of earlier attempts, then taking what is due. SKIP LOCKED: two processes never
 // take the same delivery for the same attempt, and never wait for each other.
 
-import type { DeliveryLogRow, DeliveryReport, DeliveryState } from "../../rows.ts";
-import type { DeliveriesInput } from "../../store.ts";
+import type { DeliveryLogRow, DeliveryReport, DeliveryState } from "../../contract/rows.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
 import { atMost, type Connection } from "./database.ts";
 import { count } from "./endings.ts";
 

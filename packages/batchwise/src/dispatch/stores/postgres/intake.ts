@@ -1,9 +1,9 @@
 // Requests on their way in: all calls of one group commit, in one transaction. Guarantees one request an id, also when
 // another process enqueues the same id at the same moment, and the ranks of the claim order.
 
-import { DispatchError } from "../../errors.ts";
-import type { NewRequest } from "../../rows.ts";
-import type { EnqueueResult } from "../../store.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { NewRequest } from "../../contract/rows.ts";
+import type { EnqueueResult } from "../../contract/store.ts";
 import type { Connection } from "./database.ts";
 import { laneIds } from "./lanes.ts";
 

@@ -1,7 +1,7 @@
 // What is booked on each limit of a provider: the reservations are the batches' own figures, added up over an index of
 // those that are not released. The ledger's row is what two seals take turns on.
 
-import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../rows.ts";
+import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../contract/rows.ts";
 import type { Connection, PostgresValue } from "./database.ts";
 
 export interface Headroom extends LedgerLimits {

@@ -4,7 +4,7 @@
 
 import { createBatcher } from "../../../core/api/batch.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -16,7 +16,7 @@ import type {
   Probe,
   RequestQuery,
   RequestRow,
-} from "../../rows.ts";
+} from "../../contract/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -29,7 +29,7 @@ import type {
   SettleResult,
   Store,
   TransitionResult,
-} from "../../store.ts";
+} from "../../contract/store.ts";
 import { amend } from "./amend.ts";
 import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";

@@ -1,7 +1,7 @@
 // What there is to do, as one look at one state of the data. Reads only.
 
-import type { LaneRow, Probe } from "../../rows.ts";
-import type { BatchState, OutcomeStatus } from "../../types.ts";
+import type { LaneRow, Probe } from "../../contract/rows.ts";
+import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
 import { atMost, type Connection } from "./database.ts";
 import { READY_LANES } from "./lanes.ts";
 import { ledgerRows } from "./ledgers.ts";

@@ -1,7 +1,7 @@
 // Requests and the outcome log, as the contract's rows. Reads only.
 
-import type { HistoryRow, OutcomeQuery, OutcomeRow, RequestQuery, RequestRow } from "../../rows.ts";
-import type { OutcomeStatus } from "../../types.ts";
+import type { HistoryRow, OutcomeQuery, OutcomeRow, RequestQuery, RequestRow } from "../../contract/rows.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
 import { atMost, type Connection } from "./database.ts";
 import { deliveryStates } from "./deliveries.ts";
 

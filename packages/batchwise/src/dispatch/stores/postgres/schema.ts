@@ -2,7 +2,7 @@
 // `ready` while it waits, `member` while a batch has it, `outcome` once it has ended. Claims move small rows between
 // the first two; bodies and payloads lie apart.
 
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import { type PostgresPool, write } from "./database.ts";
 
 /** One step from each version to the next, applied in order. A step that has been released never changes. */

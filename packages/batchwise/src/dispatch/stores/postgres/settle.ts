@@ -1,8 +1,8 @@
 // Decisions about open members: they end, or go back to a lane. The batch's row is locked first, and a member's row is
 // deleted by the statement that finds it, which is what makes a decision count once.
 
-import type { Settlement } from "../../rows.ts";
-import type { SettleInput, SettleResult } from "../../store.ts";
+import type { Settlement } from "../../contract/rows.ts";
+import type { SettleInput, SettleResult } from "../../contract/store.ts";
 import { lockHeld } from "./batch-rows.ts";
 import type { Connection } from "./database.ts";
 import { type Ending, end } from "./endings.ts";

@@ -2,7 +2,7 @@
 // script, which is alone on the server while it runs. What a resolved call survives is what the server's append-only
 // file was told to keep: docs/dispatch-stores.md says exactly what can be lost. Does not own the client.
 
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -14,7 +14,7 @@ import type {
   Probe,
   RequestQuery,
   RequestRow,
-} from "../../rows.ts";
+} from "../../contract/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -27,7 +27,7 @@ import type {
   SettleResult,
   Store,
   TransitionResult,
-} from "../../store.ts";
+} from "../../contract/store.ts";
 import { type RedisStoreOptions, resolveRedisStoreOptions } from "./options.ts";
 import { batchRow, list, number, outcomeRow, probeRow, requestRow } from "./rows.ts";
 import { type Reply, Server } from "./server.ts";

@@ -10,8 +10,8 @@ import type {
   OutcomeRow,
   Probe,
   RequestRow,
-} from "../../rows.ts";
-import type { BatchState, Orphan, OutcomeStatus } from "../../types.ts";
+} from "../../contract/rows.ts";
+import type { BatchState, Orphan, OutcomeStatus } from "../../contract/types.ts";
 import type { Reply } from "./server.ts";
 
 export function list(reply: Reply | undefined): readonly Reply[] {

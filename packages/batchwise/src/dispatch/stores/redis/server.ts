@@ -1,7 +1,7 @@
 // Calls of the script, and errors in the dispatcher's words. Guarantees that a call runs alone on the server, as a whole
 // or not at all; does not repeat one whose answer was lost: its caller does.
 
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import { scriptOf } from "./script.ts";
 
 /** The part of ioredis that the store uses. The client's own types fit it; none is imported. */

@@ -1,7 +1,7 @@
 // Changes of requests from outside their batch: cancel, fail, expire, retry. Runs inside a transaction that its caller
 // opens.
 
-import type { Amended, Amendment } from "../../store.ts";
+import type { Amended, Amendment } from "../../contract/store.ts";
 import { count } from "./counters.ts";
 import { atMost, type Connection } from "./database.ts";
 import { Endings } from "./endings.ts";

@@ -1,9 +1,9 @@
 // Batches as rows: reading them, leasing them, writing them. Guarantees the checks of `lease` and `transition` inside
 // the caller's transaction; does not know their members.
 
-import type { BatchChanges, BatchQuery, BatchRow } from "../../rows.ts";
-import type { LeaseInput, TransitionResult } from "../../store.ts";
-import type { BatchState, Orphan } from "../../types.ts";
+import type { BatchChanges, BatchQuery, BatchRow } from "../../contract/rows.ts";
+import type { LeaseInput, TransitionResult } from "../../contract/store.ts";
+import type { BatchState, Orphan } from "../../contract/types.ts";
 import { count } from "./counters.ts";
 import { atMost, type Connection, type SqliteValue } from "./database.ts";
 import { writeLedger } from "./ledgers.ts";

@@ -2,7 +2,7 @@
 // transaction, which is what makes two seals never see the same request or the same headroom. Nothing here reads a row
 // per request into JavaScript: sums, cuts and moves are single statements over the lane's index.
 
-import type { SealInput, SealResult } from "../../store.ts";
+import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "./batch-rows.ts";
 import { atMost, type Connection, type SqliteValue } from "./database.ts";
 import { knownLane, wake } from "./lanes.ts";

@@ -1,6 +1,6 @@
 // Figures that are kept, because counting them would cost more with every request that has ended.
 
-import type { OutcomeStatus } from "../../types.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Connection } from "./database.ts";
 
 /** `done`: batches that ended; `waiting`: deliveries not made; the statuses: outcomes ever recorded. */

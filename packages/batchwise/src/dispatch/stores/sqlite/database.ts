@@ -2,7 +2,7 @@
 // Guarantees that a transaction is whole or not there at all, and that it is on the disk when `write` returns (WAL,
 // synchronous FULL). Waiting for a lock is the caller's: nothing here sleeps.
 
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 
 export type SqliteValue = string | number | bigint | null | Uint8Array;
 

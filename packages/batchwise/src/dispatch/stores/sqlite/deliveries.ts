@@ -1,8 +1,8 @@
 // Handing outcomes on: booking what came of earlier attempts, then taking what is due. Runs inside a transaction that
 // its caller opens.
 
-import type { DeliveryLogRow, DeliveryReport, DeliveryState } from "../../rows.ts";
-import type { DeliveriesInput } from "../../store.ts";
+import type { DeliveryLogRow, DeliveryReport, DeliveryState } from "../../contract/rows.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
 import { count } from "./counters.ts";
 import { atMost, type Connection } from "./database.ts";
 

@@ -1,7 +1,7 @@
 // How requests end: an outcome under the next cursor and a delivery for each sink. Guarantees that counters and cursor
 // move with the rows, once a transaction; runs inside a transaction that its caller opens.
 
-import type { OutcomeStatus } from "../../types.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
 import { count, counters } from "./counters.ts";
 import type { Connection } from "./database.ts";
 

@@ -1,8 +1,8 @@
 // Requests on their way in: all calls of one group commit, in one transaction. Guarantees one request an id and the
 // ranks of the claim order; runs inside a transaction that its caller opens.
 
-import type { NewRequest } from "../../rows.ts";
-import type { EnqueueResult } from "../../store.ts";
+import type { NewRequest } from "../../contract/rows.ts";
+import type { EnqueueResult } from "../../contract/store.ts";
 import type { Connection, SqliteValue } from "./database.ts";
 import { laneId } from "./lanes.ts";
 

@@ -1,7 +1,7 @@
 // What is booked on each limit of a provider: the reservations are the batches' own figures, added up over an index of
 // those that are not released. What was learned has a row for each ledger.
 
-import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../rows.ts";
+import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../contract/rows.ts";
 import type { Connection, SqliteValue } from "./database.ts";
 
 export interface Headroom extends LedgerLimits {

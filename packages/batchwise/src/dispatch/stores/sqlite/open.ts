@@ -8,7 +8,7 @@ import {
   refuseUnknown,
   zeroOrMore,
 } from "../../../core/contract/validate.ts";
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
 import { migrate } from "./schema.ts";
 

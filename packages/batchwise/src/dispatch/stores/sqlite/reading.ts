@@ -1,7 +1,15 @@
 // Requests, the outcome log and the probe, as the contract's rows. Reads only.
 
-import type { HistoryRow, LaneRow, OutcomeQuery, OutcomeRow, Probe, RequestQuery, RequestRow } from "../../rows.ts";
-import type { BatchState, OutcomeStatus } from "../../types.ts";
+import type {
+  HistoryRow,
+  LaneRow,
+  OutcomeQuery,
+  OutcomeRow,
+  Probe,
+  RequestQuery,
+  RequestRow,
+} from "../../contract/rows.ts";
+import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
 import { counters } from "./counters.ts";
 import { atMost, type Connection } from "./database.ts";
 import { deliveryStates } from "./deliveries.ts";

@@ -2,7 +2,7 @@
 // `member` while a batch has it, `outcome` once it has ended. Claims move small rows between the first two; the row of
 // the request and its texts are not touched, so that a seal costs the same however many requests have ended.
 
-import { DispatchError } from "../../errors.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import type { Connection } from "./database.ts";
 
 /** One step from each version to the next, applied in order. A step that has been released never changes. */

@@ -1,8 +1,8 @@
 // Decisions about open members: they end, or go back to a lane. A member's row is deleted by the statement that finds
 // it, which is what makes a decision count once. Runs inside a transaction that its caller opens.
 
-import type { Settlement } from "../../rows.ts";
-import type { SettleInput, SettleResult } from "../../store.ts";
+import type { Settlement } from "../../contract/rows.ts";
+import type { SettleInput, SettleResult } from "../../contract/store.ts";
 import { heldBatch } from "./batch-rows.ts";
 import type { Connection } from "./database.ts";
 import { Endings } from "./endings.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { classify, classifyBatchErrors } from "../../../../src/dispatch/providers/openai/classify.ts";
 import {
   checkBody,
@@ -7,7 +8,6 @@ import {
   toProviderBatch,
   toResultLine,
 } from "../../../../src/dispatch/providers/openai/convert.ts";
-import type { JsonObject } from "../../../../src/dispatch/types.ts";
 
 const wire = {
   id: "batch_1",

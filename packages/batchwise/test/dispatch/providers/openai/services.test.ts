@@ -3,8 +3,8 @@ import { type FakeDialect, type FakeProvider, fakeProvider } from "batchwise/dis
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
+import type { Account, CallOptions, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
 import { customId } from "../../../../src/dispatch/encode.ts";
-import type { Account, CallOptions, ProviderBatch, ResultLine } from "../../../../src/dispatch/provider.ts";
 import { inputOf } from "../account-suite.ts";
 
 const HOUR = 3_600_000;

@@ -1,7 +1,7 @@
 // The errors of the dispatcher. One class, told apart by `code`, like the core's: it is a BatchwiseError, so callers
 // need one check for both layers.
 
-import { BatchwiseError } from "../core/contract/errors.ts";
+import { BatchwiseError } from "../../core/contract/errors.ts";
 
 /**
  * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field), `UNKNOWN_ENDPOINT`,
