@@ -5,7 +5,7 @@ import type { Account, BatchInput } from "./contract/account.ts";
 import { DispatchError } from "./contract/errors.ts";
 import type { BatchRow } from "./contract/rows.ts";
 import type { Store } from "./contract/store.ts";
-import { customId, parseLane } from "./encode.ts";
+import { customId, parseLane } from "./format/encode.ts";
 
 /**
  * Bodies read at once: as many, and as few as make about this many bytes, two chunks of an upload. A page is held for as

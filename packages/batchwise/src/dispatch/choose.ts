@@ -4,7 +4,7 @@
 
 import type { Account } from "./contract/account.ts";
 import type { LedgerLimits, LedgerRow } from "./contract/rows.ts";
-import type { LaneName } from "./encode.ts";
+import type { LaneName } from "./format/encode.ts";
 import { ledgerName } from "./life-cycle.ts";
 
 /** What `rankAccounts` needs to know of an account. */

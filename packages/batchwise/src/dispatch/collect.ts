@@ -5,7 +5,7 @@
 import { Timer } from "../core/time/clock.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./contract/account.ts";
 import type { Settlement } from "./contract/rows.ts";
-import { keyPrefix, laneProper, parseCustomId } from "./encode.ts";
+import { keyPrefix, laneProper, parseCustomId } from "./format/encode.ts";
 import { giveBack } from "./give-back.ts";
 import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, moneyCode, succeed } from "./judge.ts";
 import { backoff, PAUSE_MS } from "./plans.ts";

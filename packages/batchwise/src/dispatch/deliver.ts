@@ -3,7 +3,7 @@
 
 import { createHmac } from "node:crypto";
 import type { DeliveryReport, DeliveryRow } from "./contract/rows.ts";
-import { loggedOutcome } from "./payload.ts";
+import { loggedOutcome } from "./format/payload.ts";
 import { backoff } from "./plans.ts";
 import { bounded, onAbort } from "./provider-call.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";

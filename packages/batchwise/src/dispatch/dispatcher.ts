@@ -17,10 +17,10 @@ import type {
   OutcomesOptions,
 } from "./contract/types.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";
-import { laneProper } from "./encode.ts";
 import { Enqueuer } from "./enqueuer.ts";
+import { laneProper } from "./format/encode.ts";
+import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
 import type { DispatcherOptions } from "./options.ts";
-import { batchRecord, CANCELLED_PAYLOAD } from "./payload.ts";
 import { resolveOptions } from "./resolve-options.ts";
 import { Room } from "./room.ts";
 import { Sealer } from "./sealer.ts";

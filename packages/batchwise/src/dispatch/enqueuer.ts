@@ -12,7 +12,7 @@ import {
 import type { NewRequest } from "./contract/rows.ts";
 import type { EnqueueResult } from "./contract/store.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "./contract/types.ts";
-import { ulid } from "./encode.ts";
+import { ulid } from "./format/encode.ts";
 import { Intake } from "./intake.ts";
 import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
 import { compareBodies } from "./repeats.ts";

@@ -6,7 +6,7 @@ import type { Account, LineRequest } from "./contract/account.ts";
 import { DispatchError, tooLargeError } from "./contract/errors.ts";
 import type { NewRequest } from "./contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "./contract/types.ts";
-import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "./encode.ts";
+import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "./format/encode.ts";
 import { jsonOf } from "./json.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 

@@ -6,7 +6,7 @@ import type { ProviderState, ResultLine } from "./contract/account.ts";
 import { OUTCOME_CODES } from "./contract/errors.ts";
 import type { Settlement } from "./contract/rows.ts";
 import type { OutcomeError, OutcomeStatus } from "./contract/types.ts";
-import { outcomePayload } from "./payload.ts";
+import { outcomePayload } from "./format/payload.ts";
 import { backoff } from "./plans.ts";
 
 /** What the request behind a line brings along. */

@@ -4,7 +4,7 @@
 
 import { rankAccounts } from "./choose.ts";
 import type { BatchRow, LedgerRow } from "./contract/rows.ts";
-import { parseLane } from "./encode.ts";
+import { parseLane } from "./format/encode.ts";
 import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import type { Plan } from "./plans.ts";
 import type { Room } from "./room.ts";

@@ -5,9 +5,9 @@
 import type { Failure } from "./contract/account.ts";
 import type { BatchRow, LedgerRow } from "./contract/rows.ts";
 import type { BatchState, OutcomeError } from "./contract/types.ts";
-import { parseLane } from "./encode.ts";
+import { parseLane } from "./format/encode.ts";
+import type { Disposal } from "./format/payload.ts";
 import { nextLookAt, type StepAccount } from "./life-cycle.ts";
-import type { Disposal } from "./payload.ts";
 import { oneMore, pauseAfter, type Tally, type Trouble, tallyOf, verdictOf } from "./trouble.ts";
 
 export interface Plan {

@@ -4,7 +4,7 @@
 
 import type { NewRequest } from "./contract/rows.ts";
 import type { EnqueueResult, Store } from "./contract/store.ts";
-import { parseLane } from "./encode.ts";
+import { parseLane } from "./format/encode.ts";
 
 /** Turns `conflict` into `same` where the very body is stored that was to be. One more call of the store, if any. */
 export async function compareBodies(

@@ -18,7 +18,7 @@ import {
 import type { Account } from "./contract/account.ts";
 import type { Store } from "./contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "./contract/types.ts";
-import { ulid } from "./encode.ts";
+import { ulid } from "./format/encode.ts";
 import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./options.ts";
 
 export interface ResolvedOptions {

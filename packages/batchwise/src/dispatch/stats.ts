@@ -2,7 +2,7 @@
 
 import type { Probe } from "./contract/rows.ts";
 import type { DispatcherStats, LaneStats } from "./contract/types.ts";
-import { parseLane } from "./encode.ts";
+import { parseLane } from "./format/encode.ts";
 import type { Room } from "./room.ts";
 
 export function dispatcherStats(

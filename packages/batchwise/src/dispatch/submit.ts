@@ -4,11 +4,11 @@
 
 import { batchInput, LineRefused } from "./batch-input.ts";
 import type { CreateInput, Failure, ProviderBatch } from "./contract/account.ts";
-import { parseLane } from "./encode.ts";
 import { follow } from "./follow.ts";
+import { parseLane } from "./format/encode.ts";
+import type { Disposal } from "./format/payload.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "./life-cycle.ts";
 import { mayLeave, orElsewhere, othersPass } from "./others.ts";
-import type { Disposal } from "./payload.ts";
 import { afterSubmitFailure } from "./plans.ts";
 import { bounded, failureOf } from "./provider-call.ts";
 import type { Room } from "./room.ts";

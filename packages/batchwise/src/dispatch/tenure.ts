@@ -5,8 +5,8 @@
 import type { Account, ProviderBatch } from "./contract/account.ts";
 import type { BatchChanges, BatchRow, Settlement } from "./contract/rows.ts";
 import type { TransitionResult } from "./contract/store.ts";
+import { CANCELLED_PAYLOAD } from "./format/payload.ts";
 import { isLegal, maySend } from "./life-cycle.ts";
-import { CANCELLED_PAYLOAD } from "./payload.ts";
 import { backoff } from "./plans.ts";
 import type { Room } from "./room.ts";
 

@@ -5,7 +5,7 @@
 import type { Account } from "./contract/account.ts";
 import type { LaneRow } from "./contract/rows.ts";
 import type { Thresholds } from "./contract/types.ts";
-import { parseLane } from "./encode.ts";
+import { parseLane } from "./format/encode.ts";
 
 /** How long before its earliest deadline a lane closes, so that the request is in a batch and not expired. */
 export const DEADLINE_LEAD_MS = 60_000;

@@ -8,7 +8,7 @@ import { invalidOption } from "../core/contract/validate.ts";
 import { DispatchError, notFoundError } from "./contract/errors.ts";
 import type { OutcomeRow } from "./contract/rows.ts";
 import type { LoggedOutcome, Outcome, OutcomesOptions } from "./contract/types.ts";
-import { loggedOutcome, plainOutcome } from "./payload.ts";
+import { loggedOutcome, plainOutcome } from "./format/payload.ts";
 import type { Room } from "./room.ts";
 
 const PAGE = 500;

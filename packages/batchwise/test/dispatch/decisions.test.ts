@@ -7,8 +7,8 @@ import { batchTokens, type Contender, rankAccounts } from "../../src/dispatch/ch
 import type { ProviderBatch, ResultLine } from "../../src/dispatch/contract/account.ts";
 import type { BatchRow, LaneRow, LedgerRow } from "../../src/dispatch/contract/rows.ts";
 import { disposalOf } from "../../src/dispatch/dispose.ts";
+import type { Disposal } from "../../src/dispatch/format/payload.ts";
 import { absentLine, type JudgeRules, judgeFailure } from "../../src/dispatch/judge.ts";
-import type { Disposal } from "../../src/dispatch/payload.ts";
 import { onBeat } from "../../src/dispatch/poll.ts";
 import { isDuplicate, isNeeded } from "../../src/dispatch/sweep.ts";
 import { closesAt, mostPressingFirst } from "../../src/dispatch/threshold.ts";

@@ -20,7 +20,7 @@ import type {
   ResultLine,
 } from "../../../src/dispatch/contract/account.ts";
 import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
-import { customId } from "../../../src/dispatch/encode.ts";
+import { customId } from "../../../src/dispatch/format/encode.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

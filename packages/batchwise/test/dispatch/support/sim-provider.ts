@@ -11,7 +11,7 @@ import type {
   ResultLine,
 } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
-import { openaiLine } from "../../../src/dispatch/encode.ts";
+import { openaiLine } from "../../../src/dispatch/format/encode.ts";
 
 interface SimTime {
   now(): number;

@@ -4,7 +4,7 @@
 
 import type { Account, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import { hasEnded } from "../../../src/dispatch/contract/account.ts";
-import { openaiLine } from "../../../src/dispatch/encode.ts";
+import { openaiLine } from "../../../src/dispatch/format/encode.ts";
 import type { DispatchClock } from "../../../src/dispatch/options.ts";
 
 /** What survives a crash. */

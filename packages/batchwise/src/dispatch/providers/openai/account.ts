@@ -16,7 +16,7 @@ import type {
   ResultLine,
 } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
-import { openaiLine, openaiLineBytes } from "../../encode.ts";
+import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shared/account-options.ts";
 import { readJsonLines } from "../shared/read-lines.ts";
 import { callSettings } from "../shared/sdk-call.ts";

@@ -4,7 +4,7 @@ import { type VirtualClock, virtualClock } from "batchwise/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account, CallOptions, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
-import { customId } from "../../../../src/dispatch/encode.ts";
+import { customId } from "../../../../src/dispatch/format/encode.ts";
 import { inputOf } from "../account-suite.ts";
 
 const HOUR = 3_600_000;

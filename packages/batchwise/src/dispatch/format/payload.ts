@@ -1,10 +1,10 @@
 // The texts that the dispatcher keeps in a store and reads back: outcome payloads, errors, disposals, and the rows as
 // callers see them. Pure; the store never looks inside.
 
-import type { LineFault } from "./contract/account.ts";
-import { OUTCOME_CODES } from "./contract/errors.ts";
-import type { BatchRow, OutcomeRow } from "./contract/rows.ts";
-import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError } from "./contract/types.ts";
+import type { LineFault } from "../contract/account.ts";
+import { OUTCOME_CODES } from "../contract/errors.ts";
+import type { BatchRow, OutcomeRow } from "../contract/rows.ts";
+import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
 
 /** How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. */

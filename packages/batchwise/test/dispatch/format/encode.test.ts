@@ -2,7 +2,7 @@
 
 import { estimateTokens } from "batchwise";
 import { expect, test } from "vitest";
-import * as encode from "../../src/dispatch/encode.ts";
+import * as encode from "../../../src/dispatch/format/encode.ts";
 
 const KEY = encode.ulid(1_700_000_000_000, () => 0.5);
 

@@ -2,9 +2,9 @@
 // Pure, but for the hash. Changing an output here changes the content of batches that are already sealed: don't.
 
 import { hash } from "node:crypto";
-import { estimateAsciiTokens, estimateTokens } from "../core/api/estimate-tokens.ts";
-import type { LineRequest } from "./contract/account.ts";
-import type { Endpoint, JsonObject } from "./contract/types.ts";
+import { estimateAsciiTokens, estimateTokens } from "../../core/api/estimate-tokens.ts";
+import type { LineRequest } from "../contract/account.ts";
+import type { Endpoint, JsonObject } from "../contract/types.ts";
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const PAIRS = [...CROCKFORD].flatMap((first) => [...CROCKFORD].map((second) => first + second));
