@@ -13,7 +13,7 @@ import {
   refuseUnknown,
 } from "../core/contract/validate.ts";
 import type { BatchFilter, OutcomesOptions } from "./contract/types.ts";
-import { TRANSITIONS } from "./life-cycle.ts";
+import { TRANSITIONS } from "./decide/life-cycle.ts";
 
 const STATES = Object.keys(TRANSITIONS);
 const aSignal: Rule = {

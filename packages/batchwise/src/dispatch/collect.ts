@@ -5,10 +5,18 @@
 import { Timer } from "../core/time/clock.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./contract/account.ts";
 import type { Settlement } from "./contract/rows.ts";
+import { backoff, PAUSE_MS } from "./decide/after-failure.ts";
+import {
+  absentLine,
+  isSuccess,
+  type JudgeRules,
+  judgeFailure,
+  type Member,
+  moneyCode,
+  succeed,
+} from "./decide/classify-results.ts";
 import { keyPrefix, laneProper, parseCustomId } from "./format/encode.ts";
 import { giveBack } from "./give-back.ts";
-import { absentLine, isSuccess, type JudgeRules, judgeFailure, type Member, moneyCode, succeed } from "./judge.ts";
-import { backoff, PAUSE_MS } from "./plans.ts";
 import { CallTimeout, failureOf, onAbort, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { Tenure } from "./tenure.ts";

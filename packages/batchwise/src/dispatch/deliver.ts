@@ -3,8 +3,8 @@
 
 import { createHmac } from "node:crypto";
 import type { DeliveryReport, DeliveryRow } from "./contract/rows.ts";
+import { backoff } from "./decide/after-failure.ts";
 import { loggedOutcome } from "./format/payload.ts";
-import { backoff } from "./plans.ts";
 import { bounded, onAbort } from "./provider-call.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 import { CALLBACK_SINK, type Room, WEBHOOK_SINK } from "./room.ts";

@@ -5,9 +5,9 @@ import { eachOpen, finish } from "./collect.ts";
 import { OUTCOME_CODES } from "./contract/errors.ts";
 import type { BatchRow, Settlement } from "./contract/rows.ts";
 import type { OutcomeError } from "./contract/types.ts";
+import { splitGroup } from "./decide/after-failure.ts";
 import { laneName, parseLane } from "./format/encode.ts";
 import { type Disposal, errorPayload, parseDisposal } from "./format/payload.ts";
-import { splitGroup } from "./plans.ts";
 import type { Room } from "./room.ts";
 import type { Tenure } from "./tenure.ts";
 

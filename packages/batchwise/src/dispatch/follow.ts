@@ -2,7 +2,7 @@
 // every other plan gives it back until its time.
 
 import type { BatchChanges, LedgerChanges } from "./contract/rows.ts";
-import type { Plan } from "./plans.ts";
+import type { Plan } from "./decide/after-failure.ts";
 import type { Tenure } from "./tenure.ts";
 
 export async function follow(tenure: Tenure, plan: Plan, more: BatchChanges = {}): Promise<void> {

@@ -1,7 +1,7 @@
 // Undoes the adoption of a provider batch that was only a guess. It is noted as foreign, so that this batch does not
 // guess it again, while the batch that it belongs to still may.
 
-import { nextLookAt } from "./life-cycle.ts";
+import { nextLookAt } from "./decide/life-cycle.ts";
 import type { Room } from "./room.ts";
 import type { Tenure } from "./tenure.ts";
 

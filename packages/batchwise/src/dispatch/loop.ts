@@ -2,8 +2,8 @@
 // that fails is reported and runs again a little later; it never ends the loop.
 
 import { Timer } from "../core/time/clock.ts";
+import { backoff } from "./decide/after-failure.ts";
 import type { DispatchClock } from "./options.ts";
-import { backoff } from "./plans.ts";
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;

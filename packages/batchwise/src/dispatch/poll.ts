@@ -4,15 +4,15 @@
 
 import { type Account, hasEnded, type ProviderBatch } from "./contract/account.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "./contract/rows.ts";
+import type { Plan } from "./decide/after-failure.ts";
+import { afterPoll, isFresh } from "./decide/after-poll.ts";
+import { CLOCK_SKEW_MS } from "./decide/life-cycle.ts";
 import { follow } from "./follow.ts";
 import { giveBack } from "./give-back.ts";
-import { CLOCK_SKEW_MS } from "./life-cycle.ts";
 import { pages } from "./listing.ts";
 import { orElsewhere } from "./others.ts";
-import type { Plan } from "./plans.ts";
 import { callFor, failureOf, readFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
-import { afterPoll, isFresh } from "./sighting.ts";
 import type { Tenure } from "./tenure.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;

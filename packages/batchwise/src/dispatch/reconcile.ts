@@ -2,18 +2,18 @@
 // back to before the attempt, and a decision out of adopt.ts. Only a look that began after timeout and grace, and that
 // found nothing, lets a new attempt be made.
 
-import { type Adoption, decideAdoption } from "./adopt.ts";
 import { hasEnded, type ProviderBatch } from "./contract/account.ts";
+import { type Adoption, decideAdoption } from "./decide/adoption.ts";
+import { afterAbsence } from "./decide/after-failure.ts";
+import { nextLookAt } from "./decide/life-cycle.ts";
+import { tallyOf } from "./decide/retry-policy.ts";
 import { follow } from "./follow.ts";
-import { nextLookAt } from "./life-cycle.ts";
 import { listBack } from "./listing.ts";
 import { othersPass } from "./others.ts";
-import { afterAbsence } from "./plans.ts";
 import { callFor } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import { submit } from "./submit.ts";
 import type { Tenure } from "./tenure.ts";
-import { tallyOf } from "./trouble.ts";
 
 const KNOWN_CHUNK = 500;
 

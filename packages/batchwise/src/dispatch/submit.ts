@@ -4,16 +4,16 @@
 
 import { batchInput, LineRefused } from "./batch-input.ts";
 import type { CreateInput, Failure, ProviderBatch } from "./contract/account.ts";
+import { afterSubmitFailure } from "./decide/after-failure.ts";
+import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "./decide/life-cycle.ts";
+import { oneMore } from "./decide/retry-policy.ts";
 import { follow } from "./follow.ts";
 import { parseLane } from "./format/encode.ts";
 import type { Disposal } from "./format/payload.ts";
-import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "./life-cycle.ts";
 import { mayLeave, orElsewhere, othersPass } from "./others.ts";
-import { afterSubmitFailure } from "./plans.ts";
 import { bounded, failureOf } from "./provider-call.ts";
 import type { Room } from "./room.ts";
 import type { Tenure } from "./tenure.ts";
-import { oneMore } from "./trouble.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;

@@ -2,11 +2,11 @@
 // that were accepted after we had given them up, or sent by a process that slept. They are cancelled and noted. Uploads
 // that no batch uses any more are deleted. What carries no tag of a batch in this store is not ours and is left alone.
 
-import { isTagged } from "./adopt.ts";
 import { parseFileName } from "./batch-input.ts";
 import type { Account, ProviderBatch } from "./contract/account.ts";
 import type { BatchRow } from "./contract/rows.ts";
-import { CLOCK_SKEW_MS, UNRESOLVED } from "./life-cycle.ts";
+import { isTagged } from "./decide/adoption.ts";
+import { CLOCK_SKEW_MS, UNRESOLVED } from "./decide/life-cycle.ts";
 import { listBack } from "./listing.ts";
 import { bounded } from "./provider-call.ts";
 import { cancelExtra } from "./reconcile.ts";

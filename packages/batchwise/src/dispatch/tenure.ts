@@ -5,9 +5,9 @@
 import type { Account, ProviderBatch } from "./contract/account.ts";
 import type { BatchChanges, BatchRow, Settlement } from "./contract/rows.ts";
 import type { TransitionResult } from "./contract/store.ts";
+import { backoff } from "./decide/after-failure.ts";
+import { isLegal, maySend } from "./decide/life-cycle.ts";
 import { CANCELLED_PAYLOAD } from "./format/payload.ts";
-import { isLegal, maySend } from "./life-cycle.ts";
-import { backoff } from "./plans.ts";
 import type { Room } from "./room.ts";
 
 /** Thrown out of an operation whose lease is gone. No fault: the next owner goes on. */

@@ -4,10 +4,10 @@
 import { collect } from "./collect.ts";
 import type { Account } from "./contract/account.ts";
 import type { BatchChanges, BatchRow } from "./contract/rows.ts";
+import { LIVE, nextStep } from "./decide/life-cycle.ts";
 import { dispose, drop } from "./dispose.ts";
 import type { Disposal } from "./format/payload.ts";
 import { Gate } from "./gate.ts";
-import { LIVE, nextStep } from "./life-cycle.ts";
 import { cancelBatch, listSeen, poll } from "./poll.ts";
 import { reconcile } from "./reconcile.ts";
 import type { Room } from "./room.ts";

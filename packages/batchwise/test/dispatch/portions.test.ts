@@ -9,7 +9,7 @@ import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import { portions } from "../../src/dispatch/portions.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
 import { redisStore } from "../../src/dispatch/stores/redis/index.ts";
-import { batchRow } from "./rows.ts";
+import { batchRow } from "./support/rows.ts";
 import { SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 

@@ -2,13 +2,13 @@
 // the provider said and the time go in, a Plan comes out; the dispatcher writes it as one `transition`. Polls are in
 // sighting.ts.
 
-import type { Failure } from "./contract/account.ts";
-import type { BatchRow, LedgerRow } from "./contract/rows.ts";
-import type { BatchState, OutcomeError } from "./contract/types.ts";
-import { parseLane } from "./format/encode.ts";
-import type { Disposal } from "./format/payload.ts";
+import type { Failure } from "../contract/account.ts";
+import type { BatchRow, LedgerRow } from "../contract/rows.ts";
+import type { BatchState, OutcomeError } from "../contract/types.ts";
+import { parseLane } from "../format/encode.ts";
+import type { Disposal } from "../format/payload.ts";
 import { nextLookAt, type StepAccount } from "./life-cycle.ts";
-import { oneMore, pauseAfter, type Tally, type Trouble, tallyOf, verdictOf } from "./trouble.ts";
+import { oneMore, pauseAfter, type Tally, type Trouble, tallyOf, verdictOf } from "./retry-policy.ts";
 
 export interface Plan {
   readonly state: BatchState;

@@ -2,18 +2,18 @@
 // means, which provider batch is adopted, how members end without results, what the sweeper stops.
 
 import { describe, expect, test } from "vitest";
-import { decideAdoption } from "../../src/dispatch/adopt.ts";
-import { batchTokens, type Contender, rankAccounts } from "../../src/dispatch/choose.ts";
-import type { ProviderBatch, ResultLine } from "../../src/dispatch/contract/account.ts";
-import type { BatchRow, LaneRow, LedgerRow } from "../../src/dispatch/contract/rows.ts";
-import { disposalOf } from "../../src/dispatch/dispose.ts";
-import type { Disposal } from "../../src/dispatch/format/payload.ts";
-import { absentLine, type JudgeRules, judgeFailure } from "../../src/dispatch/judge.ts";
-import { onBeat } from "../../src/dispatch/poll.ts";
-import { isDuplicate, isNeeded } from "../../src/dispatch/sweep.ts";
-import { closesAt, mostPressingFirst } from "../../src/dispatch/threshold.ts";
-import { batchRow, SEALED_AT } from "./rows.ts";
-import { SIM_LIMITS } from "./support/sim-provider.ts";
+import type { ProviderBatch, ResultLine } from "../../../src/dispatch/contract/account.ts";
+import type { BatchRow, LaneRow, LedgerRow } from "../../../src/dispatch/contract/rows.ts";
+import { decideAdoption } from "../../../src/dispatch/decide/adoption.ts";
+import { absentLine, type JudgeRules, judgeFailure } from "../../../src/dispatch/decide/classify-results.ts";
+import { batchTokens, type Contender, rankAccounts } from "../../../src/dispatch/decide/rank-accounts.ts";
+import { closesAt, mostPressingFirst } from "../../../src/dispatch/decide/thresholds.ts";
+import { disposalOf } from "../../../src/dispatch/dispose.ts";
+import type { Disposal } from "../../../src/dispatch/format/payload.ts";
+import { onBeat } from "../../../src/dispatch/poll.ts";
+import { isDuplicate, isNeeded } from "../../../src/dispatch/sweep.ts";
+import { batchRow, SEALED_AT } from "../support/rows.ts";
+import { SIM_LIMITS } from "../support/sim-provider.ts";
 
 const NOW = SEALED_AT;
 const MINUTE = 60_000;

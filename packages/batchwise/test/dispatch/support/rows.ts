@@ -1,7 +1,7 @@
 // Rows for the table tests of the dispatcher: a batch as `seal` makes it, with whatever the row of the table changes.
 
-import type { BatchRow } from "../../src/dispatch/contract/rows.ts";
-import type { StepAccount } from "../../src/dispatch/life-cycle.ts";
+import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
+import type { StepAccount } from "../../../src/dispatch/decide/life-cycle.ts";
 
 export const SEALED_AT = 1_000_000;
 

@@ -4,9 +4,9 @@
 //
 // `forming` is no state of a row: it is requests waiting in a lane. A batch exists from `sealed` on.
 
-import type { Account } from "./contract/account.ts";
-import type { BatchRow } from "./contract/rows.ts";
-import type { BatchState } from "./contract/types.ts";
+import type { Account } from "../contract/account.ts";
+import type { BatchRow } from "../contract/rows.ts";
+import type { BatchState } from "../contract/types.ts";
 
 /** Legal next states. Writing fields without leaving the state is always legal, except in `done`. */
 export const TRANSITIONS: Readonly<Record<BatchState, readonly BatchState[]>> = {

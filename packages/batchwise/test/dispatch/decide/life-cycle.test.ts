@@ -1,7 +1,7 @@
 // Tables over the state machine of a batch: each row is a situation that a fresh lease can find.
 
 import { describe, expect, test } from "vitest";
-import type { BatchState } from "../../src/dispatch/contract/types.ts";
+import type { BatchState } from "../../../src/dispatch/contract/types.ts";
 import {
   createTimeoutMs,
   giveUpAt,
@@ -12,8 +12,8 @@ import {
   nextLookAt,
   nextStep,
   TRANSITIONS,
-} from "../../src/dispatch/life-cycle.ts";
-import { batchRow, SEALED_AT, stepAccount } from "./rows.ts";
+} from "../../../src/dispatch/decide/life-cycle.ts";
+import { batchRow, SEALED_AT, stepAccount } from "../support/rows.ts";
 
 const STATES = Object.keys(TRANSITIONS) as BatchState[];
 const started = SEALED_AT + 1_000;

@@ -2,8 +2,8 @@
 // input file where the provider shows either; else by being unknown to the store, young enough and of equal size. The
 // last kind is a guess, and says so: its results prove it or give it back.
 
-import type { ProviderBatch, TagKind } from "./contract/account.ts";
-import type { BatchRow } from "./contract/rows.ts";
+import type { ProviderBatch, TagKind } from "../contract/account.ts";
+import type { BatchRow } from "../contract/rows.ts";
 
 export type Adoption =
   | {

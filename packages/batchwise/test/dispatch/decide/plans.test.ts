@@ -1,13 +1,19 @@
 // Tables over what becomes of a batch when a create fails, a poll answers, or the provider fails the whole of it.
 
 import { describe, expect, test } from "vitest";
-import type { Failure, ProviderBatch } from "../../src/dispatch/contract/account.ts";
-import type { BatchRow, LedgerRow } from "../../src/dispatch/contract/rows.ts";
-import { isLegal } from "../../src/dispatch/life-cycle.ts";
-import { afterAbsence, afterBatchFailure, afterSubmitFailure, backoff, splitGroup } from "../../src/dispatch/plans.ts";
-import { afterPoll } from "../../src/dispatch/sighting.ts";
-import { pauseAfter } from "../../src/dispatch/trouble.ts";
-import { batchRow, SEALED_AT, stepAccount } from "./rows.ts";
+import type { Failure, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
+import type { BatchRow, LedgerRow } from "../../../src/dispatch/contract/rows.ts";
+import {
+  afterAbsence,
+  afterBatchFailure,
+  afterSubmitFailure,
+  backoff,
+  splitGroup,
+} from "../../../src/dispatch/decide/after-failure.ts";
+import { afterPoll } from "../../../src/dispatch/decide/after-poll.ts";
+import { isLegal } from "../../../src/dispatch/decide/life-cycle.ts";
+import { pauseAfter } from "../../../src/dispatch/decide/retry-policy.ts";
+import { batchRow, SEALED_AT, stepAccount } from "../support/rows.ts";
 
 const NOW = SEALED_AT + 10_000;
 const words = { code: "c", message: "m" };

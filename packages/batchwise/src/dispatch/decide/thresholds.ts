@@ -2,10 +2,10 @@
 // been claimed first, so the longest wait is `maxAgeMs`, not time since the last batch, and what is tried again waits
 // for company once more. It does not choose an account; see choose.ts.
 
-import type { Account } from "./contract/account.ts";
-import type { LaneRow } from "./contract/rows.ts";
-import type { Thresholds } from "./contract/types.ts";
-import { parseLane } from "./format/encode.ts";
+import type { Account } from "../contract/account.ts";
+import type { LaneRow } from "../contract/rows.ts";
+import type { Thresholds } from "../contract/types.ts";
+import { parseLane } from "../format/encode.ts";
 
 /** How long before its earliest deadline a lane closes, so that the request is in a batch and not expired. */
 export const DEADLINE_LEAD_MS = 60_000;

@@ -1,11 +1,11 @@
 // What becomes of a batch after a poll: of what a look at the provider saw, or that it saw nothing. Pure: the batch, the
 // sighting and the time go in, a Plan comes out.
 
-import type { ProviderBatch } from "./contract/account.ts";
-import type { BatchRow, LedgerRow } from "./contract/rows.ts";
+import type { ProviderBatch } from "../contract/account.ts";
+import type { BatchRow, LedgerRow } from "../contract/rows.ts";
+import { afterBatchFailure, type Plan, plan } from "./after-failure.ts";
 import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
-import { afterBatchFailure, type Plan, plan } from "./plans.ts";
-import { oneMore } from "./trouble.ts";
+import { oneMore } from "./retry-policy.ts";
 
 const MINUTE = 60_000;
 const POLL_GROWTH = 1.5;

@@ -2,9 +2,9 @@
 // blocked or full, is left out. The reservation itself is the store's, in the sealing transaction; this is the order
 // in which accounts are asked.
 
-import type { Account } from "./contract/account.ts";
-import type { LedgerLimits, LedgerRow } from "./contract/rows.ts";
-import type { LaneName } from "./format/encode.ts";
+import type { Account } from "../contract/account.ts";
+import type { LedgerLimits, LedgerRow } from "../contract/rows.ts";
+import type { LaneName } from "../format/encode.ts";
 import { ledgerName } from "./life-cycle.ts";
 
 /** What `rankAccounts` needs to know of an account. */

@@ -2,12 +2,12 @@
 // goes back to its lane while tries are left; the rest fails with the provider's own words. Every line charges a try,
 // but one that only says that the account has no money.
 
-import type { ProviderState, ResultLine } from "./contract/account.ts";
-import { OUTCOME_CODES } from "./contract/errors.ts";
-import type { Settlement } from "./contract/rows.ts";
-import type { OutcomeError, OutcomeStatus } from "./contract/types.ts";
-import { outcomePayload } from "./format/payload.ts";
-import { backoff } from "./plans.ts";
+import type { ProviderState, ResultLine } from "../contract/account.ts";
+import { OUTCOME_CODES } from "../contract/errors.ts";
+import type { Settlement } from "../contract/rows.ts";
+import type { OutcomeError, OutcomeStatus } from "../contract/types.ts";
+import { outcomePayload } from "../format/payload.ts";
+import { backoff } from "./after-failure.ts";
 
 /** What the request behind a line brings along. */
 export interface Member {

@@ -2,8 +2,8 @@
 // 404, time after time. Pure. The count lives in `lastError`, beside the provider's words, and ends with a create that
 // is accepted. Counts stand for times, because pauses grow to an hour: a day's outage of the provider fails nothing.
 
-import type { BatchRow } from "./contract/rows.ts";
-import type { OutcomeError } from "./contract/types.ts";
+import type { BatchRow } from "../contract/rows.ts";
+import type { OutcomeError } from "../contract/types.ts";
 
 /** What `lastError` holds. */
 export interface Trouble extends OutcomeError {
