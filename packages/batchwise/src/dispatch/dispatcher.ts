@@ -2,7 +2,6 @@
 // holds no fact of its own: every promise it makes is kept by what the store holds, so any number of processes may run
 // one on the same store, and any of them may die at any point. Which request runs twice when is in docs/dispatch-design.md.
 
-import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./call-options.ts";
 import { DispatchError } from "./contract/errors.ts";
 import type {
   BatchFilter,
@@ -20,8 +19,9 @@ import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.t
 import { Enqueuer } from "./enqueuer.ts";
 import { laneProper } from "./format/encode.ts";
 import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
-import type { DispatcherOptions } from "./options.ts";
-import { resolveOptions } from "./resolve-options.ts";
+import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./options/call-options.ts";
+import type { DispatcherOptions } from "./options/dispatcher-options.ts";
+import { resolveOptions } from "./options/resolve-options.ts";
 import { Room } from "./room.ts";
 import { Sealer } from "./sealer.ts";
 import { dispatcherStats } from "./stats.ts";

@@ -8,7 +8,7 @@ import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "./contrac
 import { serves } from "./decide/rank-accounts.ts";
 import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "./format/encode.ts";
 import { jsonOf } from "./json.ts";
-import type { ResolvedOptions } from "./resolve-options.ts";
+import type { ResolvedOptions } from "./options/resolve-options.ts";
 
 const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] satisfies readonly Endpoint[];
 const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];

@@ -3,7 +3,7 @@
 
 import { Timer } from "../core/time/clock.ts";
 import { backoff } from "./decide/after-failure.ts";
-import type { DispatchClock } from "./options.ts";
+import type { DispatchClock } from "./options/dispatcher-options.ts";
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;

@@ -5,8 +5,8 @@ import type { Account } from "./contract/account.ts";
 import type { LedgerRow } from "./contract/rows.ts";
 import type { Store } from "./contract/store.ts";
 import { Loop } from "./loop.ts";
-import type { DispatchClock } from "./options.ts";
-import type { ResolvedOptions } from "./resolve-options.ts";
+import type { DispatchClock } from "./options/dispatcher-options.ts";
+import type { ResolvedOptions } from "./options/resolve-options.ts";
 
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";

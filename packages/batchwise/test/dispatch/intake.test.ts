@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { BatchLine, DispatchRequest } from "../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
-import type { DispatcherOptions } from "../../src/dispatch/options.ts";
+import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
 import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
 import { ask, world } from "./support/world.ts";

@@ -5,7 +5,7 @@
 import type { Account, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import { hasEnded } from "../../../src/dispatch/contract/account.ts";
 import { openaiLine } from "../../../src/dispatch/format/encode.ts";
-import type { DispatchClock } from "../../../src/dispatch/options.ts";
+import type { DispatchClock } from "../../../src/dispatch/options/dispatcher-options.ts";
 
 /** What survives a crash. */
 export interface UsualPlace {

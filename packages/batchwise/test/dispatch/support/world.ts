@@ -6,7 +6,7 @@ import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
-import type { DispatchClock, DispatcherOptions } from "../../../src/dispatch/options.ts";
+import type { DispatchClock, DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 

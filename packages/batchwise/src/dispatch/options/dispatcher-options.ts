@@ -1,9 +1,9 @@
 // The options of createDispatcher, as the user gives them. Apart from types.ts, because they name the store and the
 // account contracts, which are themselves written in the words of types.ts.
 
-import type { Account } from "./contract/account.ts";
-import type { Store } from "./contract/store.ts";
-import type { JsonObject, LoggedOutcome, Thresholds } from "./contract/types.ts";
+import type { Account } from "../contract/account.ts";
+import type { Store } from "../contract/store.ts";
+import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 
 /** How often, and how late, a failed request is tried again. Deliveries wait alike, and are given up after 12 tries. */
 export interface RetryOptions {

@@ -14,12 +14,12 @@ import {
   type Rule,
   refuseUnknown,
   zeroOrMore,
-} from "../core/contract/validate.ts";
-import type { Account } from "./contract/account.ts";
-import type { Store } from "./contract/store.ts";
-import type { JsonObject, LoggedOutcome, Thresholds } from "./contract/types.ts";
-import { ulid } from "./format/encode.ts";
-import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./options.ts";
+} from "../../core/contract/validate.ts";
+import type { Account } from "../contract/account.ts";
+import type { Store } from "../contract/store.ts";
+import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
+import { ulid } from "../format/encode.ts";
+import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./dispatcher-options.ts";
 
 export interface ResolvedOptions {
   readonly store: Store;

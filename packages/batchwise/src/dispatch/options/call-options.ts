@@ -11,9 +11,9 @@ import {
   oneOf,
   type Rule,
   refuseUnknown,
-} from "../core/contract/validate.ts";
-import type { BatchFilter, OutcomesOptions } from "./contract/types.ts";
-import { TRANSITIONS } from "./decide/life-cycle.ts";
+} from "../../core/contract/validate.ts";
+import type { BatchFilter, OutcomesOptions } from "../contract/types.ts";
+import { TRANSITIONS } from "../decide/life-cycle.ts";
 
 const STATES = Object.keys(TRANSITIONS);
 const aSignal: Rule = {
