@@ -17,9 +17,9 @@ import {
 } from "./decide/classify-results.ts";
 import { keyPrefix, laneProper, parseCustomId } from "./format/encode.ts";
 import { giveBack } from "./give-back.ts";
-import { CallTimeout, failureOf, onAbort, readFor } from "./provider-call.ts";
-import type { Room } from "./room.ts";
-import type { Tenure } from "./tenure.ts";
+import type { Tenure } from "./runtime/lease.ts";
+import { CallTimeout, failureOf, onAbort, readFor } from "./runtime/provider-calls.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 /**
  * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send

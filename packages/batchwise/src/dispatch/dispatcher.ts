@@ -22,7 +22,7 @@ import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
 import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
 import { resolveOptions } from "./options/resolve-options.ts";
-import { Room } from "./room.ts";
+import { Room } from "./runtime/runtime.ts";
 import { Sealer } from "./sealer.ts";
 import { dispatcherStats } from "./stats.ts";
 import { sweeper } from "./sweep.ts";

@@ -8,8 +8,8 @@ import type { OutcomeError } from "./contract/types.ts";
 import { splitGroup } from "./decide/after-failure.ts";
 import { laneName, parseLane } from "./format/encode.ts";
 import { type Disposal, errorPayload, parseDisposal } from "./format/payload.ts";
-import type { Room } from "./room.ts";
-import type { Tenure } from "./tenure.ts";
+import type { Tenure } from "./runtime/lease.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 const CHUNK = 10_000;
 /** Halves wait this long for the rest of them, so that each is sealed as one. */

@@ -16,7 +16,7 @@ import { ulid } from "./format/encode.ts";
 import { Intake } from "./intake.ts";
 import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
 import { compareBodies } from "./repeats.ts";
-import type { Room } from "./room.ts";
+import type { Room } from "./runtime/runtime.ts";
 import type { Sealer } from "./sealer.ts";
 
 export class Enqueuer {

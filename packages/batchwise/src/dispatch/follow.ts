@@ -3,7 +3,7 @@
 
 import type { BatchChanges, LedgerChanges } from "./contract/rows.ts";
 import type { Plan } from "./decide/after-failure.ts";
-import type { Tenure } from "./tenure.ts";
+import type { Tenure } from "./runtime/lease.ts";
 
 export async function follow(tenure: Tenure, plan: Plan, more: BatchChanges = {}): Promise<void> {
   const write = (now: number): BatchChanges => ({ ...changesOf(tenure, plan, now), ...more });

@@ -2,8 +2,8 @@
 // guess it again, while the batch that it belongs to still may.
 
 import { nextLookAt } from "./decide/life-cycle.ts";
-import type { Room } from "./room.ts";
-import type { Tenure } from "./tenure.ts";
+import type { Tenure } from "./runtime/lease.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 const BUSY_MS = 5_000;
 

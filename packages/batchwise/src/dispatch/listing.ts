@@ -2,8 +2,8 @@
 // what is not in a listing must really not be there.
 
 import type { Account, ListPage, ProviderBatch } from "./contract/account.ts";
-import { bounded } from "./provider-call.ts";
-import type { Room } from "./room.ts";
+import { bounded } from "./runtime/provider-calls.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 const MOST_PAGES = 1_000;
 

@@ -8,7 +8,7 @@ import { CLOCK_SKEW_MS } from "./decide/life-cycle.ts";
 import { rankAccounts } from "./decide/rank-accounts.ts";
 import { isSuspect, type Tally } from "./decide/retry-policy.ts";
 import { parseLane } from "./format/encode.ts";
-import type { Room } from "./room.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 /** Batches looked at, the newest, for one that was taken. */
 const LOOKED_AT = 100;

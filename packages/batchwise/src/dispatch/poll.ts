@@ -11,9 +11,9 @@ import { follow } from "./follow.ts";
 import { giveBack } from "./give-back.ts";
 import { pages } from "./listing.ts";
 import { orElsewhere } from "./others.ts";
-import { callFor, failureOf, readFor } from "./provider-call.ts";
-import type { Room } from "./room.ts";
-import type { Tenure } from "./tenure.ts";
+import type { Tenure } from "./runtime/lease.ts";
+import { callFor, failureOf, readFor } from "./runtime/provider-calls.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;
 /** Pages of a list read beyond those that the wanted batches alone would fill. */

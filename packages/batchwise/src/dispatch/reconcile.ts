@@ -10,10 +10,10 @@ import { tallyOf } from "./decide/retry-policy.ts";
 import { follow } from "./follow.ts";
 import { listBack } from "./listing.ts";
 import { othersPass } from "./others.ts";
-import { callFor } from "./provider-call.ts";
-import type { Room } from "./room.ts";
+import type { Tenure } from "./runtime/lease.ts";
+import { callFor } from "./runtime/provider-calls.ts";
+import type { Room } from "./runtime/runtime.ts";
 import { submit } from "./submit.ts";
-import type { Tenure } from "./tenure.ts";
 
 const KNOWN_CHUNK = 500;
 

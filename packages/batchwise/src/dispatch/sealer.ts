@@ -19,7 +19,7 @@ import {
 } from "./decide/thresholds.ts";
 import { parseLane, ulid } from "./format/encode.ts";
 import { EXPIRED_PAYLOAD, errorPayload } from "./format/payload.ts";
-import type { Room } from "./room.ts";
+import type { Room } from "./runtime/runtime.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;

@@ -3,7 +3,7 @@
 import type { Probe } from "./contract/rows.ts";
 import type { DispatcherStats, LaneStats } from "./contract/types.ts";
 import { parseLane } from "./format/encode.ts";
-import type { Room } from "./room.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 export function dispatcherStats(
   probe: Probe,

@@ -11,9 +11,9 @@ import { follow } from "./follow.ts";
 import { parseLane } from "./format/encode.ts";
 import type { Disposal } from "./format/payload.ts";
 import { mayLeave, orElsewhere, othersPass } from "./others.ts";
-import { bounded, failureOf } from "./provider-call.ts";
-import type { Room } from "./room.ts";
-import type { Tenure } from "./tenure.ts";
+import type { Tenure } from "./runtime/lease.ts";
+import { bounded, failureOf } from "./runtime/provider-calls.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;

@@ -8,10 +8,10 @@ import type { BatchRow } from "./contract/rows.ts";
 import { isTagged } from "./decide/adoption.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "./decide/life-cycle.ts";
 import { listBack } from "./listing.ts";
-import { bounded } from "./provider-call.ts";
 import { cancelExtra } from "./reconcile.ts";
-import type { Room } from "./room.ts";
-import { Tenure } from "./tenure.ts";
+import { Tenure } from "./runtime/lease.ts";
+import { bounded } from "./runtime/provider-calls.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 const EVERY_MS = 600_000;
 const BACK_MS = 24 * 3_600_000;

@@ -9,7 +9,7 @@ import { DispatchError, notFoundError } from "./contract/errors.ts";
 import type { OutcomeRow } from "./contract/rows.ts";
 import type { LoggedOutcome, Outcome, OutcomesOptions } from "./contract/types.ts";
 import { loggedOutcome, plainOutcome } from "./format/payload.ts";
-import type { Room } from "./room.ts";
+import type { Room } from "./runtime/runtime.ts";
 
 const PAGE = 500;
 const FIRST_LOOK_MS = 500;

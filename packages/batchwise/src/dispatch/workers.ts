@@ -10,9 +10,9 @@ import type { Disposal } from "./format/payload.ts";
 import { Gate } from "./gate.ts";
 import { cancelBatch, listSeen, poll } from "./poll.ts";
 import { reconcile } from "./reconcile.ts";
-import type { Room } from "./room.ts";
+import { LeaseLost, Tenure } from "./runtime/lease.ts";
+import type { Room } from "./runtime/runtime.ts";
 import { submit } from "./submit.ts";
-import { LeaseLost, Tenure } from "./tenure.ts";
 
 /** Leases held at once by one process. */
 const MOST_TENURES = 100;

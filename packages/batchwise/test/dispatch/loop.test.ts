@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "vitest";
 import { Gate } from "../../src/dispatch/gate.ts";
-import { Loop } from "../../src/dispatch/loop.ts";
+import { Loop } from "../../src/dispatch/runtime/loop.ts";
 import { virtualClock } from "../../src/testing/index.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;

@@ -2,13 +2,13 @@
 // write goes through here, one at a time, and renews the lease. A write that is refused for its fence ends the tenure:
 // somebody else owns the batch now, and nothing more is done about it here.
 
-import type { Account, ProviderBatch } from "./contract/account.ts";
-import type { BatchChanges, BatchRow, Settlement } from "./contract/rows.ts";
-import type { TransitionResult } from "./contract/store.ts";
-import { backoff } from "./decide/after-failure.ts";
-import { isLegal, maySend } from "./decide/life-cycle.ts";
-import { CANCELLED_PAYLOAD } from "./format/payload.ts";
-import type { Room } from "./room.ts";
+import type { Account, ProviderBatch } from "../contract/account.ts";
+import type { BatchChanges, BatchRow, Settlement } from "../contract/rows.ts";
+import type { TransitionResult } from "../contract/store.ts";
+import { backoff } from "../decide/after-failure.ts";
+import { isLegal, maySend } from "../decide/life-cycle.ts";
+import { CANCELLED_PAYLOAD } from "../format/payload.ts";
+import type { Room } from "./runtime.ts";
 
 /** Thrown out of an operation whose lease is gone. No fault: the next owner goes on. */
 export class LeaseLost extends Error {}

@@ -1,9 +1,9 @@
 // Calls on an account, each bounded by its own time and by the lease: whatever the client does with the signal, the
 // caller is free again when the time is over. What a failed call means is the account's to say, but for our own cuts.
 
-import type { Account, CallOptions, Failure, Operation } from "./contract/account.ts";
-import type { Room } from "./room.ts";
-import type { Tenure } from "./tenure.ts";
+import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
+import type { Tenure } from "./lease.ts";
+import type { Room } from "./runtime.ts";
 
 /** Our own cut: the call took longer than it may. What became of it is unknown. */
 export class CallTimeout extends Error {}

@@ -1,9 +1,9 @@
 // Leases: kept while an operation runs, given up when it is lost, and never outlived by a create.
 
 import { describe, expect, test } from "vitest";
-import type { Account } from "../../src/dispatch/contract/account.ts";
-import { SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, SimProcess, START, storeDown, world } from "./support/world.ts";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
+import { SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, SimProcess, START, storeDown, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const thresholds = { maxRequests: 5 };

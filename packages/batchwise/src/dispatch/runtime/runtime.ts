@@ -1,12 +1,12 @@
 // What the loops of one dispatcher share: the resolved options, the counters, and the bells by which one loop tells
 // another that there is something to do. It decides nothing and writes nothing.
 
-import type { Account } from "./contract/account.ts";
-import type { LedgerRow } from "./contract/rows.ts";
-import type { Store } from "./contract/store.ts";
+import type { Account } from "../contract/account.ts";
+import type { LedgerRow } from "../contract/rows.ts";
+import type { Store } from "../contract/store.ts";
+import type { DispatchClock } from "../options/dispatcher-options.ts";
+import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Loop } from "./loop.ts";
-import type { DispatchClock } from "./options/dispatcher-options.ts";
-import type { ResolvedOptions } from "./options/resolve-options.ts";
 
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";

@@ -1,9 +1,9 @@
 // One loop of the dispatcher: a turn that runs when it is woken or when its time has come, never twice at once. A turn
 // that fails is reported and runs again a little later; it never ends the loop.
 
-import { Timer } from "../core/time/clock.ts";
-import { backoff } from "./decide/after-failure.ts";
-import type { DispatchClock } from "./options/dispatcher-options.ts";
+import { Timer } from "../../core/time/clock.ts";
+import { backoff } from "../decide/after-failure.ts";
+import type { DispatchClock } from "../options/dispatcher-options.ts";
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
