@@ -25,7 +25,7 @@ import { resolveOptions } from "./options/resolve-options.ts";
 import { Room } from "./runtime/runtime.ts";
 import { Sealer } from "./sealer.ts";
 import { dispatcherStats } from "./stats.ts";
-import { sweeper } from "./sweep.ts";
+import { sweeper } from "./steps/sweep.ts";
 import { Watch } from "./watch.ts";
 import { Workers } from "./workers.ts";
 

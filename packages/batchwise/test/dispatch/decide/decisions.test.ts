@@ -8,10 +8,10 @@ import { decideAdoption } from "../../../src/dispatch/decide/adoption.ts";
 import { absentLine, type JudgeRules, judgeFailure } from "../../../src/dispatch/decide/classify-results.ts";
 import { batchTokens, type Contender, rankAccounts } from "../../../src/dispatch/decide/rank-accounts.ts";
 import { closesAt, mostPressingFirst } from "../../../src/dispatch/decide/thresholds.ts";
-import { disposalOf } from "../../../src/dispatch/dispose.ts";
 import type { Disposal } from "../../../src/dispatch/format/payload.ts";
-import { onBeat } from "../../../src/dispatch/poll.ts";
-import { isDuplicate, isNeeded } from "../../../src/dispatch/sweep.ts";
+import { disposalOf } from "../../../src/dispatch/steps/dispose.ts";
+import { onBeat } from "../../../src/dispatch/steps/poll.ts";
+import { isDuplicate, isNeeded } from "../../../src/dispatch/steps/sweep.ts";
 import { batchRow, SEALED_AT } from "../support/rows.ts";
 import { SIM_LIMITS } from "../support/sim-provider.ts";
 

@@ -1,10 +1,10 @@
 // Results that break off, stall or are refused: what was read counts, and the rest is asked for less and less often.
 
 import { describe, expect, test } from "vitest";
-import type { Account, ResultLine } from "../../src/dispatch/contract/account.ts";
-import { DispatchError } from "../../src/dispatch/contract/errors.ts";
-import { SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, type World, world } from "./support/world.ts";
+import type { Account, ResultLine } from "../../../src/dispatch/contract/account.ts";
+import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
+import { SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, type World, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

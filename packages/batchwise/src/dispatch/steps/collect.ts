@@ -2,10 +2,10 @@
 // always streams from the start: what an earlier owner settled counts as ignored. A stream that breaks off settles what
 // it gave and nothing else, because members without a line are then not missing but unseen.
 
-import { Timer } from "../core/time/clock.ts";
-import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "./contract/account.ts";
-import type { Settlement } from "./contract/rows.ts";
-import { backoff, PAUSE_MS } from "./decide/after-failure.ts";
+import { Timer } from "../../core/time/clock.ts";
+import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../contract/account.ts";
+import type { Settlement } from "../contract/rows.ts";
+import { backoff, PAUSE_MS } from "../decide/after-failure.ts";
 import {
   absentLine,
   isSuccess,
@@ -14,12 +14,12 @@ import {
   type Member,
   moneyCode,
   succeed,
-} from "./decide/classify-results.ts";
-import { keyPrefix, laneProper, parseCustomId } from "./format/encode.ts";
-import { giveBack } from "./give-back.ts";
-import type { Tenure } from "./runtime/lease.ts";
-import { CallTimeout, failureOf, onAbort, readFor } from "./runtime/provider-calls.ts";
-import type { Room } from "./runtime/runtime.ts";
+} from "../decide/classify-results.ts";
+import { keyPrefix, laneProper, parseCustomId } from "../format/encode.ts";
+import type { Tenure } from "../runtime/lease.ts";
+import { CallTimeout, failureOf, onAbort, readFor } from "../runtime/provider-calls.ts";
+import type { Room } from "../runtime/runtime.ts";
+import { giveBack } from "./undo-adoption.ts";
 
 /**
  * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send

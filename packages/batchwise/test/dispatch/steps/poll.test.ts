@@ -1,9 +1,9 @@
 // Looks at running batches: each in its time, many by one list call, and never through a list without an end.
 
 import { expect, test } from "vitest";
-import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
-import { SimProvider } from "./support/sim-provider.ts";
-import { world } from "./support/world.ts";
+import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
+import { SimProvider } from "../support/sim-provider.ts";
+import { world } from "../support/world.ts";
 
 const of = (model: string, id: string): DispatchRequest => ({
   id,

@@ -1,11 +1,11 @@
 // The file of a batch, line by line out of the store: a pure function of what is stored, the same on every machine and
 // in every attempt. Bodies are read a page at a time and never held together.
 
-import type { Account, BatchInput } from "./contract/account.ts";
-import { DispatchError } from "./contract/errors.ts";
-import type { BatchRow } from "./contract/rows.ts";
-import type { Store } from "./contract/store.ts";
-import { customId, parseLane } from "./format/encode.ts";
+import type { Account, BatchInput } from "../contract/account.ts";
+import { DispatchError } from "../contract/errors.ts";
+import type { BatchRow } from "../contract/rows.ts";
+import type { Store } from "../contract/store.ts";
+import { customId, parseLane } from "../format/encode.ts";
 
 /**
  * Bodies read at once: as many, and as few as make about this many bytes, two chunks of an upload. A page is held for as

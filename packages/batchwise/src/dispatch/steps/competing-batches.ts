@@ -2,13 +2,13 @@
 // whether another account would take its requests. It reads only; what follows is decided in plans.ts and written by
 // the caller.
 
-import type { BatchRow, LedgerRow } from "./contract/rows.ts";
-import type { Plan } from "./decide/after-failure.ts";
-import { CLOCK_SKEW_MS } from "./decide/life-cycle.ts";
-import { rankAccounts } from "./decide/rank-accounts.ts";
-import { isSuspect, type Tally } from "./decide/retry-policy.ts";
-import { parseLane } from "./format/encode.ts";
-import type { Room } from "./runtime/runtime.ts";
+import type { BatchRow, LedgerRow } from "../contract/rows.ts";
+import type { Plan } from "../decide/after-failure.ts";
+import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
+import { rankAccounts } from "../decide/rank-accounts.ts";
+import { isSuspect, type Tally } from "../decide/retry-policy.ts";
+import { parseLane } from "../format/encode.ts";
+import type { Room } from "../runtime/runtime.ts";
 
 /** Batches looked at, the newest, for one that was taken. */
 const LOOKED_AT = 100;

@@ -1,9 +1,9 @@
 // Reads an account's list of batches, page by page, each page a bounded call. Rejects rather than answer with a part:
 // what is not in a listing must really not be there.
 
-import type { Account, ListPage, ProviderBatch } from "./contract/account.ts";
-import { bounded } from "./runtime/provider-calls.ts";
-import type { Room } from "./runtime/runtime.ts";
+import type { Account, ListPage, ProviderBatch } from "../contract/account.ts";
+import { bounded } from "../runtime/provider-calls.ts";
+import type { Room } from "../runtime/runtime.ts";
 
 const MOST_PAGES = 1_000;
 

@@ -2,18 +2,18 @@
 // process at most once per intent, never through a client's own retry, and only while the lease outlasts the call. An
 // outcome that is not certain is written as unknown and left to reconcile.ts.
 
+import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
+import { afterSubmitFailure } from "../decide/after-failure.ts";
+import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
+import { oneMore } from "../decide/retry-policy.ts";
+import { parseLane } from "../format/encode.ts";
+import type { Disposal } from "../format/payload.ts";
+import type { Tenure } from "../runtime/lease.ts";
+import { bounded, failureOf } from "../runtime/provider-calls.ts";
+import type { Room } from "../runtime/runtime.ts";
+import { follow } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
-import type { CreateInput, Failure, ProviderBatch } from "./contract/account.ts";
-import { afterSubmitFailure } from "./decide/after-failure.ts";
-import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "./decide/life-cycle.ts";
-import { oneMore } from "./decide/retry-policy.ts";
-import { follow } from "./follow.ts";
-import { parseLane } from "./format/encode.ts";
-import type { Disposal } from "./format/payload.ts";
-import { mayLeave, orElsewhere, othersPass } from "./others.ts";
-import type { Tenure } from "./runtime/lease.ts";
-import { bounded, failureOf } from "./runtime/provider-calls.ts";
-import type { Room } from "./runtime/runtime.ts";
+import { mayLeave, orElsewhere, othersPass } from "./competing-batches.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;

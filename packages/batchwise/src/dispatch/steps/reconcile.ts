@@ -2,17 +2,17 @@
 // back to before the attempt, and a decision out of adopt.ts. Only a look that began after timeout and grace, and that
 // found nothing, lets a new attempt be made.
 
-import { hasEnded, type ProviderBatch } from "./contract/account.ts";
-import { type Adoption, decideAdoption } from "./decide/adoption.ts";
-import { afterAbsence } from "./decide/after-failure.ts";
-import { nextLookAt } from "./decide/life-cycle.ts";
-import { tallyOf } from "./decide/retry-policy.ts";
-import { follow } from "./follow.ts";
-import { listBack } from "./listing.ts";
-import { othersPass } from "./others.ts";
-import type { Tenure } from "./runtime/lease.ts";
-import { callFor } from "./runtime/provider-calls.ts";
-import type { Room } from "./runtime/runtime.ts";
+import { hasEnded, type ProviderBatch } from "../contract/account.ts";
+import { type Adoption, decideAdoption } from "../decide/adoption.ts";
+import { afterAbsence } from "../decide/after-failure.ts";
+import { nextLookAt } from "../decide/life-cycle.ts";
+import { tallyOf } from "../decide/retry-policy.ts";
+import type { Tenure } from "../runtime/lease.ts";
+import { callFor } from "../runtime/provider-calls.ts";
+import type { Room } from "../runtime/runtime.ts";
+import { follow } from "./apply-plan.ts";
+import { othersPass } from "./competing-batches.ts";
+import { listBack } from "./list-batches.ts";
 import { submit } from "./submit.ts";
 
 const KNOWN_CHUNK = 500;

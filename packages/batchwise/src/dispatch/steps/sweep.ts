@@ -2,16 +2,16 @@
 // that were accepted after we had given them up, or sent by a process that slept. They are cancelled and noted. Uploads
 // that no batch uses any more are deleted. What carries no tag of a batch in this store is not ours and is left alone.
 
+import type { Account, ProviderBatch } from "../contract/account.ts";
+import type { BatchRow } from "../contract/rows.ts";
+import { isTagged } from "../decide/adoption.ts";
+import { CLOCK_SKEW_MS, UNRESOLVED } from "../decide/life-cycle.ts";
+import { Tenure } from "../runtime/lease.ts";
+import { bounded } from "../runtime/provider-calls.ts";
+import type { Room } from "../runtime/runtime.ts";
 import { parseFileName } from "./batch-input.ts";
-import type { Account, ProviderBatch } from "./contract/account.ts";
-import type { BatchRow } from "./contract/rows.ts";
-import { isTagged } from "./decide/adoption.ts";
-import { CLOCK_SKEW_MS, UNRESOLVED } from "./decide/life-cycle.ts";
-import { listBack } from "./listing.ts";
+import { listBack } from "./list-batches.ts";
 import { cancelExtra } from "./reconcile.ts";
-import { Tenure } from "./runtime/lease.ts";
-import { bounded } from "./runtime/provider-calls.ts";
-import type { Room } from "./runtime/runtime.ts";
 
 const EVERY_MS = 600_000;
 const BACK_MS = 24 * 3_600_000;

@@ -2,9 +2,9 @@
 // found out or put aside in the end, and what only its account keeps waiting goes to another one.
 
 import { describe, expect, test } from "vitest";
-import type { Account, Failure } from "../../src/dispatch/contract/account.ts";
-import { type Fate, type SimOptions, SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, type World, world } from "./support/world.ts";
+import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
+import { type Fate, type SimOptions, SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, type World, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,15 +1,15 @@
 // Ends the members of a batch that gets no results: back to the lane, in two groups, or failed with the provider's
 // words, as the batch's disposal says. Each place knows its decision, so a half-done disposal simply goes on.
 
+import { OUTCOME_CODES } from "../contract/errors.ts";
+import type { BatchRow, Settlement } from "../contract/rows.ts";
+import type { OutcomeError } from "../contract/types.ts";
+import { splitGroup } from "../decide/after-failure.ts";
+import { laneName, parseLane } from "../format/encode.ts";
+import { type Disposal, errorPayload, parseDisposal } from "../format/payload.ts";
+import type { Tenure } from "../runtime/lease.ts";
+import type { Room } from "../runtime/runtime.ts";
 import { eachOpen, finish } from "./collect.ts";
-import { OUTCOME_CODES } from "./contract/errors.ts";
-import type { BatchRow, Settlement } from "./contract/rows.ts";
-import type { OutcomeError } from "./contract/types.ts";
-import { splitGroup } from "./decide/after-failure.ts";
-import { laneName, parseLane } from "./format/encode.ts";
-import { type Disposal, errorPayload, parseDisposal } from "./format/payload.ts";
-import type { Tenure } from "./runtime/lease.ts";
-import type { Room } from "./runtime/runtime.ts";
 
 const CHUNK = 10_000;
 /** Halves wait this long for the rest of them, so that each is sealed as one. */

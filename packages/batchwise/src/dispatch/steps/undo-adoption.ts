@@ -1,9 +1,9 @@
 // Undoes the adoption of a provider batch that was only a guess. It is noted as foreign, so that this batch does not
 // guess it again, while the batch that it belongs to still may.
 
-import { nextLookAt } from "./decide/life-cycle.ts";
-import type { Tenure } from "./runtime/lease.ts";
-import type { Room } from "./runtime/runtime.ts";
+import { nextLookAt } from "../decide/life-cycle.ts";
+import type { Tenure } from "../runtime/lease.ts";
+import type { Room } from "../runtime/runtime.ts";
 
 const BUSY_MS = 5_000;
 

@@ -2,18 +2,18 @@
 // a batch is decided in sighting.ts. Times of polls are rounded up to the account's own rhythm, so that its batches come
 // due together, also in several processes, and one list call answers for all.
 
-import { type Account, hasEnded, type ProviderBatch } from "./contract/account.ts";
-import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "./contract/rows.ts";
-import type { Plan } from "./decide/after-failure.ts";
-import { afterPoll, isFresh } from "./decide/after-poll.ts";
-import { CLOCK_SKEW_MS } from "./decide/life-cycle.ts";
-import { follow } from "./follow.ts";
-import { giveBack } from "./give-back.ts";
-import { pages } from "./listing.ts";
-import { orElsewhere } from "./others.ts";
-import type { Tenure } from "./runtime/lease.ts";
-import { callFor, failureOf, readFor } from "./runtime/provider-calls.ts";
-import type { Room } from "./runtime/runtime.ts";
+import { type Account, hasEnded, type ProviderBatch } from "../contract/account.ts";
+import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
+import type { Plan } from "../decide/after-failure.ts";
+import { afterPoll, isFresh } from "../decide/after-poll.ts";
+import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
+import type { Tenure } from "../runtime/lease.ts";
+import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
+import type { Room } from "../runtime/runtime.ts";
+import { follow } from "./apply-plan.ts";
+import { orElsewhere } from "./competing-batches.ts";
+import { pages } from "./list-batches.ts";
+import { giveBack } from "./undo-adoption.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;
 /** Pages of a list read beyond those that the wanted batches alone would fill. */

@@ -1,9 +1,9 @@
 // Writes a Plan as one transition. A plan that leads to collecting keeps the lease, so that the same tenure goes on;
 // every other plan gives it back until its time.
 
-import type { BatchChanges, LedgerChanges } from "./contract/rows.ts";
-import type { Plan } from "./decide/after-failure.ts";
-import type { Tenure } from "./runtime/lease.ts";
+import type { BatchChanges, LedgerChanges } from "../contract/rows.ts";
+import type { Plan } from "../decide/after-failure.ts";
+import type { Tenure } from "../runtime/lease.ts";
 
 export async function follow(tenure: Tenure, plan: Plan, more: BatchChanges = {}): Promise<void> {
   const write = (now: number): BatchChanges => ({ ...changesOf(tenure, plan, now), ...more });
