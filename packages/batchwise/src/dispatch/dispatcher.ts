@@ -23,11 +23,11 @@ import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./options
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
 import { resolveOptions } from "./options/resolve-options.ts";
 import { Room } from "./runtime/runtime.ts";
-import { Sealer } from "./sealer.ts";
+import { Sealer } from "./scheduler/sealer.ts";
+import { Workers } from "./scheduler/workers.ts";
 import { dispatcherStats } from "./stats.ts";
 import { sweeper } from "./steps/sweep.ts";
 import { Watch } from "./watch.ts";
-import { Workers } from "./workers.ts";
 
 const BATCHES_SHOWN = 100;
 

@@ -17,7 +17,7 @@ import { Intake } from "./intake.ts";
 import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
 import { compareBodies } from "./repeats.ts";
 import type { Room } from "./runtime/runtime.ts";
-import type { Sealer } from "./sealer.ts";
+import type { Sealer } from "./scheduler/sealer.ts";
 
 export class Enqueuer {
   readonly #room: Room;

@@ -1,8 +1,8 @@
 // Who goes first, from enqueue to the provider: priorities, then tenants by tokens, then arrival.
 
 import { expect, test } from "vitest";
-import { SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, world } from "./support/world.ts";
+import { SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, world } from "../support/world.ts";
 
 async function batchesOf(
   requests: readonly { readonly name: string; readonly tenant?: string; readonly priority?: number }[],

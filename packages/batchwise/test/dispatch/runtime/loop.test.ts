@@ -2,9 +2,9 @@
 // lets a few through at once.
 
 import { describe, expect, test } from "vitest";
-import { Gate } from "../../src/dispatch/gate.ts";
-import { Loop } from "../../src/dispatch/runtime/loop.ts";
-import { virtualClock } from "../../src/testing/index.ts";
+import { Loop } from "../../../src/dispatch/runtime/loop.ts";
+import { Gate } from "../../../src/dispatch/scheduler/semaphore.ts";
+import { virtualClock } from "../../../src/testing/index.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 

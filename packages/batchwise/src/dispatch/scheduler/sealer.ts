@@ -2,12 +2,12 @@
 // the oldest request grows too old, and by a look now and then for what other processes did. It also ends requests
 // whose deadline has passed, and tells the other loops when their work falls due, since one probe shows it all.
 
-import type { Account } from "./contract/account.ts";
-import { DispatchError, OUTCOME_CODES } from "./contract/errors.ts";
-import type { LaneRow, LedgerRow, NewRequest, Probe } from "./contract/rows.ts";
-import type { EnqueueResult, SealResult } from "./contract/store.ts";
-import { ledgerName, UNRESOLVED } from "./decide/life-cycle.ts";
-import { batchTokens, type Choice, rankAccounts, serves } from "./decide/rank-accounts.ts";
+import type { Account } from "../contract/account.ts";
+import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
+import type { LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
+import type { EnqueueResult, SealResult } from "../contract/store.ts";
+import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
+import { batchTokens, type Choice, rankAccounts, serves } from "../decide/rank-accounts.ts";
 import {
   closesAt,
   DEADLINE_LEAD_MS,
@@ -16,10 +16,10 @@ import {
   laneCaps,
   mostPressingFirst,
   sumOf,
-} from "./decide/thresholds.ts";
-import { parseLane, ulid } from "./format/encode.ts";
-import { EXPIRED_PAYLOAD, errorPayload } from "./format/payload.ts";
-import type { Room } from "./runtime/runtime.ts";
+} from "../decide/thresholds.ts";
+import { parseLane, ulid } from "../format/encode.ts";
+import { EXPIRED_PAYLOAD, errorPayload } from "../format/payload.ts";
+import type { Room } from "../runtime/runtime.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;

@@ -1,10 +1,10 @@
 // Lanes among each other, and retries among themselves: nobody starves, and nobody goes alone who could have company.
 
 import { expect, test } from "vitest";
-import type { Account } from "../../src/dispatch/contract/account.ts";
-import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
-import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, world } from "./support/world.ts";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
+import { SIM_LIMITS, SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const of = (model: string, id: string): DispatchRequest => ({

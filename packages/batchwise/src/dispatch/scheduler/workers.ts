@@ -1,18 +1,18 @@
 // Leases batches that are due and runs each through its steps until its lease is given back. What a step is comes from
 // life-cycle.ts; this is only the hand that leads there. Batches of one account that are due for a poll share a list call.
 
-import type { Account } from "./contract/account.ts";
-import type { BatchChanges, BatchRow } from "./contract/rows.ts";
-import { LIVE, nextStep } from "./decide/life-cycle.ts";
-import type { Disposal } from "./format/payload.ts";
-import { Gate } from "./gate.ts";
-import { LeaseLost, Tenure } from "./runtime/lease.ts";
-import type { Room } from "./runtime/runtime.ts";
-import { collect } from "./steps/collect.ts";
-import { dispose, drop } from "./steps/dispose.ts";
-import { cancelBatch, listSeen, poll } from "./steps/poll.ts";
-import { reconcile } from "./steps/reconcile.ts";
-import { submit } from "./steps/submit.ts";
+import type { Account } from "../contract/account.ts";
+import type { BatchChanges, BatchRow } from "../contract/rows.ts";
+import { LIVE, nextStep } from "../decide/life-cycle.ts";
+import type { Disposal } from "../format/payload.ts";
+import { LeaseLost, Tenure } from "../runtime/lease.ts";
+import type { Room } from "../runtime/runtime.ts";
+import { collect } from "../steps/collect.ts";
+import { dispose, drop } from "../steps/dispose.ts";
+import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
+import { reconcile } from "../steps/reconcile.ts";
+import { submit } from "../steps/submit.ts";
+import { Gate } from "./semaphore.ts";
 
 /** Leases held at once by one process. */
 const MOST_TENURES = 100;
