@@ -15,19 +15,19 @@ import type {
   Outcome,
   OutcomesOptions,
 } from "./contract/types.ts";
-import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";
 import { Enqueuer } from "./enqueuer.ts";
 import { laneProper } from "./format/encode.ts";
 import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
 import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
 import { resolveOptions } from "./options/resolve-options.ts";
+import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./outcomes/deliverer.ts";
+import { Watch } from "./outcomes/outcome-reader.ts";
 import { Room } from "./runtime/runtime.ts";
 import { Sealer } from "./scheduler/sealer.ts";
 import { Workers } from "./scheduler/workers.ts";
 import { dispatcherStats } from "./stats.ts";
 import { sweeper } from "./steps/sweep.ts";
-import { Watch } from "./watch.ts";
 
 const BATCHES_SHOWN = 100;
 

@@ -2,10 +2,10 @@
 
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { LoggedOutcome } from "../../src/dispatch/contract/types.ts";
-import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
-import { SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, type World, world } from "./support/world.ts";
+import type { LoggedOutcome } from "../../../src/dispatch/contract/types.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
+import { SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, type World, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -2,12 +2,12 @@
 // a time as long as a try ends within the lease. The outcome itself is recorded whatever becomes of its delivery.
 
 import { createHmac } from "node:crypto";
-import type { DeliveryReport, DeliveryRow } from "./contract/rows.ts";
-import { backoff } from "./decide/after-failure.ts";
-import { loggedOutcome } from "./format/payload.ts";
-import type { ResolvedOptions } from "./options/resolve-options.ts";
-import { bounded, onAbort } from "./runtime/provider-calls.ts";
-import { CALLBACK_SINK, type Room, WEBHOOK_SINK } from "./runtime/runtime.ts";
+import type { DeliveryReport, DeliveryRow } from "../contract/rows.ts";
+import { backoff } from "../decide/after-failure.ts";
+import { loggedOutcome } from "../format/payload.ts";
+import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { bounded, onAbort } from "../runtime/provider-calls.ts";
+import { CALLBACK_SINK, type Room, WEBHOOK_SINK } from "../runtime/runtime.ts";
 
 /** Tries before a delivery is given up: the last of them comes some ten hours after the first. */
 const MOST_TRIES = 12;

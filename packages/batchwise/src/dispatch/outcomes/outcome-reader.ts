@@ -2,14 +2,14 @@
 // `outcomes`. Both read the durable log and nothing else, so it does not matter which process recorded an outcome.
 // Nothing is read while nobody waits.
 
-import { createBatcher } from "../core/api/batch.ts";
-import type { Batcher } from "../core/contract/types.ts";
-import { invalidOption } from "../core/contract/validate.ts";
-import { DispatchError, notFoundError } from "./contract/errors.ts";
-import type { OutcomeRow } from "./contract/rows.ts";
-import type { LoggedOutcome, Outcome, OutcomesOptions } from "./contract/types.ts";
-import { loggedOutcome, plainOutcome } from "./format/payload.ts";
-import type { Room } from "./runtime/runtime.ts";
+import { createBatcher } from "../../core/api/batch.ts";
+import type { Batcher } from "../../core/contract/types.ts";
+import { invalidOption } from "../../core/contract/validate.ts";
+import { DispatchError, notFoundError } from "../contract/errors.ts";
+import type { OutcomeRow } from "../contract/rows.ts";
+import type { LoggedOutcome, Outcome, OutcomesOptions } from "../contract/types.ts";
+import { loggedOutcome, plainOutcome } from "../format/payload.ts";
+import type { Room } from "../runtime/runtime.ts";
 
 const PAGE = 500;
 const FIRST_LOOK_MS = 500;
