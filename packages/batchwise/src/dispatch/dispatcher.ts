@@ -15,9 +15,9 @@ import type {
   Outcome,
   OutcomesOptions,
 } from "./contract/types.ts";
-import { Enqueuer } from "./enqueuer.ts";
 import { laneProper } from "./format/encode.ts";
 import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
+import { Enqueuer } from "./intake/enqueuer.ts";
 import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
 import { resolveOptions } from "./options/resolve-options.ts";

@@ -1,7 +1,7 @@
 // How much a store is given in one transaction: by count, and by size, so that no call becomes a text too long to build
 // or to send. Pure.
 
-import type { NewRequest } from "./contract/rows.ts";
+import type { NewRequest } from "../contract/rows.ts";
 
 export const MOST_REQUESTS = 1_000;
 export const MOST_BYTES = 16_000_000;

@@ -1,14 +1,14 @@
 // From what a caller enqueues to the row that is stored: pure, but for the adapters' own checks. Everything that no
 // provider could be asked is refused here with a clear error, so that nothing of that kind is ever stored.
 
-import type { Account, LineRequest } from "./contract/account.ts";
-import { DispatchError, tooLargeError } from "./contract/errors.ts";
-import type { NewRequest } from "./contract/rows.ts";
-import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "./contract/types.ts";
-import { serves } from "./decide/rank-accounts.ts";
-import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "./format/encode.ts";
-import { jsonOf } from "./json.ts";
-import type { ResolvedOptions } from "./options/resolve-options.ts";
+import type { Account, LineRequest } from "../contract/account.ts";
+import { DispatchError, tooLargeError } from "../contract/errors.ts";
+import type { NewRequest } from "../contract/rows.ts";
+import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
+import { serves } from "../decide/rank-accounts.ts";
+import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "../format/encode.ts";
+import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { jsonOf } from "./strict-json.ts";
 
 const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] satisfies readonly Endpoint[];
 const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];

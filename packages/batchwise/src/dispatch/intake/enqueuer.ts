@@ -1,23 +1,23 @@
 // The way in: requests are checked, named, stored, and the sealer is told. What comes one by one while a transaction is
 // written shares the next.
 
-import { createBatcher } from "../core/api/batch.ts";
+import { createBatcher } from "../../core/api/batch.ts";
 import {
   DispatchError,
   type DispatchErrorCode,
   duplicateIdError,
   partlyStored,
   takenIdsError,
-} from "./contract/errors.ts";
-import type { NewRequest } from "./contract/rows.ts";
-import type { EnqueueResult } from "./contract/store.ts";
-import type { BatchLine, DispatchRequest, Enqueued } from "./contract/types.ts";
-import { ulid } from "./format/encode.ts";
+} from "../contract/errors.ts";
+import type { NewRequest } from "../contract/rows.ts";
+import type { EnqueueResult } from "../contract/store.ts";
+import type { BatchLine, DispatchRequest, Enqueued } from "../contract/types.ts";
+import { ulid } from "../format/encode.ts";
+import type { Room } from "../runtime/runtime.ts";
+import type { Sealer } from "../scheduler/sealer.ts";
+import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./chunks.ts";
 import { Intake } from "./intake.ts";
-import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./portions.ts";
-import { compareBodies } from "./repeats.ts";
-import type { Room } from "./runtime/runtime.ts";
-import type { Sealer } from "./scheduler/sealer.ts";
+import { compareBodies } from "./repeated-ids.ts";
 
 export class Enqueuer {
   readonly #room: Room;

@@ -1,8 +1,8 @@
 // A body's JSON text, unless it would quietly say something else: JSON turns NaN, Infinity and what is missing in an
 // array into null, leaves functions out, and writes a Map as {}. What a caller did not write must not be sent. Pure.
 
-import { DispatchError } from "./contract/errors.ts";
-import type { JsonObject } from "./contract/types.ts";
+import { DispatchError } from "../contract/errors.ts";
+import type { JsonObject } from "../contract/types.ts";
 
 /** The JSON text of an object; INVALID_REQUEST, naming the place, where a value in it became another. */
 export function jsonOf(body: JsonObject, name: string): string {

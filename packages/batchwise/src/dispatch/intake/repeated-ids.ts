@@ -2,9 +2,9 @@
 // digest: nobody can have enqueued it before. Should a caller enqueue it again under the id he was given, the store
 // finds the digests different, and the bodies are compared here.
 
-import type { NewRequest } from "./contract/rows.ts";
-import type { EnqueueResult, Store } from "./contract/store.ts";
-import { parseLane } from "./format/encode.ts";
+import type { NewRequest } from "../contract/rows.ts";
+import type { EnqueueResult, Store } from "../contract/store.ts";
+import { parseLane } from "../format/encode.ts";
 
 /** Turns `conflict` into `same` where the very body is stored that was to be. One more call of the store, if any. */
 export async function compareBodies(

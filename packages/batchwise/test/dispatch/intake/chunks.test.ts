@@ -1,17 +1,17 @@
 // How much a store is given at once, and how much it is asked for: bounded by count and by bytes.
 
 import { describe, expect, test } from "vitest";
-import type { Account } from "../../src/dispatch/contract/account.ts";
-import type { NewRequest, RequestQuery } from "../../src/dispatch/contract/rows.ts";
-import type { SettleInput, Store } from "../../src/dispatch/contract/store.ts";
-import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
-import { portions } from "../../src/dispatch/portions.ts";
-import { batchInput } from "../../src/dispatch/steps/batch-input.ts";
-import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
-import { redisStore } from "../../src/dispatch/stores/redis/index.ts";
-import { batchRow } from "./support/rows.ts";
-import { SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { NewRequest, RequestQuery } from "../../../src/dispatch/contract/rows.ts";
+import type { SettleInput, Store } from "../../../src/dispatch/contract/store.ts";
+import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
+import { portions } from "../../../src/dispatch/intake/chunks.ts";
+import { batchInput } from "../../../src/dispatch/steps/batch-input.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
+import { redisStore } from "../../../src/dispatch/stores/redis/index.ts";
+import { batchRow } from "../support/rows.ts";
+import { SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, SimProcess, world } from "../support/world.ts";
 
 const MB = 1_000_000;
 

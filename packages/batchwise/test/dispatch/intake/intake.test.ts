@@ -1,12 +1,12 @@
 // What enqueue and createDispatcher refuse: a clear error, and nothing stored.
 
 import { describe, expect, test } from "vitest";
-import type { BatchLine, DispatchRequest } from "../../src/dispatch/contract/types.ts";
-import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
-import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
-import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
-import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
-import { ask, world } from "./support/world.ts";
+import type { BatchLine, DispatchRequest } from "../../../src/dispatch/contract/types.ts";
+import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
+import { SIM_LIMITS, SimProvider } from "../support/sim-provider.ts";
+import { ask, world } from "../support/world.ts";
 
 const here = world();
 const sim = new SimProvider({ time: here.time });
