@@ -18,6 +18,7 @@ import type {
 import { laneProper } from "./format/encode.ts";
 import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
+import { dispatcherStats } from "./ops/stats.ts";
 import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
 import { resolveOptions } from "./options/resolve-options.ts";
@@ -26,7 +27,6 @@ import { Watch } from "./outcomes/outcome-reader.ts";
 import { Room } from "./runtime/runtime.ts";
 import { Sealer } from "./scheduler/sealer.ts";
 import { Workers } from "./scheduler/workers.ts";
-import { dispatcherStats } from "./stats.ts";
 import { sweeper } from "./steps/sweep.ts";
 
 const BATCHES_SHOWN = 100;

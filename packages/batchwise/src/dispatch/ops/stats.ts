@@ -1,9 +1,9 @@
 // The dispatcher's figures as callers see them, out of one probe. Pure.
 
-import type { Probe } from "./contract/rows.ts";
-import type { DispatcherStats, LaneStats } from "./contract/types.ts";
-import { parseLane } from "./format/encode.ts";
-import type { Room } from "./runtime/runtime.ts";
+import type { Probe } from "../contract/rows.ts";
+import type { DispatcherStats, LaneStats } from "../contract/types.ts";
+import { parseLane } from "../format/encode.ts";
+import type { Room } from "../runtime/runtime.ts";
 
 export function dispatcherStats(
   probe: Probe,
