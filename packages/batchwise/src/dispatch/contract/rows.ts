@@ -7,7 +7,7 @@ import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
 /** A request on its way in. */
 export interface NewRequest {
   readonly id: string;
-  /** Of endpoint and body as the caller gave them (see encode.ts); "" where the caller gave no id. */
+  /** Of endpoint and body as the caller gave them (see format/encode.ts); "" where the caller gave no id. */
   readonly digest: string;
   readonly lane: string;
   readonly priority: number;
@@ -120,7 +120,7 @@ export interface BatchRow {
   readonly providerState: string | null;
   /** When the cancel was sent to the provider; null until then. */
   readonly cancelSentAt: number | null;
-  /** How its members end when not by results; see life-cycle.ts. */
+  /** How its members end when not by results; see `Disposal` in format/payload.ts. */
   readonly disposal: string | null;
   readonly lastError: string | null;
   readonly pollMs: number;

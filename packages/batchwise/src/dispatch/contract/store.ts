@@ -186,7 +186,7 @@ export interface Store {
    * writes the ledgers and orphans that come with it in the same transaction. It is atomic with its checks, in this
    * order: `fence`; `busy` when `changes.exclusive` and another batch of the account is `submitting` or `unknown`;
    * `taken` when `providerBatchId` is the id of record of another batch of the account; `open` when the new state is
-   * `done` while `remaining > 0`. It does not know which transitions are legal: life-cycle.ts does.
+   * `done` while `remaining > 0`. It does not know which transitions are legal: decide/life-cycle.ts does.
    * Entering `done` releases the reservation at `changes.releaseAt`, or at `now` when that is absent.
    */
   transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult>;
@@ -205,7 +205,7 @@ export interface Store {
    * batch; attempts grows by 1 if charged; a history row (batch key, code, now) is added. If its cancel was asked for,
    * it ends as `cancelled` with `cancelledPayload` instead. Both lower `remaining` (and `cancelRequested`, if it was
    * set). An `ord` that is not an open member changes nothing and is counted in `ignored`.
-   * Cursors: whole numbers from 1, given in order of commit: whoever reads cursor c can never later see a new one
+   * Cursors: whole numbers from 1, given in order of commit: a reader of cursor c can never later see a new one
    * below c. A store with concurrent writers takes them from one counter row that the transaction locks until it
    * commits, as its last statements; never from a sequence. `retry` leaves gaps, nothing else does.
    */

@@ -1,6 +1,6 @@
-// Which of the provider's batches is the one whose create we lost: pure, from one complete listing. By our tag or the
-// input file where the provider shows either; else by being unknown to the store, young enough and of equal size. The
-// last kind is a guess, and says so: its results prove it or give it back.
+// Finds, in one complete listing, the provider batch of a create whose answer was lost. Pure. Matches by our tag or the
+// input file where the provider shows either; else takes one that the store does not know, young enough and of equal
+// size. Such a match is unverified: the results confirm it, or the adoption is undone.
 
 import type { ProviderBatch, TagKind } from "../contract/account.ts";
 import type { BatchRow } from "../contract/rows.ts";

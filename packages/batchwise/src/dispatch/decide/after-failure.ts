@@ -1,6 +1,5 @@
-// What becomes of a batch after a create that failed, or a provider batch that failed as a whole. Pure: a batch, what
-// the provider said and the time go in, a Plan comes out; the dispatcher writes it as one `transition`. Polls are in
-// sighting.ts.
+// Decides what happens to a batch after an upload or create that failed, or a provider batch that failed as a whole.
+// Pure: takes the batch, the provider's answer and the time, returns a Plan. steps/apply-plan.ts writes it.
 
 import type { Failure } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
@@ -8,7 +7,7 @@ import type { BatchState, OutcomeError } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
 import { nextLookAt, type StepAccount } from "./life-cycle.ts";
-import { oneMore, pauseAfter, type Tally, type Trouble, tallyOf, verdictOf } from "./retry-policy.ts";
+import { decideRetry, extendStreak, type FailureStreak, type LastError, pauseAfter, streakOf } from "./retry-policy.ts";
 
 export interface Plan {
   readonly state: BatchState;
@@ -16,7 +15,7 @@ export interface Plan {
   readonly pollMs: number;
   readonly wholeFailures: number;
   readonly disposal: Disposal | null;
-  readonly lastError: Trouble | null;
+  readonly lastError: LastError | null;
   /** The provider's batch is over and is not the one of record any more: clear its id, add it as orphan `ended`. */
   readonly forget: boolean;
   /** The uploaded file may be the fault: clear its id, so that the next attempt uploads anew. */
@@ -49,7 +48,7 @@ export function backoff(first: number, most: number, count: number): number {
 
 /**
  * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file.
- * `othersPass` as in trouble.ts.
+ * `othersAccepted` as in retry-policy.ts.
  */
 export function afterSubmitFailure(
   batch: BatchRow,
@@ -57,46 +56,52 @@ export function afterSubmitFailure(
   operation: "upload" | "create",
   account: StepAccount,
   ledger: LedgerRow | null,
-  othersPass: boolean,
+  othersAccepted: boolean,
   now: number,
 ): Plan {
   const words = { code: failure.code, message: failure.message };
   if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
   if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
-    return afterNothing(batch, words, othersPass, now, failure.kind !== "unknown");
+    return afterNothing(batch, words, othersAccepted, now, failure.kind !== "unknown");
   }
   const known = afterKnownFailure(batch, failure, ledger, now, false);
   // Other refusals in between do not end the row: only a create that is accepted does.
-  return { ...known, lastError: { ...words, ...tallyOf(batch) } };
+  return { ...known, lastError: { ...words, ...streakOf(batch) } };
 }
 
 /** It may run: it is looked for, or, where a token tells whether it is new, sent again after a pause. */
 function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
-  const tally = oneMore(batch, batch.submitStartedAt ?? now);
-  const lastError = { ...words, ...tally };
+  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...streak };
   if (account.capabilities.tag !== "idempotencyToken") {
     return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });
   }
   // No look will ever tell that none of these runs: a person decides about all of it, as about one that is alone.
-  const isOver = verdictOf(1, tally, false) === "putAside";
-  return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(tally.tries), { lastError });
+  const isOver = decideRetry(1, streak, false) === "quarantine";
+  return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), { lastError });
 }
 
 /** An attempt of which nothing runs, for no reason that blames the batch. The file may be what is not there. */
-function afterNothing(batch: BatchRow, words: OutcomeError, othersPass: boolean, now: number, dropFile: boolean): Plan {
-  const tally = oneMore(batch, batch.submitStartedAt ?? now);
-  const lastError = { ...words, ...tally };
-  const decided = decisionOn(batch, tally, lastError, othersPass, now);
-  return decided ?? plan(batch, "sealed", now + pauseAfter(tally.tries), { lastError, dropFile });
+function afterNothing(
+  batch: BatchRow,
+  words: OutcomeError,
+  othersAccepted: boolean,
+  now: number,
+  dropFile: boolean,
+): Plan {
+  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...streak };
+  const decided = decisionOn(batch, streak, lastError, othersAccepted, now);
+  return decided ?? plan(batch, "sealed", now + pauseAfter(streak.tries), { lastError, dropFile });
 }
 
 /** After a complete look, begun after the grace, that did not find what a create may have made. `null`: send it again. */
-export function afterAbsence(batch: BatchRow, account: StepAccount, othersPass: boolean, now: number): Plan | null {
-  const tally = tallyOf(batch);
-  const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as Trouble);
-  const decided = decisionOn(batch, tally, lastError, othersPass, now);
+export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccepted: boolean, now: number): Plan | null {
+  const streak = streakOf(batch);
+  const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as LastError);
+  const decided = decisionOn(batch, streak, lastError, othersAccepted, now);
   if (decided !== null) return decided;
-  const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(tally?.tries ?? 0);
+  const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
   if (at <= now) return null;
   // Where one create at a time may be unresolved, others of the account go meanwhile; elsewhere it is looked for again.
   return plan(batch, account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError });
@@ -104,16 +109,16 @@ export function afterAbsence(batch: BatchRow, account: StepAccount, othersPass: 
 
 function decisionOn(
   batch: BatchRow,
-  tally: Tally | null,
-  lastError: Trouble | null,
-  othersPass: boolean,
+  streak: FailureStreak | null,
+  lastError: LastError | null,
+  othersAccepted: boolean,
   now: number,
 ): Plan | null {
-  const verdict = verdictOf(batch.requests, tally, othersPass);
-  if (verdict === "again" || lastError === null) return null;
-  if (verdict === "putAside") return plan(batch, "quarantined", now, { lastError });
+  const decision = decideRetry(batch.requests, streak, othersAccepted);
+  if (decision === "again" || lastError === null) return null;
+  if (decision === "quarantine") return plan(batch, "quarantined", now, { lastError });
   const error = { code: lastError.code, message: lastError.message };
-  const kind = verdict === "halve" ? "split" : "refuse";
+  const kind = decision === "halve" ? "split" : "refuse";
   return plan(batch, "collecting", now, { lastError, disposal: { kind, error } });
 }
 

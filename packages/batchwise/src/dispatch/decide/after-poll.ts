@@ -1,11 +1,11 @@
-// What becomes of a batch after a poll: of what a look at the provider saw, or that it saw nothing. Pure: the batch, the
-// sighting and the time go in, a Plan comes out.
+// Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch (null when the
+// provider does not know it) and the time, returns a Plan.
 
 import type { ProviderBatch } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import { afterBatchFailure, type Plan, plan } from "./after-failure.ts";
 import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
-import { oneMore } from "./retry-policy.ts";
+import { extendStreak } from "./retry-policy.ts";
 
 const MINUTE = 60_000;
 const POLL_GROWTH = 1.5;
@@ -46,9 +46,9 @@ export function afterPoll(
 function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
   const words = { code: "batch_vanished", message: "The provider does not know the batch any more." };
   if (isFresh(batch, account, now)) return plan(batch, batch.state, now + account.pollMs, { lastError: words });
-  const tally = oneMore(batch, now);
-  const lastError = { ...words, ...tally };
-  if (tally.tries >= VANISHED_LOOKS && now - tally.since >= VANISHED_MS) {
+  const streak = extendStreak(batch, now);
+  const lastError = { ...words, ...streak };
+  if (streak.tries >= VANISHED_LOOKS && now - streak.since >= VANISHED_MS) {
     return plan(batch, "quarantined", now, { lastError });
   }
   return plan(batch, batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), { lastError });

@@ -1,6 +1,6 @@
-// What one result line, or its absence, means for its request: pure. A success is final; what may go better next time
-// goes back to its lane while tries are left; the rest fails with the provider's own words. Every line charges a try,
-// but one that only says that the account has no money.
+// Classifies one result line, or a missing one: what happens to its request. Pure. A success is final; a failure that
+// may pass goes back to its lane while attempts are left; any other fails with the provider's own words. Every line
+// charges an attempt, except one that only says that the account has no money.
 
 import type { ProviderState, ResultLine } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
@@ -9,7 +9,7 @@ import type { OutcomeError, OutcomeStatus } from "../contract/types.ts";
 import { outcomePayload } from "../format/payload.ts";
 import { backoff } from "./after-failure.ts";
 
-/** What the request behind a line brings along. */
+/** The request that a line belongs to. */
 export interface Member {
   readonly ord: number;
   /** Charged so far, this one not included. */
@@ -17,7 +17,7 @@ export interface Member {
   readonly cancelRequested: boolean;
 }
 
-export interface JudgeRules {
+export interface RetryRules {
   /** Charged tries in total. */
   readonly attempts: number;
   readonly backoffMs: number;
@@ -72,13 +72,13 @@ function isRetryable(line: ResultLine): boolean {
 }
 
 /** The decision for a line that succeeded: needs nothing of the request. */
-export function succeed(ord: number, line: ResultLine): Settlement {
+export function classifySuccess(ord: number, line: ResultLine): Settlement {
   const payload = outcomePayload({ response: line.response, error: null, usage: line.usage });
   return { ord, kind: "final", status: "succeeded", payload, charged: true };
 }
 
 /** The decision for a line that did not. */
-export function judgeFailure(member: Member, line: ResultLine, rules: JudgeRules, now: number): Settlement {
+export function classifyFailure(member: Member, line: ResultLine, rules: RetryRules, now: number): Settlement {
   const { ord } = member;
   const error = line.error ?? errorOf(line);
   if (moneyCode(line) !== null) {

@@ -1,8 +1,8 @@
-// The life of a batch as a pure state machine: which states may follow which, and what is to be done with a batch that
-// has just been leased. No I/O, no clock. How failures and polls move a batch on is in plans.ts. Stores do not know any
-// of this; the dispatcher asks here before every `transition`.
+// The states of a batch: which may follow which, and the next step of a batch that has just been leased. Pure. What
+// failures and polls change is in after-failure.ts and after-poll.ts. Stores know none of this; the dispatcher checks
+// here before every `transition`.
 //
-// `forming` is no state of a row: it is requests waiting in a lane. A batch exists from `sealed` on.
+// `forming` is not a state of a row: it means requests waiting in a lane. A batch exists from `sealed` on.
 
 import type { Account } from "../contract/account.ts";
 import type { BatchRow } from "../contract/rows.ts";

@@ -1,6 +1,5 @@
-// Which account a batch goes to: pure, by free headroom and weight. An account that is paused, or whose ledger is
-// blocked or full, is left out. The reservation itself is the store's, in the sealing transaction; this is the order
-// in which accounts are asked.
+// Ranks the accounts that may take a batch, by free capacity and weight. Pure. Leaves out an account that is paused, or
+// whose ledger is blocked or full. It reserves nothing: the store does, in the sealing transaction.
 
 import type { Account } from "../contract/account.ts";
 import type { LedgerLimits, LedgerRow } from "../contract/rows.ts";
@@ -8,9 +7,9 @@ import type { LaneName } from "../format/encode.ts";
 import { ledgerName } from "./life-cycle.ts";
 
 /** What `rankAccounts` needs to know of an account. */
-export type Contender = Pick<Account, "name" | "capabilities" | "models" | "weight">;
+export type AccountCandidate = Pick<Account, "name" | "capabilities" | "models" | "weight">;
 
-export interface Choice<A extends Contender = Contender> {
+export interface AccountChoice<A extends AccountCandidate = AccountCandidate> {
   readonly account: A;
   readonly ledger: string;
   readonly limits: LedgerLimits;
@@ -19,7 +18,7 @@ export interface Choice<A extends Contender = Contender> {
 }
 
 /** True where the account takes requests of this endpoint and model. */
-export function serves(account: Contender, lane: Pick<LaneName, "endpoint" | "model">): boolean {
+export function serves(account: AccountCandidate, lane: Pick<LaneName, "endpoint" | "model">): boolean {
   if (!account.capabilities.endpoints.includes(lane.endpoint)) return false;
   return account.models === null || account.models.includes(lane.model);
 }
@@ -28,13 +27,13 @@ export function serves(account: Contender, lane: Pick<LaneName, "endpoint" | "mo
  * The accounts to try for a lane, best first: the one that uses the least of its limits for its weight, and, where
  * limits do not tell them apart, the one with the fewest tokens in flight for its weight.
  */
-export function rankAccounts<A extends Contender>(
+export function rankAccounts<A extends AccountCandidate>(
   accounts: readonly A[],
   lane: LaneName,
   ledgers: ReadonlyMap<string, LedgerRow>,
   now: number,
-): Choice<A>[] {
-  const ranked: (Choice<A> & { readonly used: number; readonly load: number })[] = [];
+): AccountChoice<A>[] {
+  const ranked: (AccountChoice<A> & { readonly used: number; readonly load: number })[] = [];
   for (const account of accounts) {
     if (!serves(account, lane)) continue;
     const { ledgerScope, limits } = account.capabilities;
@@ -74,7 +73,7 @@ function isBlocked(ledger: LedgerRow | undefined, now: number): boolean {
 }
 
 /** The largest used share over the limits that are finite; 0 where there is none. */
-function usedShare(ledger: LedgerRow | undefined, limits: Contender["capabilities"]["limits"]): number {
+function usedShare(ledger: LedgerRow | undefined, limits: AccountCandidate["capabilities"]["limits"]): number {
   const used = (booked: number, limit: number): number => (Number.isFinite(limit) ? booked / limit : 0);
   return Math.max(
     used(ledger?.tokens ?? 0, limits.maxEnqueuedTokens),

@@ -1,6 +1,6 @@
-// When a lane closes a batch: pure, from what a probe saw and the caps. Age counts from the request that could have
-// been claimed first, so the longest wait is `maxAgeMs`, not time since the last batch, and what is tried again waits
-// for company once more. It does not choose an account; see choose.ts.
+// Decides when a lane closes a batch, from a probe of the store and the caps. Pure. Age counts from the request that
+// could have been claimed first, so no request waits longer than `maxAgeMs`; requests that are tried again start a new
+// wait. It does not choose an account; see rank-accounts.ts.
 
 import type { Account } from "../contract/account.ts";
 import type { LaneRow } from "../contract/rows.ts";
@@ -9,7 +9,7 @@ import { parseLane } from "../format/encode.ts";
 
 /** How long before its earliest deadline a lane closes, so that the request is in a batch and not expired. */
 export const DEADLINE_LEAD_MS = 60_000;
-/** How long what is tried again of a flush waits for others of it, as long as some are still to come. */
+/** How long flushed requests that are tried again wait for one another, while some are still to come. */
 const FLUSHED_RETRY_MS = 60_000;
 
 /** Sums over the requests of a lane that may be claimed now. */
@@ -41,21 +41,21 @@ export function sumOf(a: LaneSums, b: LaneSums): LaneSums {
 }
 
 /** By when a lane should have closed a batch: by its age, or by its first deadline. */
-function pressingAt(lane: LaneRow, maxAgeMs: number): number {
+function dueAt(lane: LaneRow, maxAgeMs: number): number {
   const byAge = lane.readySince === null ? Number.POSITIVE_INFINITY : lane.readySince + maxAgeMs;
   return lane.deadlineAt === null ? byAge : Math.min(byAge, lane.deadlineAt - DEADLINE_LEAD_MS);
 }
 
-/** The lane that presses most first, so that on a ledger which they share none waits for ever. */
-export function mostPressingFirst(lanes: readonly LaneRow[], maxAgeMs: number): LaneRow[] {
+/** Lanes by due time, earliest first, so that on a shared ledger none waits for ever. */
+export function mostUrgentFirst(lanes: readonly LaneRow[], maxAgeMs: number): LaneRow[] {
   const since = (lane: LaneRow): number => lane.readySince ?? Number.POSITIVE_INFINITY;
-  return lanes.toSorted((a, b) => pressingAt(a, maxAgeMs) - pressingAt(b, maxAgeMs) || since(a) - since(b));
+  return lanes.toSorted((a, b) => dueAt(a, maxAgeMs) - dueAt(b, maxAgeMs) || since(a) - since(b));
 }
 
 /**
- * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing of it can be claimed. The parts
- * of a split batch do not wait for company: they are looking for the poison. Nor does what was flushed at `flushedAt`,
- * and what is tried again of that waits only for its like.
+ * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing of it can be claimed. The halves
+ * of a split batch do not wait: they isolate the request that was refused. Nor do requests flushed at `flushedAt`;
+ * when these are tried again, they wait only for one another.
  */
 export function closesAt(
   lane: LaneRow,
@@ -70,5 +70,5 @@ export function closesAt(
   const isRetryOfFlushed = lane.oldestAt <= flushedAt;
   if (isRetryOfFlushed && lane.deferredUntil === null) return now;
   const ageMs = isRetryOfFlushed ? Math.min(FLUSHED_RETRY_MS, maxAgeMs) : maxAgeMs;
-  return Math.min(pressingAt(lane, ageMs), later);
+  return Math.min(dueAt(lane, ageMs), later);
 }

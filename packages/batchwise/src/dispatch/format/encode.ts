@@ -72,8 +72,8 @@ export function utf8Length(text: string): number {
 /**
  * What makes two requests with one id the same: the endpoint and the body as the caller gave it, before defaults, so
  * that new defaults do not turn a repeated enqueue into a conflict. The order of keys counts. SHA-1, for half the time of
- * SHA-256: it has to tell apart what differs by accident, and whoever makes two bodies collide deceives himself. The
- * endpoint stands beside the hash: in front of the body it would cost a copy of it.
+ * SHA-256: it has to tell apart what differs by accident, and a caller who makes two bodies collide harms only himself.
+ * The endpoint stands beside the hash: in front of the body it would cost a copy of it.
  */
 export function digestOf(endpoint: Endpoint, callerBody: string): string {
   return `${hash("sha1", callerBody, "base64url")} ${endpoint}`;

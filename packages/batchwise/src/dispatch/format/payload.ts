@@ -15,7 +15,7 @@ export type Disposal =
   | { readonly kind: "faults"; readonly lines: readonly LineFault[] }
   /** Back in two groups by `ord` (below half of `requests`, and the rest), each a lane of its own, uncharged. */
   | { readonly kind: "split"; readonly error: OutcomeError }
-  /** The only member is the poison: it fails with the provider's words. */
+  /** The only member is the one refused: it fails with the provider's words. */
   | { readonly kind: "refuse"; readonly error: OutcomeError };
 
 type Payload = Pick<Outcome, "response" | "error" | "usage">;

@@ -1,18 +1,18 @@
-// How much a store is given in one transaction: by count, and by size, so that no call becomes a text too long to build
-// or to send. Pure.
+// Divides requests into chunks for one store transaction each, limited by count and by size, so that no call becomes a
+// text too long to build or to send. Pure.
 
 import type { NewRequest } from "../contract/rows.ts";
 
 export const MOST_REQUESTS = 1_000;
 export const MOST_BYTES = 16_000_000;
 
-/** What a row's texts come to, near enough. */
+/** The approximate length of a row's texts. */
 export function sizeOf({ bytes, metadata }: NewRequest): number {
   return bytes + (metadata?.length ?? 0);
 }
 
-/** The rows in order, parted. One that is over the size by itself goes alone. */
-export function* portions(rows: readonly NewRequest[]): Generator<NewRequest[]> {
+/** The rows, in order, in chunks. A row that exceeds the size alone gets a chunk of its own. */
+export function* chunks(rows: readonly NewRequest[]): Generator<NewRequest[]> {
   let [from, size] = [0, 0];
   for (const [index, row] of rows.entries()) {
     const own = sizeOf(row);

@@ -1,5 +1,5 @@
-// The way in: requests are checked, named, stored, and the sealer is told. What comes one by one while a transaction is
-// written shares the next.
+// Enqueues requests: checks them, gives ids, stores them and tells the sealer. Single requests that arrive while a
+// transaction is being written share the next one.
 
 import { createBatcher } from "../../core/api/batch.ts";
 import {
@@ -13,22 +13,22 @@ import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "../contract/types.ts";
 import { ulid } from "../format/encode.ts";
-import type { Room } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
-import { MOST_BYTES, MOST_REQUESTS, portions, sizeOf } from "./chunks.ts";
+import { chunks, MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
 import { Intake } from "./intake.ts";
 import { compareBodies } from "./repeated-ids.ts";
 
 export class Enqueuer {
-  readonly #room: Room;
+  readonly #runtime: Runtime;
   readonly #sealer: Sealer;
   readonly #intake: Intake;
   readonly #storeTogether: (request: NewRequest) => Promise<EnqueueResult>;
 
-  constructor(room: Room, sealer: Sealer) {
-    this.#room = room;
+  constructor(runtime: Runtime, sealer: Sealer) {
+    this.#runtime = runtime;
     this.#sealer = sealer;
-    const { options, clock } = room;
+    const { options, clock } = runtime;
     this.#intake = new Intake(options, () => ulid(clock.now(), options.random));
     const commits = createBatcher((requests: NewRequest[]) => this.#commit(requests), {
       maxBatchSize: MOST_REQUESTS,
@@ -49,7 +49,7 @@ export class Enqueuer {
     if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
     const rows = placed(requests, (request) => this.#intake.rowOf(request));
     const answers: EnqueueResult[] = [];
-    for (const some of portions(rows)) {
+    for (const some of chunks(rows)) {
       const stored = this.#commit(some).catch((error: unknown) => {
         throw some.length === rows.length ? error : partlyStored(error, answers.length, rows.length);
       });
@@ -64,9 +64,9 @@ export class Enqueuer {
   }
 
   async #commit(rows: NewRequest[]): Promise<EnqueueResult[]> {
-    const { store, clock } = this.#room;
+    const { store, clock } = this.#runtime;
     const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
-    this.#sealer.noted(rows, answers);
+    this.#sealer.onEnqueued(rows, answers);
     return [...answers];
   }
 }

@@ -1,5 +1,5 @@
-// From what a caller enqueues to the row that is stored: pure, but for the adapters' own checks. Everything that no
-// provider could be asked is refused here with a clear error, so that nothing of that kind is ever stored.
+// Turns what a caller enqueues into the row that is stored. Pure, except for the accounts' own checks. A request that no
+// provider could run is refused here with an error, and never stored.
 
 import type { Account, LineRequest } from "../contract/account.ts";
 import { DispatchError, tooLargeError } from "../contract/errors.ts";
@@ -17,7 +17,7 @@ const LONGEST_ID = 256;
 const BODY = "A request's `body`";
 /** The last moment that a Date can be. */
 const LATEST_TIME = 8.64e15;
-/** Of a request whose id is made here: see repeats.ts. */
+/** Of a request whose id is made here: see repeated-ids.ts. */
 const NO_DIGEST = "";
 
 type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;

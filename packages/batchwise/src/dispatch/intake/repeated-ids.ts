@@ -1,12 +1,12 @@
-// Requests whose id is in the store already. A request under an id of the dispatcher's own making is stored without a
-// digest: nobody can have enqueued it before. Should a caller enqueue it again under the id he was given, the store
-// finds the digests different, and the bodies are compared here.
+// Compares requests with those that the store already holds under the same id. A request without an id of the caller's
+// gets one here and is stored without a digest, because it cannot be a repeat. When the caller enqueues it again under
+// that id, the digests differ, and the bodies are compared here.
 
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult, Store } from "../contract/store.ts";
 import { parseLane } from "../format/encode.ts";
 
-/** Turns `conflict` into `same` where the very body is stored that was to be. One more call of the store, if any. */
+/** Turns `conflict` into `same` where the stored body is equal. Calls the store once more if there is a conflict. */
 export async function compareBodies(
   store: Store,
   rows: readonly NewRequest[],

@@ -1,5 +1,5 @@
-// A body's JSON text, unless it would quietly say something else: JSON turns NaN, Infinity and what is missing in an
-// array into null, leaves functions out, and writes a Map as {}. What a caller did not write must not be sent. Pure.
+// Writes a body as JSON text, and refuses what JSON would change without an error: NaN, Infinity and array holes become
+// null, functions are dropped, a Map becomes {}. What a caller did not write must not be sent. Pure.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { JsonObject } from "../contract/types.ts";

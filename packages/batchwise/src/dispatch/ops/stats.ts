@@ -3,11 +3,11 @@
 import type { Probe } from "../contract/rows.ts";
 import type { DispatcherStats, LaneStats } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
-import type { Room } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 
 export function dispatcherStats(
   probe: Probe,
-  counted: Pick<Room, "ignoredResults" | "duplicateBatches">,
+  counted: Pick<Runtime, "ignoredResults" | "duplicateBatches">,
 ): DispatcherStats {
   return {
     lanes: laneStats(probe),

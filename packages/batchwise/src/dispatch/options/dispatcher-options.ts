@@ -1,4 +1,4 @@
-// The options of createDispatcher, as the user gives them. Apart from types.ts, because they name the store and the
+// The options of createDispatcher, as the user gives them. Not in contract/types.ts, because they name the store and the
 // account contracts, which are themselves written in the words of types.ts.
 
 import type { Account } from "../contract/account.ts";

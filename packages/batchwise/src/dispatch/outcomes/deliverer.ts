@@ -1,5 +1,5 @@
-// Takes outcomes to the user's callback and webhook: at least once each, with a log of every try, and by one process at
-// a time as long as a try ends within the lease. The outcome itself is recorded whatever becomes of its delivery.
+// Delivers outcomes to the user's callback and webhook: at least once each, with a log of every attempt, and by one
+// process at a time if the attempt ends within the lease. A failed delivery does not change the recorded outcome.
 
 import { createHmac } from "node:crypto";
 import type { DeliveryReport, DeliveryRow } from "../contract/rows.ts";
@@ -7,7 +7,7 @@ import { backoff } from "../decide/after-failure.ts";
 import { loggedOutcome } from "../format/payload.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { bounded, onAbort } from "../runtime/provider-calls.ts";
-import { CALLBACK_SINK, type Room, WEBHOOK_SINK } from "../runtime/runtime.ts";
+import { CALLBACK_SINK, type Runtime, WEBHOOK_SINK } from "../runtime/runtime.ts";
 
 /** Tries before a delivery is given up: the last of them comes some ten hours after the first. */
 const MOST_TRIES = 12;
@@ -25,15 +25,15 @@ interface Tried {
 }
 
 export class Deliverer {
-  readonly #room: Room;
+  readonly #runtime: Runtime;
   readonly #sink: string;
   readonly #atOnce: number;
   readonly #send: (row: DeliveryRow) => Promise<Tried>;
   /** Of the last turn, to be booked with the next call. */
   #reports: DeliveryReport[] = [];
 
-  constructor(room: Room, sink: string, atOnce: number, send: (row: DeliveryRow) => Promise<Tried>) {
-    this.#room = room;
+  constructor(runtime: Runtime, sink: string, atOnce: number, send: (row: DeliveryRow) => Promise<Tried>) {
+    this.#runtime = runtime;
     this.#sink = sink;
     this.#atOnce = atOnce;
     this.#send = send;
@@ -46,7 +46,7 @@ export class Deliverer {
       const rows = await this.#exchange();
       if (rows.length === 0) return nextAt;
       const reports = await this.#deliverAll(rows);
-      await this.#room.options.failpoint("after-delivery");
+      await this.#runtime.options.failpoint("after-delivery");
       this.#reports = reports;
       for (const { result, nextAt: at } of reports) if (result === "retry") nextAt = Math.min(nextAt, at);
     }
@@ -54,7 +54,7 @@ export class Deliverer {
 
   /** What came of these tries; a stop waits for them for one lease, and then leaves out those that still run. */
   #deliverAll(rows: readonly DeliveryRow[]): Promise<DeliveryReport[]> {
-    const { clock, stopping, options } = this.#room;
+    const { clock, stopping, options } = this.#runtime;
     return new Promise((resolve) => {
       const reports: DeliveryReport[] = [];
       let patience: unknown = null;
@@ -76,7 +76,7 @@ export class Deliverer {
   }
 
   async #exchange(): Promise<readonly DeliveryRow[]> {
-    const { store, clock, options, isStopping } = this.#room;
+    const { store, clock, options, isStopping } = this.#runtime;
     const now = clock.now();
     const take = { sinks: [this.#sink], limit: this.#atOnce, leaseUntil: now + options.leaseMs };
     const rows = await store.deliveries({ now, reports: this.#reports, take: isStopping ? null : take });
@@ -86,9 +86,9 @@ export class Deliverer {
 
   async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
     const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageOf(error) }));
-    if (tried.error !== null) this.#room.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`));
-    const at = this.#room.clock.now();
-    const { backoffMs, maxBackoffMs } = this.#room.options.retry;
+    if (tried.error !== null) this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`));
+    const at = this.#runtime.clock.now();
+    const { backoffMs, maxBackoffMs } = this.#runtime.options.retry;
     const isLast = row.attempt >= MOST_TRIES;
     return {
       cursor: row.outcome.cursor,
@@ -103,17 +103,17 @@ export class Deliverer {
   }
 }
 
-export function callbackDeliverer(room: Room): Deliverer {
-  return new Deliverer(room, CALLBACK_SINK, CALLBACKS_AT_ONCE, async (row) => {
-    await room.options.onOutcome?.(loggedOutcome(row.outcome));
+export function callbackDeliverer(runtime: Runtime): Deliverer {
+  return new Deliverer(runtime, CALLBACK_SINK, CALLBACKS_AT_ONCE, async (row) => {
+    await runtime.options.onOutcome?.(loggedOutcome(row.outcome));
     return { statusCode: null, error: null };
   });
 }
 
-export function webhookDeliverer(room: Room, webhook: Webhook): Deliverer {
-  return new Deliverer(room, WEBHOOK_SINK, WEBHOOKS_AT_ONCE, async (row) => {
+export function webhookDeliverer(runtime: Runtime, webhook: Webhook): Deliverer {
+  return new Deliverer(runtime, WEBHOOK_SINK, WEBHOOKS_AT_ONCE, async (row) => {
     const body = JSON.stringify({ type: "outcome", data: loggedOutcome(row.outcome) });
-    const seconds = Math.floor(room.clock.now() / 1_000);
+    const seconds = Math.floor(runtime.clock.now() / 1_000);
     const id = deliveryId(row);
     const headers = {
       "content-type": "application/json",
@@ -121,7 +121,7 @@ export function webhookDeliverer(room: Room, webhook: Webhook): Deliverer {
       "webhook-timestamp": String(seconds),
       "webhook-signature": `v1,${signature(webhook.secret, id, seconds, body)}`,
     };
-    const response = await bounded(room, WEBHOOK_TIMEOUT_MS, [], ({ signal }) =>
+    const response = await bounded(runtime, WEBHOOK_TIMEOUT_MS, [], ({ signal }) =>
       webhook.fetch(webhook.url, { method: "POST", headers, body, signal, redirect: "manual" }),
     );
     await response.body?.cancel();

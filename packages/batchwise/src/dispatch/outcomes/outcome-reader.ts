@@ -1,6 +1,6 @@
-// Hands recorded outcomes to whoever waits for them in this process: promises of `result` and iterators of
-// `outcomes`. Both read the durable log and nothing else, so it does not matter which process recorded an outcome.
-// Nothing is read while nobody waits.
+// Reads recorded outcomes for the callers in this process: promises of `result` and iterators of `outcomes`. Both read
+// the durable log and nothing else, so it does not matter which process recorded an outcome. It reads only while a
+// caller waits.
 
 import { createBatcher } from "../../core/api/batch.ts";
 import type { Batcher } from "../../core/contract/types.ts";
@@ -9,7 +9,7 @@ import { DispatchError, notFoundError } from "../contract/errors.ts";
 import type { OutcomeRow } from "../contract/rows.ts";
 import type { LoggedOutcome, Outcome, OutcomesOptions } from "../contract/types.ts";
 import { loggedOutcome, plainOutcome } from "../format/payload.ts";
-import type { Room } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 
 const PAGE = 500;
 const FIRST_LOOK_MS = 500;
@@ -20,8 +20,8 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-export class Watch {
-  readonly #room: Room;
+export class OutcomeReader {
+  readonly #runtime: Runtime;
   readonly #waiters: Map<string, Set<Waiter>> = new Map();
   readonly #readers: Set<() => void> = new Set();
   readonly #lookUps: Batcher<string, null>;
@@ -29,9 +29,9 @@ export class Watch {
   #cursor: number | null = null;
   #lookMs = FIRST_LOOK_MS;
 
-  constructor(room: Room) {
-    this.#room = room;
-    this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: room.clock });
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: runtime.clock });
   }
 
   /** The loop's turn: wakes iterators, and reads on in the log while somebody waits for an id. */
@@ -40,13 +40,13 @@ export class Watch {
     const hasNews = this.#waiters.size > 0 && (await this.#readOn());
     this.#lookMs = hasNews ? FIRST_LOOK_MS : Math.min(this.#lookMs * 2, LAST_LOOK_MS);
     const isWatched = this.#waiters.size > 0 || this.#readers.size > 0;
-    return isWatched ? this.#room.clock.now() + this.#lookMs : Number.POSITIVE_INFINITY;
+    return isWatched ? this.#runtime.clock.now() + this.#lookMs : Number.POSITIVE_INFINITY;
   };
 
   /** Resolves with the outcome of a request that exists; rejects with the signal's reason, or CLOSED at the stop. */
   async result(id: string, signal: AbortSignal | undefined): Promise<Outcome> {
     signal?.throwIfAborted();
-    if (this.#room.isStopping) throw closed();
+    if (this.#runtime.isStopping) throw closed();
     const waiting = this.#wait(id, signal);
     // The waiter stands before the log is asked: an outcome is either seen here or comes through the watch.
     this.#lookUps.submit(id).catch((error: unknown) => this.#rejectAll(id, error));
@@ -55,7 +55,7 @@ export class Watch {
 
   /** Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do. */
   async *outcomes({ after, untilIdle }: Required<OutcomesOptions>): AsyncGenerator<LoggedOutcome> {
-    const { store } = this.#room;
+    const { store } = this.#runtime;
     await this.#checkCursor(after);
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
@@ -68,8 +68,8 @@ export class Watch {
           yield loggedOutcome(row);
         }
         if (rows.length === PAGE) continue;
-        if (this.#room.isStopping || isLast) return;
-        this.#room.watching.wakeAt(this.#room.clock.now() + this.#lookMs);
+        if (this.#runtime.isStopping || isLast) return;
+        this.#runtime.watching.wakeAt(this.#runtime.clock.now() + this.#lookMs);
         await news.heard;
       } finally {
         news.leave();
@@ -80,14 +80,14 @@ export class Watch {
   /** A cursor from another store, or from before a backup was put back, would wait for what never comes. */
   async #checkCursor(after: number): Promise<void> {
     if (after === 0) return;
-    const { cursor } = await this.#room.store.probe(1, this.#room.clock.now());
+    const { cursor } = await this.#runtime.store.probe(1, this.#runtime.clock.now());
     if (after <= cursor) return;
     throw invalidOption(RangeError, `Expected \`after\` to be at most ${cursor}, the log's last cursor, got ${after}`);
   }
 
   /** Nobody waits or is in a batch, but for what is put aside until a person decides. */
   async #isIdle(): Promise<boolean> {
-    const { store, clock } = this.#room;
+    const { store, clock } = this.#runtime;
     const { lanes, inBatches, batches } = await store.probe(1, clock.now());
     if (lanes.length > 0) return false;
     if (inBatches === 0) return true;
@@ -143,7 +143,7 @@ export class Watch {
 
   /** What the log says of these now. Ids that come while it is asked travel together in the next question. */
   async #lookUp(ids: readonly string[]): Promise<(Error | null)[]> {
-    const { store, clock, watching } = this.#room;
+    const { store, clock, watching } = this.#runtime;
     this.#cursor ??= (await store.probe(1, clock.now())).cursor;
     const seen = new Set<string>();
     for (const row of await store.outcomes({ ids })) {
@@ -159,7 +159,7 @@ export class Watch {
 
   /** True when there was something new. */
   async #readOn(): Promise<boolean> {
-    const { store } = this.#room;
+    const { store } = this.#runtime;
     let hasNews = false;
     while (this.#cursor !== null && this.#waiters.size > 0) {
       const rows: readonly OutcomeRow[] = await store.outcomes({ after: this.#cursor, limit: PAGE });

@@ -1,6 +1,6 @@
-// One process's hold on one batch: a lease with its fence, kept alive by a heartbeat while an operation runs. Every
-// write goes through here, one at a time, and renews the lease. A write that is refused for its fence ends the tenure:
-// somebody else owns the batch now, and nothing more is done about it here.
+// A lease on one batch, with its fence. A heartbeat renews it while an operation runs. Every write of a batch goes
+// through here, one at a time, and renews the lease. A write that is refused for its fence ends the lease: another
+// process owns the batch now.
 
 import type { Account, ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, Settlement } from "../contract/rows.ts";
@@ -8,7 +8,7 @@ import type { TransitionResult } from "../contract/store.ts";
 import { backoff } from "../decide/after-failure.ts";
 import { isLegal, maySend } from "../decide/life-cycle.ts";
 import { CANCELLED_PAYLOAD } from "../format/payload.ts";
-import type { Room } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** Thrown out of an operation whose lease is gone. No fault: the next owner goes on. */
 export class LeaseLost extends Error {}
@@ -19,11 +19,11 @@ const LAST_RETRY_MS = 30_000;
 /** Changes, or changes that depend on the moment of writing. */
 type Changes = BatchChanges | ((now: number) => BatchChanges);
 
-export class Tenure {
+export class Lease {
   readonly account: Account;
-  /** What the last poll saw, for the steps that follow in the same tenure. */
+  /** The provider batch as last polled, for later steps under the same lease. */
   seen: ProviderBatch | null = null;
-  readonly #room: Room;
+  readonly #runtime: Runtime;
   readonly #lost: AbortController = new AbortController();
   #batch: BatchRow;
   /** On the monotonic clock: when the call began that last renewed the lease. */
@@ -35,12 +35,12 @@ export class Tenure {
   #isOver = false;
 
   /** `renewedAt` is the monotonic time before the call that gave this lease out. */
-  constructor(room: Room, account: Account, batch: BatchRow, renewedAt: number) {
-    this.#room = room;
+  constructor(runtime: Runtime, account: Account, batch: BatchRow, renewedAt: number) {
+    this.#runtime = runtime;
     this.account = account;
     this.#batch = batch;
     this.#renewedAt = renewedAt;
-    this.#spanMs = room.options.leaseMs;
+    this.#spanMs = runtime.options.leaseMs;
     this.#armHeartbeat();
   }
 
@@ -69,44 +69,44 @@ export class Tenure {
 
   /** The write before a call of this length: it, and each renewal from then on, leaves a lease that covers the call. */
   writeBefore(timeoutMs: number, changes: Changes): Promise<TransitionResult> {
-    const { leaseMs } = this.#room.options;
+    const { leaseMs } = this.#runtime.options;
     return this.#inTurn(() => {
       this.#spanMs = Math.max(leaseMs, timeoutMs + leaseMs / 3);
       return this.#transition(changes, (now) => now + this.#spanMs);
     });
   }
 
-  /** The last write: gives the lease back in the same transaction. A refusal leaves the tenure as it is. */
+  /** The last write: gives the lease back in the same transaction. A refusal leaves the lease as it is. */
   async end(changes: Changes): Promise<TransitionResult> {
     const result = await this.#inTurn(async () => {
       const written = await this.#transition(changes, () => 0);
       if (written.ok) this.close();
       return written;
     });
-    if (result.ok) this.#room.working.wakeAt(result.batch.nextAt);
+    if (result.ok) this.#runtime.working.wakeAt(result.batch.nextAt);
     return result;
   }
 
   /** Stops the heartbeat, without a write: a lease that was not given back runs out. */
   close(): void {
     this.#isOver = true;
-    this.#room.clock.clearTimeout(this.#beat);
+    this.#runtime.clock.clearTimeout(this.#beat);
   }
 
   /** Applies decisions about members. */
   async settle(items: readonly Settlement[]): Promise<void> {
-    const { store, sinks } = this.#room;
+    const { store, sinks } = this.#runtime;
     const { key, fence } = this.#batch;
     const cancelledPayload = CANCELLED_PAYLOAD;
     const result = await this.#insist((now) => store.settle({ key, fence, items, sinks, cancelledPayload, now }));
     if (!result.ok) throw this.#lose();
-    this.#room.ignoredResults += result.ignored;
+    this.#runtime.ignoredResults += result.ignored;
     this.#batch = { ...this.#batch, remaining: result.remaining };
-    this.#room.outcomesRecorded();
+    this.#runtime.outcomesRecorded();
   }
 
   async #transition(changes: Changes, leaseUntil: (now: number) => number): Promise<TransitionResult> {
-    const { store, clock } = this.#room;
+    const { store, clock } = this.#runtime;
     const { key, fence, state } = this.#batch;
     let begunAt = 0;
     const result = await this.#insist((now) => {
@@ -134,12 +134,12 @@ export class Tenure {
     for (let failures = 1; ; failures += 1) {
       if (this.#isOver) throw new LeaseLost("The lease was given back or lost.");
       try {
-        return await attempt(this.#room.clock.now());
+        return await attempt(this.#runtime.clock.now());
       } catch (error) {
-        this.#room.reportShared(error);
+        this.#runtime.reportShared(error);
         const leftMs = this.#spanMs - this.#heldMs() - FIRST_RETRY_MS;
         if (leftMs <= 0) throw this.#lose();
-        await this.#room.sleep(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
+        await this.#runtime.sleep(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
       }
     }
   }
@@ -151,7 +151,7 @@ export class Tenure {
   }
 
   #armHeartbeat(): void {
-    this.#beat = this.#room.clock.setTimeout(() => {
+    this.#beat = this.#runtime.clock.setTimeout(() => {
       if (this.#isOver) return;
       this.write({}).then(
         () => {
@@ -159,11 +159,11 @@ export class Tenure {
         },
         () => {},
       );
-    }, this.#room.options.leaseMs / 3);
+    }, this.#runtime.options.leaseMs / 3);
   }
 
   #heldMs(): number {
-    return this.#room.clock.monotonic() - this.#renewedAt;
+    return this.#runtime.clock.monotonic() - this.#renewedAt;
   }
 
   #lose(): LeaseLost {

@@ -1,9 +1,9 @@
-// Calls on an account, each bounded by its own time and by the lease: whatever the client does with the signal, the
-// caller is free again when the time is over. What a failed call means is the account's to say, but for our own cuts.
+// Calls an account, within a timeout and the lease. The call returns when the time is over, even if the client ignores
+// the signal. The account classifies errors; a timeout or abort of our own is classified here.
 
 import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
-import type { Tenure } from "./lease.ts";
-import type { Room } from "./runtime.ts";
+import type { Lease } from "./lease.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** Our own cut: the call took longer than it may. What became of it is unknown. */
 export class CallTimeout extends Error {}
@@ -11,27 +11,27 @@ export class CallTimeout extends Error {}
 type Run<T> = (call: CallOptions) => Promise<T>;
 
 /** One call about a batch. Rejects with the client's error, a CallTimeout, or the signal's reason. */
-export function callFor<T>(room: Room, tenure: Tenure, run: Run<T>): Promise<T> {
-  return bounded(room, tenure.account.requestTimeoutMs, [tenure.signal], run);
+export function callFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
+  return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal], run);
 }
 
 /** One that changes nothing at the provider, and so is cut as well when the dispatcher stops. */
-export function readFor<T>(room: Room, tenure: Tenure, run: Run<T>): Promise<T> {
-  return bounded(room, tenure.account.requestTimeoutMs, [tenure.signal, room.stopping.signal], run);
+export function readFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
+  return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal, runtime.stopping.signal], run);
 }
 
 /** One call within `timeoutMs`; any of the signals cuts it earlier. */
-export function bounded<T>(room: Room, timeoutMs: number, cuts: readonly AbortSignal[], run: Run<T>): Promise<T> {
+export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly AbortSignal[], run: Run<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const cut = new AbortController();
     const stop = (reason: unknown): void => {
       cut.abort(reason);
       reject(reason);
     };
-    const timer = room.clock.setTimeout(() => stop(new CallTimeout(`No answer within ${timeoutMs} ms.`)), timeoutMs);
+    const timer = runtime.clock.setTimeout(() => stop(new CallTimeout(`No answer within ${timeoutMs} ms.`)), timeoutMs);
     const forget = onAbort(cuts, stop);
     const done = (): void => {
-      room.clock.clearTimeout(timer);
+      runtime.clock.clearTimeout(timer);
       forget();
     };
     Promise.resolve(cut.signal.aborted ? undefined : run({ signal: cut.signal, timeoutMs }))

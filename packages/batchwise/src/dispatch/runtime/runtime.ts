@@ -1,5 +1,5 @@
-// What the loops of one dispatcher share: the resolved options, the counters, and the bells by which one loop tells
-// another that there is something to do. It decides nothing and writes nothing.
+// What the loops of one dispatcher share: the resolved options, the counters, and the loops themselves, so that one can
+// wake another. It decides nothing and writes nothing.
 
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/rows.ts";
@@ -12,7 +12,7 @@ export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";
 const TOLD_AGAIN_MS = 30_000;
 
-export class Room {
+export class Runtime {
   readonly options: ResolvedOptions;
   readonly store: Store;
   readonly clock: DispatchClock;
@@ -53,7 +53,7 @@ export class Room {
     return this.stopping.signal.aborted;
   }
 
-  /** Outcomes may have been recorded: whoever waits for them, or delivers them, should look. */
+  /** Wakes readers and deliverers: outcomes may have been recorded. */
   outcomesRecorded(): void {
     this.watching.wake();
     this.calling.wake();

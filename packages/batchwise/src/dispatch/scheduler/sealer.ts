@@ -1,25 +1,25 @@
-// Watches the lanes and closes batches. Woken at once when this process's own enqueues fill a lane, by the clock when
-// the oldest request grows too old, and by a look now and then for what other processes did. It also ends requests
-// whose deadline has passed, and tells the other loops when their work falls due, since one probe shows it all.
+// Closes batches. Wakes when this process's own enqueues fill a lane, when the oldest request of a lane reaches its age
+// limit, and at intervals to see what other processes enqueued. It also ends requests whose deadline has passed, and
+// wakes the other loops when their work falls due, because one probe shows all of it.
 
 import type { Account } from "../contract/account.ts";
 import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
 import type { EnqueueResult, SealResult } from "../contract/store.ts";
 import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
-import { batchTokens, type Choice, rankAccounts, serves } from "../decide/rank-accounts.ts";
+import { type AccountChoice, batchTokens, rankAccounts, serves } from "../decide/rank-accounts.ts";
 import {
   closesAt,
   DEADLINE_LEAD_MS,
   isFull,
   type LaneSums,
   laneCaps,
-  mostPressingFirst,
+  mostUrgentFirst,
   sumOf,
 } from "../decide/thresholds.ts";
 import { parseLane, ulid } from "../format/encode.ts";
 import { EXPIRED_PAYLOAD, errorPayload } from "../format/payload.ts";
-import type { Room } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -34,7 +34,7 @@ type Ledgers = Map<string, LedgerRow>;
 type Refusal = Extract<SealResult, { ok: false }>;
 
 export class Sealer {
-  readonly #room: Room;
+  readonly #runtime: Runtime;
   readonly #workers: Workers;
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
@@ -43,23 +43,23 @@ export class Sealer {
   readonly #unserved: Set<string> = new Set();
   #lookMs = FIRST_LOOK_MS;
   #lastSeen = "";
-  /** What was enqueued by then does not wait for company. */
+  /** Requests enqueued by then are sealed without waiting for a full batch. */
   #flushedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(room: Room, workers: Workers) {
-    this.#room = room;
+  constructor(runtime: Runtime, workers: Workers) {
+    this.#runtime = runtime;
     this.#workers = workers;
   }
 
   /** Closes batches of all that waits now. */
   flush(): void {
-    this.#flushedAt = this.#room.clock.now();
-    this.#room.sealing.wake();
+    this.#flushedAt = this.#runtime.clock.now();
+    this.#runtime.sealing.wake();
   }
 
-  /** Tells of requests that this process has enqueued: those answered `stored` are new. */
-  noted(requests: readonly NewRequest[], answers: readonly EnqueueResult[]): void {
-    const { sealing, clock, options } = this.#room;
+  /** Counts requests that this process has enqueued: those answered `stored` are new. */
+  onEnqueued(requests: readonly NewRequest[], answers: readonly EnqueueResult[]): void {
+    const { sealing, clock, options } = this.#runtime;
     sealing.wakeAt(clock.now() + options.thresholds.maxAgeMs);
     const lanes = new Map<string, { ready: number; bytes: number; tokens: number }>();
     for (const [index, { lane, bytes, tokens, deadlineAt }] of requests.entries()) {
@@ -81,8 +81,8 @@ export class Sealer {
 
   /** The loop's turn. */
   readonly turn = async (): Promise<number> => {
-    const { store, clock, options, sealing } = this.#room;
-    if (this.#room.isStopping) return Number.POSITIVE_INFINITY;
+    const { store, clock, options, sealing } = this.#runtime;
+    if (this.#runtime.isStopping) return Number.POSITIVE_INFINITY;
     this.#added = new Map();
     const now = clock.now();
     const probe = await store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now);
@@ -92,10 +92,10 @@ export class Sealer {
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
-    for (const lane of mostPressingFirst(probe.lanes, options.thresholds.maxAgeMs)) {
+    for (const lane of mostUrgentFirst(probe.lanes, options.thresholds.maxAgeMs)) {
       const accounts = this.#serving(lane.lane);
       if (accounts.length === 0) this.#tellUnserved(lane);
-      if (accounts.length === 0 || this.#room.isStopping) continue;
+      if (accounts.length === 0 || this.#runtime.isStopping) continue;
       const caps = laneCaps(options.thresholds, accounts);
       const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
       nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
@@ -108,7 +108,7 @@ export class Sealer {
 
   /** What was stored while the probe ran may fill lanes that the probe did not see full. */
   #wakeForAdded(): void {
-    const { sealing, options } = this.#room;
+    const { sealing, options } = this.#runtime;
     for (const lane of this.#added.keys()) {
       const caps = laneCaps(options.thresholds, this.#serving(lane));
       if (!isFull(this.#probed.get(lane) ?? NOTHING, caps) && this.#isFull(lane)) sealing.wake();
@@ -116,7 +116,7 @@ export class Sealer {
   }
 
   #isFull(lane: string): boolean {
-    return isFull(this.#sumsOf(lane), laneCaps(this.#room.options.thresholds, this.#serving(lane)));
+    return isFull(this.#sumsOf(lane), laneCaps(this.#runtime.options.thresholds, this.#serving(lane)));
   }
 
   #sumsOf(lane: string): LaneSums {
@@ -129,17 +129,17 @@ export class Sealer {
     this.#unserved.add(lane);
     const { endpoint, model } = parseLane(lane);
     const message = `${ready} requests wait for the model "${model}" at ${endpoint}, which no account here serves.`;
-    this.#room.report(new DispatchError("NO_ACCOUNT", message));
+    this.#runtime.report(new DispatchError("NO_ACCOUNT", message));
   }
 
   #serving(lane: string): Account[] {
     const name = parseLane(lane);
-    return this.#room.accounts.filter((account) => serves(account, name));
+    return this.#runtime.accounts.filter((account) => serves(account, name));
   }
 
   /** One probe shows every loop's next time. Looks grow rarer while nothing changes. */
   #tellOthers(probe: Probe, now: number): void {
-    const { working, calling, posting } = this.#room;
+    const { working, calling, posting } = this.#runtime;
     if (probe.batchDueAt !== null) working.wakeAt(Math.max(now, probe.batchDueAt));
     if (probe.deliveryDueAt !== null) {
       calling.wakeAt(Math.max(now, probe.deliveryDueAt));
@@ -153,8 +153,8 @@ export class Sealer {
   async #expire(probe: Probe, now: number): Promise<boolean> {
     if (!probe.lanes.some(({ deadlineAt }) => deadlineAt !== null && deadlineAt <= now)) return false;
     const change = { kind: "expire", limit: EXPIRED_AT_ONCE, payload: EXPIRED_PAYLOAD } as const;
-    const ended = await this.#room.store.amend(change, this.#room.sinks, now);
-    if (ended.length > 0) this.#room.outcomesRecorded();
+    const ended = await this.#runtime.store.amend(change, this.#runtime.sinks, now);
+    if (ended.length > 0) this.#runtime.outcomesRecorded();
     return ended.length > 0;
   }
 
@@ -162,7 +162,7 @@ export class Sealer {
   async #close(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<boolean> {
     const name = parseLane(lane.lane);
     let tooLarge: Refusal["head"] = null;
-    for (const choice of rankAccounts(accounts, name, ledgers, this.#room.clock.now())) {
+    for (const choice of rankAccounts(accounts, name, ledgers, this.#runtime.clock.now())) {
       const result = await this.#seal(lane.lane, choice);
       if (result.ok) {
         bookOn(ledgers, choice.ledger, result.batch);
@@ -176,8 +176,8 @@ export class Sealer {
     return true;
   }
 
-  async #seal(lane: string, choice: Choice<Account>): Promise<SealResult> {
-    const { store, clock, options } = this.#room;
+  async #seal(lane: string, choice: AccountChoice<Account>): Promise<SealResult> {
+    const { store, clock, options } = this.#runtime;
     const { thresholds, owner, leaseMs } = options;
     const { limits } = choice.account.capabilities;
     const tokens = batchTokens(Math.min(thresholds.maxTokens, limits.maxTokens), choice.tokenLimit);
@@ -211,7 +211,7 @@ export class Sealer {
   async #countsToAvoid(account: Account): Promise<number[]> {
     if (account.capabilities.tag !== "none") return [];
     const query = { account: account.name, states: UNRESOLVED, limit: 100 };
-    return (await this.#room.store.batches(query)).map(({ requests }) => requests);
+    return (await this.#runtime.store.batches(query)).map(({ requests }) => requests);
   }
 
   #fitsSomewhere(
@@ -220,7 +220,7 @@ export class Sealer {
     accounts: readonly Account[],
     ledgers: Ledgers,
   ): boolean {
-    const { thresholds } = this.#room.options;
+    const { thresholds } = this.#runtime.options;
     return accounts.some(({ name, capabilities }) => {
       const { limits, ledgerScope } = capabilities;
       const learned = ledgers.get(ledgerName(name, ledgerScope, model))?.learnedTokens ?? Number.POSITIVE_INFINITY;
@@ -233,8 +233,12 @@ export class Sealer {
   async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
     const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
     const payload = errorPayload({ code: OUTCOME_CODES.tooLarge, message });
-    await this.#room.store.amend({ kind: "fail", ids: [head.id], payload }, this.#room.sinks, this.#room.clock.now());
-    this.#room.outcomesRecorded();
+    await this.#runtime.store.amend(
+      { kind: "fail", ids: [head.id], payload },
+      this.#runtime.sinks,
+      this.#runtime.clock.now(),
+    );
+    this.#runtime.outcomesRecorded();
   }
 }
 

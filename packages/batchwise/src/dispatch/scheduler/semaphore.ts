@@ -1,6 +1,6 @@
-// A number of places; who finds none waits in line. Bounds how many heavy operations of one process run at once.
+// A counting semaphore, first come, first served. Bounds how many heavy operations of one process run at once.
 
-export class Gate {
+export class Semaphore {
   #free: number;
   readonly #line: (() => void)[] = [];
 
@@ -14,7 +14,7 @@ export class Gate {
     try {
       return await work();
     } finally {
-      // A place passes straight to whoever is next, so that nobody slips in between.
+      // The place passes directly to the next in line, so that a new caller cannot take it first.
       const next = this.#line.shift();
       if (next === undefined) this.#free += 1;
       else next();

@@ -1,42 +1,42 @@
-// Leases batches that are due and runs each through its steps until its lease is given back. What a step is comes from
-// life-cycle.ts; this is only the hand that leads there. Batches of one account that are due for a poll share a list call.
+// Leases batches that are due and runs the steps of each until its lease is given back. decide/life-cycle.ts says which
+// step is next. Batches of one account that are due for a poll share a list call.
 
 import type { Account } from "../contract/account.ts";
 import type { BatchChanges, BatchRow } from "../contract/rows.ts";
 import { LIVE, nextStep } from "../decide/life-cycle.ts";
 import type { Disposal } from "../format/payload.ts";
-import { LeaseLost, Tenure } from "../runtime/lease.ts";
-import type { Room } from "../runtime/runtime.ts";
+import { Lease, LeaseLost } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { collect } from "../steps/collect.ts";
 import { dispose, drop } from "../steps/dispose.ts";
 import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
 import { reconcile } from "../steps/reconcile.ts";
 import { submit } from "../steps/submit.ts";
-import { Gate } from "./semaphore.ts";
+import { Semaphore } from "./semaphore.ts";
 
 /** Leases held at once by one process. */
-const MOST_TENURES = 100;
+const MOST_LEASES = 100;
 /** Of these, uploads, collections and disposals that run at once: they are what takes memory. */
 const HEAVY_PLACES = 4;
 /** Waiting batches looked at when a place on a ledger comes free. */
 const WAITING_LOOKED_AT = 100;
 
 export class Workers {
-  readonly #room: Room;
-  readonly #heavy: Gate = new Gate(HEAVY_PLACES);
+  readonly #runtime: Runtime;
+  readonly #heavy: Semaphore = new Semaphore(HEAVY_PLACES);
   readonly #running: Set<Promise<void>> = new Set();
   /** When the batches that this process has let go fall due, by key. */
   readonly #dueAt: Map<string, number> = new Map();
 
-  constructor(room: Room) {
-    this.#room = room;
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
   }
 
   /** The loop's turn: takes what is due. For what others let go it is woken by the sealer's looks, and by free places. */
   readonly turn = async (): Promise<number> => {
-    const now = this.#room.clock.now();
-    const limit = MOST_TENURES - this.#running.size;
-    if (limit > 0 && !this.#room.isStopping) await this.#lease({ limit });
+    const now = this.#runtime.clock.now();
+    const limit = MOST_LEASES - this.#running.size;
+    if (limit > 0 && !this.#runtime.isStopping) await this.#lease({ limit });
     return this.#nextDueAt(now);
   };
 
@@ -51,18 +51,18 @@ export class Workers {
   }
 
   /**
-   * Goes on with a batch that this process has just sealed, or leaves it to whoever has a place free. `begunAt`:
+   * Goes on with a batch that this process has just sealed, or leaves it to another process. `begunAt`:
    * monotonic, before the sealing call.
    */
   async take(batch: BatchRow, begunAt: number): Promise<void> {
-    const account = this.#room.options.accounts.get(batch.account);
-    if (account === undefined || this.#running.size < MOST_TENURES) this.#begin([batch], begunAt);
-    else await new Tenure(this.#room, account, batch, begunAt).end({});
+    const account = this.#runtime.options.accounts.get(batch.account);
+    if (account === undefined || this.#running.size < MOST_LEASES) this.#begin([batch], begunAt);
+    else await new Lease(this.#runtime, account, batch, begunAt).end({});
   }
 
   /** Takes up one batch before it is due, unless somebody holds it. */
   async hurry(key: string): Promise<void> {
-    if (!this.#room.isStopping) await this.#lease({ limit: 1, keys: [key] });
+    if (!this.#runtime.isStopping) await this.#lease({ limit: 1, keys: [key] });
   }
 
   /** Takes quarantined batches out by hand: their members go back to the lane. Gives how many. */
@@ -81,17 +81,17 @@ export class Workers {
   }
 
   async #takeOut(keys: readonly string[], changes: (batch: BatchRow) => BatchChanges): Promise<number> {
-    const { store, clock, options } = this.#room;
+    const { store, clock, options } = this.#runtime;
     const begunAt = clock.monotonic();
     const now = clock.now();
     const accounts = [...options.accounts.keys()];
     const { owner, leaseMs } = options;
-    const lease = { owner, now, leaseUntil: now + leaseMs, accounts, limit: keys.length, keys };
+    const input = { owner, now, leaseUntil: now + leaseMs, accounts, limit: keys.length, keys };
     let count = 0;
-    for (const batch of await store.lease(lease)) {
-      const tenure = new Tenure(this.#room, options.accounts.get(batch.account) as Account, batch, begunAt);
+    for (const batch of await store.lease(input)) {
+      const lease = new Lease(this.#runtime, options.accounts.get(batch.account) as Account, batch, begunAt);
       const isAside = batch.state === "quarantined";
-      await tenure.end(isAside ? { ...changes(batch), nextAt: now } : {});
+      await lease.end(isAside ? { ...changes(batch), nextAt: now } : {});
       if (isAside) count += 1;
     }
     return count;
@@ -103,7 +103,7 @@ export class Workers {
   }
 
   async #lease(which: { readonly limit: number; readonly keys?: readonly string[] }): Promise<void> {
-    const { store, clock, options } = this.#room;
+    const { store, clock, options } = this.#runtime;
     const begunAt = clock.monotonic();
     const now = clock.now();
     const accounts = [...options.accounts.keys()];
@@ -112,99 +112,99 @@ export class Workers {
   }
 
   #begin(batches: readonly BatchRow[], begunAt: number): void {
-    const polls = new Map<Account, Tenure[]>();
+    const polls = new Map<Account, Lease[]>();
     for (const batch of batches) {
-      const account = this.#room.options.accounts.get(batch.account);
+      const account = this.#runtime.options.accounts.get(batch.account);
       if (account === undefined) continue;
-      const tenure = new Tenure(this.#room, account, batch, begunAt);
-      const step = nextStep(batch, account, this.#room.clock.now());
-      if (step.kind === "poll") polls.set(account, [...(polls.get(account) ?? []), tenure]);
-      else this.#start(tenure, null);
+      const lease = new Lease(this.#runtime, account, batch, begunAt);
+      const step = nextStep(batch, account, this.#runtime.clock.now());
+      if (step.kind === "poll") polls.set(account, [...(polls.get(account) ?? []), lease]);
+      else this.#start(lease, null);
     }
-    for (const [account, tenures] of polls) {
-      const look = tenures.length === 1 ? null : this.#look(account, tenures);
-      for (const tenure of tenures) this.#start(tenure, look);
+    for (const [account, leases] of polls) {
+      const look = leases.length === 1 ? null : this.#look(account, leases);
+      for (const lease of leases) this.#start(lease, look);
     }
   }
 
   /** A list call that fails costs nothing: each batch is then asked for by its id. */
-  async #look(account: Account, tenures: readonly Tenure[]): Promise<void> {
+  async #look(account: Account, leases: readonly Lease[]): Promise<void> {
     try {
-      await listSeen(this.#room, account, tenures);
+      await listSeen(this.#runtime, account, leases);
     } catch (error) {
-      this.#room.report(error);
+      this.#runtime.report(error);
     }
   }
 
-  #start(tenure: Tenure, look: Promise<void> | null): void {
-    const run = this.#run(tenure, look).finally(() => {
-      const wasFull = this.#running.size >= MOST_TENURES;
+  #start(lease: Lease, look: Promise<void> | null): void {
+    const run = this.#run(lease, look).finally(() => {
+      const wasFull = this.#running.size >= MOST_LEASES;
       this.#running.delete(run);
-      if (wasFull) this.#room.working.wake();
+      if (wasFull) this.#runtime.working.wake();
     });
     this.#running.add(run);
   }
 
-  async #run(tenure: Tenure, look: Promise<void> | null): Promise<void> {
+  async #run(lease: Lease, look: Promise<void> | null): Promise<void> {
     try {
       await look;
-      while (!tenure.isOver) {
-        if (this.#room.isStopping) await tenure.end((now) => ({ nextAt: Math.min(tenure.batch.nextAt, now) }));
-        else await this.#step(tenure);
+      while (!lease.isOver) {
+        if (this.#runtime.isStopping) await lease.end((now) => ({ nextAt: Math.min(lease.batch.nextAt, now) }));
+        else await this.#step(lease);
       }
-      if (tenure.batch.state === "done") await this.#wakeWaiting(tenure.batch);
+      if (lease.batch.state === "done") await this.#wakeWaiting(lease.batch);
     } catch (error) {
-      if (!(error instanceof LeaseLost)) this.#room.report(error);
+      if (!(error instanceof LeaseLost)) this.#runtime.report(error);
     } finally {
-      tenure.close();
-      this.#letGo(tenure.batch);
+      lease.close();
+      this.#letGo(lease.batch);
     }
   }
 
-  /** A lease that was not given back runs out by itself; whoever is here then takes it up. */
+  /** Remembers when the batch falls due. A lease that was not given back expires first. */
   #letGo({ key, state, nextAt, leaseUntil }: BatchRow): void {
     if (!LIVE.includes(state)) return;
     const at = Math.max(nextAt, leaseUntil);
     this.#dueAt.set(key, at);
-    this.#room.working.wakeAt(at);
+    this.#runtime.working.wakeAt(at);
   }
 
-  #step(tenure: Tenure): Promise<unknown> {
-    const room = this.#room;
-    const step = nextStep(tenure.batch, tenure.account, room.clock.now());
+  #step(lease: Lease): Promise<unknown> {
+    const runtime = this.#runtime;
+    const step = nextStep(lease.batch, lease.account, runtime.clock.now());
     switch (step.kind) {
       case "submit":
       case "repeat":
-        return this.#heavily(() => submit(room, tenure, step.attempt));
+        return this.#heavily(() => submit(runtime, lease, step.attempt));
       case "reconcile":
-        return reconcile(room, tenure, step.since, step.mayRecreate);
+        return reconcile(runtime, lease, step.since, step.mayRecreate);
       case "poll":
-        return poll(room, tenure);
+        return poll(runtime, lease);
       case "cancel":
-        return cancelBatch(room, tenure);
+        return cancelBatch(runtime, lease);
       case "collect":
-        return this.#heavily(() => collect(room, tenure));
+        return this.#heavily(() => collect(runtime, lease));
       case "dispose":
-        return this.#heavily(() => dispose(room, tenure));
+        return this.#heavily(() => dispose(runtime, lease));
       case "drop":
-        return drop(tenure);
+        return drop(lease);
       case "none":
-        tenure.close();
+        lease.close();
         return Promise.resolve();
     }
   }
 
-  /** Whose turn at the gate comes after the stop begins nothing: the lease is given back. */
+  /** Runs `work` under the semaphore. After the stop it does nothing: the lease is given back. */
   #heavily(work: () => Promise<void>): Promise<void> {
     return this.#heavy.run(async () => {
-      if (!this.#room.isStopping) await work();
+      if (!this.#runtime.isStopping) await work();
     });
   }
 
   /** The reservation that has just been released may be what the longest waiting batch of the ledger needs. */
   async #wakeWaiting({ account, ledger }: BatchRow): Promise<void> {
     const states = ["waiting_capacity"] as const;
-    const waiting = await this.#room.store.batches({ account, states, limit: WAITING_LOOKED_AT });
+    const waiting = await this.#runtime.store.batches({ account, states, limit: WAITING_LOOKED_AT });
     const first = waiting.findLast((batch) => batch.ledger === ledger);
     if (first !== undefined) await this.hurry(first.key);
   }

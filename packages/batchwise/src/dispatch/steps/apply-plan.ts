@@ -1,17 +1,17 @@
-// Writes a Plan as one transition. A plan that leads to collecting keeps the lease, so that the same tenure goes on;
-// every other plan gives it back until its time.
+// Writes a Plan as one transition. A plan that leads to collecting keeps the lease; any other plan gives it back until
+// `nextAt`.
 
 import type { BatchChanges, LedgerChanges } from "../contract/rows.ts";
 import type { Plan } from "../decide/after-failure.ts";
-import type { Tenure } from "../runtime/lease.ts";
+import type { Lease } from "../runtime/lease.ts";
 
-export async function follow(tenure: Tenure, plan: Plan, more: BatchChanges = {}): Promise<void> {
-  const write = (now: number): BatchChanges => ({ ...changesOf(tenure, plan, now), ...more });
-  if (plan.state === "collecting") await tenure.write(write);
-  else await tenure.end(write);
+export async function applyPlan(lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {
+  const write = (now: number): BatchChanges => ({ ...changesOf(lease, plan, now), ...more });
+  if (plan.state === "collecting") await lease.write(write);
+  else await lease.end(write);
 }
 
-function changesOf({ batch, account }: Tenure, plan: Plan, now: number): BatchChanges {
+function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchChanges {
   const { state, nextAt, pollMs, wholeFailures } = plan;
   return {
     state,

@@ -8,18 +8,18 @@ import type { Settlement } from "../contract/rows.ts";
 import { backoff, PAUSE_MS } from "../decide/after-failure.ts";
 import {
   absentLine,
+  classifyFailure,
+  classifySuccess,
   isSuccess,
-  type JudgeRules,
-  judgeFailure,
   type Member,
   moneyCode,
-  succeed,
+  type RetryRules,
 } from "../decide/classify-results.ts";
 import { keyPrefix, laneProper, parseCustomId } from "../format/encode.ts";
-import type { Tenure } from "../runtime/lease.ts";
+import type { Lease } from "../runtime/lease.ts";
 import { CallTimeout, failureOf, onAbort, readFor } from "../runtime/provider-calls.ts";
-import type { Room } from "../runtime/runtime.ts";
-import { giveBack } from "./undo-adoption.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { undoAdoption } from "./undo-adoption.ts";
 
 /**
  * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send
@@ -37,71 +37,71 @@ const UNREADABLE_TRIES = 20;
 /** Results of a batch adopted by a guess that carry other names than ours. */
 class ForeignResults extends Error {}
 
-export async function collect(room: Room, tenure: Tenure): Promise<void> {
+export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
   try {
-    if (tenure.batch.remaining > 0) {
-      const seen = await endedBatch(room, tenure);
+    if (lease.batch.remaining > 0) {
+      const seen = await endedBatch(runtime, lease);
       if (seen === null) return;
-      await new Collection(room, tenure).run(seen);
+      await new Collection(runtime, lease).run(seen);
     }
   } catch (error) {
-    if (tenure.isOver) throw error;
-    if (error instanceof ForeignResults) await giveBack(room, tenure);
-    else await collectFailed(room, tenure, error);
+    if (lease.isOver) throw error;
+    if (error instanceof ForeignResults) await undoAdoption(runtime, lease);
+    else await collectFailed(runtime, lease, error);
     return;
   }
-  await finish(room, tenure);
+  await finish(runtime, lease);
 }
 
 /** Ends a batch none of whose members is open. */
-export async function finish(room: Room, tenure: Tenure): Promise<void> {
-  const ended = await tenure.end({ state: "done" });
-  if (!ended.ok) await tenure.end((now) => ({ nextAt: now + BUSY_MS }));
-  room.sealing.wake();
+export async function finish(runtime: Runtime, lease: Lease): Promise<void> {
+  const ended = await lease.end({ state: "done" });
+  if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
+  runtime.sealing.wake();
 }
 
-/** The provider's batch with its result addresses; null, and the tenure ended, when it cannot be collected yet. */
-async function endedBatch(room: Room, tenure: Tenure): Promise<ProviderBatch | null> {
-  const { account } = tenure;
-  const id = tenure.batch.providerBatchId;
-  if (id === null) throw new Error(`Batch ${tenure.batch.key} has no results to collect.`);
-  const seen = tenure.seen ?? (await readFor(room, tenure, (call) => account.retrieve(id, call)));
-  tenure.seen = null;
+/** The provider's batch with its result addresses; null, and the lease ended, when it cannot be collected yet. */
+async function endedBatch(runtime: Runtime, lease: Lease): Promise<ProviderBatch | null> {
+  const { account } = lease;
+  const id = lease.batch.providerBatchId;
+  if (id === null) throw new Error(`Batch ${lease.batch.key} has no results to collect.`);
+  const seen = lease.seen ?? (await readFor(runtime, lease, (call) => account.retrieve(id, call)));
+  lease.seen = null;
   if (seen === null) {
-    await putOff(tenure, "batch_vanished", "The provider does not know the batch any more.", true);
+    await putOff(lease, "batch_vanished", "The provider does not know the batch any more.", true);
     return null;
   }
   if (hasEnded(seen)) return seen;
-  await putOff(tenure, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`, false);
+  await putOff(lease, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`, false);
   return null;
 }
 
 /** One pass over the results of one batch. */
 class Collection {
-  readonly #room: Room;
-  readonly #tenure: Tenure;
+  readonly #runtime: Runtime;
+  readonly #lease: Lease;
   readonly #prefix: string;
-  readonly #rules: JudgeRules;
+  readonly #rules: RetryRules;
   #members: Map<number, Member> | null = null;
   #items: Settlement[] = [];
   #chars = 0;
   #settling: Promise<void> = Promise.resolve();
   #isPaused = false;
 
-  constructor(room: Room, tenure: Tenure) {
-    this.#room = room;
-    this.#tenure = tenure;
-    this.#prefix = keyPrefix(tenure.batch.key);
+  constructor(runtime: Runtime, lease: Lease) {
+    this.#runtime = runtime;
+    this.#lease = lease;
+    this.#prefix = keyPrefix(lease.batch.key);
     // Single retries leave the group of a split batch for the lane proper.
-    const lane = laneProper(tenure.batch.lane);
-    this.#rules = { ...room.options.retry, lane };
+    const lane = laneProper(lease.batch.lane);
+    this.#rules = { ...runtime.options.retry, lane };
   }
 
   async run(seen: ProviderBatch): Promise<void> {
     if (seen.resultRefs.length > 0) await this.#stream(seen);
     // No line at all proves nothing: a guess stays a guess, and is not charged to our members.
-    if (!this.#tenure.batch.verified) throw new ForeignResults();
-    if (this.#room.isStopping && this.#tenure.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
+    if (!this.#lease.batch.verified) throw new ForeignResults();
+    if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     await this.#settleAbsent(seen.state);
   }
 
@@ -110,8 +110,8 @@ class Collection {
    * read before a stream broke off or stalled is settled before that is told; a stop drops it.
    */
   #stream(seen: ProviderBatch): Promise<void> {
-    const { clock, stopping } = this.#room;
-    const { signal, account } = this.#tenure;
+    const { clock, stopping } = this.#runtime;
+    const { signal, account } = this.#lease;
     const timeoutMs = account.requestTimeoutMs;
     return new Promise<void>((resolve, reject) => {
       const cut = new AbortController();
@@ -154,8 +154,8 @@ class Collection {
       await this.#take(line);
       if (this.#items.length < CHUNK_LINES && this.#chars < CHUNK_CHARS) continue;
       await this.#flush();
-      await this.#room.options.failpoint("mid-results");
-      if (this.#room.isStopping) throw new Error("The dispatcher is stopping.");
+      await this.#runtime.options.failpoint("mid-results");
+      if (this.#runtime.isStopping) throw new Error("The dispatcher is stopping.");
       moved();
     }
     cut.throwIfAborted();
@@ -165,28 +165,28 @@ class Collection {
   async #take(line: ResultLine): Promise<void> {
     const name = parseCustomId(line.customId);
     if (name === null || name.prefix !== this.#prefix) {
-      if (!this.#tenure.batch.verified) throw new ForeignResults();
-      this.#room.ignoredResults += 1;
+      if (!this.#lease.batch.verified) throw new ForeignResults();
+      this.#runtime.ignoredResults += 1;
       return;
     }
-    if (!this.#tenure.batch.verified) await this.#tenure.write({ verified: true });
+    if (!this.#lease.batch.verified) await this.#lease.write({ verified: true });
     if (isSuccess(line)) {
-      this.#add(succeed(name.ord, line));
+      this.#add(classifySuccess(name.ord, line));
       return;
     }
     const code = moneyCode(line);
     if (code !== null) await this.#pauseAccount(code);
     const member = (await this.#open()).get(name.ord);
-    if (member === undefined) this.#room.ignoredResults += 1;
-    else this.#add(judgeFailure(member, line, this.#rules, this.#room.clock.now()));
+    if (member === undefined) this.#runtime.ignoredResults += 1;
+    else this.#add(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
   }
 
   /** Before the line is settled: what goes back to the lane uncharged must not come here again at once. */
   async #pauseAccount(note: string): Promise<void> {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    const { account } = this.#tenure;
-    await this.#tenure.write((now) => ({ ledgers: [{ name: account.name, blockedUntil: now + PAUSE_MS, note }] }));
+    const { account } = this.#lease;
+    await this.#lease.write((now) => ({ ledgers: [{ name: account.name, blockedUntil: now + PAUSE_MS, note }] }));
   }
 
   #add(item: Settlement): void {
@@ -199,40 +199,40 @@ class Collection {
     const items = this.#items;
     this.#items = [];
     this.#chars = 0;
-    this.#settling = this.#tenure.settle(items);
+    this.#settling = this.#lease.settle(items);
     await this.#settling;
-    await this.#room.options.failpoint("after-result-txn");
+    await this.#runtime.options.failpoint("after-result-txn");
   }
 
   /** Members with their tries, read once, and only when a line needs them. */
   async #open(): Promise<Map<number, Member>> {
     if (this.#members !== null) return this.#members;
     const members = new Map<number, Member>();
-    await eachOpen(this.#room, this.#tenure, (member) => {
+    await eachOpen(this.#runtime, this.#lease, (member) => {
       members.set(member.ord, member);
     });
     this.#members = members;
     return members;
   }
 
-  /** After the last byte: whoever is still open got no line. */
+  /** After the last byte: members that are still open got no line. */
   async #settleAbsent(state: ProviderState): Promise<void> {
     const line = absentLine(state);
     const absent: Settlement[] = [];
-    await eachOpen(this.#room, this.#tenure, (member) => {
-      absent.push(judgeFailure(member, line, this.#rules, this.#room.clock.now()));
+    await eachOpen(this.#runtime, this.#lease, (member) => {
+      absent.push(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
     });
     for (let from = 0; from < absent.length; from += CHUNK_LINES) {
-      await this.#tenure.settle(absent.slice(from, from + CHUNK_LINES));
+      await this.#lease.settle(absent.slice(from, from + CHUNK_LINES));
     }
   }
 }
 
 /** Visits the open members of a batch by place, without their bodies. */
-export async function eachOpen(room: Room, tenure: Tenure, visit: (member: Member) => void): Promise<void> {
-  const batchKey = tenure.batch.key;
+export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: Member) => void): Promise<void> {
+  const batchKey = lease.batch.key;
   for (let fromOrd = 0; ; ) {
-    const page = await room.store.requests({ batchKey, fromOrd, limit: PAGE });
+    const page = await runtime.store.requests({ batchKey, fromOrd, limit: PAGE });
     for (const { ord, attempts, cancelRequested } of page) {
       visit({ ord: ord as number, attempts, cancelRequested });
       fromOrd = (ord as number) + 1;
@@ -241,34 +241,34 @@ export async function eachOpen(room: Room, tenure: Tenure, visit: (member: Membe
   }
 }
 
-async function collectFailed(room: Room, tenure: Tenure, error: unknown): Promise<void> {
-  if (room.isStopping) {
-    await tenure.end((now) => ({ nextAt: now }));
+async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+  if (runtime.isStopping) {
+    await lease.end((now) => ({ nextAt: now }));
     return;
   }
-  room.report(error);
-  const failure = failureOf(tenure.account, error, "results");
+  runtime.report(error);
+  const failure = failureOf(lease.account, error, "results");
   const code = error instanceof Error && "code" in error ? String(error.code) : failure.code;
   const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
   const leastMs = failure.kind === "rateLimited" ? (failure.retryAfterMs ?? 0) : 0;
-  await putOff(tenure, code, failure.message, isGone || code === "RESULTS_UNREADABLE", leastMs);
+  await putOff(lease, code, failure.message, isGone || code === "RESULTS_UNREADABLE", leastMs);
 }
 
 /**
  * Later again, and later each time. `counts` marks what waiting alone does not mend: after many of these an operator
  * has to look.
  */
-async function putOff(tenure: Tenure, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
-  const before = failuresOf(tenure.batch.lastError);
+async function putOff(lease: Lease, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
+  const before = failuresOf(lease.batch.lastError);
   const tries = before.tries + (counts ? 1 : 0);
   const failures = before.failures + 1;
   const lastError = JSON.stringify({ code, message, tries, failures });
   if (tries >= UNREADABLE_TRIES) {
-    await tenure.end({ state: "quarantined", lastError });
+    await lease.end({ state: "quarantined", lastError });
     return;
   }
   const wait = Math.max(leastMs, backoff(RETRY_FIRST_MS, RETRY_MOST_MS, failures));
-  await tenure.end((now) => ({ nextAt: now + wait, lastError }));
+  await lease.end((now) => ({ nextAt: now + wait, lastError }));
 }
 
 /** How often collecting has failed so far, and how many of these count. */

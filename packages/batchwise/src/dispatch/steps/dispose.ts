@@ -7,35 +7,35 @@ import type { OutcomeError } from "../contract/types.ts";
 import { splitGroup } from "../decide/after-failure.ts";
 import { laneName, parseLane } from "../format/encode.ts";
 import { type Disposal, errorPayload, parseDisposal } from "../format/payload.ts";
-import type { Tenure } from "../runtime/lease.ts";
-import type { Room } from "../runtime/runtime.ts";
+import type { Lease } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { eachOpen, finish } from "./collect.ts";
 
 const CHUNK = 10_000;
 /** Halves wait this long for the rest of them, so that each is sealed as one. */
 const GATHER_MS = 1_000;
 
-export async function dispose(room: Room, tenure: Tenure): Promise<void> {
-  const { batch } = tenure;
+export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
+  const { batch } = lease;
   const disposal = parseDisposal(batch.disposal as string);
   const items: Settlement[] = [];
-  const decide = disposalOf(batch, disposal, room.clock.now());
-  await eachOpen(room, tenure, ({ ord }) => {
+  const decide = disposalOf(batch, disposal, runtime.clock.now());
+  await eachOpen(runtime, lease, ({ ord }) => {
     items.push(decide(ord));
   });
-  for (let from = 0; from < items.length; from += CHUNK) await tenure.settle(items.slice(from, from + CHUNK));
-  await finish(room, tenure);
+  for (let from = 0; from < items.length; from += CHUNK) await lease.settle(items.slice(from, from + CHUNK));
+  await finish(runtime, lease);
 }
 
 /** All members want out and nothing was sent: sends them back, and the store ends each as cancelled. */
-export async function drop(tenure: Tenure): Promise<void> {
+export async function drop(lease: Lease): Promise<void> {
   const disposal: Disposal = { kind: "requeue", code: OUTCOME_CODES.cancelled };
-  await tenure.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+  await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
 }
 
 /** The decision about the member in each place. Pure. */
 export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (ord: number) => Settlement {
-  // They have waited for company once, and come back together.
+  // They have waited once already, and come back together.
   const back = { kind: "requeue", charged: false, notBefore: 0, lane: batch.lane } as const;
   switch (disposal.kind) {
     case "requeue":

@@ -1,58 +1,58 @@
-// Finds out what became of a create whose answer is lost, before anything is sent again: one complete listing, read
-// back to before the attempt, and a decision out of adopt.ts. Only a look that began after timeout and grace, and that
-// found nothing, lets a new attempt be made.
+// Finds the provider batch of a create whose answer was lost, before anything is sent again: reads one complete listing,
+// back to before the attempt, and decides by decide/adoption.ts. Only a listing that began after timeout and grace, and
+// that shows nothing, allows a new attempt.
 
 import { hasEnded, type ProviderBatch } from "../contract/account.ts";
 import { type Adoption, decideAdoption } from "../decide/adoption.ts";
 import { afterAbsence } from "../decide/after-failure.ts";
 import { nextLookAt } from "../decide/life-cycle.ts";
-import { tallyOf } from "../decide/retry-policy.ts";
-import type { Tenure } from "../runtime/lease.ts";
+import { streakOf } from "../decide/retry-policy.ts";
+import type { Lease } from "../runtime/lease.ts";
 import { callFor } from "../runtime/provider-calls.ts";
-import type { Room } from "../runtime/runtime.ts";
-import { follow } from "./apply-plan.ts";
-import { othersPass } from "./competing-batches.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { applyPlan } from "./apply-plan.ts";
+import { othersAccepted } from "./competing-batches.ts";
 import { listBack } from "./list-batches.ts";
 import { submit } from "./submit.ts";
 
 const KNOWN_CHUNK = 500;
 
-export async function reconcile(room: Room, tenure: Tenure, since: number, mayRecreate: boolean): Promise<void> {
-  const { account } = tenure;
+export async function reconcile(runtime: Runtime, lease: Lease, since: number, mayRecreate: boolean): Promise<void> {
+  const { account } = lease;
   let adoption: Adoption;
   try {
-    const listed = await listBack(room, account, since, [tenure.signal, room.stopping.signal]);
-    const known = await knownIds(room, tenure, listed);
-    adoption = decideAdoption(tenure.batch, account.capabilities.tag, { listed, known, since, isLast: mayRecreate });
+    const listed = await listBack(runtime, account, since, [lease.signal, runtime.stopping.signal]);
+    const known = await knownIds(runtime, lease, listed);
+    adoption = decideAdoption(lease.batch, account.capabilities.tag, { listed, known, since, isLast: mayRecreate });
   } catch (error) {
-    if (tenure.isOver) throw error;
-    if (room.isStopping) return;
-    room.report(error);
-    await lookLater(tenure);
+    if (lease.isOver) throw error;
+    if (runtime.isStopping) return;
+    runtime.report(error);
+    await lookLater(lease);
     return;
   }
-  if (adoption.kind === "adopt") await adopt(room, tenure, adoption);
-  else if (adoption.kind === "absent" && mayRecreate) await sendAgain(room, tenure);
-  else await lookLater(tenure);
+  if (adoption.kind === "adopt") await adopt(runtime, lease, adoption);
+  else if (adoption.kind === "absent" && mayRecreate) await sendAgain(runtime, lease);
+  else await lookLater(lease);
 }
 
 /** Nothing came of the last attempt: another one, now or after a pause, unless the batch is to blame by now. */
-async function sendAgain(room: Room, tenure: Tenure): Promise<void> {
-  const { account, batch } = tenure;
-  const passed = await othersPass(room, batch, tallyOf(batch));
-  const plan = afterAbsence(batch, account, passed, room.clock.now());
-  if (plan === null) await submit(room, tenure, batch.submitAttempt + 1);
-  else await follow(tenure, plan);
+async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
+  const { account, batch } = lease;
+  const passed = await othersAccepted(runtime, batch, streakOf(batch));
+  const plan = afterAbsence(batch, account, passed, runtime.clock.now());
+  if (plan === null) await submit(runtime, lease, batch.submitAttempt + 1);
+  else await applyPlan(lease, plan);
 }
 
 /** Those of the listed ids that the store knows as somebody's. What another batch gave back is nobody's. */
-async function knownIds(room: Room, { account }: Tenure, listed: readonly ProviderBatch[]): Promise<Set<string>> {
+async function knownIds(runtime: Runtime, { account }: Lease, listed: readonly ProviderBatch[]): Promise<Set<string>> {
   const known = new Set<string>();
   if (account.capabilities.tag !== "none") return known;
   for (let from = 0; from < listed.length; from += KNOWN_CHUNK) {
     const providerBatchIds = listed.slice(from, from + KNOWN_CHUNK).map(({ id }) => id);
     const query = { account: account.name, providerBatchIds, limit: Number.MAX_SAFE_INTEGER };
-    for (const row of await room.store.batches(query)) {
+    for (const row of await runtime.store.batches(query)) {
       if (row.providerBatchId !== null) known.add(row.providerBatchId);
       for (const { providerBatchId, action } of row.orphans) if (action !== "foreign") known.add(providerBatchId);
     }
@@ -61,9 +61,9 @@ async function knownIds(room: Room, { account }: Tenure, listed: readonly Provid
 }
 
 /** Writes the id of record first; only then are the others stopped. */
-async function adopt(room: Room, tenure: Tenure, found: Extract<Adoption, { kind: "adopt" }>): Promise<void> {
+async function adopt(runtime: Runtime, lease: Lease, found: Extract<Adoption, { kind: "adopt" }>): Promise<void> {
   const { batch: seen, verified, extras } = found;
-  const written = await tenure.write({
+  const written = await lease.write({
     state: "submitted",
     providerBatchId: seen.id,
     verified,
@@ -74,32 +74,32 @@ async function adopt(room: Room, tenure: Tenure, found: Extract<Adoption, { kind
     pollMs: 0,
   });
   if (!written.ok) {
-    await lookLater(tenure);
+    await lookLater(lease);
     return;
   }
-  tenure.seen = seen;
-  for (const extra of extras) await cancelExtra(room, tenure, extra);
+  lease.seen = seen;
+  for (const extra of extras) await cancelExtra(runtime, lease, extra);
 }
 
-async function lookLater(tenure: Tenure): Promise<void> {
-  const { account, batch } = tenure;
-  await tenure.end((now) => {
+async function lookLater(lease: Lease): Promise<void> {
+  const { account, batch } = lease;
+  await lease.end((now) => {
     const unknownSince = batch.unknownSince ?? now;
     return { state: "unknown", unknownSince, nextAt: nextLookAt({ ...batch, unknownSince }, account, now) };
   });
 }
 
 /** Stops a provider's batch that is not of record, and notes it. One that cannot be reached is left to the sweeper. */
-export async function cancelExtra(room: Room, tenure: Tenure, extra: ProviderBatch): Promise<void> {
-  const { account } = tenure;
+export async function cancelExtra(runtime: Runtime, lease: Lease, extra: ProviderBatch): Promise<void> {
+  const { account } = lease;
   const action = hasEnded(extra) ? "ignored" : "cancelled";
   try {
-    if (action === "cancelled") await callFor(room, tenure, (call) => account.cancel(extra.id, call));
+    if (action === "cancelled") await callFor(runtime, lease, (call) => account.cancel(extra.id, call));
   } catch (error) {
-    if (tenure.isOver) throw error;
-    room.report(error);
+    if (lease.isOver) throw error;
+    runtime.report(error);
     return;
   }
-  await tenure.write((now) => ({ orphans: [{ providerBatchId: extra.id, seenAt: now, action }] }));
-  room.duplicateBatches += 1;
+  await lease.write((now) => ({ orphans: [{ providerBatchId: extra.id, seenAt: now, action }] }));
+  runtime.duplicateBatches += 1;
 }

@@ -5,15 +5,15 @@
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
-import { oneMore } from "../decide/retry-policy.ts";
+import { extendStreak } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
-import type { Tenure } from "../runtime/lease.ts";
+import type { Lease } from "../runtime/lease.ts";
 import { bounded, failureOf } from "../runtime/provider-calls.ts";
-import type { Room } from "../runtime/runtime.ts";
-import { follow } from "./apply-plan.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { applyPlan } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
-import { mayLeave, orElsewhere, othersPass } from "./competing-batches.ts";
+import { mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
@@ -24,49 +24,49 @@ interface Source {
   readonly providerFileId: string | null;
 }
 
-export async function submit(room: Room, tenure: Tenure, attempt: number): Promise<void> {
-  if (await waitsForAccount(room, tenure)) return;
-  if (!(await writeIntent(room, tenure, attempt))) return;
-  await room.options.failpoint("after-intent");
-  const source = await upload(room, tenure);
+export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
+  if (await waitsForAccount(runtime, lease)) return;
+  if (!(await writeIntent(runtime, lease, attempt))) return;
+  await runtime.options.failpoint("after-intent");
+  const source = await upload(runtime, lease);
   if (source === null) return;
-  if (room.isStopping) {
-    await sealAgain(tenure);
+  if (runtime.isStopping) {
+    await sealAgain(lease);
     return;
   }
-  await room.options.failpoint("after-upload");
-  const timeoutMs = createTimeoutMs(tenure.batch, tenure.account);
-  if (!room.isStopping) await tenure.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
+  await runtime.options.failpoint("after-upload");
+  const timeoutMs = createTimeoutMs(lease.batch, lease.account);
+  if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: its batch may be somebody else's by now.
-  if (!room.isStopping && tenure.maySend(timeoutMs)) await create(room, tenure, timeoutMs);
-  else await sealAgain(tenure);
+  if (!runtime.isStopping && lease.maySend(timeoutMs)) await create(runtime, lease, timeoutMs);
+  else await sealAgain(lease);
 }
 
 /** True where the account is paused, and what becomes of the batch meanwhile is written. */
-async function waitsForAccount(room: Room, tenure: Tenure): Promise<boolean> {
-  const { account, batch } = tenure;
-  const ledgers = await room.ledgers();
+async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const { account, batch } = lease;
+  const ledgers = await runtime.ledgers();
   const pausedUntil = ledgers.get(account.name)?.blockedUntil ?? 0;
-  if (pausedUntil <= room.clock.now()) return false;
+  if (pausedUntil <= runtime.clock.now()) return false;
   const isUnsent = batch.state === "sealed" || batch.state === "waiting_capacity";
-  if (isUnsent && mayLeave(room, batch, ledgers)) {
+  if (isUnsent && mayChangeAccount(runtime, batch, ledgers)) {
     const disposal: Disposal = { kind: "requeue", code: ledgers.get(account.name)?.note ?? "account_paused" };
-    await tenure.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+    await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
   } else {
-    await tenure.end({ nextAt: pausedUntil });
+    await lease.end({ nextAt: pausedUntil });
   }
   return true;
 }
 
 /** Nothing was sent: the next owner begins anew. An attempt that may be a repetition keeps its token. */
-async function sealAgain(tenure: Tenure): Promise<void> {
-  const state = tenure.account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
-  await tenure.end((now) => ({ state, nextAt: now }));
+async function sealAgain(lease: Lease): Promise<void> {
+  const state = lease.account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
+  await lease.end((now) => ({ state, nextAt: now }));
 }
 
-async function writeIntent(room: Room, tenure: Tenure, attempt: number): Promise<boolean> {
-  const exclusive = tenure.account.capabilities.tag === "none";
-  const intent = await tenure.write((now) => ({
+async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Promise<boolean> {
+  const exclusive = lease.account.capabilities.tag === "none";
+  const intent = await lease.write((now) => ({
     state: "submitting",
     submitAttempt: attempt,
     submitStartedAt: now,
@@ -74,39 +74,41 @@ async function writeIntent(room: Room, tenure: Tenure, attempt: number): Promise
     exclusive,
   }));
   if (intent.ok) return true;
-  await tenure.end({ nextAt: room.clock.now() + BUSY_MS });
+  await lease.end({ nextAt: runtime.clock.now() + BUSY_MS });
   return false;
 }
 
 /** Brings the lines where the create finds them. null: it did not succeed, and what becomes of the batch is written. */
-async function upload(room: Room, tenure: Tenure): Promise<Source | null> {
-  const { account, batch } = tenure;
+async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
+  const { account, batch } = lease;
   const { providerFileId } = batch;
   if (account.capabilities.input === "inline" || providerFileId !== null) return { providerFileId };
   try {
-    const input = batchInput(room.store, account, batch);
+    const input = batchInput(runtime.store, account, batch);
     const send = requireUpload(account.upload?.bind(account));
-    const cuts = [tenure.signal, room.stopping.signal];
-    const sent = await bounded(room, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
+    const cuts = [lease.signal, runtime.stopping.signal];
+    const sent = await bounded(runtime, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
     return { providerFileId: sent.fileId };
   } catch (error) {
-    if (room.isStopping) await sealAgain(tenure);
-    else await failed(room, tenure, error, "upload");
+    if (runtime.isStopping) await sealAgain(lease);
+    else await failed(runtime, lease, error, "upload");
     return null;
   }
 }
 
-async function create(room: Room, tenure: Tenure, timeoutMs: number): Promise<void> {
-  const { account, batch } = tenure;
+async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promise<void> {
+  const { account, batch } = lease;
   let seen: ProviderBatch;
   try {
-    seen = await bounded(room, timeoutMs, [tenure.signal], (call) => account.create(createInput(room, tenure), call));
+    seen = await bounded(runtime, timeoutMs, [lease.signal], (call) =>
+      account.create(createInput(runtime, lease), call),
+    );
   } catch (error) {
-    await failed(room, tenure, error, "create");
+    await failed(runtime, lease, error, "create");
     return;
   }
-  await room.options.failpoint("create-answered");
-  const answered = await tenure.end((now) => ({
+  await runtime.options.failpoint("create-answered");
+  const answered = await lease.end((now) => ({
     state: "submitted",
     providerBatchId: seen.id,
     verified: true,
@@ -118,27 +120,27 @@ async function create(room: Room, tenure: Tenure, timeoutMs: number): Promise<vo
   }));
   if (answered.ok) return;
   // Another batch took this id for its own by a guess. Its results will say whose it is.
-  const nextAt = nextLookAt({ ...batch, unknownSince: room.clock.now() }, account, room.clock.now());
-  await tenure.end((now) => ({ state: "unknown", unknownSince: now, nextAt }));
+  const nextAt = nextLookAt({ ...batch, unknownSince: runtime.clock.now() }, account, runtime.clock.now());
+  await lease.end((now) => ({ state: "unknown", unknownSince: now, nextAt }));
 }
 
-function createInput(room: Room, { account, batch }: Tenure): CreateInput {
+function createInput(runtime: Runtime, { account, batch }: Lease): CreateInput {
   const { endpoint, model } = parseLane(batch.lane);
   const input =
-    batch.providerFileId === null ? batchInput(room.store, account, batch) : { fileId: batch.providerFileId };
+    batch.providerFileId === null ? batchInput(runtime.store, account, batch) : { fileId: batch.providerFileId };
   return { key: batch.key, attempt: batch.submitAttempt, endpoint, model, input };
 }
 
-async function failed(room: Room, tenure: Tenure, error: unknown, operation: "upload" | "create"): Promise<void> {
-  if (tenure.isOver) throw error;
-  room.report(error);
-  const { account, batch } = tenure;
+async function failed(runtime: Runtime, lease: Lease, error: unknown, operation: "upload" | "create"): Promise<void> {
+  if (lease.isOver) throw error;
+  runtime.report(error);
+  const { account, batch } = lease;
   const failure = refusal(error) ?? failureOf(account, error, operation);
-  const ledgers = await room.ledgers();
+  const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;
-  const passed = await othersPass(room, batch, oneMore(batch, room.clock.now()));
-  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, passed, room.clock.now());
-  await follow(tenure, orElsewhere(room, batch, plan, ledgers));
+  const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));
+  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, passed, runtime.clock.now());
+  await applyPlan(lease, preferFreeAccount(runtime, batch, plan, ledgers));
 }
 
 /** A line that could not be encoded was never sent. */

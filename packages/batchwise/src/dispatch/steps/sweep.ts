@@ -6,9 +6,9 @@ import type { Account, ProviderBatch } from "../contract/account.ts";
 import type { BatchRow } from "../contract/rows.ts";
 import { isTagged } from "../decide/adoption.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "../decide/life-cycle.ts";
-import { Tenure } from "../runtime/lease.ts";
+import { Lease } from "../runtime/lease.ts";
 import { bounded } from "../runtime/provider-calls.ts";
-import type { Room } from "../runtime/runtime.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import { parseFileName } from "./batch-input.ts";
 import { listBack } from "./list-batches.ts";
 import { cancelExtra } from "./reconcile.ts";
@@ -19,18 +19,18 @@ const KEYS_AT_ONCE = 500;
 const ROWS_BY_FILE = 2_000;
 
 /** The loop's turn. An account that does not answer is swept next time. */
-export function sweeper(room: Room): () => Promise<number> {
+export function sweeper(runtime: Runtime): () => Promise<number> {
   return async () => {
-    for (const account of room.accounts) {
-      if (room.isStopping) break;
+    for (const account of runtime.accounts) {
+      if (runtime.isStopping) break;
       try {
-        await sweepBatches(room, account);
-        await sweepFiles(room, account);
+        await sweepBatches(runtime, account);
+        await sweepFiles(runtime, account);
       } catch (error) {
-        room.report(error);
+        runtime.report(error);
       }
     }
-    return room.clock.now() + EVERY_MS;
+    return runtime.clock.now() + EVERY_MS;
   };
 }
 
@@ -40,38 +40,38 @@ export function isDuplicate(batch: BatchRow, seen: ProviderBatch): boolean {
   return seen.id !== batch.providerBatchId && !batch.orphans.some((orphan) => orphan.providerBatchId === seen.id);
 }
 
-async function sweepBatches(room: Room, account: Account): Promise<void> {
+async function sweepBatches(runtime: Runtime, account: Account): Promise<void> {
   const { tag } = account.capabilities;
   if (tag !== "metadata" && tag !== "inputFile") return;
-  const since = room.clock.now() - BACK_MS - CLOCK_SKEW_MS;
+  const since = runtime.clock.now() - BACK_MS - CLOCK_SKEW_MS;
   // Listed before the rows are read: a batch in the list that its row does not know yet is then still unresolved.
-  const listed = await listBack(room, account, since, [room.stopping.signal]);
-  const rows = tag === "metadata" ? await rowsByKey(room, listed) : await rowsByFile(room, account);
+  const listed = await listBack(runtime, account, since, [runtime.stopping.signal]);
+  const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
   for (const seen of listed) {
     const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
     const row = name === undefined || name === null ? undefined : rows.get(name);
-    if (row !== undefined && isDuplicate(row, seen)) await stop(room, account, row.key, seen);
+    if (row !== undefined && isDuplicate(row, seen)) await stop(runtime, account, row.key, seen);
   }
 }
 
-async function rowsByKey(room: Room, listed: readonly ProviderBatch[]): Promise<Map<string, BatchRow>> {
+async function rowsByKey(runtime: Runtime, listed: readonly ProviderBatch[]): Promise<Map<string, BatchRow>> {
   const keys = [...new Set(listed.flatMap(({ tag }) => (tag === null ? [] : [tag.key])))];
   const rows = new Map<string, BatchRow>();
   for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
     const some = keys.slice(from, from + KEYS_AT_ONCE);
-    for (const row of await room.store.batches({ keys: some, limit: some.length })) rows.set(row.key, row);
+    for (const row of await runtime.store.batches({ keys: some, limit: some.length })) rows.set(row.key, row);
   }
   return rows;
 }
 
-async function rowsByFile(room: Room, account: Account): Promise<Map<string, BatchRow>> {
-  const rows = await room.store.batches({ account: account.name, limit: ROWS_BY_FILE });
+async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<string, BatchRow>> {
+  const rows = await runtime.store.batches({ account: account.name, limit: ROWS_BY_FILE });
   return new Map(rows.flatMap((row) => (row.providerFileId === null ? [] : [[row.providerFileId, row]])));
 }
 
 /** Under the batch's lease, and only if its row, read again, still says so. */
-async function stop(room: Room, account: Account, key: string, seen: ProviderBatch): Promise<void> {
-  const { store, clock, options } = room;
+async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch): Promise<void> {
+  const { store, clock, options } = runtime;
   const begunAt = clock.monotonic();
   const now = clock.now();
   const [row] = await store.lease({
@@ -83,21 +83,21 @@ async function stop(room: Room, account: Account, key: string, seen: ProviderBat
     keys: [key],
   });
   if (row === undefined) return;
-  const tenure = new Tenure(room, account, row, begunAt);
+  const lease = new Lease(runtime, account, row, begunAt);
   try {
-    if (isDuplicate(row, seen)) await cancelExtra(room, tenure, seen);
-    await tenure.end({});
+    if (isDuplicate(row, seen)) await cancelExtra(runtime, lease, seen);
+    await lease.end({});
   } finally {
-    tenure.close();
+    lease.close();
   }
 }
 
 /** Deletes uploads of batches of this store that have ended, or that an earlier attempt left behind. */
-async function sweepFiles(room: Room, account: Account): Promise<void> {
+async function sweepFiles(runtime: Runtime, account: Account): Promise<void> {
   const { listFiles, deleteFile } = account;
   if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;
-  const cuts = [room.stopping.signal];
-  const ours = await bounded(room, account.requestTimeoutMs, cuts, async (call) => {
+  const cuts = [runtime.stopping.signal];
+  const ours = await bounded(runtime, account.requestTimeoutMs, cuts, async (call) => {
     const found: { readonly fileId: string; readonly key: string; readonly attempt: number }[] = [];
     for await (const { fileId, fileName } of listFiles.call(account, call)) {
       const name = parseFileName(fileName);
@@ -108,11 +108,11 @@ async function sweepFiles(room: Room, account: Account): Promise<void> {
   for (let from = 0; from < ours.length; from += KEYS_AT_ONCE) {
     const some = ours.slice(from, from + KEYS_AT_ONCE);
     const keys = [...new Set(some.map(({ key }) => key))];
-    const rows = new Map((await room.store.batches({ keys, limit: keys.length })).map((row) => [row.key, row]));
+    const rows = new Map((await runtime.store.batches({ keys, limit: keys.length })).map((row) => [row.key, row]));
     for (const file of some) {
       const row = rows.get(file.key);
       if (row === undefined || isNeeded(row, file)) continue;
-      await bounded(room, account.requestTimeoutMs, cuts, (call) => deleteFile.call(account, file.fileId, call));
+      await bounded(runtime, account.requestTimeoutMs, cuts, (call) => deleteFile.call(account, file.fileId, call));
     }
   }
 }

@@ -1,21 +1,21 @@
-// Undoes the adoption of a provider batch that was only a guess. It is noted as foreign, so that this batch does not
-// guess it again, while the batch that it belongs to still may.
+// Undoes the adoption of a provider batch that turned out not to be ours. Records it as foreign, so that this batch does
+// not adopt it again; the batch that it belongs to still may.
 
 import { nextLookAt } from "../decide/life-cycle.ts";
-import type { Tenure } from "../runtime/lease.ts";
-import type { Room } from "../runtime/runtime.ts";
+import type { Lease } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 
 const BUSY_MS = 5_000;
 
 /**
- * The guess was wrong: the provider's batch is a stranger's, and ours is still to be found. While another create of the
- * account is unresolved the batch keeps its wrong id: two at once would each wait for the other.
+ * Puts the batch back to `unknown`, so that reconcile looks for its own. While another create of the account is
+ * unresolved, the batch keeps the wrong id: two unresolved creates would each wait for the other.
  */
-export async function giveBack(room: Room, tenure: Tenure): Promise<void> {
-  const { account, batch } = tenure;
-  const now = room.clock.now();
+export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void> {
+  const { account, batch } = lease;
+  const now = runtime.clock.now();
   const providerBatchId = batch.providerBatchId as string;
-  const given = await tenure.end({
+  const given = await lease.end({
     state: "unknown",
     exclusive: true,
     unknownSince: now,
@@ -26,5 +26,5 @@ export async function giveBack(room: Room, tenure: Tenure): Promise<void> {
     orphans: [{ providerBatchId, seenAt: now, action: "foreign" }],
     nextAt: nextLookAt({ ...batch, unknownSince: now }, account, now),
   });
-  if (!given.ok) await tenure.end({ nextAt: now + BUSY_MS });
+  if (!given.ok) await lease.end({ nextAt: now + BUSY_MS });
 }

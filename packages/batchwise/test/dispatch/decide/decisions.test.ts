@@ -5,9 +5,9 @@ import { describe, expect, test } from "vitest";
 import type { ProviderBatch, ResultLine } from "../../../src/dispatch/contract/account.ts";
 import type { BatchRow, LaneRow, LedgerRow } from "../../../src/dispatch/contract/rows.ts";
 import { decideAdoption } from "../../../src/dispatch/decide/adoption.ts";
-import { absentLine, type JudgeRules, judgeFailure } from "../../../src/dispatch/decide/classify-results.ts";
-import { batchTokens, type Contender, rankAccounts } from "../../../src/dispatch/decide/rank-accounts.ts";
-import { closesAt, mostPressingFirst } from "../../../src/dispatch/decide/thresholds.ts";
+import { absentLine, classifyFailure, type RetryRules } from "../../../src/dispatch/decide/classify-results.ts";
+import { type AccountCandidate, batchTokens, rankAccounts } from "../../../src/dispatch/decide/rank-accounts.ts";
+import { closesAt, mostUrgentFirst } from "../../../src/dispatch/decide/thresholds.ts";
 import type { Disposal } from "../../../src/dispatch/format/payload.ts";
 import { disposalOf } from "../../../src/dispatch/steps/dispose.ts";
 import { onBeat } from "../../../src/dispatch/steps/poll.ts";
@@ -66,14 +66,14 @@ describe("a lane closes", () => {
       lane({ lane: "old", readySince: NOW - 3 * MINUTE }),
       lane({ lane: "due", readySince: NOW - 1, deadlineAt: NOW + 2 * MINUTE }),
     ];
-    const inOrder = (maxAgeMs: number) => mostPressingFirst(lanes, maxAgeMs).map((row) => row.lane);
+    const inOrder = (maxAgeMs: number) => mostUrgentFirst(lanes, maxAgeMs).map((row) => row.lane);
     expect(inOrder(5 * MINUTE)).toEqual(["due", "old", "young", "later"]);
     expect(inOrder(Number.POSITIVE_INFINITY)).toEqual(["due", "old", "young", "later"]);
   });
 });
 
 describe("accounts are asked", () => {
-  const account = (name: string, tokens: number, weight = 1, models: string[] | null = null): Contender => ({
+  const account = (name: string, tokens: number, weight = 1, models: string[] | null = null): AccountCandidate => ({
     name,
     weight,
     models,
@@ -104,7 +104,7 @@ describe("accounts are asked", () => {
     },
   ];
   const lane = { endpoint: "/v1/embeddings", group: "", model: "m" } as const;
-  const order = (accounts: Contender[], ...ledgers: [string, LedgerRow][]): string[] =>
+  const order = (accounts: AccountCandidate[], ...ledgers: [string, LedgerRow][]): string[] =>
     rankAccounts(accounts, lane, new Map(ledgers), NOW).map((choice) => choice.account.name);
 
   test.each([
@@ -145,7 +145,7 @@ describe("accounts are asked", () => {
 });
 
 describe("a line that is no success", () => {
-  const rules: JudgeRules = { attempts: 3, backoffMs: 1_000, maxBackoffMs: 60_000, lane: "l" };
+  const rules: RetryRules = { attempts: 3, backoffMs: 1_000, maxBackoffMs: 60_000, lane: "l" };
   const line = (statusCode: number | null, code?: string): ResultLine => ({
     customId: "c",
     response: statusCode === null ? null : { statusCode, body: { error: { code: "told", message: "Why." } } },
@@ -174,11 +174,11 @@ describe("a line that is no success", () => {
     ["with a code that will not change fails", line(null, "content_policy_violation"), 0, false, final("failed")],
     ["of a request that wants out goes back, to end there", line(400), 2, true, back("told", 4_000)],
   ])("%s", (_name, given, attempts, cancelRequested, expected) => {
-    expect(judgeFailure({ ord: 4, attempts, cancelRequested }, given, rules, NOW)).toMatchObject(expected);
+    expect(classifyFailure({ ord: 4, attempts, cancelRequested }, given, rules, NOW)).toMatchObject(expected);
   });
 
   test("keeps the provider's words", () => {
-    const decision = judgeFailure({ ord: 0, attempts: 0, cancelRequested: false }, line(400), rules, NOW);
+    const decision = classifyFailure({ ord: 0, attempts: 0, cancelRequested: false }, line(400), rules, NOW);
     const payload = decision.kind === "final" ? (JSON.parse(decision.payload) as object) : {};
     expect(payload).toMatchObject({ response: { statusCode: 400 }, error: { code: "told", message: "Why." } });
   });

@@ -194,8 +194,8 @@ describe("attempts that come to nothing", () => {
     lastError: JSON.stringify({ ...words, tries, since: NOW }),
   });
   const refused: Failure = { kind: "definitelyNotCreated", ...words };
-  const end = (batch: BatchRow, othersPass: boolean): string => {
-    const { state, disposal } = afterSubmitFailure(batch, refused, "create", stepAccount(), null, othersPass, NOW);
+  const end = (batch: BatchRow, othersAccepted: boolean): string => {
+    const { state, disposal } = afterSubmitFailure(batch, refused, "create", stepAccount(), null, othersAccepted, NOW);
     return disposal?.kind ?? state;
   };
 

@@ -5,7 +5,7 @@ import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { NewRequest, RequestQuery } from "../../../src/dispatch/contract/rows.ts";
 import type { SettleInput, Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { portions } from "../../../src/dispatch/intake/chunks.ts";
+import { chunks } from "../../../src/dispatch/intake/chunks.ts";
 import { batchInput } from "../../../src/dispatch/steps/batch-input.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { redisStore } from "../../../src/dispatch/stores/redis/index.ts";
@@ -21,7 +21,7 @@ function row(id: string, bytes: number, metadata: string | null = null): NewRequ
 }
 
 function parted(rows: readonly NewRequest[]): string[] {
-  return [...portions(rows)].map((some) => some.map(({ id }) => id).join(""));
+  return [...chunks(rows)].map((some) => some.map(({ id }) => id).join(""));
 }
 
 test("rows are parted by count and by bytes, in order, and none is left out", () => {
@@ -33,7 +33,7 @@ test("rows are parted by count and by bytes, in order, and none is left out", ()
     "e",
   ]);
   expect(parted([row("a", 1, "x".repeat(9 * MB)), row("b", 8 * MB)])).toEqual(["a", "b"]);
-  const many = [...portions(Array.from({ length: 2_001 }, () => row("a", 1)))];
+  const many = [...chunks(Array.from({ length: 2_001 }, () => row("a", 1)))];
   expect(many.map(({ length }) => length)).toEqual([1_000, 1_000, 1]);
 });
 

@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "vitest";
 import { Loop } from "../../../src/dispatch/runtime/loop.ts";
-import { Gate } from "../../../src/dispatch/scheduler/semaphore.ts";
+import { Semaphore } from "../../../src/dispatch/scheduler/semaphore.ts";
 import { virtualClock } from "../../../src/testing/index.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -113,7 +113,7 @@ describe("a loop", () => {
 });
 
 test("a gate lets as many through as it has places, the others in their order, also after a failure", async () => {
-  const gate = new Gate(2);
+  const gate = new Semaphore(2);
   const begun: number[] = [];
   const ends: (() => void)[] = [];
   const pass = (name: number, fails: boolean): Promise<unknown> =>

@@ -16,8 +16,8 @@ import { migrate } from "./schema.ts";
 export interface SqliteStoreOptions {
   /** File of the database, made when it is not there. Needs node:sqlite (Node >= 22.13). */
   readonly path?: string;
-  /** An open database of node:sqlite, better-sqlite3 or the like. The store sets WAL and synchronous FULL, adds tables
-   * whose names start with `batchwise_`, and never closes it. */
+  /** An open database of node:sqlite, better-sqlite3 or one of that shape. The store sets WAL and synchronous
+   * FULL, adds tables whose names start with `batchwise_`, and never closes it. */
   readonly database?: SqliteDatabase;
   /** How long a call waits for another connection's lock before it rejects with STORE_UNAVAILABLE. Default 5_000. */
   readonly busyTimeoutMs?: number;

@@ -32,7 +32,7 @@ export class AnthropicSurface {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.book = new BatchBook(settings, { failsWhole: false, judge });
+    this.book = new BatchBook(settings, { failsWhole: false, check });
   }
 
   static route(method: string, path: string): { readonly operation: FakeOperation; readonly id: string } | null {
@@ -153,7 +153,7 @@ export class AnthropicSurface {
   }
 }
 
-function judge({ body }: FakeLine): FakeAnswer | null {
+function check({ body }: FakeLine): FakeAnswer | null {
   const message = paramsFault(body);
   return message === null ? null : { status: 400, body: { error: { type: "invalid_request_error", message } } };
 }

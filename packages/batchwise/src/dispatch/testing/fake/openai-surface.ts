@@ -23,7 +23,7 @@ export class OpenAiSurface {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.book = new BatchBook(settings, { failsWhole: true, judge: () => null });
+    this.book = new BatchBook(settings, { failsWhole: true, check: () => null });
     this.#files = new FileShelf(settings);
   }
 
