@@ -3,32 +3,12 @@
 
 import type { Failure } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
-import type { BatchState, OutcomeError } from "../contract/types.ts";
+import type { OutcomeError } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
-import type { Disposal } from "../format/payload.ts";
+import { backoff } from "./backoff.ts";
 import { nextLookAt, type StepAccount } from "./life-cycle.ts";
+import { type Plan, plan } from "./plan.ts";
 import { decideRetry, extendStreak, type FailureStreak, type LastError, pauseAfter, streakOf } from "./retry-policy.ts";
-
-export interface Plan {
-  readonly state: BatchState;
-  readonly nextAt: number;
-  readonly pollMs: number;
-  readonly wholeFailures: number;
-  readonly disposal: Disposal | null;
-  readonly lastError: LastError | null;
-  /** The provider's batch is over and is not the one of record any more: clear its id, add it as orphan `ended`. */
-  readonly forget: boolean;
-  /** The uploaded file may be the fault: clear its id, so that the next attempt uploads anew. */
-  readonly dropFile: boolean;
-  /** Write on the batch's ledger. */
-  readonly ledger: {
-    readonly learnedTokens: number | null;
-    readonly strikes: number;
-    readonly blockedUntil: number;
-  } | null;
-  /** Write on the account's own ledger: nothing is sealed or submitted there before. */
-  readonly pauseAccountUntil: number | null;
-}
 
 const MINUTE = 60_000;
 const RETRY_FIRST_MS = 5_000;
@@ -40,11 +20,6 @@ const CAPACITY_STRIKES = 6;
 const CAPACITY_AGE_MS = 120 * MINUTE;
 /** How long an account without money or with a bad key is left alone. */
 export const PAUSE_MS: number = 15 * MINUTE;
-
-/** Doubling waits: `first` for count 1, never over `most`. */
-export function backoff(first: number, most: number, count: number): number {
-  return Math.min(most, first * 2 ** Math.max(0, Math.min(count, 40) - 1));
-}
 
 /**
  * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file.
@@ -62,27 +37,27 @@ export function afterSubmitFailure(
   const words = { code: failure.code, message: failure.message };
   if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
   if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
-    return afterNothing(batch, words, othersAccepted, now, failure.kind !== "unknown");
+    return afterFailedAttempt(batch, words, othersAccepted, now, failure.kind !== "unknown");
   }
   const known = afterKnownFailure(batch, failure, ledger, now, false);
-  // Other refusals in between do not end the row: only a create that is accepted does.
+  // Other refusals in between do not end the streak: only an accepted create does.
   return { ...known, lastError: { ...words, ...streakOf(batch) } };
 }
 
-/** It may run: it is looked for, or, where a token tells whether it is new, sent again after a pause. */
+/** The batch may run: look for it, or, where an idempotency token makes that safe, send it again after a pause. */
 function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
   const streak = extendStreak(batch, batch.submitStartedAt ?? now);
   const lastError = { ...words, ...streak };
   if (account.capabilities.tag !== "idempotencyToken") {
     return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });
   }
-  // No look will ever tell that none of these runs: a person decides about all of it, as about one that is alone.
+  // No listing can prove that none of these creates runs, so an operator decides, as about a batch of one request.
   const isOver = decideRetry(1, streak, false) === "quarantine";
   return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), { lastError });
 }
 
-/** An attempt of which nothing runs, for no reason that blames the batch. The file may be what is not there. */
-function afterNothing(
+/** Nothing runs, and the batch is not to blame. The uploaded file may be missing. */
+function afterFailedAttempt(
   batch: BatchRow,
   words: OutcomeError,
   othersAccepted: boolean,
@@ -95,7 +70,7 @@ function afterNothing(
   return decided ?? plan(batch, "sealed", now + pauseAfter(streak.tries), { lastError, dropFile });
 }
 
-/** After a complete look, begun after the grace, that did not find what a create may have made. `null`: send it again. */
+/** After a complete listing, begun after the grace, that does not show the batch. `null`: send it again. */
 export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccepted: boolean, now: number): Plan | null {
   const streak = streakOf(batch);
   const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as LastError);
@@ -103,7 +78,7 @@ export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccept
   if (decided !== null) return decided;
   const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
   if (at <= now) return null;
-  // Where one create at a time may be unresolved, others of the account go meanwhile; elsewhere it is looked for again.
+  // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With one, look again.
   return plan(batch, account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError });
 }
 
@@ -176,8 +151,8 @@ function afterTokenLimit(
   if (learnedTokens !== null && batch.tokens > learnedTokens) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
   }
-  // Larger than a limit that nobody names, or by their count and not by ours, it would wait for ever: try smaller. One
-  // that is alone waits: whether it is too large, or others use the limit up, nobody can tell.
+  // The limit may be unknown, or the provider may count more tokens than we do. Such a batch would wait for ever, so it
+  // is split. A single request waits: it may be too large, or other clients may use the limit up.
   const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
   if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
@@ -185,7 +160,7 @@ function afterTokenLimit(
   return plan(batch, "waiting_capacity", blockedUntil, common);
 }
 
-/** Once more as it is, then in halves; a part of a split batch is halved at once, and a single request is refused. */
+/** Sends it once more, then in halves. Half of a split batch is halved at once; a single request is refused. */
 function afterWholeFailure(batch: BatchRow, error: OutcomeError, now: number, forget: boolean): Plan {
   const wholeFailures = batch.wholeFailures + 1;
   const common = { lastError: error, forget, wholeFailures, dropFile: true };
@@ -197,26 +172,4 @@ function afterWholeFailure(batch: BatchRow, error: OutcomeError, now: number, fo
 
 function retryDelay(batch: BatchRow): number {
   return backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt);
-}
-
-/** The plan with these changes, and otherwise the batch as it is. */
-export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
-  return {
-    state,
-    nextAt,
-    pollMs: batch.pollMs,
-    wholeFailures: batch.wholeFailures,
-    disposal: null,
-    lastError: null,
-    forget: false,
-    dropFile: false,
-    ledger: null,
-    pauseAccountUntil: null,
-    ...changes,
-  };
-}
-
-/** The lane into which one half of a split batch goes: of its own group, so that the halves never meet again. */
-export function splitGroup(batch: BatchRow, ord: number): string {
-  return `${batch.key}.${ord < Math.ceil(batch.requests / 2) ? "a" : "b"}`;
 }

@@ -3,8 +3,9 @@
 
 import type { ProviderBatch } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
-import { afterBatchFailure, type Plan, plan } from "./after-failure.ts";
+import { afterBatchFailure } from "./after-failure.ts";
 import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
+import { type Plan, plan } from "./plan.ts";
 import { extendStreak } from "./retry-policy.ts";
 
 const MINUTE = 60_000;

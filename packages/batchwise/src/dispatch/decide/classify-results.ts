@@ -7,7 +7,7 @@ import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { Settlement } from "../contract/rows.ts";
 import type { OutcomeError, OutcomeStatus } from "../contract/types.ts";
 import { outcomePayload } from "../format/payload.ts";
-import { backoff } from "./after-failure.ts";
+import { backoff } from "./backoff.ts";
 
 /** The request that a line belongs to. */
 export interface Member {

@@ -3,7 +3,7 @@
 
 import { createHmac } from "node:crypto";
 import type { DeliveryReport, DeliveryRow } from "../contract/rows.ts";
-import { backoff } from "../decide/after-failure.ts";
+import { backoff } from "../decide/backoff.ts";
 import { loggedOutcome } from "../format/payload.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { bounded, onAbort } from "../runtime/provider-calls.ts";

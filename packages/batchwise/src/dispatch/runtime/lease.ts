@@ -5,7 +5,7 @@
 import type { Account, ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, Settlement } from "../contract/rows.ts";
 import type { TransitionResult } from "../contract/store.ts";
-import { backoff } from "../decide/after-failure.ts";
+import { backoff } from "../decide/backoff.ts";
 import { isLegal, maySend } from "../decide/life-cycle.ts";
 import { CANCELLED_PAYLOAD } from "../format/payload.ts";
 import type { Runtime } from "./runtime.ts";

@@ -2,7 +2,7 @@
 // that fails is reported and runs again a little later; it never ends the loop.
 
 import { Timer } from "../../core/time/clock.ts";
-import { backoff } from "../decide/after-failure.ts";
+import { backoff } from "../decide/backoff.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
 
 const FIRST_RETRY_MS = 500;

@@ -2,7 +2,7 @@
 // `nextAt`.
 
 import type { BatchChanges, LedgerChanges } from "../contract/rows.ts";
-import type { Plan } from "../decide/after-failure.ts";
+import type { Plan } from "../decide/plan.ts";
 import type { Lease } from "../runtime/lease.ts";
 
 export async function applyPlan(lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {

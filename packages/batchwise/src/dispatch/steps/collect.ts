@@ -5,7 +5,8 @@
 import { Timer } from "../../core/time/clock.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../contract/account.ts";
 import type { Settlement } from "../contract/rows.ts";
-import { backoff, PAUSE_MS } from "../decide/after-failure.ts";
+import { PAUSE_MS } from "../decide/after-failure.ts";
+import { backoff } from "../decide/backoff.ts";
 import {
   absentLine,
   classifyFailure,

@@ -2,8 +2,8 @@
 // meanwhile, and whether another account is free for its requests. It writes nothing; decide/ decides, the caller writes.
 
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
-import type { Plan } from "../decide/after-failure.ts";
 import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
+import type { Plan } from "../decide/plan.ts";
 import { rankAccounts } from "../decide/rank-accounts.ts";
 import { type FailureStreak, isSuspect } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";

@@ -4,7 +4,7 @@
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, Settlement } from "../contract/rows.ts";
 import type { OutcomeError } from "../contract/types.ts";
-import { splitGroup } from "../decide/after-failure.ts";
+import { splitGroup } from "../decide/plan.ts";
 import { laneName, parseLane } from "../format/encode.ts";
 import { type Disposal, errorPayload, parseDisposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";

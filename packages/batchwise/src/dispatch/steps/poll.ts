@@ -4,9 +4,9 @@
 
 import { type Account, hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
-import type { Plan } from "../decide/after-failure.ts";
 import { afterPoll, isFresh } from "../decide/after-poll.ts";
 import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
+import type { Plan } from "../decide/plan.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";

@@ -3,15 +3,11 @@
 import { describe, expect, test } from "vitest";
 import type { Failure, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../../src/dispatch/contract/rows.ts";
-import {
-  afterAbsence,
-  afterBatchFailure,
-  afterSubmitFailure,
-  backoff,
-  splitGroup,
-} from "../../../src/dispatch/decide/after-failure.ts";
+import { afterAbsence, afterBatchFailure, afterSubmitFailure } from "../../../src/dispatch/decide/after-failure.ts";
 import { afterPoll } from "../../../src/dispatch/decide/after-poll.ts";
+import { backoff } from "../../../src/dispatch/decide/backoff.ts";
 import { isLegal } from "../../../src/dispatch/decide/life-cycle.ts";
+import { splitGroup } from "../../../src/dispatch/decide/plan.ts";
 import { pauseAfter } from "../../../src/dispatch/decide/retry-policy.ts";
 import { batchRow, SEALED_AT, stepAccount } from "../support/rows.ts";
 
