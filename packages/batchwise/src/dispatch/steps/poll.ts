@@ -19,9 +19,9 @@ const LEARNED_FOR_MS = 24 * 3_600_000;
 /** Pages of a list read beyond those that the wanted batches alone would fill. */
 const SPARE_PAGES = 3;
 
-/** Rounded up to the next beat of `rhythmMs`. */
-export function onBeat(at: number, rhythmMs: number): number {
-  return Math.ceil(at / rhythmMs) * rhythmMs;
+/** Rounded up to the next beat of `intervalMs`. */
+export function roundUpToInterval(at: number, intervalMs: number): number {
+  return Math.ceil(at / intervalMs) * intervalMs;
 }
 
 /** One batch: by what a list call saw of it, else by its id. Ends the lease unless results can be collected. */
@@ -52,7 +52,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
     return;
   }
   const isWaiting = plan.state === "submitted" || plan.state === "running";
-  const nextAt = isWaiting ? onBeat(plan.nextAt, account.pollMs) : plan.nextAt;
+  const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
 }
@@ -98,7 +98,7 @@ async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promi
   const told = failure.kind === "rateLimited" ? failure.retryAfterMs : null;
   const wait = Math.max(account.pollMs, batch.pollMs, told ?? 0);
   const lastError = JSON.stringify({ code: failure.code, message: failure.message });
-  await lease.end((now) => ({ nextAt: onBeat(now + wait, account.pollMs), lastError }));
+  await lease.end((now) => ({ nextAt: roundUpToInterval(now + wait, account.pollMs), lastError }));
 }
 
 /**

@@ -1,9 +1,7 @@
-// The two small machines under the dispatcher: a loop that turns when woken or when its time has come, and a gate that
-// lets a few through at once.
+// The loop under the dispatcher: it turns when woken or when its time has come.
 
 import { describe, expect, test } from "vitest";
 import { Loop } from "../../../src/dispatch/runtime/loop.ts";
-import { Semaphore } from "../../../src/dispatch/scheduler/semaphore.ts";
 import { virtualClock } from "../../../src/testing/index.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -110,31 +108,4 @@ describe("a loop", () => {
     await time.advance(100);
     expect([turns, time.timers]).toEqual([1, 0]);
   });
-});
-
-test("a gate lets as many through as it has places, the others in their order, also after a failure", async () => {
-  const gate = new Semaphore(2);
-  const begun: number[] = [];
-  const ends: (() => void)[] = [];
-  const pass = (name: number, fails: boolean): Promise<unknown> =>
-    gate
-      .run(() => {
-        begun.push(name);
-        return new Promise((resolve, reject) => {
-          ends.push(() => (fails ? reject(new Error("No.")) : resolve(null)));
-        });
-      })
-      .catch(() => {});
-  const all = [0, 1, 2, 3].map((name) => pass(name, name === 0));
-  await Promise.resolve();
-  expect(begun).toEqual([0, 1]);
-  ends[0]?.();
-  await all[0];
-  expect(begun).toEqual([0, 1, 2]);
-  ends[1]?.();
-  ends[2]?.();
-  await all[1];
-  ends[3]?.();
-  await Promise.all(all);
-  expect(begun).toEqual([0, 1, 2, 3]);
 });

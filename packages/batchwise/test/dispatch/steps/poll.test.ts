@@ -2,6 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
+import { roundUpToInterval } from "../../../src/dispatch/steps/poll.ts";
 import { SimProvider } from "../support/sim-provider.ts";
 import { world } from "../support/world.ts";
 
@@ -42,4 +43,8 @@ test("batches among thousands of strangers are asked for by their ids, not looke
   const asked = sim.calls.get("retrieve") ?? 0;
   expect(asked).toBeGreaterThan(4);
   expect(listed() - before).toBeLessThanOrEqual(asked);
+});
+
+test("polls come on multiples of the account's interval, never early", () => {
+  expect([roundUpToInterval(1, 30), roundUpToInterval(30, 30), roundUpToInterval(31, 30)]).toEqual([30, 30, 60]);
 });

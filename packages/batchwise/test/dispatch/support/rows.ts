@@ -1,5 +1,6 @@
 // Rows for the table tests of the dispatcher: a batch as `seal` makes it, with whatever the row of the table changes.
 
+import type { ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
 import type { StepAccount } from "../../../src/dispatch/decide/life-cycle.ts";
 
@@ -47,5 +48,23 @@ export function stepAccount(changes: Partial<StepAccount["capabilities"]> = {}):
     requestTimeoutMs: 60_000,
     reconcileGraceMs: 300_000,
     pollMs: 30_000,
+  };
+}
+
+/** A provider batch as a listing shows it: running, of ten requests. */
+export function providerBatch(id: string, changes: Partial<ProviderBatch> = {}): ProviderBatch {
+  return {
+    id,
+    state: "running",
+    rawState: "in_progress",
+    createdAt: SEALED_AT,
+    expiresAt: null,
+    tag: null,
+    inputFileId: null,
+    total: 10,
+    settled: null,
+    resultRefs: [],
+    failure: null,
+    ...changes,
   };
 }

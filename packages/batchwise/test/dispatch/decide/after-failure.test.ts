@@ -1,11 +1,9 @@
-// Tables over what becomes of a batch when a create fails, a poll answers, or the provider fails the whole of it.
+// Tables: what happens to a batch when an upload or create fails, or the provider fails it as a whole.
 
 import { describe, expect, test } from "vitest";
-import type { Failure, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../src/dispatch/contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../../src/dispatch/contract/rows.ts";
 import { afterAbsence, afterBatchFailure, afterSubmitFailure } from "../../../src/dispatch/decide/after-failure.ts";
-import { afterPoll } from "../../../src/dispatch/decide/after-poll.ts";
-import { backoff } from "../../../src/dispatch/decide/backoff.ts";
 import { isLegal } from "../../../src/dispatch/decide/life-cycle.ts";
 import { splitGroup } from "../../../src/dispatch/decide/plan.ts";
 import { pauseAfter } from "../../../src/dispatch/decide/retry-policy.ts";
@@ -20,12 +18,6 @@ const submitting = batchRow({
   providerFileId: "f",
 });
 const running = { ...submitting, state: "running", providerBatchId: "b", pollMs: 30_000 } as const;
-const LATE = NOW + 3_600_000;
-
-function seen(changes: Partial<ProviderBatch>): ProviderBatch {
-  const none = { expiresAt: null, tag: null, inputFileId: null, total: null, settled: null, failure: null };
-  return { id: "b", state: "running", rawState: "in_progress", createdAt: NOW, resultRefs: [], ...none, ...changes };
-}
 
 function ledger(changes: Partial<LedgerRow>): LedgerRow {
   const booked = { tokens: 0, requests: 0, batches: 0, learnedTokens: null, learnedAt: null };
@@ -134,55 +126,6 @@ describe("a batch that failed as a whole", () => {
   });
 });
 
-describe("a poll", () => {
-  test.each([
-    ["done is collected", seen({ state: "done" }), { state: "collecting" }],
-    ["expired is collected", seen({ state: "expired" }), { state: "collecting" }],
-    ["cancelled is collected", seen({ state: "cancelled" }), { state: "collecting" }],
-    [
-      "failed with results is collected",
-      seen({ state: "failed", resultRefs: ["x"] }),
-      { state: "collecting", disposal: null },
-    ],
-    [
-      "failed without a reason is a whole failure",
-      seen({ state: "failed" }),
-      { state: "sealed", wholeFailures: 1, forget: true },
-    ],
-    ["waits grow", seen({}), { state: "running", pollMs: 45_000, nextAt: NOW + 45_000 }],
-    ["waits shrink near the end", seen({ total: 10, settled: 9 }), { pollMs: 30_000 }],
-    ["validating stays as it was", seen({ state: "validating" }), { state: "running" }],
-    ["a fresh one may not be listed yet", null, { state: "running", nextAt: NOW + 30_000 }],
-  ] as const)("%s", (_name, provider, expected) => {
-    expect(afterPoll(running, provider, stepAccount(), null, NOW)).toMatchObject(expected);
-  });
-
-  test("puts a batch aside that the provider has lost: after six looks in ten minutes, not after one", () => {
-    let batch = { ...running, lastError: null as string | null };
-    const seenAt: number[] = [];
-    for (let now = LATE; now < LATE + 3_600_000; ) {
-      const plan = afterPoll(batch, null, stepAccount(), null, now);
-      seenAt.push((now - LATE) / 60_000);
-      if (plan.state === "quarantined") break;
-      batch = { ...batch, lastError: JSON.stringify(plan.lastError) };
-      now = plan.nextAt;
-    }
-    expect(seenAt).toEqual([0, 2, 4, 6, 8, 10]);
-  });
-
-  test("that finds the batch again forgets the looks before", () => {
-    const lost = afterPoll(running, null, stepAccount(), null, LATE);
-    const found = afterPoll(
-      { ...running, lastError: JSON.stringify(lost.lastError) },
-      seen({}),
-      stepAccount(),
-      null,
-      LATE,
-    );
-    expect([lost.lastError?.tries, found.lastError]).toEqual([1, null]);
-  });
-});
-
 describe("attempts that come to nothing", () => {
   const after = (tries: number, changes: Partial<BatchRow> = {}): BatchRow => ({
     ...submitting,
@@ -245,8 +188,4 @@ describe("attempts that come to nothing", () => {
       expect(isLegal("unknown", state)).toBe(true);
     }
   });
-});
-
-test("waits double from the first to the most", () => {
-  expect([0, 1, 2, 3, 60].map((count) => backoff(5, 40, count))).toEqual([5, 5, 10, 20, 40]);
 });
