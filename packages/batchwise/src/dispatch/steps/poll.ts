@@ -19,7 +19,7 @@ const LEARNED_FOR_MS = 24 * 3_600_000;
 /** Pages of a list read beyond those that the wanted batches alone would fill. */
 const SPARE_PAGES = 3;
 
-/** Rounded up to the next beat of `intervalMs`. */
+/** Rounds a time up to the next multiple of `intervalMs`. */
 export function roundUpToInterval(at: number, intervalMs: number): number {
   return Math.ceil(at / intervalMs) * intervalMs;
 }

@@ -1,6 +1,6 @@
 // Servers that cannot be written to for a while: a full disk, no memory left, read-only. Real ones, with the trouble made
 // as an operator would meet it. Intake stops with the store's own error, reads go on, and what was taken in before ends
-// well once the trouble is over. SQLite's part: test/dispatch/sqlite/abuse.test.ts.
+// well once the trouble is over. SQLite's part: test/dispatch/stores/sqlite/abuse.test.ts.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
