@@ -1,6 +1,6 @@
-// The dispatcher: requests in, outcomes out, and between them the loops that form, send, watch and collect batches. It
-// holds no fact of its own: every promise it makes is kept by what the store holds, so any number of processes may run
-// one on the same store, and any of them may die at any point. Which request runs twice when is in docs/dispatch-design.md.
+// The dispatcher that users hold. Wires intake, scheduler and outcomes to one store; passes calls on to them. It keeps no
+// state that is not in the store, so any number of processes may run one on the same store, and any of them may die at
+// any point. docs/dispatch-design.md says when a request runs twice.
 
 import { DispatchError } from "./contract/errors.ts";
 import type {
@@ -188,7 +188,7 @@ class StoreDispatcher implements Dispatcher {
     this.#refuseWhenStopped();
     const { store, sinks, clock, sealing } = this.#runtime;
     const requests = await store.requests({ ids: typeof ids === "string" ? [ids] : ids });
-    // One that failed in a part of a split batch has nothing to do with that part any more.
+    // A request that failed in a half of a split batch goes back to the lane itself, not to that half's group.
     const lanes = requests.map(({ lane }) => laneProper(lane));
     const change = { kind: "retry", ids: requests.map(({ id }) => id), lanes } as const;
     const answers = await store.amend(change, sinks, clock.now());
@@ -222,7 +222,7 @@ class StoreDispatcher implements Dispatcher {
     return this.stop();
   }
 
-  /** A batch that nobody wants any more need not wait for its next poll. */
+  /** Leases the request's batch at once when all of its open members are cancelled, instead of at its next poll. */
   async #hurryCancelled(id: string): Promise<void> {
     const { store } = this.#runtime;
     const [request] = await store.requests({ ids: [id] });

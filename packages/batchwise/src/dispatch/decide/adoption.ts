@@ -9,7 +9,7 @@ export type Adoption =
   | {
       readonly kind: "adopt";
       readonly batch: ProviderBatch;
-      /** False for a guess. */
+      /** False when only size and age matched. */
       readonly verified: boolean;
       /** More with our tag: not of record, and to be cancelled. */
       readonly extras: readonly ProviderBatch[];
@@ -23,7 +23,7 @@ export type Adoption =
 export interface Look {
   /** The listing, back to `since`. */
   readonly listed: readonly ProviderBatch[];
-  /** Provider ids that the store knows as somebody's: of record anywhere, or orphans not given back. */
+  /** Provider ids that the store knows: of any batch, or recorded as orphans other than foreign. */
   readonly known: ReadonlySet<string>;
   readonly since: number;
   /** True once the grace had passed when the look started. */

@@ -84,7 +84,7 @@ export function classifyFailure(member: Member, line: ResultLine, rules: RetryRu
   if (moneyCode(line) !== null) {
     return { ord, kind: "requeue", code: error.code, charged: false, notBefore: now, lane: rules.lane };
   }
-  // One that wants out goes back too: the store ends it as cancelled instead.
+  // A cancelled request goes back too: the store ends it as cancelled.
   const hasTries = member.attempts + 1 < rules.attempts;
   if (member.cancelRequested || (hasTries && isRetryable(line))) {
     const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);

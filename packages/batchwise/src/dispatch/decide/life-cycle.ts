@@ -53,7 +53,7 @@ export type Step =
   | { readonly kind: "collect" }
   /** Settle the members as `batch.disposal` says, without results. */
   | { readonly kind: "dispose" }
-  /** All members want out and nothing was sent: settle all as cancelled. */
+  /** All members are cancelled and nothing was sent: settle all as cancelled. */
   | { readonly kind: "drop" }
   | { readonly kind: "none" };
 
@@ -75,14 +75,16 @@ export function nextStep(batch: BatchRow, account: StepAccount, now: number): St
   switch (batch.state) {
     case "sealed":
     case "waiting_capacity":
-      return allWantOut(batch) ? { kind: "drop" } : { kind: "submit", attempt: batch.submitAttempt + 1 };
+      return allCancelled(batch) ? { kind: "drop" } : { kind: "submit", attempt: batch.submitAttempt + 1 };
     case "submitting":
     case "unknown":
       return resolveStep(batch, account, now);
     case "submitted":
     case "running":
-      // A guess may be a stranger's batch: that one is not ours to cancel.
-      return allWantOut(batch) && batch.verified && batch.cancelSentAt === null ? { kind: "cancel" } : { kind: "poll" };
+      // An unverified batch may not be ours, so it is not cancelled.
+      return allCancelled(batch) && batch.verified && batch.cancelSentAt === null
+        ? { kind: "cancel" }
+        : { kind: "poll" };
     case "collecting":
       return { kind: batch.disposal === null ? "collect" : "dispose" };
     case "quarantined":
@@ -103,7 +105,7 @@ function resolveStep(batch: BatchRow, account: StepAccount, now: number): Step {
   return { kind: "reconcile", since: started - CLOCK_SKEW_MS, mayRecreate: now >= giveUpAt(batch, account) };
 }
 
-function allWantOut(batch: BatchRow): boolean {
+function allCancelled(batch: BatchRow): boolean {
   return batch.remaining > 0 && batch.cancelRequested === batch.remaining;
 }
 

@@ -1,6 +1,6 @@
 // Decides when a lane closes a batch, from a probe of the store and the caps. Pure. Age counts from the request that
-// could have been claimed first, so no request waits longer than `maxAgeMs`; requests that are tried again start a new
-// wait. It does not choose an account; see rank-accounts.ts.
+// could have been claimed first, so a lane waits at most `maxAgeMs` for a full batch; requests that are tried again start
+// a new wait. It does not choose an account; see rank-accounts.ts.
 
 import type { Account } from "../contract/account.ts";
 import type { LaneRow } from "../contract/rows.ts";

@@ -1,4 +1,4 @@
-// The dispatcher's figures as callers see them, out of one probe. Pure.
+// Computes the dispatcher's statistics from one probe of the store. Pure.
 
 import type { Probe } from "../contract/rows.ts";
 import type { DispatcherStats, LaneStats } from "../contract/types.ts";
@@ -28,7 +28,7 @@ export function dispatcherStats(
   };
 }
 
-/** One entry an endpoint and model: the groups of split batches are the dispatcher's own business. */
+/** One entry per endpoint and model; groups of split batches are summed into it. */
 function laneStats(probe: Probe): LaneStats[] {
   const byName = new Map<string, LaneStats>();
   for (const row of probe.lanes) {

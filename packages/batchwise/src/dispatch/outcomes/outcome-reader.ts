@@ -48,7 +48,7 @@ export class OutcomeReader {
     signal?.throwIfAborted();
     if (this.#runtime.isStopping) throw closed();
     const waiting = this.#wait(id, signal);
-    // The waiter stands before the log is asked: an outcome is either seen here or comes through the watch.
+    // The waiter is registered before the log is read, so an outcome is seen either by this look-up or by the loop.
     this.#lookUps.submit(id).catch((error: unknown) => this.#rejectAll(id, error));
     return plainOutcome(await waiting);
   }
@@ -77,7 +77,7 @@ export class OutcomeReader {
     }
   }
 
-  /** A cursor from another store, or from before a backup was put back, would wait for what never comes. */
+  /** A cursor beyond the log, from another store or from before a backup was restored, would wait for ever. */
   async #checkCursor(after: number): Promise<void> {
     if (after === 0) return;
     const { cursor } = await this.#runtime.store.probe(1, this.#runtime.clock.now());
@@ -85,7 +85,7 @@ export class OutcomeReader {
     throw invalidOption(RangeError, `Expected \`after\` to be at most ${cursor}, the log's last cursor, got ${after}`);
   }
 
-  /** Nobody waits or is in a batch, but for what is put aside until a person decides. */
+  /** True when no request waits or is in a batch, except in quarantined batches. */
   async #isIdle(): Promise<boolean> {
     const { store, clock } = this.#runtime;
     const { lanes, inBatches, batches } = await store.probe(1, clock.now());
@@ -141,7 +141,7 @@ export class OutcomeReader {
     if (this.#waiters.size === 0) this.#cursor = null;
   }
 
-  /** What the log says of these now. Ids that come while it is asked travel together in the next question. */
+  /** Looks these ids up in the log. Ids that arrive meanwhile share the next look-up. */
   async #lookUp(ids: readonly string[]): Promise<(Error | null)[]> {
     const { store, clock, watching } = this.#runtime;
     this.#cursor ??= (await store.probe(1, clock.now())).cursor;

@@ -10,7 +10,7 @@ import { isLegal, maySend } from "../decide/life-cycle.ts";
 import { CANCELLED_PAYLOAD } from "../format/payload.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** Thrown out of an operation whose lease is gone. No fault: the next owner goes on. */
+/** Thrown by an operation whose lease is lost. Not reported: the next owner continues the batch. */
 export class LeaseLost extends Error {}
 
 const FIRST_RETRY_MS = 500;
@@ -62,12 +62,12 @@ export class Lease {
     return !this.#isOver && maySend(this.#spanMs, this.#heldMs(), timeoutMs);
   }
 
-  /** Writes and renews. Refusals other than the fence's are answered, not thrown. */
+  /** Writes changes and renews the lease. Returns refusals, except for the fence, which throws LeaseLost. */
   write(changes: Changes): Promise<TransitionResult> {
     return this.#inTurn(() => this.#transition(changes, (now) => now + this.#spanMs));
   }
 
-  /** The write before a call of this length: it, and each renewal from then on, leaves a lease that covers the call. */
+  /** Like `write`, and makes this and later renewals long enough for a call of `timeoutMs`. */
   writeBefore(timeoutMs: number, changes: Changes): Promise<TransitionResult> {
     const { leaseMs } = this.#runtime.options;
     return this.#inTurn(() => {
@@ -76,7 +76,7 @@ export class Lease {
     });
   }
 
-  /** The last write: gives the lease back in the same transaction. A refusal leaves the lease as it is. */
+  /** Writes changes and gives the lease back, in one transaction. A refusal leaves the lease held. */
   async end(changes: Changes): Promise<TransitionResult> {
     const result = await this.#inTurn(async () => {
       const written = await this.#transition(changes, () => 0);
@@ -87,7 +87,7 @@ export class Lease {
     return result;
   }
 
-  /** Stops the heartbeat, without a write: a lease that was not given back runs out. */
+  /** Stops the heartbeat without a write: a lease that was not given back expires. */
   close(): void {
     this.#isOver = true;
     this.#runtime.clock.clearTimeout(this.#beat);
@@ -127,8 +127,8 @@ export class Lease {
   }
 
   /**
-   * Repeats a write that the store could not do, less and less often, the last time shortly before the lease may be
-   * somebody else's. All writes are idempotent.
+   * Repeats a write that failed, with growing pauses, until shortly before the lease expires. All writes are
+   * idempotent.
    */
   async #insist<T>(attempt: (now: number) => Promise<T>): Promise<T> {
     for (let failures = 1; ; failures += 1) {

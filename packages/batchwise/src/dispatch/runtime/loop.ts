@@ -1,5 +1,5 @@
-// One loop of the dispatcher: a turn that runs when it is woken or when its time has come, never twice at once. A turn
-// that fails is reported and runs again a little later; it never ends the loop.
+// A loop of the dispatcher. Runs its turn when woken or at the time that the last turn returned, never two at once. A
+// turn that throws is reported and runs again after a pause; it does not end the loop.
 
 import { Timer } from "../../core/time/clock.ts";
 import { backoff } from "../decide/backoff.ts";
@@ -14,7 +14,7 @@ export type Turn = () => Promise<number>;
 export class Loop {
   readonly #clock: DispatchClock;
   readonly #onError: (error: unknown) => void;
-  readonly #alarm: Timer;
+  readonly #timer: Timer;
   #turn: Turn | null = null;
   #current: Promise<void> = Promise.resolve();
   #isRunning = false;
@@ -25,7 +25,7 @@ export class Loop {
   constructor(clock: DispatchClock, onError: (error: unknown) => void) {
     this.#clock = clock;
     this.#onError = onError;
-    this.#alarm = new Timer(clock, () => this.wake());
+    this.#timer = new Timer(clock, () => this.wake());
   }
 
   start(turn: Turn): void {
@@ -43,22 +43,22 @@ export class Loop {
   wakeAt(at: number): void {
     if (at >= this.#nextAt || this.#turn === null) return;
     this.#nextAt = at;
-    if (!this.#isRunning) this.#alarm.set(at, this.#clock.now());
+    if (!this.#isRunning) this.#timer.set(at, this.#clock.now());
   }
 
   /** Resolves when the turn that runs, if any, has ended. */
   async stop(): Promise<void> {
     this.#turn = null;
-    this.#alarm.clear();
+    this.#timer.clear();
     await this.#current;
   }
 
   async #run(turn: Turn): Promise<void> {
     this.#isRunning = true;
-    this.#alarm.clear();
+    this.#timer.clear();
     while (this.#isWoken && this.#turn !== null) {
       this.#isWoken = false;
-      // What this turn is for is behind us; what others asked for later stands, whatever the turn answers.
+      // This turn serves all wake-ups until now; later ones stay, whatever the turn returns.
       if (this.#nextAt <= this.#clock.now()) this.#nextAt = Number.POSITIVE_INFINITY;
       try {
         this.wakeAt(await turn());
@@ -68,10 +68,10 @@ export class Loop {
       }
     }
     this.#isRunning = false;
-    if (this.#turn !== null) this.#alarm.set(this.#nextAt, this.#clock.now());
+    if (this.#turn !== null) this.#timer.set(this.#nextAt, this.#clock.now());
   }
 
-  /** A wake-up that came meanwhile waits too: whatever refused will not be better at once. */
+  /** A wake-up during the failed turn waits too: the cause is unlikely to be gone at once. */
   #failed(error: unknown): void {
     this.#failures += 1;
     this.#isWoken = false;

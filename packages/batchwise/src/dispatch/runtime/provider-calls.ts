@@ -5,7 +5,7 @@ import type { Account, CallOptions, Failure, Operation } from "../contract/accou
 import type { Lease } from "./lease.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** Our own cut: the call took longer than it may. What became of it is unknown. */
+/** The call took longer than its timeout. Its outcome is unknown. */
 export class CallTimeout extends Error {}
 
 type Run<T> = (call: CallOptions) => Promise<T>;
@@ -15,12 +15,12 @@ export function callFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise
   return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal], run);
 }
 
-/** One that changes nothing at the provider, and so is cut as well when the dispatcher stops. */
+/** A call that changes nothing at the provider: it is also aborted when the dispatcher stops. */
 export function readFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
   return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal, runtime.stopping.signal], run);
 }
 
-/** One call within `timeoutMs`; any of the signals cuts it earlier. */
+/** One call within `timeoutMs`; any of the signals aborts it earlier. */
 export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly AbortSignal[], run: Run<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const cut = new AbortController();
@@ -40,7 +40,7 @@ export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly A
   });
 }
 
-/** Calls back with the reason of a signal that is aborted, or once one is. Gives back how to stop listening. */
+/** Calls `listener` with the reason once one of the signals is aborted. Returns a function that stops listening. */
 export function onAbort(signals: readonly AbortSignal[], listener: (reason: unknown) => void): () => void {
   const heard = (event: Event): void => listener((event.target as AbortSignal).reason);
   for (const signal of signals) {

@@ -60,17 +60,17 @@ export class Runtime {
     this.posting.wake();
   }
 
-  /** Tells the user. A call that was cut because we stop is no fault; what their listener throws is not ours. */
+  /** Calls the user's `onError`, except for calls aborted by the stop. Ignores what `onError` throws. */
   report(error: unknown): void {
     if (this.isStopping && error === this.stopping.signal.reason) return;
     try {
       this.options.onError(error);
     } catch {
-      // The listener is the last place to tell.
+      // There is nowhere else to report it.
     }
   }
 
-  /** Tells of a failure that every batch meets in its own writes: the same words once in half a minute. */
+  /** Reports a failure that many batches meet, such as a store that is away: the same message once in 30 s. */
   reportShared(error: unknown): void {
     const words = String(error);
     const now = this.clock.monotonic();

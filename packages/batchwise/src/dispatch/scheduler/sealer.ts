@@ -26,7 +26,7 @@ const FIRST_LOOK_MS = 1_000;
 const LAST_LOOK_MS = 30_000;
 const EXPIRED_AT_ONCE = 1_000;
 const MOST_PROBED = 200_000;
-/** No two turns follow one another faster than this by the clock alone. */
+/** The shortest time between two turns that only the clock wakes. */
 const LEAST_PAUSE_MS = 20;
 const NOTHING: LaneSums = { ready: 0, bytes: 0, tokens: 0 };
 
@@ -39,7 +39,7 @@ export class Sealer {
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
-  /** Lanes that were told of because no account serves them. */
+  /** Lanes that were reported because no account serves them. */
   readonly #unserved: Set<string> = new Set();
   #lookMs = FIRST_LOOK_MS;
   #lastSeen = "";
@@ -51,13 +51,13 @@ export class Sealer {
     this.#workers = workers;
   }
 
-  /** Closes batches of all that waits now. */
+  /** Closes batches of all requests that wait now. */
   flush(): void {
     this.#flushedAt = this.#runtime.clock.now();
     this.#runtime.sealing.wake();
   }
 
-  /** Counts requests that this process has enqueued: those answered `stored` are new. */
+  /** Counts requests that this process has enqueued (those answered `stored`), and wakes the loop for full lanes. */
   onEnqueued(requests: readonly NewRequest[], answers: readonly EnqueueResult[]): void {
     const { sealing, clock, options } = this.#runtime;
     sealing.wakeAt(clock.now() + options.thresholds.maxAgeMs);
@@ -88,13 +88,13 @@ export class Sealer {
     const probe = await store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#wakeForAdded();
-    this.#tellOthers(probe, now);
+    this.#wakeOthers(probe, now);
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
     for (const lane of mostUrgentFirst(probe.lanes, options.thresholds.maxAgeMs)) {
       const accounts = this.#serving(lane.lane);
-      if (accounts.length === 0) this.#tellUnserved(lane);
+      if (accounts.length === 0) this.#reportUnserved(lane);
       if (accounts.length === 0 || this.#runtime.isStopping) continue;
       const caps = laneCaps(options.thresholds, accounts);
       const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
@@ -106,7 +106,7 @@ export class Sealer {
     return Math.max(nextAt, now + LEAST_PAUSE_MS);
   };
 
-  /** What was stored while the probe ran may fill lanes that the probe did not see full. */
+  /** Requests stored while the probe ran may fill lanes that the probe did not see full. */
   #wakeForAdded(): void {
     const { sealing, options } = this.#runtime;
     for (const lane of this.#added.keys()) {
@@ -123,8 +123,8 @@ export class Sealer {
     return sumOf(this.#probed.get(lane) ?? NOTHING, this.#added.get(lane) ?? NOTHING);
   }
 
-  /** Requests that were taken in for accounts that are not here: told once, for they may be another process's. */
-  #tellUnserved({ lane, ready }: LaneRow): void {
+  /** Reports once a lane that no account of this process serves: another process may serve it. */
+  #reportUnserved({ lane, ready }: LaneRow): void {
     if (this.#unserved.has(lane)) return;
     this.#unserved.add(lane);
     const { endpoint, model } = parseLane(lane);
@@ -137,8 +137,8 @@ export class Sealer {
     return this.#runtime.accounts.filter((account) => serves(account, name));
   }
 
-  /** One probe shows every loop's next time. Looks grow rarer while nothing changes. */
-  #tellOthers(probe: Probe, now: number): void {
+  /** Wakes the loops at the times that the probe shows. Probes grow rarer while nothing changes. */
+  #wakeOthers(probe: Probe, now: number): void {
     const { working, calling, posting } = this.#runtime;
     if (probe.batchDueAt !== null) working.wakeAt(Math.max(now, probe.batchDueAt));
     if (probe.deliveryDueAt !== null) {
@@ -207,7 +207,7 @@ export class Sealer {
     return result;
   }
 
-  /** Where a lost create can only be told by its size, no other batch should have that size meanwhile. */
+  /** Where a lost create can only be found by its size, no other batch should have that size meanwhile. */
   async #countsToAvoid(account: Account): Promise<number[]> {
     if (account.capabilities.tag !== "none") return [];
     const query = { account: account.name, states: UNRESOLVED, limit: 100 };
@@ -229,7 +229,7 @@ export class Sealer {
     });
   }
 
-  /** The head of a lane that no account can take any more would block all behind it: it fails alone. */
+  /** Fails the first request of a lane when no account can take it, because it would block those behind it. */
   async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
     const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
     const payload = errorPayload({ code: OUTCOME_CODES.tooLarge, message });

@@ -16,23 +16,23 @@ import { Semaphore } from "./semaphore.ts";
 
 /** Leases held at once by one process. */
 const MOST_LEASES = 100;
-/** Of these, uploads, collections and disposals that run at once: they are what takes memory. */
+/** Uploads, collections and disposals that run at once: these take memory. */
 const HEAVY_PLACES = 4;
-/** Waiting batches looked at when a place on a ledger comes free. */
+/** How many waiting batches are read when capacity on a ledger is released. */
 const WAITING_LOOKED_AT = 100;
 
 export class Workers {
   readonly #runtime: Runtime;
   readonly #heavy: Semaphore = new Semaphore(HEAVY_PLACES);
   readonly #running: Set<Promise<void>> = new Set();
-  /** When the batches that this process has let go fall due, by key. */
+  /** When batches that this process has released fall due, by key. */
   readonly #dueAt: Map<string, number> = new Map();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
-  /** The loop's turn: takes what is due. For what others let go it is woken by the sealer's looks, and by free places. */
+  /** The loop's turn: leases due batches. The sealer's probes wake it for batches that other processes released. */
   readonly turn = async (): Promise<number> => {
     const now = this.#runtime.clock.now();
     const limit = MOST_LEASES - this.#running.size;
@@ -40,7 +40,7 @@ export class Workers {
     return this.#nextDueAt(now);
   };
 
-  /** The earliest after `now`: what was due before has been taken, here or elsewhere, or waits for a place. */
+  /** The earliest due time after `now`. Batches due before are leased by now, or wait for a free place. */
   #nextDueAt(now: number): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const [key, at] of this.#dueAt) {
@@ -60,18 +60,18 @@ export class Workers {
     else await new Lease(this.#runtime, account, batch, begunAt).end({});
   }
 
-  /** Takes up one batch before it is due, unless somebody holds it. */
+  /** Leases one batch before it is due, unless it is leased already. */
   async hurry(key: string): Promise<void> {
     if (!this.#runtime.isStopping) await this.#lease({ limit: 1, keys: [key] });
   }
 
-  /** Takes quarantined batches out by hand: their members go back to the lane. Gives how many. */
+  /** Sends the members of quarantined batches back to their lanes. Returns the number of batches. */
   requeue(keys: readonly string[]): Promise<number> {
     const disposal = JSON.stringify({ kind: "requeue", code: "requeued" } satisfies Disposal);
     return this.#takeOut(keys, () => ({ state: "collecting", disposal }));
   }
 
-  /** Takes quarantined batches out by hand, to go on where they stopped. Gives how many. */
+  /** Lets quarantined batches go on where they stopped. Returns the number of batches. */
   resume(keys: readonly string[]): Promise<number> {
     return this.#takeOut(keys, ({ providerBatchId }) => ({
       state: providerBatchId === null ? "sealed" : "submitted",
@@ -97,7 +97,7 @@ export class Workers {
     return count;
   }
 
-  /** Resolves when every operation that runs has come to a halt. */
+  /** Resolves when no operation runs any more. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -201,7 +201,7 @@ export class Workers {
     });
   }
 
-  /** The reservation that has just been released may be what the longest waiting batch of the ledger needs. */
+  /** Leases the longest waiting batch of the ledger: the capacity just released may be enough for it. */
   async #wakeWaiting({ account, ledger }: BatchRow): Promise<void> {
     const states = ["waiting_capacity"] as const;
     const waiting = await this.#runtime.store.batches({ account, states, limit: WAITING_LOOKED_AT });

@@ -1,5 +1,5 @@
-// The file of a batch, line by line out of the store: a pure function of what is stored, the same on every machine and
-// in every attempt. Bodies are read a page at a time and never held together.
+// Builds the input file of a batch from the store, line by line: the same on every machine and in every attempt. Reads
+// bodies a page at a time and never holds all of them.
 
 import type { Account, BatchInput } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -9,13 +9,13 @@ import { customId, parseLane } from "../format/encode.ts";
 
 /**
  * Bodies read at once: as many, and as few as make about this many bytes, two chunks of an upload. A page is held for as
- * long as the provider takes to read it. What outlives two collections of young garbage lies about until a full one:
+ * long as the provider takes to read it. What survives two young collections stays until a full one:
  * larger pages make the process grow by tens of megabytes.
  */
 const PAGE = 500;
 const PAGE_BYTES = 128_000;
 
-/** A member that its account can no longer encode. Its line is to blame, not the batch. */
+/** Thrown for a member that its account can no longer encode. Only this member fails, not the batch. */
 export class LineRefused extends Error {
   readonly ord: number;
 

@@ -1,6 +1,6 @@
-// Fetches the results of a batch that has ended, settles its members in chunks, and then those that got no line. It
-// always streams from the start: what an earlier owner settled counts as ignored. A stream that breaks off settles what
-// it gave and nothing else, because members without a line are then not missing but unseen.
+// Fetches the results of a batch that has ended, settles its members in chunks, then settles those without a line. It
+// always streams from the start: members that an earlier owner settled are ignored. When a stream breaks off, only what
+// was read is settled, because members without a line may have one in the unread part.
 
 import { Timer } from "../../core/time/clock.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../contract/account.ts";
@@ -32,10 +32,10 @@ const PAGE = 10_000;
 const BUSY_MS = 5_000;
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 300_000;
-/** Times that results may prove unreadable or gone before the batch is put aside for an operator. */
+/** How often results may be unreadable or gone before the batch is quarantined. */
 const UNREADABLE_TRIES = 20;
 
-/** Results of a batch adopted by a guess that carry other names than ours. */
+/** Thrown when the results of an unverified adoption carry custom ids of another batch. */
 class ForeignResults extends Error {}
 
 export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
@@ -54,7 +54,7 @@ export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
   await finish(runtime, lease);
 }
 
-/** Ends a batch none of whose members is open. */
+/** Ends a batch that has no open member. */
 export async function finish(runtime: Runtime, lease: Lease): Promise<void> {
   const ended = await lease.end({ state: "done" });
   if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
@@ -100,15 +100,15 @@ class Collection {
 
   async run(seen: ProviderBatch): Promise<void> {
     if (seen.resultRefs.length > 0) await this.#stream(seen);
-    // No line at all proves nothing: a guess stays a guess, and is not charged to our members.
+    // Without a single line the adoption stays unverified, and members are not charged.
     if (!this.#lease.batch.verified) throw new ForeignResults();
     if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     await this.#settleAbsent(seen.state);
   }
 
   /**
-   * Reads all lines; free again on a stalled stream or a lost lease, whatever the client does with its signal. What was
-   * read before a stream broke off or stalled is settled before that is told; a stop drops it.
+   * Reads all lines. Returns when the stream stalls or the lease is lost, even if the client ignores its signal. Lines
+   * read before a stream broke off or stalled are settled before the error is thrown; a stop drops them.
    */
   #stream(seen: ProviderBatch): Promise<void> {
     const { clock, stopping } = this.#runtime;
@@ -130,7 +130,7 @@ class Collection {
       };
       moved();
       const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
-      // A chunk that is being settled is settled first: after the stop the store may be closed.
+      // Waits for the chunk that is being settled: after the stop the store may be closed.
       const forgetStop = onAbort([stopping.signal], (reason) => end(reason, this.#settling));
       this.#read(account.results(seen, { signal: cut.signal, timeoutMs }), cut.signal, moved)
         .then(resolve, broken)
@@ -142,7 +142,7 @@ class Collection {
     });
   }
 
-  /** After the chunk that is being settled, if any, also the lines of the next. */
+  /** Settles the lines read so far, after the chunk that is being settled, if any. */
   async #settleRead(): Promise<void> {
     await this.#settling;
     await this.#flush();
@@ -182,7 +182,7 @@ class Collection {
     else this.#add(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
   }
 
-  /** Before the line is settled: what goes back to the lane uncharged must not come here again at once. */
+  /** Pauses the account before the line is settled, so that requests that go back uncharged do not return at once. */
   async #pauseAccount(note: string): Promise<void> {
     if (this.#isPaused) return;
     this.#isPaused = true;
@@ -256,8 +256,8 @@ async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Pr
 }
 
 /**
- * Later again, and later each time. `counts` marks what waiting alone does not mend: after many of these an operator
- * has to look.
+ * Tries again later, with growing pauses. `counts` marks failures that waiting alone does not cure: after many of these
+ * the batch is quarantined.
  */
 async function putOff(lease: Lease, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
   const before = failuresOf(lease.batch.lastError);

@@ -1,5 +1,5 @@
-// Ends the members of a batch that gets no results: back to the lane, in two groups, or failed with the provider's
-// words, as the batch's disposal says. Each place knows its decision, so a half-done disposal simply goes on.
+// Settles the members of a batch that gets no results, as its disposal says: back to the lane, in two groups, or failed
+// with the provider's words. The decision depends only on the member's place, so an interrupted disposal can continue.
 
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, Settlement } from "../contract/rows.ts";
@@ -27,7 +27,7 @@ export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
   await finish(runtime, lease);
 }
 
-/** All members want out and nothing was sent: sends them back, and the store ends each as cancelled. */
+/** All members are cancelled and nothing was sent: requeues them, and the store ends each as cancelled. */
 export async function drop(lease: Lease): Promise<void> {
   const disposal: Disposal = { kind: "requeue", code: OUTCOME_CODES.cancelled };
   await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });

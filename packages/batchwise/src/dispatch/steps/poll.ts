@@ -24,7 +24,7 @@ export function roundUpToInterval(at: number, intervalMs: number): number {
   return Math.ceil(at / intervalMs) * intervalMs;
 }
 
-/** One batch: by what a list call saw of it, else by its id. Ends the lease unless results can be collected. */
+/** Polls one batch: uses what a list call saw, else asks by id. Ends the lease unless results can be collected. */
 export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const id = batch.providerBatchId;
@@ -57,7 +57,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
 }
 
-/** A guess that is gone, or ended without a result that would name its owner, may be a stranger's as well as ours. */
+/** An unverified batch that is gone, or ended without a result that would show whose it is, may not be ours. */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
   return seen === null ? plan.state === "quarantined" : hasEnded(seen) && seen.resultRefs.length === 0;
 }
@@ -80,7 +80,7 @@ function seenChanges(
   };
 }
 
-/** A batch that runs proves that the limit has room again; what was learned of it is doubted after a day. */
+/** A running batch proves that the limit has room again. A learned limit is forgotten after a day. */
 function acceptedOn(ledger: LedgerRow | null, now: number): LedgerChanges | null {
   if (ledger === null) return null;
   const isOld = ledger.learnedAt !== null && ledger.learnedAt + LEARNED_FOR_MS <= now;
@@ -102,8 +102,8 @@ async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promi
 }
 
 /**
- * Fills in what a list call sees of these batches of one account. What it does not find is left to `poll`, which asks
- * for each by its id: in an account full of strangers' batches that takes fewer calls than reading the whole list.
+ * Sets `lease.seen` from one list call for several batches of an account. Batches that it does not find are left to
+ * `poll`, which asks by id: in an account full of other clients' batches that takes fewer calls than the whole list.
  */
 export async function listSeen(runtime: Runtime, account: Account, leases: readonly Lease[]): Promise<void> {
   const wanted = new Map(leases.map((lease) => [lease.batch.providerBatchId, lease]));
@@ -122,7 +122,7 @@ export async function listSeen(runtime: Runtime, account: Account, leases: reado
   }
 }
 
-/** Asks the provider to stop a batch that nobody wants any more. The polls that follow see what came of it. */
+/** Cancels a batch at the provider when all of its open members are cancelled. Later polls see the result. */
 export async function cancelBatch(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   try {

@@ -36,7 +36,7 @@ export async function reconcile(runtime: Runtime, lease: Lease, since: number, m
   else await lookLater(lease);
 }
 
-/** Nothing came of the last attempt: another one, now or after a pause, unless the batch is to blame by now. */
+/** The last attempt made no batch: submits again, now or after a pause, or does what `afterAbsence` decides. */
 async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const passed = await othersAccepted(runtime, batch, streakOf(batch));
@@ -45,7 +45,7 @@ async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
   else await applyPlan(lease, plan);
 }
 
-/** Those of the listed ids that the store knows as somebody's. What another batch gave back is nobody's. */
+/** The listed ids that belong to a batch of the store, or did; those that a batch recorded as foreign do not count. */
 async function knownIds(runtime: Runtime, { account }: Lease, listed: readonly ProviderBatch[]): Promise<Set<string>> {
   const known = new Set<string>();
   if (account.capabilities.tag !== "none") return known;
@@ -60,7 +60,7 @@ async function knownIds(runtime: Runtime, { account }: Lease, listed: readonly P
   return known;
 }
 
-/** Writes the id of record first; only then are the others stopped. */
+/** Writes the provider id first, then cancels duplicates. */
 async function adopt(runtime: Runtime, lease: Lease, found: Extract<Adoption, { kind: "adopt" }>): Promise<void> {
   const { batch: seen, verified, extras } = found;
   const written = await lease.write({
@@ -89,7 +89,7 @@ async function lookLater(lease: Lease): Promise<void> {
   });
 }
 
-/** Stops a provider's batch that is not of record, and notes it. One that cannot be reached is left to the sweeper. */
+/** Cancels a duplicate at the provider and records it. When the cancel fails, the sweeper tries again. */
 export async function cancelExtra(runtime: Runtime, lease: Lease, extra: ProviderBatch): Promise<void> {
   const { account } = lease;
   const action = hasEnded(extra) ? "ignored" : "cancelled";

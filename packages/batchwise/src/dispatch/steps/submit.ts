@@ -1,6 +1,6 @@
-// Sends a sealed batch: intent, upload, create, answer, each durable before the next begins. A create leaves this
-// process at most once per intent, never through a client's own retry, and only while the lease outlasts the call. An
-// outcome that is not certain is written as unknown and left to reconcile.ts.
+// Sends a sealed batch: intent, upload, create, answer, each durable before the next begins. A create is sent at most
+// once per intent, never by a client's own retry, and only while the lease outlasts the call. An uncertain outcome is
+// written as `unknown` and left to reconcile.ts.
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
@@ -18,9 +18,9 @@ import { mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
 
-/** Where the lines of a batch are that is to be created now. */
+/** Where the create finds the lines of the batch. */
 interface Source {
-  /** null: they travel in the create. */
+  /** null: the lines are part of the create call. */
   readonly providerFileId: string | null;
 }
 
@@ -37,12 +37,12 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   await runtime.options.failpoint("after-upload");
   const timeoutMs = createTimeoutMs(lease.batch, lease.account);
   if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
-  // A process that slept since its last write must not send: its batch may be somebody else's by now.
+  // A process that slept since its last write must not send: another process may own the batch now.
   if (!runtime.isStopping && lease.maySend(timeoutMs)) await create(runtime, lease, timeoutMs);
   else await sealAgain(lease);
 }
 
-/** True where the account is paused, and what becomes of the batch meanwhile is written. */
+/** True when the account is paused; then the batch waits for its end, or its requests go to another account. */
 async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { account, batch } = lease;
   const ledgers = await runtime.ledgers();
@@ -58,7 +58,7 @@ async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean>
   return true;
 }
 
-/** Nothing was sent: the next owner begins anew. An attempt that may be a repetition keeps its token. */
+/** Nothing was sent: the next owner starts again. An idempotency token is kept, so its batch stays `submitting`. */
 async function sealAgain(lease: Lease): Promise<void> {
   const state = lease.account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
   await lease.end((now) => ({ state, nextAt: now }));
@@ -78,7 +78,7 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
   return false;
 }
 
-/** Brings the lines where the create finds them. null: it did not succeed, and what becomes of the batch is written. */
+/** Uploads the lines if the provider takes a file. null: it did not succeed, and the batch's next state is written. */
 async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   const { account, batch } = lease;
   const { providerFileId } = batch;
@@ -119,7 +119,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
     nextAt: now + account.pollMs,
   }));
   if (answered.ok) return;
-  // Another batch took this id for its own by a guess. Its results will say whose it is.
+  // Another batch adopted this id without proof. Its results will show whose it is.
   const nextAt = nextLookAt({ ...batch, unknownSince: runtime.clock.now() }, account, runtime.clock.now());
   await lease.end((now) => ({ state: "unknown", unknownSince: now, nextAt }));
 }
@@ -143,7 +143,7 @@ async function failed(runtime: Runtime, lease: Lease, error: unknown, operation:
   await applyPlan(lease, preferFreeAccount(runtime, batch, plan, ledgers));
 }
 
-/** A line that could not be encoded was never sent. */
+/** A line that could not be encoded was never sent, so only its member fails. */
 function refusal(error: unknown): Failure | null {
   if (!(error instanceof LineRefused)) return null;
   const { message } = error;

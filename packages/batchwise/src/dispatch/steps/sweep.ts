@@ -1,6 +1,6 @@
-// Looks, at the start and every ten minutes, for provider batches that carry our tag but are not of record: creates
-// that were accepted after we had given them up, or sent by a process that slept. They are cancelled and noted. Uploads
-// that no batch uses any more are deleted. What carries no tag of a batch in this store is not ours and is left alone.
+// At the start and every ten minutes, cancels and records provider batches that carry our tag but are not the ones that
+// the store knows: their creates were accepted after we gave up, or sent by a process that slept. Deletes uploads that no
+// batch uses. Leaves alone whatever carries no tag of a batch in this store.
 
 import type { Account, ProviderBatch } from "../contract/account.ts";
 import type { BatchRow } from "../contract/rows.ts";
@@ -34,7 +34,7 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
   };
 }
 
-/** True where the provider's batch is beyond the one of record, and nobody is still looking for it. Pure. */
+/** True when the provider's batch is not the one that the row names, and no process is still looking for it. Pure. */
 export function isDuplicate(batch: BatchRow, seen: ProviderBatch): boolean {
   if (!isTagged(batch, seen) || UNRESOLVED.includes(batch.state)) return false;
   return seen.id !== batch.providerBatchId && !batch.orphans.some((orphan) => orphan.providerBatchId === seen.id);
@@ -69,7 +69,7 @@ async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<strin
   return new Map(rows.flatMap((row) => (row.providerFileId === null ? [] : [[row.providerFileId, row]])));
 }
 
-/** Under the batch's lease, and only if its row, read again, still says so. */
+/** Cancels duplicates under the batch's lease, if its row, read again, still shows them as such. */
 async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch): Promise<void> {
   const { store, clock, options } = runtime;
   const begunAt = clock.monotonic();
