@@ -1,15 +1,24 @@
+import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
-// Tests see the library's sources under its public names. With BATCHWISE_DIST=1 the names resolve as they do
-// for users, through node_modules to the built packages (run `npm run build` first).
-const source = new URL("./packages/batchwise/src/", import.meta.url).pathname;
+// Tests see the library's sources under its public names: each entry of its package.json, with src/*.ts in place of
+// dist/*.js. With BATCHWISE_DIST=1 the names resolve as they do for users, through node_modules to the built packages
+// (run `npm run build` first).
+const library = new URL("./packages/batchwise/", import.meta.url);
+const manifest = JSON.parse(readFileSync(new URL("package.json", library), "utf8")) as {
+  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+};
+const entries = Object.entries(manifest.exports).flatMap(([name, entry]) =>
+  typeof entry === "string" ? [] : [{ name: name.slice(1), source: sourceOf(entry.default) }],
+);
 const alias =
   process.env.BATCHWISE_DIST === "1"
     ? []
-    : [
-        { find: /^batchwise$/, replacement: `${source}index.ts` },
-        { find: /^batchwise\/(.+)$/, replacement: `${source}$1/index.ts` },
-      ];
+    : entries.map(({ name, source }) => ({ find: new RegExp(`^batchwise${name}$`), replacement: source }));
+
+function sourceOf(built: string): string {
+  return new URL(built.replace("./dist/", "src/").replace(/\.js$/, ".ts"), library).pathname;
+}
 
 /** Run in threads: vitest refuses to fake process.nextTick in a child process. */
 const inThreads = ["packages/batchwise/test/core/fake-timers.test.ts"];

@@ -1,19 +1,8 @@
-// The dispatcher: requests in, outcomes out, and between them the loops that form, send, watch and collect batches. It
-// holds no fact of its own: every promise it makes is kept by what the store holds, so any number of processes may run
-// one on the same store, and any of them may die at any point. Which request runs twice when is in docs/dispatch-design.md.
+// The dispatcher that users hold. Wires intake, scheduler and outcomes to one store; passes calls on to them. It keeps no
+// state that is not in the store, so any number of processes may run one on the same store, and any of them may die at
+// any point. docs/dispatch-design.md says when a request runs twice.
 
-import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./call-options.ts";
-import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./deliver.ts";
-import { laneProper } from "./encode.ts";
-import { Enqueuer } from "./enqueuer.ts";
-import { DispatchError } from "./errors.ts";
-import type { DispatcherOptions } from "./options.ts";
-import { batchRecord, CANCELLED_PAYLOAD } from "./payload.ts";
-import { resolveOptions } from "./resolve-options.ts";
-import { Room } from "./room.ts";
-import { Sealer } from "./sealer.ts";
-import { dispatcherStats } from "./stats.ts";
-import { sweeper } from "./sweep.ts";
+import { DispatchError } from "./contract/errors.ts";
 import type {
   BatchFilter,
   BatchLine,
@@ -25,9 +14,20 @@ import type {
   LoggedOutcome,
   Outcome,
   OutcomesOptions,
-} from "./types.ts";
-import { Watch } from "./watch.ts";
-import { Workers } from "./workers.ts";
+} from "./contract/types.ts";
+import { laneProper } from "./format/encode.ts";
+import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
+import { Enqueuer } from "./intake/enqueuer.ts";
+import { dispatcherStats } from "./ops/stats.ts";
+import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./options/call-options.ts";
+import type { DispatcherOptions } from "./options/dispatcher-options.ts";
+import { resolveOptions } from "./options/resolve-options.ts";
+import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./outcomes/deliverer.ts";
+import { OutcomeReader } from "./outcomes/outcome-reader.ts";
+import { Runtime } from "./runtime/runtime.ts";
+import { Sealer } from "./scheduler/sealer.ts";
+import { Workers } from "./scheduler/workers.ts";
+import { sweeper } from "./steps/sweep.ts";
 
 const BATCHES_SHOWN = 100;
 
@@ -57,7 +57,7 @@ export interface Dispatcher {
    */
   outcomes(options?: OutcomesOptions): AsyncIterableIterator<LoggedOutcome>;
   /**
-   * Closes batches of all that has been enqueued until now without waiting for company, and later of what comes back
+   * Closes batches of all that has been enqueued until now without waiting for full batches, and later of what comes back
    * from these. Counts for the loops of this process: call it where `start` was called.
    */
   flush(): void;
@@ -89,40 +89,40 @@ export interface Dispatcher {
  * ```
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  return new StoreDispatcher(new Room(resolveOptions(options)));
+  return new StoreDispatcher(new Runtime(resolveOptions(options)));
 }
 
 class StoreDispatcher implements Dispatcher {
-  readonly #room: Room;
+  readonly #runtime: Runtime;
   readonly #workers: Workers;
   readonly #sealer: Sealer;
-  readonly #watch: Watch;
+  readonly #reader: OutcomeReader;
   readonly #deliverers: readonly Deliverer[];
   readonly #enqueuer: Enqueuer;
   #isStarted = false;
   #stopped: Promise<void> | null = null;
 
-  constructor(room: Room) {
-    this.#room = room;
-    this.#workers = new Workers(room);
-    this.#sealer = new Sealer(room, this.#workers);
-    this.#watch = new Watch(room);
-    room.watching.start(this.#watch.turn);
-    const { onOutcome, webhook } = room.options;
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#workers = new Workers(runtime);
+    this.#sealer = new Sealer(runtime, this.#workers);
+    this.#reader = new OutcomeReader(runtime);
+    runtime.watching.start(this.#reader.turn);
+    const { onOutcome, webhook } = runtime.options;
     this.#deliverers = [
-      ...(onOutcome === null ? [] : [callbackDeliverer(room)]),
-      ...(webhook === null ? [] : [webhookDeliverer(room, webhook)]),
+      ...(onOutcome === null ? [] : [callbackDeliverer(runtime)]),
+      ...(webhook === null ? [] : [webhookDeliverer(runtime, webhook)]),
     ];
-    this.#enqueuer = new Enqueuer(room, this.#sealer);
+    this.#enqueuer = new Enqueuer(runtime, this.#sealer);
   }
 
   async start(): Promise<void> {
     this.#refuseWhenStopped();
     this.#isStarted = true;
-    const { sealing, working, sweeping, calling, posting, options } = this.#room;
+    const { sealing, working, sweeping, calling, posting, options } = this.#runtime;
     working.start(this.#workers.turn);
     sealing.start(this.#sealer.turn);
-    sweeping.start(sweeper(this.#room));
+    sweeping.start(sweeper(this.#runtime));
     const loops = [...(options.onOutcome === null ? [] : [calling]), ...(options.webhook === null ? [] : [posting])];
     for (const [index, loop] of loops.entries()) loop.start((this.#deliverers[index] as Deliverer).turn);
   }
@@ -133,15 +133,15 @@ class StoreDispatcher implements Dispatcher {
   }
 
   async #stop(): Promise<void> {
-    const { stopping, sealing, working, watching, sweeping, calling, posting } = this.#room;
+    const { stopping, sealing, working, watching, sweeping, calling, posting } = this.#runtime;
     stopping.abort(new DispatchError("CLOSED", "The dispatcher is stopped."));
     await Promise.all([sealing, working, sweeping, calling, posting].map((loop) => loop.stop()));
     await this.#workers.idle();
     await watching.stop();
-    this.#watch.close();
+    this.#reader.close();
     for (const deliverer of this.#deliverers) {
       // What could not be reported is delivered again: at least once, not exactly once.
-      await deliverer.flush().catch((error: unknown) => this.#room.report(error));
+      await deliverer.flush().catch((error: unknown) => this.#runtime.report(error));
     }
   }
 
@@ -162,33 +162,33 @@ class StoreDispatcher implements Dispatcher {
 
   async result(id: string, options: { readonly signal?: AbortSignal } = {}): Promise<Outcome> {
     checkResultOptions(options);
-    return this.#watch.result(id, options.signal);
+    return this.#reader.result(id, options.signal);
   }
 
   outcomes(options: OutcomesOptions = {}): AsyncIterableIterator<LoggedOutcome> {
-    return this.#watch.outcomes(outcomesOptions(options));
+    return this.#reader.outcomes(outcomesOptions(options));
   }
 
   async cancel(id: string): Promise<CancelResult> {
     this.#refuseWhenStopped();
-    const { store, sinks, clock } = this.#room;
+    const { store, sinks, clock } = this.#runtime;
     const change = { kind: "cancel", ids: [id], payload: CANCELLED_PAYLOAD } as const;
     const [answer] = await store.amend(change, sinks, clock.now());
     if (answer?.result === "changed") {
-      this.#room.outcomesRecorded();
+      this.#runtime.outcomesRecorded();
       return "cancelled";
     }
     if (answer?.result !== "requested") return answer?.result === "ended" ? "ended" : "not_found";
-    // The wish is durable; stopping the batch early is only politeness, and work for a process that does such work.
-    if (this.#isStarted) await this.#hurryCancelled(id).catch((error: unknown) => this.#room.report(error));
+    // The cancel is durable. Stopping the batch early is optional, and only processes with running loops do it.
+    if (this.#isStarted) await this.#hurryCancelled(id).catch((error: unknown) => this.#runtime.report(error));
     return "requested";
   }
 
   async retry(ids: string | readonly string[]): Promise<number> {
     this.#refuseWhenStopped();
-    const { store, sinks, clock, sealing } = this.#room;
+    const { store, sinks, clock, sealing } = this.#runtime;
     const requests = await store.requests({ ids: typeof ids === "string" ? [ids] : ids });
-    // One that failed in a part of a split batch has nothing to do with that part any more.
+    // A request that failed in a half of a split batch goes back to the lane itself, not to that half's group.
     const lanes = requests.map(({ lane }) => laneProper(lane));
     const change = { kind: "retry", ids: requests.map(({ id }) => id), lanes } as const;
     const answers = await store.amend(change, sinks, clock.now());
@@ -208,23 +208,23 @@ class StoreDispatcher implements Dispatcher {
 
   async batches(filter: BatchFilter = {}): Promise<BatchRecord[]> {
     checkBatchFilter(filter);
-    const rows = await this.#room.store.batches({ limit: BATCHES_SHOWN, ...filter });
+    const rows = await this.#runtime.store.batches({ limit: BATCHES_SHOWN, ...filter });
     return rows.map(batchRecord);
   }
 
   async stats(): Promise<DispatcherStats> {
-    const { store, clock, options } = this.#room;
+    const { store, clock, options } = this.#runtime;
     const probe = await store.probe(options.thresholds.maxRequests, clock.now());
-    return dispatcherStats(probe, this.#room);
+    return dispatcherStats(probe, this.#runtime);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
 
-  /** A batch that nobody wants any more need not wait for its next poll. */
+  /** Leases the request's batch at once when all of its open members are cancelled, instead of at its next poll. */
   async #hurryCancelled(id: string): Promise<void> {
-    const { store } = this.#room;
+    const { store } = this.#runtime;
     const [request] = await store.requests({ ids: [id] });
     if (request === undefined || request.batchKey === null) return;
     const [batch] = await store.batches({ keys: [request.batchKey], limit: 1 });
@@ -232,6 +232,6 @@ class StoreDispatcher implements Dispatcher {
   }
 
   #refuseWhenStopped(): void {
-    if (this.#room.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
+    if (this.#runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
   }
 }

@@ -1,9 +1,5 @@
 // The public API of "batchwise/dispatch": names only.
 
-export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
-export { DispatchError, type DispatchErrorCode } from "./errors.ts";
-export { memoryStore } from "./memory/memory-store.ts";
-export type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./options.ts";
 export type {
   Account,
   AccountOptions,
@@ -21,7 +17,8 @@ export type {
   ProviderState,
   ResultLine,
   TagKind,
-} from "./provider.ts";
+} from "./contract/account.ts";
+export { DispatchError, type DispatchErrorCode } from "./contract/errors.ts";
 export type {
   BatchChanges,
   BatchQuery,
@@ -42,7 +39,7 @@ export type {
   RequestQuery,
   RequestRow,
   Settlement,
-} from "./rows.ts";
+} from "./contract/rows.ts";
 export type {
   Amended,
   Amendment,
@@ -54,7 +51,7 @@ export type {
   SettleResult,
   Store,
   TransitionResult,
-} from "./store.ts";
+} from "./contract/store.ts";
 export type {
   BatchFilter,
   BatchLine,
@@ -78,4 +75,7 @@ export type {
   OutcomesOptions,
   Thresholds,
   Usage,
-} from "./types.ts";
+} from "./contract/types.ts";
+export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
+export type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./options/dispatcher-options.ts";
+export { memoryStore } from "./stores/memory/memory-store.ts";

@@ -1,8 +1,8 @@
 // Limits on what may be enqueued at a provider: they hold work back, are learned, and charge nobody a try.
 
 import { describe, expect, test } from "vitest";
-import { DispatchError } from "../../src/dispatch/errors.ts";
-import type { Failure } from "../../src/dispatch/provider.ts";
+import type { Failure } from "../../src/dispatch/contract/account.ts";
+import { DispatchError } from "../../src/dispatch/contract/errors.ts";
 import { type Fate, SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 

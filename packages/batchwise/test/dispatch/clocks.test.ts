@@ -1,8 +1,8 @@
 // Clocks that disagree: how far apart they may be before a request runs twice. The provider's clock is right.
 
 import { expect, test } from "vitest";
+import type { Account } from "../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
-import type { Account } from "../../src/dispatch/provider.ts";
 import { type Fate, SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, seeded, type World, world } from "./support/world.ts";
 

@@ -1,14 +1,14 @@
 // The same fault schedule against this dispatcher and one built the usual way (pop, create, then save).
 
 import { expect, test } from "vitest";
-import { type Tally, tallyOurs, tallyUsual } from "./support/comparison.ts";
+import { type FailureStreak, tallyOurs, tallyUsual } from "./support/comparison.ts";
 
 const SEEDS = 40;
 
-async function total(tally: (seed: number) => Promise<Tally>): Promise<Tally> {
-  let sum: Tally = { lost: 0, duplicated: 0 };
+async function total(streak: (seed: number) => Promise<FailureStreak>): Promise<FailureStreak> {
+  let sum: FailureStreak = { lost: 0, duplicated: 0 };
   for (let seed = 0; seed < SEEDS; seed += 1) {
-    const { lost, duplicated } = await tally(seed);
+    const { lost, duplicated } = await streak(seed);
     sum = { lost: sum.lost + lost, duplicated: sum.duplicated + duplicated };
   }
   return sum;
@@ -23,4 +23,4 @@ test("pop, create, save loses and repeats requests under faults that cost this d
   expect(usual.duplicated).toBeGreaterThan(100);
 });
 
-const text = ({ lost, duplicated }: Tally): string => `${lost} lost, ${duplicated} ran twice`;
+const text = ({ lost, duplicated }: FailureStreak): string => `${lost} lost, ${duplicated} ran twice`;

@@ -4,7 +4,7 @@
 
 import type { FakeExecution, FakeOperation } from "batchwise/dispatch/testing";
 import { expect, test } from "vitest";
-import type { LoggedOutcome } from "../../src/dispatch/types.ts";
+import type { LoggedOutcome } from "../../src/dispatch/contract/types.ts";
 import { type AccountOfDay, answerTo, type DayAtWork, HOUR, isBad, liveDay, nameOf, REQUESTS } from "./support/day.ts";
 
 /** A request has about a dozen tokens. The third limit is learned from the provider's refusal. */

@@ -7,8 +7,8 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
-import type { Account } from "../../src/dispatch/provider.ts";
-import type { DispatchRequest, Outcome } from "../../src/dispatch/types.ts";
+import type { Account } from "../../src/dispatch/contract/account.ts";
+import type { DispatchRequest, Outcome } from "../../src/dispatch/contract/types.ts";
 import type { VirtualClock } from "../../src/testing/index.ts";
 import { isAtRest, seeded, world } from "./support/world.ts";
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
-import type { DispatcherOptions } from "../../src/dispatch/options.ts";
+import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
 import { SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, storeDown, type World, world } from "./support/world.ts";
 

@@ -10,9 +10,9 @@ import {
 } from "batchwise/dispatch/testing";
 import type { VirtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import type { Outcome } from "../../src/dispatch/types.ts";
-import { anthropicCase, openaiCase } from "./account-cases.ts";
-import type { AccountCase } from "./account-suite.ts";
+import type { Outcome } from "../../src/dispatch/contract/types.ts";
+import { anthropicCase, openaiCase } from "./providers/account-cases.ts";
+import type { AccountCase } from "./providers/account-suite.ts";
 import { ask, isAtRest, type World, world } from "./support/world.ts";
 
 const MINUTE = 60_000;

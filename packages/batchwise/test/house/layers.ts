@@ -20,7 +20,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   otel: ["core"],
   simulate: ["core"],
   testing: ["core"],
-  dispatch: ["core", "dispatch/memory"],
+  dispatch: ["core"],
 };
 
 /** The folders of the core, from the top down: each imports itself and those after it. */
@@ -36,8 +36,32 @@ const coreFolders: readonly string[] = [
   "time",
 ];
 
-/** A store or a provider sees the dispatcher's contract and the core, never its neighbours. */
-const allowedInAdapter: readonly string[] = ["core", "dispatch"];
+/** The folders of the dispatcher, from the top down: each imports itself and those after it. */
+const dispatchFolders: readonly string[] = [
+  "intake",
+  "ops",
+  "outcomes",
+  "scheduler",
+  "steps",
+  "runtime",
+  "options",
+  "decide",
+  "format",
+  "contract",
+];
+
+/** Which folders of the dispatcher its other parts import, besides themselves. "" is its entry file and the dispatcher. */
+const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
+  "": [...dispatchFolders, "stores/memory"],
+  "stores/memory": ["contract"],
+  "stores/postgres": ["contract"],
+  "stores/redis": ["contract"],
+  "stores/sqlite": ["contract"],
+  "providers/anthropic": ["providers/shared", "format", "contract"],
+  "providers/openai": ["providers/shared", "format", "contract"],
+  "providers/shared": ["contract"],
+  testing: ["contract"],
+};
 
 /** Rooms that run wherever JavaScript runs. */
 const portable = new Set(["entry", "core", "limits", "stream", "tensor", "testing"]);
@@ -70,9 +94,8 @@ function targetOf({ from, specifier }: Import): string | undefined {
 }
 
 function roomOf(path: string): string {
-  const [first = "", second = "", third] = path.slice(library.length).split("/");
-  if (second === "") return "entry";
-  return first === "dispatch" && third !== undefined ? `dispatch/${second}` : first;
+  const [first = "", second = ""] = path.slice(library.length).split("/");
+  return second === "" ? "entry" : first;
 }
 
 /** Says which rule an import breaks; undefined where it breaks none. `peers` are the library's optional peers. */
@@ -83,7 +106,9 @@ export function violation(edge: Import, peers: readonly string[] = []): string |
   }
   if (target === undefined) return packageViolation(edge, peers);
   const broken = roomViolation(roomOf(edge.from), target);
-  return broken ?? (isCore(edge.from) && isCore(target) ? coreViolation(edge.from, target) : undefined);
+  if (broken !== undefined) return broken;
+  if (isIn("core", edge.from) && isIn("core", target)) return coreViolation(edge.from, target);
+  return isIn("dispatch", edge.from) && isIn("dispatch", target) ? dispatchViolation(edge.from, target) : undefined;
 }
 
 function packageViolation({ from, specifier }: Import, peers: readonly string[]): string | undefined {
@@ -95,8 +120,8 @@ function packageViolation({ from, specifier }: Import, peers: readonly string[])
   return peers.includes(specifier) ? undefined : "the library depends on no package";
 }
 
-function isCore(path: string): boolean {
-  return path.startsWith(`${library}core/`);
+function isIn(room: string, path: string): boolean {
+  return path.startsWith(`${library}${room}/`);
 }
 
 /** The folder of the core that a file lies in; undefined where it lies elsewhere, or in no folder of the core. */
@@ -114,11 +139,26 @@ function coreViolation(from: string, target: string): string | undefined {
   return isDown ? undefined : `core/${folder} may not import core/${other}: that is above it`;
 }
 
+/** The part of the dispatcher that a file lies in: a folder, or one of its stores or providers, or "" for none. */
+function dispatchPartOf(path: string): string {
+  const [folder = "", part = ""] = path.slice(`${library}dispatch/`.length).split("/").slice(0, -1);
+  return folder === "stores" || folder === "providers" ? `${folder}/${part}` : folder;
+}
+
+function dispatchViolation(from: string, target: string): string | undefined {
+  const [part, other] = [dispatchPartOf(from), dispatchPartOf(target)];
+  const place = dispatchFolders.indexOf(part);
+  const below = place >= 0 ? dispatchFolders.slice(place) : allowedInDispatch[part];
+  if (below === undefined) return `${part} is no folder of dispatch`;
+  if (other === part || below.includes(other)) return undefined;
+  return `${part === "" ? "dispatch" : `dispatch/${part}`} may not import ${other === "" ? "dispatch" : `dispatch/${other}`}`;
+}
+
 function roomViolation(room: string, target: string): string | undefined {
   if (target.startsWith(server)) return "nothing imports the server";
   if (!target.startsWith(library)) return "a source imports sources only";
   const other = roomOf(target);
-  const rooms = room.startsWith("dispatch/") ? allowedInAdapter : (allowed[room] ?? []);
+  const rooms = allowed[room] ?? [];
   const folder = posix.dirname(target.slice(library.length));
   if (other === room || rooms.includes(other) || rooms.includes(folder)) return undefined;
   const isPartOpen = rooms.some((name) => name.startsWith(`${other}/`));

@@ -9,6 +9,11 @@ const entries = Object.entries(manifest.exports).flatMap(([name, target]) =>
   typeof target === "string" ? [] : [{ name, ...target }],
 );
 
+/** The folder of src that a built entry file comes from, with its slash; "" for src itself. */
+function folderOf(main: string): string {
+  return main.replace(/^\.\/dist\//, "").replace(/index\.js$/, "");
+}
+
 /** Files reached from a built file by relative imports, and the specifiers of everything else they name. */
 function reach(file: string): string[] {
   const outside: string[] = [];
@@ -35,7 +40,8 @@ describe("the library's package", () => {
   });
 
   test.each(entries)("$name is built from a source folder of the same name", ({ name, types, default: main }) => {
-    const folder = name === "." ? "" : `${name.slice(2)}/`;
+    const folder = folderOf(main);
+    expect(folder.split("/").at(-2)).toBe(name === "." ? undefined : name.split("/").at(-1));
     expect(filesMatching(`packages/batchwise/src/${folder}index.ts`)).toHaveLength(1);
     expect(types).toBe(`./dist/${folder}index.d.ts`);
     expect(main).toBe(`./dist/${folder}index.js`);
@@ -47,7 +53,7 @@ describe("the library's package", () => {
     const folders = filesMatching("packages/batchwise/src/**/index.ts").map((file) =>
       file.split("/").slice(3, -1).join("/"),
     );
-    expect(entries.map((entry) => entry.name.replace(/^\.\/?/, "")).sort()).toEqual(folders.sort());
+    expect(entries.map((entry) => folderOf(entry.default).slice(0, -1)).sort()).toEqual(folders.sort());
   });
 
   test("carries the licence of the repository", () => {

@@ -1,9 +1,9 @@
 // The same schedule of faults against two dispatchers: the nth call of an operation meets the same fate, and the
 // process dies in the middle of the same creates. What was lost and what ran twice is counted at the provider.
 
+import type { Account } from "../../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
-import type { Account } from "../../../src/dispatch/provider.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 import { type Fate, SimProvider } from "./sim-provider.ts";
 import { startUsualDispatcher, type UsualPlace } from "./usual-way.ts";
@@ -14,7 +14,7 @@ const RESTART_MS = 30_000;
 const REQUESTS = 60;
 const DAY = 24 * 60 * MINUTE;
 
-export interface Tally {
+export interface FailureStreak {
   /** Requests that never ran to an answer that anybody heard. */
   readonly lost: number;
   /** Requests that ran more than once. */
@@ -66,7 +66,7 @@ function fateOf(seed: number, operation: string, count: number): Fate {
   return { replyAfterMs };
 }
 
-export async function tallyOurs(seed: number): Promise<Tally> {
+export async function tallyOurs(seed: number): Promise<FailureStreak> {
   const { provider, time, names, run } = schedule(seed);
   const store = memoryStore();
   let isFirst = true;
@@ -88,7 +88,7 @@ export async function tallyOurs(seed: number): Promise<Tally> {
   return { lost: names.filter((name) => !answered.has(name)).length, duplicated: duplicated(provider) };
 }
 
-export async function tallyUsual(seed: number): Promise<Tally> {
+export async function tallyUsual(seed: number): Promise<FailureStreak> {
   const { provider, time, names, run } = schedule(seed);
   const place: UsualPlace = { queue: [...names], batches: new Map(), outcomes: new Map() };
   run((process, account) => startUsualDispatcher(place, account, process.clock));

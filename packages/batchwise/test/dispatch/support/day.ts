@@ -5,9 +5,9 @@
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeAnswer, type FakeLine, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import type { Dispatcher } from "../../../src/dispatch/dispatcher.ts";
-import type { Account } from "../../../src/dispatch/provider.ts";
-import type { DispatchRequest } from "../../../src/dispatch/types.ts";
 import type { VirtualClock } from "../../../src/testing/index.ts";
 import { isAtRest, seeded, type World, world } from "./world.ts";
 

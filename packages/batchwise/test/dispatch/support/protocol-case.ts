@@ -1,9 +1,9 @@
 // One case of the submission protocol: a batch of one request, a process that dies at a named point, a network that
 // loses a message, a provider that accepts late and lists late. A second process takes over; the provider counts.
 
+import type { Capabilities } from "../../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
-import type { Capabilities } from "../../../src/dispatch/provider.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { virtualClock } from "../../../src/testing/index.ts";
 import { SimProvider } from "./sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded } from "./world.ts";

@@ -1,8 +1,6 @@
 // A Batch API in a few lines, as an Account, for scenarios and simulations of the dispatcher: what it does with each
 // call is drawn by the test, in virtual time, without any wire format. It never forgets a line that it ran.
 
-import { openaiLine } from "../../../src/dispatch/encode.ts";
-import { DispatchError } from "../../../src/dispatch/errors.ts";
 import type {
   Account,
   Capabilities,
@@ -11,7 +9,9 @@ import type {
   ProviderBatch,
   ProviderLimits,
   ResultLine,
-} from "../../../src/dispatch/provider.ts";
+} from "../../../src/dispatch/contract/account.ts";
+import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
+import { openaiLine } from "../../../src/dispatch/format/encode.ts";
 
 interface SimTime {
   now(): number;

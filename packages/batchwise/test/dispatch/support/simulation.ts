@@ -2,11 +2,11 @@
 // wrong drawn from a seed, and at the end the books of both sides compared. After a while the faults stop, and all must
 // come to rest.
 
+import type { Account, Capabilities, Failure } from "../../../src/dispatch/contract/account.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { OutcomeStatus } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
-import type { Account, Capabilities, Failure } from "../../../src/dispatch/provider.ts";
-import type { Store } from "../../../src/dispatch/store.ts";
-import type { OutcomeStatus } from "../../../src/dispatch/types.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 import { type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";

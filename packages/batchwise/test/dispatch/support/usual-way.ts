@@ -2,10 +2,10 @@
 // written with care otherwise: it puts back what it could not send, retries failed lines, retries calls like the
 // official clients do, and keeps queue, ids and outcomes in a durable place.
 
-import { openaiLine } from "../../../src/dispatch/encode.ts";
-import type { DispatchClock } from "../../../src/dispatch/options.ts";
-import type { Account, ProviderBatch } from "../../../src/dispatch/provider.ts";
-import { hasEnded } from "../../../src/dispatch/provider.ts";
+import type { Account, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
+import { hasEnded } from "../../../src/dispatch/contract/account.ts";
+import { openaiLine } from "../../../src/dispatch/format/encode.ts";
+import type { DispatchClock } from "../../../src/dispatch/options/dispatcher-options.ts";
 
 /** What survives a crash. */
 export interface UsualPlace {

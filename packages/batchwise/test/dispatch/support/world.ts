@@ -1,13 +1,13 @@
 // One virtual world for tests of the dispatcher: a clock, a provider, a store, and dispatchers on them as processes
 // that can be killed between any two of their steps, put to sleep, and given clocks that disagree.
 
+import type { Account } from "../../../src/dispatch/contract/account.ts";
+import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { DispatchError } from "../../../src/dispatch/errors.ts";
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
-import type { DispatchClock, DispatcherOptions } from "../../../src/dispatch/options.ts";
-import type { Account } from "../../../src/dispatch/provider.ts";
-import type { Store } from "../../../src/dispatch/store.ts";
-import type { DispatchRequest } from "../../../src/dispatch/types.ts";
+import type { DispatchClock, DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
+import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 
 export const START: number = Date.UTC(2026, 0, 5, 8);

@@ -1,5 +1,5 @@
-import { anthropicCase, openaiCase } from "../../dispatch/account-cases.ts";
-import { accountSuite } from "../../dispatch/account-suite.ts";
+import { anthropicCase, openaiCase } from "../../dispatch/providers/account-cases.ts";
+import { accountSuite } from "../../dispatch/providers/account-suite.ts";
 
 accountSuite(openaiCase, "over real sockets");
 accountSuite(anthropicCase, "over real sockets");

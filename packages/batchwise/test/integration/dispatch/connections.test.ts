@@ -3,9 +3,9 @@ import type { AddressInfo } from "node:net";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
-import type { CallOptions, CreateInput } from "../../../src/dispatch/provider.ts";
-import { anthropicCase, openaiCase } from "../../dispatch/account-cases.ts";
-import { inputOf } from "../../dispatch/account-suite.ts";
+import type { CallOptions, CreateInput } from "../../../src/dispatch/contract/account.ts";
+import { anthropicCase, openaiCase } from "../../dispatch/providers/account-cases.ts";
+import { inputOf } from "../../dispatch/providers/account-suite.ts";
 
 const cases = [openaiCase, anthropicCase];
 const create: Omit<CreateInput, "input"> = {

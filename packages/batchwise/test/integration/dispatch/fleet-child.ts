@@ -3,9 +3,9 @@
 
 import { once } from "node:events";
 import OpenAI from "openai";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { openaiAccount } from "../../../src/dispatch/openai/index.ts";
-import type { Store } from "../../../src/dispatch/store.ts";
+import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
 import { openStore, type Place } from "./open-store.ts";
 
 export interface FleetWork {

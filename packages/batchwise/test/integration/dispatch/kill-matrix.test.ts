@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { makeFolder } from "../../dispatch/sqlite/folder.ts";
+import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
 import type { KillDeath } from "./kill-child.ts";
 import { dispatchAll, type Service } from "./kill-run.ts";

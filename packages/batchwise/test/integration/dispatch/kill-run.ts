@@ -1,11 +1,11 @@
 // One process's part in the kill matrix: opens the store, enqueues, dispatches until nothing is left, and tells what the
 // log holds. The process that dies does it in a child; the one that goes on may be the test's own.
 
-import { anthropicAccount } from "../../../src/dispatch/anthropic/index.ts";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { openaiAccount } from "../../../src/dispatch/openai/index.ts";
-import type { Account } from "../../../src/dispatch/provider.ts";
-import type { Store } from "../../../src/dispatch/store.ts";
+import { anthropicAccount } from "../../../src/dispatch/providers/anthropic/index.ts";
+import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
 import { openStore, type Place } from "./open-store.ts";
 
 export type Service = "openai" | "azure" | "groq" | "together" | "anthropic";

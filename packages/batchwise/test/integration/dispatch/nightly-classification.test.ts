@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FakeProvider, fakeProvider, type Listening } from "batchwise/dispatch/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeFolder } from "../../dispatch/sqlite/folder.ts";
+import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
 import { built, root } from "../../house/repository.ts";
 
 /** Five batches at the example's practice size, the last one small. */
@@ -16,7 +16,7 @@ const LINES = 2_100;
 const MOST_MS = 60_000;
 
 const folder = makeFolder();
-beforeAll(() => void built("dispatch/sqlite/index.js"));
+beforeAll(() => void built("dispatch/stores/sqlite/index.js"));
 afterAll(() => folder.remove());
 
 interface Result {

@@ -2,10 +2,10 @@
 // process loads the one driver that its place needs: starting is most of what such a process does.
 
 import type pg from "pg";
-import { postgresStore } from "../../../src/dispatch/postgres/index.ts";
-import { redisStore } from "../../../src/dispatch/redis/index.ts";
-import { sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
-import type { Store } from "../../../src/dispatch/store.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
+import { postgresStore } from "../../../src/dispatch/stores/postgres/index.ts";
+import { redisStore } from "../../../src/dispatch/stores/redis/index.ts";
+import { sqliteStore } from "../../../src/dispatch/stores/sqlite/index.ts";
 
 export type Place =
   | { readonly kind: "sqlite"; readonly path: string }

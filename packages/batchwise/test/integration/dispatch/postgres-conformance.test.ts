@@ -1,7 +1,7 @@
 // The Postgres store on a real server, against the whole contract.
 
 import { postgresStore } from "batchwise/dispatch/postgres";
-import { describeStore } from "../../dispatch/conformance.ts";
+import { describeStore } from "../../dispatch/stores/conformance.ts";
 import { postgresPlace } from "../services/kept.ts";
 import { poolAt } from "../services/postgres.ts";
 

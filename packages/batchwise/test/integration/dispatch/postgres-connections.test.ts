@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { postgresStore } from "batchwise/dispatch/postgres";
 import { expect, test } from "vitest";
-import { NOW } from "../../dispatch/sqlite/folder.ts";
+import { NOW } from "../../dispatch/stores/sqlite/folder.ts";
 import { poolAt } from "../services/postgres.ts";
 
 function message(type: string, body: Buffer): Buffer {

@@ -2,8 +2,8 @@
 
 import { redisStore } from "batchwise/dispatch/redis";
 import { describe, expect, test } from "vitest";
-import { describeStore } from "../../dispatch/conformance.ts";
-import { NOW, requests, sealInput } from "../../dispatch/sqlite/folder.ts";
+import { describeStore } from "../../dispatch/stores/conformance.ts";
+import { NOW, requests, sealInput } from "../../dispatch/stores/sqlite/folder.ts";
 import { redisPlace, startOwnRedis } from "../services/kept.ts";
 import { clientAt } from "../services/redis.ts";
 

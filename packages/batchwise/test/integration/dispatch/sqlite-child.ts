@@ -4,8 +4,8 @@
 
 import { writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
-import { NOW, requests, sealInput } from "../../dispatch/sqlite/folder.ts";
+import { sqliteStore } from "../../../src/dispatch/stores/sqlite/index.ts";
+import { NOW, requests, sealInput } from "../../dispatch/stores/sqlite/folder.ts";
 
 const [job, path = "", name = ""] = process.argv.slice(2);
 

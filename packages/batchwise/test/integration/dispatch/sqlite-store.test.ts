@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface, type Interface } from "node:readline";
 import { afterAll, describe, expect, test } from "vitest";
-import { sqliteStore } from "../../../src/dispatch/sqlite/index.ts";
-import { makeFolder, NOW, requests } from "../../dispatch/sqlite/folder.ts";
+import { sqliteStore } from "../../../src/dispatch/stores/sqlite/index.ts";
+import { makeFolder, NOW, requests } from "../../dispatch/stores/sqlite/folder.ts";
 
 const folder = makeFolder();
 afterAll(() => folder.remove());

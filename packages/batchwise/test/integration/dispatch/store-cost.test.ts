@@ -4,8 +4,8 @@ import { type PostgresPool, type PostgresQuery, postgresStore } from "batchwise/
 import { redisStore } from "batchwise/dispatch/redis";
 import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Store } from "../../../src/dispatch/store.ts";
-import { NOW, requests, sealInput } from "../../dispatch/sqlite/folder.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
+import { NOW, requests, sealInput } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
 import { poolAt } from "../services/postgres.ts";
 import { clientAt } from "../services/redis.ts";

@@ -1,6 +1,6 @@
 // Servers that cannot be written to for a while: a full disk, no memory left, read-only. Real ones, with the trouble made
 // as an operator would meet it. Intake stops with the store's own error, reads go on, and what was taken in before ends
-// well once the trouble is over. SQLite's part: test/dispatch/sqlite/abuse.test.ts.
+// well once the trouble is over. SQLite's part: test/dispatch/stores/sqlite/abuse.test.ts.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,8 +13,8 @@ import type { Redis } from "ioredis";
 import OpenAI from "openai";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Store } from "../../../src/dispatch/store.ts";
-import { NOW, requests } from "../../dispatch/sqlite/folder.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
+import { NOW, requests } from "../../dispatch/stores/sqlite/folder.ts";
 import { emptyDisk, fillDisk } from "../services/ballast.ts";
 import { startOwnPostgres, startOwnRedis } from "../services/kept.ts";
 import { type PostgresService, poolAt, query } from "../services/postgres.ts";

@@ -1,7 +1,7 @@
 // Cases about changing requests from outside their batch: cancel, fail, expire, retry.
 
 import { deepEqual } from "node:assert/strict";
-import type { Amendment } from "../../store.ts";
+import type { Amendment } from "../../contract/store.ts";
 import {
   claimed,
   final,

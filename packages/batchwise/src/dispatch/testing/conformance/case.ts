@@ -2,9 +2,9 @@
 // throws where the store breaks the contract.
 
 import { deepEqual, ok } from "node:assert/strict";
-import type { BatchRow, NewRequest, Settlement } from "../../rows.ts";
-import type { Amendment, SealInput, SealResult, SettleInput, Store } from "../../store.ts";
-import type { OutcomeStatus } from "../../types.ts";
+import type { BatchRow, NewRequest, Settlement } from "../../contract/rows.ts";
+import type { Amendment, SealInput, SealResult, SettleInput, Store } from "../../contract/store.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
 
 /**
  * Opens a store on the case's own data, empty at the first call. Each further call opens another store on the same

@@ -1,8 +1,8 @@
 // Cases about handing outcomes on: taking what is due, reporting what came of it, and the log of that.
 
 import { deepEqual } from "node:assert/strict";
-import type { DeliveryReport, DeliveryState } from "../../rows.ts";
-import type { DeliveriesInput, Store } from "../../store.ts";
+import type { DeliveryReport, DeliveryState } from "../../contract/rows.ts";
+import type { DeliveriesInput, Store } from "../../contract/store.ts";
 import { final, NOW, OK, retryOf, type StoreCase, sealed, settleInput, storeCase } from "./case.ts";
 
 const UNTIL = NOW + 60_000;

@@ -1,8 +1,8 @@
 // Cases about who holds a batch and what its holder may write: lease, transition, and reading batches.
 
 import { deepEqual } from "node:assert/strict";
-import type { BatchRow } from "../../rows.ts";
-import type { LeaseInput, Store } from "../../store.ts";
+import type { BatchRow } from "../../contract/rows.ts";
+import type { LeaseInput, Store } from "../../contract/store.ts";
 import { batchOf, final, keyOf, many, NOW, type StoreCase, sealed, sealInput, settleInput, storeCase } from "./case.ts";
 
 /** After the leases that `sealed` gives have run out. */

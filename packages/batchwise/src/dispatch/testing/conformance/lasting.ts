@@ -1,7 +1,7 @@
 // Cases about the store itself: closing it, and finding everything again.
 
 import { deepEqual } from "node:assert/strict";
-import type { Store } from "../../store.ts";
+import type { Store } from "../../contract/store.ts";
 import {
   final,
   many,

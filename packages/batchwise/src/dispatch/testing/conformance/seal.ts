@@ -1,8 +1,8 @@
 // Cases about forming a batch: caps, refusals, ledgers, and sealers that meet.
 
 import { deepEqual, ok } from "node:assert/strict";
-import type { LedgerRow } from "../../rows.ts";
-import type { Store } from "../../store.ts";
+import type { LedgerRow } from "../../contract/rows.ts";
+import type { Store } from "../../contract/store.ts";
 import {
   batchOf,
   claimed,

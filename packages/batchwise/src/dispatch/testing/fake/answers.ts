@@ -1,6 +1,6 @@
 // What the fake's models say: an echo for chat, a small vector for embeddings, each from the request alone.
 
-import type { Json, JsonObject } from "../../types.ts";
+import type { Json, JsonObject } from "../../contract/types.ts";
 import { hashOf, seededRandom } from "./random.ts";
 import type { FakeAnswer, FakeLine } from "./types.ts";
 

@@ -1,7 +1,7 @@
 // What Anthropic checks in the params of one item, when the item runs: shape, order of turns, tool calls and their
 // results, ranges. Strict on purpose, so that a conversion which passes here should pass there.
 
-import type { Json, JsonObject } from "../../types.ts";
+import type { Json, JsonObject } from "../../contract/types.ts";
 import { isObject } from "./openai-lines.ts";
 
 const KNOWN: ReadonlySet<string> = new Set([

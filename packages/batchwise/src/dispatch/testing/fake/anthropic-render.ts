@@ -1,6 +1,6 @@
 // How Anthropic shows a message batch and its results. Pure. All items count as processing until the batch has ended.
 
-import type { JsonObject } from "../../types.ts";
+import type { JsonObject } from "../../contract/types.ts";
 import type { Ending, FakeBatch } from "./batch-book.ts";
 import { isObject } from "./openai-lines.ts";
 import { isOver, type Moment, type Phase } from "./timeline.ts";

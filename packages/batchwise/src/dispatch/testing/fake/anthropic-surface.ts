@@ -1,7 +1,7 @@
 // The Anthropic half of the fake: /v1/messages/batches. The items travel in the create; one bad custom id refuses all of
 // it at once, while an item's params are only looked at when it runs. There is no tag and no idempotency.
 
-import type { Json, JsonObject } from "../../types.ts";
+import type { Json, JsonObject } from "../../contract/types.ts";
 import { paramsFault } from "./anthropic-params.ts";
 import { type AnthropicExtra, renderMessageBatch, renderMessageResults } from "./anthropic-render.ts";
 import { BatchBook, type Entry, type FakeBatch, foreignEntries } from "./batch-book.ts";
@@ -32,7 +32,7 @@ export class AnthropicSurface {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.book = new BatchBook(settings, { failsWhole: false, judge });
+    this.book = new BatchBook(settings, { failsWhole: false, check });
   }
 
   static route(method: string, path: string): { readonly operation: FakeOperation; readonly id: string } | null {
@@ -153,7 +153,7 @@ export class AnthropicSurface {
   }
 }
 
-function judge({ body }: FakeLine): FakeAnswer | null {
+function check({ body }: FakeLine): FakeAnswer | null {
   const message = paramsFault(body);
   return message === null ? null : { status: 400, body: { error: { type: "invalid_request_error", message } } };
 }

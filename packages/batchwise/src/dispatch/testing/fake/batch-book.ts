@@ -46,7 +46,7 @@ export interface BookRules {
   /** A batch can fail as a whole after it was accepted. */
   readonly failsWhole: boolean;
   /** Checks one line when it runs; null: nothing wrong. */
-  judge(line: FakeLine): FakeAnswer | null;
+  check(line: FakeLine): FakeAnswer | null;
 }
 
 export class BatchBook<Extra> {
@@ -196,7 +196,7 @@ export class BatchBook<Extra> {
     const unlucky = share > 0 && seededRandom(hashOf(entry.customId) + this.#settings.seed)() < share;
     if (unlucky) return serverFault(entry.endpoint);
     const line = lineOf(entry);
-    return this.#rules.judge(line) ?? this.#settings.answer(line);
+    return this.#rules.check(line) ?? this.#settings.answer(line);
   }
 
   *executions(): Generator<FakeExecution> {

@@ -1,6 +1,6 @@
 // One HTTP exchange as the fake sees it, whatever carried it: a real socket or an in-process fetch.
 
-import type { Json } from "../../types.ts";
+import type { Json } from "../../contract/types.ts";
 
 export interface Exchange {
   readonly method: string;

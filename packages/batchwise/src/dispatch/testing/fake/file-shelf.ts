@@ -1,6 +1,6 @@
 // Uploaded files of the OpenAI-shaped surface: taken in by multipart, listed by name, gone after the retention time.
 
-import type { JsonObject } from "../../types.ts";
+import type { JsonObject } from "../../contract/types.ts";
 import { type Exchange, Refusal } from "./exchange.ts";
 import { parseMultipart } from "./multipart.ts";
 import type { Settings } from "./settings.ts";

@@ -2,7 +2,7 @@
 // checks are at least as strict as the real ones: a request that passes here should pass there.
 
 import { estimateTokens } from "../../../core/api/estimate-tokens.ts";
-import type { JsonObject } from "../../types.ts";
+import type { JsonObject } from "../../contract/types.ts";
 import type { Entry } from "./batch-book.ts";
 import type { Settings } from "./settings.ts";
 import type { FakeLineFault } from "./types.ts";

@@ -1,6 +1,6 @@
 // How an OpenAI-shaped service shows a batch and its results: states, times, counts, file ids, result lines. Pure.
 
-import type { JsonObject } from "../../types.ts";
+import type { JsonObject } from "../../contract/types.ts";
 import type { Ending, FakeBatch } from "./batch-book.ts";
 import type { Moment, Phase } from "./timeline.ts";
 import type { FakeDialect, FakeLineFault, FakePlan } from "./types.ts";

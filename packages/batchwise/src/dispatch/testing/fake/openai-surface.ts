@@ -1,7 +1,7 @@
 // The OpenAI-shaped half of the fake: /v1/files and /v1/batches (also below /openai, as Azure and Groq have them).
 // What OpenAI refuses at once is refused at once; what it finds out later fails the batch later.
 
-import type { Json, JsonObject } from "../../types.ts";
+import type { Json, JsonObject } from "../../contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries } from "./batch-book.ts";
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
 import { FileShelf, renderFile, type StoredFile } from "./file-shelf.ts";
@@ -23,7 +23,7 @@ export class OpenAiSurface {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.book = new BatchBook(settings, { failsWhole: true, judge: () => null });
+    this.book = new BatchBook(settings, { failsWhole: true, check: () => null });
     this.#files = new FileShelf(settings);
   }
 

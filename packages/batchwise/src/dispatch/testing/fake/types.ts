@@ -2,7 +2,7 @@
 // All spans and times are milliseconds on the fake's own clock.
 
 import type { Clock } from "../../../core/time/clock.ts";
-import type { Json, JsonObject } from "../../types.ts";
+import type { Json, JsonObject } from "../../contract/types.ts";
 
 /** The calls that the fake counts and into which faults can be put. */
 export type FakeOperation =

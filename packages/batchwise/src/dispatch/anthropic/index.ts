@@ -1,5 +1,0 @@
-// The entry "batchwise/dispatch/anthropic": names only.
-
-export type { CallSettings } from "../sdk-call.ts";
-export { type AnthropicAccountOptions, anthropicAccount } from "./account.ts";
-export type { AnthropicClient, MessageBatchBody, MessageBatchQuery, NoParams } from "./client.ts";

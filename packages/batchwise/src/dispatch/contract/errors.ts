@@ -1,0 +1,77 @@
+// The errors of the dispatcher. One class, told apart by `code`, like the core's: it is a BatchwiseError, so callers
+// need one check for both layers.
+
+import { BatchwiseError } from "../../core/contract/errors.ts";
+
+/**
+ * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field), `UNKNOWN_ENDPOINT`,
+ * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
+ * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
+ * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id.
+ * `RESULTS_UNREADABLE`: a result source was cut or damaged. `CLOSED`: stopped or closed before.
+ */
+export type DispatchErrorCode =
+  | "INVALID_REQUEST"
+  | "UNKNOWN_ENDPOINT"
+  | "MISSING_MODEL"
+  | "NO_ACCOUNT"
+  | "REQUEST_TOO_LARGE"
+  | "DUPLICATE_ID"
+  | "NOT_FOUND"
+  | "STORE_UNAVAILABLE"
+  | "STORE_FULL"
+  | "STORE_READ_ONLY"
+  | "RESULTS_UNREADABLE"
+  | "CLOSED";
+
+const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>(["STORE_UNAVAILABLE", "RESULTS_UNREADABLE"]);
+
+export class DispatchError extends BatchwiseError {
+  constructor(code: DispatchErrorCode, message: string, cause?: unknown) {
+    super({ code, message, retryable: RETRYABLE.has(code), cause });
+    this.name = "DispatchError";
+  }
+}
+
+/** The codes that an outcome's `error` carries when the provider gave none of its own. */
+export const OUTCOME_CODES = {
+  /** In no result source although the batch ended. */
+  missing: "missing_result",
+  cancelled: "cancelled",
+  expired: "deadline_exceeded",
+  /** Too large for limits that were lowered after it was enqueued. */
+  tooLarge: "request_too_large",
+  /** Refused alone, after every batch with it was refused as a whole. */
+  poison: "batch_refused",
+} as const;
+
+export function duplicateIdError(id: string): DispatchError {
+  const message = `The id "${id}" is taken by a request with another body or endpoint. Bodies are compared as text, so`;
+  return new DispatchError(
+    "DUPLICATE_ID",
+    `${message} the order of keys counts: send it as before, or give it a new id.`,
+  );
+}
+
+/** The same for a call of many: which one it was, and what became of the others. */
+export function takenIdsError(place: number, id: string, taken: number, total: number): DispatchError {
+  const more = taken === 1 ? "" : ` The call has ${taken} such ids.`;
+  const message = `requests[${place}]: ${duplicateIdError(id).message}${more}`;
+  return new DispatchError("DUPLICATE_ID", `${message} The other ${total - taken} of ${total} requests are stored.`);
+}
+
+/** The error of a store in the middle of many requests, saying how far it came. */
+export function partlyStored(error: unknown, stored: number, total: number): unknown {
+  if (!(error instanceof DispatchError)) return error;
+  const message = `${error.message} The first ${stored} of ${total} requests are stored, and maybe some that follow.`;
+  return new DispatchError(error.code as DispatchErrorCode, message, error);
+}
+
+export function tooLargeError(what: "bytes" | "tokens", size: number, cap: number): DispatchError {
+  const message = `The request has ${size} ${what} alone, more than a whole batch may (${cap}).`;
+  return new DispatchError("REQUEST_TOO_LARGE", message);
+}
+
+export function notFoundError(id: string): DispatchError {
+  return new DispatchError("NOT_FOUND", `There is no request with the id "${id}".`);
+}

@@ -1,0 +1,275 @@
+// The rows that go in and out of a Store. Plain data with no optional place on the way out: null means none.
+// Times are milliseconds since 1970. Texts named payload, body, metadata, disposal and lastError are JSON that stores
+// pass through untouched. Types only.
+
+import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
+
+/** A request on its way in. */
+export interface NewRequest {
+  readonly id: string;
+  /** Of endpoint and body as the caller gave them (see format/encode.ts); "" where the caller gave no id. */
+  readonly digest: string;
+  readonly lane: string;
+  readonly priority: number;
+  /** "" for none. */
+  readonly tenant: string;
+  readonly deadlineAt: number | null;
+  /** Length of the encoded line, newline included. */
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly metadata: string | null;
+  readonly body: string;
+}
+
+export interface RequestRow {
+  readonly id: string;
+  readonly lane: string;
+  readonly state: "ready" | "claimed" | "ended";
+  readonly priority: number;
+  readonly tenant: string;
+  readonly createdAt: number;
+  readonly notBefore: number;
+  readonly deadlineAt: number | null;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly attempts: number;
+  /** 0, and one more with each `retry` by the user. */
+  readonly generation: number;
+  /** Batch and place while claimed; null otherwise. */
+  readonly batchKey: string | null;
+  readonly ord: number | null;
+  /** Asked for while claimed; false again once its batch has let it go. */
+  readonly cancelRequested: boolean;
+  readonly metadata: string | null;
+  /** null unless the query asked for bodies. */
+  readonly body: string | null;
+  /** The requeues so far, oldest first; null unless the query asked for it. */
+  readonly history: readonly HistoryRow[] | null;
+}
+
+export interface HistoryRow {
+  readonly batchKey: string;
+  readonly code: string;
+  readonly at: number;
+}
+
+export type RequestQuery = (
+  | { readonly ids: readonly string[] }
+  | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
+) & { readonly bodies?: boolean; readonly history?: boolean };
+
+/** Most that a ledger may hold; Infinity for no limit. */
+export interface LedgerLimits {
+  readonly tokens: number;
+  readonly requests: number;
+  readonly batches: number;
+}
+
+/** What is booked on one limit of a provider (an account, or an account's model) and what was learned about it. */
+export interface LedgerRow {
+  readonly name: string;
+  /** Sums over reservations that are not released at the probe's `now`. */
+  readonly tokens: number;
+  readonly requests: number;
+  readonly batches: number;
+  readonly learnedTokens: number | null;
+  readonly learnedAt: number | null;
+  /** Nothing is sealed on it before this. 0 = free. */
+  readonly blockedUntil: number;
+  /** Refusals in a row; drives the backoff. */
+  readonly strikes: number;
+  readonly note: string | null;
+}
+
+/** Fields to set on a ledger; absent ones stay. A ledger that does not exist is made with null, 0, 0 and null. */
+export interface LedgerChanges {
+  readonly name: string;
+  readonly learnedTokens?: number | null;
+  readonly learnedAt?: number | null;
+  readonly blockedUntil?: number;
+  readonly strikes?: number;
+  readonly note?: string | null;
+}
+
+export interface BatchRow {
+  /** ULID: our tag everywhere. */
+  readonly key: string;
+  readonly lane: string;
+  readonly account: string;
+  readonly ledger: string;
+  readonly state: BatchState;
+  /** Members, their bytes and tokens at sealing; never change. */
+  readonly requests: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  /** Members not settled yet, and how many of these have their cancel asked for. */
+  readonly remaining: number;
+  readonly cancelRequested: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** 0 until the first intent; one more with each intent to create. */
+  readonly submitAttempt: number;
+  readonly submitStartedAt: number | null;
+  readonly unknownSince: number | null;
+  /** Times it failed as a whole with no line to blame. */
+  readonly wholeFailures: number;
+  readonly providerFileId: string | null;
+  readonly providerBatchId: string | null;
+  /** False while a batch adopted without a tag has not been proved ours by its results. */
+  readonly verified: boolean;
+  readonly providerState: string | null;
+  /** When the cancel was sent to the provider; null until then. */
+  readonly cancelSentAt: number | null;
+  /** How its members end when not by results; see `Disposal` in format/payload.ts. */
+  readonly disposal: string | null;
+  readonly lastError: string | null;
+  readonly pollMs: number;
+  readonly expiresAt: number | null;
+  readonly nextAt: number;
+  readonly leaseOwner: string | null;
+  readonly leaseUntil: number;
+  readonly fence: number;
+  readonly orphans: readonly Orphan[];
+}
+
+/** Starts of a sealed batch: submitAttempt 0, verified true, pollMs 0, nextAt = now, every nullable field null. */
+type BatchFields =
+  | "state"
+  | "submitAttempt"
+  | "submitStartedAt"
+  | "unknownSince"
+  | "wholeFailures"
+  | "providerFileId"
+  | "providerBatchId"
+  | "verified"
+  | "providerState"
+  | "cancelSentAt"
+  | "disposal"
+  | "lastError"
+  | "pollMs"
+  | "expiresAt"
+  | "nextAt"
+  | "leaseUntil";
+
+/** Fields to set; absent ones stay. */
+export type BatchChanges = Partial<Pick<BatchRow, BatchFields>> & {
+  /** Refuse with `busy` while another batch of the account is `submitting` or `unknown`. */
+  readonly exclusive?: boolean;
+  /** The reservation stops counting at this time. */
+  readonly releaseAt?: number;
+  readonly ledgers?: readonly LedgerChanges[];
+  /** Added to the batch's orphans; one with the same provider id replaces the earlier row. */
+  readonly orphans?: readonly Orphan[];
+};
+
+export interface BatchQuery {
+  readonly keys?: readonly string[];
+  readonly states?: readonly BatchState[];
+  readonly account?: string;
+  /** Batches that have one of these as the id of record or among their orphans. */
+  readonly providerBatchIds?: readonly string[];
+  readonly limit: number;
+}
+
+/** The decision about one member. */
+export type Settlement =
+  | {
+      readonly ord: number;
+      readonly kind: "final";
+      readonly status: OutcomeStatus;
+      readonly payload: string;
+      readonly charged: boolean;
+    }
+  | {
+      readonly ord: number;
+      readonly kind: "requeue";
+      readonly code: string;
+      readonly charged: boolean;
+      readonly notBefore: number;
+      readonly lane: string;
+    };
+
+export interface OutcomeRow {
+  readonly cursor: number;
+  readonly id: string;
+  readonly status: OutcomeStatus;
+  /** `{ response, error, usage }`. */
+  readonly payload: string;
+  readonly attempts: number;
+  readonly generation: number;
+  readonly recordedAt: number;
+  readonly tenant: string;
+  readonly metadata: string | null;
+  /** The delivery log; null unless the query asked for it. */
+  readonly deliveries: readonly DeliveryState[] | null;
+}
+
+export type OutcomeQuery = (
+  | { readonly after: number; readonly limit: number }
+  | { readonly ids: readonly string[] }
+) & {
+  readonly deliveries?: boolean;
+};
+
+export interface DeliveryState {
+  readonly sink: string;
+  readonly state: "waiting" | "delivered" | "dead";
+  readonly attempt: number;
+  readonly nextAt: number;
+  readonly log: readonly DeliveryLogRow[];
+}
+
+export interface DeliveryLogRow {
+  readonly attempt: number;
+  readonly at: number;
+  readonly statusCode: number | null;
+  readonly error: string | null;
+}
+
+/** A delivery that has been taken: its outcome (without log) and the attempt to report with. */
+export interface DeliveryRow {
+  readonly sink: string;
+  readonly attempt: number;
+  readonly outcome: OutcomeRow;
+}
+
+export interface DeliveryReport extends DeliveryLogRow {
+  readonly cursor: number;
+  readonly sink: string;
+  readonly result: "delivered" | "retry" | "dead";
+  /** When to try again; only read for `retry`. */
+  readonly nextAt: number;
+}
+
+export interface LaneRow {
+  readonly lane: string;
+  readonly ready: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  /** Earliest createdAt among them; null when all of the lane waits for its `notBefore`. */
+  readonly oldestAt: number | null;
+  /** Earliest max(createdAt, notBefore) among them: since when one could have been claimed; null as above. */
+  readonly readySince: number | null;
+  /** Earliest deadline of a ready request of the lane. */
+  readonly deadlineAt: number | null;
+  /** Earliest `notBefore` that lies after now. */
+  readonly deferredUntil: number | null;
+}
+
+export interface Probe {
+  readonly lanes: readonly LaneRow[];
+  /** Every ledger that was ever booked on or written to. */
+  readonly ledgers: readonly LedgerRow[];
+  /** Batches by state; `done` is kept as a counter. */
+  readonly batches: Readonly<Record<BatchState, number>>;
+  /** Sum of `remaining` over all batches: every claimed request. */
+  readonly inBatches: number;
+  /** Earliest max(nextAt, leaseUntil) of batches that `lease` may give out; null when there is none. */
+  readonly batchDueAt: number | null;
+  /** Outcomes ever recorded, by status: kept as counters, never counted. */
+  readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
+  /** The highest cursor given out; 0 at first. */
+  readonly cursor: number;
+  readonly deliveriesWaiting: number;
+  readonly deliveryDueAt: number | null;
+}

@@ -1,0 +1,230 @@
+// The store contract: twelve methods that hold every durable fact of the dispatcher. What a method's text says is what
+// the conformance suite checks; what it leaves open, a store may choose. The rows are in rows.ts.
+//
+// Rules for all methods
+// - One call is one transaction: when it resolves, all of it is durable; when it rejects, all or nothing of it happened
+//   and the caller repeats it. Every write is therefore idempotent: repeated with the same arguments it changes nothing
+//   more. A store prepares itself (tables, scripts) on its first call.
+// - A store has no clock and no chance: `now`, keys and owners come in. It never looks into a body, a payload, a lane's
+//   name or `disposal`: these are opaque text.
+// - Writes on a batch carry its `fence`, the number that `seal` (1) or the last `lease` of it gave out. Another number
+//   than the present one changes nothing and answers `{ ok: false, reason: "fence" }`, as does an unknown key. A lease
+//   that ran out but was not taken by anybody still has the present fence: its writes count.
+// - Bodies, payloads and history live apart from the small row that claims scan. No method may cost more because
+//   ended requests are many. Only `requests` (when asked for bodies), `outcomes` and `deliveries` read large texts.
+// - Calls come from many processes at once (memory and embedded stores: from one process, interleaved).
+// - Failures reject with a DispatchError: STORE_UNAVAILABLE (retryable), STORE_FULL or STORE_READ_ONLY (not).
+//
+// Request states: ready -> claimed -> ended, and claimed -> ready when requeued. A claimed request belongs to one batch
+// until `settle` decides it; no lease, timeout or other call takes it out. An ended request has exactly one outcome.
+//
+// Claim order inside a lane: priority descending, rank ascending, arrival ascending. The rank is set once, at enqueue,
+// and shares a lane by tokens among tenants (start-time fair queueing):
+//   rank = max(V, F); F = rank + max(1, tokens)
+// with F kept for each (lane, priority, tenant) and V for each (lane, priority): the highest rank that `seal` has
+// claimed there, both 0 at first. One tenant alone gets plain FIFO. Two enqueues that run at the same moment may read
+// the same F. A requeued or retried request keeps its rank and arrival, also in another lane.
+
+import type {
+  BatchChanges,
+  BatchQuery,
+  BatchRow,
+  DeliveryReport,
+  DeliveryRow,
+  LedgerLimits,
+  NewRequest,
+  OutcomeQuery,
+  OutcomeRow,
+  Probe,
+  RequestQuery,
+  RequestRow,
+  Settlement,
+} from "./rows.ts";
+
+/** What became of one enqueued request; see `Store.enqueue`. */
+export type EnqueueResult = "stored" | "same" | "conflict";
+
+export interface SealInput {
+  /** The new batch's key; the same key again answers with the batch as it is and claims nothing. */
+  readonly key: string;
+  readonly lane: string;
+  readonly account: string;
+  /** What the reservation is booked on. */
+  readonly ledger: string;
+  readonly limits: LedgerLimits;
+  readonly maxRequests: number;
+  readonly maxBytes: number;
+  readonly maxTokens: number;
+  /** Fewer than this: claim nothing. At least 1. */
+  readonly minRequests: number;
+  /** Sizes the batch must not have: one of these (above 1) gives its last request back before sealing, and again. */
+  readonly avoidCounts: readonly number[];
+  readonly owner: string;
+  readonly leaseUntil: number;
+  readonly now: number;
+}
+
+export type SealResult =
+  | { readonly ok: true; readonly batch: BatchRow }
+  /** `head` is the first request in claim order, so that the caller sees what does not fit. */
+  | {
+      readonly ok: false;
+      readonly reason: "empty" | "too_few" | "blocked" | "no_headroom" | "head_too_large";
+      readonly head: { readonly id: string; readonly bytes: number; readonly tokens: number } | null;
+    };
+
+export interface LeaseInput {
+  readonly owner: string;
+  readonly now: number;
+  readonly leaseUntil: number;
+  /** Only batches of these accounts. */
+  readonly accounts: readonly string[];
+  readonly limit: number;
+  /** Take these by key: not due ones and ended ones too. */
+  readonly keys?: readonly string[];
+}
+
+export type TransitionResult =
+  | { readonly ok: true; readonly batch: BatchRow }
+  | { readonly ok: false; readonly reason: "fence" | "busy" | "taken" | "open" };
+
+export interface SettleInput {
+  readonly key: string;
+  readonly fence: number;
+  /** Any number; the dispatcher sends about 1,000. An `ord` twice in one call: the first counts. */
+  readonly items: readonly Settlement[];
+  /** A delivery is made for each of these and each new outcome. */
+  readonly sinks: readonly string[];
+  /** Payload for a request that would be requeued but whose cancel has been asked for. */
+  readonly cancelledPayload: string;
+  readonly now: number;
+}
+
+export type SettleResult =
+  | {
+      readonly ok: true;
+      readonly applied: number;
+      /** Items whose `ord` is no open member: late, repeated or never there. */
+      readonly ignored: number;
+      readonly remaining: number;
+    }
+  | { readonly ok: false; readonly reason: "fence" };
+
+export type Amendment =
+  | { readonly kind: "cancel"; readonly ids: readonly string[]; readonly payload: string }
+  | { readonly kind: "fail"; readonly ids: readonly string[]; readonly payload: string }
+  | { readonly kind: "expire"; readonly limit: number; readonly payload: string }
+  /** `lanes`: where each of them waits from then on, in the order of `ids`. */
+  | { readonly kind: "retry"; readonly ids: readonly string[]; readonly lanes: readonly string[] };
+
+export interface Amended {
+  readonly id: string;
+  readonly result: "changed" | "requested" | "ended" | "waiting" | "not_found";
+}
+
+export interface DeliveriesInput {
+  readonly now: number;
+  readonly reports: readonly DeliveryReport[];
+  /** Take up to `limit` due deliveries of these sinks until `leaseUntil`; null only reports. */
+  readonly take: { readonly sinks: readonly string[]; readonly limit: number; readonly leaseUntil: number } | null;
+}
+
+/** Where requests live. See the head of the file for the rules that hold for every method. */
+export interface Store {
+  /**
+   * Adds requests, in order, as ready. One answer each, in order: `stored`; `same` when the id is there with the same
+   * digest, in whatever state (nothing changes, not even defaults or priority); `conflict` when it is there with
+   * another digest (nothing changes; the other items of the call are stored all the same). The same holds for an id
+   * twice in one call. Ids are unique in the whole store.
+   */
+  enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]>;
+
+  /**
+   * Changes requests from outside their batch; one answer per id, in order.
+   * `cancel`: ready -> ended as `cancelled` with the payload (`changed`); claimed -> its `cancelRequested` is set and
+   * its batch's `cancelRequested` count grows once (`requested`); ended stays (`ended`).
+   * `fail`: ready -> ended as `failed` (`changed`); claimed stays (`waiting`); ended stays (`ended`).
+   * `expire`: up to `limit` ready requests with `deadlineAt <= now`, earliest deadline first, end as `expired`; answers
+   * only these.
+   * `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation + 1, `notBefore` now, no
+   * deadline, no cancel wish; its outcome leaves the log and its undelivered deliveries are dropped (`changed`).
+   * Succeeded stays (`ended`); ready or claimed stays (`waiting`).
+   * What ends here gets cursor and deliveries exactly as in `settle`, in the same transaction.
+   */
+  amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]>;
+
+  /**
+   * What there is to do. Lanes with no ready request are left out. A lane's figures cover its ready requests with
+   * `notBefore <= now`; a store may stop after the first `limit` of them in claim order. Writes nothing.
+   */
+  probe(limit: number, now: number): Promise<Probe>;
+
+  /**
+   * Forms one batch in one transaction: claims the longest prefix, in claim order, of the lane's ready requests with
+   * `notBefore <= now` and (no deadline or `deadlineAt > now`) that keeps to maxRequests, maxBytes and maxTokens AND to
+   * what the ledger has left; gives them `ord` 0, 1, 2, ...; inserts the batch as `sealed` with fence 1, leased to
+   * `owner`; books the reservation. A prefix: nothing is skipped to fit a smaller request in.
+   * Left on the ledger = limits minus the sums of reservations that are not released at `now`; for tokens, the lower
+   * of `limits.tokens` and the learned limit counts. Two seals on one ledger never overshoot it together, and no
+   * request is ever claimed twice.
+   * Refusals write nothing: `blocked` (ledger's `blockedUntil > now`), `empty`, `no_headroom` (the head fits the caps
+   * but not the ledger, or no batch or request is left on it), `head_too_large` (the head alone breaks a cap),
+   * `too_few` (what fits is less than minRequests), looked for in this order.
+   */
+  seal(input: SealInput): Promise<SealResult>;
+
+  /**
+   * Takes up to `limit` batches whose lease is free (`leaseUntil <= now`), that have not ended (state other than `done`
+   * and `quarantined`) and are due (`nextAt <= now`), the longest due first: sets owner and leaseUntil, adds 1 to
+   * fence, answers the rows. With `keys`: these batches if their lease is free, whatever state and nextAt. Two callers
+   * never get the same batch with the same fence.
+   */
+  lease(input: LeaseInput): Promise<readonly BatchRow[]>;
+
+  /**
+   * The one write on a batch's own row: sets the fields given in `changes`, leaves the others, sets updatedAt, and
+   * writes the ledgers and orphans that come with it in the same transaction. It is atomic with its checks, in this
+   * order: `fence`; `busy` when `changes.exclusive` and another batch of the account is `submitting` or `unknown`;
+   * `taken` when `providerBatchId` is the id of record of another batch of the account; `open` when the new state is
+   * `done` while `remaining > 0`. It does not know which transitions are legal: decide/life-cycle.ts does.
+   * Entering `done` releases the reservation at `changes.releaseAt`, or at `now` when that is absent.
+   */
+  transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult>;
+
+  /**
+   * Reads requests: by ids (those that exist, in the order asked), or members of a batch by ascending `ord` from
+   * `fromOrd`, at most `limit`. Members are found by (batch, ord) as long as they are claimed by it; what has been
+   * settled is no longer listed. Bodies and history only when asked for.
+   */
+  requests(query: RequestQuery): Promise<readonly RequestRow[]>;
+
+  /**
+   * Applies decisions about open members of a batch, all in one transaction with their log entries and deliveries.
+   * `final`: the request ends with status and payload; attempts grows by 1 if charged; an outcome is written with the
+   * next cursor; one delivery per sink is due at `now`. `requeue`: back to ready in `lane` with `notBefore`, out of the
+   * batch; attempts grows by 1 if charged; a history row (batch key, code, now) is added. If its cancel was asked for,
+   * it ends as `cancelled` with `cancelledPayload` instead. Both lower `remaining` (and `cancelRequested`, if it was
+   * set). An `ord` that is not an open member changes nothing and is counted in `ignored`.
+   * Cursors: whole numbers from 1, given in order of commit: a reader of cursor c can never later see a new one
+   * below c. A store with concurrent writers takes them from one counter row that the transaction locks until it
+   * commits, as its last statements; never from a sequence. `retry` leaves gaps, nothing else does.
+   */
+  settle(input: SettleInput): Promise<SettleResult>;
+
+  /** Reads outcomes: with cursor above `after`, ascending, at most `limit`; or of these ids (those that have one). */
+  outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]>;
+
+  /**
+   * First books the reports, then takes due deliveries (`nextAt <= now`, not delivered, not dead; oldest cursor first):
+   * each taken one gets attempt + 1 and `nextAt = leaseUntil`, so that it is due again if its process dies.
+   * A report adds a log row; it changes the delivery's state and `nextAt` only if its attempt is the present one, or
+   * if it says `delivered`. Delivered is final. A repeated report (same cursor, sink, attempt) changes nothing.
+   */
+  deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]>;
+
+  /** Reads batches, newest first (by createdAt, then key), orphans included. All given filters must match. */
+  batches(query: BatchQuery): Promise<readonly BatchRow[]>;
+
+  /** Frees what the store itself opened, never what the user passed in. Idempotent; later calls reject with CLOSED. */
+  close(): Promise<void>;
+}

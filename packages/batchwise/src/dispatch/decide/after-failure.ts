@@ -1,0 +1,175 @@
+// Decides what happens to a batch after an upload or create that failed, or a provider batch that failed as a whole.
+// Pure: takes the batch, the provider's answer and the time, returns a Plan. steps/apply-plan.ts writes it.
+
+import type { Failure } from "../contract/account.ts";
+import type { BatchRow, LedgerRow } from "../contract/rows.ts";
+import type { OutcomeError } from "../contract/types.ts";
+import { parseLane } from "../format/encode.ts";
+import { backoff } from "./backoff.ts";
+import { nextLookAt, type StepAccount } from "./life-cycle.ts";
+import { type Plan, plan } from "./plan.ts";
+import { decideRetry, extendStreak, type FailureStreak, type LastError, pauseAfter, streakOf } from "./retry-policy.ts";
+
+const MINUTE = 60_000;
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MOST_MS = 5 * MINUTE;
+const CAPACITY_FIRST_MS = 5 * MINUTE;
+const CAPACITY_MOST_MS = 80 * MINUTE;
+/** Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried. */
+const CAPACITY_STRIKES = 6;
+const CAPACITY_AGE_MS = 120 * MINUTE;
+/** How long an account without money or with a bad key is left alone. */
+export const PAUSE_MS: number = 15 * MINUTE;
+
+/**
+ * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file.
+ * `othersAccepted` as in retry-policy.ts.
+ */
+export function afterSubmitFailure(
+  batch: BatchRow,
+  failure: Failure,
+  operation: "upload" | "create",
+  account: StepAccount,
+  ledger: LedgerRow | null,
+  othersAccepted: boolean,
+  now: number,
+): Plan {
+  const words = { code: failure.code, message: failure.message };
+  if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
+  if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
+    return afterFailedAttempt(batch, words, othersAccepted, now, failure.kind !== "unknown");
+  }
+  const known = afterKnownFailure(batch, failure, ledger, now, false);
+  // Other refusals in between do not end the streak: only an accepted create does.
+  return { ...known, lastError: { ...words, ...streakOf(batch) } };
+}
+
+/** The batch may run: look for it, or, where an idempotency token makes that safe, send it again after a pause. */
+function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
+  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...streak };
+  if (account.capabilities.tag !== "idempotencyToken") {
+    return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });
+  }
+  // No listing can prove that none of these creates runs, so an operator decides, as about a batch of one request.
+  const isOver = decideRetry(1, streak, false) === "quarantine";
+  return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), { lastError });
+}
+
+/** Nothing runs, and the batch is not to blame. The uploaded file may be missing. */
+function afterFailedAttempt(
+  batch: BatchRow,
+  words: OutcomeError,
+  othersAccepted: boolean,
+  now: number,
+  dropFile: boolean,
+): Plan {
+  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...streak };
+  const decided = decisionOn(batch, streak, lastError, othersAccepted, now);
+  return decided ?? plan(batch, "sealed", now + pauseAfter(streak.tries), { lastError, dropFile });
+}
+
+/** After a complete listing, begun after the grace, that does not show the batch. `null`: send it again. */
+export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccepted: boolean, now: number): Plan | null {
+  const streak = streakOf(batch);
+  const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as LastError);
+  const decided = decisionOn(batch, streak, lastError, othersAccepted, now);
+  if (decided !== null) return decided;
+  const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
+  if (at <= now) return null;
+  // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With one, look again.
+  return plan(batch, account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError });
+}
+
+function decisionOn(
+  batch: BatchRow,
+  streak: FailureStreak | null,
+  lastError: LastError | null,
+  othersAccepted: boolean,
+  now: number,
+): Plan | null {
+  const decision = decideRetry(batch.requests, streak, othersAccepted);
+  if (decision === "again" || lastError === null) return null;
+  if (decision === "quarantine") return plan(batch, "quarantined", now, { lastError });
+  const error = { code: lastError.code, message: lastError.message };
+  const kind = decision === "halve" ? "split" : "refuse";
+  return plan(batch, "collecting", now, { lastError, disposal: { kind, error } });
+}
+
+/** After the provider accepted the batch and then failed it as a whole, with no results. */
+export function afterBatchFailure(batch: BatchRow, failure: Failure, ledger: LedgerRow | null, now: number): Plan {
+  if (failure.kind === "unknown") {
+    return afterWholeFailure(batch, { code: failure.code, message: failure.message }, now, true);
+  }
+  return afterKnownFailure(batch, failure, ledger, now, true);
+}
+
+function afterKnownFailure(
+  batch: BatchRow,
+  failure: Exclude<Failure, { kind: "unknown" }>,
+  ledger: LedgerRow | null,
+  now: number,
+  forget: boolean,
+): Plan {
+  const lastError = { code: failure.code, message: failure.message };
+  switch (failure.kind) {
+    case "definitelyNotCreated":
+      return plan(batch, "sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
+    case "rateLimited":
+      return plan(batch, "sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
+    case "authOrBilling":
+      return plan(batch, "sealed", now + PAUSE_MS, { lastError, forget, pauseAccountUntil: now + PAUSE_MS });
+    case "tokenLimit":
+      return afterTokenLimit(batch, failure, ledger, now, forget);
+    case "invalidRequest": {
+      const lines = failure.lines.filter(({ line }) => line >= 1 && line <= batch.requests);
+      if (lines.length === 0) return afterWholeFailure(batch, lastError, now, forget);
+      return plan(batch, "collecting", now, { lastError, forget, disposal: { kind: "faults", lines } });
+    }
+  }
+}
+
+/** Keeps its members and waits, unless it alone is over the limit: then its members form smaller batches. */
+function afterTokenLimit(
+  batch: BatchRow,
+  failure: Extract<Failure, { kind: "tokenLimit" }>,
+  ledger: LedgerRow | null,
+  now: number,
+  forget: boolean,
+): Plan {
+  const strikes = (ledger?.strikes ?? 0) + 1;
+  const blockedUntil = now + backoff(CAPACITY_FIRST_MS, CAPACITY_MOST_MS, strikes);
+  const known = ledger?.learnedTokens ?? null;
+  const told = failure.limitTokens;
+  const learnedTokens = told === null ? known : Math.min(known ?? told, told);
+  const common = {
+    lastError: { code: failure.code, message: failure.message },
+    forget,
+    ledger: { learnedTokens, strikes, blockedUntil },
+  };
+  if (learnedTokens !== null && batch.tokens > learnedTokens) {
+    return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
+  }
+  // The limit may be unknown, or the provider may count more tokens than we do. Such a batch would wait for ever, so it
+  // is split. A single request waits: it may be too large, or other clients may use the limit up.
+  const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
+  if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
+    return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
+  }
+  return plan(batch, "waiting_capacity", blockedUntil, common);
+}
+
+/** Sends it once more, then in halves. Half of a split batch is halved at once; a single request is refused. */
+function afterWholeFailure(batch: BatchRow, error: OutcomeError, now: number, forget: boolean): Plan {
+  const wholeFailures = batch.wholeFailures + 1;
+  const common = { lastError: error, forget, wholeFailures, dropFile: true };
+  const suspected = wholeFailures >= 2 || parseLane(batch.lane).group !== "";
+  if (!suspected) return plan(batch, "sealed", now + retryDelay(batch), common);
+  const kind = batch.requests === 1 ? "refuse" : "split";
+  return plan(batch, "collecting", now, { ...common, disposal: { kind, error } });
+}
+
+function retryDelay(batch: BatchRow): number {
+  return backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt);
+}

@@ -1,0 +1,62 @@
+// Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch (null when the
+// provider does not know it) and the time, returns a Plan.
+
+import type { ProviderBatch } from "../contract/account.ts";
+import type { BatchRow, LedgerRow } from "../contract/rows.ts";
+import { afterBatchFailure } from "./after-failure.ts";
+import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
+import { type Plan, plan } from "./plan.ts";
+import { extendStreak } from "./retry-policy.ts";
+
+const MINUTE = 60_000;
+const POLL_GROWTH = 1.5;
+const POLL_MOST_MS = 5 * MINUTE;
+/** From this share of settled members on, polls are as close as at the start. */
+const NEARLY_DONE = 0.9;
+/** Looks in a row, and the time between the first and the last, after which a batch counts as lost. */
+const VANISHED_LOOKS = 6;
+const VANISHED_MS = 10 * MINUTE;
+const VANISHED_PAUSE_MS = 2 * MINUTE;
+
+/** After a poll that reached the provider. `null` for a batch that the provider does not know (any more). */
+export function afterPoll(
+  batch: BatchRow,
+  seen: ProviderBatch | null,
+  account: StepAccount & { readonly pollMs: number },
+  ledger: LedgerRow | null,
+  now: number,
+): Plan {
+  if (seen === null) return afterVanished(batch, account, now);
+  if (seen.state === "failed" && seen.resultRefs.length === 0) {
+    const failure = seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
+    return afterBatchFailure(batch, failure, ledger, now);
+  }
+  if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
+    return plan(batch, "collecting", now, {});
+  }
+  const nearly = seen.total !== null && seen.settled !== null && seen.settled >= NEARLY_DONE * seen.total;
+  const grown = batch.pollMs === 0 ? account.pollMs : Math.min(batch.pollMs * POLL_GROWTH, POLL_MOST_MS);
+  const pollMs = nearly ? account.pollMs : Math.max(account.pollMs, grown);
+  return plan(batch, seen.state === "validating" ? batch.state : "running", now + pollMs, { pollMs });
+}
+
+/**
+ * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays away may have run:
+ * an operator decides, we never re-send.
+ */
+function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
+  const words = { code: "batch_vanished", message: "The provider does not know the batch any more." };
+  if (isFresh(batch, account, now)) return plan(batch, batch.state, now + account.pollMs, { lastError: words });
+  const streak = extendStreak(batch, now);
+  const lastError = { ...words, ...streak };
+  if (streak.tries >= VANISHED_LOOKS && now - streak.since >= VANISHED_MS) {
+    return plan(batch, "quarantined", now, { lastError });
+  }
+  return plan(batch, batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), { lastError });
+}
+
+/** True while the provider's reads may not show the batch yet. */
+export function isFresh(batch: BatchRow, account: StepAccount, now: number): boolean {
+  const started = batch.submitStartedAt ?? batch.createdAt;
+  return now < started + createTimeoutMs(batch, account) + account.reconcileGraceMs;
+}

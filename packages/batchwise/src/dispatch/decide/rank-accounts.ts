@@ -1,0 +1,83 @@
+// Ranks the accounts that may take a batch, by free capacity and weight. Pure. Leaves out an account that is paused, or
+// whose ledger is blocked or full. It reserves nothing: the store does, in the sealing transaction.
+
+import type { Account } from "../contract/account.ts";
+import type { LedgerLimits, LedgerRow } from "../contract/rows.ts";
+import type { LaneName } from "../format/encode.ts";
+import { ledgerName } from "./life-cycle.ts";
+
+/** What `rankAccounts` needs to know of an account. */
+export type AccountCandidate = Pick<Account, "name" | "capabilities" | "models" | "weight">;
+
+export interface AccountChoice<A extends AccountCandidate = AccountCandidate> {
+  readonly account: A;
+  readonly ledger: string;
+  readonly limits: LedgerLimits;
+  /** Most tokens that the ledger may hold: the provider's limit, or what was learned about it. */
+  readonly tokenLimit: number;
+}
+
+/** True where the account takes requests of this endpoint and model. */
+export function serves(account: AccountCandidate, lane: Pick<LaneName, "endpoint" | "model">): boolean {
+  if (!account.capabilities.endpoints.includes(lane.endpoint)) return false;
+  return account.models === null || account.models.includes(lane.model);
+}
+
+/**
+ * The accounts to try for a lane, best first: the one that uses the least of its limits for its weight, and, where
+ * limits do not tell them apart, the one with the fewest tokens in flight for its weight.
+ */
+export function rankAccounts<A extends AccountCandidate>(
+  accounts: readonly A[],
+  lane: LaneName,
+  ledgers: ReadonlyMap<string, LedgerRow>,
+  now: number,
+): AccountChoice<A>[] {
+  const ranked: (AccountChoice<A> & { readonly used: number; readonly load: number })[] = [];
+  for (const account of accounts) {
+    if (!serves(account, lane)) continue;
+    const { ledgerScope, limits } = account.capabilities;
+    const name = ledgerName(account.name, ledgerScope, lane.model);
+    const ledger = ledgers.get(name);
+    if (isBlocked(ledger, now) || isBlocked(ledgers.get(account.name), now)) continue;
+    const tokenLimit = Math.min(limits.maxEnqueuedTokens, ledger?.learnedTokens ?? Number.POSITIVE_INFINITY);
+    const used = usedShare(ledger, { ...limits, maxEnqueuedTokens: tokenLimit });
+    if (used >= 1) continue;
+    ranked.push({
+      account,
+      ledger: name,
+      limits: {
+        tokens: limits.maxEnqueuedTokens,
+        requests: limits.maxEnqueuedRequests,
+        batches: limits.maxEnqueuedBatches,
+      },
+      tokenLimit,
+      used: used / account.weight,
+      load: (ledger?.tokens ?? 0) / account.weight,
+    });
+  }
+  return ranked.sort((a, b) => a.used - b.used || a.load - b.load);
+}
+
+/**
+ * Most tokens for one batch. Half of a known limit, so that a second batch can be in flight while the first runs and a
+ * refused one costs less; a request too large for that half gets the whole.
+ */
+export function batchTokens(hardCap: number, tokenLimit: number): { readonly first: number; readonly most: number } {
+  const most = Math.min(hardCap, tokenLimit);
+  return { first: Number.isFinite(tokenLimit) ? Math.min(most, Math.ceil(tokenLimit / 2)) : most, most };
+}
+
+function isBlocked(ledger: LedgerRow | undefined, now: number): boolean {
+  return ledger !== undefined && ledger.blockedUntil > now;
+}
+
+/** The largest used share over the limits that are finite; 0 where there is none. */
+function usedShare(ledger: LedgerRow | undefined, limits: AccountCandidate["capabilities"]["limits"]): number {
+  const used = (booked: number, limit: number): number => (Number.isFinite(limit) ? booked / limit : 0);
+  return Math.max(
+    used(ledger?.tokens ?? 0, limits.maxEnqueuedTokens),
+    used(ledger?.requests ?? 0, limits.maxEnqueuedRequests),
+    used(ledger?.batches ?? 0, limits.maxEnqueuedBatches),
+  );
+}

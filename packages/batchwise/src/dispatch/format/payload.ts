@@ -1,0 +1,94 @@
+// The texts that the dispatcher keeps in a store and reads back: outcome payloads, errors, disposals, and the rows as
+// callers see them. Pure; the store never looks inside.
+
+import type { LineFault } from "../contract/account.ts";
+import { OUTCOME_CODES } from "../contract/errors.ts";
+import type { BatchRow, OutcomeRow } from "../contract/rows.ts";
+import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError } from "../contract/types.ts";
+import { parseLane } from "./encode.ts";
+
+/** How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. */
+export type Disposal =
+  /** All back to the lane, uncharged. */
+  | { readonly kind: "requeue"; readonly code: string }
+  /** The blamed ones fail with the provider's words; the others go back, uncharged. */
+  | { readonly kind: "faults"; readonly lines: readonly LineFault[] }
+  /** Back in two groups by `ord` (below half of `requests`, and the rest), each a lane of its own, uncharged. */
+  | { readonly kind: "split"; readonly error: OutcomeError }
+  /** The only member is the one refused: it fails with the provider's words. */
+  | { readonly kind: "refuse"; readonly error: OutcomeError };
+
+type Payload = Pick<Outcome, "response" | "error" | "usage">;
+
+export function outcomePayload(parts: Payload): string {
+  return JSON.stringify({ response: parts.response, error: parts.error, usage: parts.usage });
+}
+
+/** The payload of an outcome that no provider answer stands behind. */
+export function errorPayload(error: OutcomeError): string {
+  return outcomePayload({ response: null, error, usage: null });
+}
+
+export const CANCELLED_PAYLOAD: string = errorPayload({
+  code: OUTCOME_CODES.cancelled,
+  message: "The request was cancelled.",
+});
+
+export const EXPIRED_PAYLOAD: string = errorPayload({
+  code: OUTCOME_CODES.expired,
+  message: "The deadline passed before the request was in a batch.",
+});
+
+export function loggedOutcome(row: OutcomeRow): LoggedOutcome {
+  const { response, error, usage } = JSON.parse(row.payload) as Payload;
+  return {
+    id: row.id,
+    status: row.status,
+    response,
+    error,
+    attempts: row.attempts,
+    usage,
+    cursor: row.cursor,
+    recordedAt: row.recordedAt,
+    tenant: row.tenant,
+    metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Readonly<Record<string, string>>),
+  };
+}
+
+/** The outcome alone, as `result` gives it. */
+export function plainOutcome(row: OutcomeRow): Outcome {
+  const { id, status, response, error, attempts, usage } = loggedOutcome(row);
+  return { id, status, response, error, attempts, usage };
+}
+
+export function batchRecord(row: BatchRow): BatchRecord {
+  const { endpoint, model } = parseLane(row.lane);
+  return {
+    key: row.key,
+    account: row.account,
+    endpoint,
+    model,
+    state: row.state,
+    requests: row.requests,
+    bytes: row.bytes,
+    tokens: row.tokens,
+    remaining: row.remaining,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    submitAttempt: row.submitAttempt,
+    providerBatchId: row.providerBatchId,
+    providerState: row.providerState,
+    lastError: parseError(row.lastError),
+    orphans: row.orphans,
+  };
+}
+
+function parseError(text: string | null): OutcomeError | null {
+  if (text === null) return null;
+  const { code, message } = JSON.parse(text) as OutcomeError;
+  return { code, message };
+}
+
+export function parseDisposal(text: string): Disposal {
+  return JSON.parse(text) as Disposal;
+}

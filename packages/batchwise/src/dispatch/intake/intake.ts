@@ -1,0 +1,211 @@
+// Turns what a caller enqueues into the row that is stored. Pure, except for the accounts' own checks. A request that no
+// provider could run is refused here with an error, and never stored.
+
+import type { Account, LineRequest } from "../contract/account.ts";
+import { DispatchError, tooLargeError } from "../contract/errors.ts";
+import type { NewRequest } from "../contract/rows.ts";
+import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
+import { serves } from "../decide/rank-accounts.ts";
+import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "../format/encode.ts";
+import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { jsonOf } from "./strict-json.ts";
+
+const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] satisfies readonly Endpoint[];
+const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];
+const LINE_FIELDS = ["custom_id", "method", "url", "body"];
+const LONGEST_ID = 256;
+const BODY = "A request's `body`";
+/** The last moment that a Date can be. */
+const LATEST_TIME = 8.64e15;
+/** Of a request whose id is made here: see repeated-ids.ts. */
+const NO_DIGEST = "";
+
+type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
+
+/** What the requests of one endpoint and model have in common. */
+interface Route {
+  readonly endpoint: Endpoint;
+  readonly model: string;
+  readonly lane: string;
+  readonly accounts: readonly Account[];
+  readonly mostBytes: number;
+  readonly mostTokens: number;
+}
+
+/** Makes rows of what callers enqueue. */
+export class Intake {
+  readonly #options: IntakeOptions;
+  readonly #newId: () => string;
+  /** Neighbours mostly go the same way. */
+  #last: Route | null = null;
+
+  /** `newId` names a request where the caller did not. */
+  constructor(options: IntakeOptions, newId: () => string) {
+    this.#options = options;
+    this.#newId = newId;
+  }
+
+  /** Checks one request or batch line and gives its row. */
+  rowOf(given: DispatchRequest | BatchLine): NewRequest {
+    if (!isObject(given)) throw invalid("A request must be an object.");
+    const isLine = "custom_id" in given;
+    const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
+    refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
+    if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
+    const givenId = checkId(request.id);
+    const id = givenId ?? this.#newId();
+    const endpoint = endpointOf(request);
+    const callerBody = jsonOf(request.body, BODY);
+    const merged = isLine ? request.body : mergeDefaults(this.#options.requestDefaults, request.body);
+    const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
+    const { lane, accounts, mostBytes, mostTokens } = this.#routeOf(endpoint, merged.model, id);
+    const bodyBytes = utf8Length(body);
+    const tokens = tokensOf(merged, bodyBytes === body.length);
+    for (const account of accounts) account.checkBody(endpoint, merged);
+    const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
+    if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
+    if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
+    const { priority, tenant, deadlineAt } = checkOptional(request);
+    const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
+    const metadata = metadataOf(request.metadata);
+    return new Row({ id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body });
+  }
+
+  #routeOf(endpoint: Endpoint, model: unknown, id: string): Route {
+    const last = this.#last;
+    if (last !== null && last.model === model && last.endpoint === endpoint) return last;
+    const next = route(this.#options, endpoint, checkModel(model, id));
+    this.#last = next;
+    return next;
+  }
+}
+
+/**
+ * A class, because V8 learns where objects are made that outlive a collection, and makes those of a literal among the old
+ * ones from then on. There each would keep its body until the next full collection.
+ */
+class Row implements NewRequest {
+  readonly id: string;
+  readonly digest: string;
+  readonly lane: string;
+  readonly priority: number;
+  readonly tenant: string;
+  readonly deadlineAt: number | null;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly metadata: string | null;
+  readonly body: string;
+
+  constructor({ id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body }: NewRequest) {
+    this.id = id;
+    this.digest = digest;
+    this.lane = lane;
+    this.priority = priority;
+    this.tenant = tenant;
+    this.deadlineAt = deadlineAt;
+    this.bytes = bytes;
+    this.tokens = tokens;
+    this.metadata = metadata;
+    this.body = body;
+  }
+}
+
+function fromLine(line: BatchLine): DispatchRequest {
+  if (line.method !== "POST") throw invalid('A batch line\'s `method` must be "POST".');
+  if (typeof line.custom_id !== "string") throw invalid("A batch line's `custom_id` must be a string.");
+  return { id: line.custom_id, endpoint: line.url as Endpoint, body: line.body };
+}
+
+function checkId(id: unknown): string | undefined {
+  if (id === undefined) return undefined;
+  if (typeof id === "string" && id.length >= 1 && id.length <= LONGEST_ID) return storable("`id`", id);
+  throw invalid(`A request's \`id\` must be a string of 1 to ${LONGEST_ID} characters.`);
+}
+
+function endpointOf(request: DispatchRequest): Endpoint {
+  const { endpoint, body } = request;
+  if (endpoint !== undefined) {
+    if (ENDPOINTS.includes(endpoint)) return endpoint;
+    const known = ENDPOINTS.join(" and ");
+    throw new DispatchError("UNKNOWN_ENDPOINT", `The endpoint "${String(endpoint)}" is not one of ${known}.`);
+  }
+  if (body.messages !== undefined) return "/v1/chat/completions";
+  if (body.input !== undefined) return "/v1/embeddings";
+  throw new DispatchError("UNKNOWN_ENDPOINT", "A body with neither `messages` nor `input` needs an `endpoint`.");
+}
+
+function checkModel(model: unknown, id: string): string {
+  if (typeof model === "string" && model !== "") return storable("model", model);
+  throw new DispatchError(
+    "MISSING_MODEL",
+    `The request "${id}" names no model: there is no \`body.model\`, and no default for it (a batch line gets none).`,
+  );
+}
+
+/** Refuses what no account serves. Each of those that do must take the request. */
+function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint, model: string): Route {
+  const accounts = [...all.values()].filter((account) => serves(account, { endpoint, model }));
+  if (accounts.length === 0) {
+    throw new DispatchError("NO_ACCOUNT", `No account serves the model "${model}" at ${endpoint}.`);
+  }
+  const limits = accounts.map(({ capabilities }) => capabilities.limits);
+  return {
+    endpoint,
+    model,
+    lane: laneName({ endpoint, group: "", model }),
+    accounts,
+    mostBytes: Math.min(thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes)),
+    mostTokens: Math.min(
+      thresholds.maxTokens,
+      ...limits.map(({ maxTokens, maxEnqueuedTokens }) => Math.min(maxTokens, maxEnqueuedTokens)),
+    ),
+  };
+}
+
+/** The longest line that any of the accounts would send; each of them must be able to. */
+function longestLine(accounts: readonly Account[], request: LineRequest, bodyBytes: number): number {
+  let longest = 0;
+  for (const account of accounts) {
+    longest = Math.max(longest, account.lineBytes?.(request, bodyBytes) ?? utf8Length(account.encodeLine(request)));
+  }
+  return longest;
+}
+
+function checkOptional(request: DispatchRequest): Pick<NewRequest, "priority" | "tenant" | "deadlineAt"> {
+  const { priority = 0, tenant = "", deadlineAt = null } = request;
+  if (!Number.isSafeInteger(priority)) throw invalid("A request's `priority` must be a whole number.");
+  if (typeof tenant !== "string") throw invalid("A request's `tenant` must be a string.");
+  storable("`tenant`", tenant);
+  if (deadlineAt !== null && !(Number.isFinite(deadlineAt) && deadlineAt >= 0 && deadlineAt <= LATEST_TIME)) {
+    throw invalid("A request's `deadlineAt` must be a time in milliseconds since 1970, before the year 275760.");
+  }
+  return { priority, tenant, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
+}
+
+function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
+  if (metadata === undefined) return null;
+  if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) {
+    return JSON.stringify(metadata);
+  }
+  throw invalid("A request's `metadata` must be an object of strings.");
+}
+
+/** Not every database keeps a NUL character or half of a surrogate pair. JSON, as of a body, has both escaped. */
+function storable(what: string, text: string): string {
+  if (text.includes("\0")) throw invalid(`A request's ${what} must not have a NUL character in it.`);
+  if (/\p{Surrogate}/u.test(text)) throw invalid(`A request's ${what} must be Unicode: it has half a surrogate pair.`);
+  return text;
+}
+
+function refuseUnknownFields(given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((field) => !known.includes(field));
+  if (unknown !== undefined) throw invalid(`A request has no field \`${unknown}\`.`);
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function invalid(message: string): DispatchError {
+  return new DispatchError("INVALID_REQUEST", message);
+}

@@ -1,0 +1,28 @@
+// Compares requests with those that the store already holds under the same id. A request without an id of the caller's
+// gets one here and is stored without a digest, because it cannot be a repeat. When the caller enqueues it again under
+// that id, the digests differ, and the bodies are compared here.
+
+import type { NewRequest } from "../contract/rows.ts";
+import type { EnqueueResult, Store } from "../contract/store.ts";
+import { parseLane } from "../format/encode.ts";
+
+/** Turns `conflict` into `same` where the stored body is equal. Calls the store once more if there is a conflict. */
+export async function compareBodies(
+  store: Store,
+  rows: readonly NewRequest[],
+  answers: readonly EnqueueResult[],
+): Promise<readonly EnqueueResult[]> {
+  if (!answers.includes("conflict")) return answers;
+  const ids = rows.filter((_, index) => answers[index] === "conflict").map(({ id }) => id);
+  const stored = await store.requests({ ids, bodies: true });
+  const known = new Map(stored.map((row) => [row.id, row]));
+  return rows.map((row, index) => {
+    const before = known.get(row.id);
+    const isSame = answers[index] === "conflict" && before !== undefined && isRepeat(row, before);
+    return isSame ? "same" : (answers[index] as EnqueueResult);
+  });
+}
+
+function isRepeat(row: NewRequest, before: { readonly lane: string; readonly body: string | null }): boolean {
+  return before.body === row.body && parseLane(before.lane).endpoint === parseLane(row.lane).endpoint;
+}

@@ -1,0 +1,53 @@
+// The options of a dispatcher's own methods, checked at each call: a misspelt name or a cursor that is no number would
+// otherwise be a wait without an end. Pure.
+
+import {
+  aBoolean,
+  aString,
+  check,
+  checkIsObject,
+  expected,
+  integerFrom,
+  oneOf,
+  type Rule,
+  refuseUnknown,
+} from "../../core/contract/validate.ts";
+import type { BatchFilter, OutcomesOptions } from "../contract/types.ts";
+import { TRANSITIONS } from "../decide/life-cycle.ts";
+
+const STATES = Object.keys(TRANSITIONS);
+const aSignal: Rule = {
+  expected: "an AbortSignal",
+  type: "object",
+  test: (value: object) => "aborted" in value,
+};
+
+export function outcomesOptions(options: OutcomesOptions): Required<OutcomesOptions> {
+  checkNames(options, ["after", "untilIdle"]);
+  const { after = 0, untilIdle = false } = options;
+  check("after", integerFrom(0), after);
+  check("untilIdle", aBoolean, untilIdle);
+  return { after, untilIdle };
+}
+
+export function checkResultOptions(options: { readonly signal?: AbortSignal }): void {
+  checkNames(options, ["signal"]);
+  if (options.signal !== undefined) check("signal", aSignal, options.signal);
+}
+
+export function checkBatchFilter(filter: BatchFilter): void {
+  checkNames(filter, ["keys", "states", "account", "limit"]);
+  if (filter.limit !== undefined) check("limit", integerFrom(1), filter.limit);
+  for (const state of listOf("states", filter.states)) check("states", oneOf(...STATES), state);
+  for (const key of listOf("keys", filter.keys)) check("keys", aString, key);
+}
+
+function checkNames(options: object, known: readonly string[]): void {
+  checkIsObject("options", options);
+  refuseUnknown(options, known);
+}
+
+function listOf(name: string, values: readonly unknown[] | undefined): readonly unknown[] {
+  if (values === undefined || Array.isArray(values)) return values ?? [];
+  throw expected(name, { expected: "an array", type: "object", test: () => false }, values);
+}

@@ -1,0 +1,56 @@
+// The options of createDispatcher, as the user gives them. Not in contract/types.ts, because they name the store and the
+// account contracts, which are themselves written in the words of types.ts.
+
+import type { Account } from "../contract/account.ts";
+import type { Store } from "../contract/store.ts";
+import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
+
+/** How often, and how late, a failed request is tried again. Deliveries wait alike, and are given up after 12 tries. */
+export interface RetryOptions {
+  /** Charged tries in total, the first included. Default 3. */
+  readonly attempts?: number;
+  /** Wait before the second try, doubled for each later one up to `maxBackoffMs`. Default 30_000. */
+  readonly backoffMs?: number;
+  /** Default 3_600_000. */
+  readonly maxBackoffMs?: number;
+}
+
+export interface WebhookOptions {
+  readonly url: string;
+  /** Key of the signature header: an HMAC-SHA256 over `<delivery id>.<seconds>.<body>`. */
+  readonly secret: string;
+  /** What sends it. Default: the platform's own. */
+  readonly fetch?: typeof globalThis.fetch;
+}
+
+export interface DispatcherOptions {
+  readonly store: Store;
+  /** At least one; names are unique. A request may go to any account that serves its endpoint and model. */
+  readonly accounts: readonly Account[];
+  /** Defaults: 50_000 requests, 200_000_000 bytes, Infinity tokens, 7_200_000 ms. */
+  readonly thresholds?: Partial<Thresholds>;
+  /** Merged under each request's body (the body wins), not into full batch lines. */
+  readonly requestDefaults?: JsonObject;
+  /** How long one operation on a batch is owned. Default 90_000; must exceed every account's `requestTimeoutMs`. */
+  readonly leaseMs?: number;
+  readonly retry?: RetryOptions;
+  /** Called at least once per outcome, by one process; a rejection is tried again later. */
+  readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
+  readonly webhook?: WebhookOptions;
+  /** Told what a loop could not do and will try again: a store that does not answer, a provider that refuses. */
+  readonly onError?: (error: unknown) => void;
+  /** For crash tests: awaited at the named points between the steps of a batch. */
+  readonly failpoint?: (name: string) => void | Promise<void>;
+  /** Shared by the processes of one pool in logs and leases. Default: random. */
+  readonly owner?: string;
+  readonly clock?: DispatchClock;
+  readonly random?: () => number;
+}
+
+/** Time as the dispatcher needs it: `now` is wall time, `monotonic` never goes back. */
+export interface DispatchClock {
+  now(): number;
+  monotonic(): number;
+  setTimeout(callback: () => void, delayMs: number): unknown;
+  clearTimeout(handle: unknown): void;
+}

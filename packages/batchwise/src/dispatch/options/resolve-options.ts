@@ -1,0 +1,209 @@
+// Checks what the user passed to createDispatcher, fills in what was left out, and freezes it, once. After this no
+// field is optional. Wrong type: TypeError; out of range: RangeError; both carry `code: "INVALID_OPTION"`.
+
+import {
+  aboveZero,
+  aFunction,
+  aString,
+  check,
+  checkIsObject,
+  finiteIntegerFrom,
+  integerFrom,
+  invalidOption,
+  objectWith,
+  type Rule,
+  refuseUnknown,
+  zeroOrMore,
+} from "../../core/contract/validate.ts";
+import type { Account } from "../contract/account.ts";
+import type { Store } from "../contract/store.ts";
+import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
+import { ulid } from "../format/encode.ts";
+import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./dispatcher-options.ts";
+
+export interface ResolvedOptions {
+  readonly store: Store;
+  readonly accounts: ReadonlyMap<string, Account>;
+  readonly thresholds: Thresholds;
+  readonly requestDefaults: JsonObject;
+  readonly leaseMs: number;
+  readonly retry: Required<RetryOptions>;
+  readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
+  readonly webhook: Required<WebhookOptions> | null;
+  readonly onError: (error: unknown) => void;
+  readonly failpoint: (name: string) => void | Promise<void>;
+  readonly owner: string;
+  readonly clock: DispatchClock;
+  readonly random: () => number;
+}
+
+const KNOWN: readonly (keyof DispatcherOptions)[] = [
+  "store",
+  "accounts",
+  "thresholds",
+  "requestDefaults",
+  "leaseMs",
+  "retry",
+  "onOutcome",
+  "webhook",
+  "onError",
+  "failpoint",
+  "owner",
+  "clock",
+  "random",
+];
+
+const THRESHOLDS: Thresholds = {
+  maxRequests: 50_000,
+  maxBytes: 200_000_000,
+  maxTokens: Number.POSITIVE_INFINITY,
+  maxAgeMs: 7_200_000,
+};
+
+const RETRY: Required<RetryOptions> = { attempts: 3, backoffMs: 30_000, maxBackoffMs: 3_600_000 };
+
+const STORE_METHODS = [
+  "enqueue",
+  "amend",
+  "probe",
+  "seal",
+  "lease",
+  "transition",
+  "requests",
+  "settle",
+  "outcomes",
+  "deliveries",
+  "batches",
+  "close",
+] as const;
+
+const ACCOUNT_METHODS = ["encodeLine", "checkBody", "create", "list", "retrieve", "results", "cancel", "classify"];
+
+const systemClock: DispatchClock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimeout: (callback, delayMs) => setTimeout(callback, delayMs),
+  clearTimeout: (handle) => clearTimeout(handle as never),
+};
+
+export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
+  checkIsObject("options", options);
+  refuseUnknown(options, KNOWN);
+  check("store", objectWith(...STORE_METHODS), options.store);
+  const { leaseMs = 90_000, clock = systemClock, random = goodChance(), onOutcome = null } = options;
+  check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
+  check("clock", objectWith("now", "monotonic", "setTimeout", "clearTimeout"), clock);
+  check("random", aFunction, random);
+  if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
+  const { onError = () => {}, failpoint = () => {} } = options;
+  check("onError", aFunction, onError);
+  check("failpoint", aFunction, failpoint);
+  const owner = options.owner ?? ulid(clock.now(), random);
+  check("owner", nonEmptyString, owner);
+  return Object.freeze({
+    store: options.store,
+    accounts: resolveAccounts(options.accounts, leaseMs),
+    thresholds: resolveThresholds(options.thresholds),
+    requestDefaults: resolveDefaults(options.requestDefaults),
+    leaseMs,
+    retry: resolveRetry(options.retry),
+    onOutcome,
+    webhook: resolveWebhook(options.webhook),
+    onError,
+    failpoint,
+    owner,
+    clock,
+    random,
+  });
+}
+
+const nonEmptyString: Rule = {
+  ...aString,
+  expected: "a string that is not empty",
+  test: (value: string) => value !== "",
+};
+
+function resolveAccounts(accounts: readonly Account[], leaseMs: number): ReadonlyMap<string, Account> {
+  if (!Array.isArray(accounts)) throw invalidOption(TypeError, "Expected `accounts` to be an array of accounts");
+  if (accounts.length === 0) throw invalidOption(RangeError, "Expected `accounts` to hold at least one account");
+  const byName = new Map<string, Account>();
+  for (const [index, account] of (accounts as readonly Account[]).entries()) {
+    const place = `accounts[${index}]`;
+    check(place, objectWith(...ACCOUNT_METHODS), account);
+    check(`${place}.name`, nonEmptyString, account.name);
+    check(`${place}.weight`, aboveZero, account.weight);
+    check(`${place}.pollMs`, aboveZero, account.pollMs);
+    check(`${place}.requestTimeoutMs`, aboveZero, account.requestTimeoutMs);
+    check(`${place}.reconcileGraceMs`, zeroOrMore, account.reconcileGraceMs);
+    if (byName.has(account.name)) {
+      throw invalidOption(RangeError, `Expected account names to be unique, got \`${account.name}\` twice`);
+    }
+    if (account.requestTimeoutMs >= leaseMs) {
+      const message = `Expected \`leaseMs\` to exceed the requestTimeoutMs of account \`${account.name}\` (${account.requestTimeoutMs}), got \`${leaseMs}\` (number)`;
+      throw invalidOption(RangeError, message);
+    }
+    byName.set(account.name, account);
+  }
+  return byName;
+}
+
+function resolveThresholds(given: Partial<Thresholds> | undefined): Thresholds {
+  checkIsObject("thresholds", given);
+  const thresholds = fill(THRESHOLDS, given, "thresholds.");
+  check("thresholds.maxRequests", integerFrom(1), thresholds.maxRequests);
+  check("thresholds.maxBytes", integerFrom(1), thresholds.maxBytes);
+  check("thresholds.maxTokens", integerFrom(1), thresholds.maxTokens);
+  check("thresholds.maxAgeMs", zeroOrMore, thresholds.maxAgeMs);
+  return thresholds;
+}
+
+function resolveRetry(given: RetryOptions | undefined): Required<RetryOptions> {
+  checkIsObject("retry", given);
+  const retry = fill(RETRY, given, "retry.");
+  check("retry.attempts", finiteIntegerFrom(1), retry.attempts);
+  check("retry.backoffMs", zeroOrMore, retry.backoffMs);
+  check("retry.maxBackoffMs", zeroOrMore, retry.maxBackoffMs);
+  return retry;
+}
+
+/** The defaults under what was given; a field given as undefined counts as left out. */
+function fill<T extends object>(defaults: T, given: object | undefined, prefix: string): T {
+  refuseUnknown(given ?? {}, Object.keys(defaults), prefix);
+  const set = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  return Object.freeze({ ...defaults, ...Object.fromEntries(set) });
+}
+
+function resolveDefaults(given: JsonObject | undefined): JsonObject {
+  checkIsObject("requestDefaults", given);
+  return Object.freeze({ ...given });
+}
+
+function resolveWebhook(given: WebhookOptions | undefined): Required<WebhookOptions> | null {
+  checkIsObject("webhook", given);
+  if (given === undefined) return null;
+  refuseUnknown(given, ["url", "secret", "fetch"], "webhook.");
+  check("webhook.url", { expected: "an http or https address", type: "string", test: isWebAddress }, given.url);
+  check("webhook.secret", nonEmptyString, given.secret);
+  const send = given.fetch ?? globalThis.fetch;
+  check("webhook.fetch", aFunction, send);
+  return Object.freeze({ url: given.url, secret: given.secret, fetch: send });
+}
+
+function isWebAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+/** Chance from the platform's own source, drawn in bulk: keys and ids must not meet those of another process. */
+function goodChance(): () => number {
+  const pool = new Uint32Array(1_024);
+  let next = pool.length;
+  return () => {
+    if (next === pool.length) {
+      crypto.getRandomValues(pool);
+      next = 0;
+    }
+    const drawn = pool[next] as number;
+    next += 1;
+    return drawn / 2 ** 32;
+  };
+}

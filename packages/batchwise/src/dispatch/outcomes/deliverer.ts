@@ -1,0 +1,145 @@
+// Delivers outcomes to the user's callback and webhook: at least once each, with a log of every attempt, and by one
+// process at a time if the attempt ends within the lease. A failed delivery does not change the recorded outcome.
+
+import { createHmac } from "node:crypto";
+import type { DeliveryReport, DeliveryRow } from "../contract/rows.ts";
+import { backoff } from "../decide/backoff.ts";
+import { loggedOutcome } from "../format/payload.ts";
+import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { bounded, onAbort } from "../runtime/provider-calls.ts";
+import { CALLBACK_SINK, type Runtime, WEBHOOK_SINK } from "../runtime/runtime.ts";
+
+/** Tries before a delivery is given up: the last of them comes some ten hours after the first. */
+const MOST_TRIES = 12;
+const WEBHOOK_TIMEOUT_MS = 15_000;
+/** Taken at once: webhooks few enough that all of them time out within a lease. */
+const WEBHOOKS_AT_ONCE = 16;
+const CALLBACKS_AT_ONCE = 256;
+
+type Webhook = NonNullable<ResolvedOptions["webhook"]>;
+
+/** How one try ended. */
+interface Tried {
+  readonly statusCode: number | null;
+  readonly error: string | null;
+}
+
+export class Deliverer {
+  readonly #runtime: Runtime;
+  readonly #sink: string;
+  readonly #atOnce: number;
+  readonly #send: (row: DeliveryRow) => Promise<Tried>;
+  /** Of the last turn, to be booked with the next call. */
+  #reports: DeliveryReport[] = [];
+
+  constructor(runtime: Runtime, sink: string, atOnce: number, send: (row: DeliveryRow) => Promise<Tried>) {
+    this.#runtime = runtime;
+    this.#sink = sink;
+    this.#atOnce = atOnce;
+    this.#send = send;
+  }
+
+  /** The loop's turn: reports and takes until nothing is due. */
+  readonly turn = async (): Promise<number> => {
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (;;) {
+      const rows = await this.#exchange();
+      if (rows.length === 0) return nextAt;
+      const reports = await this.#deliverAll(rows);
+      await this.#runtime.options.failpoint("after-delivery");
+      this.#reports = reports;
+      for (const { result, nextAt: at } of reports) if (result === "retry") nextAt = Math.min(nextAt, at);
+    }
+  };
+
+  /** What came of these tries; a stop waits for them for one lease, and then leaves out those that still run. */
+  #deliverAll(rows: readonly DeliveryRow[]): Promise<DeliveryReport[]> {
+    const { clock, stopping, options } = this.#runtime;
+    return new Promise((resolve) => {
+      const reports: DeliveryReport[] = [];
+      let patience: unknown = null;
+      const forget = onAbort([stopping.signal], () => {
+        patience = clock.setTimeout(() => resolve([...reports]), options.leaseMs);
+      });
+      const tries = rows.map(async (row) => reports.push(await this.#deliver(row)));
+      void Promise.all(tries).then(() => {
+        forget();
+        clock.clearTimeout(patience);
+        resolve(reports);
+      });
+    });
+  }
+
+  /** Books what has been delivered, when the loop has stopped. */
+  async flush(): Promise<void> {
+    if (this.#reports.length > 0) await this.#exchange();
+  }
+
+  async #exchange(): Promise<readonly DeliveryRow[]> {
+    const { store, clock, options, isStopping } = this.#runtime;
+    const now = clock.now();
+    const take = { sinks: [this.#sink], limit: this.#atOnce, leaseUntil: now + options.leaseMs };
+    const rows = await store.deliveries({ now, reports: this.#reports, take: isStopping ? null : take });
+    this.#reports = [];
+    return rows;
+  }
+
+  async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
+    const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageOf(error) }));
+    if (tried.error !== null) this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`));
+    const at = this.#runtime.clock.now();
+    const { backoffMs, maxBackoffMs } = this.#runtime.options.retry;
+    const isLast = row.attempt >= MOST_TRIES;
+    return {
+      cursor: row.outcome.cursor,
+      sink: row.sink,
+      attempt: row.attempt,
+      at,
+      statusCode: tried.statusCode,
+      error: tried.error,
+      result: tried.error === null ? "delivered" : isLast ? "dead" : "retry",
+      nextAt: at + backoff(backoffMs, maxBackoffMs, row.attempt),
+    };
+  }
+}
+
+export function callbackDeliverer(runtime: Runtime): Deliverer {
+  return new Deliverer(runtime, CALLBACK_SINK, CALLBACKS_AT_ONCE, async (row) => {
+    await runtime.options.onOutcome?.(loggedOutcome(row.outcome));
+    return { statusCode: null, error: null };
+  });
+}
+
+export function webhookDeliverer(runtime: Runtime, webhook: Webhook): Deliverer {
+  return new Deliverer(runtime, WEBHOOK_SINK, WEBHOOKS_AT_ONCE, async (row) => {
+    const body = JSON.stringify({ type: "outcome", data: loggedOutcome(row.outcome) });
+    const seconds = Math.floor(runtime.clock.now() / 1_000);
+    const id = deliveryId(row);
+    const headers = {
+      "content-type": "application/json",
+      "webhook-id": id,
+      "webhook-timestamp": String(seconds),
+      "webhook-signature": `v1,${signature(webhook.secret, id, seconds, body)}`,
+    };
+    const response = await bounded(runtime, WEBHOOK_TIMEOUT_MS, [], ({ signal }) =>
+      webhook.fetch(webhook.url, { method: "POST", headers, body, signal, redirect: "manual" }),
+    );
+    await response.body?.cancel();
+    const { status } = response;
+    return { statusCode: status, error: status >= 200 && status < 300 ? null : `The webhook answered ${status}.` };
+  });
+}
+
+/** The same for every try of one outcome, so that a receiver can tell a repetition. */
+function deliveryId(row: DeliveryRow): string {
+  return `outcome_${row.outcome.cursor}`;
+}
+
+/** HMAC-SHA256 over `<delivery id>.<seconds>.<body>`, in base64. */
+function signature(secret: string, id: string, seconds: number, body: string): string {
+  return createHmac("sha256", secret).update(`${id}.${seconds}.${body}`).digest("base64");
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

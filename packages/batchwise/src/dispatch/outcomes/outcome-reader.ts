@@ -1,0 +1,187 @@
+// Reads recorded outcomes for the callers in this process: promises of `result` and iterators of `outcomes`. Both read
+// the durable log and nothing else, so it does not matter which process recorded an outcome. It reads only while a
+// caller waits.
+
+import { createBatcher } from "../../core/api/batch.ts";
+import type { Batcher } from "../../core/contract/types.ts";
+import { invalidOption } from "../../core/contract/validate.ts";
+import { DispatchError, notFoundError } from "../contract/errors.ts";
+import type { OutcomeRow } from "../contract/rows.ts";
+import type { LoggedOutcome, Outcome, OutcomesOptions } from "../contract/types.ts";
+import { loggedOutcome, plainOutcome } from "../format/payload.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+const PAGE = 500;
+const FIRST_LOOK_MS = 500;
+const LAST_LOOK_MS = 5_000;
+
+interface Waiter {
+  readonly resolve: (row: OutcomeRow) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class OutcomeReader {
+  readonly #runtime: Runtime;
+  readonly #waiters: Map<string, Set<Waiter>> = new Map();
+  readonly #readers: Set<() => void> = new Set();
+  readonly #lookUps: Batcher<string, null>;
+  /** How far the log has been read for the waiters; null while there are none. */
+  #cursor: number | null = null;
+  #lookMs = FIRST_LOOK_MS;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: runtime.clock });
+  }
+
+  /** The loop's turn: wakes iterators, and reads on in the log while somebody waits for an id. */
+  readonly turn = async (): Promise<number> => {
+    for (const wake of [...this.#readers]) wake();
+    const hasNews = this.#waiters.size > 0 && (await this.#readOn());
+    this.#lookMs = hasNews ? FIRST_LOOK_MS : Math.min(this.#lookMs * 2, LAST_LOOK_MS);
+    const isWatched = this.#waiters.size > 0 || this.#readers.size > 0;
+    return isWatched ? this.#runtime.clock.now() + this.#lookMs : Number.POSITIVE_INFINITY;
+  };
+
+  /** Resolves with the outcome of a request that exists; rejects with the signal's reason, or CLOSED at the stop. */
+  async result(id: string, signal: AbortSignal | undefined): Promise<Outcome> {
+    signal?.throwIfAborted();
+    if (this.#runtime.isStopping) throw closed();
+    const waiting = this.#wait(id, signal);
+    // The waiter is registered before the log is read, so an outcome is seen either by this look-up or by the loop.
+    this.#lookUps.submit(id).catch((error: unknown) => this.#rejectAll(id, error));
+    return plainOutcome(await waiting);
+  }
+
+  /** Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do. */
+  async *outcomes({ after, untilIdle }: Required<OutcomesOptions>): AsyncGenerator<LoggedOutcome> {
+    const { store } = this.#runtime;
+    await this.#checkCursor(after);
+    for (let cursor = after; ; ) {
+      const news = this.#nextNews();
+      try {
+        // Asked before the log is read: what ends in between is still read.
+        const isLast = untilIdle && (await this.#isIdle());
+        const rows = await store.outcomes({ after: cursor, limit: PAGE });
+        for (const row of rows) {
+          cursor = row.cursor;
+          yield loggedOutcome(row);
+        }
+        if (rows.length === PAGE) continue;
+        if (this.#runtime.isStopping || isLast) return;
+        this.#runtime.watching.wakeAt(this.#runtime.clock.now() + this.#lookMs);
+        await news.heard;
+      } finally {
+        news.leave();
+      }
+    }
+  }
+
+  /** A cursor beyond the log, from another store or from before a backup was restored, would wait for ever. */
+  async #checkCursor(after: number): Promise<void> {
+    if (after === 0) return;
+    const { cursor } = await this.#runtime.store.probe(1, this.#runtime.clock.now());
+    if (after <= cursor) return;
+    throw invalidOption(RangeError, `Expected \`after\` to be at most ${cursor}, the log's last cursor, got ${after}`);
+  }
+
+  /** True when no request waits or is in a batch, except in quarantined batches. */
+  async #isIdle(): Promise<boolean> {
+    const { store, clock } = this.#runtime;
+    const { lanes, inBatches, batches } = await store.probe(1, clock.now());
+    if (lanes.length > 0) return false;
+    if (inBatches === 0) return true;
+    const aside = await store.batches({ states: ["quarantined"], limit: batches.quarantined });
+    return inBatches === aside.reduce((sum, { remaining }) => sum + remaining, 0);
+  }
+
+  /** Ends every wait: iterators return, promises reject with CLOSED. */
+  close(): void {
+    for (const wake of [...this.#readers]) wake();
+    for (const id of [...this.#waiters.keys()]) this.#rejectAll(id, closed());
+  }
+
+  #nextNews(): { readonly heard: Promise<void>; leave(): void } {
+    let wake = (): void => {};
+    const heard = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    this.#readers.add(wake);
+    return { heard, leave: () => this.#readers.delete(wake) };
+  }
+
+  #wait(id: string, signal: AbortSignal | undefined): Promise<OutcomeRow> {
+    return new Promise<OutcomeRow>((resolve, reject) => {
+      const leave = (): void => {
+        signal?.removeEventListener("abort", onAbort);
+        this.#leave(id, waiter);
+      };
+      const onAbort = (): void => waiter.reject(signal?.reason);
+      const waiter: Waiter = {
+        resolve: (row) => {
+          leave();
+          resolve(row);
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      signal?.addEventListener("abort", onAbort);
+      const waiters = this.#waiters.get(id);
+      if (waiters === undefined) this.#waiters.set(id, new Set([waiter]));
+      else waiters.add(waiter);
+    });
+  }
+
+  #leave(id: string, waiter: Waiter): void {
+    const waiters = this.#waiters.get(id);
+    waiters?.delete(waiter);
+    if (waiters?.size === 0) this.#waiters.delete(id);
+    if (this.#waiters.size === 0) this.#cursor = null;
+  }
+
+  /** Looks these ids up in the log. Ids that arrive meanwhile share the next look-up. */
+  async #lookUp(ids: readonly string[]): Promise<(Error | null)[]> {
+    const { store, clock, watching } = this.#runtime;
+    this.#cursor ??= (await store.probe(1, clock.now())).cursor;
+    const seen = new Set<string>();
+    for (const row of await store.outcomes({ ids })) {
+      seen.add(row.id);
+      this.#resolveAll(row);
+    }
+    const open = ids.filter((id) => !seen.has(id));
+    for (const { id } of await store.requests({ ids: open })) seen.add(id);
+    this.#lookMs = FIRST_LOOK_MS;
+    watching.wakeAt(clock.now() + this.#lookMs);
+    return ids.map((id) => (seen.has(id) ? null : notFoundError(id)));
+  }
+
+  /** True when there was something new. */
+  async #readOn(): Promise<boolean> {
+    const { store } = this.#runtime;
+    let hasNews = false;
+    while (this.#cursor !== null && this.#waiters.size > 0) {
+      const rows: readonly OutcomeRow[] = await store.outcomes({ after: this.#cursor, limit: PAGE });
+      for (const row of rows) {
+        if (this.#cursor !== null) this.#cursor = row.cursor;
+        this.#resolveAll(row);
+      }
+      hasNews ||= rows.length > 0;
+      if (rows.length < PAGE) break;
+    }
+    return hasNews;
+  }
+
+  #resolveAll(row: OutcomeRow): void {
+    for (const waiter of [...(this.#waiters.get(row.id) ?? [])]) waiter.resolve(row);
+  }
+
+  #rejectAll(id: string, error: unknown): void {
+    for (const waiter of [...(this.#waiters.get(id) ?? [])]) waiter.reject(error);
+  }
+}
+
+function closed(): DispatchError {
+  return new DispatchError("CLOSED", "The dispatcher is stopped.");
+}

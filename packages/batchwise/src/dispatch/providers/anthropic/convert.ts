@@ -1,0 +1,94 @@
+// From Anthropic's wire to our words: message batches, pages, result lines. Pure; trusts nothing that it reads.
+
+import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { OutcomeError } from "../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
+import { toCompletion, usageOf } from "./completion.ts";
+
+const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;
+
+/** The status that goes with an error type, so that one rule judges the items of all providers. */
+const STATUS: ReadonlyMap<string, number> = new Map([
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["billing_error", 402],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["api_error", 500],
+  ["timeout_error", 504],
+  ["overloaded_error", 529],
+]);
+
+/** Items that were not run, in the words that OpenAI has for them. */
+const NOT_RUN: ReadonlyMap<unknown, OutcomeError> = new Map([
+  ["canceled", { code: "batch_cancelled", message: "The request was not run because its batch was cancelled." }],
+  ["expired", { code: "batch_expired", message: "The request was not run before its batch expired." }],
+]);
+
+export function toProviderBatch(wire: unknown): ProviderBatch {
+  const batch = objectOf(wire);
+  const id = text(batch.id);
+  if (id === null) throw new Error("The provider answered with a batch that has no id.");
+  const counts = objectOf(batch.request_counts);
+  const total = COUNTS.reduce((sum, name) => sum + count(counts[name]), 0);
+  const state = stateOf(batch, counts);
+  const over = state === "done" || state === "cancelled" || state === "expired";
+  return {
+    id,
+    state,
+    rawState: text(batch.processing_status) ?? "",
+    createdAt: timeOf(batch.created_at) ?? 0,
+    expiresAt: timeOf(batch.expires_at),
+    tag: null,
+    inputFileId: null,
+    total: total === 0 ? null : total,
+    settled: total === 0 ? null : total - count(counts.processing),
+    resultRefs: over && text(batch.results_url) !== null ? [id] : [],
+    failure: null,
+  };
+}
+
+/** `ended` says nothing of how: the counts do. Items with results are mixed among the others in each case. */
+function stateOf(
+  batch: { readonly [key: string]: unknown },
+  counts: { readonly [key: string]: unknown },
+): ProviderState {
+  const status = (text(batch.processing_status) ?? "").toLowerCase();
+  if (status === "canceling" || status === "cancelling") return "cancelling";
+  if (status !== "ended") return "running";
+  if (count(counts.canceled) > 0) return "cancelled";
+  return count(counts.expired) > 0 ? "expired" : "done";
+}
+
+export function toResultLine(value: unknown, batch: ProviderBatch): ResultLine {
+  const { custom_id: customId, result } = objectOf(value);
+  if (typeof customId !== "string") throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
+  const { type, message, error } = objectOf(result);
+  if (type === "succeeded") {
+    const body = toCompletion(jsonObject(message) ?? {}, batch.createdAt);
+    return { customId, response: { statusCode: 200, body }, error: null, usage: usageOf(body) };
+  }
+  if (type === "errored") return errored(customId, error);
+  return { customId, response: null, error: NOT_RUN.get(type) ?? null, usage: null };
+}
+
+function errored(customId: string, wire: unknown): ResultLine {
+  const outer = objectOf(wire);
+  const inner = outer.error === undefined ? outer : objectOf(outer.error);
+  const code = text(inner.type) ?? "api_error";
+  const message = text(inner.message) ?? "The provider gave no reason.";
+  const body = { error: { message, type: code, param: null, code } };
+  return { customId, response: { statusCode: STATUS.get(code) ?? 500, body }, error: { code, message }, usage: null };
+}
+
+function timeOf(value: unknown): number | null {
+  const parsed = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(parsed) ? null : parsed;
+}
+
+function count(value: unknown): number {
+  return typeof value === "number" && value > 0 ? value : 0;
+}

@@ -1,0 +1,59 @@
+// What an error of an OpenAI-shaped service means for the batch: thrown by a call, or found in a batch that failed as a
+// whole. Pure. Codes decide before statuses do, because one status carries several meanings.
+
+import type { Failure, LineFault, Operation } from "../../contract/account.ts";
+import { classifyStatus, objectOf, readSdkError, text } from "../shared/sdk-error.ts";
+
+const BILLING: ReadonlySet<string> = new Set([
+  "insufficient_quota",
+  "billing_hard_limit_reached",
+  "billing_not_active",
+  "account_deactivated",
+  "access_terminated",
+  "invalid_api_key",
+]);
+const TOKEN_LIMIT: ReadonlySet<string> = new Set(["token_limit_exceeded", "enqueued_token_limit_exceeded"]);
+const OF_THE_PROVIDER: ReadonlySet<string> = new Set(["internal_error", "server_error", "internal_server_error"]);
+const LIMIT_FIGURE = /limit:\s*([\d,._]+)/i;
+
+export function classify(error: unknown, _operation: Operation): Failure {
+  const read = readSdkError(error);
+  return byCode(read.code ?? read.type, read.message) ?? classifyStatus(read);
+}
+
+/** `errors` of a failed batch: `{ data: [{ code, message, line }] }`, or a text where the service has no more. */
+export function classifyBatchErrors(errors: unknown): Failure {
+  const { data } = objectOf(errors);
+  const rows = (Array.isArray(data) ? data : []).map(objectOf);
+  const first = rows[0];
+  const code = text(first?.code) ?? "batch_failed";
+  const message = text(first?.message) ?? text(errors) ?? "The provider gave no reason.";
+  const special = byCode(code, message);
+  if (special !== null) return special;
+  const lines = faultsOf(rows);
+  if (first === undefined || (lines.length === 0 && OF_THE_PROVIDER.has(code)))
+    return { kind: "unknown", code, message };
+  return { kind: "invalidRequest", code, message, lines };
+}
+
+/** The first fault of each line; what names no line blames none. */
+function faultsOf(rows: readonly { readonly [key: string]: unknown }[]): LineFault[] {
+  const faults = new Map<number, LineFault>();
+  for (const { line, code, message } of rows) {
+    if (typeof line !== "number" || line < 1 || faults.has(line)) continue;
+    faults.set(line, { line, code: text(code) ?? "invalid_request", message: text(message) ?? "Refused." });
+  }
+  return [...faults.values()];
+}
+
+function byCode(code: string | null, message: string): Failure | null {
+  if (TOKEN_LIMIT.has(code ?? "") || /enqueued token limit/i.test(message)) {
+    return { kind: "tokenLimit", code: code ?? "token_limit_exceeded", message, limitTokens: limitIn(message) };
+  }
+  return code !== null && BILLING.has(code) ? { kind: "authOrBilling", code, message } : null;
+}
+
+function limitIn(message: string): number | null {
+  const figure = Number(LIMIT_FIGURE.exec(message)?.[1]?.replace(/[,._]/g, ""));
+  return Number.isSafeInteger(figure) && figure > 0 ? figure : null;
+}

@@ -1,0 +1,38 @@
+// The part of the official `openai` client that the adapter calls, by shape: nothing is imported from the SDK, and its
+// answers are read as unknown JSON, so any version of it, Azure's client and an own object of this shape all fit.
+
+import type { CallSettings } from "../shared/sdk-call.ts";
+
+/** What the SDK streams as a file without reading it into memory first. */
+export interface UploadSource extends AsyncIterable<Uint8Array> {
+  readonly path: string;
+}
+
+export interface BatchCreateBody {
+  readonly input_file_id: string;
+  readonly endpoint: "/v1/chat/completions" | "/v1/embeddings";
+  readonly completion_window: "24h";
+  readonly metadata?: Record<string, string>;
+}
+
+export interface PageQuery {
+  readonly limit?: number;
+  readonly after?: string;
+  readonly purpose?: string;
+}
+
+export interface OpenAiClient {
+  readonly files: {
+    create(body: { readonly file: UploadSource; readonly purpose: "batch" }, call: CallSettings): PromiseLike<unknown>;
+    /** A fetch Response, or anything with its `body`. */
+    content(fileId: string, call: CallSettings): PromiseLike<{ readonly body: unknown }>;
+    list(query: PageQuery, call: CallSettings): PromiseLike<unknown>;
+    delete(fileId: string, call: CallSettings): PromiseLike<unknown>;
+  };
+  readonly batches: {
+    create(body: BatchCreateBody, call: CallSettings): PromiseLike<unknown>;
+    retrieve(batchId: string, call: CallSettings): PromiseLike<unknown>;
+    list(query: PageQuery, call: CallSettings): PromiseLike<unknown>;
+    cancel(batchId: string, call: CallSettings): PromiseLike<unknown>;
+  };
+}

@@ -1,0 +1,166 @@
+// From the wire to our words: batches, pages and result lines of OpenAI-shaped services. Pure. Reads what is there and
+// trusts none of it: states in any case, ids that are null, absent or "", times in seconds or as text.
+
+import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
+import { classifyBatchErrors } from "./classify.ts";
+
+/** Where our tag travels in a batch's metadata. */
+export const TAG_KEY = "batchwise_key";
+export const TAG_ATTEMPT = "batchwise_attempt";
+
+const STATES: ReadonlyMap<string, ProviderState> = new Map([
+  ["validating", "validating"],
+  ["queued", "validating"],
+  ["in_progress", "running"],
+  ["finalizing", "finalizing"],
+  ["cancelling", "cancelling"],
+  ["canceling", "cancelling"],
+  ["completed", "done"],
+  ["cancelled", "cancelled"],
+  ["canceled", "cancelled"],
+  ["expired", "expired"],
+  ["failed", "failed"],
+]);
+
+/** A state that nobody knows is not an end: the batch is looked at again. */
+export function toProviderBatch(wire: unknown): ProviderBatch {
+  // Together wraps the answer of a create.
+  const own = objectOf(wire);
+  const batch = own.job === undefined ? own : objectOf(own.job);
+  const id = text(batch.id);
+  if (id === null) throw new Error("The provider answered with a batch that has no id.");
+  const rawState = text(batch.status) ?? "";
+  const state = STATES.get(rawState.toLowerCase()) ?? "running";
+  const counts = objectOf(batch.request_counts);
+  const total = count(counts.total);
+  return {
+    id,
+    state,
+    rawState,
+    createdAt: timeOf(batch.created_at) ?? 0,
+    expiresAt: timeOf(batch.expires_at),
+    tag: tagOf(batch.metadata),
+    inputFileId: text(batch.input_file_id),
+    total: total === 0 ? null : total,
+    settled: total === 0 || total === null ? null : (count(counts.completed) ?? 0) + (count(counts.failed) ?? 0),
+    resultRefs: [text(batch.output_file_id), text(batch.error_file_id)].filter((ref) => ref !== null),
+    failure: state === "failed" ? classifyBatchErrors(batch.errors ?? batch.error) : null,
+  };
+}
+
+/** The rows of a list answer: of a page, of a plain array, or of a page that the SDK made of a plain array. */
+export function rowsOf(page: unknown): readonly unknown[] {
+  if (Array.isArray(page)) return page;
+  const { data, body } = objectOf(page);
+  if (Array.isArray(data) && data.length > 0) return data;
+  return Array.isArray(body) ? body : [];
+}
+
+/** What to pass as `after` for the next page; null at the end. */
+export function nextOf(page: unknown, rows: readonly unknown[]): string | null {
+  return objectOf(page).has_more === true ? text(objectOf(rows.at(-1)).id) : null;
+}
+
+export function toResultLine(line: JsonObject): ResultLine {
+  const customId = text(line.custom_id);
+  if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
+  const response = responseOf(line.response);
+  return {
+    customId,
+    response,
+    error: errorOf(line.error) ?? statusError(line.response, response),
+    usage: response === null ? null : usageOf(response.body),
+  };
+}
+
+function responseOf(value: unknown): OutcomeResponse | null {
+  const { status_code: statusCode, body } = objectOf(value);
+  if (typeof statusCode !== "number" || statusCode < 100) return null;
+  return { statusCode, body: bodyOf(body) };
+}
+
+/** Some services write the body as a text of JSON. */
+function bodyOf(body: unknown): JsonObject {
+  if (typeof body !== "string") return jsonObject(body) ?? {};
+  try {
+    return jsonObject(JSON.parse(body)) ?? { text: body };
+  } catch {
+    return { text: body };
+  }
+}
+
+function errorOf(value: unknown): OutcomeError | null {
+  const error = jsonObject(value);
+  if (error === null) return null;
+  const message = text(error.message) ?? "The provider gave no reason.";
+  return { code: text(error.code) ?? text(error.type) ?? "provider_error", message };
+}
+
+function statusError(wire: unknown, response: OutcomeResponse | null): OutcomeError | null {
+  if (response === null) {
+    if (jsonObject(wire) === null) return null;
+    return { code: "no_answer", message: "The provider ended the request without an HTTP status." };
+  }
+  if (response.statusCode < 300) return null;
+  const message = `The provider answered ${response.statusCode}.`;
+  const told = errorOf(response.body.error);
+  return told === null ? { code: `http_${response.statusCode}`, message } : told;
+}
+
+/** Tokens as counted by the provider, in either vocabulary of OpenAI's. */
+function usageOf(body: JsonObject): Usage | null {
+  const usage = jsonObject(body.usage);
+  if (usage === null) return null;
+  const inputTokens = count(usage.prompt_tokens) ?? count(usage.input_tokens) ?? 0;
+  const outputTokens = count(usage.completion_tokens) ?? count(usage.output_tokens) ?? 0;
+  return { inputTokens, outputTokens, totalTokens: count(usage.total_tokens) ?? inputTokens + outputTokens };
+}
+
+function tagOf(metadata: unknown): ProviderBatch["tag"] {
+  const key = text(objectOf(metadata)[TAG_KEY]);
+  const attempt = Number(objectOf(metadata)[TAG_ATTEMPT]);
+  return key === null || !Number.isSafeInteger(attempt) ? null : { key, attempt };
+}
+
+function timeOf(value: unknown): number | null {
+  if (typeof value === "number") return value * 1000;
+  const parsed = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(parsed) ? null : parsed;
+}
+
+function count(value: unknown): number | null {
+  return typeof value === "number" && value >= 0 ? value : null;
+}
+
+/** What an OpenAI-shaped batch may not hold, so that it is refused before it is stored. */
+export function checkBody(
+  { endpoints, maxInputs }: { readonly endpoints: readonly Endpoint[]; readonly maxInputs: number },
+  endpoint: Endpoint,
+  body: JsonObject,
+): void {
+  if (!endpoints.includes(endpoint)) throw invalid(`endpoint "${endpoint}" is not served here`);
+  if (body.stream === true) throw invalid("`stream` is not possible in a batch");
+  if (endpoint === "/v1/embeddings") {
+    const { input } = body;
+    const given = typeof input === "string" ? input !== "" : Array.isArray(input) && input.length > 0;
+    if (!given) throw invalid("`input` must be a text or a non-empty array");
+    if (inputsOf(input) > maxInputs) throw invalid(`\`input\` holds more than ${maxInputs} inputs`);
+    return;
+  }
+  const { messages } = body;
+  if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
+  const odd = messages.findIndex((message) => text(objectOf(message).role) === null);
+  if (odd >= 0) throw invalid(`\`messages[${odd}]\` has no role`);
+}
+
+/** One, or one for each entry of a list of texts or of token lists; a list of numbers is one input in tokens. */
+function inputsOf(input: unknown): number {
+  return Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;
+}
+
+function invalid(reason: string): DispatchError {
+  return new DispatchError("INVALID_REQUEST", `The request cannot be sent: ${reason}.`);
+}

@@ -1,0 +1,61 @@
+// The options that every account factory takes, checked and filled in once. Pure.
+
+import {
+  aboveZero,
+  aString,
+  check,
+  checkIsObject,
+  integerFrom,
+  refuseUnknown,
+  unboundedIntegerFrom,
+} from "../../../core/contract/validate.ts";
+import type { Account, AccountOptions, Capabilities, ProviderLimits } from "../../contract/account.ts";
+
+const COMMON = ["name", "limits", "models", "weight", "pollMs", "requestTimeoutMs", "reconcileGraceMs"] as const;
+const LIMITS: readonly (keyof ProviderLimits)[] = [
+  "maxRequests",
+  "maxBytes",
+  "maxTokens",
+  "minRequests",
+  "maxEnqueuedTokens",
+  "maxEnqueuedRequests",
+  "maxEnqueuedBatches",
+];
+
+/** The plain fields of an Account. */
+export type AccountSettings = Pick<
+  Account,
+  "name" | "capabilities" | "models" | "weight" | "pollMs" | "requestTimeoutMs" | "reconcileGraceMs"
+>;
+
+/** `own` names the options of one factory only. The user's limits are merged over those of the capabilities. */
+export function resolveAccountOptions(
+  options: AccountOptions & object,
+  own: readonly string[],
+  capabilities: Capabilities,
+): AccountSettings {
+  refuseUnknown(options, [...COMMON, ...own]);
+  const settings = {
+    name: options.name ?? capabilities.provider,
+    models: options.models === undefined ? null : Object.freeze([...options.models]),
+    weight: options.weight ?? 1,
+    pollMs: options.pollMs ?? 30_000,
+    requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
+    reconcileGraceMs: options.reconcileGraceMs ?? 300_000,
+  };
+  check("name", { ...aString, expected: "a non-empty string", test: (name: string) => name !== "" }, settings.name);
+  check("weight", aboveZero, settings.weight);
+  check("pollMs", integerFrom(1), settings.pollMs);
+  check("requestTimeoutMs", integerFrom(1), settings.requestTimeoutMs);
+  check("reconcileGraceMs", integerFrom(0), settings.reconcileGraceMs);
+  for (const model of settings.models ?? []) check("models", aString, model);
+  return Object.freeze({ ...settings, capabilities: withLimits(capabilities, options.limits) });
+}
+
+function withLimits(capabilities: Capabilities, limits: Partial<ProviderLimits> | undefined): Capabilities {
+  checkIsObject("limits", limits);
+  if (limits === undefined) return capabilities;
+  refuseUnknown(limits, LIMITS, "limits.");
+  for (const [name, value] of Object.entries(limits)) check(`limits.${name}`, unboundedIntegerFrom(1), value);
+  return Object.freeze({ ...capabilities, limits: Object.freeze({ ...capabilities.limits, ...limits }) });
+}

@@ -1,0 +1,94 @@
+// What an error of an official client says, read by shape, so that it works across SDKs and their versions, and the
+// part of classifying that all HTTP providers share. The rule: only an answer that proves a refusal counts as one;
+// whatever is not listed is `unknown`, which is always safe.
+
+import type { Failure } from "../../contract/account.ts";
+import type { JsonObject } from "../../contract/types.ts";
+
+/** What could be read of an error; null where there is nothing. */
+export interface SdkError {
+  /** The HTTP status; null for a call that got no answer. */
+  readonly status: number | null;
+  readonly code: string | null;
+  readonly type: string | null;
+  readonly param: string | null;
+  readonly message: string;
+  readonly retryAfterMs: number | null;
+  /** No byte of the call left this machine. */
+  readonly neverSent: boolean;
+}
+
+/** Codes of the platform for connections that were never made. */
+const NEVER_SENT: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+export function readSdkError(error: unknown): SdkError {
+  const own = objectOf(error);
+  // The body is `{ error: { ... } }`; some clients unwrap it, some do not.
+  const body = objectOf(own.error);
+  const inner = body.error === undefined ? body : objectOf(body.error);
+  const status = typeof own.status === "number" ? own.status : null;
+  return {
+    status,
+    code: text(inner.code) ?? text(own.code),
+    type: text(inner.type) ?? text(own.type),
+    param: text(inner.param) ?? text(own.param),
+    message: text(inner.message) ?? text(own.message) ?? String(error),
+    retryAfterMs: retryAfter(own.headers),
+    neverSent: status === null && causesOf(error).some((code) => NEVER_SENT.has(code)),
+  };
+}
+
+/** The shared part: what a status means where the provider's own codes have said nothing else. */
+export function classifyStatus(error: SdkError): Failure {
+  const { status, message, retryAfterMs } = error;
+  const code = error.code ?? error.type ?? (status === null ? "no_answer" : `http_${status}`);
+  if (error.neverSent) return { kind: "definitelyNotCreated", code, message };
+  if (status === null || status >= 500 || status === 408 || status === 409) return { kind: "unknown", code, message };
+  if (status === 429) return { kind: "rateLimited", code, message, retryAfterMs };
+  if (status === 401 || status === 402 || status === 403) return { kind: "authOrBilling", code, message };
+  if (status === 400 || status === 413 || status === 422) return { kind: "invalidRequest", code, message, lines: [] };
+  if (status >= 400) return { kind: "definitelyNotCreated", code, message };
+  return { kind: "unknown", code, message };
+}
+
+export function objectOf(value: unknown): { readonly [key: string]: unknown } {
+  return typeof value === "object" && value !== null ? (value as { readonly [key: string]: unknown }) : {};
+}
+
+/** The value as a JSON object, or null where it is none. */
+export function jsonObject(value: unknown): JsonObject | null {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+}
+
+export function text(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+function retryAfter(headers: unknown): number | null {
+  const get = objectOf(headers).get;
+  if (typeof get !== "function") return null;
+  const header = (name: string): number => Number(get.call(headers, name) ?? Number.NaN);
+  const ms = header("retry-after-ms");
+  if (ms >= 0) return ms;
+  const seconds = header("retry-after");
+  return seconds >= 0 ? seconds * 1000 : null;
+}
+
+/** The `code` of an error and of everything that caused it. */
+function causesOf(error: unknown): string[] {
+  const codes: string[] = [];
+  let at: unknown = error;
+  for (let depth = 0; depth < 8 && typeof at === "object" && at !== null; depth += 1) {
+    const { code, cause } = at as { readonly code?: unknown; readonly cause?: unknown };
+    if (typeof code === "string") codes.push(code);
+    at = cause;
+  }
+  return codes;
+}

@@ -1,0 +1,175 @@
+// A lease on one batch, with its fence. A heartbeat renews it while an operation runs. Every write of a batch goes
+// through here, one at a time, and renews the lease. A write that is refused for its fence ends the lease: another
+// process owns the batch now.
+
+import type { Account, ProviderBatch } from "../contract/account.ts";
+import type { BatchChanges, BatchRow, Settlement } from "../contract/rows.ts";
+import type { TransitionResult } from "../contract/store.ts";
+import { backoff } from "../decide/backoff.ts";
+import { isLegal, maySend } from "../decide/life-cycle.ts";
+import { CANCELLED_PAYLOAD } from "../format/payload.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** Thrown by an operation whose lease is lost. Not reported: the next owner continues the batch. */
+export class LeaseLost extends Error {}
+
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 30_000;
+
+/** Changes, or changes that depend on the moment of writing. */
+type Changes = BatchChanges | ((now: number) => BatchChanges);
+
+export class Lease {
+  readonly account: Account;
+  /** The provider batch as last polled, for later steps under the same lease. */
+  seen: ProviderBatch | null = null;
+  readonly #runtime: Runtime;
+  readonly #lost: AbortController = new AbortController();
+  #batch: BatchRow;
+  /** On the monotonic clock: when the call began that last renewed the lease. */
+  #renewedAt: number;
+  #tail: Promise<unknown> = Promise.resolve();
+  #beat: unknown = null;
+  /** How long each write renews the lease for. */
+  #spanMs: number;
+  #isOver = false;
+
+  /** `renewedAt` is the monotonic time before the call that gave this lease out. */
+  constructor(runtime: Runtime, account: Account, batch: BatchRow, renewedAt: number) {
+    this.#runtime = runtime;
+    this.account = account;
+    this.#batch = batch;
+    this.#renewedAt = renewedAt;
+    this.#spanMs = runtime.options.leaseMs;
+    this.#armHeartbeat();
+  }
+
+  get batch(): BatchRow {
+    return this.#batch;
+  }
+
+  /** Aborted when the lease is lost. */
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** True while the lease, on this machine's monotonic clock, outlasts a call of this length. */
+  maySend(timeoutMs: number): boolean {
+    return !this.#isOver && maySend(this.#spanMs, this.#heldMs(), timeoutMs);
+  }
+
+  /** Writes changes and renews the lease. Returns refusals, except for the fence, which throws LeaseLost. */
+  write(changes: Changes): Promise<TransitionResult> {
+    return this.#inTurn(() => this.#transition(changes, (now) => now + this.#spanMs));
+  }
+
+  /** Like `write`, and makes this and later renewals long enough for a call of `timeoutMs`. */
+  writeBefore(timeoutMs: number, changes: Changes): Promise<TransitionResult> {
+    const { leaseMs } = this.#runtime.options;
+    return this.#inTurn(() => {
+      this.#spanMs = Math.max(leaseMs, timeoutMs + leaseMs / 3);
+      return this.#transition(changes, (now) => now + this.#spanMs);
+    });
+  }
+
+  /** Writes changes and gives the lease back, in one transaction. A refusal leaves the lease held. */
+  async end(changes: Changes): Promise<TransitionResult> {
+    const result = await this.#inTurn(async () => {
+      const written = await this.#transition(changes, () => 0);
+      if (written.ok) this.close();
+      return written;
+    });
+    if (result.ok) this.#runtime.working.wakeAt(result.batch.nextAt);
+    return result;
+  }
+
+  /** Stops the heartbeat without a write: a lease that was not given back expires. */
+  close(): void {
+    this.#isOver = true;
+    this.#runtime.clock.clearTimeout(this.#beat);
+  }
+
+  /** Applies decisions about members. */
+  async settle(items: readonly Settlement[]): Promise<void> {
+    const { store, sinks } = this.#runtime;
+    const { key, fence } = this.#batch;
+    const cancelledPayload = CANCELLED_PAYLOAD;
+    const result = await this.#insist((now) => store.settle({ key, fence, items, sinks, cancelledPayload, now }));
+    if (!result.ok) throw this.#lose();
+    this.#runtime.ignoredResults += result.ignored;
+    this.#batch = { ...this.#batch, remaining: result.remaining };
+    this.#runtime.outcomesRecorded();
+  }
+
+  async #transition(changes: Changes, leaseUntil: (now: number) => number): Promise<TransitionResult> {
+    const { store, clock } = this.#runtime;
+    const { key, fence, state } = this.#batch;
+    let begunAt = 0;
+    const result = await this.#insist((now) => {
+      const wanted = typeof changes === "function" ? changes(now) : changes;
+      if (wanted.state !== undefined && !isLegal(state, wanted.state)) {
+        throw new Error(`A batch may not go from ${state} to ${wanted.state}.`);
+      }
+      begunAt = clock.monotonic();
+      return store.transition(key, fence, { ...wanted, leaseUntil: leaseUntil(now) }, now);
+    });
+    if (result.ok) {
+      this.#renewedAt = begunAt;
+      this.#batch = result.batch;
+    } else if (result.reason === "fence") {
+      throw this.#lose();
+    }
+    return result;
+  }
+
+  /**
+   * Repeats a write that failed, with growing pauses, until shortly before the lease expires. All writes are
+   * idempotent.
+   */
+  async #insist<T>(attempt: (now: number) => Promise<T>): Promise<T> {
+    for (let failures = 1; ; failures += 1) {
+      if (this.#isOver) throw new LeaseLost("The lease was given back or lost.");
+      try {
+        return await attempt(this.#runtime.clock.now());
+      } catch (error) {
+        this.#runtime.reportShared(error);
+        const leftMs = this.#spanMs - this.#heldMs() - FIRST_RETRY_MS;
+        if (leftMs <= 0) throw this.#lose();
+        await this.#runtime.sleep(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
+      }
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#tail.then(work);
+    this.#tail = result.catch(() => {});
+    return result;
+  }
+
+  #armHeartbeat(): void {
+    this.#beat = this.#runtime.clock.setTimeout(() => {
+      if (this.#isOver) return;
+      this.write({}).then(
+        () => {
+          if (!this.#isOver) this.#armHeartbeat();
+        },
+        () => {},
+      );
+    }, this.#runtime.options.leaseMs / 3);
+  }
+
+  #heldMs(): number {
+    return this.#runtime.clock.monotonic() - this.#renewedAt;
+  }
+
+  #lose(): LeaseLost {
+    this.close();
+    const lost = new LeaseLost(`The lease of batch ${this.#batch.key} is lost.`);
+    this.#lost.abort(lost);
+    return lost;
+  }
+}

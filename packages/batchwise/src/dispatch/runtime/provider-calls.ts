@@ -1,0 +1,59 @@
+// Calls an account, within a timeout and the lease. The call returns when the time is over, even if the client ignores
+// the signal. The account classifies errors; a timeout or abort of our own is classified here.
+
+import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
+import type { Lease } from "./lease.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** The call took longer than its timeout. Its outcome is unknown. */
+export class CallTimeout extends Error {}
+
+type Run<T> = (call: CallOptions) => Promise<T>;
+
+/** One call about a batch. Rejects with the client's error, a CallTimeout, or the signal's reason. */
+export function callFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
+  return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal], run);
+}
+
+/** A call that changes nothing at the provider: it is also aborted when the dispatcher stops. */
+export function readFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
+  return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal, runtime.stopping.signal], run);
+}
+
+/** One call within `timeoutMs`; any of the signals aborts it earlier. */
+export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly AbortSignal[], run: Run<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const cut = new AbortController();
+    const stop = (reason: unknown): void => {
+      cut.abort(reason);
+      reject(reason);
+    };
+    const timer = runtime.clock.setTimeout(() => stop(new CallTimeout(`No answer within ${timeoutMs} ms.`)), timeoutMs);
+    const forget = onAbort(cuts, stop);
+    const done = (): void => {
+      runtime.clock.clearTimeout(timer);
+      forget();
+    };
+    Promise.resolve(cut.signal.aborted ? undefined : run({ signal: cut.signal, timeoutMs }))
+      .then((value) => resolve(value as T), reject)
+      .finally(done);
+  });
+}
+
+/** Calls `listener` with the reason once one of the signals is aborted. Returns a function that stops listening. */
+export function onAbort(signals: readonly AbortSignal[], listener: (reason: unknown) => void): () => void {
+  const heard = (event: Event): void => listener((event.target as AbortSignal).reason);
+  for (const signal of signals) {
+    if (signal.aborted) listener(signal.reason);
+    else signal.addEventListener("abort", heard);
+  }
+  return () => {
+    for (const signal of signals) signal.removeEventListener("abort", heard);
+  };
+}
+
+/** What an error of a call means for the batch. */
+export function failureOf(account: Account, error: unknown, operation: Operation): Failure {
+  if (error instanceof CallTimeout) return { kind: "unknown", code: "timeout", message: error.message };
+  return account.classify(error, operation);
+}

@@ -1,0 +1,97 @@
+// What the loops of one dispatcher share: the resolved options, the counters, and the loops themselves, so that one can
+// wake another. It decides nothing and writes nothing.
+
+import type { Account } from "../contract/account.ts";
+import type { LedgerRow } from "../contract/rows.ts";
+import type { Store } from "../contract/store.ts";
+import type { DispatchClock } from "../options/dispatcher-options.ts";
+import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { Loop } from "./loop.ts";
+
+export const CALLBACK_SINK = "callback";
+export const WEBHOOK_SINK = "webhook";
+const TOLD_AGAIN_MS = 30_000;
+
+export class Runtime {
+  readonly options: ResolvedOptions;
+  readonly store: Store;
+  readonly clock: DispatchClock;
+  readonly accounts: readonly Account[];
+  /** Where each new outcome is delivered. */
+  readonly sinks: readonly string[];
+  readonly sealing: Loop;
+  readonly working: Loop;
+  readonly watching: Loop;
+  readonly sweeping: Loop;
+  readonly calling: Loop;
+  readonly posting: Loop;
+  /** Aborted when the dispatcher stops: nothing new is begun after that. */
+  readonly stopping: AbortController = new AbortController();
+  ignoredResults = 0;
+  duplicateBatches = 0;
+  readonly #told: Map<string, number> = new Map();
+
+  constructor(options: ResolvedOptions) {
+    this.options = options;
+    this.store = options.store;
+    this.clock = options.clock;
+    this.accounts = [...options.accounts.values()];
+    this.sinks = [
+      ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
+      ...(options.webhook === null ? [] : [WEBHOOK_SINK]),
+    ];
+    const loop = (): Loop => new Loop(options.clock, (error) => this.report(error));
+    this.sealing = loop();
+    this.working = loop();
+    this.watching = loop();
+    this.sweeping = loop();
+    this.calling = loop();
+    this.posting = loop();
+  }
+
+  get isStopping(): boolean {
+    return this.stopping.signal.aborted;
+  }
+
+  /** Wakes readers and deliverers: outcomes may have been recorded. */
+  outcomesRecorded(): void {
+    this.watching.wake();
+    this.calling.wake();
+    this.posting.wake();
+  }
+
+  /** Calls the user's `onError`, except for calls aborted by the stop. Ignores what `onError` throws. */
+  report(error: unknown): void {
+    if (this.isStopping && error === this.stopping.signal.reason) return;
+    try {
+      this.options.onError(error);
+    } catch {
+      // There is nowhere else to report it.
+    }
+  }
+
+  /** Reports a failure that many batches meet, such as a store that is away: the same message once in 30 s. */
+  reportShared(error: unknown): void {
+    const words = String(error);
+    const now = this.clock.monotonic();
+    for (const [told, at] of this.#told) if (at + TOLD_AGAIN_MS <= now) this.#told.delete(told);
+    if (this.#told.has(words)) return;
+    this.#told.set(words, now);
+    this.report(error);
+  }
+
+  async ledger(name: string): Promise<LedgerRow | null> {
+    return (await this.ledgers()).get(name) ?? null;
+  }
+
+  async ledgers(): Promise<ReadonlyMap<string, LedgerRow>> {
+    const { ledgers } = await this.store.probe(1, this.clock.now());
+    return new Map(ledgers.map((row) => [row.name, row]));
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.clock.setTimeout(resolve, ms);
+    });
+  }
+}

@@ -1,0 +1,263 @@
+// Closes batches. Wakes when this process's own enqueues fill a lane, when the oldest request of a lane reaches its age
+// limit, and at intervals to see what other processes enqueued. It also ends requests whose deadline has passed, and
+// wakes the other loops when their work falls due, because one probe shows all of it.
+
+import type { Account } from "../contract/account.ts";
+import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
+import type { LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
+import type { EnqueueResult, SealResult } from "../contract/store.ts";
+import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
+import { type AccountChoice, batchTokens, rankAccounts, serves } from "../decide/rank-accounts.ts";
+import {
+  closesAt,
+  DEADLINE_LEAD_MS,
+  isFull,
+  type LaneSums,
+  laneCaps,
+  mostUrgentFirst,
+  sumOf,
+} from "../decide/thresholds.ts";
+import { parseLane, ulid } from "../format/encode.ts";
+import { EXPIRED_PAYLOAD, errorPayload } from "../format/payload.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Workers } from "./workers.ts";
+
+const FIRST_LOOK_MS = 1_000;
+const LAST_LOOK_MS = 30_000;
+const EXPIRED_AT_ONCE = 1_000;
+const MOST_PROBED = 200_000;
+/** The shortest time between two turns that only the clock wakes. */
+const LEAST_PAUSE_MS = 20;
+const NOTHING: LaneSums = { ready: 0, bytes: 0, tokens: 0 };
+
+type Ledgers = Map<string, LedgerRow>;
+type Refusal = Extract<SealResult, { ok: false }>;
+
+export class Sealer {
+  readonly #runtime: Runtime;
+  readonly #workers: Workers;
+  /** What the last probe saw, and what this process has added since it was asked. */
+  #probed: Map<string, LaneSums> = new Map();
+  #added: Map<string, LaneSums> = new Map();
+  /** Lanes that were reported because no account serves them. */
+  readonly #unserved: Set<string> = new Set();
+  #lookMs = FIRST_LOOK_MS;
+  #lastSeen = "";
+  /** Requests enqueued by then are sealed without waiting for a full batch. */
+  #flushedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(runtime: Runtime, workers: Workers) {
+    this.#runtime = runtime;
+    this.#workers = workers;
+  }
+
+  /** Closes batches of all requests that wait now. */
+  flush(): void {
+    this.#flushedAt = this.#runtime.clock.now();
+    this.#runtime.sealing.wake();
+  }
+
+  /** Counts requests that this process has enqueued (those answered `stored`), and wakes the loop for full lanes. */
+  onEnqueued(requests: readonly NewRequest[], answers: readonly EnqueueResult[]): void {
+    const { sealing, clock, options } = this.#runtime;
+    sealing.wakeAt(clock.now() + options.thresholds.maxAgeMs);
+    const lanes = new Map<string, { ready: number; bytes: number; tokens: number }>();
+    for (const [index, { lane, bytes, tokens, deadlineAt }] of requests.entries()) {
+      if (answers[index] !== "stored") continue;
+      if (deadlineAt !== null) sealing.wakeAt(deadlineAt - DEADLINE_LEAD_MS);
+      const sums = lanes.get(lane) ?? { ...NOTHING };
+      sums.ready += 1;
+      sums.bytes += bytes;
+      sums.tokens += tokens;
+      lanes.set(lane, sums);
+    }
+    for (const [lane, sums] of lanes) {
+      const wasFull = this.#isFull(lane);
+      this.#added.set(lane, sumOf(this.#added.get(lane) ?? NOTHING, sums));
+      // Only what fills a lane wakes the loop: a lane that is full already waits for room, not for more.
+      if (!wasFull && this.#isFull(lane)) sealing.wake();
+    }
+  }
+
+  /** The loop's turn. */
+  readonly turn = async (): Promise<number> => {
+    const { store, clock, options, sealing } = this.#runtime;
+    if (this.#runtime.isStopping) return Number.POSITIVE_INFINITY;
+    this.#added = new Map();
+    const now = clock.now();
+    const probe = await store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now);
+    this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
+    this.#wakeForAdded();
+    this.#wakeOthers(probe, now);
+    if (await this.#expire(probe, now)) sealing.wake();
+    const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
+    let nextAt = now + this.#lookMs;
+    for (const lane of mostUrgentFirst(probe.lanes, options.thresholds.maxAgeMs)) {
+      const accounts = this.#serving(lane.lane);
+      if (accounts.length === 0) this.#reportUnserved(lane);
+      if (accounts.length === 0 || this.#runtime.isStopping) continue;
+      const caps = laneCaps(options.thresholds, accounts);
+      const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
+      nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
+      if (at > now) nextAt = Math.min(nextAt, at);
+      else if (await this.#close(lane, accounts, ledgers)) sealing.wake();
+      else nextAt = Math.min(nextAt, unblockedAt(lane, accounts, ledgers, now));
+    }
+    return Math.max(nextAt, now + LEAST_PAUSE_MS);
+  };
+
+  /** Requests stored while the probe ran may fill lanes that the probe did not see full. */
+  #wakeForAdded(): void {
+    const { sealing, options } = this.#runtime;
+    for (const lane of this.#added.keys()) {
+      const caps = laneCaps(options.thresholds, this.#serving(lane));
+      if (!isFull(this.#probed.get(lane) ?? NOTHING, caps) && this.#isFull(lane)) sealing.wake();
+    }
+  }
+
+  #isFull(lane: string): boolean {
+    return isFull(this.#sumsOf(lane), laneCaps(this.#runtime.options.thresholds, this.#serving(lane)));
+  }
+
+  #sumsOf(lane: string): LaneSums {
+    return sumOf(this.#probed.get(lane) ?? NOTHING, this.#added.get(lane) ?? NOTHING);
+  }
+
+  /** Reports once a lane that no account of this process serves: another process may serve it. */
+  #reportUnserved({ lane, ready }: LaneRow): void {
+    if (this.#unserved.has(lane)) return;
+    this.#unserved.add(lane);
+    const { endpoint, model } = parseLane(lane);
+    const message = `${ready} requests wait for the model "${model}" at ${endpoint}, which no account here serves.`;
+    this.#runtime.report(new DispatchError("NO_ACCOUNT", message));
+  }
+
+  #serving(lane: string): Account[] {
+    const name = parseLane(lane);
+    return this.#runtime.accounts.filter((account) => serves(account, name));
+  }
+
+  /** Wakes the loops at the times that the probe shows. Probes grow rarer while nothing changes. */
+  #wakeOthers(probe: Probe, now: number): void {
+    const { working, calling, posting } = this.#runtime;
+    if (probe.batchDueAt !== null) working.wakeAt(Math.max(now, probe.batchDueAt));
+    if (probe.deliveryDueAt !== null) {
+      calling.wakeAt(Math.max(now, probe.deliveryDueAt));
+      posting.wakeAt(Math.max(now, probe.deliveryDueAt));
+    }
+    const seen = JSON.stringify([probe.cursor, probe.inBatches, probe.batches, probe.lanes.map(({ ready }) => ready)]);
+    this.#lookMs = seen === this.#lastSeen ? Math.min(this.#lookMs * 2, LAST_LOOK_MS) : FIRST_LOOK_MS;
+    this.#lastSeen = seen;
+  }
+
+  async #expire(probe: Probe, now: number): Promise<boolean> {
+    if (!probe.lanes.some(({ deadlineAt }) => deadlineAt !== null && deadlineAt <= now)) return false;
+    const change = { kind: "expire", limit: EXPIRED_AT_ONCE, payload: EXPIRED_PAYLOAD } as const;
+    const ended = await this.#runtime.store.amend(change, this.#runtime.sinks, now);
+    if (ended.length > 0) this.#runtime.outcomesRecorded();
+    return ended.length > 0;
+  }
+
+  /** Closes one batch of the lane at the best account that takes it. True when the lane should be looked at again. */
+  async #close(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<boolean> {
+    const name = parseLane(lane.lane);
+    let tooLarge: Refusal["head"] = null;
+    for (const choice of rankAccounts(accounts, name, ledgers, this.#runtime.clock.now())) {
+      const result = await this.#seal(lane.lane, choice);
+      if (result.ok) {
+        bookOn(ledgers, choice.ledger, result.batch);
+        return true;
+      }
+      if (result.reason === "empty") return false;
+      if (result.reason === "head_too_large") tooLarge = result.head;
+    }
+    if (tooLarge === null || this.#fitsSomewhere(tooLarge, name.model, accounts, ledgers)) return false;
+    await this.#refuse(tooLarge);
+    return true;
+  }
+
+  async #seal(lane: string, choice: AccountChoice<Account>): Promise<SealResult> {
+    const { store, clock, options } = this.#runtime;
+    const { thresholds, owner, leaseMs } = options;
+    const { limits } = choice.account.capabilities;
+    const tokens = batchTokens(Math.min(thresholds.maxTokens, limits.maxTokens), choice.tokenLimit);
+    const avoidCounts = await this.#countsToAvoid(choice.account);
+    const begunAt = clock.monotonic();
+    const now = clock.now();
+    const input = {
+      key: ulid(now, options.random),
+      lane,
+      account: choice.account.name,
+      ledger: choice.ledger,
+      limits: choice.limits,
+      maxRequests: Math.min(thresholds.maxRequests, limits.maxRequests),
+      maxBytes: Math.min(thresholds.maxBytes, limits.maxBytes),
+      maxTokens: tokens.first,
+      minRequests: Math.max(1, limits.minRequests),
+      avoidCounts,
+      owner,
+      leaseUntil: now + leaseMs,
+      now,
+    };
+    let result = await store.seal(input);
+    if (!result.ok && result.reason === "head_too_large" && tokens.most > tokens.first) {
+      result = await store.seal({ ...input, maxTokens: tokens.most });
+    }
+    if (result.ok) await this.#workers.take(result.batch, begunAt);
+    return result;
+  }
+
+  /** Where a lost create can only be found by its size, no other batch should have that size meanwhile. */
+  async #countsToAvoid(account: Account): Promise<number[]> {
+    if (account.capabilities.tag !== "none") return [];
+    const query = { account: account.name, states: UNRESOLVED, limit: 100 };
+    return (await this.#runtime.store.batches(query)).map(({ requests }) => requests);
+  }
+
+  #fitsSomewhere(
+    head: NonNullable<Refusal["head"]>,
+    model: string,
+    accounts: readonly Account[],
+    ledgers: Ledgers,
+  ): boolean {
+    const { thresholds } = this.#runtime.options;
+    return accounts.some(({ name, capabilities }) => {
+      const { limits, ledgerScope } = capabilities;
+      const learned = ledgers.get(ledgerName(name, ledgerScope, model))?.learnedTokens ?? Number.POSITIVE_INFINITY;
+      const mostTokens = Math.min(thresholds.maxTokens, limits.maxTokens, limits.maxEnqueuedTokens, learned);
+      return head.tokens <= mostTokens && head.bytes <= Math.min(thresholds.maxBytes, limits.maxBytes);
+    });
+  }
+
+  /** Fails the first request of a lane when no account can take it, because it would block those behind it. */
+  async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
+    const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
+    const payload = errorPayload({ code: OUTCOME_CODES.tooLarge, message });
+    await this.#runtime.store.amend(
+      { kind: "fail", ids: [head.id], payload },
+      this.#runtime.sinks,
+      this.#runtime.clock.now(),
+    );
+    this.#runtime.outcomesRecorded();
+  }
+}
+
+function bookOn(ledgers: Ledgers, name: string, batch: { readonly tokens: number; readonly requests: number }): void {
+  const none = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null };
+  const ledger = ledgers.get(name) ?? { name, tokens: 0, requests: 0, batches: 0, ...none };
+  const { tokens, requests, batches } = ledger;
+  ledgers.set(name, {
+    ...ledger,
+    tokens: tokens + batch.tokens,
+    requests: requests + batch.requests,
+    batches: batches + 1,
+  });
+}
+
+/** When the first of the lane's ledgers is free again. */
+function unblockedAt(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, now: number): number {
+  const { model } = parseLane(lane.lane);
+  const names = accounts.flatMap(({ name, capabilities }) => [name, ledgerName(name, capabilities.ledgerScope, model)]);
+  const ends = names.map((name) => ledgers.get(name)?.blockedUntil ?? 0).filter((at) => at > now);
+  return Math.min(...ends, Number.POSITIVE_INFINITY);
+}

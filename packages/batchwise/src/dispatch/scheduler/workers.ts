@@ -1,0 +1,211 @@
+// Leases batches that are due and runs the steps of each until its lease is given back. decide/life-cycle.ts says which
+// step is next. Batches of one account that are due for a poll share a list call.
+
+import type { Account } from "../contract/account.ts";
+import type { BatchChanges, BatchRow } from "../contract/rows.ts";
+import { LIVE, nextStep } from "../decide/life-cycle.ts";
+import type { Disposal } from "../format/payload.ts";
+import { Lease, LeaseLost } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { collect } from "../steps/collect.ts";
+import { dispose, drop } from "../steps/dispose.ts";
+import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
+import { reconcile } from "../steps/reconcile.ts";
+import { submit } from "../steps/submit.ts";
+import { Semaphore } from "./semaphore.ts";
+
+/** Leases held at once by one process. */
+const MOST_LEASES = 100;
+/** Uploads, collections and disposals that run at once: these take memory. */
+const HEAVY_PLACES = 4;
+/** How many waiting batches are read when capacity on a ledger is released. */
+const WAITING_LOOKED_AT = 100;
+
+export class Workers {
+  readonly #runtime: Runtime;
+  readonly #heavy: Semaphore = new Semaphore(HEAVY_PLACES);
+  readonly #running: Set<Promise<void>> = new Set();
+  /** When batches that this process has released fall due, by key. */
+  readonly #dueAt: Map<string, number> = new Map();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** The loop's turn: leases due batches. The sealer's probes wake it for batches that other processes released. */
+  readonly turn = async (): Promise<number> => {
+    const now = this.#runtime.clock.now();
+    const limit = MOST_LEASES - this.#running.size;
+    if (limit > 0 && !this.#runtime.isStopping) await this.#lease({ limit });
+    return this.#nextDueAt(now);
+  };
+
+  /** The earliest due time after `now`. Batches due before are leased by now, or wait for a free place. */
+  #nextDueAt(now: number): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const [key, at] of this.#dueAt) {
+      if (at <= now) this.#dueAt.delete(key);
+      else earliest = Math.min(earliest, at);
+    }
+    return earliest;
+  }
+
+  /**
+   * Goes on with a batch that this process has just sealed, or leaves it to another process. `begunAt`:
+   * monotonic, before the sealing call.
+   */
+  async take(batch: BatchRow, begunAt: number): Promise<void> {
+    const account = this.#runtime.options.accounts.get(batch.account);
+    if (account === undefined || this.#running.size < MOST_LEASES) this.#begin([batch], begunAt);
+    else await new Lease(this.#runtime, account, batch, begunAt).end({});
+  }
+
+  /** Leases one batch before it is due, unless it is leased already. */
+  async hurry(key: string): Promise<void> {
+    if (!this.#runtime.isStopping) await this.#lease({ limit: 1, keys: [key] });
+  }
+
+  /** Sends the members of quarantined batches back to their lanes. Returns the number of batches. */
+  requeue(keys: readonly string[]): Promise<number> {
+    const disposal = JSON.stringify({ kind: "requeue", code: "requeued" } satisfies Disposal);
+    return this.#takeOut(keys, () => ({ state: "collecting", disposal }));
+  }
+
+  /** Lets quarantined batches go on where they stopped. Returns the number of batches. */
+  resume(keys: readonly string[]): Promise<number> {
+    return this.#takeOut(keys, ({ providerBatchId }) => ({
+      state: providerBatchId === null ? "sealed" : "submitted",
+      lastError: null,
+      pollMs: 0,
+    }));
+  }
+
+  async #takeOut(keys: readonly string[], changes: (batch: BatchRow) => BatchChanges): Promise<number> {
+    const { store, clock, options } = this.#runtime;
+    const begunAt = clock.monotonic();
+    const now = clock.now();
+    const accounts = [...options.accounts.keys()];
+    const { owner, leaseMs } = options;
+    const input = { owner, now, leaseUntil: now + leaseMs, accounts, limit: keys.length, keys };
+    let count = 0;
+    for (const batch of await store.lease(input)) {
+      const lease = new Lease(this.#runtime, options.accounts.get(batch.account) as Account, batch, begunAt);
+      const isAside = batch.state === "quarantined";
+      await lease.end(isAside ? { ...changes(batch), nextAt: now } : {});
+      if (isAside) count += 1;
+    }
+    return count;
+  }
+
+  /** Resolves when no operation runs any more. */
+  async idle(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running);
+  }
+
+  async #lease(which: { readonly limit: number; readonly keys?: readonly string[] }): Promise<void> {
+    const { store, clock, options } = this.#runtime;
+    const begunAt = clock.monotonic();
+    const now = clock.now();
+    const accounts = [...options.accounts.keys()];
+    const { owner, leaseMs } = options;
+    this.#begin(await store.lease({ owner, now, leaseUntil: now + leaseMs, accounts, ...which }), begunAt);
+  }
+
+  #begin(batches: readonly BatchRow[], begunAt: number): void {
+    const polls = new Map<Account, Lease[]>();
+    for (const batch of batches) {
+      const account = this.#runtime.options.accounts.get(batch.account);
+      if (account === undefined) continue;
+      const lease = new Lease(this.#runtime, account, batch, begunAt);
+      const step = nextStep(batch, account, this.#runtime.clock.now());
+      if (step.kind === "poll") polls.set(account, [...(polls.get(account) ?? []), lease]);
+      else this.#start(lease, null);
+    }
+    for (const [account, leases] of polls) {
+      const look = leases.length === 1 ? null : this.#look(account, leases);
+      for (const lease of leases) this.#start(lease, look);
+    }
+  }
+
+  /** A list call that fails costs nothing: each batch is then asked for by its id. */
+  async #look(account: Account, leases: readonly Lease[]): Promise<void> {
+    try {
+      await listSeen(this.#runtime, account, leases);
+    } catch (error) {
+      this.#runtime.report(error);
+    }
+  }
+
+  #start(lease: Lease, look: Promise<void> | null): void {
+    const run = this.#run(lease, look).finally(() => {
+      const wasFull = this.#running.size >= MOST_LEASES;
+      this.#running.delete(run);
+      if (wasFull) this.#runtime.working.wake();
+    });
+    this.#running.add(run);
+  }
+
+  async #run(lease: Lease, look: Promise<void> | null): Promise<void> {
+    try {
+      await look;
+      while (!lease.isOver) {
+        if (this.#runtime.isStopping) await lease.end((now) => ({ nextAt: Math.min(lease.batch.nextAt, now) }));
+        else await this.#step(lease);
+      }
+      if (lease.batch.state === "done") await this.#wakeWaiting(lease.batch);
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) this.#runtime.report(error);
+    } finally {
+      lease.close();
+      this.#letGo(lease.batch);
+    }
+  }
+
+  /** Remembers when the batch falls due. A lease that was not given back expires first. */
+  #letGo({ key, state, nextAt, leaseUntil }: BatchRow): void {
+    if (!LIVE.includes(state)) return;
+    const at = Math.max(nextAt, leaseUntil);
+    this.#dueAt.set(key, at);
+    this.#runtime.working.wakeAt(at);
+  }
+
+  #step(lease: Lease): Promise<unknown> {
+    const runtime = this.#runtime;
+    const step = nextStep(lease.batch, lease.account, runtime.clock.now());
+    switch (step.kind) {
+      case "submit":
+      case "repeat":
+        return this.#heavily(() => submit(runtime, lease, step.attempt));
+      case "reconcile":
+        return reconcile(runtime, lease, step.since, step.mayRecreate);
+      case "poll":
+        return poll(runtime, lease);
+      case "cancel":
+        return cancelBatch(runtime, lease);
+      case "collect":
+        return this.#heavily(() => collect(runtime, lease));
+      case "dispose":
+        return this.#heavily(() => dispose(runtime, lease));
+      case "drop":
+        return drop(lease);
+      case "none":
+        lease.close();
+        return Promise.resolve();
+    }
+  }
+
+  /** Runs `work` under the semaphore. After the stop it does nothing: the lease is given back. */
+  #heavily(work: () => Promise<void>): Promise<void> {
+    return this.#heavy.run(async () => {
+      if (!this.#runtime.isStopping) await work();
+    });
+  }
+
+  /** Leases the longest waiting batch of the ledger: the capacity just released may be enough for it. */
+  async #wakeWaiting({ account, ledger }: BatchRow): Promise<void> {
+    const states = ["waiting_capacity"] as const;
+    const waiting = await this.#runtime.store.batches({ account, states, limit: WAITING_LOOKED_AT });
+    const first = waiting.findLast((batch) => batch.ledger === ledger);
+    if (first !== undefined) await this.hurry(first.key);
+  }
+}

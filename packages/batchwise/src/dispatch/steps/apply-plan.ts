@@ -1,0 +1,49 @@
+// Writes a Plan as one transition. A plan that leads to collecting keeps the lease; any other plan gives it back until
+// `nextAt`.
+
+import type { BatchChanges, LedgerChanges } from "../contract/rows.ts";
+import type { Plan } from "../decide/plan.ts";
+import type { Lease } from "../runtime/lease.ts";
+
+export async function applyPlan(lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {
+  const write = (now: number): BatchChanges => ({ ...changesOf(lease, plan, now), ...more });
+  if (plan.state === "collecting") await lease.write(write);
+  else await lease.end(write);
+}
+
+function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchChanges {
+  const { state, nextAt, pollMs, wholeFailures } = plan;
+  return {
+    state,
+    nextAt,
+    pollMs,
+    wholeFailures,
+    lastError: plan.lastError === null ? null : JSON.stringify(plan.lastError),
+    unknownSince: state === "unknown" ? (batch.unknownSince ?? now) : null,
+    disposal: plan.disposal === null ? null : JSON.stringify(plan.disposal),
+    ...(plan.dropFile ? { providerFileId: null } : {}),
+    ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
+    ledgers: ledgerChanges(plan, batch.ledger, account.name, now),
+  };
+}
+
+/** The provider's batch is over and is not the one of record any more. */
+function forget(providerBatchId: string | null, seenAt: number): BatchChanges {
+  const cleared = { providerBatchId: null, verified: true, providerState: null, cancelSentAt: null, expiresAt: null };
+  if (providerBatchId === null) return cleared;
+  return { ...cleared, orphans: [{ providerBatchId, seenAt, action: "ended" }] };
+}
+
+function ledgerChanges(plan: Plan, ledger: string, account: string, now: number): LedgerChanges[] {
+  const note = plan.lastError?.code ?? null;
+  const changes: LedgerChanges[] = [];
+  if (plan.ledger !== null) {
+    const { learnedTokens, strikes, blockedUntil } = plan.ledger;
+    const learnedAt = learnedTokens === null ? null : now;
+    changes.push({ name: ledger, learnedTokens, learnedAt, strikes, blockedUntil, note });
+  }
+  if (plan.pauseAccountUntil !== null) {
+    changes.push({ name: account, blockedUntil: plan.pauseAccountUntil, note });
+  }
+  return changes;
+}

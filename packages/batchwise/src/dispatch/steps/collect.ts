@@ -1,0 +1,279 @@
+// Fetches the results of a batch that has ended, settles its members in chunks, then settles those without a line. It
+// always streams from the start: members that an earlier owner settled are ignored. When a stream breaks off, only what
+// was read is settled, because members without a line may have one in the unread part.
+
+import { Timer } from "../../core/time/clock.ts";
+import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../contract/account.ts";
+import type { Settlement } from "../contract/rows.ts";
+import { PAUSE_MS } from "../decide/after-failure.ts";
+import { backoff } from "../decide/backoff.ts";
+import {
+  absentLine,
+  classifyFailure,
+  classifySuccess,
+  isSuccess,
+  type Member,
+  moneyCode,
+  type RetryRules,
+} from "../decide/classify-results.ts";
+import { keyPrefix, laneProper, parseCustomId } from "../format/encode.ts";
+import type { Lease } from "../runtime/lease.ts";
+import { CallTimeout, failureOf, onAbort, readFor } from "../runtime/provider-calls.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { undoAdoption } from "./undo-adoption.ts";
+
+/**
+ * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send
+ * them; smaller chunks would need less memory and more writes to the disk.
+ */
+const CHUNK_LINES = 1_000;
+const CHUNK_CHARS = 1_000_000;
+const PAGE = 10_000;
+const BUSY_MS = 5_000;
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MOST_MS = 300_000;
+/** How often results may be unreadable or gone before the batch is quarantined. */
+const UNREADABLE_TRIES = 20;
+
+/** Thrown when the results of an unverified adoption carry custom ids of another batch. */
+class ForeignResults extends Error {}
+
+export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
+  try {
+    if (lease.batch.remaining > 0) {
+      const seen = await endedBatch(runtime, lease);
+      if (seen === null) return;
+      await new Collection(runtime, lease).run(seen);
+    }
+  } catch (error) {
+    if (lease.isOver) throw error;
+    if (error instanceof ForeignResults) await undoAdoption(runtime, lease);
+    else await collectFailed(runtime, lease, error);
+    return;
+  }
+  await finish(runtime, lease);
+}
+
+/** Ends a batch that has no open member. */
+export async function finish(runtime: Runtime, lease: Lease): Promise<void> {
+  const ended = await lease.end({ state: "done" });
+  if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
+  runtime.sealing.wake();
+}
+
+/** The provider's batch with its result addresses; null, and the lease ended, when it cannot be collected yet. */
+async function endedBatch(runtime: Runtime, lease: Lease): Promise<ProviderBatch | null> {
+  const { account } = lease;
+  const id = lease.batch.providerBatchId;
+  if (id === null) throw new Error(`Batch ${lease.batch.key} has no results to collect.`);
+  const seen = lease.seen ?? (await readFor(runtime, lease, (call) => account.retrieve(id, call)));
+  lease.seen = null;
+  if (seen === null) {
+    await putOff(lease, "batch_vanished", "The provider does not know the batch any more.", true);
+    return null;
+  }
+  if (hasEnded(seen)) return seen;
+  await putOff(lease, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`, false);
+  return null;
+}
+
+/** One pass over the results of one batch. */
+class Collection {
+  readonly #runtime: Runtime;
+  readonly #lease: Lease;
+  readonly #prefix: string;
+  readonly #rules: RetryRules;
+  #members: Map<number, Member> | null = null;
+  #items: Settlement[] = [];
+  #chars = 0;
+  #settling: Promise<void> = Promise.resolve();
+  #isPaused = false;
+
+  constructor(runtime: Runtime, lease: Lease) {
+    this.#runtime = runtime;
+    this.#lease = lease;
+    this.#prefix = keyPrefix(lease.batch.key);
+    // Single retries leave the group of a split batch for the lane proper.
+    const lane = laneProper(lease.batch.lane);
+    this.#rules = { ...runtime.options.retry, lane };
+  }
+
+  async run(seen: ProviderBatch): Promise<void> {
+    if (seen.resultRefs.length > 0) await this.#stream(seen);
+    // Without a single line the adoption stays unverified, and members are not charged.
+    if (!this.#lease.batch.verified) throw new ForeignResults();
+    if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
+    await this.#settleAbsent(seen.state);
+  }
+
+  /**
+   * Reads all lines. Returns when the stream stalls or the lease is lost, even if the client ignores its signal. Lines
+   * read before a stream broke off or stalled are settled before the error is thrown; a stop drops them.
+   */
+  #stream(seen: ProviderBatch): Promise<void> {
+    const { clock, stopping } = this.#runtime;
+    const { signal, account } = this.#lease;
+    const timeoutMs = account.requestTimeoutMs;
+    return new Promise<void>((resolve, reject) => {
+      const cut = new AbortController();
+      const end = (reason: unknown, last: Promise<void>): void => {
+        cut.abort(reason);
+        last.then(() => reject(reason), reject);
+      };
+      const broken = (reason: unknown): void => {
+        if (!cut.signal.aborted) end(reason, this.#settleRead());
+      };
+      const stall = new Timer(clock, () => broken(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
+      const moved = (): void => {
+        const now = clock.now();
+        stall.set(now + timeoutMs, now);
+      };
+      moved();
+      const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
+      // Waits for the chunk that is being settled: after the stop the store may be closed.
+      const forgetStop = onAbort([stopping.signal], (reason) => end(reason, this.#settling));
+      this.#read(account.results(seen, { signal: cut.signal, timeoutMs }), cut.signal, moved)
+        .then(resolve, broken)
+        .finally(() => {
+          stall.clear();
+          forgetLease();
+          forgetStop();
+        });
+    });
+  }
+
+  /** Settles the lines read so far, after the chunk that is being settled, if any. */
+  async #settleRead(): Promise<void> {
+    await this.#settling;
+    await this.#flush();
+  }
+
+  async #read(lines: AsyncIterable<ResultLine>, cut: AbortSignal, moved: () => void): Promise<void> {
+    for await (const line of lines) {
+      cut.throwIfAborted();
+      moved();
+      await this.#take(line);
+      if (this.#items.length < CHUNK_LINES && this.#chars < CHUNK_CHARS) continue;
+      await this.#flush();
+      await this.#runtime.options.failpoint("mid-results");
+      if (this.#runtime.isStopping) throw new Error("The dispatcher is stopping.");
+      moved();
+    }
+    cut.throwIfAborted();
+    await this.#flush();
+  }
+
+  async #take(line: ResultLine): Promise<void> {
+    const name = parseCustomId(line.customId);
+    if (name === null || name.prefix !== this.#prefix) {
+      if (!this.#lease.batch.verified) throw new ForeignResults();
+      this.#runtime.ignoredResults += 1;
+      return;
+    }
+    if (!this.#lease.batch.verified) await this.#lease.write({ verified: true });
+    if (isSuccess(line)) {
+      this.#add(classifySuccess(name.ord, line));
+      return;
+    }
+    const code = moneyCode(line);
+    if (code !== null) await this.#pauseAccount(code);
+    const member = (await this.#open()).get(name.ord);
+    if (member === undefined) this.#runtime.ignoredResults += 1;
+    else this.#add(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
+  }
+
+  /** Pauses the account before the line is settled, so that requests that go back uncharged do not return at once. */
+  async #pauseAccount(note: string): Promise<void> {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    const { account } = this.#lease;
+    await this.#lease.write((now) => ({ ledgers: [{ name: account.name, blockedUntil: now + PAUSE_MS, note }] }));
+  }
+
+  #add(item: Settlement): void {
+    this.#items.push(item);
+    this.#chars += item.kind === "final" ? item.payload.length : 0;
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#items.length === 0) return;
+    const items = this.#items;
+    this.#items = [];
+    this.#chars = 0;
+    this.#settling = this.#lease.settle(items);
+    await this.#settling;
+    await this.#runtime.options.failpoint("after-result-txn");
+  }
+
+  /** Members with their tries, read once, and only when a line needs them. */
+  async #open(): Promise<Map<number, Member>> {
+    if (this.#members !== null) return this.#members;
+    const members = new Map<number, Member>();
+    await eachOpen(this.#runtime, this.#lease, (member) => {
+      members.set(member.ord, member);
+    });
+    this.#members = members;
+    return members;
+  }
+
+  /** After the last byte: members that are still open got no line. */
+  async #settleAbsent(state: ProviderState): Promise<void> {
+    const line = absentLine(state);
+    const absent: Settlement[] = [];
+    await eachOpen(this.#runtime, this.#lease, (member) => {
+      absent.push(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
+    });
+    for (let from = 0; from < absent.length; from += CHUNK_LINES) {
+      await this.#lease.settle(absent.slice(from, from + CHUNK_LINES));
+    }
+  }
+}
+
+/** Visits the open members of a batch by place, without their bodies. */
+export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: Member) => void): Promise<void> {
+  const batchKey = lease.batch.key;
+  for (let fromOrd = 0; ; ) {
+    const page = await runtime.store.requests({ batchKey, fromOrd, limit: PAGE });
+    for (const { ord, attempts, cancelRequested } of page) {
+      visit({ ord: ord as number, attempts, cancelRequested });
+      fromOrd = (ord as number) + 1;
+    }
+    if (page.length < PAGE) return;
+  }
+}
+
+async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+  if (runtime.isStopping) {
+    await lease.end((now) => ({ nextAt: now }));
+    return;
+  }
+  runtime.report(error);
+  const failure = failureOf(lease.account, error, "results");
+  const code = error instanceof Error && "code" in error ? String(error.code) : failure.code;
+  const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
+  const leastMs = failure.kind === "rateLimited" ? (failure.retryAfterMs ?? 0) : 0;
+  await putOff(lease, code, failure.message, isGone || code === "RESULTS_UNREADABLE", leastMs);
+}
+
+/**
+ * Tries again later, with growing pauses. `counts` marks failures that waiting alone does not cure: after many of these
+ * the batch is quarantined.
+ */
+async function putOff(lease: Lease, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
+  const before = failuresOf(lease.batch.lastError);
+  const tries = before.tries + (counts ? 1 : 0);
+  const failures = before.failures + 1;
+  const lastError = JSON.stringify({ code, message, tries, failures });
+  if (tries >= UNREADABLE_TRIES) {
+    await lease.end({ state: "quarantined", lastError });
+    return;
+  }
+  const wait = Math.max(leastMs, backoff(RETRY_FIRST_MS, RETRY_MOST_MS, failures));
+  await lease.end((now) => ({ nextAt: now + wait, lastError }));
+}
+
+/** How often collecting has failed so far, and how many of these count. */
+function failuresOf(lastError: string | null): { readonly tries: number; readonly failures: number } {
+  const none = { tries: 0, failures: 0 };
+  return lastError === null ? none : { ...none, ...(JSON.parse(lastError) as Partial<typeof none>) };
+}

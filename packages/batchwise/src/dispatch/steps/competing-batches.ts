@@ -1,0 +1,55 @@
+// Reads what the rest of the store says about a batch that cannot be sent: whether its account accepts other batches
+// meanwhile, and whether another account is free for its requests. It writes nothing; decide/ decides, the caller writes.
+
+import type { BatchRow, LedgerRow } from "../contract/rows.ts";
+import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
+import type { Plan } from "../decide/plan.ts";
+import { rankAccounts } from "../decide/rank-accounts.ts";
+import { type FailureStreak, isSuspect } from "../decide/retry-policy.ts";
+import { parseLane } from "../format/encode.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+/** How many of the newest batches are searched for one that was accepted. */
+const LOOKED_AT = 100;
+/** How long a batch waits for its own account before another one gets its requests. */
+const PATIENCE_MS = 30 * 60_000;
+
+/** True when the account accepted another batch of the model since `streak` began. Reads only once that matters. */
+export async function othersAccepted(
+  runtime: Runtime,
+  batch: BatchRow,
+  streak: FailureStreak | null,
+): Promise<boolean> {
+  if (streak === null || !isSuspect(streak)) return false;
+  const { endpoint, model } = parseLane(batch.lane);
+  const rows = await runtime.store.batches({ account: batch.account, limit: LOOKED_AT });
+  return rows.some((other) => {
+    const lane = parseLane(other.lane);
+    if (other.key === batch.key || lane.endpoint !== endpoint || lane.model !== model) return false;
+    return other.providerBatchId !== null && (other.submitStartedAt ?? 0) >= streak.since - CLOCK_SKEW_MS;
+  });
+}
+
+/** True when the batch has waited long enough for its account, and another account is free. */
+export function mayChangeAccount(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<string, LedgerRow>): boolean {
+  const now = runtime.clock.now();
+  if (now - batch.createdAt < PATIENCE_MS) return false;
+  const others = runtime.accounts.filter(({ name }) => name !== batch.account);
+  // An account with strikes would only send them back: when all are full, waiting is better.
+  return rankAccounts(others, parseLane(batch.lane), ledgers, now).some(
+    ({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0,
+  );
+}
+
+/** The plan; or, when it only waits for its account and another is free, one that requeues the requests. */
+export function preferFreeAccount(
+  runtime: Runtime,
+  batch: BatchRow,
+  plan: Plan,
+  ledgers: ReadonlyMap<string, LedgerRow>,
+): Plan {
+  const waits = plan.state === "waiting_capacity" || plan.pauseAccountUntil !== null;
+  if (!waits || !mayChangeAccount(runtime, batch, ledgers)) return plan;
+  const code = plan.lastError?.code ?? "waiting";
+  return { ...plan, state: "collecting", nextAt: runtime.clock.now(), disposal: { kind: "requeue", code } };
+}

@@ -1,0 +1,40 @@
+// Lists an account's batches, page by page, each page a bounded call. Rejects rather than return a part of the list:
+// callers take a batch that is not listed as absent.
+
+import type { Account, ListPage, ProviderBatch } from "../contract/account.ts";
+import { bounded } from "../runtime/provider-calls.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+const MOST_PAGES = 1_000;
+
+/** The pages of the list, newest first where the provider orders them, until one reaches back before `since`. */
+export async function* pages(
+  runtime: Runtime,
+  account: Account,
+  since: number,
+  cuts: readonly AbortSignal[],
+): AsyncGenerator<readonly ProviderBatch[]> {
+  const { newestFirst, pageSize: limit } = account.capabilities.list;
+  let cursor: string | null = null;
+  for (let count = 0; count < MOST_PAGES; count += 1) {
+    const ask = { cursor, limit };
+    const page: ListPage = await bounded(runtime, account.requestTimeoutMs, cuts, (call) => account.list(ask, call));
+    yield page.batches;
+    const isPast = newestFirst && page.batches.some(({ createdAt }) => createdAt < since);
+    if (page.next === null || isPast) return;
+    cursor = page.next;
+  }
+  throw new Error(`The list of ${account.name} has more than ${MOST_PAGES} pages.`);
+}
+
+/** Every batch of the account back to `since`. */
+export async function listBack(
+  runtime: Runtime,
+  account: Account,
+  since: number,
+  cuts: readonly AbortSignal[],
+): Promise<ProviderBatch[]> {
+  const listed: ProviderBatch[] = [];
+  for await (const batches of pages(runtime, account, since, cuts)) listed.push(...batches);
+  return listed;
+}

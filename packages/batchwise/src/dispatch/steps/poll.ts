@@ -1,0 +1,135 @@
+// Polls running batches: many by one list call, a single one by its id. decide/after-poll.ts decides what follows. Poll
+// times are rounded up to multiples of the account's interval, so that its batches fall due together, in all processes,
+// and one list call serves them all.
+
+import { type Account, hasEnded, type ProviderBatch } from "../contract/account.ts";
+import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
+import { afterPoll, isFresh } from "../decide/after-poll.ts";
+import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
+import type { Plan } from "../decide/plan.ts";
+import type { Lease } from "../runtime/lease.ts";
+import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { applyPlan } from "./apply-plan.ts";
+import { preferFreeAccount } from "./competing-batches.ts";
+import { pages } from "./list-batches.ts";
+import { undoAdoption } from "./undo-adoption.ts";
+
+const LEARNED_FOR_MS = 24 * 3_600_000;
+/** Pages of a list read beyond those that the wanted batches alone would fill. */
+const SPARE_PAGES = 3;
+
+/** Rounds a time up to the next multiple of `intervalMs`. */
+export function roundUpToInterval(at: number, intervalMs: number): number {
+  return Math.ceil(at / intervalMs) * intervalMs;
+}
+
+/** Polls one batch: uses what a list call saw, else asks by id. Ends the lease unless results can be collected. */
+export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
+  const { account, batch } = lease;
+  const id = batch.providerBatchId;
+  if (id === null) throw new Error(`Batch ${batch.key} is ${batch.state} without a provider's id.`);
+  if (lease.seen === null) {
+    try {
+      lease.seen = await readFor(runtime, lease, (call) => account.retrieve(id, call));
+    } catch (error) {
+      await pollFailed(runtime, lease, error);
+      return;
+    }
+  }
+  const { seen } = lease;
+  const needsLedger = seen?.state === "failed" || (batch.state === "submitted" && seen?.state !== "validating");
+  const ledgers = needsLedger ? await runtime.ledgers() : new Map<string, LedgerRow>();
+  const ledger = ledgers.get(batch.ledger) ?? null;
+  const now = runtime.clock.now();
+  const plan = preferFreeAccount(runtime, batch, afterPoll(batch, seen, account, ledger, now), ledgers);
+  if (seen === null && !isFresh(batch, account, now)) {
+    const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
+    runtime.report(new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`));
+  }
+  if (!batch.verified && provesNothing(seen, plan)) {
+    await undoAdoption(runtime, lease);
+    return;
+  }
+  const isWaiting = plan.state === "submitted" || plan.state === "running";
+  const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
+  if (isWaiting) lease.seen = null;
+  await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
+}
+
+/** An unverified batch that is gone, or ended without a result that would show whose it is, may not be ours. */
+function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
+  return seen === null ? plan.state === "quarantined" : hasEnded(seen) && seen.resultRefs.length === 0;
+}
+
+function seenChanges(
+  batch: BatchRow,
+  seen: ProviderBatch | null,
+  plan: Plan,
+  ledger: LedgerRow | null,
+  now: number,
+): BatchChanges {
+  const told =
+    seen === null || plan.forget ? {} : { providerState: seen.rawState, expiresAt: seen.expiresAt ?? batch.expiresAt };
+  const hasEnded = plan.state === "collecting" && !plan.forget;
+  const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, now) : null;
+  return {
+    ...told,
+    ...(hasEnded ? { releaseAt: now } : {}),
+    ...(accepted === null ? {} : { ledgers: [accepted] }),
+  };
+}
+
+/** A running batch proves that the limit has room again. A learned limit is forgotten after a day. */
+function acceptedOn(ledger: LedgerRow | null, now: number): LedgerChanges | null {
+  if (ledger === null) return null;
+  const isOld = ledger.learnedAt !== null && ledger.learnedAt + LEARNED_FOR_MS <= now;
+  if (ledger.strikes === 0 && !isOld) return null;
+  const unblocked = ledger.strikes === 0 ? {} : { strikes: 0, blockedUntil: 0 };
+  return { name: ledger.name, ...unblocked, ...(isOld ? { learnedTokens: null, learnedAt: null } : {}) };
+}
+
+async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+  if (lease.isOver) throw error;
+  if (runtime.isStopping) return;
+  runtime.report(error);
+  const { account, batch } = lease;
+  const failure = failureOf(account, error, "retrieve");
+  const told = failure.kind === "rateLimited" ? failure.retryAfterMs : null;
+  const wait = Math.max(account.pollMs, batch.pollMs, told ?? 0);
+  const lastError = JSON.stringify({ code: failure.code, message: failure.message });
+  await lease.end((now) => ({ nextAt: roundUpToInterval(now + wait, account.pollMs), lastError }));
+}
+
+/**
+ * Sets `lease.seen` from one list call for several batches of an account. Batches that it does not find are left to
+ * `poll`, which asks by id: in an account full of other clients' batches that takes fewer calls than the whole list.
+ */
+export async function listSeen(runtime: Runtime, account: Account, leases: readonly Lease[]): Promise<void> {
+  const wanted = new Map(leases.map((lease) => [lease.batch.providerBatchId, lease]));
+  const oldest = Math.min(...leases.map(({ batch }) => batch.submitStartedAt ?? batch.createdAt)) - CLOCK_SKEW_MS;
+  const needed = Math.ceil(leases.length / account.capabilities.list.pageSize);
+  let left = Math.min(leases.length, needed + SPARE_PAGES);
+  for await (const batches of pages(runtime, account, oldest, [runtime.stopping.signal])) {
+    for (const seen of batches) {
+      const lease = wanted.get(seen.id);
+      if (lease === undefined) continue;
+      lease.seen = seen;
+      wanted.delete(seen.id);
+    }
+    left -= 1;
+    if (wanted.size === 0 || left === 0) return;
+  }
+}
+
+/** Cancels a batch at the provider when all of its open members are cancelled. Later polls see the result. */
+export async function cancelBatch(runtime: Runtime, lease: Lease): Promise<void> {
+  const { account, batch } = lease;
+  try {
+    lease.seen = await callFor(runtime, lease, (call) => account.cancel(batch.providerBatchId as string, call));
+  } catch (error) {
+    await pollFailed(runtime, lease, error);
+    return;
+  }
+  await lease.write((now) => ({ cancelSentAt: now }));
+}

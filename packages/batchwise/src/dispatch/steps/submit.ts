@@ -1,0 +1,157 @@
+// Sends a sealed batch: intent, upload, create, answer, each durable before the next begins. A create is sent at most
+// once per intent, never by a client's own retry, and only while the lease outlasts the call. An uncertain outcome is
+// written as `unknown` and left to reconcile.ts.
+
+import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
+import { afterSubmitFailure } from "../decide/after-failure.ts";
+import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
+import { extendStreak } from "../decide/retry-policy.ts";
+import { parseLane } from "../format/encode.ts";
+import type { Disposal } from "../format/payload.ts";
+import type { Lease } from "../runtime/lease.ts";
+import { bounded, failureOf } from "../runtime/provider-calls.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { applyPlan } from "./apply-plan.ts";
+import { batchInput, LineRefused } from "./batch-input.ts";
+import { mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
+
+/** How long a batch waits when another create of its account is unresolved. */
+const BUSY_MS = 5_000;
+
+/** Where the create finds the lines of the batch. */
+interface Source {
+  /** null: the lines are part of the create call. */
+  readonly providerFileId: string | null;
+}
+
+export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
+  if (await waitsForAccount(runtime, lease)) return;
+  if (!(await writeIntent(runtime, lease, attempt))) return;
+  await runtime.options.failpoint("after-intent");
+  const source = await upload(runtime, lease);
+  if (source === null) return;
+  if (runtime.isStopping) {
+    await sealAgain(lease);
+    return;
+  }
+  await runtime.options.failpoint("after-upload");
+  const timeoutMs = createTimeoutMs(lease.batch, lease.account);
+  if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
+  // A process that slept since its last write must not send: another process may own the batch now.
+  if (!runtime.isStopping && lease.maySend(timeoutMs)) await create(runtime, lease, timeoutMs);
+  else await sealAgain(lease);
+}
+
+/** True when the account is paused; then the batch waits for its end, or its requests go to another account. */
+async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const { account, batch } = lease;
+  const ledgers = await runtime.ledgers();
+  const pausedUntil = ledgers.get(account.name)?.blockedUntil ?? 0;
+  if (pausedUntil <= runtime.clock.now()) return false;
+  const isUnsent = batch.state === "sealed" || batch.state === "waiting_capacity";
+  if (isUnsent && mayChangeAccount(runtime, batch, ledgers)) {
+    const disposal: Disposal = { kind: "requeue", code: ledgers.get(account.name)?.note ?? "account_paused" };
+    await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+  } else {
+    await lease.end({ nextAt: pausedUntil });
+  }
+  return true;
+}
+
+/** Nothing was sent: the next owner starts again. An idempotency token is kept, so its batch stays `submitting`. */
+async function sealAgain(lease: Lease): Promise<void> {
+  const state = lease.account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
+  await lease.end((now) => ({ state, nextAt: now }));
+}
+
+async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Promise<boolean> {
+  const exclusive = lease.account.capabilities.tag === "none";
+  const intent = await lease.write((now) => ({
+    state: "submitting",
+    submitAttempt: attempt,
+    submitStartedAt: now,
+    unknownSince: null,
+    exclusive,
+  }));
+  if (intent.ok) return true;
+  await lease.end({ nextAt: runtime.clock.now() + BUSY_MS });
+  return false;
+}
+
+/** Uploads the lines if the provider takes a file. null: it did not succeed, and the batch's next state is written. */
+async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
+  const { account, batch } = lease;
+  const { providerFileId } = batch;
+  if (account.capabilities.input === "inline" || providerFileId !== null) return { providerFileId };
+  try {
+    const input = batchInput(runtime.store, account, batch);
+    const send = requireUpload(account.upload?.bind(account));
+    const cuts = [lease.signal, runtime.stopping.signal];
+    const sent = await bounded(runtime, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
+    return { providerFileId: sent.fileId };
+  } catch (error) {
+    if (runtime.isStopping) await sealAgain(lease);
+    else await failed(runtime, lease, error, "upload");
+    return null;
+  }
+}
+
+async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promise<void> {
+  const { account, batch } = lease;
+  let seen: ProviderBatch;
+  try {
+    seen = await bounded(runtime, timeoutMs, [lease.signal], (call) =>
+      account.create(createInput(runtime, lease), call),
+    );
+  } catch (error) {
+    await failed(runtime, lease, error, "create");
+    return;
+  }
+  await runtime.options.failpoint("create-answered");
+  const answered = await lease.end((now) => ({
+    state: "submitted",
+    providerBatchId: seen.id,
+    verified: true,
+    providerState: seen.rawState,
+    expiresAt: seen.expiresAt,
+    lastError: null,
+    pollMs: 0,
+    nextAt: now + account.pollMs,
+  }));
+  if (answered.ok) return;
+  // Another batch adopted this id without proof. Its results will show whose it is.
+  const nextAt = nextLookAt({ ...batch, unknownSince: runtime.clock.now() }, account, runtime.clock.now());
+  await lease.end((now) => ({ state: "unknown", unknownSince: now, nextAt }));
+}
+
+function createInput(runtime: Runtime, { account, batch }: Lease): CreateInput {
+  const { endpoint, model } = parseLane(batch.lane);
+  const input =
+    batch.providerFileId === null ? batchInput(runtime.store, account, batch) : { fileId: batch.providerFileId };
+  return { key: batch.key, attempt: batch.submitAttempt, endpoint, model, input };
+}
+
+async function failed(runtime: Runtime, lease: Lease, error: unknown, operation: "upload" | "create"): Promise<void> {
+  if (lease.isOver) throw error;
+  runtime.report(error);
+  const { account, batch } = lease;
+  const failure = refusal(error) ?? failureOf(account, error, operation);
+  const ledgers = await runtime.ledgers();
+  const ledger = ledgers.get(batch.ledger) ?? null;
+  const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));
+  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, passed, runtime.clock.now());
+  await applyPlan(lease, preferFreeAccount(runtime, batch, plan, ledgers));
+}
+
+/** A line that could not be encoded was never sent, so only its member fails. */
+function refusal(error: unknown): Failure | null {
+  if (!(error instanceof LineRefused)) return null;
+  const { message } = error;
+  const code = "invalid_request";
+  return { kind: "invalidRequest", code, message, lines: [{ line: error.ord + 1, code, message }] };
+}
+
+function requireUpload<T>(upload: T | undefined): T {
+  if (upload === undefined) throw new Error("An account whose input is a file must have `upload`.");
+  return upload;
+}

@@ -1,0 +1,124 @@
+// At the start and every ten minutes, cancels and records provider batches that carry our tag but are not the ones that
+// the store knows: their creates were accepted after we gave up, or sent by a process that slept. Deletes uploads that no
+// batch uses. Leaves alone whatever carries no tag of a batch in this store.
+
+import type { Account, ProviderBatch } from "../contract/account.ts";
+import type { BatchRow } from "../contract/rows.ts";
+import { isTagged } from "../decide/adoption.ts";
+import { CLOCK_SKEW_MS, UNRESOLVED } from "../decide/life-cycle.ts";
+import { Lease } from "../runtime/lease.ts";
+import { bounded } from "../runtime/provider-calls.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { parseFileName } from "./batch-input.ts";
+import { listBack } from "./list-batches.ts";
+import { cancelExtra } from "./reconcile.ts";
+
+const EVERY_MS = 600_000;
+const BACK_MS = 24 * 3_600_000;
+const KEYS_AT_ONCE = 500;
+const ROWS_BY_FILE = 2_000;
+
+/** The loop's turn. An account that does not answer is swept next time. */
+export function sweeper(runtime: Runtime): () => Promise<number> {
+  return async () => {
+    for (const account of runtime.accounts) {
+      if (runtime.isStopping) break;
+      try {
+        await sweepBatches(runtime, account);
+        await sweepFiles(runtime, account);
+      } catch (error) {
+        runtime.report(error);
+      }
+    }
+    return runtime.clock.now() + EVERY_MS;
+  };
+}
+
+/** True when the provider's batch is not the one that the row names, and no process is still looking for it. Pure. */
+export function isDuplicate(batch: BatchRow, seen: ProviderBatch): boolean {
+  if (!isTagged(batch, seen) || UNRESOLVED.includes(batch.state)) return false;
+  return seen.id !== batch.providerBatchId && !batch.orphans.some((orphan) => orphan.providerBatchId === seen.id);
+}
+
+async function sweepBatches(runtime: Runtime, account: Account): Promise<void> {
+  const { tag } = account.capabilities;
+  if (tag !== "metadata" && tag !== "inputFile") return;
+  const since = runtime.clock.now() - BACK_MS - CLOCK_SKEW_MS;
+  // Listed before the rows are read: a batch in the list that its row does not know yet is then still unresolved.
+  const listed = await listBack(runtime, account, since, [runtime.stopping.signal]);
+  const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
+  for (const seen of listed) {
+    const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
+    const row = name === undefined || name === null ? undefined : rows.get(name);
+    if (row !== undefined && isDuplicate(row, seen)) await stop(runtime, account, row.key, seen);
+  }
+}
+
+async function rowsByKey(runtime: Runtime, listed: readonly ProviderBatch[]): Promise<Map<string, BatchRow>> {
+  const keys = [...new Set(listed.flatMap(({ tag }) => (tag === null ? [] : [tag.key])))];
+  const rows = new Map<string, BatchRow>();
+  for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
+    const some = keys.slice(from, from + KEYS_AT_ONCE);
+    for (const row of await runtime.store.batches({ keys: some, limit: some.length })) rows.set(row.key, row);
+  }
+  return rows;
+}
+
+async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<string, BatchRow>> {
+  const rows = await runtime.store.batches({ account: account.name, limit: ROWS_BY_FILE });
+  return new Map(rows.flatMap((row) => (row.providerFileId === null ? [] : [[row.providerFileId, row]])));
+}
+
+/** Cancels duplicates under the batch's lease, if its row, read again, still shows them as such. */
+async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch): Promise<void> {
+  const { store, clock, options } = runtime;
+  const begunAt = clock.monotonic();
+  const now = clock.now();
+  const [row] = await store.lease({
+    owner: options.owner,
+    now,
+    leaseUntil: now + options.leaseMs,
+    accounts: [account.name],
+    limit: 1,
+    keys: [key],
+  });
+  if (row === undefined) return;
+  const lease = new Lease(runtime, account, row, begunAt);
+  try {
+    if (isDuplicate(row, seen)) await cancelExtra(runtime, lease, seen);
+    await lease.end({});
+  } finally {
+    lease.close();
+  }
+}
+
+/** Deletes uploads of batches of this store that have ended, or that an earlier attempt left behind. */
+async function sweepFiles(runtime: Runtime, account: Account): Promise<void> {
+  const { listFiles, deleteFile } = account;
+  if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;
+  const cuts = [runtime.stopping.signal];
+  const ours = await bounded(runtime, account.requestTimeoutMs, cuts, async (call) => {
+    const found: { readonly fileId: string; readonly key: string; readonly attempt: number }[] = [];
+    for await (const { fileId, fileName } of listFiles.call(account, call)) {
+      const name = parseFileName(fileName);
+      if (name !== null) found.push({ fileId, ...name });
+    }
+    return found;
+  });
+  for (let from = 0; from < ours.length; from += KEYS_AT_ONCE) {
+    const some = ours.slice(from, from + KEYS_AT_ONCE);
+    const keys = [...new Set(some.map(({ key }) => key))];
+    const rows = new Map((await runtime.store.batches({ keys, limit: keys.length })).map((row) => [row.key, row]));
+    for (const file of some) {
+      const row = rows.get(file.key);
+      if (row === undefined || isNeeded(row, file)) continue;
+      await bounded(runtime, account.requestTimeoutMs, cuts, (call) => deleteFile.call(account, file.fileId, call));
+    }
+  }
+}
+
+/** True while a create may still name the file, or an upload of it be under way. Pure. */
+export function isNeeded(batch: BatchRow, file: { readonly fileId: string; readonly attempt: number }): boolean {
+  if (batch.state === "done") return false;
+  return batch.providerFileId === file.fileId || file.attempt >= batch.submitAttempt;
+}

@@ -1,0 +1,30 @@
+// Undoes the adoption of a provider batch that turned out not to be ours. Records it as foreign, so that this batch does
+// not adopt it again; the batch that it belongs to still may.
+
+import { nextLookAt } from "../decide/life-cycle.ts";
+import type { Lease } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+const BUSY_MS = 5_000;
+
+/**
+ * Puts the batch back to `unknown`, so that reconcile looks for its own. While another create of the account is
+ * unresolved, the batch keeps the wrong id: two unresolved creates would each wait for the other.
+ */
+export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void> {
+  const { account, batch } = lease;
+  const now = runtime.clock.now();
+  const providerBatchId = batch.providerBatchId as string;
+  const given = await lease.end({
+    state: "unknown",
+    exclusive: true,
+    unknownSince: now,
+    providerBatchId: null,
+    verified: true,
+    providerState: null,
+    expiresAt: null,
+    orphans: [{ providerBatchId, seenAt: now, action: "foreign" }],
+    nextAt: nextLookAt({ ...batch, unknownSince: now }, account, now),
+  });
+  if (!given.ok) await lease.end({ nextAt: now + BUSY_MS });
+}

@@ -1,0 +1,119 @@
+// The batches: who holds them, what state they are in, what they book. Guarantees the checks of `lease` and
+// `transition`; knows their members as a list only.
+
+import type { BatchChanges, BatchQuery, Probe } from "../../contract/rows.ts";
+import type { LeaseInput, SealInput, TransitionResult } from "../../contract/store.ts";
+import type { BatchState, Orphan } from "../../contract/types.ts";
+import type { Chosen } from "./choose.ts";
+import { Ledgers } from "./ledgers.ts";
+import { batchRow, type MemoryBatch } from "./records.ts";
+import { known } from "./waiting.ts";
+
+export class Batches {
+  readonly ledgers: Ledgers = new Ledgers();
+  readonly #all = new Map<string, MemoryBatch>();
+  /** Those that are not done: looking for one of them costs the same however many are. */
+  readonly #live = new Set<MemoryBatch>();
+
+  get(key: string): MemoryBatch | undefined {
+    return this.#all.get(key);
+  }
+
+  /** The batch, if `fence` is still the present one. */
+  held(key: string, fence: number): MemoryBatch | undefined {
+    const batch = this.#all.get(key);
+    return batch?.fence === fence ? batch : undefined;
+  }
+
+  add(input: SealInput, { members, bytes, tokens }: Chosen): MemoryBatch {
+    const { key, lane, account, ledger, now } = input;
+    const batch: MemoryBatch = {
+      ...{ key, lane, account, ledger, state: "sealed", bytes, tokens },
+      ...{ requests: members.length, remaining: members.length, cancelRequested: 0 },
+      ...{ createdAt: now, updatedAt: now, nextAt: now, pollMs: 0, expiresAt: null },
+      ...{ submitAttempt: 0, submitStartedAt: null, unknownSince: null, wholeFailures: 0 },
+      ...{ providerFileId: null, providerBatchId: null, providerState: null, verified: true },
+      ...{ cancelSentAt: null, disposal: null, lastError: null, orphans: [] },
+      ...{ leaseOwner: input.owner, leaseUntil: input.leaseUntil, fence: 1 },
+      members: [...members],
+      releaseAt: Infinity,
+    };
+    this.#all.set(key, batch);
+    this.#live.add(batch);
+    this.ledgers.book(batch);
+    return batch;
+  }
+
+  lease({ owner, now, leaseUntil, accounts, limit, keys }: LeaseInput): MemoryBatch[] {
+    const due = [...this.#live].filter(({ state, nextAt }) => state !== "quarantined" && nextAt <= now);
+    const asked = keys === undefined ? due : this.#known(keys);
+    const free = asked.filter(({ leaseUntil: until, account }) => until <= now && accounts.includes(account));
+    const taken = free.sort((a, b) => a.nextAt - b.nextAt || (a.key < b.key ? -1 : 1)).slice(0, limit);
+    for (const batch of taken) Object.assign(batch, { leaseOwner: owner, leaseUntil, fence: batch.fence + 1 });
+    return taken;
+  }
+
+  transition(key: string, fence: number, changes: BatchChanges, now: number): TransitionResult {
+    const batch = this.held(key, fence);
+    const reason = batch === undefined ? "fence" : this.#refusal(batch, changes);
+    if (batch === undefined || reason !== null) return { ok: false, reason: reason ?? "fence" };
+    const { exclusive: _exclusive, releaseAt, ledgers = [], orphans = [], ...fields } = changes;
+    const ends = fields.state === "done" && batch.state !== "done";
+    if (releaseAt !== undefined) batch.releaseAt = releaseAt;
+    else if (ends) batch.releaseAt = Math.min(batch.releaseAt, now);
+    Object.assign(batch, fields, { updatedAt: now, orphans: merged(batch.orphans, orphans) });
+    if (batch.state === "done") this.#live.delete(batch);
+    else this.#live.add(batch);
+    for (const change of ledgers) this.ledgers.write(change);
+    return { ok: true, batch: batchRow(batch) };
+  }
+
+  find({ keys, states, account, providerBatchIds, limit }: BatchQuery): MemoryBatch[] {
+    const onlyLive = states?.includes("done") === false;
+    const asked = keys === undefined ? [...(onlyLive ? this.#live : this.#all.values())] : this.#known(keys);
+    const found = asked.filter(
+      (batch) =>
+        (states?.includes(batch.state) ?? true) &&
+        (account === undefined || batch.account === account) &&
+        (providerBatchIds?.some((id) => isOf(batch, id)) ?? true),
+    );
+    return found.sort((a, b) => b.createdAt - a.createdAt || (a.key < b.key ? 1 : -1)).slice(0, limit);
+  }
+
+  figures(): Pick<Probe, "batches" | "inBatches" | "batchDueAt"> {
+    const batches: Record<BatchState, number> = {
+      ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
+      ...{ running: 0, collecting: 0, quarantined: 0, done: this.#all.size - this.#live.size },
+    };
+    let [inBatches, dueAt] = [0, Infinity];
+    for (const { state, remaining, nextAt, leaseUntil } of this.#live) {
+      batches[state] += 1;
+      inBatches += remaining;
+      if (state !== "quarantined") dueAt = Math.min(dueAt, Math.max(nextAt, leaseUntil));
+    }
+    return { batches, inBatches, batchDueAt: known(dueAt) };
+  }
+
+  #known(keys: readonly string[]): MemoryBatch[] {
+    return [...new Set(keys)].map((key) => this.#all.get(key)).filter((batch) => batch !== undefined);
+  }
+
+  #refusal(batch: MemoryBatch, changes: BatchChanges): "busy" | "taken" | "open" | null {
+    const others = (among: Iterable<MemoryBatch>): MemoryBatch[] =>
+      [...among].filter((other) => other !== batch && other.account === batch.account);
+    const unresolved = ({ state }: MemoryBatch): boolean => state === "submitting" || state === "unknown";
+    if (changes.exclusive && others(this.#live).some(unresolved)) return "busy";
+    const id = changes.providerBatchId ?? null;
+    if (id !== null && others(this.#all.values()).some((other) => other.providerBatchId === id)) return "taken";
+    return changes.state === "done" && batch.remaining > 0 ? "open" : null;
+  }
+}
+
+function isOf(batch: MemoryBatch, id: string): boolean {
+  return batch.providerBatchId === id || batch.orphans.some((orphan) => orphan.providerBatchId === id);
+}
+
+function merged(old: readonly Orphan[], fresh: readonly Orphan[]): readonly Orphan[] {
+  const byId = new Map([...old, ...fresh].map((orphan) => [orphan.providerBatchId, orphan]));
+  return [...byId.values()];
+}

@@ -1,0 +1,65 @@
+// Which requests a seal claims, or why it claims none. Pure: the lane in claim order and what the ledger has left go
+// in, a prefix or a refusal comes out.
+
+import type { LedgerLimits } from "../../contract/rows.ts";
+import type { SealInput, SealResult } from "../../contract/store.ts";
+import type { MemoryRequest } from "./records.ts";
+
+type Refusal = Extract<SealResult, { ok: false }>;
+
+export interface Chosen {
+  readonly members: readonly MemoryRequest[];
+  readonly bytes: number;
+  readonly tokens: number;
+}
+
+export function choose(
+  lane: readonly MemoryRequest[],
+  left: LedgerLimits,
+  blocked: boolean,
+  input: SealInput,
+): Chosen | Refusal {
+  const order = lane.filter(
+    ({ notBefore, deadlineAt }) => notBefore <= input.now && (deadlineAt === null || deadlineAt > input.now),
+  );
+  const first = order[0];
+  const head = first === undefined ? null : { id: first.id, bytes: first.bytes, tokens: first.tokens };
+  const refuse = (reason: Refusal["reason"]): Refusal => ({ ok: false, reason, head });
+  if (blocked) return refuse("blocked");
+  if (head === null) return refuse("empty");
+  if (left.batches < 1 || left.requests < 1) return refuse("no_headroom");
+  const fitsCaps = head.bytes <= input.maxBytes && head.tokens <= input.maxTokens;
+  if (fitsCaps && head.tokens > left.tokens) return refuse("no_headroom");
+  if (!fitsCaps) return refuse("head_too_large");
+  const count = allowed(prefix(order, left, input), input.avoidCounts);
+  return count < input.minRequests ? refuse("too_few") : sum(order.slice(0, count));
+}
+
+/** How many from the front keep to all caps together. */
+function prefix(order: readonly MemoryRequest[], left: LedgerLimits, input: SealInput): number {
+  const most = Math.min(input.maxRequests, left.requests);
+  const mostTokens = Math.min(input.maxTokens, left.tokens);
+  let [count, bytes, tokens] = [0, 0, 0];
+  for (const request of order) {
+    bytes += request.bytes;
+    tokens += request.tokens;
+    if (count + 1 > most || bytes > input.maxBytes || tokens > mostTokens) break;
+    count += 1;
+  }
+  return count;
+}
+
+function allowed(count: number, avoid: readonly number[]): number {
+  let left = count;
+  while (left > 1 && avoid.includes(left)) left -= 1;
+  return left;
+}
+
+function sum(members: readonly MemoryRequest[]): Chosen {
+  let [bytes, tokens] = [0, 0];
+  for (const member of members) {
+    bytes += member.bytes;
+    tokens += member.tokens;
+  }
+  return { members, bytes, tokens };
+}

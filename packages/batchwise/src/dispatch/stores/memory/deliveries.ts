@@ -1,0 +1,101 @@
+// What waits to be delivered. Guarantees that taking costs by how many are taken or have become due since, not by how
+// many wait: of a sink's, those that are due lie by cursor, the others by the time that they wait for.
+
+import { Heap, HeapNode } from "../../../core/time/heap.ts";
+import type { MemoryDelivery } from "./records.ts";
+
+/** The deliveries of one sink. */
+interface Sink {
+  readonly due: Heap<MemoryDelivery>;
+  readonly later: Heap<MemoryDelivery>;
+}
+
+/** Where one delivery lies: among all by time, and in one of the heaps of its sink. */
+interface Place {
+  readonly inAll: HeapNode<MemoryDelivery>;
+  readonly inSink: HeapNode<MemoryDelivery>;
+  heap: Heap<MemoryDelivery>;
+}
+
+export class Deliveries {
+  readonly #places = new Map<MemoryDelivery, Place>();
+  readonly #sinks = new Map<string, Sink>();
+  readonly #all = new Heap<MemoryDelivery>();
+
+  get size(): number {
+    return this.#places.size;
+  }
+
+  /** The earliest time that one of them waits for; Infinity where none waits. */
+  get dueAt(): number {
+    return this.#all.first?.key ?? Infinity;
+  }
+
+  /** Lets it wait for its `nextAt`, whatever it waited for before. */
+  put(delivery: MemoryDelivery): void {
+    this.remove(delivery);
+    const { later } = this.#sink(delivery.sink);
+    const place = { inAll: new HeapNode(delivery), inSink: new HeapNode(delivery), heap: later };
+    this.#places.set(delivery, place);
+    this.#all.add(place.inAll, delivery.nextAt);
+    later.add(place.inSink, delivery.nextAt);
+  }
+
+  remove(delivery: MemoryDelivery): void {
+    const place = this.#places.get(delivery);
+    if (place === undefined) return;
+    this.#places.delete(delivery);
+    this.#all.remove(place.inAll);
+    place.heap.remove(place.inSink);
+  }
+
+  /** Those of these sinks that are due, oldest cursor first; they wait until `leaseUntil` then. */
+  take(sinks: readonly string[], limit: number, now: number, leaseUntil: number): MemoryDelivery[] {
+    const heaps = [...new Set(sinks)].sort().map((sink) => this.#due(sink, now));
+    const taken: MemoryDelivery[] = [];
+    while (taken.length < limit) {
+      const delivery = oldest(heaps);
+      if (delivery === undefined) break;
+      // A clock that went back: not due after all.
+      if (delivery.nextAt > now) this.put(delivery);
+      else {
+        this.remove(delivery);
+        taken.push(delivery);
+      }
+    }
+    for (const delivery of taken) {
+      delivery.attempt += 1;
+      delivery.nextAt = leaseUntil;
+      this.put(delivery);
+    }
+    return taken;
+  }
+
+  /** A sink's due ones, after those whose time has come have been put among them. */
+  #due(name: string, now: number): Heap<MemoryDelivery> {
+    const { due, later } = this.#sink(name);
+    for (let { first } = later; first !== undefined && first.key <= now; { first } = later) {
+      later.remove(first);
+      due.add(first, first.value.outcome.cursor);
+      (this.#places.get(first.value) as Place).heap = due;
+    }
+    return due;
+  }
+
+  #sink(name: string): Sink {
+    const known = this.#sinks.get(name);
+    if (known !== undefined) return known;
+    const sink = { due: new Heap<MemoryDelivery>(), later: new Heap<MemoryDelivery>() };
+    this.#sinks.set(name, sink);
+    return sink;
+  }
+}
+
+/** Of equal cursors, the first sink's. */
+function oldest(heaps: readonly Heap<MemoryDelivery>[]): MemoryDelivery | undefined {
+  let oldest: HeapNode<MemoryDelivery> | undefined;
+  for (const { first } of heaps) {
+    if (first !== undefined && (oldest === undefined || first.key < oldest.key)) oldest = first;
+  }
+  return oldest?.value;
+}

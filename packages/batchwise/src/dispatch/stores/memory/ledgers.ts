@@ -1,0 +1,51 @@
+// What is booked on each limit of a provider, and what was learned about it. The reservations themselves are the
+// batches' own figures; here they are only added up.
+
+import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../contract/rows.ts";
+import type { MemoryBatch } from "./records.ts";
+
+type Learned = Omit<LedgerRow, "name" | "tokens" | "requests" | "batches">;
+
+export class Ledgers {
+  readonly #learned = new Map<string, Learned>();
+  readonly #booked = new Map<string, Set<MemoryBatch>>();
+
+  /** Sets what is given, leaves the rest; makes the ledger where there is none. */
+  write({ name, ...changes }: LedgerChanges): void {
+    const fresh = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null };
+    this.#learned.set(name, { ...(this.#learned.get(name) ?? fresh), ...changes });
+  }
+
+  book(batch: MemoryBatch): void {
+    const booked = this.#booked.get(batch.ledger) ?? new Set();
+    this.#booked.set(batch.ledger, booked.add(batch));
+    this.write({ name: batch.ledger });
+  }
+
+  blocked(name: string, now: number): boolean {
+    return (this.#learned.get(name)?.blockedUntil ?? 0) > now;
+  }
+
+  left(name: string, limits: LedgerLimits, now: number): LedgerLimits {
+    const { tokens, requests, batches } = this.#sums(name, now);
+    const cap = Math.min(limits.tokens, this.#learned.get(name)?.learnedTokens ?? Infinity);
+    return { tokens: cap - tokens, requests: limits.requests - requests, batches: limits.batches - batches };
+  }
+
+  rows(now: number): LedgerRow[] {
+    return [...this.#learned].map(([name, learned]) => ({ name, ...this.#sums(name, now), ...learned }));
+  }
+
+  #sums(name: string, now: number): LedgerLimits {
+    let [tokens, requests, batches] = [0, 0, 0];
+    for (const batch of this.#booked.get(name) ?? []) {
+      // A batch that is over and released never counts again.
+      if (batch.releaseAt <= now && batch.state === "done") this.#booked.get(name)?.delete(batch);
+      if (batch.releaseAt <= now) continue;
+      tokens += batch.tokens;
+      requests += batch.requests;
+      batches += 1;
+    }
+    return { tokens, requests, batches };
+  }
+}

@@ -1,0 +1,260 @@
+// A store in this process's memory: for tests, simulations and work that may be lost with the process. Guarantees all
+// of the store contract but durability. Every method does its whole work in one turn, so that calls never overlap.
+
+import { DispatchError } from "../../contract/errors.ts";
+import type {
+  BatchChanges,
+  BatchQuery,
+  BatchRow,
+  DeliveryRow,
+  NewRequest,
+  OutcomeQuery,
+  OutcomeRow,
+  Probe,
+  RequestQuery,
+  RequestRow,
+} from "../../contract/rows.ts";
+import type {
+  Amended,
+  Amendment,
+  DeliveriesInput,
+  EnqueueResult,
+  LeaseInput,
+  SealInput,
+  SealResult,
+  SettleInput,
+  SettleResult,
+  Store,
+  TransitionResult,
+} from "../../contract/store.ts";
+import { Batches } from "./batches.ts";
+import { choose } from "./choose.ts";
+import { type Ending, OutcomeLog } from "./outcome-log.ts";
+import { batchRow, type MemoryBatch, type MemoryRequest, outcomeRow, requestRow } from "./records.ts";
+import { Waiting } from "./waiting.ts";
+
+/**
+ * Makes a {@link Store} that lives and dies with this process. Several dispatchers of one process may share it.
+ *
+ * @example
+ * ```ts
+ * import { memoryStore } from "batchwise/dispatch";
+ * const store = memoryStore();
+ * const { cursor } = await store.probe(100, Date.now()); // 0: nothing has ended yet
+ * await store.close();
+ * ```
+ */
+export function memoryStore(): Store {
+  return new MemoryStore();
+}
+
+class MemoryStore implements Store {
+  readonly #requests = new Map<string, MemoryRequest>();
+  readonly #waiting = new Waiting();
+  readonly #batches = new Batches();
+  readonly #log = new OutcomeLog();
+  #closed = false;
+
+  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
+    this.#assertOpen();
+    return requests.map((request) => this.#add(request, now));
+  }
+
+  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
+    this.#assertOpen();
+    if (change.kind === "expire") return this.#expire(change, sinks, now);
+    return change.ids.map((id, index) => {
+      const request = this.#requests.get(id);
+      if (request === undefined) return { id, result: "not_found" };
+      if (change.kind === "retry") return { id, result: this.#retry(request, change.lanes[index] as string, now) };
+      return { id, result: this.#takeOut(request, change, sinks, now) };
+    });
+  }
+
+  async probe(limit: number, now: number): Promise<Probe> {
+    this.#assertOpen();
+    return {
+      lanes: this.#waiting.rows(limit, now),
+      ledgers: this.#batches.ledgers.rows(now),
+      ...this.#batches.figures(),
+      outcomes: { ...this.#log.counts },
+      cursor: this.#log.cursor,
+      deliveriesWaiting: this.#log.deliveriesWaiting,
+      deliveryDueAt: this.#log.deliveryDueAt,
+    };
+  }
+
+  async seal(input: SealInput): Promise<SealResult> {
+    this.#assertOpen();
+    const known = this.#batches.get(input.key);
+    if (known !== undefined) return { ok: true, batch: batchRow(known) };
+    const { ledgers } = this.#batches;
+    const left = ledgers.left(input.ledger, input.limits, input.now);
+    const chosen = choose(this.#waiting.inOrder(input.lane), left, ledgers.blocked(input.ledger, input.now), input);
+    if ("ok" in chosen) return chosen;
+    chosen.members.forEach((request, ord) => {
+      this.#waiting.claim(request);
+      Object.assign(request, { state: "claimed", batchKey: input.key, ord });
+    });
+    return { ok: true, batch: batchRow(this.#batches.add(input, chosen)) };
+  }
+
+  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
+    this.#assertOpen();
+    return this.#batches.lease(input).map(batchRow);
+  }
+
+  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
+    this.#assertOpen();
+    return this.#batches.transition(key, fence, changes, now);
+  }
+
+  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
+    this.#assertOpen();
+    const found = "ids" in query ? query.ids.map((id) => this.#requests.get(id)) : this.#members(query);
+    return found
+      .filter((request) => request !== undefined && request !== null)
+      .map((request) => requestRow(request, query.bodies ?? false, query.history ?? false));
+  }
+
+  async settle(input: SettleInput): Promise<SettleResult> {
+    this.#assertOpen();
+    const batch = this.#batches.held(input.key, input.fence);
+    if (batch === undefined) return { ok: false, reason: "fence" };
+    let applied = 0;
+    for (const item of input.items) {
+      const request = batch.members[item.ord];
+      if (request === undefined || request === null) continue;
+      applied += 1;
+      const wantsOut = request.cancelRequested;
+      this.#release(batch, request);
+      if (item.charged) request.attempts += 1;
+      if (item.kind === "final") this.#end(request, { ...item, sinks: input.sinks, now: input.now });
+      else if (wantsOut) {
+        this.#end(request, {
+          status: "cancelled",
+          payload: input.cancelledPayload,
+          sinks: input.sinks,
+          now: input.now,
+        });
+      } else {
+        request.history.push({ batchKey: input.key, code: item.code, at: input.now });
+        this.#ready(request, item.lane, item.notBefore);
+      }
+    }
+    return { ok: true, applied, ignored: input.items.length - applied, remaining: batch.remaining };
+  }
+
+  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
+    this.#assertOpen();
+    if ("after" in query) return this.#log.after(query);
+    return query.ids
+      .map((id) => this.#requests.get(id)?.outcome ?? null)
+      .filter((outcome) => outcome !== null)
+      .map((outcome) => outcomeRow(outcome, query.deliveries ?? false));
+  }
+
+  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
+    this.#assertOpen();
+    return this.#log.deliver(input);
+  }
+
+  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
+    this.#assertOpen();
+    return this.#batches.find(query).map(batchRow);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new DispatchError("CLOSED", "The store is closed.");
+  }
+
+  #add(fresh: NewRequest, now: number): EnqueueResult {
+    const known = this.#requests.get(fresh.id);
+    if (known !== undefined) return known.digest === fresh.digest ? "same" : "conflict";
+    const request: MemoryRequest = {
+      ...fresh,
+      state: "ready",
+      createdAt: now,
+      notBefore: 0,
+      attempts: 0,
+      generation: 0,
+      batchKey: null,
+      ord: null,
+      cancelRequested: false,
+      history: [],
+      seq: this.#requests.size,
+      rank: this.#waiting.rank(fresh),
+      outcome: null,
+    };
+    this.#requests.set(request.id, request);
+    this.#waiting.add(request);
+    return "stored";
+  }
+
+  #expire(change: Extract<Amendment, { kind: "expire" }>, sinks: readonly string[], now: number): Amended[] {
+    const late = [...this.#waiting.all()].filter(({ deadlineAt }) => deadlineAt !== null && deadlineAt <= now);
+    late.sort((a, b) => (a.deadlineAt ?? 0) - (b.deadlineAt ?? 0) || a.seq - b.seq);
+    return late.slice(0, change.limit).map((request) => {
+      this.#waiting.remove(request);
+      this.#end(request, { status: "expired", payload: change.payload, sinks, now });
+      return { id: request.id, result: "changed" };
+    });
+  }
+
+  #takeOut(
+    request: MemoryRequest,
+    change: Extract<Amendment, { kind: "cancel" | "fail" }>,
+    sinks: readonly string[],
+    now: number,
+  ): Amended["result"] {
+    if (request.state === "ended") return "ended";
+    if (request.state === "claimed") return change.kind === "cancel" ? this.#wantOut(request) : "waiting";
+    this.#waiting.remove(request);
+    const status = change.kind === "cancel" ? "cancelled" : "failed";
+    this.#end(request, { status, payload: change.payload, sinks, now });
+    return "changed";
+  }
+
+  #retry(request: MemoryRequest, lane: string, now: number): Amended["result"] {
+    if (request.outcome === null) return "waiting";
+    if (request.outcome.status === "succeeded") return "ended";
+    this.#log.takeBack(request.outcome);
+    Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
+    this.#ready(request, lane, now);
+    return "changed";
+  }
+
+  #wantOut(request: MemoryRequest): "requested" {
+    const batch = this.#batches.get(request.batchKey ?? "");
+    if (batch !== undefined && !request.cancelRequested) batch.cancelRequested += 1;
+    request.cancelRequested = true;
+    return "requested";
+  }
+
+  #members({ batchKey, fromOrd, limit }: Extract<RequestQuery, { batchKey: string }>): (MemoryRequest | null)[] {
+    const open = this.#batches.get(batchKey)?.members.slice(fromOrd) ?? [];
+    return open.filter((request) => request !== null).slice(0, limit);
+  }
+
+  /** Out of its batch: the one place where a claimed request leaves it. */
+  #release(batch: MemoryBatch, request: MemoryRequest): void {
+    batch.members[request.ord ?? 0] = null;
+    batch.remaining -= 1;
+    if (request.cancelRequested) batch.cancelRequested -= 1;
+    Object.assign(request, { batchKey: null, ord: null, cancelRequested: false });
+  }
+
+  #ready(request: MemoryRequest, lane: string, notBefore: number): void {
+    Object.assign(request, { state: "ready", lane, notBefore });
+    this.#waiting.add(request);
+  }
+
+  #end(request: MemoryRequest, ending: Ending): void {
+    request.state = "ended";
+    request.outcome = this.#log.record(request, ending);
+  }
+}

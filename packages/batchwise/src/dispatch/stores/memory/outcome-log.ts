@@ -1,0 +1,86 @@
+// The log of outcomes and what is to be delivered of it. Guarantees cursors from 1 in order of recording, and that
+// what was delivered is never due again; does not know batches.
+
+import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/rows.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
+import { Deliveries } from "./deliveries.ts";
+import { type MemoryDelivery, type MemoryOutcome, type MemoryRequest, outcomeRow } from "./records.ts";
+import { known } from "./waiting.ts";
+
+export interface Ending {
+  readonly status: OutcomeStatus;
+  readonly payload: string;
+  readonly sinks: readonly string[];
+  readonly now: number;
+}
+
+export class OutcomeLog {
+  /** By cursor - 1; null where a retry has taken an outcome back. */
+  readonly #log: (MemoryOutcome | null)[] = [];
+  /** Not delivered and not given up. */
+  readonly #waiting = new Deliveries();
+  readonly counts: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+
+  get cursor(): number {
+    return this.#log.length;
+  }
+
+  get deliveriesWaiting(): number {
+    return this.#waiting.size;
+  }
+
+  get deliveryDueAt(): number | null {
+    return known(this.#waiting.dueAt);
+  }
+
+  record({ id, attempts, generation, tenant, metadata }: MemoryRequest, ending: Ending): MemoryOutcome {
+    const { status, payload, now } = ending;
+    const cursor = this.#log.length + 1;
+    const facts = { cursor, id, status, payload, attempts, generation, recordedAt: now, tenant, metadata };
+    const outcome: MemoryOutcome = { ...facts, deliveries: [] };
+    for (const sink of ending.sinks) {
+      const delivery: MemoryDelivery = { outcome, sink, state: "waiting", attempt: 0, nextAt: now, log: [] };
+      outcome.deliveries.push(delivery);
+      this.#waiting.put(delivery);
+    }
+    this.#log.push(outcome);
+    this.counts[status] += 1;
+    return outcome;
+  }
+
+  /** Takes an outcome out of the log, with what is not delivered of it. */
+  takeBack(outcome: MemoryOutcome): void {
+    this.#log[outcome.cursor - 1] = null;
+    for (const delivery of outcome.deliveries) this.#waiting.remove(delivery);
+  }
+
+  after(query: Extract<OutcomeQuery, { after: number }>): OutcomeRow[] {
+    const rows: OutcomeRow[] = [];
+    for (let place = Math.max(0, query.after); place < this.#log.length && rows.length < query.limit; place += 1) {
+      const outcome = this.#log[place];
+      if (outcome) rows.push(outcomeRow(outcome, query.deliveries ?? false));
+    }
+    return rows;
+  }
+
+  deliver({ reports, take, now }: DeliveriesInput): DeliveryRow[] {
+    for (const report of reports) this.#book(report);
+    if (take === null) return [];
+    const taken = this.#waiting.take(take.sinks, take.limit, now, take.leaseUntil);
+    return taken.map(({ sink, attempt, outcome }) => ({ sink, attempt, outcome: outcomeRow(outcome, false) }));
+  }
+
+  #book({ cursor, sink, result, nextAt, attempt, at, statusCode, error }: DeliveryReport): void {
+    const delivery = this.#log[cursor - 1]?.deliveries.find((one) => one.sink === sink);
+    if (delivery === undefined || delivery.log.some((row) => row.attempt === attempt)) return;
+    delivery.log.push({ attempt, at, statusCode, error });
+    if (delivery.state === "delivered") return;
+    if (result !== "delivered" && attempt !== delivery.attempt) return;
+    delivery.state = result === "retry" ? "waiting" : result;
+    if (result === "retry") {
+      delivery.nextAt = nextAt;
+      this.#waiting.put(delivery);
+    } else this.#waiting.remove(delivery);
+  }
+}

@@ -1,0 +1,61 @@
+// What the memory store keeps: the rows of the contract, writable, with the few fields that never leave a store.
+// Data and small pure helpers; the rules of who may change what are in memory-store.ts and its parts.
+
+import type {
+  BatchRow,
+  DeliveryLogRow,
+  DeliveryState,
+  HistoryRow,
+  OutcomeRow,
+  RequestRow,
+} from "../../contract/rows.ts";
+import type { Orphan } from "../../contract/types.ts";
+
+type Writable<Row> = { -readonly [Field in keyof Row]: Row[Field] };
+
+export interface MemoryRequest extends Writable<Omit<RequestRow, "body" | "history">> {
+  readonly body: string;
+  readonly history: HistoryRow[];
+  readonly digest: string;
+  /** Arrival. */
+  readonly seq: number;
+  readonly rank: number;
+  outcome: MemoryOutcome | null;
+}
+
+export interface MemoryBatch extends Writable<Omit<BatchRow, "orphans">> {
+  readonly members: (MemoryRequest | null)[];
+  orphans: readonly Orphan[];
+  /** When its reservation stops counting. */
+  releaseAt: number;
+}
+
+export interface MemoryDelivery extends Writable<Omit<DeliveryState, "log">> {
+  readonly outcome: MemoryOutcome;
+  readonly log: DeliveryLogRow[];
+}
+
+export interface MemoryOutcome extends Omit<OutcomeRow, "deliveries"> {
+  readonly deliveries: MemoryDelivery[];
+}
+
+export function requestRow(request: MemoryRequest, bodies: boolean, history: boolean): RequestRow {
+  const { digest: _digest, seq: _seq, rank: _rank, outcome: _outcome, ...row } = request;
+  return { ...row, body: bodies ? row.body : null, history: history ? [...row.history] : null };
+}
+
+export function batchRow(batch: MemoryBatch): BatchRow {
+  const { members: _members, releaseAt: _releaseAt, ...row } = batch;
+  return row;
+}
+
+export function outcomeRow(outcome: MemoryOutcome, deliveries: boolean): OutcomeRow {
+  const states = outcome.deliveries.map(({ sink, state, attempt, nextAt, log }) => ({
+    sink,
+    state,
+    attempt,
+    nextAt,
+    log: [...log],
+  }));
+  return { ...outcome, deliveries: deliveries ? states : null };
+}

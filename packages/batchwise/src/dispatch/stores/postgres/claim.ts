@@ -1,0 +1,116 @@
+// Forming one batch: which requests, whether they fit, and the rows that make them members. The ledger's lock keeps two
+// seals from booking the same headroom; SKIP LOCKED keeps two seals of one lane on different ledgers from waiting for
+// each other or taking the same request. No row per request comes into JavaScript.
+
+import type { SealInput, SealResult } from "../../contract/store.ts";
+import { readBatch } from "./batch-rows.ts";
+import { atMost, type Connection, Undo } from "./database.ts";
+import { knownLane } from "./lanes.ts";
+import { type Headroom, lockedHeadroom } from "./ledgers.ts";
+
+/** When a reservation stops counting, as long as nobody knows. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+type Refusal = Extract<SealResult, { ok: false }>;
+
+interface Level {
+  readonly priority: number;
+  readonly count: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly rank: number;
+}
+
+/** The first of a lane in claim order, of those that may go now and that no other seal is taking. */
+const CANDIDATES = `
+  FROM batchwise_ready
+  WHERE lane = $1 AND NOT later AND not_before <= $2 AND (deadline_at IS NULL OR deadline_at > $2)
+  ORDER BY priority DESC, rank, seq`;
+
+export async function seal(db: Connection, input: SealInput): Promise<SealResult> {
+  const left = await lockedHeadroom(db, input.ledger, input.limits, input.now);
+  const known = await readBatch(db, input.key);
+  if (known !== undefined) return { ok: true, batch: known };
+  const lane = await knownLane(db, input.lane);
+  const head = lane === undefined ? null : await headOf(db, lane, input.now);
+  const reason = headRefusal(head, left, input);
+  if (lane === undefined || reason !== null) throw new Undo<SealResult>({ ok: false, reason: reason ?? "empty", head });
+  const id = await insertBatch(db, input);
+  const levels = await take(db, id, lane, left, input);
+  const total = levels.reduce((sum, { count }) => sum + count, 0);
+  if (total < input.minRequests) throw new Undo<SealResult>({ ok: false, reason: "too_few", head });
+  await book(db, id, lane, levels);
+  const batch = await readBatch(db, input.key);
+  if (batch === undefined) throw new Undo<SealResult>({ ok: false, reason: "empty", head });
+  return { ok: true, batch };
+}
+
+async function headOf(db: Connection, lane: number, now: number): Promise<Refusal["head"]> {
+  const head = await db.get<{ id: string; bytes: number; tokens: number }>(
+    `SELECT r.id, c.bytes, c.tokens FROM (SELECT seq, bytes, tokens ${CANDIDATES} LIMIT 1 FOR UPDATE SKIP LOCKED) c
+     JOIN batchwise_request r ON r.seq = c.seq`,
+    ...[lane, now],
+  );
+  return head ?? null;
+}
+
+function headRefusal(head: Refusal["head"], left: Headroom, input: SealInput): Refusal["reason"] | null {
+  if (left.blocked) return "blocked";
+  if (head === null) return "empty";
+  if (left.batches < 1 || left.requests < 1) return "no_headroom";
+  const fitsCaps = head.bytes <= input.maxBytes && head.tokens <= input.maxTokens;
+  if (!fitsCaps) return "head_too_large";
+  return head.tokens > left.tokens ? "no_headroom" : null;
+}
+
+async function insertBatch(db: Connection, input: SealInput): Promise<number> {
+  const { key, lane, account, ledger, now, owner, leaseUntil } = input;
+  const made = await db.get<{ id: number }>(
+    `INSERT INTO batchwise_batch
+       (key, lane, account, ledger, state, requests, remaining, bytes, tokens, created_at, updated_at, next_at,
+        lease_owner, lease_until, fence, release_at)
+     VALUES ($1, $2, $3, $4, 'sealed', 0, 0, 0, 0, $5, $5, $5, $6, $7, 1, $8) RETURNING id`,
+    ...[key, lane, account, ledger, now, owner, leaseUntil, NEVER],
+  );
+  return made?.id ?? 0;
+}
+
+/** Moves the longest prefix that keeps to caps and headroom, cut back from the sizes to avoid, into the batch. */
+function take(db: Connection, batch: number, lane: number, left: Headroom, input: SealInput): Promise<Level[]> {
+  return db.all<Level>(
+    `WITH candidate AS MATERIALIZED (
+       SELECT priority, rank, seq, bytes, tokens ${CANDIDATES} LIMIT $3 FOR UPDATE SKIP LOCKED
+     ), summed AS MATERIALIZED (
+       SELECT *, row_number() OVER w AS n, sum(bytes) OVER w AS all_bytes, sum(tokens) OVER w AS all_tokens
+       FROM candidate WINDOW w AS (ORDER BY priority DESC, rank, seq ROWS UNBOUNDED PRECEDING)
+     ), fitting AS (
+       SELECT n FROM summed WHERE all_bytes <= $4 AND all_tokens <= $5
+     ), size AS (
+       SELECT max(n) AS n FROM fitting WHERE n = 1 OR n <> ALL ($6::bigint[])
+     ), taken AS MATERIALIZED (
+       SELECT summed.* FROM summed, size WHERE summed.n <= size.n
+     ), gone AS (
+       DELETE FROM batchwise_ready WHERE seq IN (SELECT seq FROM taken)
+     ), moved AS (
+       INSERT INTO batchwise_member (batch, ord, seq) SELECT $7, n - 1, seq FROM taken
+     )
+     SELECT priority, count(*) AS count, sum(bytes) AS bytes, sum(tokens) AS tokens, max(rank) AS rank
+     FROM taken GROUP BY priority`,
+    ...[lane, input.now, atMost(Math.min(input.maxRequests, left.requests))],
+    ...[Math.min(input.maxBytes, NEVER), Math.min(input.maxTokens, left.tokens, NEVER), input.avoidCounts, batch],
+  );
+}
+
+async function book(db: Connection, batch: number, lane: number, levels: readonly Level[]): Promise<void> {
+  const sum = (pick: (level: Level) => number): number => levels.reduce((all, level) => all + pick(level), 0);
+  await db.run(
+    "UPDATE batchwise_batch SET requests = $2, remaining = $2, bytes = $3, tokens = $4 WHERE id = $1",
+    ...[batch, sum(({ count }) => count), sum(({ bytes }) => bytes), sum(({ tokens }) => tokens)],
+  );
+  const sorted = [...levels].sort((a, b) => a.priority - b.priority);
+  await db.run(
+    `INSERT INTO batchwise_level SELECT $1, * FROM unnest($2::bigint[], $3::bigint[])
+     ON CONFLICT (lane, priority) DO UPDATE SET claimed = greatest(batchwise_level.claimed, excluded.claimed)`,
+    ...[lane, sorted.map(({ priority }) => priority), sorted.map(({ rank }) => rank)],
+  );
+}

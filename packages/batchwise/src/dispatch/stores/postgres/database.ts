@@ -1,0 +1,177 @@
+// Connections of the user's pool: transactions, and errors in the dispatcher's words. Guarantees that a transaction is
+// whole or not there at all, that it is on the server's disk when `write` resolves, and that one which the server ended
+// because two were in each other's way runs again. Does not repeat a call whose connection was cut: its caller does.
+
+import { DispatchError } from "../../contract/errors.ts";
+
+export type PostgresValue = string | number | boolean | null | readonly (string | number | boolean | null)[];
+
+export interface PostgresQuery {
+  readonly text: string;
+  readonly values: PostgresValue[];
+  readonly types: { getTypeParser(oid: number): (text: string) => unknown };
+}
+
+export interface PostgresResult {
+  readonly rows: unknown[];
+  readonly rowCount: number | null;
+}
+
+/** A connection that has been taken from the pool, as node-postgres has it. */
+export interface PostgresClient {
+  query(query: PostgresQuery): Promise<PostgresResult>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "error", listener: (error: Error) => void): unknown;
+  release(destroy?: boolean): void;
+}
+
+/** The part of node-postgres' Pool that the store uses. The driver's own types fit it; none is imported. */
+export interface PostgresPool {
+  /** Calls back at once when a connection is there: what is told of it later than that may be told too late. */
+  connect(done: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
+}
+
+/** Most that a LIMIT takes. */
+const MOST = 2 ** 31 - 1;
+
+export function atMost(limit: number): number {
+  return Math.max(0, Math.min(limit, MOST));
+}
+
+/** Whole numbers as numbers and truth as boolean, whatever parsers the user has set; the rest as text. */
+const types: PostgresQuery["types"] = {
+  getTypeParser: (oid) => {
+    if (oid === 20 || oid === 21 || oid === 23 || oid === 701 || oid === 1700) return Number;
+    return oid === 16 ? (text) => text === "t" : (text) => text;
+  },
+};
+
+/** The statements of one transaction. */
+export class Connection {
+  readonly #client: PostgresClient;
+
+  constructor(client: PostgresClient) {
+    this.#client = client;
+  }
+
+  /** Runs a statement and says how many rows it changed. */
+  async run(text: string, ...values: PostgresValue[]): Promise<number> {
+    return (await this.#client.query({ text, values, types })).rowCount ?? 0;
+  }
+
+  async all<Row>(text: string, ...values: PostgresValue[]): Promise<Row[]> {
+    return (await this.#client.query({ text, values, types })).rows as Row[];
+  }
+
+  async get<Row>(text: string, ...values: PostgresValue[]): Promise<Row | undefined> {
+    return (await this.all<Row>(text, ...values))[0];
+  }
+}
+
+/** Thrown inside `write` to undo the transaction and answer all the same. */
+export class Undo<Result> {
+  readonly answer: Result;
+  constructor(answer: Result) {
+    this.answer = answer;
+  }
+}
+
+/** Thrown inside `write` where another transaction came in between: undo, and once more from the start. */
+export class Again extends Error {}
+
+const TRIES = 8;
+const WRITE = "BEGIN; SET LOCAL synchronous_commit = on";
+const READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+type Work<Result> = (db: Connection) => Promise<Result>;
+
+/** All of `work` or nothing; durable when it resolves. */
+export async function write<Result>(pool: PostgresPool, work: Work<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await transaction(pool, WRITE, work);
+    } catch (error) {
+      if (!isCollision(error) || tries >= TRIES) throw storeError(error);
+    }
+  }
+}
+
+/** All of `work` sees one state of the data. */
+export async function read<Result>(pool: PostgresPool, work: Work<Result>): Promise<Result> {
+  try {
+    return await transaction(pool, READ, work);
+  } catch (error) {
+    throw storeError(error);
+  }
+}
+
+/** A connection of ours until `release`. That it was cut between two statements it says by an event only. */
+class Loan {
+  readonly client: PostgresClient;
+  #isBroken = false;
+
+  constructor(client: PostgresClient) {
+    this.client = client;
+    client.on("error", this.noteBroken);
+  }
+
+  /** Listens before the pool's call is over: a cut may be the next thing that the driver reads. */
+  static take(pool: PostgresPool): Promise<Loan> {
+    return new Promise((resolve, reject) => {
+      pool.connect((error, client) => {
+        if (client === undefined) reject(error);
+        else resolve(new Loan(client));
+      });
+    });
+  }
+
+  readonly noteBroken = (): void => {
+    this.#isBroken = true;
+  };
+
+  /** Gives it back to the pool, which ends a broken one. */
+  release(): void {
+    this.client.off("error", this.noteBroken);
+    this.client.release(this.#isBroken);
+  }
+}
+
+async function transaction<Result>(pool: PostgresPool, begin: string, work: Work<Result>): Promise<Result> {
+  const loan = await Loan.take(pool);
+  const db = new Connection(loan.client);
+  try {
+    await db.run(begin);
+    const result = await work(db);
+    await db.run("COMMIT");
+    return result;
+  } catch (error) {
+    await db.run("ROLLBACK").catch(loan.noteBroken);
+    if (error instanceof Undo) return error.answer as Result;
+    throw error;
+  } finally {
+    loan.release();
+  }
+}
+
+function codeOf(error: unknown): string {
+  const code = typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
+  return typeof code === "string" ? code : "";
+}
+
+/** Serialization failure, deadlock, or a row that another transaction has made first. */
+function isCollision(error: unknown): boolean {
+  return error instanceof Again || ["40001", "40P01", "23505"].includes(codeOf(error));
+}
+
+function storeError(error: unknown): DispatchError {
+  if (error instanceof DispatchError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  switch (codeOf(error)) {
+    case "53100":
+      return new DispatchError("STORE_FULL", `The server's disk is full: ${reason}.`, error);
+    case "25006":
+      return new DispatchError("STORE_READ_ONLY", `The server cannot be written to: ${reason}.`, error);
+    default:
+      return new DispatchError("STORE_UNAVAILABLE", `The database failed: ${reason}.`, error);
+  }
+}

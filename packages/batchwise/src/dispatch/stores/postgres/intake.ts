@@ -1,0 +1,152 @@
+// Requests on their way in: all calls of one group commit, in one transaction. Guarantees one request an id, also when
+// another process enqueues the same id at the same moment, and the ranks of the claim order.
+
+import { DispatchError } from "../../contract/errors.ts";
+import type { NewRequest } from "../../contract/rows.ts";
+import type { EnqueueResult } from "../../contract/store.ts";
+import type { Connection } from "./database.ts";
+import { laneIds } from "./lanes.ts";
+
+export interface EnqueueCall {
+  readonly requests: readonly NewRequest[];
+  readonly now: number;
+}
+
+interface Ranked extends NewRequest {
+  readonly laneId: number;
+  readonly rank: number;
+  readonly now: number;
+}
+
+/** A tenant's place in a lane: F and V of the claim order. */
+interface Share {
+  readonly lane: number;
+  readonly priority: number;
+  readonly tenant: string;
+  claimed: number;
+  finished: number;
+}
+
+/** Postgres has no text with a NUL in it. */
+export function refuseNul(requests: readonly NewRequest[]): void {
+  for (const { id, tenant, metadata, body } of requests) {
+    if (![id, tenant, metadata ?? "", body].some((text) => text.includes("\0"))) continue;
+    throw new DispatchError("INVALID_REQUEST", "Postgres cannot store a NUL character: the id or tenant has one.");
+  }
+}
+
+export async function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
+  const all = calls.flatMap(({ requests, now }) => requests.map((request) => ({ request, now })));
+  const known = await digests(
+    db,
+    all.map(({ request }) => request.id),
+  );
+  const fresh = new Map<string, { readonly request: NewRequest; readonly now: number }>();
+  for (const one of all) {
+    if (!known.has(one.request.id) && !fresh.has(one.request.id)) fresh.set(one.request.id, one);
+  }
+  const stored = await insert(db, [...fresh.values()]);
+  const lost = [...fresh.keys()].filter((id) => !stored.has(id));
+  for (const [id, digest] of await digests(db, lost)) known.set(id, digest);
+  return calls.map(({ requests }) =>
+    requests.map(({ id, digest }) => {
+      // The first of an id that was stored; later ones are compared with it.
+      if (stored.delete(id)) {
+        known.set(id, digest);
+        return "stored";
+      }
+      return known.get(id) === digest ? "same" : "conflict";
+    }),
+  );
+}
+
+async function digests(db: Connection, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db.all<{ id: string; digest: string }>(
+    `SELECT r.id, b.digest FROM batchwise_request r JOIN batchwise_body b ON b.seq = r.seq
+     WHERE r.id = ANY($1::text[])`,
+    ...[ids],
+  );
+  return new Map(rows.map(({ id, digest }) => [id, digest]));
+}
+
+async function insert(
+  db: Connection,
+  fresh: readonly { readonly request: NewRequest; readonly now: number }[],
+): Promise<Set<string>> {
+  if (fresh.length === 0) return new Set();
+  const lanes = await laneIds(
+    db,
+    fresh.map(({ request }) => request.lane),
+  );
+  const shares = await readShares(
+    db,
+    fresh.map(({ request }) => ({ ...request, lane: lanes.get(request.lane) ?? 0 })),
+  );
+  const ranked = fresh.map(({ request, now }): Ranked => {
+    const lane = lanes.get(request.lane) ?? 0;
+    const share = shares.get(shareKey({ ...request, lane }));
+    const rank = share === undefined ? 0 : Math.max(share.claimed, share.finished);
+    if (share !== undefined) share.finished = rank + Math.max(1, request.tokens);
+    return { ...request, laneId: lane, rank, now };
+  });
+  const stored = await insertRows(db, ranked);
+  await writeShares(db, [...shares.values()]);
+  return new Set(stored.map(({ id }) => id));
+}
+
+function insertRows(db: Connection, rows: readonly Ranked[]): Promise<{ id: string }[]> {
+  const column = <Value>(pick: (row: Ranked) => Value): Value[] => rows.map(pick);
+  return db.all<{ id: string }>(
+    `WITH input AS (
+       SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[],
+         $8::float8[], $9::bigint[], $10::bigint[], $11::text[], $12::text[]) WITH ORDINALITY
+         AS t (id, digest, lane, priority, rank, tenant, now, deadline_at, bytes, tokens, metadata, body, n)
+     ), added AS (
+       INSERT INTO batchwise_request (id, lane, priority, rank, tenant, created_at, deadline_at, bytes, tokens)
+       SELECT id, lane, priority, rank, tenant, now, deadline_at, bytes, tokens FROM input ORDER BY n
+       ON CONFLICT (id) DO NOTHING RETURNING *
+     ), bodies AS (
+       INSERT INTO batchwise_body
+       SELECT added.seq, input.digest, input.metadata, input.body FROM added JOIN input ON input.id = added.id
+     ), ready AS (
+       INSERT INTO batchwise_ready
+       SELECT seq, lane, priority, rank, bytes, tokens, not_before, deadline_at, created_at FROM added
+     ) SELECT id FROM added`,
+    ...[column((row) => row.id), column((row) => row.digest), column((row) => row.laneId)],
+    ...[column((row) => row.priority), column((row) => row.rank), column((row) => row.tenant)],
+    ...[column((row) => row.now), column((row) => row.deadlineAt), column((row) => row.bytes)],
+    ...[column((row) => row.tokens), column((row) => row.metadata), column((row) => row.body)],
+  );
+}
+
+type Place = Pick<Share, "lane" | "priority" | "tenant">;
+
+function shareKey({ lane, priority, tenant }: Place): string {
+  return `${lane} ${priority} ${tenant}`;
+}
+
+async function readShares(db: Connection, places: readonly Place[]): Promise<Map<string, Share>> {
+  const wanted = new Map(places.map((place) => [shareKey(place), place]));
+  const all = [...wanted.values()];
+  const rows = await db.all<Share>(
+    `SELECT w.lane, w.priority, w.tenant, coalesce(l.claimed, 0) AS claimed, coalesce(s.finished, 0) AS finished
+     FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS w (lane, priority, tenant)
+     LEFT JOIN batchwise_level l ON l.lane = w.lane AND l.priority = w.priority
+     LEFT JOIN batchwise_share s ON s.lane = w.lane AND s.priority = w.priority AND s.tenant = w.tenant`,
+    ...[all.map(({ lane }) => lane), all.map(({ priority }) => priority), all.map(({ tenant }) => tenant)],
+  );
+  return new Map(rows.map((row) => [shareKey(row), row]));
+}
+
+/** Sorted, so that two processes with the same tenants never wait for each other. */
+async function writeShares(db: Connection, shares: readonly Share[]): Promise<void> {
+  const all = [...shares].sort((a, b) => (shareKey(a) < shareKey(b) ? -1 : 1));
+  await db.run(
+    `INSERT INTO batchwise_share SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[])
+     ON CONFLICT (lane, priority, tenant)
+     DO UPDATE SET finished = greatest(batchwise_share.finished, excluded.finished)`,
+    ...[all.map(({ lane }) => lane), all.map(({ priority }) => priority)],
+    ...[all.map(({ tenant }) => tenant), all.map(({ finished }) => finished)],
+  );
+}

@@ -1,0 +1,71 @@
+// What there is to do, as one look at one state of the data. Reads only.
+
+import type { LaneRow, Probe } from "../../contract/rows.ts";
+import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
+import { atMost, type Connection } from "./database.ts";
+import { READY_LANES } from "./lanes.ts";
+import { ledgerRows } from "./ledgers.ts";
+
+export async function readProbe(db: Connection, limit: number, now: number): Promise<Probe> {
+  const log = await db.get<Record<OutcomeStatus | "cursor", number>>("SELECT * FROM batchwise_log");
+  const { cursor = 0, succeeded = 0, failed = 0, cancelled = 0, expired = 0 } = log ?? {};
+  const counters = await db.all<{ name: string; value: number }>("SELECT * FROM batchwise_counter");
+  const counter = (wanted: string): number => counters.find(({ name }) => name === wanted)?.value ?? 0;
+  const due = await db.get<{ at: number | null }>(
+    "SELECT min(next_at) AS at FROM batchwise_delivery WHERE state = 'waiting'",
+  );
+  return {
+    lanes: await laneRows(db, limit, now),
+    ledgers: await ledgerRows(db, now),
+    ...(await batchFigures(db, counter("done"))),
+    outcomes: { succeeded, failed, cancelled, expired },
+    cursor,
+    deliveriesWaiting: counter("waiting"),
+    deliveryDueAt: due?.at ?? null,
+  };
+}
+
+function laneRows(db: Connection, limit: number, now: number): Promise<LaneRow[]> {
+  return db.all<LaneRow>(
+    `${READY_LANES}
+     SELECT l.name AS lane, s.ready, s.bytes, s.tokens, s.oldest AS "oldestAt", s.since AS "readySince",
+       (SELECT min(deadline_at) FROM batchwise_ready WHERE lane = l.id AND deadline_at IS NOT NULL) AS "deadlineAt",
+       (SELECT min(not_before) FROM batchwise_ready WHERE lane = l.id AND later AND not_before > $1)
+         AS "deferredUntil"
+     FROM lanes JOIN batchwise_lane l ON l.id = lanes.id, LATERAL (
+       SELECT count(*) AS ready, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(tokens), 0) AS tokens,
+         min(created_at) AS oldest, min(greatest(created_at, not_before)) AS since
+       FROM (
+         (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = l.id AND NOT later AND not_before <= $1
+          ORDER BY priority DESC, rank, seq LIMIT $2)
+         UNION ALL
+         (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = l.id AND later AND not_before <= $1
+          LIMIT $2)
+         LIMIT $2
+       ) c
+     ) s`,
+    ...[now, atMost(limit)],
+  );
+}
+
+async function batchFigures(
+  db: Connection,
+  done: number,
+): Promise<Pick<Probe, "batches" | "inBatches" | "batchDueAt">> {
+  const batches: Record<BatchState, number> = {
+    ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
+    ...{ running: 0, collecting: 0, quarantined: 0, done },
+  };
+  let inBatches = 0;
+  let batchDueAt: number | null = null;
+  const states = await db.all<{ state: BatchState; count: number; remaining: number; due: number }>(
+    `SELECT state, count(*) AS count, sum(remaining) AS remaining, min(greatest(next_at, lease_until)) AS due
+     FROM batchwise_batch WHERE state <> 'done' GROUP BY state`,
+  );
+  for (const { state, count, remaining, due } of states) {
+    batches[state] = count;
+    inBatches += remaining;
+    if (state !== "quarantined") batchDueAt = Math.min(batchDueAt ?? due, due);
+  }
+  return { batches, inBatches, batchDueAt };
+}

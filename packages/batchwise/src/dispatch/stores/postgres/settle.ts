@@ -1,0 +1,80 @@
+// Decisions about open members: they end, or go back to a lane. The batch's row is locked first, and a member's row is
+// deleted by the statement that finds it, which is what makes a decision count once.
+
+import type { Settlement } from "../../contract/rows.ts";
+import type { SettleInput, SettleResult } from "../../contract/store.ts";
+import { lockHeld } from "./batch-rows.ts";
+import type { Connection } from "./database.ts";
+import { type Ending, end } from "./endings.ts";
+import { laneIds } from "./lanes.ts";
+
+interface Member {
+  readonly ord: number;
+  readonly seq: number;
+  readonly cancel_requested: boolean;
+}
+
+type Requeue = Extract<Settlement, { kind: "requeue" }> & { readonly seq: number };
+
+export async function settle(db: Connection, input: SettleInput): Promise<SettleResult> {
+  const held = await lockHeld(db, input.key, input.fence);
+  if (held === undefined) return { ok: false, reason: "fence" };
+  const found = await db.all<Member>(
+    "DELETE FROM batchwise_member WHERE batch = $1 AND ord = ANY($2::bigint[]) RETURNING ord, seq, cancel_requested",
+    ...[held.id, input.items.map(({ ord }) => ord).filter(Number.isSafeInteger)],
+  );
+  const members = new Map(found.map((member) => [member.ord, member]));
+  const endings: Ending[] = [];
+  const requeues: Requeue[] = [];
+  for (const item of input.items) {
+    const member = members.get(item.ord);
+    if (member === undefined) continue;
+    members.delete(item.ord);
+    const { seq, cancel_requested: cancelled } = member;
+    const { charged } = item;
+    if (item.kind === "final") endings.push({ seq, status: item.status, payload: item.payload, charged });
+    else if (cancelled) endings.push({ seq, status: "cancelled", payload: input.cancelledPayload, charged });
+    else requeues.push({ ...item, seq });
+  }
+  const wishes = found.filter((member) => member.cancel_requested).length;
+  const left = await db.get<{ remaining: number }>(
+    `UPDATE batchwise_batch SET remaining = remaining - $1, cancel_requested = cancel_requested - $2 WHERE id = $3
+     RETURNING remaining`,
+    ...[found.length, wishes, held.id],
+  );
+  await requeue(db, held.id, requeues, input.now);
+  await end(db, endings, input.sinks, input.now);
+  const applied = found.length;
+  return { ok: true, applied, ignored: input.items.length - applied, remaining: left?.remaining ?? 0 };
+}
+
+async function requeue(db: Connection, batch: number, items: readonly Requeue[], now: number): Promise<void> {
+  if (items.length === 0) return;
+  const lanes = await laneIds(
+    db,
+    items.map(({ lane }) => lane),
+  );
+  const seqs = items.map(({ seq }) => seq);
+  await db.run(
+    `UPDATE batchwise_request r SET lane = i.lane, not_before = i.not_before, attempts = r.attempts + i.charged
+     FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::bigint[]) AS i (seq, lane, not_before, charged)
+     WHERE r.seq = i.seq`,
+    ...[seqs, items.map(({ lane }) => lanes.get(lane) ?? 0), items.map(({ notBefore }) => notBefore)],
+    items.map(({ charged }) => (charged ? 1 : 0)),
+  );
+  await db.run(
+    `INSERT INTO batchwise_history SELECT i.seq, $1, i.code, $2 FROM unnest($3::bigint[], $4::text[]) AS i (seq, code)`,
+    ...[batch, now, seqs, items.map(({ code }) => code)],
+  );
+  await makeReady(db, seqs, now);
+}
+
+/** Into their lanes, where priority, rank and arrival put them. */
+export async function makeReady(db: Connection, seqs: readonly number[], now: number): Promise<void> {
+  await db.run(
+    `INSERT INTO batchwise_ready
+     SELECT seq, lane, priority, rank, bytes, tokens, not_before, deadline_at, created_at, not_before > $2
+     FROM batchwise_request WHERE seq = ANY($1::bigint[])`,
+    ...[seqs, now],
+  );
+}

@@ -1,0 +1,144 @@
+// The store in a Redis server: for dispatchers on several machines that share one already. Every call is one run of one
+// script, which is alone on the server while it runs. What a resolved call survives is what the server's append-only
+// file was told to keep: docs/dispatch-stores.md says exactly what can be lost. Does not own the client.
+
+import { DispatchError } from "../../contract/errors.ts";
+import type {
+  BatchChanges,
+  BatchQuery,
+  BatchRow,
+  DeliveryRow,
+  NewRequest,
+  OutcomeQuery,
+  OutcomeRow,
+  Probe,
+  RequestQuery,
+  RequestRow,
+} from "../../contract/rows.ts";
+import type {
+  Amended,
+  Amendment,
+  DeliveriesInput,
+  EnqueueResult,
+  LeaseInput,
+  SealInput,
+  SealResult,
+  SettleInput,
+  SettleResult,
+  Store,
+  TransitionResult,
+} from "../../contract/store.ts";
+import { type RedisStoreOptions, resolveRedisStoreOptions } from "./options.ts";
+import { batchRow, list, number, outcomeRow, probeRow, requestRow } from "./rows.ts";
+import { type Reply, Server } from "./server.ts";
+
+/** Most that a limit can be. */
+const MOST = 2 ** 31 - 1;
+
+/**
+ * Makes a {@link Store} in the Redis server (7.0 or later) that the client is connected to. In a cluster all of its
+ * keys are on one node: they share one hash tag.
+ *
+ * @throws TypeError with `code: "INVALID_OPTION"` for an option that is unknown or no client.
+ *
+ * @example
+ * ```ts
+ * import { type RedisClient, redisStore } from "batchwise/dispatch/redis";
+ * function storeOf(client: RedisClient) { // new Redis({ ... }) of ioredis
+ *   return redisStore({ client });
+ * }
+ * ```
+ */
+export function redisStore(options: RedisStoreOptions): Store {
+  const { client, prefix } = resolveRedisStoreOptions(options);
+  return new RedisStore(new Server(client, prefix));
+}
+
+class RedisStore implements Store {
+  readonly #server: Server;
+  readonly #running = new Set<Promise<unknown>>();
+  #closing: Promise<void> | null = null;
+
+  constructor(server: Server) {
+    this.#server = server;
+  }
+
+  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
+    return list(await this.#run("enqueue", { requests, now })) as readonly EnqueueResult[];
+  }
+
+  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
+    const limited = change.kind === "expire" ? { ...change, limit: atMost(change.limit) } : change;
+    const flat = list(await this.#run("amend", { change: limited, sinks, now }));
+    return Array.from({ length: flat.length / 2 }, (_, n) => ({
+      id: String(flat[2 * n]),
+      result: flat[2 * n + 1] as Amended["result"],
+    }));
+  }
+
+  async probe(limit: number, now: number): Promise<Probe> {
+    return probeRow(await this.#run("probe", { limit: atMost(limit), now }));
+  }
+
+  async seal(input: SealInput): Promise<SealResult> {
+    const [result, value] = list(await this.#run("seal", input));
+    if (result === "ok") return { ok: true, batch: batchRow(value ?? null) };
+    const [id, bytes, tokens] = list(value);
+    const head = id === undefined ? null : { id: String(id), bytes: number(bytes), tokens: number(tokens) };
+    return { ok: false, reason: result as Extract<SealResult, { ok: false }>["reason"], head };
+  }
+
+  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
+    return list(await this.#run("lease", { ...input, limit: atMost(input.limit) })).map(batchRow);
+  }
+
+  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
+    const [result, batch] = list(await this.#run("transition", { key, fence, changes, now }));
+    if (result === "ok") return { ok: true, batch: batchRow(batch ?? null) };
+    return { ok: false, reason: result as Extract<TransitionResult, { ok: false }>["reason"] };
+  }
+
+  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
+    const limited = "ids" in query ? query : { ...query, limit: atMost(query.limit) };
+    return list(await this.#run("requests", limited)).map(requestRow);
+  }
+
+  async settle(input: SettleInput): Promise<SettleResult> {
+    const [result, applied, ignored, remaining] = list(await this.#run("settle", input));
+    if (result !== "ok") return { ok: false, reason: "fence" };
+    return { ok: true, applied: number(applied), ignored: number(ignored), remaining: number(remaining) };
+  }
+
+  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
+    const limited = "ids" in query ? query : { ...query, limit: atMost(query.limit) };
+    return list(await this.#run("outcomes", limited)).map(outcomeRow);
+  }
+
+  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
+    const take = input.take === null ? null : { ...input.take, limit: atMost(input.take.limit) };
+    return list(await this.#run("deliveries", { ...input, take })).map((reply) => {
+      const [sink, attempt, outcome] = list(reply);
+      return { sink: String(sink), attempt: number(attempt), outcome: outcomeRow(outcome ?? null) };
+    });
+  }
+
+  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
+    return list(await this.#run("batches", { ...query, limit: atMost(query.limit) })).map(batchRow);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.allSettled(this.#running).then(() => undefined);
+    return this.#closing;
+  }
+
+  async #run(method: string, input: unknown): Promise<Reply> {
+    if (this.#closing !== null) throw new DispatchError("CLOSED", "The store is closed.");
+    const call = this.#server.run(method, input);
+    this.#running.add(call);
+    return call.finally(() => this.#running.delete(call));
+  }
+}
+
+function atMost(limit: number): number {
+  return Math.max(0, Math.min(limit, MOST));
+}

@@ -1,0 +1,162 @@
+// The script's answers as the contract's rows.
+
+import type {
+  BatchRow,
+  DeliveryLogRow,
+  DeliveryState,
+  HistoryRow,
+  LaneRow,
+  LedgerRow,
+  OutcomeRow,
+  Probe,
+  RequestRow,
+} from "../../contract/rows.ts";
+import type { BatchState, Orphan, OutcomeStatus } from "../../contract/types.ts";
+import type { Reply } from "./server.ts";
+
+export function list(reply: Reply | undefined): readonly Reply[] {
+  return Array.isArray(reply) ? reply : [];
+}
+
+function text(reply: Reply | undefined): string {
+  return String(reply ?? "");
+}
+
+function textOrNull(reply: Reply | undefined): string | null {
+  return reply === null || reply === undefined ? null : String(reply);
+}
+
+export function number(reply: Reply | undefined): number {
+  return Number(reply ?? 0);
+}
+
+function numberOrNull(reply: Reply | undefined): number | null {
+  return reply === null || reply === undefined ? null : Number(reply);
+}
+
+/** Field and value in turn. */
+function fields(reply: Reply | undefined): Map<string, Reply> {
+  const flat = list(reply);
+  const all = new Map<string, Reply>();
+  for (let n = 0; n + 1 < flat.length; n += 2) all.set(text(flat[n]), flat[n + 1] ?? null);
+  return all;
+}
+
+export function requestRow(reply: Reply): RequestRow {
+  const [lane, priority, tenant, createdAt, notBefore, deadlineAt, bytes, tokens, attempts, ...rest] = list(reply);
+  const [generation, batchKey, ord, wish, metadata, cursor, body, history, id] = rest;
+  const unclaimed = textOrNull(cursor) === null ? "ready" : "ended";
+  return {
+    ...{ id: text(id), lane: text(lane), state: textOrNull(batchKey) === null ? unclaimed : "claimed" },
+    ...{ priority: number(priority), tenant: text(tenant), createdAt: number(createdAt), notBefore: number(notBefore) },
+    ...{ deadlineAt: numberOrNull(deadlineAt), bytes: number(bytes), tokens: number(tokens) },
+    ...{ attempts: number(attempts), generation: number(generation), batchKey: textOrNull(batchKey) },
+    ...{ ord: numberOrNull(ord), cancelRequested: textOrNull(wish) !== null, metadata: textOrNull(metadata) },
+    ...{ body: textOrNull(body), history: Array.isArray(history) ? history.map(historyRow) : null },
+  };
+}
+
+function historyRow(line: Reply): HistoryRow {
+  const [batchKey, code, at] = JSON.parse(text(line)) as [string, string, string];
+  return { batchKey, code, at: Number(at) };
+}
+
+export function batchRow(reply: Reply): BatchRow {
+  const [own, others] = list(reply);
+  const raw = fields(own);
+  const figure = (name: keyof BatchRow): number => number(raw.get(name));
+  const figureOrNull = (name: keyof BatchRow): number | null => numberOrNull(raw.get(name));
+  const word = (name: keyof BatchRow): string => text(raw.get(name));
+  const wordOrNull = (name: keyof BatchRow): string | null => textOrNull(raw.get(name));
+  return {
+    ...{ key: word("key"), lane: word("lane"), account: word("account"), ledger: word("ledger") },
+    ...{ state: word("state") as BatchState, requests: figure("requests"), bytes: figure("bytes") },
+    ...{ tokens: figure("tokens"), remaining: figure("remaining"), cancelRequested: figure("cancelRequested") },
+    ...{ createdAt: figure("createdAt"), updatedAt: figure("updatedAt"), submitAttempt: figure("submitAttempt") },
+    ...{ submitStartedAt: figureOrNull("submitStartedAt"), unknownSince: figureOrNull("unknownSince") },
+    ...{ wholeFailures: figure("wholeFailures"), providerFileId: wordOrNull("providerFileId") },
+    ...{ providerBatchId: wordOrNull("providerBatchId"), verified: word("verified") === "1" },
+    ...{ providerState: wordOrNull("providerState"), cancelSentAt: figureOrNull("cancelSentAt") },
+    ...{ disposal: wordOrNull("disposal"), lastError: wordOrNull("lastError"), pollMs: figure("pollMs") },
+    ...{ expiresAt: figureOrNull("expiresAt"), nextAt: figure("nextAt"), leaseOwner: wordOrNull("leaseOwner") },
+    ...{ leaseUntil: figure("leaseUntil"), fence: figure("fence"), orphans: orphans(others) },
+  };
+}
+
+function orphans(reply: Reply | undefined): Orphan[] {
+  const all = [...fields(reply)].map(([providerBatchId, value]): Orphan => {
+    const [seenAt = "", action = ""] = text(value).split(":");
+    return { providerBatchId, seenAt: Number(seenAt), action: action as Orphan["action"] };
+  });
+  return all.sort((a, b) => a.seenAt - b.seenAt || (a.providerBatchId < b.providerBatchId ? -1 : 1));
+}
+
+export function outcomeRow(reply: Reply): OutcomeRow {
+  const [cursor, id, status, payload, attempts, recordedAt, generation, tenant, metadata, states, log] = list(reply);
+  return {
+    ...{ cursor: number(cursor), id: text(id), status: text(status) as OutcomeStatus, payload: text(payload) },
+    ...{ attempts: number(attempts), generation: number(generation), recordedAt: number(recordedAt) },
+    ...{ tenant: text(tenant), metadata: textOrNull(metadata) },
+    deliveries: Array.isArray(states) ? deliveryStates(states, list(log)) : null,
+  };
+}
+
+function deliveryStates(states: Reply, log: readonly Reply[]): DeliveryState[] {
+  const lines = log.map((line) => JSON.parse(text(line)) as [string, string, string, string | null, string | null]);
+  const all = [...fields(states)].map(([sink, value]): DeliveryState => {
+    const [state, attempt, nextAt] = JSON.parse(text(value)) as [DeliveryState["state"], string, string];
+    const own = lines.filter(([of]) => of === sink).map(logRow);
+    own.sort((a, b) => a.at - b.at || a.attempt - b.attempt);
+    return { sink, state, attempt: Number(attempt), nextAt: Number(nextAt), log: own };
+  });
+  return all.sort((a, b) => (a.sink < b.sink ? -1 : 1));
+}
+
+function logRow([, attempt, at, code, error]: [string, string, string, string | null, string | null]): DeliveryLogRow {
+  return { attempt: Number(attempt), at: Number(at), statusCode: code === null ? null : Number(code), error };
+}
+
+export function probeRow(reply: Reply): Probe {
+  const [lanes, ledgers, live, meta, waiting, dueAt] = list(reply);
+  const counters = fields(meta);
+  const counter = (name: string): number => number(counters.get(name));
+  const batches: Record<BatchState, number> = {
+    ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
+    ...{ running: 0, collecting: 0, quarantined: 0, done: counter("done") },
+  };
+  let inBatches = 0;
+  let batchDueAt: number | null = null;
+  for (const one of list(live)) {
+    const [state, remaining, nextAt, leaseUntil] = list(one);
+    batches[text(state) as BatchState] += 1;
+    inBatches += number(remaining);
+    const due = Math.max(number(nextAt), number(leaseUntil));
+    if (state !== "quarantined") batchDueAt = Math.min(batchDueAt ?? due, due);
+  }
+  const [succeeded, failed, cancelled, expired] = ["succeeded", "failed", "cancelled", "expired"].map(counter);
+  return {
+    ...{ lanes: list(lanes).map(laneRow), ledgers: list(ledgers).map(ledgerRow), batches, inBatches, batchDueAt },
+    outcomes: { succeeded: succeeded ?? 0, failed: failed ?? 0, cancelled: cancelled ?? 0, expired: expired ?? 0 },
+    ...{ cursor: counter("cursor"), deliveriesWaiting: number(waiting), deliveryDueAt: numberOrNull(dueAt) },
+  };
+}
+
+function laneRow(reply: Reply): LaneRow {
+  const [lane, ready, bytes, tokens, oldestAt, readySince, deadlineAt, deferredUntil] = list(reply);
+  return {
+    ...{ lane: text(lane), ready: number(ready), bytes: number(bytes), tokens: number(tokens) },
+    ...{ oldestAt: numberOrNull(oldestAt), readySince: numberOrNull(readySince) },
+    ...{ deadlineAt: numberOrNull(deadlineAt), deferredUntil: numberOrNull(deferredUntil) },
+  };
+}
+
+function ledgerRow(reply: Reply): LedgerRow {
+  const [name, tokens, requests, batches, learned] = list(reply);
+  const raw = fields(learned);
+  return {
+    ...{ name: text(name), tokens: number(tokens), requests: number(requests), batches: number(batches) },
+    ...{ learnedTokens: numberOrNull(raw.get("learnedTokens")), learnedAt: numberOrNull(raw.get("learnedAt")) },
+    ...{ blockedUntil: number(raw.get("blockedUntil")), strikes: number(raw.get("strikes")) },
+    note: textOrNull(raw.get("note")),
+  };
+}

@@ -1,0 +1,145 @@
+// Forming one batch: which requests, whether they fit, and the rows that make them members. Runs inside a writing
+// transaction, which is what makes two seals never see the same request or the same headroom. Nothing here reads a row
+// per request into JavaScript: sums, cuts and moves are single statements over the lane's index.
+
+import type { SealInput, SealResult } from "../../contract/store.ts";
+import { readBatch } from "./batch-rows.ts";
+import { atMost, type Connection, type SqliteValue } from "./database.ts";
+import { knownLane, wake } from "./lanes.ts";
+import { type Headroom, headroom, openLedger } from "./ledgers.ts";
+
+/** When a reservation stops counting, as long as nobody knows. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+type Refusal = Extract<SealResult, { ok: false }>;
+
+interface Sums {
+  readonly count: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  /** Highest rank by priority. */
+  readonly ranks: readonly (readonly [priority: number, rank: number])[];
+}
+
+/** Those of a lane that may go now. */
+const MAY_GO = "lane = ? AND later = 0 AND not_before <= ? AND (deadline_at IS NULL OR deadline_at > ?)";
+
+/** The first of these in claim order. */
+const CANDIDATES = `FROM batchwise_ready WHERE ${MAY_GO} ORDER BY priority DESC, rank, seq LIMIT ?`;
+
+export function seal(db: Connection, input: SealInput): SealResult {
+  const known = readBatch(db, input.key);
+  if (known !== undefined) return { ok: true, batch: known };
+  const lane = knownLane(db, input.lane);
+  if (lane !== undefined) wake(db, lane, input.now);
+  const left = headroom(db, input.ledger, input.limits, input.now);
+  const head = lane === undefined ? null : headOf(db, lane, input.now);
+  const reason = headRefusal(head, left, input);
+  if (lane === undefined || reason !== null) return { ok: false, reason: reason ?? "empty", head };
+  const sums = prefix(db, lane, left, input);
+  if (sums.count < input.minRequests) return { ok: false, reason: "too_few", head };
+  const batch = insertBatch(db, input, sums);
+  moveMembers(db, batch, lane, sums.count, input.now);
+  for (const [priority, rank] of sums.ranks) {
+    db.run(
+      `INSERT INTO batchwise_level VALUES (?, ?, ?)
+       ON CONFLICT DO UPDATE SET claimed = max(claimed, excluded.claimed)`,
+      ...[lane, priority, rank],
+    );
+  }
+  const made = readBatch(db, input.key);
+  return made === undefined ? { ok: false, reason: "empty", head } : { ok: true, batch: made };
+}
+
+function headOf(db: Connection, lane: number, now: number): Refusal["head"] {
+  const head = db.get<{ id: string; bytes: number; tokens: number }>(
+    `SELECT r.id, c.bytes, c.tokens FROM (SELECT seq, bytes, tokens ${CANDIDATES}) c
+     JOIN batchwise_request r ON r.seq = c.seq`,
+    ...[lane, now, now, 1],
+  );
+  return head === undefined ? null : { id: head.id, bytes: head.bytes, tokens: head.tokens };
+}
+
+function headRefusal(head: Refusal["head"], left: Headroom, input: SealInput): Refusal["reason"] | null {
+  if (left.blocked) return "blocked";
+  if (head === null) return "empty";
+  if (left.batches < 1 || left.requests < 1) return "no_headroom";
+  const fitsCaps = head.bytes <= input.maxBytes && head.tokens <= input.maxTokens;
+  if (!fitsCaps) return "head_too_large";
+  return head.tokens > left.tokens ? "no_headroom" : null;
+}
+
+/** The longest prefix within the caps and the headroom, cut back from the sizes to avoid. */
+function prefix(db: Connection, lane: number, left: Headroom, input: SealInput): Sums {
+  const most = atMost(Math.min(input.maxRequests, left.requests));
+  const mostTokens = Math.min(input.maxTokens, left.tokens);
+  const all = sum(db, lane, most, input.now);
+  const fits = all.bytes <= input.maxBytes && all.tokens <= mostTokens;
+  let count = fits ? all.count : cut(db, [lane, input.now, input.now, most, input.maxBytes, mostTokens]);
+  while (count > 1 && input.avoidCounts.includes(count)) count -= 1;
+  return count === all.count ? all : sum(db, lane, count, input.now);
+}
+
+function sum(db: Connection, lane: number, limit: number, now: number): Sums {
+  const levels = db.all<{ priority: number; count: number; bytes: number; tokens: number; rank: number }>(
+    `SELECT priority, count(*) AS count, sum(bytes) AS bytes, sum(tokens) AS tokens, max(rank) AS rank
+     FROM (SELECT priority, rank, bytes, tokens ${CANDIDATES}) GROUP BY priority`,
+    ...[lane, now, now, limit],
+  );
+  const total = { count: 0, bytes: 0, tokens: 0 };
+  for (const level of levels) {
+    total.count += level.count;
+    total.bytes += level.bytes;
+    total.tokens += level.tokens;
+  }
+  return { ...total, ranks: levels.map(({ priority, rank }) => [priority, rank] as const) };
+}
+
+function cut(db: Connection, values: readonly SqliteValue[]): number {
+  const found = db.get<{ count: number }>(
+    `SELECT count(*) AS count FROM (
+       SELECT sum(bytes) OVER w AS bytes, sum(tokens) OVER w AS tokens
+       FROM (SELECT priority, rank, seq, bytes, tokens ${CANDIDATES})
+       WINDOW w AS (ORDER BY priority DESC, rank, seq ROWS UNBOUNDED PRECEDING)
+     ) WHERE bytes <= ? AND tokens <= ?`,
+    ...values,
+  );
+  return found?.count ?? 0;
+}
+
+function insertBatch(db: Connection, input: SealInput, sums: Sums): number {
+  const { key, lane, account, ledger, now, owner, leaseUntil } = input;
+  openLedger(db, ledger);
+  db.run(
+    `INSERT INTO batchwise_batch
+       (key, lane, account, ledger, state, requests, remaining, bytes, tokens, created_at, updated_at, next_at,
+        lease_owner, lease_until, fence, release_at)
+     VALUES (?, ?, ?, ?, 'sealed', ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`,
+    ...[key, lane, account, ledger, sums.count, sums.count, sums.bytes, sums.tokens, now, now, now],
+    ...[owner, leaseUntil, NEVER],
+  );
+  return db.get<{ id: number }>("SELECT id FROM batchwise_batch WHERE key = ?", key)?.id ?? 0;
+}
+
+function moveMembers(db: Connection, batch: number, lane: number, count: number, now: number): void {
+  // An array's keys number them for half of what row_number() takes.
+  db.run(
+    `INSERT INTO batchwise_member (batch, ord, seq)
+     SELECT ?, member.key, member.value
+     FROM (SELECT json_group_array(seq) AS seqs FROM (SELECT seq ${CANDIDATES})) AS chosen, json_each(chosen.seqs) AS member`,
+    ...[batch, lane, now, now, count],
+  );
+  // They are all that may go up to the last of them: two ranges, where looking each up again would cost three times that.
+  const last = db.get<{ priority: number; rank: number; seq: number }>(
+    `SELECT r.priority, r.rank, r.seq FROM batchwise_member m JOIN batchwise_request r ON r.seq = m.seq
+     WHERE m.batch = ? ORDER BY m.ord DESC LIMIT 1`,
+    batch,
+  );
+  if (last === undefined) return;
+  const range = [lane, now, now, last.priority];
+  db.run(`DELETE FROM batchwise_ready WHERE ${MAY_GO} AND priority > ?`, ...range);
+  db.run(
+    `DELETE FROM batchwise_ready WHERE ${MAY_GO} AND priority = ? AND (rank, seq) <= (?, ?)`,
+    ...[...range, last.rank, last.seq],
+  );
+}

@@ -1,0 +1,19 @@
+// Figures that are kept, because counting them would cost more with every request that has ended.
+
+import type { OutcomeStatus } from "../../contract/types.ts";
+import type { Connection } from "./database.ts";
+
+/** `done`: batches that ended; `waiting`: deliveries not made; the statuses: outcomes ever recorded. */
+export type CounterName = "cursor" | "done" | "waiting" | OutcomeStatus;
+
+export function count(db: Connection, name: CounterName, more: number): void {
+  if (more !== 0) db.run("UPDATE batchwise_counter SET value = value + ? WHERE name = ?", more, name);
+}
+
+export function counters(db: Connection): Readonly<Record<CounterName, number>> {
+  const values = { cursor: 0, done: 0, waiting: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+  for (const { name, value } of db.all<{ name: CounterName; value: number }>("SELECT * FROM batchwise_counter")) {
+    values[name] = value;
+  }
+  return values;
+}

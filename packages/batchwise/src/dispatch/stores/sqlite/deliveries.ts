@@ -1,0 +1,86 @@
+// Handing outcomes on: booking what came of earlier attempts, then taking what is due. Runs inside a transaction that
+// its caller opens.
+
+import type { DeliveryLogRow, DeliveryReport, DeliveryState } from "../../contract/rows.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
+import { count } from "./counters.ts";
+import { atMost, type Connection } from "./database.ts";
+
+/** What was taken: the outcome is read by the caller. */
+export interface Taken {
+  readonly cursor: number;
+  readonly sink: string;
+  readonly attempt: number;
+}
+
+export function bookAndTake(db: Connection, { reports, take, now }: DeliveriesInput): Taken[] {
+  for (const report of reports) book(db, report);
+  if (take === null) return [];
+  const due = [...new Set(take.sinks)].flatMap((sink) => dueOf(db, sink, take.limit, now));
+  due.sort((a, b) => a.cursor - b.cursor || (a.sink < b.sink ? -1 : 1));
+  return due.slice(0, atMost(take.limit)).map(({ cursor, sink, attempt }) => {
+    db.run(
+      "UPDATE batchwise_delivery SET attempt = ?, next_at = ?, is_due = 0 WHERE cursor = ? AND sink = ?",
+      ...[attempt + 1, take.leaseUntil, cursor, sink],
+    );
+    return { cursor, sink, attempt: attempt + 1 };
+  });
+}
+
+/** The first due ones of a sink, after noting which others have become due: each is noted once an attempt. */
+function dueOf(db: Connection, sink: string, limit: number, now: number): Taken[] {
+  db.run(
+    "UPDATE batchwise_delivery SET is_due = 1 WHERE sink = ? AND state = 'waiting' AND is_due = 0 AND next_at <= ?",
+    ...[sink, now],
+  );
+  return db.all<Taken>(
+    `SELECT cursor, sink, attempt FROM batchwise_delivery
+     WHERE sink = ? AND state = 'waiting' AND is_due = 1 AND next_at <= ? ORDER BY cursor LIMIT ?`,
+    ...[sink, now, atMost(limit)],
+  );
+}
+
+function book(db: Connection, { cursor, sink, attempt, at, statusCode, error, result, nextAt }: DeliveryReport): void {
+  const delivery = db.get<{ state: DeliveryState["state"]; attempt: number }>(
+    "SELECT state, attempt FROM batchwise_delivery WHERE cursor = ? AND sink = ?",
+    ...[cursor, sink],
+  );
+  if (delivery === undefined) return;
+  const logged = db.run(
+    "INSERT OR IGNORE INTO batchwise_delivery_log VALUES (?, ?, ?, ?, ?, ?)",
+    ...[cursor, sink, attempt, at, statusCode, error],
+  );
+  if (logged === 0 || delivery.state === "delivered") return;
+  if (result !== "delivered" && attempt !== delivery.attempt) return;
+  const state = result === "retry" ? "waiting" : result;
+  db.run("UPDATE batchwise_delivery SET state = ? WHERE cursor = ? AND sink = ?", state, cursor, sink);
+  if (result === "retry") {
+    db.run(
+      "UPDATE batchwise_delivery SET next_at = ?, is_due = 0 WHERE cursor = ? AND sink = ?",
+      ...[nextAt, cursor, sink],
+    );
+  }
+  count(db, "waiting", Number(state === "waiting") - Number(delivery.state === "waiting"));
+}
+
+/** The delivery log of one outcome. */
+export function deliveryStates(db: Connection, cursor: number): DeliveryState[] {
+  const rows = db.all<{ sink: string; state: DeliveryState["state"]; attempt: number; next_at: number }>(
+    "SELECT sink, state, attempt, next_at FROM batchwise_delivery WHERE cursor = ? ORDER BY sink",
+    cursor,
+  );
+  return rows.map(({ sink, state, attempt, next_at }) => ({
+    ...{ sink, state, attempt, nextAt: next_at },
+    log: deliveryLog(db, cursor, sink),
+  }));
+}
+
+function deliveryLog(db: Connection, cursor: number, sink: string): DeliveryLogRow[] {
+  return db
+    .all<{ attempt: number; at: number; status_code: number | null; error: string | null }>(
+      `SELECT attempt, at, status_code, error FROM batchwise_delivery_log WHERE cursor = ? AND sink = ?
+       ORDER BY at, attempt`,
+      ...[cursor, sink],
+    )
+    .map(({ attempt, at, status_code, error }) => ({ attempt, at, statusCode: status_code, error }));
+}

@@ -1,0 +1,51 @@
+// How requests end: an outcome under the next cursor and a delivery for each sink. Guarantees that counters and cursor
+// move with the rows, once a transaction; runs inside a transaction that its caller opens.
+
+import type { OutcomeStatus } from "../../contract/types.ts";
+import { count, counters } from "./counters.ts";
+import type { Connection } from "./database.ts";
+
+/** The row of the request itself is one of many, and mostly not in memory any more. */
+const TRIED = `(SELECT attempts FROM batchwise_request INDEXED BY batchwise_request_tried WHERE seq = ? AND attempts > 0)`;
+
+export class Endings {
+  readonly #db: Connection;
+  readonly #sinks: readonly string[];
+  readonly #now: number;
+  readonly #first: number;
+  readonly #ended: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+  #cursor: number;
+
+  constructor(db: Connection, sinks: readonly string[], now: number) {
+    this.#db = db;
+    this.#sinks = sinks;
+    this.#now = now;
+    this.#first = counters(db).cursor;
+    this.#cursor = this.#first;
+  }
+
+  /** Ends a request that is neither ready nor a member any more. */
+  add(seq: number, status: OutcomeStatus, payload: string, charged: boolean): void {
+    this.#cursor += 1;
+    this.#ended[status] += 1;
+    this.#db.run(
+      `INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload)
+       VALUES (?, ?, ?, ? + coalesce(${TRIED}, 0), ?, ?)`,
+      ...[this.#cursor, seq, status, charged ? 1 : 0, seq, this.#now, payload],
+    );
+    for (const sink of this.#sinks) {
+      const delivery = [this.#cursor, sink, this.#now];
+      this.#db.run("INSERT INTO batchwise_delivery (cursor, sink, next_at, is_due) VALUES (?, ?, ?, 1)", ...delivery);
+    }
+  }
+
+  /** Books what was added. */
+  finish(): void {
+    const added = this.#cursor - this.#first;
+    count(this.#db, "cursor", added);
+    count(this.#db, "waiting", added * this.#sinks.length);
+    for (const [status, ended] of Object.entries(this.#ended) as [OutcomeStatus, number][]) {
+      count(this.#db, status, ended);
+    }
+  }
+}

@@ -1,0 +1,170 @@
+// Requests on their way in: all calls of one group commit, in one transaction. Guarantees one request an id and the
+// ranks of the claim order; runs inside a transaction that its caller opens.
+
+import type { NewRequest } from "../../contract/rows.ts";
+import type { EnqueueResult } from "../../contract/store.ts";
+import type { Connection, SqliteValue } from "./database.ts";
+import { laneId } from "./lanes.ts";
+
+export interface EnqueueCall {
+  readonly requests: readonly NewRequest[];
+  readonly now: number;
+}
+
+/** A tenant's place in a lane: F and V of the claim order. */
+interface Share {
+  readonly lane: number;
+  readonly priority: number;
+  readonly tenant: string;
+  readonly claimed: number;
+  finished: number;
+}
+
+/** A row of a statement costs half as much where it has this many: what is left over goes in one by one. */
+const ROWS_A_STATEMENT = 10;
+
+/**
+ * OR FAIL: a statement that fails is not undone by itself, so SQLite keeps no copies of the pages for that. The transaction
+ * is undone.
+ */
+const REQUESTS = `INSERT OR FAIL INTO batchwise_request
+  (seq, id, lane, priority, rank, tenant, created_at, deadline_at, bytes, tokens) VALUES `;
+const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+const UNLESS_KNOWN = " ON CONFLICT (id) DO NOTHING";
+const BODIES = "INSERT OR FAIL INTO batchwise_body VALUES ";
+const BODY = "(?, ?, ?, ?)";
+const ONE = { requests: `${REQUESTS}${REQUEST}${UNLESS_KNOWN}`, bodies: `${BODIES}${BODY}` };
+const MANY = {
+  requests: `${REQUESTS}${repeated(REQUEST)}${UNLESS_KNOWN}`,
+  bodies: `${BODIES}${repeated(BODY)}`,
+};
+
+function repeated(row: string): string {
+  return Array.from({ length: ROWS_A_STATEMENT }, () => row).join(", ");
+}
+
+export function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): EnqueueResult[][] {
+  const intake = new Intake(db);
+  const answers = intake.addAll(
+    calls.flatMap(({ requests }) => requests),
+    calls.flatMap(({ requests, now }) => requests.map(() => now)),
+  );
+  intake.finish();
+  let from = 0;
+  return calls.map(({ requests }) => {
+    from += requests.length;
+    return answers.slice(from - requests.length, from);
+  });
+}
+
+class Intake {
+  readonly #db: Connection;
+  /** By lane, priority and tenant: what the present transaction has read or changed. */
+  readonly #shares = new Map<string, Share>();
+  /** Neighbours mostly share a place. */
+  #last: { readonly of: NewRequest; readonly share: Share } | null = null;
+  readonly #first: number;
+  #next: number;
+
+  constructor(db: Connection) {
+    this.#db = db;
+    const last = db.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM batchwise_request")?.seq ?? 0;
+    this.#first = last + 1;
+    this.#next = this.#first;
+  }
+
+  /** In order; `times` has the time of the call that each came by. */
+  addAll(requests: readonly NewRequest[], times: readonly number[]): EnqueueResult[] {
+    const answers: EnqueueResult[] = [];
+    for (let from = 0; from < requests.length; from += ROWS_A_STATEMENT) {
+      const some = requests.slice(from, from + ROWS_A_STATEMENT);
+      const now = times.slice(from, from + ROWS_A_STATEMENT);
+      if (this.#addTogether(some, now)) for (const _ of some) answers.push("stored");
+      else for (const [n, one] of some.entries()) answers.push(this.#addAlone(one, now[n] as number));
+    }
+    return answers;
+  }
+
+  /** Whether all of a full statement's were new. If not, nothing has happened: ranks depend on which are stored. */
+  #addTogether(requests: readonly NewRequest[], times: readonly number[]): boolean {
+    return requests.length === ROWS_A_STATEMENT && this.#add(requests, times);
+  }
+
+  #addAlone(request: NewRequest, now: number): EnqueueResult {
+    return this.#add([request], [now]) ? "stored" : this.#compare(request);
+  }
+
+  /** Stores all of them or, where an id is taken, none. */
+  #add(requests: readonly NewRequest[], times: readonly number[]): boolean {
+    const sql = requests.length === 1 ? ONE : MANY;
+    const finished = new Map<Share, number>();
+    const rows: SqliteValue[] = [];
+    const bodies: SqliteValue[] = [];
+    let seq = this.#next;
+    for (const [n, request] of requests.entries()) {
+      const { id, digest, priority, tenant, deadlineAt, bytes, tokens, metadata, body } = request;
+      const share = this.#share(request);
+      const rank = Math.max(share.claimed, finished.get(share) ?? share.finished);
+      finished.set(share, rank + Math.max(1, tokens));
+      rows.push(seq, id, share.lane, priority, rank, tenant, times[n] as number, deadlineAt, bytes, tokens);
+      bodies.push(seq, digest, metadata, body);
+      seq += 1;
+    }
+    const added = this.#db.run(sql.requests, ...rows);
+    if (added < requests.length) {
+      if (added > 0) this.#db.run("DELETE FROM batchwise_request WHERE seq >= ?", this.#next);
+      return false;
+    }
+    this.#db.run(sql.bodies, ...bodies);
+    for (const [share, rank] of finished) share.finished = rank;
+    this.#next = seq;
+    return true;
+  }
+
+  /** Puts what was stored into its lanes, and the tenants' shares back. */
+  finish(): void {
+    if (this.#next === this.#first) return;
+    this.#db.run(
+      `INSERT OR FAIL INTO batchwise_ready
+       SELECT lane, 0, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
+       FROM batchwise_request WHERE seq >= ?`,
+      this.#first,
+    );
+    for (const { lane, priority, tenant, finished } of this.#shares.values()) {
+      const share = [lane, priority, tenant, finished];
+      this.#db.run("INSERT OR REPLACE INTO batchwise_share VALUES (?, ?, ?, ?)", ...share);
+    }
+  }
+
+  #compare({ id, digest }: NewRequest): EnqueueResult {
+    const known = this.#db.get<{ digest: string }>(
+      "SELECT b.digest FROM batchwise_request r JOIN batchwise_body b ON b.seq = r.seq WHERE r.id = ?",
+      id,
+    );
+    return known?.digest === digest ? "same" : "conflict";
+  }
+
+  #share(request: NewRequest): Share {
+    const { lane, priority, tenant } = request;
+    const last = this.#last;
+    if (last?.of.lane === lane && last.of.priority === priority && last.of.tenant === tenant) return last.share;
+    const key = `${priority} ${lane.length} ${lane}${tenant}`;
+    const share = this.#shares.get(key) ?? this.#readShare(lane, priority, tenant);
+    this.#shares.set(key, share);
+    this.#last = { of: request, share };
+    return share;
+  }
+
+  #readShare(name: string, priority: number, tenant: string): Share {
+    const lane = laneId(this.#db, name);
+    const share = this.#db.get<{ finished: number }>(
+      "SELECT finished FROM batchwise_share WHERE lane = ? AND priority = ? AND tenant = ?",
+      ...[lane, priority, tenant],
+    );
+    const level = this.#db.get<{ claimed: number }>(
+      "SELECT claimed FROM batchwise_level WHERE lane = ? AND priority = ?",
+      ...[lane, priority],
+    );
+    return { lane, priority, tenant, finished: share?.finished ?? 0, claimed: level?.claimed ?? 0 };
+  }
+}

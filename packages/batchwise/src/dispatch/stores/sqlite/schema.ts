@@ -1,0 +1,143 @@
+// The tables, and how older ones become them. Where a request is, is which table has it: `ready` while it waits,
+// `member` while a batch has it, `outcome` once it has ended. Claims move small rows between the first two; the row of
+// the request and its texts are not touched, so that a seal costs the same however many requests have ended.
+
+import { DispatchError } from "../../contract/errors.ts";
+import type { Connection } from "./database.ts";
+
+/** One step from each version to the next, applied in order. A step that has been released never changes. */
+const STEPS: readonly string[] = [
+  `
+  CREATE TABLE batchwise_lane (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+
+  -- V and F of the claim order: see the head of store.ts.
+  CREATE TABLE batchwise_level (
+    lane INTEGER NOT NULL, priority INTEGER NOT NULL, claimed INTEGER NOT NULL, PRIMARY KEY (lane, priority)
+  ) WITHOUT ROWID;
+  CREATE TABLE batchwise_share (
+    lane INTEGER NOT NULL, priority INTEGER NOT NULL, tenant TEXT NOT NULL, finished INTEGER NOT NULL,
+    PRIMARY KEY (lane, priority, tenant)
+  ) WITHOUT ROWID;
+
+  -- seq is the order of arrival.
+  CREATE TABLE batchwise_request (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, lane INTEGER NOT NULL, priority INTEGER NOT NULL,
+    rank INTEGER NOT NULL, tenant TEXT NOT NULL, created_at INTEGER NOT NULL, not_before INTEGER NOT NULL DEFAULT 0,
+    deadline_at INTEGER, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0,
+    generation INTEGER NOT NULL DEFAULT 0
+  );
+  CREATE TABLE batchwise_body (
+    seq INTEGER PRIMARY KEY, digest TEXT NOT NULL, metadata TEXT, body TEXT NOT NULL
+  );
+  CREATE TABLE batchwise_history (
+    seq INTEGER NOT NULL, batch INTEGER NOT NULL, code TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (seq, batch)
+  ) WITHOUT ROWID;
+
+  CREATE TABLE batchwise_ready (
+    lane INTEGER NOT NULL, priority INTEGER NOT NULL, rank INTEGER NOT NULL, seq INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, tokens INTEGER NOT NULL, not_before INTEGER NOT NULL, deadline_at INTEGER,
+    created_at INTEGER NOT NULL, PRIMARY KEY (lane, priority DESC, rank, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX batchwise_ready_deadline ON batchwise_ready (lane, deadline_at) WHERE deadline_at IS NOT NULL;
+  CREATE INDEX batchwise_ready_deferred ON batchwise_ready (lane, not_before) WHERE not_before > 0;
+
+  CREATE TABLE batchwise_member (
+    batch INTEGER NOT NULL, ord INTEGER NOT NULL, seq INTEGER NOT NULL, cancel_requested INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (batch, ord)
+  ) WITHOUT ROWID;
+  CREATE UNIQUE INDEX batchwise_member_seq ON batchwise_member (seq);
+
+  CREATE TABLE batchwise_outcome (
+    cursor INTEGER PRIMARY KEY, seq INTEGER NOT NULL UNIQUE, status TEXT NOT NULL, attempts INTEGER NOT NULL,
+    recorded_at INTEGER NOT NULL, payload TEXT NOT NULL
+  );
+
+  CREATE TABLE batchwise_delivery (
+    cursor INTEGER NOT NULL, sink TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'waiting',
+    attempt INTEGER NOT NULL DEFAULT 0, next_at INTEGER NOT NULL, PRIMARY KEY (cursor, sink)
+  ) WITHOUT ROWID;
+  CREATE INDEX batchwise_delivery_waiting ON batchwise_delivery (cursor, sink, next_at) WHERE state = 'waiting';
+  CREATE INDEX batchwise_delivery_due ON batchwise_delivery (next_at) WHERE state = 'waiting';
+  CREATE TABLE batchwise_delivery_log (
+    cursor INTEGER NOT NULL, sink TEXT NOT NULL, attempt INTEGER NOT NULL, at INTEGER NOT NULL, status_code INTEGER,
+    error TEXT, PRIMARY KEY (cursor, sink, attempt)
+  ) WITHOUT ROWID;
+
+  -- release_at: when the reservation stops counting; the largest safe number while that is not known.
+  CREATE TABLE batchwise_batch (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, lane TEXT NOT NULL, account TEXT NOT NULL, ledger TEXT NOT NULL,
+    state TEXT NOT NULL, requests INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    remaining INTEGER NOT NULL, cancel_requested INTEGER NOT NULL DEFAULT 0, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL, submit_attempt INTEGER NOT NULL DEFAULT 0, submit_started_at INTEGER,
+    unknown_since INTEGER, whole_failures INTEGER NOT NULL DEFAULT 0, provider_file_id TEXT, provider_batch_id TEXT,
+    verified INTEGER NOT NULL DEFAULT 1, provider_state TEXT, cancel_sent_at INTEGER, disposal TEXT, last_error TEXT,
+    poll_ms INTEGER NOT NULL DEFAULT 0, expires_at INTEGER, next_at INTEGER NOT NULL, lease_owner TEXT,
+    lease_until INTEGER NOT NULL, fence INTEGER NOT NULL, release_at INTEGER NOT NULL
+  );
+  CREATE INDEX batchwise_batch_open ON batchwise_batch (state, remaining) WHERE state <> 'done';
+  CREATE INDEX batchwise_batch_newest ON batchwise_batch (created_at, key);
+  CREATE INDEX batchwise_batch_ledger ON batchwise_batch (ledger, release_at, tokens, requests);
+  CREATE INDEX batchwise_batch_provider ON batchwise_batch (provider_batch_id, account)
+    WHERE provider_batch_id IS NOT NULL;
+  CREATE TABLE batchwise_orphan (
+    batch INTEGER NOT NULL, provider_batch_id TEXT NOT NULL, seen_at INTEGER NOT NULL, action TEXT NOT NULL,
+    PRIMARY KEY (batch, provider_batch_id)
+  ) WITHOUT ROWID;
+  CREATE INDEX batchwise_orphan_provider ON batchwise_orphan (provider_batch_id);
+  CREATE TABLE batchwise_ledger (
+    name TEXT PRIMARY KEY, learned_tokens INTEGER, learned_at INTEGER, blocked_until INTEGER NOT NULL DEFAULT 0,
+    strikes INTEGER NOT NULL DEFAULT 0, note TEXT
+  ) WITHOUT ROWID;
+
+  CREATE TABLE batchwise_counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+  INSERT INTO batchwise_counter VALUES
+    ('cursor', 0), ('done', 0), ('waiting', 0), ('succeeded', 0), ('failed', 0), ('cancelled', 0), ('expired', 0);
+  `,
+  `
+  -- later: waits for its not_before, apart from those that a claim walks through; a seal wakes it.
+  CREATE TABLE batchwise_ready_2 (
+    lane INTEGER NOT NULL, later INTEGER NOT NULL, priority INTEGER NOT NULL, rank INTEGER NOT NULL,
+    seq INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL, not_before INTEGER NOT NULL,
+    deadline_at INTEGER, created_at INTEGER NOT NULL, PRIMARY KEY (lane, later, priority DESC, rank, seq)
+  ) WITHOUT ROWID;
+  INSERT INTO batchwise_ready_2
+  SELECT lane, not_before > 0, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
+  FROM batchwise_ready;
+  DROP TABLE batchwise_ready;
+  ALTER TABLE batchwise_ready_2 RENAME TO batchwise_ready;
+  CREATE INDEX batchwise_ready_deadline ON batchwise_ready (lane, deadline_at) WHERE deadline_at IS NOT NULL;
+  CREATE INDEX batchwise_ready_later ON batchwise_ready (lane, not_before) WHERE later = 1;
+
+  -- is_due: a take has seen that its time has come. Those that wait for theirs are in no take's way.
+  ALTER TABLE batchwise_delivery ADD COLUMN is_due INTEGER NOT NULL DEFAULT 0;
+  DROP INDEX batchwise_delivery_waiting;
+  CREATE INDEX batchwise_delivery_now ON batchwise_delivery (sink, cursor) WHERE state = 'waiting' AND is_due = 1;
+  CREATE INDEX batchwise_delivery_later ON batchwise_delivery (sink, next_at) WHERE state = 'waiting' AND is_due = 0;
+  `,
+  `
+  -- The attempts of the few that have any, so that an ending need not look for the row of its request.
+  CREATE INDEX batchwise_request_tried ON batchwise_request (seq, attempts) WHERE attempts > 0;
+  `,
+];
+
+/** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */
+export function migrate(db: Connection): void {
+  if (versionOf(db) === STEPS.length) return;
+  db.write(() => {
+    // Looked at again under the lock: another process may just have done it.
+    const version = versionOf(db);
+    if (version > STEPS.length) {
+      const message = `The database has schema ${version}, newer than this batchwise knows (${STEPS.length}).`;
+      throw new DispatchError("STORE_UNAVAILABLE", message);
+    }
+    for (const step of STEPS.slice(version)) db.exec(step);
+    db.exec("CREATE TABLE IF NOT EXISTS batchwise_schema (version INTEGER NOT NULL)");
+    db.exec(`DELETE FROM batchwise_schema; INSERT INTO batchwise_schema VALUES (${STEPS.length})`);
+  });
+}
+
+function versionOf(db: Connection): number {
+  const table = db.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'batchwise_schema'");
+  if (table === undefined) return 0;
+  return db.get<{ version: number }>("SELECT version FROM batchwise_schema")?.version ?? 0;
+}

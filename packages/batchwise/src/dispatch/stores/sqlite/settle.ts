@@ -1,0 +1,65 @@
+// Decisions about open members: they end, or go back to a lane. A member's row is deleted by the statement that finds
+// it, which is what makes a decision count once. Runs inside a transaction that its caller opens.
+
+import type { Settlement } from "../../contract/rows.ts";
+import type { SettleInput, SettleResult } from "../../contract/store.ts";
+import { heldBatch } from "./batch-rows.ts";
+import type { Connection } from "./database.ts";
+import { Endings } from "./endings.ts";
+import { laneId } from "./lanes.ts";
+
+interface Member {
+  readonly seq: number;
+  readonly cancel_requested: number;
+}
+
+export function settle(db: Connection, input: SettleInput): SettleResult {
+  const batch = heldBatch(db, input.key, input.fence);
+  if (batch === undefined) return { ok: false, reason: "fence" };
+  const endings = new Endings(db, input.sinks, input.now);
+  let [applied, wishes] = [0, 0];
+  for (const item of input.items) {
+    const member = db.get<Member>(
+      "DELETE FROM batchwise_member WHERE batch = ? AND ord = ? RETURNING seq, cancel_requested",
+      ...[batch, item.ord],
+    );
+    if (member === undefined) continue;
+    applied += 1;
+    wishes += member.cancel_requested;
+    if (item.kind === "final") endings.add(member.seq, item.status, item.payload, item.charged);
+    else if (member.cancel_requested === 0) requeue(db, batch, member.seq, item, input.now);
+    else endings.add(member.seq, "cancelled", input.cancelledPayload, item.charged);
+  }
+  endings.finish();
+  db.run(
+    "UPDATE batchwise_batch SET remaining = remaining - ?, cancel_requested = cancel_requested - ? WHERE id = ?",
+    ...[applied, wishes, batch],
+  );
+  const left = db.get<{ remaining: number }>("SELECT remaining FROM batchwise_batch WHERE id = ?", batch);
+  return { ok: true, applied, ignored: input.items.length - applied, remaining: left?.remaining ?? 0 };
+}
+
+function requeue(
+  db: Connection,
+  batch: number,
+  seq: number,
+  item: Extract<Settlement, { kind: "requeue" }>,
+  now: number,
+): void {
+  db.run(
+    "UPDATE batchwise_request SET lane = ?, not_before = ?, attempts = attempts + ? WHERE seq = ?",
+    ...[laneId(db, item.lane), item.notBefore, item.charged ? 1 : 0, seq],
+  );
+  db.run("INSERT INTO batchwise_history VALUES (?, ?, ?, ?)", seq, batch, item.code, now);
+  makeReady(db, seq, now);
+}
+
+/** Into its lane, where its priority, rank and arrival put it. */
+export function makeReady(db: Connection, seq: number, now: number): void {
+  db.run(
+    `INSERT INTO batchwise_ready
+     SELECT lane, not_before > ?, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
+     FROM batchwise_request WHERE seq = ?`,
+    ...[now, seq],
+  );
+}

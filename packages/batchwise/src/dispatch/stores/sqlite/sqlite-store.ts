@@ -1,0 +1,192 @@
+// The store in one SQLite file: the default for one machine. Guarantees the whole store contract, durable at every
+// commit, for any number of processes on the file. Single enqueues that arrive together share one commit: batchwise's
+// own engine gathers them. The driver is synchronous, so a call holds the event loop for as long as it runs; waiting
+// for another process's lock does not.
+
+import { createBatcher } from "../../../core/api/batch.ts";
+import type { Batcher } from "../../../core/contract/types.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type {
+  BatchChanges,
+  BatchQuery,
+  BatchRow,
+  DeliveryRow,
+  NewRequest,
+  OutcomeQuery,
+  OutcomeRow,
+  Probe,
+  RequestQuery,
+  RequestRow,
+} from "../../contract/rows.ts";
+import type {
+  Amended,
+  Amendment,
+  DeliveriesInput,
+  EnqueueResult,
+  LeaseInput,
+  SealInput,
+  SealResult,
+  SettleInput,
+  SettleResult,
+  Store,
+  TransitionResult,
+} from "../../contract/store.ts";
+import { amend } from "./amend.ts";
+import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
+import { seal } from "./claim.ts";
+import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
+import { bookAndTake } from "./deliveries.ts";
+import { type EnqueueCall, enqueueAll } from "./intake.ts";
+import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
+import { readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
+import { settle } from "./settle.ts";
+
+/** Most calls, and most requests, that share one commit. */
+const GROUP_CALLS = 1_000;
+const GROUP_REQUESTS = 2_000;
+/** A request of more bytes counts as several: a full group stays at some 32 MB. */
+const GROUP_REQUEST_BYTES = 16_000;
+/** Between two tries for a lock that another connection holds. */
+const LONGEST_PAUSE_MS = 50;
+
+/**
+ * Makes a {@link Store} in a SQLite database. The file is opened, and its tables made, by the first call.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range.
+ *
+ * @example
+ * ```ts
+ * import { sqliteStore } from "batchwise/dispatch/sqlite";
+ * const store = sqliteStore({ path: ":memory:" }); // a file name, for what is to last
+ * const { cursor } = await store.probe(100, Date.now()); // 0: nothing has ended yet
+ * await store.close();
+ * ```
+ */
+export function sqliteStore(options: SqliteStoreOptions): Store {
+  return new SqliteStore(resolveSqliteStoreOptions(options));
+}
+
+class SqliteStore implements Store {
+  readonly #options: ResolvedOptions;
+  readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
+  readonly #running = new Set<Promise<unknown>>();
+  #database: SqliteDatabase | null = null;
+  #connection: Connection | null = null;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+    this.#intake = createBatcher((calls: EnqueueCall[]) => this.#commitTogether(calls), {
+      maxBatchSize: GROUP_CALLS,
+      maxBatchCost: GROUP_REQUESTS,
+      cost: ({ requests }) => requests.reduce((sum, { bytes }) => sum + 1 + Math.floor(bytes / GROUP_REQUEST_BYTES), 0),
+      oversize: "alone",
+    });
+  }
+
+  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
+    this.#assertOpen();
+    return this.#intake.submit({ requests, now });
+  }
+
+  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
+    return this.#write((db) => amend(db, change, sinks, now));
+  }
+
+  async probe(limit: number, now: number): Promise<Probe> {
+    return this.#read((db) => readProbe(db, limit, now));
+  }
+
+  async seal(input: SealInput): Promise<SealResult> {
+    return this.#write((db) => seal(db, input));
+  }
+
+  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
+    return this.#write((db) => leaseBatches(db, input));
+  }
+
+  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
+    return this.#write((db) => transition(db, key, fence, changes, now));
+  }
+
+  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
+    return this.#read((db) => readRequests(db, query));
+  }
+
+  async settle(input: SettleInput): Promise<SettleResult> {
+    return this.#write((db) => settle(db, input));
+  }
+
+  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
+    return this.#read((db) => readOutcomes(db, query));
+  }
+
+  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
+    return this.#write((db) =>
+      bookAndTake(db, input).flatMap(({ cursor, sink, attempt }) => {
+        const outcome = readOutcome(db, cursor);
+        return outcome === undefined ? [] : { sink, attempt, outcome };
+      }),
+    );
+  }
+
+  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
+    return this.#read((db) => findBatches(db, query));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== null) throw new DispatchError("CLOSED", "The store is closed.");
+  }
+
+  async #end(): Promise<void> {
+    await this.#intake.close();
+    await Promise.allSettled(this.#running);
+    if (this.#database !== null) this.#options.close(this.#database);
+  }
+
+  /** Lets the rest of this round's events in first: while they arrive, their enqueues gather for the next commit. */
+  async #commitTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    return this.#patiently((db) => db.write(() => enqueueAll(db, calls)));
+  }
+
+  async #write<Result>(work: (db: Connection) => Result): Promise<Result> {
+    this.#assertOpen();
+    return this.#tracked(this.#patiently((db) => db.write(() => work(db))));
+  }
+
+  async #read<Result>(work: (db: Connection) => Result): Promise<Result> {
+    this.#assertOpen();
+    return this.#tracked(this.#patiently((db) => db.read(() => work(db))));
+  }
+
+  async #tracked<Result>(call: Promise<Result>): Promise<Result> {
+    this.#running.add(call);
+    return call.finally(() => this.#running.delete(call));
+  }
+
+  /** Tries until no other connection is in the way, or patience ends. A try that was in the way has done nothing. */
+  async #patiently<Result>(work: (db: Connection) => Result): Promise<Result> {
+    const until = performance.now() + this.#options.busyTimeoutMs;
+    for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return work(this.#open());
+      } catch (error) {
+        if (!isBusy(error) || performance.now() >= until) throw storeError(error);
+      }
+      await new Promise<void>((resolve) => setTimeout(resolve, pause));
+    }
+  }
+
+  #open(): Connection {
+    if (this.#connection !== null) return this.#connection;
+    this.#database ??= this.#options.open();
+    this.#connection = prepare(this.#database, this.#options.isOwn);
+    return this.#connection;
+  }
+}

@@ -1,7 +1,0 @@
-import { memoryStore } from "../../../src/dispatch/memory/memory-store.ts";
-import { describeStore } from "../conformance.ts";
-
-describeStore("the memory store", false, async () => {
-  const store = memoryStore();
-  return { open: async () => store, remove: async () => {} };
-});

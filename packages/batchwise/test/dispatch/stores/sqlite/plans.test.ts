@@ -1,0 +1,55 @@
+// How SQLite finds what the store asks for: by an index of few rows, not by walking past the many that are over or wait.
+
+import { expect, test } from "vitest";
+import type { Store } from "../../../../src/dispatch/index.ts";
+import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
+import { NOW, requests, sealInput, watched } from "./folder.ts";
+
+/** The steps on a table that SQLite plans for what a call of the store runs. */
+async function plansOf(table: string, call: (store: Store) => Promise<unknown>): Promise<string[]> {
+  const { database, ran, close } = watched(":memory:");
+  const store = sqliteStore({ database });
+  await store.enqueue(requests(2, "r"), NOW);
+  ran.length = 0;
+  await call(store);
+  const plans = [...new Set(ran)]
+    .filter((sql) => /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)/.test(sql))
+    .map((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[])
+    .filter((steps) => steps.some(({ detail }) => detail.includes(table)));
+  close();
+  return plans.flat().map(({ detail }) => detail);
+}
+
+test("live batches are found by the index of those, however many are done", async () => {
+  const steps = await plansOf("batchwise_batch", (store) =>
+    store.batches({ account: "a", states: ["submitting", "unknown"], limit: 100 }),
+  );
+  expect(steps.join("; ")).toMatch(/SEARCH batchwise_batch USING INDEX batchwise_batch_open \(state=\?\)/);
+  expect(steps.filter((step) => step.startsWith("SCAN batchwise_batch"))).toEqual([]);
+});
+
+test("due deliveries are found in order, by sink, however many wait for another try", async () => {
+  const take = { sinks: ["hook"], limit: 10, leaseUntil: NOW + 9 };
+  const steps = await plansOf("batchwise_delivery", (store) => store.deliveries({ now: NOW, reports: [], take }));
+  expect(steps).toEqual([
+    "SEARCH batchwise_delivery USING INDEX batchwise_delivery_later (sink=? AND next_at<?)",
+    "SEARCH batchwise_delivery USING INDEX batchwise_delivery_now (sink=?)",
+  ]);
+});
+
+test("a probe and a seal walk through none of the requests that wait for their notBefore", async () => {
+  const calls: ((store: Store) => Promise<unknown>)[] = [
+    (store) => store.probe(50_000, NOW),
+    (store) => store.seal(sealInput("k")),
+  ];
+  for (const call of calls) {
+    const steps = (await plansOf("batchwise_ready", call)).filter((step) => /\(lane=\?/.test(step));
+    const paths = new Set(steps.map((step) => /USING .*$/.exec(step)?.[0].replace("COVERING ", "")));
+    expect(steps.length).toBeGreaterThan(2);
+    for (const path of paths) {
+      expect(path).toMatch(
+        /PRIMARY KEY \(lane=\? AND later=\?|ready_later \(lane=\? AND not_before|ready_deadline \(lane=/,
+      );
+    }
+  }
+});

@@ -1,0 +1,70 @@
+// Rows for the table tests of the dispatcher: a batch as `seal` makes it, with whatever the row of the table changes.
+
+import type { ProviderBatch } from "../../../src/dispatch/contract/account.ts";
+import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
+import type { StepAccount } from "../../../src/dispatch/decide/life-cycle.ts";
+
+export const SEALED_AT = 1_000_000;
+
+export function batchRow(changes: Partial<BatchRow> = {}): BatchRow {
+  return {
+    key: "01JD3K9V7QX2ABCDEFGHJKMNPQ",
+    lane: "/v1/chat/completions  gpt-4o-mini",
+    account: "openai",
+    ledger: "openai/gpt-4o-mini",
+    state: "sealed",
+    requests: 10,
+    bytes: 1_000,
+    tokens: 500,
+    remaining: 10,
+    cancelRequested: 0,
+    createdAt: SEALED_AT,
+    updatedAt: SEALED_AT,
+    submitAttempt: 0,
+    submitStartedAt: null,
+    unknownSince: null,
+    wholeFailures: 0,
+    providerFileId: null,
+    providerBatchId: null,
+    verified: true,
+    providerState: null,
+    cancelSentAt: null,
+    disposal: null,
+    lastError: null,
+    pollMs: 0,
+    expiresAt: null,
+    nextAt: SEALED_AT,
+    leaseOwner: "a",
+    leaseUntil: SEALED_AT + 90_000,
+    fence: 1,
+    orphans: [],
+    ...changes,
+  };
+}
+
+export function stepAccount(changes: Partial<StepAccount["capabilities"]> = {}): StepAccount & { pollMs: number } {
+  return {
+    capabilities: { tag: "metadata", input: "file", ...changes },
+    requestTimeoutMs: 60_000,
+    reconcileGraceMs: 300_000,
+    pollMs: 30_000,
+  };
+}
+
+/** A provider batch as a listing shows it: running, of ten requests. */
+export function providerBatch(id: string, changes: Partial<ProviderBatch> = {}): ProviderBatch {
+  return {
+    id,
+    state: "running",
+    rawState: "in_progress",
+    createdAt: SEALED_AT,
+    expiresAt: null,
+    tag: null,
+    inputFileId: null,
+    total: 10,
+    settled: null,
+    resultRefs: [],
+    failure: null,
+    ...changes,
+  };
+}
