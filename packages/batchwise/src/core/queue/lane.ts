@@ -26,6 +26,8 @@ export class RankClass implements Ranked {
 export class Line implements EntryHolder, Ranked {
   readonly isWaiting = true;
   readonly lane: Lane;
+  readonly priority: number;
+  readonly isSmall: boolean;
   /** Changed only while nothing waits in the line. */
   rankClass: RankClass;
   readonly #order: EntryOrder;
@@ -34,16 +36,10 @@ export class Line implements EntryHolder, Ranked {
 
   constructor(lane: Lane, rankClass: RankClass, isFair: boolean) {
     this.lane = lane;
+    this.priority = rankClass.priority;
+    this.isSmall = rankClass.isSmall;
     this.rankClass = rankClass;
     this.#order = isFair ? new FairOrder(this) : new Fifo(this);
-  }
-
-  get priority(): number {
-    return this.rankClass.priority;
-  }
-
-  get isSmall(): boolean {
-    return this.rankClass.isSmall;
   }
 
   get size(): number {

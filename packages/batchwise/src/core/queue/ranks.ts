@@ -13,6 +13,8 @@ export interface Ranked extends Rank {
 
 /** Empty ones are kept for reuse up to this many. */
 const KEPT_EMPTY = 8;
+/** Up to this many are looked through one by one. */
+const FEW = 8;
 
 /** True when entries of rank `a` go before those of rank `b` as long as nobody's priority has risen by waiting. */
 export function ranksBefore(a: Rank, b: Rank): boolean {
@@ -30,6 +32,10 @@ export class Ranks<Member extends Ranked> {
 
   /** The member of a rank, where there is one. */
   find(rank: Rank): Member | undefined {
+    if (this.#members.length <= FEW) {
+      for (const member of this.#members) if (isSame(member, rank)) return member;
+      return undefined;
+    }
     const known = this.#members[this.#placeOf(rank)];
     return known !== undefined && isSame(known, rank) ? known : undefined;
   }

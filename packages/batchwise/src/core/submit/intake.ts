@@ -82,7 +82,10 @@ export class Intake {
     this.#recorder.submitted(length, moment.at);
     const { onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
     const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.#isClosed;
-    const entries = items.map((item, position) => new Entry(item, call, moment, PLAIN, position));
+    const entries = new Array<Entry>(length);
+    for (let position = 0; position < length; position += 1) {
+      entries[position] = new Entry(items[position], call, moment, PLAIN, position);
+    }
     if (isTooLarge) {
       for (const entry of entries) this.#refuse(entry, callTooLargeError(length, maxQueueSize), "rejected");
     } else if (submit === undefined && this.#isPlain) {
