@@ -255,6 +255,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Sends one batch, if one may go. True when there may be another. */
   #sendNext(hasGathered: boolean): boolean {
+    if (this.#hasNothingToDo()) return this.#waitForEvent();
     const now = this.#services.clock.now();
     this.#services.deadlines.fireDue(now);
     // A batch that calls again makes room in the queue.
@@ -278,6 +279,12 @@ export class Scheduler implements RunOwner<BatchRun> {
     if (batch.entries.length === 0 || this.#queue.departures !== departures) return true;
     this.#send(batch, batch.full ?? (this.#isFlushOnly() ? "flush" : choice.reason), choice.lane, now);
     return true;
+  }
+
+  /** True when it need not even read the time. */
+  #hasNothingToDo(): boolean {
+    if (!this.#services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
+    return this.#slots.next === undefined && !this.#mayClose();
   }
 
   /** Nothing is to be done at a time of its own. */

@@ -242,10 +242,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#failed(call, batchResultError(places, entries.length));
       return;
     }
-    const promised = settlePlaces(entries, places as ArrayLike<unknown>, this, this.#environment.services, () => {
+    const { services } = this.#environment;
+    const now = services.clock.now();
+    const promised = settlePlaces(entries, places as ArrayLike<unknown>, now, this, services, () => {
       if (!this.isOver && call === this.#call) this.#next();
     });
-    if (promised === 0) this.#next();
+    if (promised === 0) this.#next(now);
   }
 
   #failed(call: number, error: unknown, mayHalve = true): void {
@@ -301,7 +303,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   /** Goes on with the next half, or ends. Each half is a call of its own to a limiter. */
-  #next(): void {
+  #next(now?: number): void {
     this.#timeout.clear();
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
       this.#entries = liveOf(half);
@@ -311,7 +313,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       else this.#rest(true);
       return;
     }
-    this.#end();
+    this.#end(now);
   }
 
   #armLimit(): void {
@@ -334,13 +336,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#halves.length = 0;
   }
 
-  #end(): void {
+  #end(now = this.#environment.services.clock.now()): void {
     if (this.isOver) return;
     this.isOver = true;
     this.#timeout.clear();
-    const { services, owner } = this.#environment;
+    const { owner } = this.#environment;
     this.#entries = [];
-    const now = services.clock.now();
     const runMs = now - this.start.startedAt;
     owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
   }

@@ -31,6 +31,10 @@ export class Deadlines {
     if (this.#heap.first === node) this.#timer.set(at, this.#clock.now());
   }
 
+  get isEmpty(): boolean {
+    return this.#heap.size === 0;
+  }
+
   remove(node: HeapNode<Due>): void {
     this.#heap.remove(node);
     if (this.#heap.size === 0) this.#timer.clear();
