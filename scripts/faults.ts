@@ -80,8 +80,8 @@ const packing: readonly Fault[] = [
   {
     name: "shares a batch between keys",
     file: "queue/queue.ts",
-    find: "if (key === undefined || !this.#isKeyed) return this.#common;",
-    replace: "if (key === undefined || this.#isKeyed) return this.#common;",
+    find: "if (key === undefined || !this.#isKeyed) {",
+    replace: "if (key === undefined || this.#isKeyed) {",
   },
 ];
 
@@ -252,7 +252,7 @@ const leaving: readonly Fault[] = [
   {
     name: "leaves a timer behind",
     file: "engine/scheduler.ts",
-    find: "this.#wake.clear();\n    return false;",
+    find: "this.#wake?.clear();\n    return false;",
     replace: "return false;",
   },
   {
@@ -334,8 +334,8 @@ const running: readonly Fault[] = [
   {
     name: "computes equal items twice",
     file: "submit/in-flight.ts",
-    find: "return this.#byScope.get(scope);",
-    replace: "return this.#byScope.get(scope + scope);",
+    find: "return this.#byScope?.get(scope);",
+    replace: "return this.#byScope?.get(scope + scope);",
   },
   {
     name: "answers from the cache of another key",

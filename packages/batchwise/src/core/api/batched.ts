@@ -71,9 +71,9 @@ export function batched<Args extends BatchedParameters<unknown>, Return extends 
 export function batched<Item, Result>(options?: BatchOptions<Item, Result>): BatchedDecorator<Item, Result>;
 export function batched(...args: readonly unknown[]): unknown {
   const isBare = args.length > 1 || typeof args[0] === "function";
-  if (isBare) return decorate(args, new PreparedOptions(undefined));
+  if (isBare) return decorate(args, PreparedOptions.of(undefined));
   // Mistakes are reported when the class is defined, and later changes of the object are kept out.
-  const options = new PreparedOptions(args[0]);
+  const options = PreparedOptions.of(args[0]);
   return (...decorated: readonly unknown[]) => decorate(decorated, options);
 }
 

@@ -107,8 +107,16 @@ export class PreparedOptions {
   /** `maxBatchSize` was never given. */
   readonly isSizeUnset: boolean;
 
-  /** Throws INVALID_OPTION. */
-  constructor(given: unknown) {
+  /** Options that were given, or prepared before. Throws INVALID_OPTION. */
+  static of(given: unknown): PreparedOptions {
+    if (given instanceof PreparedOptions) return given;
+    if (given !== undefined) return new PreparedOptions(given);
+    // Shared by all who give none.
+    defaults ??= new PreparedOptions(undefined);
+    return defaults;
+  }
+
+  private constructor(given: unknown) {
     checkIsObject("options", given);
     const options: BatchOptions<unknown, unknown> = { ...given };
     checkAll(options, RULES, "");
@@ -118,6 +126,8 @@ export class PreparedOptions {
     this.isSizeUnset = options.maxBatchSize === undefined;
   }
 }
+
+let defaults: PreparedOptions | undefined;
 
 /** Options that are valid each alone and not together. */
 function checkTogether(options: BatchOptions<unknown, unknown>): void {
@@ -161,7 +171,7 @@ function resolve(options: BatchOptions<unknown, unknown>): ResolvedOptions {
     name: options.name ?? "batch",
     captureContext: options.captureContext,
     clock: options.clock ?? systemClock,
-    random: options.random ?? Math.random,
+    random: options.random ?? (() => Math.random()),
   });
 }
 

@@ -57,7 +57,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   /** `given`: options as users give them, or prepared ones. */
   constructor(handler: unknown, given: unknown) {
     const stages = resolveHandler(handler);
-    const prepared = given instanceof PreparedOptions ? given : new PreparedOptions(given);
+    const prepared = PreparedOptions.of(given);
     const { options } = prepared;
     const inContext = this.#inContext;
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);

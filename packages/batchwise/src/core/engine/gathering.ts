@@ -31,8 +31,9 @@ export class Gathering {
   waitForPass({ clock }: ResolvedOptions): void {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
-    if (clock === systemClock) endOfPass(this.#passEnded);
-    else clock.setImmediate?.(this.#passEnded);
+    const ended = (): void => this.#passEnded();
+    if (clock === systemClock) endOfPass(ended);
+    else clock.setImmediate?.(ended);
   }
 
   /** To be called when a batch has begun and runs on. */
@@ -47,9 +48,9 @@ export class Gathering {
     this.#wasQuick = run.isYoung;
   }
 
-  readonly #passEnded = (): void => {
+  #passEnded(): void {
     this.#isWaiting = false;
     this.passedAt = this.#clock.now();
     this.#onPassEnd();
-  };
+  }
 }

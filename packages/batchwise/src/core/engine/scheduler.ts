@@ -56,11 +56,13 @@ export class Scheduler implements RunOwner<BatchRun> {
   readonly #onRest: () => void;
   readonly #isAtRest: () => boolean;
   readonly #environment: RunEnvironment<BatchRun>;
-  readonly #idPrefix: string;
+  /** Made with the first batch. */
+  #idPrefix = "";
   readonly #slots: Slots;
   readonly #gate: LimiterGate | null;
-  readonly #wake: Timer;
-  readonly #runTimes: RunTimes = new RunTimes();
+  readonly #again: () => void = () => this.#pump(true);
+  #wake: Timer | null = null;
+  #runTimes: RunTimes | null = null;
   readonly #gathering: Gathering;
   readonly #prepared: PreparedOptions;
   #options: ResolvedOptions;
@@ -86,10 +88,8 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#environment = { services, calls: parts.calls, owner: this, options };
     this.#slots = new Slots(stages);
     const { limiter } = options;
-    this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, () => this.#pump(true));
-    this.#wake = new Timer(services.clock, () => this.#pump(true));
-    this.#gathering = new Gathering(services.clock, () => this.#pump(true));
-    this.#idPrefix = `${options.name}-${Math.floor(options.random() * 2 ** 32).toString(36)}-`;
+    this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, this.#again);
+    this.#gathering = new Gathering(services.clock, this.#again);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
 
@@ -156,7 +156,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Ends its timers. */
   close(): void {
-    this.#wake.clear();
+    this.#wake?.clear();
     this.#gate?.close();
   }
 
@@ -203,6 +203,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#slots.remove(run);
     if (!run.isResting) recorder.rests(run.countedAs, now);
     recorder.batchEnded(end.runMs);
+    this.#runTimes ??= new RunTimes();
     this.#runTimes.record(end.runMs);
     this.#gathering.ended(run);
     if (events.hears("batch")) {
@@ -229,7 +230,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Looks at every lane again at the end of the turn. */
   #reconsider(): void {
-    for (const lane of this.#queue.lanes()) this.#queue.hot.add(lane);
+    for (const lane of this.#queue.lanes()) this.#queue.markHot(lane);
     this.#turn.lookAgain();
   }
 
@@ -266,11 +267,11 @@ export class Scheduler implements RunOwner<BatchRun> {
     const isTurnOver = hasGathered && !this.#turn.isOpen;
     // Who has asked the limiter has gathered, and keeps its place in the order.
     const choice = this.#choose(now, isTurnOver || this.#gate?.hasAsked === true);
-    for (const lane of choice.notReady) this.#queue.hot.delete(lane);
+    for (const lane of choice.notReady) this.#queue.markCold(lane);
     if (choice.lane === null) {
       this.#gate?.withdraw();
       // Before all has gathered nobody was asked how long the lanes may be held: what was set stays.
-      if (isTurnOver) this.#wake.set(choice.wakeAt, now);
+      if (isTurnOver) this.#wakeAt(choice.wakeAt, now);
       return false;
     }
     const batch = this.#packLane(choice.lane, now);
@@ -289,8 +290,14 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Nothing is to be done at a time of its own. */
   #waitForEvent(): false {
-    this.#wake.clear();
+    this.#wake?.clear();
     return false;
+  }
+
+  #wakeAt(at: number, now: number): void {
+    if (this.#wake === null && at === Number.POSITIVE_INFINITY) return;
+    this.#wake ??= new Timer(this.#services.clock, this.#again);
+    this.#wake.set(at, now);
   }
 
   /** True when something waits and a slot can take it. Otherwise there is nothing to ask the limiter for. */
@@ -337,7 +344,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     const state = {
       preferredBatchSize,
       maxWaitMs,
-      leadMs: maxWaitMs > 0 ? this.#runTimes.leadMs : undefined,
+      leadMs: maxWaitMs > 0 ? this.#runTimes?.leadMs : undefined,
       isQueueFull: this.#admission.isFull,
       isDraining: this.#isDraining,
       isPaused: this.#isPaused,
@@ -369,6 +376,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     const size = entries.length;
     const flushes = this.#queue.flushesOf(lane, entries);
     for (const flush of flushes) flush.batchStarted();
+    if (this.#sequence === 0) this.#idPrefix = prefixOf(this.#options);
     this.#sequence += 1;
     const { key } = lane;
     const start = { idPrefix: this.#idPrefix, sequence: this.#sequence, key, reason, size, cost, startedAt: now };
@@ -383,4 +391,9 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#gate?.use(cost);
     if (!run.isOver) this.#gathering.began(run, this.#options);
   }
+}
+
+/** Keeps the ids of batches apart from those of other batchers. */
+function prefixOf({ name, random }: ResolvedOptions): string {
+  return `${name}-${Math.floor(random() * 2 ** 32).toString(36)}-`;
 }

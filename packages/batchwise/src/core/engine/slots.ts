@@ -5,13 +5,15 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchRun } from "../run/batch-run.ts";
 import type { Stages } from "../run/handler.ts";
 
+const NONE: ReadonlySet<BatchRun> = new Set();
+
 export class Slots {
   readonly #preparesAhead: boolean;
   /** How many stages besides `run` a batch may be in without a slot. */
   readonly #outerStages: number;
   readonly #running: BatchRun[] = [];
   readonly #queued: BatchRun[] = [];
-  readonly #resting: Set<BatchRun> = new Set();
+  #resting: Set<BatchRun> | null = null;
   #busy = 0;
 
   constructor({ prepare, finish }: Stages) {
@@ -26,7 +28,7 @@ export class Slots {
 
   /** The batches that wait before another call. */
   get resting(): ReadonlySet<BatchRun> {
-    return this.#resting;
+    return this.#resting ?? NONE;
   }
 
   /** The batch that gets the next free slot, before any new one. */
@@ -58,7 +60,7 @@ export class Slots {
 
   /** Takes a batch out that has ended. */
   remove(run: BatchRun): void {
-    if (this.#resting.delete(run)) this.#unqueue(run);
+    if (this.#resting?.delete(run)) this.#unqueue(run);
     else this.#stopRunning(run);
   }
 
@@ -71,6 +73,7 @@ export class Slots {
   rest(run: BatchRun): void {
     this.#stopRunning(run);
     run.holdsSlot = false;
+    this.#resting ??= new Set();
     this.#resting.add(run);
   }
 
@@ -84,7 +87,7 @@ export class Slots {
     const run = this.#queued.shift();
     if (run === undefined) return;
     this.#busy += 1;
-    if (this.#resting.delete(run)) run.slotIndex = this.#running.push(run) - 1;
+    if (this.#resting?.delete(run)) run.slotIndex = this.#running.push(run) - 1;
     run.grantSlot();
   }
 

@@ -24,21 +24,23 @@ export interface FlushedBatch {
 const NO_LANE: object = {};
 
 const NO_FLUSHES: readonly Flush[] = [];
+const NO_LANES: ReadonlySet<Lane> = new Set();
+const NO_KEYS: ReadonlyMap<string, Lane> = new Map();
 
 export class Queue implements LaneOwner {
   readonly #isFair: boolean;
   readonly #isKeyed: boolean;
-  readonly #common: Lane = new Lane(undefined, this);
-  readonly #keyed: Map<string, Lane> = new Map();
+  // What few batchers use is made when it is first needed: a server may make a batcher for each request.
+  #common: Lane | null = null;
+  #keyed: Map<string, Lane> | null = null;
   readonly #classes: Ranks<RankClass> = new Ranks();
   #flushes: readonly Flush[] = NO_FLUSHES;
   #keepsDeadlines = false;
   /** The lanes with deadlines, the one with the earliest first. */
-  readonly #byDeadline: Heap<Lane> = new Heap();
-  /** Lanes that may be ready for another reason than age. */
-  readonly hot: Set<Lane> = new Set();
+  #byDeadline: Heap<Lane> | null = null;
+  #hot: Set<Lane> | null = null;
   /** Where plain entries go. */
-  readonly #plain: Line;
+  #plain: Line | null = null;
   /** How many entries wait. */
   size = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
@@ -48,12 +50,11 @@ export class Queue implements LaneOwner {
   constructor(isFair: boolean, isKeyed: boolean) {
     this.#isFair = isFair;
     this.#isKeyed = isKeyed;
-    this.#plain = this.#lineOf(this.#common, PLAIN);
   }
 
   push(entry: Entry): Lane {
     const { facts } = entry;
-    const line = facts === PLAIN ? this.#plain : this.#lineOf(this.#lane(facts.key), facts);
+    const line = facts === PLAIN ? this.#plainLine() : this.#lineOf(this.#lane(facts.key), facts);
     this.size += 1;
     line.push(entry);
     return line.lane;
@@ -84,23 +85,38 @@ export class Queue implements LaneOwner {
   noteDeadline(lane: Lane): void {
     const { earliestDueAt, node } = lane;
     if (earliestDueAt === Number.POSITIVE_INFINITY) {
-      this.#byDeadline.remove(node);
+      this.#byDeadline?.remove(node);
       return;
     }
     // Until a run time is known, another lane than the one with the earliest deadline may have to go first.
-    this.hot.add(lane);
+    this.markHot(lane);
+    this.#byDeadline ??= new Heap();
     if (node.index === -1) this.#byDeadline.add(node, earliestDueAt);
     else this.#byDeadline.move(node, earliestDueAt);
   }
 
+  /** Lanes that may be ready for another reason than age. */
+  get hot(): ReadonlySet<Lane> {
+    return this.#hot ?? NO_LANES;
+  }
+
+  markHot(lane: Lane): void {
+    this.#hot ??= new Set();
+    this.#hot.add(lane);
+  }
+
+  markCold(lane: Lane): void {
+    this.#hot?.delete(lane);
+  }
+
   /** The lane with the earliest deadline, where deadlines are kept. */
   get earliestDueLane(): Lane | undefined {
-    return this.#byDeadline.first?.value;
+    return this.#byDeadline?.first?.value;
   }
 
   /** The lane whose first entry goes before those of all other lanes. */
   mostUrgent(now: number, priorityAgingMs: number): Lane | undefined {
-    if (this.#keyed.size === 0) return this.#common.size > 0 ? this.#common : undefined;
+    if (this.#isUnkeyed()) return this.#waitingCommon();
     let best: Line | undefined;
     let bestAt = 0;
     for (const { lines } of this.#classes.all) {
@@ -116,7 +132,7 @@ export class Queue implements LaneOwner {
 
   /** The lane with the entry that has waited longest. */
   oldestLane(): Lane | undefined {
-    if (this.#keyed.size === 0) return this.#common.size > 0 ? this.#common : undefined;
+    if (this.#isUnkeyed()) return this.#waitingCommon();
     return this.#oldestLine()?.lane;
   }
 
@@ -155,7 +171,7 @@ export class Queue implements LaneOwner {
    * comes later is not. `done` is called when all has settled.
    */
   flush(key: string | undefined, upTo: number, resting: readonly FlushedBatch[], done: () => void): void {
-    const only = key === undefined ? undefined : this.#keyed.get(key);
+    const only = key === undefined ? undefined : this.#keyed?.get(key);
     const waiting = key === undefined ? this.size : (only?.size ?? 0);
     const lanes = key === undefined ? this.lanes() : only === undefined ? [] : [only];
     const flush = new Flush(upTo, only ?? (key === undefined ? null : NO_LANE), waiting, done);
@@ -163,7 +179,7 @@ export class Queue implements LaneOwner {
     for (const lane of lanes) {
       lane.flushed = lane.size;
       lane.flushedUpTo = upTo;
-      this.hot.add(lane);
+      this.markHot(lane);
     }
     for (const batch of resting) {
       flush.batchStarted();
@@ -206,25 +222,53 @@ export class Queue implements LaneOwner {
   keepDeadlines(isKept: boolean): void {
     if (isKept === this.#keepsDeadlines) return;
     this.#keepsDeadlines = isKept;
-    this.#common.keepDeadlines(isKept);
-    for (const lane of this.#keyed.values()) lane.keepDeadlines(isKept);
+    this.#common?.keepDeadlines(isKept);
+    for (const lane of this.#lanesOfKeys()) lane.keepDeadlines(isKept);
   }
 
   /** All lanes in which something waits. */
   *lanes(): Iterable<Lane> {
-    if (this.#common.size > 0) yield this.#common;
-    yield* this.#keyed.values();
+    const common = this.#waitingCommon();
+    if (common !== undefined) yield common;
+    yield* this.#lanesOfKeys();
+  }
+
+  #lanesOfKeys(): Iterable<Lane> {
+    return (this.#keyed ?? NO_KEYS).values();
+  }
+
+  #isUnkeyed(): boolean {
+    return this.#keyed === null || this.#keyed.size === 0;
+  }
+
+  /** The lane of entries without a key, where some wait. */
+  #waitingCommon(): Lane | undefined {
+    return this.#common !== null && this.#common.size > 0 ? this.#common : undefined;
   }
 
   #lane(key: string | undefined): Lane {
-    if (key === undefined || !this.#isKeyed) return this.#common;
+    if (key === undefined || !this.#isKeyed) {
+      this.#common ??= this.#newLane(undefined);
+      return this.#common;
+    }
+    this.#keyed ??= new Map();
     let lane = this.#keyed.get(key);
     if (lane === undefined) {
-      lane = new Lane(key, this);
-      if (this.#keepsDeadlines) lane.keepDeadlines(true);
+      lane = this.#newLane(key);
       this.#keyed.set(key, lane);
     }
     return lane;
+  }
+
+  #newLane(key: string | undefined): Lane {
+    const lane = new Lane(key, this);
+    if (this.#keepsDeadlines) lane.keepDeadlines(true);
+    return lane;
+  }
+
+  #plainLine(): Line {
+    this.#plain ??= this.#lineOf(this.#lane(undefined), PLAIN);
+    return this.#plain;
   }
 
   #lineOf(lane: Lane, rank: Rank): Line {
@@ -252,8 +296,8 @@ export class Queue implements LaneOwner {
   }
 
   #forget(lane: Lane): void {
-    this.hot.delete(lane);
-    if (lane.key !== undefined) this.#keyed.delete(lane.key);
+    this.markCold(lane);
+    if (lane.key !== undefined) this.#keyed?.delete(lane.key);
   }
 
   #dropDoneFlushes(): void {

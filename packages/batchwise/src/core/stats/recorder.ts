@@ -43,7 +43,8 @@ class Counts {
 }
 
 export class Recorder {
-  #counts: Counts = new Counts();
+  /** Made when there is something to count besides submits. */
+  #counts: Counts | null = null;
   #submitted = 0;
   /** When the first submit was counted. */
   #startedAt = 0;
@@ -53,6 +54,11 @@ export class Recorder {
   /** When the batcher came to rest after `close()`; Infinity until then. */
   #closedAt: number = Number.POSITIVE_INFINITY;
 
+  #open(): Counts {
+    this.#counts ??= new Counts();
+    return this.#counts;
+  }
+
   /** Counts submits of one moment. */
   submitted(count: number, at: number): void {
     if (this.#submitted === 0) this.#startedAt = at;
@@ -60,16 +66,16 @@ export class Recorder {
   }
 
   joined(): void {
-    this.#counts.deduped += 1;
+    this.#open().deduped += 1;
   }
 
   foundInCache(callers: number): void {
-    this.#counts.cacheHits += callers;
+    this.#open().cacheHits += callers;
   }
 
   /** Counts items that ended in one way, so long after their submit. */
   ended(outcome: ItemOutcome, latencyMs: number, times: number): void {
-    const { outcomes, latencyMs: latencies } = this.#counts;
+    const { outcomes, latencyMs: latencies } = this.#open();
     outcomes[outcome] += times;
     if (outcome === "completed" || outcome === "failed") latencies.record(latencyMs, times);
   }
@@ -91,12 +97,12 @@ export class Recorder {
   }
 
   #waited(waitMs: number, times: number): number {
-    this.#counts.waitMs.record(waitMs, times);
+    this.#open().waitMs.record(waitMs, times);
     return waitMs;
   }
 
   batchClosed(reason: BatchReason, size: number, cost: number): void {
-    const counts = this.#counts;
+    const counts = this.#open();
     counts.batches += 1;
     counts.reasons[reason] += 1;
     counts.batchedItems += size;
@@ -116,11 +122,11 @@ export class Recorder {
   rests(size: number, now: number): void {
     this.#runningItems -= size;
     this.#runningBatches -= 1;
-    if (this.#runningBatches === 0) this.#counts.busyMs += now - this.#busySince;
+    if (this.#runningBatches === 0) this.#open().busyMs += now - this.#busySince;
   }
 
   batchEnded(runMs: number): void {
-    this.#counts.runMs.record(runMs, 1);
+    this.#open().runMs.record(runMs, 1);
   }
 
   closed(now: number): void {
@@ -129,15 +135,15 @@ export class Recorder {
 
   /** Starts anew. What waits or runs counts as submitted anew. */
   reset(now: number): void {
-    const open = Object.values(this.#counts.outcomes).reduce((left, ended) => left - ended, this.#submitted);
-    this.#counts = new Counts();
+    const open = Object.values(this.#open().outcomes).reduce((left, ended) => left - ended, this.#submitted);
+    this.#counts = null;
     this.#submitted = 0;
     if (open > 0) this.submitted(open, now);
     this.#busySince = now;
   }
 
   snapshot({ waiting, blocked, oldestAt }: Gauges, now: number): BatcherStats {
-    const counts = this.#counts;
+    const counts = this.#open();
     const until = Math.min(now, this.#closedAt);
     const busyMs = counts.busyMs + (this.#runningBatches > 0 ? now - this.#busySince : 0);
     const lifeMs = this.#submitted > 0 ? Math.max(0, until - this.#startedAt) : 0;

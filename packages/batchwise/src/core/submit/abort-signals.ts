@@ -59,7 +59,7 @@ export class SharedSignal {
 }
 
 export class AbortSignals {
-  readonly #bySignal: Map<AbortSignal, SharedSignal> = new Map();
+  #bySignal: Map<AbortSignal, SharedSignal> | null = null;
   readonly inOneStep: InOneStep;
 
   constructor(inOneStep: InOneStep) {
@@ -68,6 +68,7 @@ export class AbortSignals {
 
   /** Adds a listener to a signal that has not aborted. */
   add(signal: AbortSignal, listener: SignalListener): SharedSignal {
+    this.#bySignal ??= new Map();
     let shared = this.#bySignal.get(signal);
     if (shared === undefined) {
       shared = new SharedSignal(signal, this);
@@ -78,6 +79,6 @@ export class AbortSignals {
   }
 
   forget(signal: AbortSignal): void {
-    this.#bySignal.delete(signal);
+    this.#bySignal?.delete(signal);
   }
 }

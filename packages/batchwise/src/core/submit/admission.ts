@@ -133,7 +133,7 @@ export class Admission {
   #enter(entry: Entry): void {
     const lane = this.#queue.push(entry);
     const mayBeHeld = this.#mayHoldAll || (lane.key !== undefined && this.#mayHoldKeys);
-    if (mayBeHeld && mayBeReady(lane, this.#options)) this.#queue.hot.add(lane);
+    if (mayBeHeld && mayBeReady(lane, this.#options)) this.#queue.markHot(lane);
   }
 
   #waitOutside(entry: Entry): void {

@@ -91,24 +91,25 @@ export function scopeOf(key: string | undefined, dedupeKey: string): string {
 /** The places that equal items may join. */
 export class InFlight {
   readonly cache: ResultCache | undefined;
-  readonly #byScope: Map<string, SharedEntry> = new Map();
+  #byScope: Map<string, SharedEntry> | null = null;
 
   constructor(cache: ResultCache | undefined) {
     this.cache = cache;
   }
 
   find(scope: string): SharedEntry | undefined {
-    return this.#byScope.get(scope);
+    return this.#byScope?.get(scope);
   }
 
   open(scope: string, cacheKey: string, entry: Entry): SharedEntry {
     const shared = new SharedEntry(this, scope, cacheKey, entry);
+    this.#byScope ??= new Map();
     this.#byScope.set(scope, shared);
     return shared;
   }
 
   /** Nobody may join it any more. */
   forget(shared: SharedEntry): void {
-    if (this.#byScope.get(shared.scope) === shared) this.#byScope.delete(shared.scope);
+    if (this.#byScope?.get(shared.scope) === shared) this.#byScope.delete(shared.scope);
   }
 }

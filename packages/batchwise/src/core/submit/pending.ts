@@ -10,25 +10,26 @@ export type Skip = () => void;
 export class Pending implements EntryHolder {
   /** They have not begun to run. */
   readonly isWaiting = true;
-  readonly #entries: Map<Entry, Skip | null> = new Map();
+  #entries: Map<Entry, Skip | null> | null = null;
 
   get size(): number {
-    return this.#entries.size;
+    return this.#entries?.size ?? 0;
   }
 
   /** `skip`: null where there is no way on without what it waits for. */
   start(entry: Entry, skip: Skip | null): void {
     entry.holder = this;
+    this.#entries ??= new Map();
     this.#entries.set(entry, skip);
   }
 
   has(entry: Entry): boolean {
-    return this.#entries.has(entry);
+    return this.#entries?.has(entry) ?? false;
   }
 
   /** Ends it; false where it has ended already. */
   end(entry: Entry): boolean {
-    if (!this.#entries.delete(entry)) return false;
+    if (!this.#entries?.delete(entry)) return false;
     entry.holder = null;
     return true;
   }
@@ -45,17 +46,21 @@ export class Pending implements EntryHolder {
   noteDeadline(): void {}
 
   skip(entry: Entry): void {
-    this.#entries.get(entry)?.();
+    this.#entries?.get(entry)?.();
   }
 
   /** Lets everyone go on who can. */
   skipAll(): void {
-    for (const entry of [...this.#entries.keys()]) this.skip(entry);
+    for (const entry of this.#all()) this.skip(entry);
+  }
+
+  #all(): Entry[] {
+    return [...(this.#entries?.keys() ?? [])];
   }
 
   /** Takes all of them out. */
   clear(): Entry[] {
-    const all = [...this.#entries.keys()];
+    const all = this.#all();
     for (const entry of all) this.end(entry);
     return all;
   }

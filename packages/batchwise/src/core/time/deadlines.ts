@@ -17,27 +17,31 @@ export interface Due {
 
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #timer: Timer;
-  readonly #heap: Heap<Due> = new Heap();
+  readonly #inOneStep: InOneStep;
+  /** Made with the first deadline, like the timer. */
+  #heap: Heap<Due> | null = null;
+  #timer: Timer | null = null;
 
   /** All that is due happens in one step. */
   constructor(clock: Clock, inOneStep: InOneStep) {
     this.#clock = clock;
-    this.#timer = new Timer(clock, () => inOneStep(() => this.fireDue(this.#clock.now())));
+    this.#inOneStep = inOneStep;
   }
 
   add(node: HeapNode<Due>, at: number): void {
+    this.#heap ??= new Heap();
     this.#heap.add(node, at);
+    this.#timer ??= new Timer(this.#clock, () => this.#inOneStep(() => this.fireDue(this.#clock.now())));
     if (this.#heap.first === node) this.#timer.set(at, this.#clock.now());
   }
 
   get isEmpty(): boolean {
-    return this.#heap.size === 0;
+    return this.#heap === null || this.#heap.size === 0;
   }
 
   remove(node: HeapNode<Due>): void {
-    this.#heap.remove(node);
-    if (this.#heap.size === 0) this.#timer.clear();
+    this.#heap?.remove(node);
+    if (this.isEmpty) this.#timer?.clear();
   }
 
   /**
@@ -45,16 +49,17 @@ export class Deadlines {
    * the timer, and before every decision, for timers come late in a busy loop.
    */
   fireDue(now: number): void {
-    let { first } = this.#heap;
-    if (first === undefined) return;
+    const heap = this.#heap;
+    let first = heap?.first;
+    if (heap === null || first === undefined) return;
     const expired: Due[] = [];
     while (first !== undefined && first.key <= now) {
-      this.#heap.remove(first);
+      heap.remove(first);
       if (first.value.expire()) expired.push(first.value);
-      first = this.#heap.first;
+      first = heap.first;
     }
-    if (first === undefined) this.#timer.clear();
-    else this.#timer.set(first.key, now);
+    if (first === undefined) this.#timer?.clear();
+    else this.#timer?.set(first.key, now);
     for (const due of expired) due.expired();
   }
 }

@@ -46,7 +46,7 @@ class Model {
   constructor(shape: Shape) {
     this.shape = shape;
     this.slots = new Slots(stagesOf(shape));
-    this.options = new PreparedOptions({ concurrency: shape.concurrency, prefetch: shape.prefetch }).options;
+    this.options = PreparedOptions.of({ concurrency: shape.concurrency, prefetch: shape.prefetch }).options;
   }
 
   #any(place: number, of: (run: Run) => boolean): Run | undefined {

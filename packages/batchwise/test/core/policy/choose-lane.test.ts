@@ -22,7 +22,7 @@ const resting: ChoiceState = {
 };
 
 function optionsOf(given: object): ResolvedOptions {
-  return new PreparedOptions(given).options;
+  return PreparedOptions.of(given).options;
 }
 
 /** Lanes as the engine fills them: those that may be ready for another reason than age are marked. */
@@ -39,7 +39,7 @@ class Lanes {
   push(of: NewEntry): void {
     this.kit.push({ ...of, at: this.now });
     const lane = [...this.kit.queue.lanes()].find(({ key }) => key === of.key) as Lane;
-    if (this.options.maxWaitMs > 0 && mayBeReady(lane, this.options)) this.kit.queue.hot.add(lane);
+    if (this.options.maxWaitMs > 0 && mayBeReady(lane, this.options)) this.kit.queue.markHot(lane);
   }
 
   /** What the policy says of one lane by itself. */
@@ -61,7 +61,7 @@ class Lanes {
     const choice = chooseLane(queue, this.options, state, this.now);
     for (const lane of choice.notReady) {
       expect(ready).not.toContain(lane);
-      queue.hot.delete(lane);
+      queue.markCold(lane);
     }
     const mayGo =
       state.hasGathered || state.isPaused ? ready : ready.filter((lane) => lane === urgent || lane.flushed > 0);

@@ -83,7 +83,7 @@ describe("a queue", () => {
     kit.queue.keepDeadlines(true);
     for (const id of range(1_000)) {
       kit.push({ id, key: `key ${id}`, dueAt: 5 });
-      for (const lane of kit.queue.lanes()) kit.queue.hot.add(lane);
+      for (const lane of kit.queue.lanes()) kit.queue.markHot(lane);
       kit.leave(id);
     }
     expect([...kit.queue.lanes(), ...kit.queue.hot]).toEqual([]);

@@ -15,7 +15,7 @@ function throwing(): never {
 /** What the policy says, and the codes of its warnings. */
 async function worth(retry: RetryOptions, attempt: number): Promise<[boolean, string[]]> {
   const { services, warnings } = servicesKit();
-  const { options } = new PreparedOptions({ retry });
+  const { options } = PreparedOptions.of({ retry });
   const isWorth = isWorthRetrying(options.retry, attempt, failure, services.events);
   await null;
   return [isWorth, warnings.map(({ code }) => code)];
@@ -89,7 +89,7 @@ describe("the pause that a provider asks for", () => {
 
   test("holds all who share the limiter", () => {
     const held: number[] = [];
-    const { options } = new PreparedOptions({ limiter: limiterThat((forMs) => held.push(forMs)) });
+    const { options } = PreparedOptions.of({ limiter: limiterThat((forMs) => held.push(forMs)) });
     const { services } = servicesKit();
     expect(askedPause(options, { headers: { "retry-after": "2" } }, services)).toBe(2_000);
     expect(askedPause(options, failure, services)).toBe(0);
@@ -97,7 +97,7 @@ describe("the pause that a provider asks for", () => {
   });
 
   test("is kept without a limiter, too", () => {
-    const { options } = new PreparedOptions({});
+    const { options } = PreparedOptions.of({});
     expect(askedPause(options, { retryAfterMs: 30 }, servicesKit().services)).toBe(30);
   });
 
@@ -105,7 +105,7 @@ describe("the pause that a provider asks for", () => {
     ["throws", throwing],
     ["rejects", () => Promise.reject(failure)],
   ])("is kept where `limiter.hold` %s, with a warning", async (_how, hold) => {
-    const { options } = new PreparedOptions({ limiter: limiterThat(hold) });
+    const { options } = PreparedOptions.of({ limiter: limiterThat(hold) });
     const { services, warnings, clock } = servicesKit();
     expect(askedPause(options, { retryAfterMs: 30 }, services)).toBe(30);
     await clock.settle();
