@@ -259,27 +259,13 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   #submitAll(items: readonly unknown[], options: unknown, isSettled: boolean): Promise<unknown> {
-    let copy: unknown[];
-    try {
-      if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
-      copy = copyOf(items);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    if (copy.length === 0) return Promise.resolve([]);
     return new Promise((resolve) => {
-      const call = new Call(copy.length, isSettled, resolve);
-      this.#intake.acceptAll(copy, options as SubmitManyOptions<unknown> | undefined, call);
+      if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
+      const call = new Call(items.length, isSettled, resolve);
+      if (call.size === 0) resolve([]);
+      else this.#intake.acceptAll(items, options as SubmitManyOptions<unknown> | undefined, call);
     });
   }
-}
-
-/** Reads all items before any is taken in: a getter may throw, submit, or change the array. */
-function copyOf(items: readonly unknown[]): unknown[] {
-  const { length } = items;
-  const copy = new Array<unknown>(length);
-  for (let index = 0; index < length; index += 1) copy[index] = items[index];
-  return copy;
 }
 
 /** The key that `flush` and `forget` mean; undefined for all, or for items without a key. */

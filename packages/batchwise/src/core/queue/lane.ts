@@ -2,7 +2,7 @@
 // rounds of tenants where `fairBy` is in use. Which line goes first is decided entry by entry in policy/pack.ts.
 
 import { Heap, HeapNode } from "../time/heap.ts";
-import type { Entry, EntryHolder } from "./entry.ts";
+import { type Entry, type EntryHolder, PLAIN } from "./entry.ts";
 import { FairOrder } from "./fair/fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
 import { type Rank, type Ranked, Ranks } from "./ranks.ts";
@@ -59,6 +59,17 @@ export class Line implements EntryHolder, Ranked {
     this.#cost += entry.cost;
     if (this.#order.push(entry)) this.#noteOldest(entry);
     this.lane.added(entry);
+  }
+
+  /** Adds the first `count` of these entries, which are plain. */
+  pushAll(entries: readonly Entry[], count: number): void {
+    for (let index = 0; index < count; index += 1) {
+      const entry = entries[index] as Entry;
+      entry.holder = this;
+      if (this.#order.push(entry)) this.#noteOldest(entry);
+    }
+    this.#cost += count * PLAIN.cost;
+    this.lane.size += count;
   }
 
   /** When its oldest entry was submitted; Infinity when nothing waits. */

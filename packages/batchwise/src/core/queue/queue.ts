@@ -60,6 +60,12 @@ export class Queue implements LaneOwner {
     return line.lane;
   }
 
+  /** Adds the first `count` of these entries, which are plain. */
+  pushPlain(entries: readonly Entry[], count: number): void {
+    this.size += count;
+    this.#plainLine().pushAll(entries, count);
+  }
+
   /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
   raise(entry: Entry, priority: number): void {
     const line = entry.holder as Line;

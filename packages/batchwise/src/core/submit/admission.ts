@@ -61,9 +61,11 @@ export class Admission {
     else refuse(this.#services, entry, queueFullError(this.#options.maxQueueSize), "rejected");
   }
 
-  /** Queues plain entries, one after the other. */
+  /** Queues plain entries: those that fit at once, and the others one by one. */
   acceptAll(entries: readonly Entry[]): void {
-    for (const entry of entries) this.accept(entry);
+    const fitting = this.#hasRoom() && !this.#mayHoldAll ? Math.min(this.#free(), entries.length) : 0;
+    if (fitting > 0) this.#queue.pushPlain(entries, fitting);
+    for (let index = fitting; index < entries.length; index += 1) this.accept(entries[index] as Entry);
   }
 
   configure(options: ResolvedOptions): void {

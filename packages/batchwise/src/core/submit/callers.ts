@@ -151,6 +151,7 @@ export class Caller implements Recipient, Due, SignalListener {
 export class Call implements Recipient {
   readonly countsItself = false;
   readonly dueAt: number = Number.POSITIVE_INFINITY;
+  readonly size: number;
   readonly #results: unknown[];
   readonly #resolve: Resolve;
   readonly #isSettled: boolean;
@@ -158,6 +159,7 @@ export class Call implements Recipient {
   #hasFailed = false;
 
   constructor(size: number, isSettled: boolean, resolve: Resolve) {
+    this.size = size;
     this.#results = new Array<unknown>(size);
     this.#left = size;
     this.#isSettled = isSettled;

@@ -8,12 +8,12 @@ import { isThenable } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import { aCost, anyNumber } from "../contract/validate.ts";
 import { Entry, type ItemFacts, PLAIN } from "../queue/entry.ts";
-import type { Recipient, Resolve } from "../queue/recipient.ts";
+import type { Resolve } from "../queue/recipient.ts";
 import type { Recorder } from "../stats/recorder.ts";
 import type { Turn } from "../time/turn.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
-import { Caller, refusalOf, refuse } from "./callers.ts";
+import { type Call, Caller, refusalOf, refuse } from "./callers.ts";
 import { scopeOf } from "./in-flight.ts";
 import { LateEntries, type LateParts } from "./late-entries.ts";
 import {
@@ -75,17 +75,20 @@ export class Intake {
     else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
   }
 
-  /** Takes the items of one call in. */
-  acceptAll(items: readonly unknown[], submit: CallOptions, call: Recipient): void {
-    const { length } = items;
+  /**
+   * Takes the items of one call in. All are read before any is taken in: a getter may submit, or change the array.
+   * Throws what reading an item throws.
+   */
+  acceptAll(items: readonly unknown[], submit: CallOptions, call: Call): void {
+    const length = call.size;
     const { moment } = this.#turn;
-    this.#recorder.submitted(length, moment.at);
-    const { onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
-    const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.#isClosed;
     const entries = new Array<Entry>(length);
     for (let position = 0; position < length; position += 1) {
       entries[position] = new Entry(items[position], call, moment, PLAIN, position);
     }
+    this.#recorder.submitted(length, moment.at);
+    const { onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
+    const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.#isClosed;
     if (isTooLarge) {
       for (const entry of entries) this.#refuse(entry, callTooLargeError(length, maxQueueSize), "rejected");
     } else if (submit === undefined && this.#isPlain) {
