@@ -16,19 +16,19 @@ import { RunTimes } from "../policy/run-times.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
-import { BatchRun } from "../run/batch-run.ts";
+import type { BatchRun } from "../run/batch-run.ts";
 import type { Stages } from "../run/handler.ts";
 import type { HandlerCalls } from "../run/handler-calls.ts";
-import type { RunEnd, RunEnvironment, RunOwner } from "../run/run-owner.ts";
+import type { RunEnd, RunOwner } from "../run/run-owner.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
 import { type InContext, Timer } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
+import { BatchStarter } from "./batch-starter.ts";
 import { Gathering } from "./gathering.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { Slots } from "./slots.ts";
-import { warnOfDefaultSize } from "./warnings.ts";
 
 /** What the scheduler works with. */
 export interface SchedulerParts {
@@ -55,19 +55,14 @@ export class Scheduler implements RunOwner<BatchRun> {
   readonly #inContext: InContext;
   readonly #onRest: () => void;
   readonly #isAtRest: () => boolean;
-  readonly #environment: RunEnvironment<BatchRun>;
-  /** Made with the first batch. */
-  #idPrefix = "";
+  readonly #starter: BatchStarter;
   readonly #slots: Slots;
   readonly #gate: LimiterGate | null;
   readonly #again: () => void = () => this.#pump(true);
   #wake: Timer | null = null;
   #runTimes: RunTimes | null = null;
   readonly #gathering: Gathering;
-  readonly #prepared: PreparedOptions;
   #options: ResolvedOptions;
-  #hasWarned = false;
-  #sequence = 0;
   #isPumping = false;
   #pumpAgain = false;
   #isPaused = false;
@@ -76,7 +71,6 @@ export class Scheduler implements RunOwner<BatchRun> {
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
     const { services, stages } = parts;
     const { options } = prepared;
-    this.#prepared = prepared;
     this.#services = services;
     this.#queue = parts.queue;
     this.#turn = parts.turn;
@@ -85,7 +79,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#onRest = parts.onRest;
     this.#isAtRest = parts.isAtRest;
     this.#options = options;
-    this.#environment = { services, calls: parts.calls, owner: this, options };
+    this.#starter = new BatchStarter(parts.queue, { services, calls: parts.calls, owner: this, options }, prepared);
     this.#slots = new Slots(stages);
     const { limiter } = options;
     this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, this.#again);
@@ -274,11 +268,13 @@ export class Scheduler implements RunOwner<BatchRun> {
       if (isTurnOver) this.#wakeAt(choice.wakeAt, now);
       return false;
     }
-    const batch = this.#packLane(choice.lane, now);
+    const isFlushOnly = this.#isFlushOnly();
+    const batch = this.#packLane(choice.lane, isFlushOnly, now);
     if (batch === null) return this.#waitForEvent();
     // A cost function may have paused the batcher, or sent callers away who are in the batch.
-    if (batch.entries.length === 0 || this.#queue.departures !== departures) return true;
-    this.#send(batch, batch.full ?? (this.#isFlushOnly() ? "flush" : choice.reason), choice.lane, now);
+    const isStale = this.#queue.departures !== departures || this.#isFlushOnly() !== isFlushOnly;
+    if (batch.entries.length === 0 || isStale) return true;
+    this.#send(batch, batch.full ?? (isFlushOnly ? "flush" : choice.reason), choice.lane, now);
     return true;
   }
 
@@ -360,8 +356,8 @@ export class Scheduler implements RunOwner<BatchRun> {
   }
 
   /** The next batch of a lane; null while the limiter says no. */
-  #packLane(lane: Lane, now: number): PackedBatch | null {
-    const upTo = this.#isFlushOnly() ? lane.flushedUpTo : Number.POSITIVE_INFINITY;
+  #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
+    const upTo = isFlushOnly ? lane.flushedUpTo : Number.POSITIVE_INFINITY;
     const whole = pack(lane, this.#options, now, upTo);
     if (this.#gate === null || whole.entries.length === 0) return whole;
     const granted = this.#gate.ask(whole.cost, false);
@@ -371,29 +367,9 @@ export class Scheduler implements RunOwner<BatchRun> {
   }
 
   #send(batch: PackedBatch, reason: BatchReason, lane: Lane, now: number): void {
-    const { entries, cost } = batch;
-    const { recorder } = this.#services;
-    const size = entries.length;
-    const flushes = this.#queue.flushesOf(lane, entries);
-    for (const flush of flushes) flush.batchStarted();
-    if (this.#sequence === 0) this.#idPrefix = prefixOf(this.#options);
-    this.#sequence += 1;
-    const { key } = lane;
-    const start = { idPrefix: this.#idPrefix, sequence: this.#sequence, key, reason, size, cost, startedAt: now };
-    if (!this.#hasWarned && reason === "size" && cost < this.#options.maxBatchCost / 2) {
-      this.#hasWarned = warnOfDefaultSize(this.#prepared, this.#options, this.#services.events);
-    }
-    const run = new BatchRun(batch, start, recorder.started(entries, now), flushes, this.#environment);
-    this.#queue.take(batch, run);
-    recorder.batchClosed(reason, size, cost);
-    recorder.runs(size, now);
+    const run = this.#starter.start(batch, reason, lane, now, this.#options);
     run.begin(this.#slots.add(run, this.#options));
-    this.#gate?.use(cost);
+    this.#gate?.use(batch.cost);
     if (!run.isOver) this.#gathering.began(run, this.#options);
   }
-}
-
-/** Keeps the ids of batches apart from those of other batchers. */
-function prefixOf({ name, random }: ResolvedOptions): string {
-  return `${name}-${Math.floor(random() * 2 ** 32).toString(36)}-`;
 }

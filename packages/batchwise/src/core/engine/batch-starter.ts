@@ -1,0 +1,52 @@
+// Takes a packed batch out of the queue and makes the run of it, with an id and all that its start is counted as.
+
+import type { ResolvedOptions } from "../contract/options.ts";
+import type { BatchReason } from "../contract/outcome.ts";
+import type { PreparedOptions } from "../contract/resolve-options.ts";
+import type { PackedBatch } from "../policy/pack.ts";
+import type { Lane } from "../queue/lane.ts";
+import type { Queue } from "../queue/queue.ts";
+import { BatchRun } from "../run/batch-run.ts";
+import type { RunEnvironment } from "../run/run-owner.ts";
+import { warnOfDefaultSize } from "./warnings.ts";
+
+export class BatchStarter {
+  readonly #queue: Queue;
+  readonly #environment: RunEnvironment<BatchRun>;
+  readonly #prepared: PreparedOptions;
+  readonly #random: number;
+  /** Keeps the ids of batches apart from those of other batchers. */
+  #idPrefix = "";
+  #sequence = 0;
+  #hasWarned = false;
+
+  constructor(queue: Queue, environment: RunEnvironment<BatchRun>, prepared: PreparedOptions) {
+    this.#queue = queue;
+    this.#environment = environment;
+    this.#prepared = prepared;
+    this.#random = prepared.options.random();
+  }
+
+  /** Makes a run that has not begun. `options`: those in force. */
+  start(batch: PackedBatch, reason: BatchReason, lane: Lane, now: number, options: ResolvedOptions): BatchRun {
+    const { entries, cost } = batch;
+    const { recorder, events } = this.#environment.services;
+    const size = entries.length;
+    const flushes = this.#queue.flushesOf(lane, entries);
+    for (const flush of flushes) flush.batchStarted();
+    if (this.#sequence === 0) {
+      this.#idPrefix = `${options.name}-${Math.floor(this.#random * 2 ** 32).toString(36)}-`;
+    }
+    this.#sequence += 1;
+    const { key } = lane;
+    const start = { idPrefix: this.#idPrefix, sequence: this.#sequence, key, reason, size, cost, startedAt: now };
+    if (!this.#hasWarned && reason === "size" && cost < options.maxBatchCost / 2) {
+      this.#hasWarned = warnOfDefaultSize(this.#prepared, options, events);
+    }
+    const run = new BatchRun(batch, start, recorder.started(entries, now), flushes, this.#environment);
+    this.#queue.take(batch, run);
+    recorder.batchClosed(reason, size, cost);
+    recorder.runs(size, now);
+    return run;
+  }
+}
