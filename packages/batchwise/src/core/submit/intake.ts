@@ -1,7 +1,7 @@
 // The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
-import { callTooLargeError, closedError } from "../contract/errors.ts";
+import { callTooLargeError, closedError, itemTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
@@ -16,16 +16,7 @@ import { cacheKeyOf } from "./cache.ts";
 import { type Call, Caller, refusalOf, refuse } from "./callers.ts";
 import { scopeOf } from "./in-flight.ts";
 import { LateEntries, type LateParts } from "./late-entries.ts";
-import {
-  Aborted,
-  checked,
-  dedupeKeyOf,
-  readCallOptions,
-  readItem,
-  readKey,
-  readSubmit,
-  refuseOversize,
-} from "./read-item.ts";
+import { Aborted, checked, dedupeKeyOf, ownCost, readCallOptions, readItem, readKey, readSubmit } from "./read-item.ts";
 
 type PrepareItem = ((item: unknown) => unknown) | undefined;
 
@@ -44,6 +35,7 @@ export class Intake {
   #isClosed = false;
   /** True while items need nothing but their place. */
   #isPlain: boolean;
+  #hasTimeout: boolean;
 
   constructor(parts: IntakeParts, options: ResolvedOptions) {
     this.#parts = parts;
@@ -53,6 +45,7 @@ export class Intake {
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
     this.#options = options;
     this.#isPlain = isPlain(options, parts.prepareItem);
+    this.#hasTimeout = options.timeoutMs < Number.POSITIVE_INFINITY;
   }
 
   configure(options: ResolvedOptions): void {
@@ -149,9 +142,8 @@ export class Intake {
     readKey(entry.item, facts, this.#options);
     const isPromised = this.#read(entry, facts);
     this.#checkStillWanted(facts);
-    const { signal, timeoutMs = this.#options.timeoutMs } = facts;
-    if (isPromised || signal !== undefined || timeoutMs !== Number.POSITIVE_INFINITY) {
-      const caller = new Caller(this.#parts.services, entry, timeoutMs, signal);
+    if (isPromised || this.#hasTimeout || facts.signal !== undefined || facts.timeoutMs !== undefined) {
+      const caller = this.#caller(entry, facts);
       caller.place = entry;
       entry.recipient = caller;
     }
@@ -175,11 +167,20 @@ export class Intake {
     return false;
   }
 
-  #refuseOversize({ item, cost }: Entry): void {
-    const { maxBatchCost, batchCost } = this.#options;
-    if (maxBatchCost === Number.POSITIVE_INFINITY) return;
-    if (typeof batchCost !== "function") refuseOversize(item, cost, this.#options);
-    else this.#parts.inContext(() => refuseOversize(item, cost, this.#options));
+  /** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
+  #refuseOversize({ item, facts }: Entry): void {
+    const { maxBatchCost, batchCost, oversize } = this.#options;
+    const isMeasured = typeof batchCost === "function" && maxBatchCost < Number.POSITIVE_INFINITY;
+    const cost = isMeasured ? this.#ownCost(item, batchCost) : facts.cost;
+    if (cost > maxBatchCost && oversize === "reject") throw itemTooLargeError(cost, maxBatchCost);
+  }
+
+  #ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
+    let cost = 0;
+    this.#parts.inContext(() => {
+      cost = ownCost(item, batchCost);
+    });
+    return cost;
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */

@@ -1,7 +1,6 @@
 // What is read of an item and of the options of its submit. The user's functions are called here, on the caller's time
 // and in the caller's async context; what they get wrong concerns this item alone. Everything is read once.
 
-import { itemTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
@@ -114,11 +113,6 @@ function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): number 
   throw unusable(rangeError, "cost", aCost, own);
 }
 
-/** The tenant of an item; the same for all where tenants are not told apart. */
-function tenantOf(item: unknown, { fairBy }: ResolvedOptions): string {
-  return fairBy === undefined ? "" : text("fairBy", fairBy(item));
-}
-
 /** Reads the key of an item whose submit names none, where keys are in use. */
 export function readKey(item: unknown, facts: ItemFacts, { key }: ResolvedOptions): void {
   if (key !== undefined && facts.key === undefined) facts.key = text("key", key(item));
@@ -126,21 +120,18 @@ export function readKey(item: unknown, facts: ItemFacts, { key }: ResolvedOption
 
 /** Reads what else the queue needs to know of an item. */
 export function readItem(item: unknown, facts: ItemFacts, options: ResolvedOptions): void {
+  const { fairBy, captureContext } = options;
   if (facts.cost === NO_COST) facts.cost = costOf(item, options);
-  facts.tenant = tenantOf(item, options);
-  if (facts.context === undefined) facts.context = contextOf(options);
+  if (fairBy !== undefined) facts.tenant = text("fairBy", fairBy(item));
+  if (captureContext === undefined || facts.context !== undefined) return;
+  facts.context = captureContext();
+  // A promise is a context like any other.
+  ignoreIfPromise(facts.context);
 }
 
 /** The string that `dedupe` gives an item. */
 export function dedupeKeyOf(dedupe: (item: unknown) => string, item: unknown): string {
   return text("dedupe", dedupe(item));
-}
-
-/** What `captureContext` returns. A promise is a context like any other. */
-function contextOf({ captureContext }: ResolvedOptions): unknown {
-  const context = captureContext?.();
-  ignoreIfPromise(context);
-  return context;
 }
 
 const aText: Rule = { ...aString, expected: "a function that returns a string" };
@@ -162,13 +153,9 @@ function unusable(error: typeof expected, name: string, rule: Rule, value: unkno
   return error(name, rule, value);
 }
 
-/** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
-export function refuseOversize(item: unknown, cost: number, options: ResolvedOptions): void {
-  const { batchCost, maxBatchCost, oversize } = options;
-  if (maxBatchCost === Number.POSITIVE_INFINITY) return;
-  const own: unknown = typeof batchCost === "function" ? batchCost([item]) : cost;
-  if (!(typeof own === "number" && own >= 0)) {
-    throw unusable(rangeError, "batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, own);
-  }
-  if (own > maxBatchCost && oversize === "reject") throw itemTooLargeError(own, maxBatchCost);
+/** What an item costs by itself, by the function of the option `batchCost`. Throws INVALID_OPTION. */
+export function ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
+  const own: unknown = batchCost([item]);
+  if (typeof own === "number" && own >= 0) return own;
+  throw unusable(rangeError, "batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, own);
 }
