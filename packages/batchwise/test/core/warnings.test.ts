@@ -2,7 +2,7 @@
 
 import { batch, batchStream, createBatcher, createTokenBatcher, type WarningEvent } from "batchwise";
 import { describe, expect, test } from "vitest";
-import { echoAll, range, reasonOf, rig, thrownBy } from "../support.ts";
+import { echoAll, range, reasonOf, rig, thrownBy, watch } from "../support.ts";
 
 type Listens = { on(name: "warning", listener: (warning: WarningEvent) => void): () => void };
 
@@ -231,3 +231,15 @@ describe("a generator function for a handler", () => {
 function fail(): never {
   throw new Error("no disk");
 }
+
+test("a listener of the warning of a default size may send a caller of that batch away", async () => {
+  const leaving = new AbortController();
+  const of = rig<number>({ cost: () => 1, maxBatchCost: 1_000 });
+  of.batcher.on("warning", () => leaving.abort("gone"));
+  const first = watch(of.batcher.submit(0, { signal: leaving.signal }));
+  const others = of.batcher.submitMany(range(31));
+  await echoAll(of);
+  expect(first).toEqual({ state: "rejected", reason: "gone" });
+  expect(await others).toEqual(range(31));
+  expect(of.batcher.stats()).toMatchObject({ completed: 31, cancelled: 1, running: 0, waiting: 0 });
+});

@@ -7,6 +7,7 @@ import type { PackedBatch } from "../policy/pack.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import { BatchRun } from "../run/batch-run.ts";
+import type { BatchStart } from "../run/context.ts";
 import type { RunEnvironment } from "../run/run-owner.ts";
 import { warnOfDefaultSize } from "./warnings.ts";
 
@@ -30,7 +31,7 @@ export class BatchStarter {
   /** Makes a run that has not begun. `options`: those in force. */
   start(batch: PackedBatch, reason: BatchReason, lane: Lane, now: number, options: ResolvedOptions): BatchRun {
     const { entries, cost } = batch;
-    const { recorder, events } = this.#environment.services;
+    const { recorder } = this.#environment.services;
     const size = entries.length;
     const flushes = this.#queue.flushesOf(lane, entries);
     for (const flush of flushes) flush.batchStarted();
@@ -40,13 +41,16 @@ export class BatchStarter {
     this.#sequence += 1;
     const { key } = lane;
     const start = { idPrefix: this.#idPrefix, sequence: this.#sequence, key, reason, size, cost, startedAt: now };
-    if (!this.#hasWarned && reason === "size" && cost < options.maxBatchCost / 2) {
-      this.#hasWarned = warnOfDefaultSize(this.#prepared, options, events);
-    }
     const run = new BatchRun(batch, start, recorder.started(entries, now), flushes, this.#environment);
     this.#queue.take(batch, run);
     recorder.batchClosed(reason, size, cost);
     recorder.runs(size, now);
     return run;
+  }
+
+  /** Warns, once, where the default size has closed a batch that costs little. A listener may do anything. */
+  warnOfSize({ reason, cost }: BatchStart, options: ResolvedOptions): void {
+    if (this.#hasWarned || reason !== "size" || cost >= options.maxBatchCost / 2) return;
+    this.#hasWarned = warnOfDefaultSize(this.#prepared, options, this.#environment.services.events);
   }
 }

@@ -371,5 +371,6 @@ export class Scheduler implements RunOwner<BatchRun> {
     run.begin(this.#slots.add(run, this.#options));
     this.#gate?.use(batch.cost);
     if (!run.isOver) this.#gathering.began(run, this.#options);
+    this.#starter.warnOfSize(run.start, this.#options);
   }
 }

@@ -117,7 +117,7 @@ export class Fifo implements EntryOrder {
 
   /** Drops all up to a place: it was read, and is taken now or was gone before. */
   dropUpTo(chunk: Chunk, head: number): void {
-    while (this.#first !== chunk) this.#dropFirst();
+    while (this.#first !== chunk && this.#first !== EMPTY) this.#dropFirst();
     for (let index = this.#head; index < head; index += 1) chunk.entries[index] = null;
     this.#gone -= head - this.#head;
     this.#head = head;
@@ -152,6 +152,7 @@ export class Fifo implements EntryOrder {
     this.#head = 0;
     this.size = 0;
     this.#gone = 0;
+    this.#lastMoment = null;
     for (; reader.entry !== null; reader.advance()) this.push(reader.entry);
   }
 }
