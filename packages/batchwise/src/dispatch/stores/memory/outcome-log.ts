@@ -71,6 +71,10 @@ export class OutcomeLog {
     return taken.map(({ sink, attempt, outcome }) => ({ sink, attempt, outcome: outcomeRow(outcome, false) }));
   }
 
+  hasten(after: number, now: number): void {
+    this.#waiting.hasten(after, now);
+  }
+
   #book({ cursor, sink, result, nextAt, attempt, at, statusCode, error }: DeliveryReport): void {
     const delivery = this.#log[cursor - 1]?.deliveries.find((one) => one.sink === sink);
     if (delivery === undefined || delivery.log.some((row) => row.attempt === attempt)) return;
