@@ -58,6 +58,9 @@ export type {
   BatchRecord,
   BatchState,
   CancelResult,
+  DeadLetter,
+  DeadLettersOptions,
+  DeliverySink,
   DispatcherStats,
   DispatchRequest,
   Endpoint,
@@ -73,6 +76,7 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  RedeliverOptions,
   Thresholds,
   Usage,
 } from "./contract/types.ts";

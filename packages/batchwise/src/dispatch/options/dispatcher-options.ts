@@ -5,7 +5,7 @@ import type { Account } from "../contract/account.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 
-/** How often, and how late, a failed request is tried again. Deliveries wait alike, and are given up after 12 tries. */
+/** How often, and how late, a failed request is tried again. Calls of `onOutcome` wait alike, without an end. */
 export interface RetryOptions {
   /** Charged tries in total, the first included. Default 3. */
   readonly attempts?: number;

@@ -72,6 +72,8 @@ class Simulation {
   readonly #wanted: Set<string> = new Set();
   readonly #deadlines: Map<string, number> = new Map();
   readonly #badness: number;
+  /** Until then every callback throws, in one run of five. */
+  readonly #callbackUpAt: number;
   #isStormy = true;
   #kills = 0;
   #seed: number;
@@ -80,6 +82,7 @@ class Simulation {
     this.#seed = seed * 1_000;
     this.#random = seeded(seed);
     this.#badness = this.#random();
+    this.#callbackUpAt = START + (this.#random() < 0.2 ? this.#below(DAY) : 0);
     const count = 1 + this.#below(3);
     for (let index = 0; index < count; index += 1) this.#addProvider();
   }
@@ -197,7 +200,8 @@ class Simulation {
       random: seeded(this.#seed),
       thresholds: { maxRequests: 12, maxAgeMs: 5 * MINUTE },
       onOutcome: ({ id }) => {
-        if (this.#chance(0.1)) throw new Error("The listener failed.");
+        const isDown = this.#time.now() < this.#callbackUpAt;
+        if (isDown || this.#chance(0.1)) throw new Error("The listener failed.");
         this.#delivered.set(id, (this.#delivered.get(id) ?? 0) + 1);
       },
     });

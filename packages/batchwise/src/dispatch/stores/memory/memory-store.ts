@@ -64,6 +64,7 @@ class MemoryStore implements Store {
     this.#assertOpen();
     if (change.kind === "expire") return this.#expire(change, sinks, now);
     if (change.kind === "hasten") return this.#hasten(change.after, now);
+    if (change.kind === "redeliver") return this.#log.redeliver(change, now);
     return change.ids.map((id, index) => {
       const request = this.#requests.get(id);
       if (request === undefined) return { id, result: "not_found" };

@@ -1,8 +1,9 @@
-// Changes of requests from outside their batch: cancel, fail, expire, retry, hasten. What may happen is decided by the statement
+// Changes of requests from outside their batch: cancel, fail, expire, retry, hasten, redeliver. What may happen is decided by the statement
 // that takes a request out of the table where it is, so that a seal or a settle at the same moment is seen.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
 import { Again, atMost, type Connection } from "./database.ts";
+import { redeliver } from "./deliveries.ts";
 import { count, end } from "./endings.ts";
 import { hasten } from "./hasten.ts";
 import { laneIds, READY_LANES } from "./lanes.ts";
@@ -22,6 +23,7 @@ export async function amend(
     await hasten(db, change.after, now);
     return [];
   }
+  if (change.kind === "redeliver") return redeliver(db, change, now);
   const rows = await db.all<{ id: string; seq: number }>(
     "SELECT id, seq FROM batchwise_request WHERE id = ANY($1::text[])",
     ...[change.ids],

@@ -61,6 +61,7 @@ local function retry(id, lane, now)
   for _, sink in ipairs(call('HKEYS', P .. 'd:' .. cursor)) do
     call('ZREM', P .. 'w:' .. sink, cursor)
     call('ZREM', P .. 's:' .. sink, cursor)
+    call('ZREM', P .. 'dead:' .. sink, cursor)
     call('ZREM', P .. 'due', cursor .. ':' .. sink)
   end
   call('DEL', P .. 'c:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor)
@@ -121,6 +122,22 @@ local function hasten(after, at)
   end
 end
 
+-- Dead deliveries wait again.
+local function redeliver(change, now)
+  local answers = {}
+  local dead = P .. 'dead:' .. change.sink
+  for _, cursor in ipairs(call('ZRANGEBYSCORE', dead, '(' .. str(change.after), '+inf', 'LIMIT', 0, str(change.limit))) do
+    local d = cjson.decode(call('HGET', P .. 'd:' .. cursor, change.sink))
+    call('HSET', P .. 'd:' .. cursor, change.sink, cjson.encode({ 'waiting', d[2], str(now) }))
+    call('ZREM', dead, cursor)
+    call('ZADD', P .. 'w:' .. change.sink, cursor, cursor)
+    call('ZADD', P .. 'due', str(now), cursor .. ':' .. change.sink)
+    table.insert(answers, call('HGET', P .. 'c:' .. cursor, 'id'))
+    table.insert(answers, 'changed')
+  end
+  return answers
+end
+
 local function amendOne(id, lane, change, sinks, now)
   local key = rkey(id)
   if call('EXISTS', key) == 0 then return 'not_found' end
@@ -143,6 +160,7 @@ function methods.amend(input)
     hasten(change.after, input.now)
     return answers
   end
+  if change.kind == 'redeliver' then return redeliver(change, input.now) end
   if change.kind == 'expire' then
     local late = call('ZRANGEBYSCORE', P .. 'until', '-inf', str(input.now), 'LIMIT', 0, str(change.limit))
     for _, member in ipairs(late) do

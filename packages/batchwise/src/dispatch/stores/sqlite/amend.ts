@@ -1,9 +1,11 @@
-// Changes of requests from outside their batch: cancel, fail, expire, retry, hasten. Runs inside a transaction that its caller
+// Changes of requests from outside their batch: cancel, fail, expire, retry, hasten, redeliver.
+// Runs inside a transaction that its caller
 // opens.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
 import { count } from "./counters.ts";
 import { atMost, type Connection } from "./database.ts";
+import { redeliver } from "./deliveries.ts";
 import { Endings } from "./endings.ts";
 import { hasten } from "./hasten.ts";
 import { laneId, READY_LANES } from "./lanes.ts";
@@ -23,6 +25,7 @@ export function amend(db: Connection, change: Amendment, sinks: readonly string[
     hasten(db, change.after, now);
     return [];
   }
+  if (change.kind === "redeliver") return redeliver(db, change, now);
   const endings = new Endings(db, sinks, now);
   const answers = change.kind === "expire" ? expire(db, change, endings, now) : amendAll(db, change, endings, now);
   endings.finish();
@@ -50,7 +53,7 @@ function expire(
 
 function amendAll(
   db: Connection,
-  change: Exclude<Amendment, { kind: "expire" | "hasten" }>,
+  change: Exclude<Amendment, { kind: "expire" | "hasten" | "redeliver" }>,
   endings: Endings,
   now: number,
 ): Amended[] {
