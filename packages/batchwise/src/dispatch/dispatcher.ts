@@ -62,8 +62,8 @@ export interface Dispatcher {
   result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
   /**
    * All outcomes in the order they were recorded, from `after` on. Waits for more until the dispatcher stops; with
-   * `untilIdle` it ends once no request waits or is in a batch, quarantined ones left aside. A RangeError for a cursor
-   * beyond the log.
+   * `untilIdle` it ends once no request waits or is in a batch, and rejects with a QuarantinedError, which has the `keys`,
+   * once only quarantined batches have some. A RangeError for a cursor beyond the log.
    */
   outcomes(options?: OutcomesOptions): AsyncIterableIterator<LoggedOutcome>;
   /**

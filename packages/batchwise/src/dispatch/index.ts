@@ -18,7 +18,7 @@ export type {
   ResultLine,
   TagKind,
 } from "./contract/account.ts";
-export { DispatchError, type DispatchErrorCode } from "./contract/errors.ts";
+export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
 export type {
   BatchChanges,
   BatchQuery,

@@ -84,7 +84,7 @@ export interface LoggedOutcome extends Outcome {
 export interface OutcomesOptions {
   /** The cursor of the last outcome that is done with; 0, the default, for all. */
   readonly after?: number;
-  /** End when nothing is left to wait for. Default false. */
+  /** End when nothing is left to wait for; reject with QUARANTINED when that is for a person to decide. Default false. */
   readonly untilIdle?: boolean;
 }
 
