@@ -8,7 +8,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
  * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id.
- * `RESULTS_UNREADABLE`: a result source was cut or damaged. `QUARANTINED`: only requests of
+ * `RESULTS_UNREADABLE`: a result source was cut or damaged. `BELOW_MINIMUM`: told to
+ * `onError`, fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of
  * quarantined batches are left. `CLOSED`: stopped or closed before.
  */
 export type DispatchErrorCode =
@@ -23,6 +24,7 @@ export type DispatchErrorCode =
   | "STORE_FULL"
   | "STORE_READ_ONLY"
   | "RESULTS_UNREADABLE"
+  | "BELOW_MINIMUM"
   | "QUARANTINED"
   | "CLOSED";
 
@@ -64,6 +66,8 @@ export const OUTCOME_CODES = {
   expired: "deadline_exceeded",
   /** Too large for limits that were lowered after it was enqueued. */
   tooLarge: "request_too_large",
+  /** Fewer were left than any account takes in a batch, and `onTail` is "fail". */
+  belowMinimum: "below_minimum",
   /** Refused alone, after every batch with it was refused as a whole. */
   poison: "batch_refused",
 } as const;

@@ -37,6 +37,11 @@ export interface DispatcherOptions {
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
   readonly webhook?: WebhookOptions;
+  /**
+   * What becomes of requests that are fewer than any account takes in a batch, once their lane would close: "wait", the
+   * default, for more; or "fail". `onError` is told either way.
+   */
+  readonly onTail?: "wait" | "fail";
   /** Told what a loop could not do and will try again: a store that does not answer, a provider that refuses. */
   readonly onError?: (error: unknown) => void;
   /** For crash tests: awaited at the named points between the steps of a batch. */

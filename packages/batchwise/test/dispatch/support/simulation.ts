@@ -72,6 +72,8 @@ class Simulation {
   readonly #wanted: Set<string> = new Set();
   readonly #deadlines: Map<string, number> = new Map();
   readonly #badness: number;
+  /** Fewest lines that the providers take in a batch. */
+  readonly #minLines: number;
   /** Until then every callback throws, in one run of five. */
   readonly #callbackUpAt: number;
   #isStormy = true;
@@ -83,6 +85,7 @@ class Simulation {
     this.#random = seeded(seed);
     this.#badness = this.#random();
     this.#callbackUpAt = START + (this.#random() < 0.2 ? this.#below(DAY) : 0);
+    this.#minLines = this.#random() < 0.25 ? 2 + this.#below(3) : 1;
     const count = 1 + this.#below(3);
     for (let index = 0; index < count; index += 1) this.#addProvider();
   }
@@ -125,6 +128,7 @@ class Simulation {
     const provider = new SimProvider({
       time: this.#time,
       fate: (operation) => this.#fate(operation),
+      minLines: this.#minLines,
       listLagMs: () => this.#below(lag + 1),
       shuffle: this.#random,
       ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
@@ -157,7 +161,8 @@ class Simulation {
   #accounts(process: SimProcess): Account[] {
     return this.#providers.map((provider, index) => {
       const { tag, input } = this.#kinds[index] as Kind;
-      const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, maxRequests: 15 };
+      const sizes = { minRequests: this.#minLines, maxRequests: 15 };
+      const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, ...sizes };
       const account = provider.account({ tag, input, limits }, { name: `sim${index}` });
       return process.wrap(account, (_name, call) => this.#killed(process, call));
     });
@@ -198,6 +203,7 @@ class Simulation {
       accounts: this.#accounts(process),
       clock: process.clock,
       random: seeded(this.#seed),
+      onTail: "fail",
       thresholds: { maxRequests: 12, maxAgeMs: 5 * MINUTE },
       onOutcome: ({ id }) => {
         const isDown = this.#time.now() < this.#callbackUpAt;
@@ -267,6 +273,7 @@ class Simulation {
   }
 
   #isRight({ id, status, payload, recordedAt }: OutcomeRow): boolean {
+    if (payload.includes(OUTCOME_CODES.belowMinimum)) return status === "failed" && this.#minLines > 1;
     // A clock that stepped for some minutes has recorded nothing, and expired nobody.
     if (recordedAt < START - MINUTE || recordedAt > this.#time.now() + MINUTE) return false;
     if (payload.includes(OUTCOME_CODES.expired) && recordedAt < (this.#deadlines.get(id) ?? Infinity)) return false;
