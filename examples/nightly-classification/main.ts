@@ -6,7 +6,7 @@ import { createWriteStream, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { createDispatcher, DispatchError, type Dispatcher } from "batchwise/dispatch";
+import { createDispatcher, DispatchError, type Dispatcher, QuarantinedError } from "batchwise/dispatch";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
 import { lockFolder } from "./folder-lock.ts";
 import { makeInput } from "./make-input.ts";
@@ -71,9 +71,8 @@ async function enqueueAll(dispatcher: Dispatcher, input: string): Promise<Set<st
 }
 
 /** Tells of batches that only a person can decide about. */
-async function tellPutAside(dispatcher: Dispatcher): Promise<void> {
-  const rows = await dispatcher.batches({ states: ["quarantined"] });
-  if (rows.length === 0) return;
+async function tellPutAside(dispatcher: Dispatcher, keys: readonly string[]): Promise<void> {
+  const rows = await dispatcher.batches({ keys });
   const lines = rows.map(({ key, requests, lastError }) => `${key}: ${requests} requests, ${lastError?.message ?? ""}`);
   process.stderr.write(`\nPut aside; run again with --requeue to send them again:\n${lines.join("\n")}\n`);
 }
@@ -95,7 +94,9 @@ async function classify(dispatcher: Dispatcher, input: string, output: string): 
       results.add(outcome);
       left.delete(outcome.id);
     }
-    if (left.size > 0) await tellPutAside(dispatcher);
+  } catch (error) {
+    if (!(error instanceof QuarantinedError)) throw error;
+    await tellPutAside(dispatcher, error.keys);
   } finally {
     await stopDrawing();
     results.close();

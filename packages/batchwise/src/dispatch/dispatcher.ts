@@ -8,20 +8,30 @@ import type {
   BatchLine,
   BatchRecord,
   CancelResult,
+  DeadLetter,
+  DeadLettersOptions,
   DispatcherStats,
   DispatchRequest,
   Enqueued,
   LoggedOutcome,
   Outcome,
   OutcomesOptions,
+  RedeliverOptions,
 } from "./contract/types.ts";
 import { laneProper } from "./format/encode.ts";
 import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
 import { dispatcherStats } from "./ops/stats.ts";
-import { checkBatchFilter, checkResultOptions, outcomesOptions } from "./options/call-options.ts";
+import {
+  checkBatchFilter,
+  checkResultOptions,
+  deadLettersOptions,
+  outcomesOptions,
+  redeliverOptions,
+} from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
 import { resolveOptions } from "./options/resolve-options.ts";
+import { readDeadLetters, redeliver } from "./outcomes/dead-letters.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./outcomes/deliverer.ts";
 import { OutcomeReader } from "./outcomes/outcome-reader.ts";
 import { Runtime } from "./runtime/runtime.ts";
@@ -52,8 +62,8 @@ export interface Dispatcher {
   result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
   /**
    * All outcomes in the order they were recorded, from `after` on. Waits for more until the dispatcher stops; with
-   * `untilIdle` it ends once no request waits or is in a batch, quarantined ones left aside. A RangeError for a cursor
-   * beyond the log.
+   * `untilIdle` it ends once no request waits or is in a batch, and rejects with a QuarantinedError, which has the `keys`,
+   * once only quarantined batches have some. A RangeError for a cursor beyond the log.
    */
   outcomes(options?: OutcomesOptions): AsyncIterableIterator<LoggedOutcome>;
   /**
@@ -69,6 +79,10 @@ export interface Dispatcher {
   /** Goes on with quarantined batches: looks at the provider's batch again, or sends one that nothing took. */
   resume(keys: string | readonly string[]): Promise<number>;
   batches(filter?: BatchFilter): Promise<BatchRecord[]>;
+  /** Outcomes that the webhook has not taken in twelve tries, lowest cursor first. */
+  deadLetters(options?: DeadLettersOptions): Promise<DeadLetter[]>;
+  /** Delivers these again: twelve more tries each, from now on. Gives their number. */
+  redeliver(options?: RedeliverOptions): Promise<number>;
   stats(): Promise<DispatcherStats>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -210,6 +224,15 @@ class StoreDispatcher implements Dispatcher {
     checkBatchFilter(filter);
     const rows = await this.#runtime.store.batches({ limit: BATCHES_SHOWN, ...filter });
     return rows.map(batchRecord);
+  }
+
+  async deadLetters(options: DeadLettersOptions = {}): Promise<DeadLetter[]> {
+    return readDeadLetters(this.#runtime, deadLettersOptions(options));
+  }
+
+  async redeliver(options: RedeliverOptions = {}): Promise<number> {
+    this.#refuseWhenStopped();
+    return redeliver(this.#runtime, redeliverOptions(options));
   }
 
   async stats(): Promise<DispatcherStats> {

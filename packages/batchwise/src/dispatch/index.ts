@@ -18,7 +18,7 @@ export type {
   ResultLine,
   TagKind,
 } from "./contract/account.ts";
-export { DispatchError, type DispatchErrorCode } from "./contract/errors.ts";
+export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
 export type {
   BatchChanges,
   BatchQuery,
@@ -58,6 +58,9 @@ export type {
   BatchRecord,
   BatchState,
   CancelResult,
+  DeadLetter,
+  DeadLettersOptions,
+  DeliverySink,
   DispatcherStats,
   DispatchRequest,
   Endpoint,
@@ -73,6 +76,7 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  RedeliverOptions,
   Thresholds,
   Usage,
 } from "./contract/types.ts";

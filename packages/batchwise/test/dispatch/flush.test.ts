@@ -52,7 +52,7 @@ test("read until idle, the log ends when every request has its outcome", async (
   expect(again.map(({ id }) => id)).toEqual(outcomes.slice(4).map(({ id }) => id));
 });
 
-test("read until idle, the log does not wait for batches that are put aside", async () => {
+test("read until idle, the log does not wait for batches that are put aside, and names them", async () => {
   const here = world();
   const sim = new SimProvider({ time: here.time, plan: () => ({ runMs: 2 * HOUR }) });
   const dispatcher = await here.start({ accounts: [sim.account()], thresholds });
@@ -67,8 +67,8 @@ test("read until idle, the log does not wait for batches that are put aside", as
   const aside = { state: "quarantined", leaseUntil: 0 } as const;
   await here.store.transition(batch!.key, leased[0]!.fence, aside, here.time.now());
   const reading = readAll(dispatcher, { untilIdle: true });
-  await here.time.advance(1_000);
-  expect(await reading).toEqual([]);
+  const named = { code: "QUARANTINED", keys: [batch!.key], retryable: false };
+  await Promise.all([expect(reading).rejects.toMatchObject(named), here.time.advance(1_000)]);
 });
 
 test.each<[string, object, RegExp]>([

@@ -8,7 +8,9 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
  * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id.
- * `RESULTS_UNREADABLE`: a result source was cut or damaged. `CLOSED`: stopped or closed before.
+ * `RESULTS_UNREADABLE`: a result source was cut or damaged. `BELOW_MINIMUM`: told to
+ * `onError`, fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of
+ * quarantined batches are left. `CLOSED`: stopped or closed before.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -22,6 +24,8 @@ export type DispatchErrorCode =
   | "STORE_FULL"
   | "STORE_READ_ONLY"
   | "RESULTS_UNREADABLE"
+  | "BELOW_MINIMUM"
+  | "QUARANTINED"
   | "CLOSED";
 
 const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>(["STORE_UNAVAILABLE", "RESULTS_UNREADABLE"]);
@@ -33,6 +37,27 @@ export class DispatchError extends BatchwiseError {
   }
 }
 
+/** The error of `outcomes({ untilIdle: true })` when what is left waits for a person. */
+export class QuarantinedError extends DispatchError {
+  /** Of the quarantined batches, for `requeue` or `resume`. */
+  readonly keys: readonly string[];
+
+  constructor(keys: readonly string[], requests: number) {
+    const what = `${requests} ${requests === 1 ? "request has" : "requests have"} no outcome`;
+    const where = `${keys.length === 1 ? "its batch is" : `their ${keys.length} batches are`} quarantined`;
+    const out = "batches({ keys }) says why; resume(keys) goes on with them, requeue(keys) sends their requests anew.";
+    super("QUARANTINED", `${what}: ${where} (${listed(keys)}). ${out}`);
+    this.keys = keys;
+  }
+}
+
+const KEYS_NAMED = 3;
+
+function listed(keys: readonly string[]): string {
+  const named = keys.slice(0, KEYS_NAMED).join(", ");
+  return keys.length > KEYS_NAMED ? `${named}, and ${keys.length - KEYS_NAMED} more` : named;
+}
+
 /** The codes that an outcome's `error` carries when the provider gave none of its own. */
 export const OUTCOME_CODES = {
   /** In no result source although the batch ended. */
@@ -41,6 +66,8 @@ export const OUTCOME_CODES = {
   expired: "deadline_exceeded",
   /** Too large for limits that were lowered after it was enqueued. */
   tooLarge: "request_too_large",
+  /** Fewer were left than any account takes in a batch, and `onTail` is "fail". */
+  belowMinimum: "below_minimum",
   /** Refused alone, after every batch with it was refused as a whole. */
   poison: "batch_refused",
 } as const;

@@ -204,12 +204,11 @@ export interface OutcomeRow {
   readonly deliveries: readonly DeliveryState[] | null;
 }
 
-export type OutcomeQuery = (
-  | { readonly after: number; readonly limit: number }
-  | { readonly ids: readonly string[] }
-) & {
-  readonly deliveries?: boolean;
-};
+export type OutcomeQuery =
+  /** With `dead`, only those whose delivery to this sink has been given up. */
+  ({ readonly after: number; readonly limit: number; readonly dead?: string } | { readonly ids: readonly string[] }) & {
+    readonly deliveries?: boolean;
+  };
 
 export interface DeliveryState {
   readonly sink: string;

@@ -115,7 +115,10 @@ export type Amendment =
   | { readonly kind: "fail"; readonly ids: readonly string[]; readonly payload: string }
   | { readonly kind: "expire"; readonly limit: number; readonly payload: string }
   /** `lanes`: where each of them waits from then on, in the order of `ids`. */
-  | { readonly kind: "retry"; readonly ids: readonly string[]; readonly lanes: readonly string[] };
+  | { readonly kind: "retry"; readonly ids: readonly string[]; readonly lanes: readonly string[] }
+  | { readonly kind: "hasten"; readonly after: number }
+  /** `after`: a cursor. */
+  | { readonly kind: "redeliver"; readonly sink: string; readonly after: number; readonly limit: number };
 
 export interface Amended {
   readonly id: string;
@@ -149,6 +152,12 @@ export interface Store {
    * `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation + 1, `notBefore` now, no
    * deadline, no cancel wish; its outcome leaves the log and its undelivered deliveries are dropped (`changed`).
    * Succeeded stays (`ended`); ready or claimed stays (`waiting`).
+   * `hasten`: every time later than `after` at which something of the future would happen becomes `now`, whoever holds
+   * it: notBefore of ready requests; nextAt, leaseUntil, submitStartedAt, unknownSince and releaseAt (where one is
+   * given) of batches that are not done; nextAt of waiting deliveries; blockedUntil of ledgers. No fence changes. Answers
+   * nothing. A process whose clock was ahead has written such times.
+   * `redeliver`: up to `limit` dead deliveries to the sink of outcomes with a cursor above `after`, lowest cursor first,
+   * wait again, due now, with their attempts so far; answers the ids of these requests (`changed`).
    * What ends here gets cursor and deliveries exactly as in `settle`, in the same transaction.
    */
   amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]>;

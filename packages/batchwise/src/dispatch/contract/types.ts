@@ -84,8 +84,37 @@ export interface LoggedOutcome extends Outcome {
 export interface OutcomesOptions {
   /** The cursor of the last outcome that is done with; 0, the default, for all. */
   readonly after?: number;
-  /** End when nothing is left to wait for. Default false. */
+  /** End when nothing is left to wait for; reject with QUARANTINED when that is for a person to decide. Default false. */
   readonly untilIdle?: boolean;
+}
+
+/** Where outcomes are delivered: `onOutcome`, or the webhook. */
+export type DeliverySink = "callback" | "webhook";
+
+export interface DeadLettersOptions {
+  /** Default `"webhook"`: what a callback has not taken is never given up. */
+  readonly sink?: DeliverySink;
+  /** Only outcomes with a higher cursor. Default 0. */
+  readonly after?: number;
+  /** Default 100. */
+  readonly limit?: number;
+}
+
+export interface RedeliverOptions {
+  /** Default `"webhook"`. */
+  readonly sink?: DeliverySink;
+  /** Only outcomes with a higher cursor. Default 0: all. */
+  readonly after?: number;
+}
+
+/** An outcome that could not be delivered, and how its last try ended. */
+export interface DeadLetter {
+  readonly sink: DeliverySink;
+  readonly outcome: LoggedOutcome;
+  readonly tries: number;
+  readonly lastTryAt: number | null;
+  readonly statusCode: number | null;
+  readonly error: string | null;
 }
 
 /** When a batch closes: any one reached is enough. Each is also a cap that no batch exceeds, except `maxAgeMs`. */
@@ -177,6 +206,7 @@ export interface DispatcherStats {
   readonly inBatches: number;
   /** Outcomes recorded since the store was made. A retried request counts again. */
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
+  /** Deliveries not made yet, whatever they wait for; what has been given up is in `deadLetters()` instead. */
   readonly deliveriesWaiting: number;
   /** Result lines that changed nothing: late, repeated or foreign. Of this process. */
   readonly ignoredResults: number;

@@ -6,6 +6,7 @@ import type { Account } from "../contract/account.ts";
 import type { LaneRow } from "../contract/rows.ts";
 import type { Thresholds } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
+import { isFromWrongClock } from "./wall-clock.ts";
 
 /** How long before its earliest deadline a lane closes, so that the request is in a batch and not expired. */
 export const DEADLINE_LEAD_MS = 60_000;
@@ -67,6 +68,7 @@ export function closesAt(
   const later = lane.deferredUntil ?? Number.POSITIVE_INFINITY;
   if (lane.ready === 0 || lane.oldestAt === null || lane.readySince === null) return later;
   if (lane.readySince <= flushedAt || isFull(lane, caps) || parseLane(lane.lane).group !== "") return now;
+  if (isFromWrongClock(lane.readySince, now)) return now;
   const isRetryOfFlushed = lane.oldestAt <= flushedAt;
   if (isRetryOfFlushed && lane.deferredUntil === null) return now;
   const ageMs = isRetryOfFlushed ? Math.min(FLUSHED_RETRY_MS, maxAgeMs) : maxAgeMs;

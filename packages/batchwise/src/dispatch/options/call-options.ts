@@ -12,9 +12,10 @@ import {
   type Rule,
   refuseUnknown,
 } from "../../core/contract/validate.ts";
-import type { BatchFilter, OutcomesOptions } from "../contract/types.ts";
+import type { BatchFilter, DeadLettersOptions, OutcomesOptions, RedeliverOptions } from "../contract/types.ts";
 import { TRANSITIONS } from "../decide/life-cycle.ts";
 
+const DEAD_LETTERS_SHOWN = 100;
 const STATES = Object.keys(TRANSITIONS);
 const aSignal: Rule = {
   expected: "an AbortSignal",
@@ -28,6 +29,24 @@ export function outcomesOptions(options: OutcomesOptions): Required<OutcomesOpti
   check("after", integerFrom(0), after);
   check("untilIdle", aBoolean, untilIdle);
   return { after, untilIdle };
+}
+
+export function deadLettersOptions(options: DeadLettersOptions): Required<DeadLettersOptions> {
+  checkNames(options, ["sink", "after", "limit"]);
+  const { limit = DEAD_LETTERS_SHOWN } = options;
+  check("limit", integerFrom(1), limit);
+  return { ...sinkAndAfter(options), limit };
+}
+
+export function redeliverOptions(options: RedeliverOptions): Required<RedeliverOptions> {
+  checkNames(options, ["sink", "after"]);
+  return sinkAndAfter(options);
+}
+
+function sinkAndAfter({ sink = "webhook", after = 0 }: RedeliverOptions): Required<RedeliverOptions> {
+  check("sink", oneOf("callback", "webhook"), sink);
+  check("after", integerFrom(0), after);
+  return { sink, after };
 }
 
 export function checkResultOptions(options: { readonly signal?: AbortSignal }): void {

@@ -5,7 +5,7 @@ import type { Account } from "../contract/account.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 
-/** How often, and how late, a failed request is tried again. Deliveries wait alike, and are given up after 12 tries. */
+/** How often, and how late, a failed request is tried again. Calls of `onOutcome` wait alike, without an end. */
 export interface RetryOptions {
   /** Charged tries in total, the first included. Default 3. */
   readonly attempts?: number;
@@ -37,6 +37,11 @@ export interface DispatcherOptions {
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
   readonly webhook?: WebhookOptions;
+  /**
+   * What becomes of requests that are fewer than any account takes in a batch, once their lane would close: "wait", the
+   * default, for more; or "fail". `onError` is told either way.
+   */
+  readonly onTail?: "wait" | "fail";
   /** Told what a loop could not do and will try again: a store that does not answer, a provider that refuses. */
   readonly onError?: (error: unknown) => void;
   /** For crash tests: awaited at the named points between the steps of a batch. */

@@ -11,6 +11,7 @@ import {
   integerFrom,
   invalidOption,
   objectWith,
+  oneOf,
   type Rule,
   refuseUnknown,
   zeroOrMore,
@@ -30,6 +31,7 @@ export interface ResolvedOptions {
   readonly retry: Required<RetryOptions>;
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
+  readonly onTail: "wait" | "fail";
   readonly onError: (error: unknown) => void;
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
@@ -46,6 +48,7 @@ const KNOWN: readonly (keyof DispatcherOptions)[] = [
   "retry",
   "onOutcome",
   "webhook",
+  "onTail",
   "onError",
   "failpoint",
   "owner",
@@ -95,7 +98,8 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("clock", objectWith("now", "monotonic", "setTimeout", "clearTimeout"), clock);
   check("random", aFunction, random);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
-  const { onError = () => {}, failpoint = () => {} } = options;
+  const { onError = () => {}, failpoint = () => {}, onTail = "wait" } = options;
+  check("onTail", oneOf("wait", "fail"), onTail);
   check("onError", aFunction, onError);
   check("failpoint", aFunction, failpoint);
   const owner = options.owner ?? ulid(clock.now(), random);
@@ -109,6 +113,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     retry: resolveRetry(options.retry),
     onOutcome,
     webhook: resolveWebhook(options.webhook),
+    onTail,
     onError,
     failpoint,
     owner,

@@ -3,20 +3,20 @@
 
 import { createHmac } from "node:crypto";
 import type { DeliveryReport, DeliveryRow } from "../contract/rows.ts";
-import { backoff } from "../decide/backoff.ts";
+import { pauseAfterFailure, WEBHOOK_TRIES } from "../decide/delivery-policy.ts";
 import { loggedOutcome } from "../format/payload.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { bounded, onAbort } from "../runtime/provider-calls.ts";
 import { CALLBACK_SINK, type Runtime, WEBHOOK_SINK } from "../runtime/runtime.ts";
 
-/** Tries before a delivery is given up: the last of them comes some ten hours after the first. */
-const MOST_TRIES = 12;
 const WEBHOOK_TIMEOUT_MS = 15_000;
 /** Taken at once: webhooks few enough that all of them time out within a lease. */
 const WEBHOOKS_AT_ONCE = 16;
 const CALLBACKS_AT_ONCE = 256;
 
 type Webhook = NonNullable<ResolvedOptions["webhook"]>;
+
+type Sink = typeof CALLBACK_SINK | typeof WEBHOOK_SINK;
 
 /** How one try ended. */
 interface Tried {
@@ -26,13 +26,13 @@ interface Tried {
 
 export class Deliverer {
   readonly #runtime: Runtime;
-  readonly #sink: string;
+  readonly #sink: Sink;
   readonly #atOnce: number;
   readonly #send: (row: DeliveryRow) => Promise<Tried>;
   /** Of the last turn, to be booked with the next call. */
   #reports: DeliveryReport[] = [];
 
-  constructor(runtime: Runtime, sink: string, atOnce: number, send: (row: DeliveryRow) => Promise<Tried>) {
+  constructor(runtime: Runtime, sink: Sink, atOnce: number, send: (row: DeliveryRow) => Promise<Tried>) {
     this.#runtime = runtime;
     this.#sink = sink;
     this.#atOnce = atOnce;
@@ -88,8 +88,9 @@ export class Deliverer {
     const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageOf(error) }));
     if (tried.error !== null) this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`));
     const at = this.#runtime.clock.now();
-    const { backoffMs, maxBackoffMs } = this.#runtime.options.retry;
-    const isLast = row.attempt >= MOST_TRIES;
+    const pauseMs = pauseAfterFailure(this.#sink, row.attempt, this.#runtime.options.retry);
+    const result = tried.error === null ? "delivered" : pauseMs === null ? "dead" : "retry";
+    if (result === "dead") this.#reportDead(row);
     return {
       cursor: row.outcome.cursor,
       sink: row.sink,
@@ -97,9 +98,15 @@ export class Deliverer {
       at,
       statusCode: tried.statusCode,
       error: tried.error,
-      result: tried.error === null ? "delivered" : isLast ? "dead" : "retry",
-      nextAt: at + backoff(backoffMs, maxBackoffMs, row.attempt),
+      result,
+      nextAt: at + (pauseMs ?? 0),
     };
+  }
+
+  #reportDead({ outcome }: DeliveryRow): void {
+    const call = `redeliver({ sink: "${this.#sink}", after: ${outcome.cursor - 1} })`;
+    const message = `Outcome ${outcome.cursor} is not delivered to the ${this.#sink} after ${WEBHOOK_TRIES} tries.`;
+    this.#runtime.report(new Error(`${message} deadLetters() lists such outcomes, ${call} tries them again.`));
   }
 }
 

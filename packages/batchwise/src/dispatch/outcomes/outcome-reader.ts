@@ -5,7 +5,7 @@
 import { createBatcher } from "../../core/api/batch.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
-import { DispatchError, notFoundError } from "../contract/errors.ts";
+import { DispatchError, notFoundError, QuarantinedError } from "../contract/errors.ts";
 import type { OutcomeRow } from "../contract/rows.ts";
 import type { LoggedOutcome, Outcome, OutcomesOptions } from "../contract/types.ts";
 import { loggedOutcome, plainOutcome } from "../format/payload.ts";
@@ -53,7 +53,10 @@ export class OutcomeReader {
     return plainOutcome(await waiting);
   }
 
-  /** Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do. */
+  /**
+   * Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do;
+   * rejects with QUARANTINED when all that is left to do is a person's.
+   */
   async *outcomes({ after, untilIdle }: Required<OutcomesOptions>): AsyncGenerator<LoggedOutcome> {
     const { store } = this.#runtime;
     await this.#checkCursor(after);
@@ -61,14 +64,16 @@ export class OutcomeReader {
       const news = this.#nextNews();
       try {
         // Asked before the log is read: what ends in between is still read.
-        const isLast = untilIdle && (await this.#isIdle());
+        const idle = untilIdle ? await this.#idle() : null;
         const rows = await store.outcomes({ after: cursor, limit: PAGE });
         for (const row of rows) {
           cursor = row.cursor;
           yield loggedOutcome(row);
         }
         if (rows.length === PAGE) continue;
-        if (this.#runtime.isStopping || isLast) return;
+        if (this.#runtime.isStopping) return;
+        if (idle instanceof QuarantinedError) throw idle;
+        if (idle !== null) return;
         this.#runtime.watching.wakeAt(this.#runtime.clock.now() + this.#lookMs);
         await news.heard;
       } finally {
@@ -85,14 +90,19 @@ export class OutcomeReader {
     throw invalidOption(RangeError, `Expected \`after\` to be at most ${cursor}, the log's last cursor, got ${after}`);
   }
 
-  /** True when no request waits or is in a batch, except in quarantined batches. */
-  async #isIdle(): Promise<boolean> {
+  /** "done" when no request waits or is in a batch; an error when only quarantined batches have some; else null. */
+  async #idle(): Promise<"done" | QuarantinedError | null> {
     const { store, clock } = this.#runtime;
     const { lanes, inBatches, batches } = await store.probe(1, clock.now());
-    if (lanes.length > 0) return false;
-    if (inBatches === 0) return true;
-    const aside = await store.batches({ states: ["quarantined"], limit: batches.quarantined });
-    return inBatches === aside.reduce((sum, { remaining }) => sum + remaining, 0);
+    if (lanes.length > 0) return null;
+    if (inBatches === 0) return "done";
+    const quarantined = await store.batches({ states: ["quarantined"], limit: batches.quarantined });
+    const aside = quarantined.filter(({ remaining }) => remaining > 0);
+    if (inBatches !== aside.reduce((sum, { remaining }) => sum + remaining, 0)) return null;
+    return new QuarantinedError(
+      aside.map(({ key }) => key),
+      inBatches,
+    );
   }
 
   /** Ends every wait: iterators return, promises reject with CLOSED. */

@@ -4,9 +4,9 @@
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
-import type { DispatchClock } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Loop } from "./loop.ts";
+import { SteadyClock } from "./steady-clock.ts";
 
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";
@@ -15,7 +15,7 @@ const TOLD_AGAIN_MS = 30_000;
 export class Runtime {
   readonly options: ResolvedOptions;
   readonly store: Store;
-  readonly clock: DispatchClock;
+  readonly clock: SteadyClock;
   readonly accounts: readonly Account[];
   /** Where each new outcome is delivered. */
   readonly sinks: readonly string[];
@@ -34,13 +34,13 @@ export class Runtime {
   constructor(options: ResolvedOptions) {
     this.options = options;
     this.store = options.store;
-    this.clock = options.clock;
+    this.clock = new SteadyClock(options.clock, (message, isBelieved) => this.#clockStepped(message, isBelieved));
     this.accounts = [...options.accounts.values()];
     this.sinks = [
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
       ...(options.webhook === null ? [] : [WEBHOOK_SINK]),
     ];
-    const loop = (): Loop => new Loop(options.clock, (error) => this.report(error));
+    const loop = (): Loop => new Loop(this.clock, (error) => this.report(error));
     this.sealing = loop();
     this.working = loop();
     this.watching = loop();
@@ -51,6 +51,14 @@ export class Runtime {
 
   get isStopping(): boolean {
     return this.stopping.signal.aborted;
+  }
+
+  /** A believed step moves what is due: the sweeper pulls back what lies too far ahead, the sealer looks at the rest. */
+  #clockStepped(message: string, isBelieved: boolean): void {
+    this.report(new Error(message));
+    if (!isBelieved) return;
+    this.sweeping.wake();
+    this.sealing.wake();
   }
 
   /** Wakes readers and deliverers: outcomes may have been recorded. */

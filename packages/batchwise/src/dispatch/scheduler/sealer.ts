@@ -4,10 +4,11 @@
 
 import type { Account } from "../contract/account.ts";
 import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
-import type { LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
+import type { BatchRow, LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
 import type { EnqueueResult, SealResult } from "../contract/store.ts";
 import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
 import { type AccountChoice, batchTokens, rankAccounts, serves } from "../decide/rank-accounts.ts";
+import { type SealRefusal, type Tail, tailOf } from "../decide/tail.ts";
 import {
   closesAt,
   DEADLINE_LEAD_MS,
@@ -20,6 +21,7 @@ import {
 import { parseLane, ulid } from "../format/encode.ts";
 import { EXPIRED_PAYLOAD, errorPayload } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { Tails } from "./tails.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -36,6 +38,7 @@ type Refusal = Extract<SealResult, { ok: false }>;
 export class Sealer {
   readonly #runtime: Runtime;
   readonly #workers: Workers;
+  readonly #tails: Tails;
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
@@ -49,6 +52,7 @@ export class Sealer {
   constructor(runtime: Runtime, workers: Workers) {
     this.#runtime = runtime;
     this.#workers = workers;
+    this.#tails = new Tails(runtime);
   }
 
   /** Closes batches of all requests that wait now. */
@@ -162,17 +166,50 @@ export class Sealer {
   async #close(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<boolean> {
     const name = parseLane(lane.lane);
     let tooLarge: Refusal["head"] = null;
-    for (const choice of rankAccounts(accounts, name, ledgers, this.#runtime.clock.now())) {
+    const refusals: SealRefusal[] = [];
+    const choices = rankAccounts(accounts, name, ledgers, this.#runtime.clock.now());
+    for (const choice of choices) {
       const result = await this.#seal(lane.lane, choice);
       if (result.ok) {
-        bookOn(ledgers, choice.ledger, result.batch);
+        this.#sealed(lane, choice, result.batch, ledgers);
         return true;
       }
       if (result.reason === "empty") return false;
       if (result.reason === "head_too_large") tooLarge = result.head;
+      const { name: account, capabilities } = choice.account;
+      const { minRequests } = capabilities.limits;
+      refusals.push({ account, reason: result.reason, minRequests, booked: ledgers.get(choice.ledger)?.batches ?? 0 });
     }
+    const tail = tailOf(lane, accounts.length, refusals);
+    if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
     if (tooLarge === null || this.#fitsSomewhere(tooLarge, name.model, accounts, ledgers)) return false;
     await this.#refuse(tooLarge);
+    return true;
+  }
+
+  #sealed({ lane }: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
+    bookOn(ledgers, ledger, batch);
+    this.#tails.forget(lane);
+  }
+
+  /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */
+  async #endTail(
+    lane: LaneRow,
+    tail: Tail,
+    choices: readonly AccountChoice<Account>[],
+    ledgers: Ledgers,
+  ): Promise<boolean> {
+    this.#tails.tell(lane, tail);
+    const choice = choices.find(({ account }) => account.name === tail.account);
+    // Requests that only caps or learned limits keep in small batches are not failed: these may change.
+    const mayFail = this.#runtime.options.onTail === "fail" && lane.ready < tail.minRequests;
+    if (!mayFail || choice === undefined) return false;
+    for (let left = lane.ready; left > 0 && !this.#runtime.isStopping; left -= 1) {
+      const result = await this.#seal(lane.lane, choice);
+      if (result.ok) this.#sealed(lane, choice, result.batch, ledgers);
+      if (result.ok || result.reason !== "too_few" || result.head === null) break;
+      await this.#tails.fail(result.head.id, lane, tail);
+    }
     return true;
   }
 
@@ -200,7 +237,8 @@ export class Sealer {
       now,
     };
     let result = await store.seal(input);
-    if (!result.ok && result.reason === "head_too_large" && tokens.most > tokens.first) {
+    const isTooSmall = !result.ok && (result.reason === "head_too_large" || result.reason === "too_few");
+    if (isTooSmall && tokens.most > tokens.first) {
       result = await store.seal({ ...input, maxTokens: tokens.most });
     }
     if (result.ok) await this.#workers.take(result.batch, begunAt);

@@ -18,6 +18,9 @@ import { mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
 
+/** How long a batch waits while nobody knows whether the clock is right. */
+const DOUBT_MS = 60_000;
+
 /** Where the create finds the lines of the batch. */
 interface Source {
   /** null: the lines are part of the create call. */
@@ -25,6 +28,7 @@ interface Source {
 }
 
 export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
+  if (await waitsForClock(runtime, lease)) return;
   if (await waitsForAccount(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
@@ -38,8 +42,19 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   const timeoutMs = createTimeoutMs(lease.batch, lease.account);
   if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: another process may own the batch now.
-  if (!runtime.isStopping && lease.maySend(timeoutMs)) await create(runtime, lease, timeoutMs);
+  const maySend = !runtime.isStopping && !runtime.clock.isInDoubt() && lease.maySend(timeoutMs);
+  if (maySend) await create(runtime, lease, timeoutMs);
   else await sealAgain(lease);
+}
+
+/**
+ * True while the wall clock is in doubt: an intent with a wrong time would be given up too soon, or too late. The
+ * clock returns, or is believed, within minutes.
+ */
+async function waitsForClock(runtime: Runtime, lease: Lease): Promise<boolean> {
+  if (!runtime.clock.isInDoubt()) return false;
+  await lease.end((now) => ({ nextAt: now + DOUBT_MS }));
+  return true;
 }
 
 /** True when the account is paused; then the batch waits for its end, or its requests go to another account. */

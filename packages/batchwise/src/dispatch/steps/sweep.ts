@@ -1,11 +1,13 @@
-// At the start and every ten minutes, cancels and records provider batches that carry our tag but are not the ones that
-// the store knows: their creates were accepted after we gave up, or sent by a process that slept. Deletes uploads that no
-// batch uses. Leaves alone whatever carries no tag of a batch in this store.
+// At the start and every ten minutes, makes due what a wrong clock has put off too far, and cancels and records provider
+// batches that carry our tag but are not the ones that the store knows: their creates were accepted after we gave up, or
+// sent by a process that slept. Deletes uploads that no batch uses. Leaves alone whatever carries no tag of a batch in
+// this store.
 
 import type { Account, ProviderBatch } from "../contract/account.ts";
 import type { BatchRow } from "../contract/rows.ts";
 import { isTagged } from "../decide/adoption.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "../decide/life-cycle.ts";
+import { latestDueAt } from "../decide/wall-clock.ts";
 import { Lease } from "../runtime/lease.ts";
 import { bounded } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -21,6 +23,7 @@ const ROWS_BY_FILE = 2_000;
 /** The loop's turn. An account that does not answer is swept next time. */
 export function sweeper(runtime: Runtime): () => Promise<number> {
   return async () => {
+    await hasten(runtime).catch((error: unknown) => runtime.report(error));
     for (const account of runtime.accounts) {
       if (runtime.isStopping) break;
       try {
@@ -32,6 +35,13 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
     }
     return runtime.clock.now() + EVERY_MS;
   };
+}
+
+/** The loops see at their next look what has become due. */
+async function hasten({ store, clock, options }: Runtime): Promise<void> {
+  const now = clock.now();
+  const after = latestDueAt(now, options.retry.maxBackoffMs);
+  await store.amend({ kind: "hasten", after }, [], now);
 }
 
 /** True when the provider's batch is not the one that the row names, and no process is still looking for it. Pure. */

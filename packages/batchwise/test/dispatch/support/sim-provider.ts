@@ -65,6 +65,8 @@ export interface SimOptions {
   readonly plan?: (batch: { readonly index: number; readonly identities: readonly string[] }) => Partial<SimPlan>;
   readonly listLagMs?: () => number;
   readonly enqueuedTokens?: number;
+  /** Batches of fewer lines fail. */
+  readonly minLines?: number;
   readonly shuffle?: () => number;
 }
 
@@ -206,7 +208,7 @@ export class SimProvider {
       id: `batch-${index + 1}`,
       createdAt,
       plan,
-      failure: plan.failure ?? this.#overLimit(of.lines),
+      failure: plan.failure ?? this.#underMinimum(of.lines) ?? this.#overLimit(of.lines),
       visibleAt: createdAt + (this.#options.listLagMs?.() ?? 0),
       cancelledAt: null,
       results: null,
@@ -214,6 +216,12 @@ export class SimProvider {
     };
     this.#batches.push(batch);
     return batch;
+  }
+
+  #underMinimum({ length }: SimBatch["lines"]): Failure | null {
+    const { minLines = 1 } = this.#options;
+    if (length >= minLines) return null;
+    return { kind: "invalidRequest", code: "too_few_lines", message: `Fewer than ${minLines} lines.`, lines: [] };
   }
 
   #overLimit(lines: SimBatch["lines"]): Failure | null {

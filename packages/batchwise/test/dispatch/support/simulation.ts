@@ -3,8 +3,9 @@
 // come to rest.
 
 import type { Account, Capabilities, Failure } from "../../../src/dispatch/contract/account.ts";
+import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
+import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
-import type { OutcomeStatus } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
@@ -13,6 +14,7 @@ import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts"
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 const STORM_MS = 2 * HOUR;
 const REST_WITHIN_MS = 7 * 24 * HOUR;
 
@@ -70,6 +72,10 @@ class Simulation {
   readonly #wanted: Set<string> = new Set();
   readonly #deadlines: Map<string, number> = new Map();
   readonly #badness: number;
+  /** Fewest lines that the providers take in a batch. */
+  readonly #minLines: number;
+  /** Until then every callback throws, in one run of five. */
+  readonly #callbackUpAt: number;
   #isStormy = true;
   #kills = 0;
   #seed: number;
@@ -78,6 +84,8 @@ class Simulation {
     this.#seed = seed * 1_000;
     this.#random = seeded(seed);
     this.#badness = this.#random();
+    this.#callbackUpAt = START + (this.#random() < 0.2 ? this.#below(DAY) : 0);
+    this.#minLines = this.#random() < 0.25 ? 2 + this.#below(3) : 1;
     const count = 1 + this.#below(3);
     for (let index = 0; index < count; index += 1) this.#addProvider();
   }
@@ -120,6 +128,7 @@ class Simulation {
     const provider = new SimProvider({
       time: this.#time,
       fate: (operation) => this.#fate(operation),
+      minLines: this.#minLines,
       listLagMs: () => this.#below(lag + 1),
       shuffle: this.#random,
       ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
@@ -152,7 +161,8 @@ class Simulation {
   #accounts(process: SimProcess): Account[] {
     return this.#providers.map((provider, index) => {
       const { tag, input } = this.#kinds[index] as Kind;
-      const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, maxRequests: 15 };
+      const sizes = { minRequests: this.#minLines, maxRequests: 15 };
+      const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, ...sizes };
       const account = provider.account({ tag, input, limits }, { name: `sim${index}` });
       return process.wrap(account, (_name, call) => this.#killed(process, call));
     });
@@ -193,9 +203,11 @@ class Simulation {
       accounts: this.#accounts(process),
       clock: process.clock,
       random: seeded(this.#seed),
+      onTail: "fail",
       thresholds: { maxRequests: 12, maxAgeMs: 5 * MINUTE },
       onOutcome: ({ id }) => {
-        if (this.#chance(0.1)) throw new Error("The listener failed.");
+        const isDown = this.#time.now() < this.#callbackUpAt;
+        if (isDown || this.#chance(0.1)) throw new Error("The listener failed.");
         this.#delivered.set(id, (this.#delivered.get(id) ?? 0) + 1);
       },
     });
@@ -230,6 +242,10 @@ class Simulation {
     for (let naps = this.#below(10); naps > 0; naps -= 1) {
       this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
     }
+    for (let steps = this.#below(5); steps > 0; steps -= 1) {
+      const ms = this.#random() < 0.5 ? DAY : -DAY;
+      this.#time.setTimeout(() => this.#anybody()?.process.step(ms, this.#below(9 * MINUTE)), this.#below(STORM_MS));
+    }
   }
 
   #anybody(): { readonly process: SimProcess; readonly dispatcher: Dispatcher } | undefined {
@@ -256,7 +272,11 @@ class Simulation {
       .catch(() => {});
   }
 
-  #isRight(id: string, status: OutcomeStatus): boolean {
+  #isRight({ id, status, payload, recordedAt }: OutcomeRow): boolean {
+    if (payload.includes(OUTCOME_CODES.belowMinimum)) return status === "failed" && this.#minLines > 1;
+    // A clock that stepped for some minutes has recorded nothing, and expired nobody.
+    if (recordedAt < START - MINUTE || recordedAt > this.#time.now() + MINUTE) return false;
+    if (payload.includes(OUTCOME_CODES.expired) && recordedAt < (this.#deadlines.get(id) ?? Infinity)) return false;
     if (status === "cancelled") return this.#cancelled.has(id);
     if (id.startsWith("bad") || id.startsWith("dead")) return status === "failed" || status === "expired";
     // Faults of the provider may use up all tries of a request that would have succeeded.
@@ -279,7 +299,7 @@ class Simulation {
       batches: batches.length,
       lost: [...this.#wanted].filter((id) => !counts.has(id)),
       repeatedOutcomes: [...counts].filter(([, count]) => count > 1).map(([id]) => id),
-      wrong: outcomes.filter(({ id, status }) => !this.#isRight(id, status)).map(({ id, status }) => `${id} ${status}`),
+      wrong: outcomes.filter((outcome) => !this.#isRight(outcome)).map(({ id, status }) => `${id} ${status}`),
       ranTwice: [...ranTwice].filter(([id, count]) => count > 1 && this.#wanted.has(id)).map(([id]) => id),
       notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
       unendedBatches: batches.filter(({ state }) => state !== "done").map(({ key, state }) => `${key} ${state}`),

@@ -34,6 +34,7 @@ export class SimProcess {
   readonly #skewMs: number;
   #isDead = false;
   #asleepUntil = 0;
+  #steppedMs = 0;
 
   constructor(time: VirtualClock, skewMs = 0) {
     this.#time = time;
@@ -53,8 +54,14 @@ export class SimProcess {
     this.#asleepUntil = Math.max(this.#asleepUntil, this.#time.now() + ms);
   }
 
+  /** Its wall clock shows this much more than before for a while, or for good; its monotonic clock goes on. */
+  step(ms: number, forMs: number = Number.POSITIVE_INFINITY): void {
+    this.#steppedMs += ms;
+    if (forMs < Number.POSITIVE_INFINITY) this.#time.setTimeout(() => this.step(-ms), forMs);
+  }
+
   readonly clock: DispatchClock = {
-    now: () => this.#time.now() + this.#skewMs,
+    now: () => this.#time.now() + this.#skewMs + this.#steppedMs,
     monotonic: () => this.#time.now(),
     setTimeout: (callback, delayMs) => this.#time.setTimeout(() => this.#ring(callback), delayMs),
     clearTimeout: (handle) => this.#time.clearTimeout(handle),

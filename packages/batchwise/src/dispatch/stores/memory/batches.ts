@@ -68,6 +68,17 @@ export class Batches {
     return { ok: true, batch: batchRow(batch) };
   }
 
+  hasten(after: number, now: number): void {
+    const sooner = (at: number): number => (at > after ? now : at);
+    for (const batch of this.#live) {
+      batch.nextAt = sooner(batch.nextAt);
+      batch.leaseUntil = sooner(batch.leaseUntil);
+      if (batch.submitStartedAt !== null) batch.submitStartedAt = sooner(batch.submitStartedAt);
+      if (batch.unknownSince !== null) batch.unknownSince = sooner(batch.unknownSince);
+    }
+    this.ledgers.hasten(after, now);
+  }
+
   find({ keys, states, account, providerBatchIds, limit }: BatchQuery): MemoryBatch[] {
     const onlyLive = states?.includes("done") === false;
     const asked = keys === undefined ? [...(onlyLive ? this.#live : this.#all.values())] : this.#known(keys);

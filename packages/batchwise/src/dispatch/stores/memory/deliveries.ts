@@ -71,6 +71,14 @@ export class Deliveries {
     return taken;
   }
 
+  /** What waits for a time later than `after` is due. */
+  hasten(after: number, now: number): void {
+    for (const delivery of [...this.#places.keys()].filter(({ nextAt }) => nextAt > after)) {
+      delivery.nextAt = now;
+      this.put(delivery);
+    }
+  }
+
   /** A sink's due ones, after those whose time has come have been put among them. */
   #due(name: string, now: number): Heap<MemoryDelivery> {
     const { due, later } = this.#sink(name);

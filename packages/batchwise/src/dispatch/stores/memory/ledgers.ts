@@ -22,6 +22,15 @@ export class Ledgers {
     this.write({ name: batch.ledger });
   }
 
+  hasten(after: number, now: number): void {
+    for (const [name, { blockedUntil }] of this.#learned) {
+      if (blockedUntil > after) this.write({ name, blockedUntil: now });
+    }
+    for (const batch of [...this.#booked.values()].flatMap((booked) => [...booked])) {
+      if (batch.releaseAt > after && batch.releaseAt < Infinity) batch.releaseAt = now;
+    }
+  }
+
   blocked(name: string, now: number): boolean {
     return (this.#learned.get(name)?.blockedUntil ?? 0) > now;
   }

@@ -63,6 +63,8 @@ class MemoryStore implements Store {
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
     this.#assertOpen();
     if (change.kind === "expire") return this.#expire(change, sinks, now);
+    if (change.kind === "hasten") return this.#hasten(change.after, now);
+    if (change.kind === "redeliver") return this.#log.redeliver(change, now);
     return change.ids.map((id, index) => {
       const request = this.#requests.get(id);
       if (request === undefined) return { id, result: "not_found" };
@@ -203,6 +205,13 @@ class MemoryStore implements Store {
       this.#end(request, { status: "expired", payload: change.payload, sinks, now });
       return { id: request.id, result: "changed" };
     });
+  }
+
+  #hasten(after: number, now: number): [] {
+    this.#waiting.hasten(after, now);
+    this.#batches.hasten(after, now);
+    this.#log.hasten(after, now);
+    return [];
   }
 
   #takeOut(

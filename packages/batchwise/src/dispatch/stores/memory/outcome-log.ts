@@ -2,7 +2,7 @@
 // what was delivered is never due again; does not know batches.
 
 import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/rows.ts";
-import type { DeliveriesInput } from "../../contract/store.ts";
+import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { Deliveries } from "./deliveries.ts";
 import { type MemoryDelivery, type MemoryOutcome, type MemoryRequest, outcomeRow } from "./records.ts";
@@ -20,6 +20,7 @@ export class OutcomeLog {
   readonly #log: (MemoryOutcome | null)[] = [];
   /** Not delivered and not given up. */
   readonly #waiting = new Deliveries();
+  readonly #dead = new Set<MemoryDelivery>();
   readonly counts: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
 
   get cursor(): number {
@@ -52,10 +53,17 @@ export class OutcomeLog {
   /** Takes an outcome out of the log, with what is not delivered of it. */
   takeBack(outcome: MemoryOutcome): void {
     this.#log[outcome.cursor - 1] = null;
-    for (const delivery of outcome.deliveries) this.#waiting.remove(delivery);
+    for (const delivery of outcome.deliveries) {
+      this.#waiting.remove(delivery);
+      this.#dead.delete(delivery);
+    }
   }
 
   after(query: Extract<OutcomeQuery, { after: number }>): OutcomeRow[] {
+    if (query.dead !== undefined) {
+      const dead = this.#deadOf(query.dead, query.after, query.limit);
+      return dead.map(({ outcome }) => outcomeRow(outcome, query.deliveries ?? false));
+    }
     const rows: OutcomeRow[] = [];
     for (let place = Math.max(0, query.after); place < this.#log.length && rows.length < query.limit; place += 1) {
       const outcome = this.#log[place];
@@ -71,6 +79,24 @@ export class OutcomeLog {
     return taken.map(({ sink, attempt, outcome }) => ({ sink, attempt, outcome: outcomeRow(outcome, false) }));
   }
 
+  redeliver({ sink, after, limit }: Extract<Amendment, { kind: "redeliver" }>, now: number): Amended[] {
+    return this.#deadOf(sink, after, limit).map((delivery) => {
+      this.#dead.delete(delivery);
+      Object.assign(delivery, { state: "waiting", nextAt: now });
+      this.#waiting.put(delivery);
+      return { id: delivery.outcome.id, result: "changed" };
+    });
+  }
+
+  #deadOf(sink: string, after: number, limit: number): MemoryDelivery[] {
+    const dead = [...this.#dead].filter((one) => one.sink === sink && one.outcome.cursor > after);
+    return dead.sort((a, b) => a.outcome.cursor - b.outcome.cursor).slice(0, limit);
+  }
+
+  hasten(after: number, now: number): void {
+    this.#waiting.hasten(after, now);
+  }
+
   #book({ cursor, sink, result, nextAt, attempt, at, statusCode, error }: DeliveryReport): void {
     const delivery = this.#log[cursor - 1]?.deliveries.find((one) => one.sink === sink);
     if (delivery === undefined || delivery.log.some((row) => row.attempt === attempt)) return;
@@ -78,6 +104,8 @@ export class OutcomeLog {
     if (delivery.state === "delivered") return;
     if (result !== "delivered" && attempt !== delivery.attempt) return;
     delivery.state = result === "retry" ? "waiting" : result;
+    if (result === "dead") this.#dead.add(delivery);
+    else this.#dead.delete(delivery);
     if (result === "retry") {
       delivery.nextAt = nextAt;
       this.#waiting.put(delivery);

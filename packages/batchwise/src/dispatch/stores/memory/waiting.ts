@@ -56,6 +56,10 @@ export class Waiting {
     for (const lane of this.#lanes.values()) yield* lane.requests;
   }
 
+  hasten(after: number, now: number): void {
+    for (const request of this.all()) if (request.notBefore > after) request.notBefore = now;
+  }
+
   rows(limit: number, now: number): LaneRow[] {
     return [...this.#lanes.keys()].map((name) => this.#row(name, limit, now));
   }

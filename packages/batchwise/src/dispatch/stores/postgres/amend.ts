@@ -1,9 +1,11 @@
-// Changes of requests from outside their batch: cancel, fail, expire, retry. What may happen is decided by the statement
+// Changes of requests from outside their batch: cancel, fail, expire, retry, hasten, redeliver. What may happen is decided by the statement
 // that takes a request out of the table where it is, so that a seal or a settle at the same moment is seen.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
 import { Again, atMost, type Connection } from "./database.ts";
+import { redeliver } from "./deliveries.ts";
 import { count, end } from "./endings.ts";
+import { hasten } from "./hasten.ts";
 import { laneIds, READY_LANES } from "./lanes.ts";
 import { makeReady } from "./settle.ts";
 
@@ -17,6 +19,11 @@ export async function amend(
   now: number,
 ): Promise<Amended[]> {
   if (change.kind === "expire") return expire(db, change, sinks, now);
+  if (change.kind === "hasten") {
+    await hasten(db, change.after, now);
+    return [];
+  }
+  if (change.kind === "redeliver") return redeliver(db, change, now);
   const rows = await db.all<{ id: string; seq: number }>(
     "SELECT id, seq FROM batchwise_request WHERE id = ANY($1::text[])",
     ...[change.ids],

@@ -110,7 +110,16 @@ export async function readOutcomes(db: Connection, query: OutcomeQuery): Promise
   return raws.map((raw) => outcomeRow(raw, deliveries.get(raw.cursor) ?? []));
 }
 
-function after(db: Connection, query: { readonly after: number; readonly limit: number }): Promise<RawOutcome[]> {
+function after(db: Connection, query: Extract<OutcomeQuery, { after: number }>): Promise<RawOutcome[]> {
+  if (query.dead !== undefined) {
+    return db.all<RawOutcome>(
+      `${OUTCOME} WHERE o.cursor IN (
+         SELECT cursor FROM batchwise_delivery WHERE sink = $1 AND state = 'dead' AND cursor > $2
+         ORDER BY cursor LIMIT $3
+       ) ORDER BY o.cursor`,
+      ...[query.dead, query.after, atMost(query.limit)],
+    );
+  }
   return db.all<RawOutcome>(
     `${OUTCOME} WHERE o.cursor > $1 ORDER BY o.cursor LIMIT $2`,
     ...[query.after, atMost(query.limit)],

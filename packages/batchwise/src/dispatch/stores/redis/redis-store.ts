@@ -68,7 +68,8 @@ class RedisStore implements Store {
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    const limited = change.kind === "expire" ? { ...change, limit: atMost(change.limit) } : change;
+    const limited =
+      change.kind === "expire" || change.kind === "redeliver" ? { ...change, limit: atMost(change.limit) } : change;
     const flat = list(await this.#run("amend", { change: limited, sinks, now }));
     return Array.from({ length: flat.length / 2 }, (_, n) => ({
       id: String(flat[2 * n]),

@@ -52,7 +52,8 @@ function methods.outcomes(query)
     end
     return rows
   end
-  local cursors = call('ZRANGEBYSCORE', P .. 'log', '(' .. str(query.after), '+inf', 'LIMIT', 0, str(query.limit))
+  local log = P .. (query.dead and 'dead:' .. query.dead or 'log')
+  local cursors = call('ZRANGEBYSCORE', log, '(' .. str(query.after), '+inf', 'LIMIT', 0, str(query.limit))
   for n, cursor in ipairs(cursors) do rows[n] = readOutcome(cursor, query.deliveries) end
   return rows
 end
@@ -82,6 +83,8 @@ local function book(report)
   local state = report.result == 'retry' and 'waiting' or report.result
   local nextAt = report.result == 'retry' and str(report.nextAt) or before[3]
   call('HSET', at, sink, cjson.encode({ state, before[2], nextAt }))
+  if state == 'dead' then call('ZADD', P .. 'dead:' .. sink, cursor, cursor)
+  elseif before[1] == 'dead' then call('ZREM', P .. 'dead:' .. sink, cursor) end
   local due = cursor .. ':' .. sink
   if state == 'waiting' then
     call('ZADD', P .. 'due', nextAt, due)

@@ -61,6 +61,7 @@ local function retry(id, lane, now)
   for _, sink in ipairs(call('HKEYS', P .. 'd:' .. cursor)) do
     call('ZREM', P .. 'w:' .. sink, cursor)
     call('ZREM', P .. 's:' .. sink, cursor)
+    call('ZREM', P .. 'dead:' .. sink, cursor)
     call('ZREM', P .. 'due', cursor .. ':' .. sink)
   end
   call('DEL', P .. 'c:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor)
@@ -70,6 +71,71 @@ local function retry(id, lane, now)
   call('HINCRBY', key, 'generation', 1)
   makeReady(standing(id), now)
   return 'changed'
+end
+
+-- Those of a lane that a claim walks through are looked at from its front: what cannot be claimed stays there.
+local FRONT = 1000
+
+local function hastenLane(lane, after, now)
+  local function sooner(id)
+    call('HSET', rkey(id), 'notBefore', now)
+    gather('ZREM', P .. 'later:' .. lane, id)
+    gather('ZADD', P .. 'q:' .. lane, 0, entry(standing(id)))
+  end
+  for _, e in ipairs(call('ZRANGE', P .. 'q:' .. lane, 0, FRONT - 1)) do
+    local r = parse(e)
+    if r.notBefore > after then
+      call('ZREM', P .. 'q:' .. lane, e)
+      sooner(r.id)
+    end
+  end
+  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'later:' .. lane, '(' .. str(after), '+inf')) do sooner(id) end
+end
+
+local function hastenBatch(key, after, now)
+  local times = call('HMGET', bkey(key), 'nextAt', 'leaseUntil', 'submitStartedAt', 'unknownSince')
+  for n, field in ipairs({ 'nextAt', 'leaseUntil', 'submitStartedAt', 'unknownSince' }) do
+    if times[n] and tonumber(times[n]) > after then call('HSET', bkey(key), field, now) end
+  end
+  if tonumber(times[1]) > after then call('ZADD', P .. 'live', now, key) end
+end
+
+-- What waits for a time after 'after' is due; only a wrong clock can have written that.
+local function hasten(after, at)
+  local from, now = '(' .. str(after), str(at)
+  for _, lane in ipairs(call('SMEMBERS', P .. 'lanes')) do hastenLane(lane, after, now) end
+  flush()
+  for _, key in ipairs(call('ZRANGE', P .. 'live', 0, -1)) do hastenBatch(key, after, now) end
+  for _, name in ipairs(call('ZRANGE', P .. 'ledgers', 0, -1)) do
+    if num(P .. 'l:' .. name, 'blockedUntil') > after then call('HSET', P .. 'l:' .. name, 'blockedUntil', now) end
+    for _, key in ipairs(call('ZRANGEBYSCORE', P .. 'booked:' .. name, from, '(+inf')) do
+      call('ZADD', P .. 'booked:' .. name, now, key)
+    end
+  end
+  for _, due in ipairs(call('ZRANGEBYSCORE', P .. 'due', from, '+inf')) do
+    local cursor, sink = string.match(due, '^(%d+):(.*)$')
+    local d = cjson.decode(call('HGET', P .. 'd:' .. cursor, sink))
+    call('HSET', P .. 'd:' .. cursor, sink, cjson.encode({ d[1], d[2], now }))
+    call('ZADD', P .. 'due', now, due)
+    call('ZREM', P .. 's:' .. sink, cursor)
+    call('ZADD', P .. 'w:' .. sink, cursor, cursor)
+  end
+end
+
+-- Dead deliveries wait again.
+local function redeliver(change, now)
+  local answers = {}
+  local dead = P .. 'dead:' .. change.sink
+  for _, cursor in ipairs(call('ZRANGEBYSCORE', dead, '(' .. str(change.after), '+inf', 'LIMIT', 0, str(change.limit))) do
+    local d = cjson.decode(call('HGET', P .. 'd:' .. cursor, change.sink))
+    call('HSET', P .. 'd:' .. cursor, change.sink, cjson.encode({ 'waiting', d[2], str(now) }))
+    call('ZREM', dead, cursor)
+    call('ZADD', P .. 'w:' .. change.sink, cursor, cursor)
+    call('ZADD', P .. 'due', str(now), cursor .. ':' .. change.sink)
+    table.insert(answers, call('HGET', P .. 'c:' .. cursor, 'id'))
+    table.insert(answers, 'changed')
+  end
+  return answers
 end
 
 local function amendOne(id, lane, change, sinks, now)
@@ -90,6 +156,11 @@ end
 function methods.amend(input)
   local answers = {}
   local change = input.change
+  if change.kind == 'hasten' then
+    hasten(change.after, input.now)
+    return answers
+  end
+  if change.kind == 'redeliver' then return redeliver(change, input.now) end
   if change.kind == 'expire' then
     local late = call('ZRANGEBYSCORE', P .. 'until', '-inf', str(input.now), 'LIMIT', 0, str(change.limit))
     for _, member in ipairs(late) do

@@ -1,10 +1,13 @@
-// Changes of requests from outside their batch: cancel, fail, expire, retry. Runs inside a transaction that its caller
+// Changes of requests from outside their batch: cancel, fail, expire, retry, hasten, redeliver.
+// Runs inside a transaction that its caller
 // opens.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
 import { count } from "./counters.ts";
 import { atMost, type Connection } from "./database.ts";
+import { redeliver } from "./deliveries.ts";
 import { Endings } from "./endings.ts";
+import { hasten } from "./hasten.ts";
 import { laneId, READY_LANES } from "./lanes.ts";
 import { makeReady } from "./settle.ts";
 
@@ -18,6 +21,11 @@ interface Found {
 }
 
 export function amend(db: Connection, change: Amendment, sinks: readonly string[], now: number): Amended[] {
+  if (change.kind === "hasten") {
+    hasten(db, change.after, now);
+    return [];
+  }
+  if (change.kind === "redeliver") return redeliver(db, change, now);
   const endings = new Endings(db, sinks, now);
   const answers = change.kind === "expire" ? expire(db, change, endings, now) : amendAll(db, change, endings, now);
   endings.finish();
@@ -45,7 +53,7 @@ function expire(
 
 function amendAll(
   db: Connection,
-  change: Exclude<Amendment, { kind: "expire" }>,
+  change: Exclude<Amendment, { kind: "expire" | "hasten" | "redeliver" }>,
   endings: Endings,
   now: number,
 ): Amended[] {

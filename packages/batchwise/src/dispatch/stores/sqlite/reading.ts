@@ -109,12 +109,21 @@ const OUTCOME = `
 export function readOutcomes(db: Connection, query: OutcomeQuery): OutcomeRow[] {
   const found =
     "after" in query
-      ? db.all<RawOutcome>(
-          `${OUTCOME} WHERE o.cursor > ? ORDER BY o.cursor LIMIT ?`,
-          ...[query.after, atMost(query.limit)],
-        )
+      ? outcomesAfter(db, query)
       : query.ids.flatMap((id) => db.get<RawOutcome>(`${OUTCOME} WHERE r.id = ?`, id) ?? []);
   return found.map((raw) => outcomeRow(db, raw, query.deliveries ?? false));
+}
+
+function outcomesAfter(db: Connection, { after, limit, dead }: Extract<OutcomeQuery, { after: number }>): RawOutcome[] {
+  if (dead === undefined) {
+    return db.all<RawOutcome>(`${OUTCOME} WHERE o.cursor > ? ORDER BY o.cursor LIMIT ?`, after, atMost(limit));
+  }
+  return db.all<RawOutcome>(
+    `${OUTCOME} WHERE o.cursor IN (
+       SELECT cursor FROM batchwise_delivery WHERE sink = ? AND state = 'dead' AND cursor > ? ORDER BY cursor LIMIT ?
+     ) ORDER BY o.cursor`,
+    ...[dead, after, atMost(limit)],
+  );
 }
 
 export function readOutcome(db: Connection, cursor: number): OutcomeRow | undefined {

@@ -118,6 +118,10 @@ const STEPS: readonly string[] = [
   -- The attempts of the few that have any, so that an ending need not look for the row of its request.
   CREATE INDEX batchwise_request_tried ON batchwise_request (seq, attempts) WHERE attempts > 0;
   `,
+  `
+  -- The dead letters.
+  CREATE INDEX batchwise_delivery_dead ON batchwise_delivery (sink, cursor) WHERE state = 'dead';
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

@@ -35,6 +35,64 @@ async function state(store: Store): Promise<DeliveryState | undefined> {
   return row?.deliveries?.find(({ sink }) => sink === "hook");
 }
 
+/** The cursors of what has been given up. */
+async function deadOf(store: Store, after = 0, limit = 10): Promise<number[]> {
+  return (await store.outcomes({ after, limit, dead: "hook" })).map(({ cursor }) => cursor);
+}
+
+const deadCases: readonly StoreCase[] = [
+  storeCase("finds what has been given up, by sink and cursor, with its log", async (store) => {
+    await settled(store, 4, ["hook", "callback"]);
+    await store.deliveries(take());
+    await store.deliveries(take({ sinks: ["callback"] }));
+    const reports = [1, 3, 4].map((cursor) => report({ cursor, result: "dead", statusCode: 500, error: "no" }));
+    await book(store, ...reports, report({ cursor: 2, sink: "callback", result: "dead" }), report({ cursor: 2 }));
+    deepEqual([await deadOf(store), await deadOf(store, 1, 1), await deadOf(store, 4)], [[1, 3, 4], [3], []]);
+    const [row] = await store.outcomes({ after: 2, limit: 1, dead: "hook", deliveries: true });
+    deepEqual(row?.deliveries?.find(({ sink }) => sink === "hook")?.log, [
+      { attempt: 1, at: NOW, statusCode: 500, error: "no" },
+    ]);
+    await book(store, report({ cursor: 3, attempt: 2 }));
+    deepEqual(await deadOf(store), [1, 4]);
+  }),
+
+  storeCase(
+    "lets what has been given up wait again, the oldest first, as many as asked, with its attempts",
+    async (store) => {
+      await settled(store, 3, ["hook"]);
+      await store.deliveries(take());
+      await book(store, ...[1, 2, 3].map((cursor) => report({ cursor, result: "dead" })));
+      deepEqual((await store.probe(1, NOW)).deliveriesWaiting, 0);
+      const again = { kind: "redeliver", sink: "hook", after: 1, limit: 1 } as const;
+      deepEqual(await store.amend({ ...again, sink: "callback" }, [], NOW), []);
+      deepEqual(await store.amend(again, [], NOW + 7), [{ id: "b1-1", result: "changed" }]);
+      deepEqual(await store.amend({ ...again, after: 0, limit: 5 }, [], NOW + 7), [
+        { id: "b1-0", result: "changed" },
+        { id: "b1-2", result: "changed" },
+      ]);
+      const { deliveriesWaiting, deliveryDueAt } = await store.probe(1, NOW);
+      deepEqual([deliveriesWaiting, deliveryDueAt, await deadOf(store)], [3, NOW + 7, []]);
+      deepEqual(await taken(store, take({}, NOW + 7)), [
+        [1, "hook", 2],
+        [2, "hook", 2],
+        [3, "hook", 2],
+      ]);
+      await book(store, report({ attempt: 2 }), report({ cursor: 2, attempt: 2, result: "dead" }));
+      deepEqual([(await store.probe(1, NOW)).deliveriesWaiting, await deadOf(store)], [1, [2]]);
+    },
+  ),
+
+  storeCase("forgets what has been given up of a request that is retried", async (store) => {
+    const batch = await sealed(store, 1, 1);
+    await store.settle(settleInput(batch, [final(0, "failed")], { sinks: ["hook"] }));
+    await store.deliveries(take());
+    await book(store, report({ result: "dead" }));
+    await store.amend(retryOf("b1-0"), [], NOW);
+    deepEqual(await deadOf(store), []);
+    deepEqual(await store.amend({ kind: "redeliver", sink: "hook", after: 0, limit: 9 }, [], NOW), []);
+  }),
+];
+
 const takingCases: readonly StoreCase[] = [
   storeCase("makes a delivery for each sink and outcome, due at once, oldest cursor first", async (store) => {
     await settled(store, 3, ["hook", "callback"]);
@@ -183,4 +241,4 @@ const reportCases: readonly StoreCase[] = [
   }),
 ];
 
-export const deliveryCases: readonly StoreCase[] = [...takingCases, ...reportCases];
+export const deliveryCases: readonly StoreCase[] = [...takingCases, ...deadCases, ...reportCases];

@@ -5,6 +5,7 @@ import type { StoreCase } from "./case.ts";
 import { claimOrderCases } from "./claim-order.ts";
 import { deliveryCases } from "./delivery.ts";
 import { enqueueCases } from "./enqueue.ts";
+import { hastenCases } from "./hasten.ts";
 import { holdCases } from "./hold.ts";
 import { lastingCases } from "./lasting.ts";
 import { probeCases } from "./probe.ts";
@@ -34,6 +35,7 @@ export const storeConformance: readonly StoreCase[] = [
   ...settleCases,
   ...amendCases,
   ...deliveryCases,
+  ...hastenCases,
   ...probeCases,
   ...lastingCases,
 ];

@@ -40,7 +40,8 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
       entries.push(entryOf(line, endpoint, settings));
     }
   }
-  const { maxLines, maxEmbeddingInputs } = settings.limits;
+  const { minLines, maxLines, maxEmbeddingInputs } = settings.limits;
+  if (texts.length < minLines) faults.unshift(tooFew(minLines));
   if (texts.length > maxLines) faults.unshift(tooMany(`${maxLines} lines`));
   if (inputs > maxEmbeddingInputs) faults.unshift(tooMany(`${maxEmbeddingInputs} embedding inputs`));
   return { entries, faults, model: seen.model ?? "", tokens };
@@ -114,6 +115,10 @@ function inputsOf({ input }: JsonObject): number {
 
 function tooMany(most: string): FakeLineFault {
   return fault("too_many_tasks", `The batch input file contains more than ${most}.`);
+}
+
+function tooFew(least: number): FakeLineFault {
+  return fault("too_few_tasks", `The batch input file contains fewer than ${least} lines.`);
 }
 
 function fault(code: string, message: string, param: string | null = null): FakeLineFault {

@@ -11,6 +11,7 @@ const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 const LIMITS: FakeLimits = {
+  minLines: 1,
   maxLines: 50_000,
   maxEmbeddingInputs: 50_000,
   maxFileBytes: 200_000_000,

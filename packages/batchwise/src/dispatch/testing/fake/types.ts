@@ -26,6 +26,8 @@ export type FakeOperation =
 export type FakeDialect = "openai" | "azure" | "groq" | "together";
 
 export interface FakeLimits {
+  /** Fewer lines than this fail validation, as with some providers. 1. */
+  readonly minLines: number;
   /** Lines in one file. OpenAI 50_000. */
   readonly maxLines: number;
   /** Texts to embed in one file, over all its lines. OpenAI 50_000. */

@@ -1,0 +1,62 @@
+// The clock that the dispatcher goes by: the user's, but for steps of its wall time that have not lasted yet. Guarantees
+// that a wall clock that is wrong for less than ten minutes is not noticed; a process that starts while it is wrong
+// cannot know. decide/wall-clock.ts decides.
+
+import { BELIEVED_AFTER_MS, lookAtClock, STEP_MS, type WallClock } from "../decide/wall-clock.ts";
+import type { DispatchClock } from "../options/dispatcher-options.ts";
+
+export class SteadyClock implements DispatchClock {
+  readonly #clock: DispatchClock;
+  readonly #onStep: (message: string, isBelieved: boolean) => void;
+  #known: WallClock;
+
+  /** `onStep` is told of each step when it is first seen, and again when it is believed. */
+  constructor(clock: DispatchClock, onStep: (message: string, isBelieved: boolean) => void) {
+    this.#clock = clock;
+    this.#onStep = onStep;
+    this.#known = { offset: clock.now() - clock.monotonic(), doubt: null };
+  }
+
+  now(): number {
+    const monotonic = this.#clock.monotonic();
+    const wall = this.#clock.now();
+    const before = this.#known;
+    this.#known = lookAtClock(before, wall - monotonic, monotonic);
+    if (this.#known.doubt !== before.doubt) this.#tell(before);
+    return this.#known.doubt === null ? wall : Math.round(monotonic + this.#known.offset);
+  }
+
+  /** True while the wall clock shows another time than is believed: one of the two is wrong. */
+  isInDoubt(): boolean {
+    this.now();
+    return this.#known.doubt !== null;
+  }
+
+  monotonic(): number {
+    return this.#clock.monotonic();
+  }
+
+  setTimeout(callback: () => void, delayMs: number): unknown {
+    return this.#clock.setTimeout(callback, delayMs);
+  }
+
+  clearTimeout(handle: unknown): void {
+    this.#clock.clearTimeout(handle);
+  }
+
+  #tell(before: WallClock): void {
+    const { offset, doubt } = this.#known;
+    if (doubt !== null && doubt.since !== before.doubt?.since) {
+      const rest = `Until it has lasted ${BELIEVED_AFTER_MS / 60_000} minutes, the old time goes on and no batch is sent.`;
+      this.#onStep(`The wall clock stepped by ${seconds(doubt.offset - offset)} s. ${rest}`, false);
+    }
+    const steppedMs = offset - before.offset;
+    if (doubt === null && Math.abs(steppedMs) > STEP_MS) {
+      this.#onStep(`The wall clock's step by ${seconds(steppedMs)} s has lasted, and is believed.`, true);
+    }
+  }
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1_000);
+}

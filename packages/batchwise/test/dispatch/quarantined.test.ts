@@ -1,0 +1,60 @@
+// A job that reads until nothing is left, with the official client, while the provider has forgotten its batches.
+
+import { openaiAccount } from "batchwise/dispatch/openai";
+import { fakeProvider } from "batchwise/dispatch/testing";
+import OpenAI from "openai";
+import { expect, test } from "vitest";
+import { QuarantinedError } from "../../src/dispatch/contract/errors.ts";
+import type { LoggedOutcome } from "../../src/dispatch/contract/types.ts";
+import { drive } from "./support/drive.ts";
+import { ask, world } from "./support/world.ts";
+
+const HOUR = 3_600_000;
+
+test("a log read until idle gives what there is, and then says which batches wait for a person", async () => {
+  const { time, start } = world();
+  const fake = fakeProvider({ clock: time, plan: ({ index }) => ({ runMs: index === 0 ? 60_000 : 2 * HOUR }) });
+  const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+  const accounts = [openaiAccount({ client })];
+  const dispatcher = await start({ accounts, thresholds: { maxRequests: 50, maxAgeMs: 1_000 } });
+  await dispatcher.enqueueMany(Array.from({ length: 200 }, (_, n) => ask(`r${n}`)));
+  const end = time.now() + HOUR;
+  await drive(time, fake, async () => time.now() >= end);
+  const lost = { status: 404, body: { error: { message: "No such batch.", code: null } } };
+  fake.inject({ on: ["batches.retrieve", "batches.list"], times: 1_000, accept: false, reply: lost });
+  const read: LoggedOutcome[] = [];
+  const job = (async (): Promise<unknown> => {
+    try {
+      for await (const outcome of dispatcher.outcomes({ untilIdle: true })) read.push(outcome);
+      return "ended";
+    } catch (error) {
+      return error;
+    }
+  })();
+  let said: unknown = null;
+  void job.then((value) => {
+    said = value;
+  });
+  await drive(time, fake, async () => said !== null);
+  expect(read).toHaveLength(50);
+  expect(said).toBeInstanceOf(QuarantinedError);
+  const aside = await dispatcher.batches({ states: ["quarantined"] });
+  expect(aside).toHaveLength(3);
+  expect(said).toMatchObject({ code: "QUARANTINED", keys: aside.map(({ key }) => key) });
+  expect(String(said)).toContain("150 requests have no outcome");
+
+  fake.heal();
+  expect(await dispatcher.resume((said as QuarantinedError).keys)).toBe(3);
+  let count = 0;
+  const rest = (async (): Promise<void> => {
+    for await (const _ of dispatcher.outcomes({ untilIdle: true })) count += 1;
+  })();
+  let isOver = false;
+  void rest.then(() => {
+    isOver = true;
+  });
+  await drive(time, fake, async () => isOver);
+  expect(count).toBe(200);
+  expect([...fake.runs().values()].every((runs) => runs === 1)).toBe(true);
+  await dispatcher.stop();
+});
