@@ -5,9 +5,16 @@ import { DispatchError } from "../../contract/errors.ts";
 import { scriptOf } from "./script.ts";
 
 /** The part of ioredis that the store uses. The client's own types fit it; none is imported. */
-export interface RedisClient {
+export interface IoRedisClient {
   call(command: string, ...args: (string | number)[]): Promise<unknown>;
 }
+
+/** The part of node-redis that the store uses: of a client or a pool of them, connected. */
+export interface NodeRedisClient {
+  sendCommand(args: string[]): Promise<unknown>;
+}
+
+export type RedisClient = IoRedisClient | NodeRedisClient;
 
 /** What the script answers: texts, whole numbers, nothing, and lists of these. */
 export type Reply = string | number | null | readonly Reply[];
@@ -38,14 +45,14 @@ export class Server {
   }
 
   async #call(method: string, text: string): Promise<Reply> {
-    return (await this.#client.call(
-      "EVALSHA",
-      await this.#hashOf(scriptOf(method)),
-      1,
-      this.#keys,
-      method,
-      text,
-    )) as Reply;
+    const hash = await this.#hashOf(scriptOf(method));
+    return (await this.#send("EVALSHA", hash, "1", this.#keys, method, text)) as Reply;
+  }
+
+  /** ioredis has a `sendCommand` too, which takes something else: its `call` comes first. */
+  async #send(command: string, ...args: string[]): Promise<unknown> {
+    const client = this.#client;
+    return "call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]);
   }
 
   #hashOf(script: string): Promise<string> {
@@ -58,7 +65,7 @@ export class Server {
 
   async #load(script: string): Promise<string> {
     try {
-      return String(await this.#client.call("SCRIPT", "LOAD", script));
+      return String(await this.#send("SCRIPT", "LOAD", script));
     } catch (error) {
       this.#hashes.delete(script);
       throw error;
