@@ -63,6 +63,10 @@ class RedisStore implements Store {
     this.#server = server;
   }
 
+  get setBack(): DispatchError | null {
+    return this.#server.setBack;
+  }
+
   async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     return list(await this.#run("enqueue", { requests, now })) as readonly EnqueueResult[];
   }
