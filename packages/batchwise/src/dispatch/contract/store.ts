@@ -26,7 +26,8 @@
 //   rank = max(V, F); F = rank + max(1, tokens)
 // with F kept for each (lane, priority, tenant) and V for each (lane, priority): the highest rank that `seal` has
 // claimed there, both 0 at first. One tenant alone gets plain FIFO. Two enqueues that run at the same moment may read
-// the same F. A requeued or retried request keeps its rank and arrival, also in another lane.
+// the same F. A requeued or retried request keeps its rank and arrival, also in another lane. V need not be kept where
+// nothing was ever enqueued (halves of a split batch), nor an F that is not above its V: neither changes a rank.
 
 import type { DispatchError } from "./errors.ts";
 import type {
