@@ -146,7 +146,8 @@ test("a lane that finds no room is not asked for in a hot loop", async () => {
   const counted = new Proxy(store, {
     get: (target, name: keyof typeof store) => {
       if (name === "probe") probes += 1;
-      return target[name].bind(target);
+      const value = target[name];
+      return typeof value === "function" ? value.bind(target) : value;
     },
   });
   const sim = new SimProvider({ time });

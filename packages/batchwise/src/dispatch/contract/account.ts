@@ -16,7 +16,10 @@ export type TagKind =
   | "metadata"
   /** No tag, but the uploaded file's id comes back in lists: one upload, one batch. */
   | "inputFile"
-  /** The same create again with the same token is the same batch: nothing to reconcile. */
+  /**
+   * The same create again with the same token, made of key and attempt, is the same batch: nothing to reconcile. The
+   * provider looks the token up before it judges lines or limits.
+   */
   | "idempotencyToken"
   /** Nothing comes back: one create at a time per account, and adoption of an id that we do not know. */
   | "none";

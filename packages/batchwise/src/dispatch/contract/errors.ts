@@ -7,10 +7,10 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field), `UNKNOWN_ENDPOINT`,
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
- * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id.
- * `RESULTS_UNREADABLE`: a result source was cut or damaged. `BELOW_MINIMUM`: told to
- * `onError`, fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of
- * quarantined batches are left. `CLOSED`: stopped or closed before.
+ * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`, `STORE_SET_BACK` (what it had answered for is gone).
+ * `NOT_FOUND`: no request of that id. `RESULTS_UNREADABLE`: a result source was cut or damaged. `BELOW_MINIMUM`: told to
+ * `onError`, fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches
+ * are left. `CLOSED`: stopped or closed before.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -23,12 +23,17 @@ export type DispatchErrorCode =
   | "STORE_UNAVAILABLE"
   | "STORE_FULL"
   | "STORE_READ_ONLY"
+  | "STORE_SET_BACK"
   | "RESULTS_UNREADABLE"
   | "BELOW_MINIMUM"
   | "QUARANTINED"
   | "CLOSED";
 
-const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>(["STORE_UNAVAILABLE", "RESULTS_UNREADABLE"]);
+const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([
+  "STORE_UNAVAILABLE",
+  "STORE_SET_BACK",
+  "RESULTS_UNREADABLE",
+]);
 
 export class DispatchError extends BatchwiseError {
   constructor(code: DispatchErrorCode, message: string, cause?: unknown) {
@@ -89,7 +94,7 @@ export function takenIdsError(place: number, id: string, taken: number, total: n
 
 /** The error of a store in the middle of many requests, saying how far it came. */
 export function partlyStored(error: unknown, stored: number, total: number): unknown {
-  if (!(error instanceof DispatchError)) return error;
+  if (!(error instanceof DispatchError) || error.code === "STORE_SET_BACK") return error;
   const message = `${error.message} The first ${stored} of ${total} requests are stored, and maybe some that follow.`;
   return new DispatchError(error.code as DispatchErrorCode, message, error);
 }

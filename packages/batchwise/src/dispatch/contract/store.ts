@@ -14,6 +14,9 @@
 //   ended requests are many. Only `requests` (when asked for bodies), `outcomes` and `deliveries` read large texts.
 // - Calls come from many processes at once (memory and embedded stores: from one process, interleaved).
 // - Failures reject with a DispatchError: STORE_UNAVAILABLE (retryable), STORE_FULL or STORE_READ_ONLY (not).
+// - A store whose data can be emptied or set back while processes run on it (a Redis server) knows when that has
+//   happened to anything that this process was answered. Every call begun before it found out rejects then with one and
+//   the same STORE_SET_BACK, which becomes its `setBack`, and does nothing; later calls work on what is left.
 //
 // Request states: ready -> claimed -> ended, and claimed -> ready when requeued. A claimed request belongs to one batch
 // until `settle` decides it; no lease, timeout or other call takes it out. An ended request has exactly one outcome.
@@ -23,8 +26,10 @@
 //   rank = max(V, F); F = rank + max(1, tokens)
 // with F kept for each (lane, priority, tenant) and V for each (lane, priority): the highest rank that `seal` has
 // claimed there, both 0 at first. One tenant alone gets plain FIFO. Two enqueues that run at the same moment may read
-// the same F. A requeued or retried request keeps its rank and arrival, also in another lane.
+// the same F. A requeued or retried request keeps its rank and arrival, also in another lane. V need not be kept where
+// nothing was ever enqueued (halves of a split batch), nor an F that is not above its V: neither changes a rank.
 
+import type { DispatchError } from "./errors.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -134,6 +139,9 @@ export interface DeliveriesInput {
 
 /** Where requests live. See the head of the file for the rules that hold for every method. */
 export interface Store {
+  /** The last loss that this store has found; null or absent while there was none. */
+  readonly setBack?: DispatchError | null;
+
   /**
    * Adds requests, in order, as ready. One answer each, in order: `stored`; `same` when the id is there with the same
    * digest, in whatever state (nothing changes, not even defaults or priority); `conflict` when it is there with

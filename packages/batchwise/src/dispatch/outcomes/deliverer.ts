@@ -2,6 +2,7 @@
 // process at a time if the attempt ends within the lease. A failed delivery does not change the recorded outcome.
 
 import { createHmac } from "node:crypto";
+import type { DispatchError } from "../contract/errors.ts";
 import type { DeliveryReport, DeliveryRow } from "../contract/rows.ts";
 import { pauseAfterFailure, WEBHOOK_TRIES } from "../decide/delivery-policy.ts";
 import { loggedOutcome } from "../format/payload.ts";
@@ -31,6 +32,8 @@ export class Deliverer {
   readonly #send: (row: DeliveryRow) => Promise<Tried>;
   /** Of the last turn, to be booked with the next call. */
   #reports: DeliveryReport[] = [];
+  /** The store's last loss when these were delivered: after a later one their cursors stand for other outcomes. */
+  #reportsOf: DispatchError | null = null;
 
   constructor(runtime: Runtime, sink: Sink, atOnce: number, send: (row: DeliveryRow) => Promise<Tried>) {
     this.#runtime = runtime;
@@ -45,6 +48,7 @@ export class Deliverer {
     for (;;) {
       const rows = await this.#exchange();
       if (rows.length === 0) return nextAt;
+      this.#reportsOf = this.#runtime.setBack;
       const reports = await this.#deliverAll(rows);
       await this.#runtime.options.failpoint("after-delivery");
       this.#reports = reports;
@@ -78,6 +82,7 @@ export class Deliverer {
   async #exchange(): Promise<readonly DeliveryRow[]> {
     const { store, clock, options, isStopping } = this.#runtime;
     const now = clock.now();
+    if (this.#reportsOf !== this.#runtime.setBack) this.#reports = [];
     const take = { sinks: [this.#sink], limit: this.#atOnce, leaseUntil: now + options.leaseMs };
     const rows = await store.deliveries({ now, reports: this.#reports, take: isStopping ? null : take });
     this.#reports = [];

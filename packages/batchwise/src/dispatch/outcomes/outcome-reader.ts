@@ -31,6 +31,7 @@ export class OutcomeReader {
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    runtime.onSetBack((loss) => this.#endWaits(loss));
     this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: runtime.clock });
   }
 
@@ -58,11 +59,13 @@ export class OutcomeReader {
    * rejects with QUARANTINED when all that is left to do is a person's.
    */
   async *outcomes({ after, untilIdle }: Required<OutcomesOptions>): AsyncGenerator<LoggedOutcome> {
-    const { store } = this.#runtime;
+    const { store, setBack } = this.#runtime;
     await this.#checkCursor(after);
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
       try {
+        // The log that this cursor is from is gone.
+        if (this.#runtime.setBack !== setBack) throw this.#runtime.setBack;
         // Asked before the log is read: what ends in between is still read.
         const idle = untilIdle ? await this.#idle() : null;
         const rows = await store.outcomes({ after: cursor, limit: PAGE });
@@ -107,8 +110,12 @@ export class OutcomeReader {
 
   /** Ends every wait: iterators return, promises reject with CLOSED. */
   close(): void {
+    this.#endWaits(closed());
+  }
+
+  #endWaits(error: DispatchError): void {
     for (const wake of [...this.#readers]) wake();
-    for (const id of [...this.#waiters.keys()]) this.#rejectAll(id, closed());
+    for (const id of [...this.#waiters.keys()]) this.#rejectAll(id, error);
   }
 
   #nextNews(): { readonly heard: Promise<void>; leave(): void } {

@@ -33,6 +33,8 @@ export class Lease {
   /** How long each write renews the lease for. */
   #spanMs: number;
   #isOver = false;
+  /** A store that was set back gives the same fences out again: no lease from before counts after it. */
+  readonly #forgetSetBack: () => void;
 
   /** `renewedAt` is the monotonic time before the call that gave this lease out. */
   constructor(runtime: Runtime, account: Account, batch: BatchRow, renewedAt: number) {
@@ -41,6 +43,7 @@ export class Lease {
     this.#batch = batch;
     this.#renewedAt = renewedAt;
     this.#spanMs = runtime.options.leaseMs;
+    this.#forgetSetBack = runtime.onSetBack(() => this.#lose());
     this.#armHeartbeat();
   }
 
@@ -90,6 +93,7 @@ export class Lease {
   /** Stops the heartbeat without a write: a lease that was not given back expires. */
   close(): void {
     this.#isOver = true;
+    this.#forgetSetBack();
     this.#runtime.clock.clearTimeout(this.#beat);
   }
 

@@ -2,11 +2,13 @@
 // wake another. It decides nothing and writes nothing.
 
 import type { Account } from "../contract/account.ts";
+import type { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Loop } from "./loop.ts";
 import { SteadyClock } from "./steady-clock.ts";
+import { watchedStore } from "./watched-store.ts";
 
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";
@@ -30,10 +32,12 @@ export class Runtime {
   ignoredResults = 0;
   duplicateBatches = 0;
   readonly #told: Map<string, number> = new Map();
+  readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
+  #setBack: DispatchError | null = null;
 
   constructor(options: ResolvedOptions) {
     this.options = options;
-    this.store = options.store;
+    this.store = watchedStore(options.store, (loss) => this.#whenSetBack(loss));
     this.clock = new SteadyClock(options.clock, (message, isBelieved) => this.#clockStepped(message, isBelieved));
     this.accounts = [...options.accounts.values()];
     this.sinks = [
@@ -61,6 +65,23 @@ export class Runtime {
     this.sealing.wake();
   }
 
+  /** The last time that the store was found to have lost what it had answered for. */
+  get setBack(): DispatchError | null {
+    return this.#setBack;
+  }
+
+  /** Calls the listener at each later loss, before whoever met it goes on. Returns a function that stops listening. */
+  onSetBack(listener: (loss: DispatchError) => void): () => void {
+    this.#setBackListeners.add(listener);
+    return () => this.#setBackListeners.delete(listener);
+  }
+
+  #whenSetBack(loss: DispatchError): void {
+    this.report(loss);
+    this.#setBack = loss;
+    for (const listener of [...this.#setBackListeners]) listener(loss);
+  }
+
   /** Wakes readers and deliverers: outcomes may have been recorded. */
   outcomesRecorded(): void {
     this.watching.wake();
@@ -68,9 +89,10 @@ export class Runtime {
     this.posting.wake();
   }
 
-  /** Calls the user's `onError`, except for calls aborted by the stop. Ignores what `onError` throws. */
+  /** Calls the user's `onError`, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws. */
   report(error: unknown): void {
     if (this.isStopping && error === this.stopping.signal.reason) return;
+    if (error === this.#setBack && error !== null) return;
     try {
       this.options.onError(error);
     } catch {

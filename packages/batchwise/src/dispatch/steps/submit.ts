@@ -4,6 +4,7 @@
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
+import { afterFailedRepeat, mayRunUnderToken } from "../decide/after-repeat.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
 import { extendStreak } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";
@@ -85,7 +86,8 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
     state: "submitting",
     submitAttempt: attempt,
     submitStartedAt: now,
-    unknownSince: null,
+    // Kept while a create of this token may run: see decide/after-repeat.ts.
+    unknownSince: mayRunUnderToken(lease.batch, lease.account) ? (lease.batch.unknownSince ?? now) : null,
     exclusive,
   }));
   if (intent.ok) return true;
@@ -128,6 +130,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
     providerBatchId: seen.id,
     verified: true,
     providerState: seen.rawState,
+    unknownSince: null,
     expiresAt: seen.expiresAt,
     lastError: null,
     pollMs: 0,
@@ -154,7 +157,10 @@ async function failed(runtime: Runtime, lease: Lease, error: unknown, operation:
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));
-  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, passed, runtime.clock.now());
+  // Written with the intent: a create before this one may run under the same token.
+  const isRepeat = batch.unknownSince !== null && account.capabilities.tag === "idempotencyToken";
+  const decide = isRepeat ? afterFailedRepeat : afterSubmitFailure;
+  const plan = decide(batch, failure, operation, account, ledger, passed, runtime.clock.now());
   await applyPlan(lease, preferFreeAccount(runtime, batch, plan, ledgers));
 }
 

@@ -192,8 +192,9 @@ export class SimProvider {
       const fileId = "fileId" in input.input ? input.input.fileId : null;
       const lines = (given ?? this.#files.get(fileId as string) ?? []).map(parseLine);
       const { key, attempt } = input;
-      const same = record.tag === "idempotencyToken" ? this.#batches.find((batch) => batch.token === key) : undefined;
-      const batch = same ?? this.#accept({ key, attempt, token: key, fileId, lines, isForeign: false });
+      const token = `${key}-${attempt}`;
+      const same = record.tag === "idempotencyToken" ? this.#batches.find((batch) => batch.token === token) : undefined;
+      const batch = same ?? this.#accept({ key, attempt, token, fileId, lines, isForeign: false });
       return shown(this.#view(batch), record);
     });
   }

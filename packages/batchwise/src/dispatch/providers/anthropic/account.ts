@@ -19,6 +19,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shared/account-options.ts";
 import { callSettings } from "../shared/sdk-call.ts";
+import { checkMethods, checkSdkVersion, type SdkNeed } from "../shared/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shared/sdk-error.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
@@ -27,8 +28,14 @@ import { toProviderBatch, toResultLine } from "./convert.ts";
 import { unsupported } from "./refusal.ts";
 import { toMessageParams } from "./request.ts";
 
+const SDK: SdkNeed = {
+  package: "@anthropic-ai/sdk",
+  least: 1,
+  why: "which repeats calls although retries are switched off",
+};
+
 export interface AnthropicAccountOptions extends AccountOptions {
-  /** `new Anthropic()` of `@anthropic-ai/sdk`. */
+  /** `new Anthropic()` of `@anthropic-ai/sdk` 1 or later. */
   readonly client: AnthropicClient;
   /** For requests that name no limit of their own, because Anthropic demands one. Default 4_096. */
   readonly defaultMaxTokens?: number;
@@ -49,8 +56,10 @@ export function anthropicAccount(options: AnthropicAccountOptions): Account {
   const { client, defaultMaxTokens = 4_096 } = options;
   check("client", objectWith(), client);
   check("client.messages", objectWith(), client.messages);
-  const methods = objectWith("create", "retrieve", "list", "cancel", "results");
-  check("client.messages.batches", methods, client.messages.batches);
+  check("client.messages.batches", objectWith(), client.messages.batches);
+  checkSdkVersion(client, SDK);
+  const methods = ["create", "retrieve", "list", "cancel", "results"];
+  checkMethods("client.messages.batches", client.messages.batches, methods);
   check("defaultMaxTokens", finiteIntegerFrom(1), defaultMaxTokens);
   const settings = resolveAccountOptions(options, ["client", "defaultMaxTokens"], anthropicCapabilities);
   return new AnthropicAccount(client, defaultMaxTokens, settings);

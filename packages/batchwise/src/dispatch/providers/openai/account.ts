@@ -20,6 +20,7 @@ import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shared/account-options.ts";
 import { readJsonLines } from "../shared/read-lines.ts";
 import { callSettings } from "../shared/sdk-call.ts";
+import { checkMethods, checkSdkVersion, type SdkNeed } from "../shared/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shared/sdk-error.ts";
 import { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
 import { classify } from "./classify.ts";
@@ -28,9 +29,10 @@ import { checkBody, nextOf, rowsOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch, toRes
 
 const CHUNK_CHARACTERS = 65_536;
 const FILES_A_PAGE = 1_000;
+const SDK: SdkNeed = { package: "openai", least: 5, why: "which takes no file that streams and has no files.delete" };
 
 export interface OpenAiAccountOptions extends AccountOptions {
-  /** `new OpenAI()`, `new AzureOpenAI()`, or one with the `baseURL` of another service. */
+  /** `new OpenAI()` or `new AzureOpenAI()` of `openai` 5 or later, or one with the `baseURL` of another service. */
   readonly client: OpenAiClient;
   /** Which service the client talks to: by name, or a record of your own. Default "openai". */
   readonly service?: OpenAiServiceName | OpenAiService;
@@ -50,8 +52,11 @@ export function openaiAccount(options: OpenAiAccountOptions): Account {
   check("options", objectWith(), options);
   const { client, service = "openai" } = options;
   check("client", objectWith(), client);
-  check("client.files", objectWith("create", "content"), client.files);
-  check("client.batches", objectWith("create", "retrieve", "list", "cancel"), client.batches);
+  check("client.files", objectWith(), client.files);
+  check("client.batches", objectWith(), client.batches);
+  checkSdkVersion(client, SDK);
+  checkMethods("client.files", client.files, ["create", "content", "list", "delete"]);
+  checkMethods("client.batches", client.batches, ["create", "retrieve", "list", "cancel"]);
   const record = typeof service === "string" ? serviceOf(service) : service;
   return new OpenAiAccount(client, record, resolveAccountOptions(options, ["client", "service"], record.capabilities));
 }

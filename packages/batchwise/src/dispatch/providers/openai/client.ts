@@ -1,5 +1,5 @@
-// The part of the official `openai` client that the adapter calls, by shape: nothing is imported from the SDK, and its
-// answers are read as unknown JSON, so any version of it, Azure's client and an own object of this shape all fit.
+// The part of the official `openai` client (5.0 and later) that the adapter calls, by shape: nothing is imported from
+// the SDK, and its answers are read as unknown JSON. Azure's client and an own object of this shape fit too.
 
 import type { CallSettings } from "../shared/sdk-call.ts";
 

@@ -10,17 +10,33 @@ interface Lane {
   order: readonly MemoryRequest[] | null;
 }
 
+interface Level {
+  claimed: number;
+  readonly finished: Map<string, number>;
+  /** So many tenants, and those behind V are forgotten. */
+  sweepAt: number;
+}
+
+const FIRST_SWEEP = 64;
+
+function sweep(level: Level): void {
+  for (const [tenant, finished] of level.finished) if (finished <= level.claimed) level.finished.delete(tenant);
+  level.sweepAt = Math.max(FIRST_SWEEP, 2 * level.finished.size);
+}
+
 export class Waiting {
   readonly #lanes = new Map<string, Lane>();
-  /** F of the contract, by lane, priority and tenant; V by lane and priority. */
-  readonly #finished = new Map<string, number>();
-  readonly #claimed = new Map<string, number>();
+  /** F and V of the contract, by priority and lane: only where something was enqueued. */
+  readonly #levels = new Map<string, Level>();
 
   /** The rank of a new request; counts its tokens for its tenant. */
   rank({ lane, priority, tenant, tokens }: NewRequest): number {
-    const share = JSON.stringify([lane, priority, tenant]);
-    const rank = Math.max(this.#claimed.get(`${priority} ${lane}`) ?? 0, this.#finished.get(share) ?? 0);
-    this.#finished.set(share, rank + Math.max(1, tokens));
+    const name = `${priority} ${lane}`;
+    const level = this.#levels.get(name) ?? { claimed: 0, finished: new Map(), sweepAt: FIRST_SWEEP };
+    this.#levels.set(name, level);
+    const rank = Math.max(level.claimed, level.finished.get(tenant) ?? 0);
+    level.finished.set(tenant, rank + Math.max(1, tokens));
+    if (level.finished.size >= level.sweepAt) sweep(level);
     return rank;
   }
 
@@ -41,8 +57,8 @@ export class Waiting {
   /** Takes what a seal claims, and moves the lane's V on. */
   claim(request: MemoryRequest): void {
     this.remove(request);
-    const level = `${request.priority} ${request.lane}`;
-    this.#claimed.set(level, Math.max(this.#claimed.get(level) ?? 0, request.rank));
+    const level = this.#levels.get(`${request.priority} ${request.lane}`);
+    if (level !== undefined) level.claimed = Math.max(level.claimed, request.rank);
   }
 
   inOrder(name: string): readonly MemoryRequest[] {

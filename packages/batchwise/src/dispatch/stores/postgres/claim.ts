@@ -108,9 +108,29 @@ async function book(db: Connection, batch: number, lane: number, levels: readonl
     ...[batch, sum(({ count }) => count), sum(({ bytes }) => bytes), sum(({ tokens }) => tokens)],
   );
   const sorted = [...levels].sort((a, b) => a.priority - b.priority);
+  await claimLevels(db, [lane, sorted.map(({ priority }) => priority), sorted.map(({ rank }) => rank)]);
+}
+
+/** Moves V on, where something was ever enqueued, and forgets the tenants' places that lie behind it. */
+async function claimLevels(
+  db: Connection,
+  values: readonly [number, readonly number[], readonly number[]],
+): Promise<void> {
   await db.run(
-    `INSERT INTO batchwise_level SELECT $1, * FROM unnest($2::bigint[], $3::bigint[])
+    `INSERT INTO batchwise_level
+     SELECT $1, c.priority, c.rank FROM unnest($2::bigint[], $3::bigint[]) AS c (priority, rank)
+     WHERE EXISTS (SELECT 1 FROM batchwise_share s WHERE s.lane = $1 AND s.priority = c.priority)
+       OR EXISTS (SELECT 1 FROM batchwise_level l WHERE l.lane = $1 AND l.priority = c.priority)
      ON CONFLICT (lane, priority) DO UPDATE SET claimed = greatest(batchwise_level.claimed, excluded.claimed)`,
-    ...[lane, sorted.map(({ priority }) => priority), sorted.map(({ rank }) => rank)],
+    ...values,
+  );
+  // One that an enqueue is just writing stays until a later seal.
+  await db.run(
+    `DELETE FROM batchwise_share WHERE ctid = ANY (ARRAY(
+       SELECT s.ctid FROM unnest($2::bigint[], $3::bigint[]) AS c (priority, rank)
+       JOIN batchwise_share s ON s.lane = $1 AND s.priority = c.priority AND s.finished <= c.rank
+       FOR UPDATE OF s SKIP LOCKED
+     ))`,
+    ...values,
   );
 }

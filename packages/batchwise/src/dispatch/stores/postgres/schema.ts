@@ -116,6 +116,15 @@ const STEPS: readonly string[] = [
   -- The dead letters.
   CREATE INDEX batchwise_delivery_dead ON batchwise_delivery (sink, cursor) WHERE state = 'dead';
   `,
+  `
+  -- Shares that say nothing any more are forgotten by each seal, and levels where nothing was enqueued are not kept.
+  CREATE INDEX batchwise_share_finished ON batchwise_share (lane, priority, finished);
+  DELETE FROM batchwise_level l WHERE NOT EXISTS (
+    SELECT 1 FROM batchwise_share s WHERE s.lane = l.lane AND s.priority = l.priority
+  );
+  DELETE FROM batchwise_share s USING batchwise_level l
+  WHERE l.lane = s.lane AND l.priority = s.priority AND s.finished <= l.claimed;
+  `,
 ];
 
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */

@@ -2,4 +2,4 @@
 
 export type { RedisStoreOptions } from "./options.ts";
 export { redisStore } from "./redis-store.ts";
-export type { RedisClient } from "./server.ts";
+export type { IoRedisClient, NodeRedisClient, RedisClient } from "./server.ts";

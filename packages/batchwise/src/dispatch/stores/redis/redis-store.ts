@@ -44,7 +44,7 @@ const MOST = 2 ** 31 - 1;
  * @example
  * ```ts
  * import { type RedisClient, redisStore } from "batchwise/dispatch/redis";
- * function storeOf(client: RedisClient) { // new Redis({ ... }) of ioredis
+ * function storeOf(client: RedisClient) { // new Redis() of ioredis, or await createClient().connect() of node-redis
  *   return redisStore({ client });
  * }
  * ```
@@ -61,6 +61,10 @@ class RedisStore implements Store {
 
   constructor(server: Server) {
     this.#server = server;
+  }
+
+  get setBack(): DispatchError | null {
+    return this.#server.setBack;
   }
 
   async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {

@@ -52,8 +52,13 @@ local function claim(input, taken)
   flush()
   closeIfEmpty(input.lane)
   for level, rank in pairs(ranks) do
-    local field = cjson.encode({ input.lane, str(priorityOf(level)) })
-    call('HSET', P .. 'level', field, str(math.max(num(P .. 'level', field), tonumber(rank))))
+    local priority = str(priorityOf(level))
+    local field, places = cjson.encode({ input.lane, priority }), sharesOf(input.lane, priority)
+    -- Where nothing was ever enqueued nobody asks for it.
+    if call('EXISTS', places, P .. 'share') > 0 or call('HEXISTS', P .. 'level', field) == 1 then
+      call('HSET', P .. 'level', field, str(math.max(num(P .. 'level', field), tonumber(rank))))
+      call('ZREMRANGEBYSCORE', places, '-inf', str(tonumber(rank)))
+    end
   end
   return bytes, tokens
 end

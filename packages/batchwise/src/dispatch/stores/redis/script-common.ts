@@ -56,6 +56,9 @@ end
 local function rkey(id) return P .. 'r:' .. id end
 local function bkey(key) return P .. 'b:' .. key end
 
+-- The tenants' places in a lane and priority: F by tenant.
+local function sharesOf(lane, priority) return P .. 'f:' .. cjson.encode({ lane, priority }) end
+
 -- Higher priorities sort first as text: those from 0 up, then those below.
 local function level(priority)
   if priority >= 0 then return string.format('0%017.0f', 9007199254740992 - priority) end

@@ -1,4 +1,4 @@
-// The part of the script about outcomes: settle, outcomes, deliveries; and what runs the method that was asked for. Lua.
+// The part of the script about outcomes: settle, outcomes, deliveries. Lua.
 
 export const OUTCOMES = `
 local function requeue(id, item, attempts, input)
@@ -134,8 +134,4 @@ function methods.deliveries(input)
   end
   return rows
 end
-
-local answer = methods[ARGV[1]](cjson.decode(ARGV[2]))
-flush()
-return answer
 `;

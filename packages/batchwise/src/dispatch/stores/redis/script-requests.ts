@@ -7,8 +7,11 @@ local function shareOf(shares, q)
   local name = priority .. ' ' .. #q.lane .. ' ' .. q.lane .. q.tenant
   if not shares[name] then
     local field = cjson.encode({ q.lane, priority, q.tenant })
-    shares[name] = { field = field, claimed = num(P .. 'level', cjson.encode({ q.lane, priority })),
-      finished = num(P .. 'share', field) }
+    local places = sharesOf(q.lane, priority)
+    -- The hash is of earlier versions: nothing is added to it.
+    local finished = tonumber(call('ZSCORE', places, q.tenant) or num(P .. 'share', field))
+    shares[name] = { places = places, tenant = q.tenant, finished = finished,
+      claimed = num(P .. 'level', cjson.encode({ q.lane, priority })) }
   end
   return shares[name]
 end
@@ -40,7 +43,7 @@ function methods.enqueue(input)
       answers[n] = 'stored'
     end
   end
-  for _, share in pairs(shares) do call('HSET', P .. 'share', share.field, str(share.finished)) end
+  for _, share in pairs(shares) do call('ZADD', share.places, str(share.finished), share.tenant) end
   return answers
 end
 

@@ -4,13 +4,14 @@
 
 import { BATCHES } from "./script-batches.ts";
 import { COMMON } from "./script-common.ts";
+import { EPOCH } from "./script-epoch.ts";
 import { OUTCOMES } from "./script-outcomes.ts";
 import { REQUESTS } from "./script-requests.ts";
 
-const BODY = `${COMMON}${REQUESTS}${BATCHES}${OUTCOMES}`;
+const BODY = `${COMMON}${REQUESTS}${BATCHES}${OUTCOMES}${EPOCH}`;
 
-const WRITING: string = `#!lua\n${BODY}`;
-const READING: string = `#!lua flags=no-writes\n${BODY}`;
+const WRITING: string = `#!lua\nlocal WRITING = true\n${BODY}`;
+const READING: string = `#!lua flags=no-writes\nlocal WRITING = false\n${BODY}`;
 
 const READS: ReadonlySet<string> = new Set(["probe", "requests", "outcomes", "batches"]);
 

@@ -5,47 +5,93 @@ import { DispatchError } from "../../contract/errors.ts";
 import { scriptOf } from "./script.ts";
 
 /** The part of ioredis that the store uses. The client's own types fit it; none is imported. */
-export interface RedisClient {
+export interface IoRedisClient {
   call(command: string, ...args: (string | number)[]): Promise<unknown>;
 }
 
+/** The part of node-redis that the store uses: of a client or a pool of them, connected. */
+export interface NodeRedisClient {
+  sendCommand(args: string[]): Promise<unknown>;
+}
+
+export type RedisClient = IoRedisClient | NodeRedisClient;
+
+const SET_BACK =
+  "Redis has lost data that it had answered for: it was flushed, or came back without its last writes. Requests, outcomes " +
+  "and batches may be gone; what is left goes on.";
+
 /** What the script answers: texts, whole numbers, nothing, and lists of these. */
 export type Reply = string | number | null | readonly Reply[];
+
+/** How much of the store's data this process has been answered with: see script-epoch.ts. */
+interface Known {
+  readonly epoch: string;
+  readonly run: string;
+  readonly writes: number;
+}
+
+const NOTHING: Known = { epoch: "", run: "", writes: 0 };
 
 export class Server {
   readonly #client: RedisClient;
   readonly #keys: string;
   /** What the server calls the scripts that it knows. */
   readonly #hashes = new Map<string, Promise<string>>();
+  #known = NOTHING;
+  #setBack: DispatchError | null = null;
 
   constructor(client: RedisClient, prefix: string) {
     this.#client = client;
     this.#keys = `{${prefix}}:`;
   }
 
+  /** The last loss that a call has met. */
+  get setBack(): DispatchError | null {
+    return this.#setBack;
+  }
+
   async run(method: string, input: unknown): Promise<Reply> {
     const text = textOf(input);
+    const [known, setBack] = [this.#known, this.#setBack];
+    let reply: Reply;
     try {
-      return await this.#call(method, text).catch((error: unknown) => {
+      reply = await this.#call(method, text, known).catch((error: unknown) => {
         if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
         // The server has started anew: it knows no scripts.
         this.#hashes.clear();
-        return this.#call(method, text);
+        return this.#call(method, text, known);
       });
     } catch (error) {
       throw storeError(error);
     }
+    return this.#learn(reply, setBack);
   }
 
-  async #call(method: string, text: string): Promise<Reply> {
-    return (await this.#client.call(
-      "EVALSHA",
-      await this.#hashOf(scriptOf(method)),
-      1,
-      this.#keys,
-      method,
-      text,
-    )) as Reply;
+  /** `setBack`: the last loss when the call began. What is answered to a call from before a later one is not learned. */
+  #learn(reply: Reply, setBack: DispatchError | null): Reply {
+    const [epoch, run, writes, answer] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+    const isFirst = setBack === this.#setBack;
+    if (writes === undefined) {
+      if (!isFirst && this.#setBack !== null) throw this.#setBack;
+      this.#known = NOTHING;
+      this.#setBack = new DispatchError("STORE_SET_BACK", SET_BACK);
+      throw this.#setBack;
+    }
+    const seen = { epoch: String(epoch), run: String(run), writes: Number(writes) };
+    // Answers can come in another order than the server gave them.
+    if (isFirst && seen.writes >= this.#known.writes) this.#known = seen;
+    return answer ?? null;
+  }
+
+  async #call(method: string, text: string, { epoch, run, writes }: Known): Promise<Reply> {
+    const hash = await this.#hashOf(scriptOf(method));
+    return (await this.#send("EVALSHA", hash, "1", this.#keys, method, text, epoch, run, String(writes))) as Reply;
+  }
+
+  /** ioredis has a `sendCommand` too, which takes something else: its `call` comes first. */
+  async #send(command: string, ...args: string[]): Promise<unknown> {
+    const client = this.#client;
+    return "call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]);
   }
 
   #hashOf(script: string): Promise<string> {
@@ -58,7 +104,7 @@ export class Server {
 
   async #load(script: string): Promise<string> {
     try {
-      return String(await this.#client.call("SCRIPT", "LOAD", script));
+      return String(await this.#send("SCRIPT", "LOAD", script));
     } catch (error) {
       this.#hashes.delete(script);
       throw error;

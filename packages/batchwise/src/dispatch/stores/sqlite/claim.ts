@@ -40,15 +40,21 @@ export function seal(db: Connection, input: SealInput): SealResult {
   if (sums.count < input.minRequests) return { ok: false, reason: "too_few", head };
   const batch = insertBatch(db, input, sums);
   moveMembers(db, batch, lane, sums.count, input.now);
-  for (const [priority, rank] of sums.ranks) {
-    db.run(
-      `INSERT INTO batchwise_level VALUES (?, ?, ?)
-       ON CONFLICT DO UPDATE SET claimed = max(claimed, excluded.claimed)`,
-      ...[lane, priority, rank],
-    );
-  }
+  for (const [priority, rank] of sums.ranks) claimLevel(db, lane, priority, rank);
   const made = readBatch(db, input.key);
   return made === undefined ? { ok: false, reason: "empty", head } : { ok: true, batch: made };
+}
+
+/** Moves V on, where something was ever enqueued, and forgets the tenants' places that lie behind it. */
+function claimLevel(db: Connection, lane: number, priority: number, rank: number): void {
+  db.run(
+    `INSERT INTO batchwise_level SELECT ?, ?, ?
+     WHERE EXISTS (SELECT 1 FROM batchwise_share WHERE lane = ? AND priority = ?)
+       OR EXISTS (SELECT 1 FROM batchwise_level WHERE lane = ? AND priority = ?)
+     ON CONFLICT DO UPDATE SET claimed = max(claimed, excluded.claimed)`,
+    ...[lane, priority, rank, lane, priority, lane, priority],
+  );
+  db.run("DELETE FROM batchwise_share WHERE lane = ? AND priority = ? AND finished <= ?", lane, priority, rank);
 }
 
 function headOf(db: Connection, lane: number, now: number): Refusal["head"] {

@@ -122,6 +122,16 @@ const STEPS: readonly string[] = [
   -- The dead letters.
   CREATE INDEX batchwise_delivery_dead ON batchwise_delivery (sink, cursor) WHERE state = 'dead';
   `,
+  `
+  -- Shares that say nothing any more are forgotten by each seal, and levels where nothing was enqueued are not kept.
+  CREATE INDEX batchwise_share_finished ON batchwise_share (lane, priority, finished);
+  DELETE FROM batchwise_level WHERE NOT EXISTS (
+    SELECT 1 FROM batchwise_share s WHERE s.lane = batchwise_level.lane AND s.priority = batchwise_level.priority
+  );
+  DELETE FROM batchwise_share WHERE finished <= (
+    SELECT claimed FROM batchwise_level l WHERE l.lane = batchwise_share.lane AND l.priority = batchwise_share.priority
+  );
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

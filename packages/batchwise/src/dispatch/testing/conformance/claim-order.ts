@@ -77,6 +77,28 @@ export const claimOrderCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 2, { lane: OTHER_LANE }), ["x", "y"]);
   }),
 
+  storeCase("shares among tenants that come and go as if it remembered all of them", async (store) => {
+    const finished = new Map<string, number>();
+    let [claimedRank, waiting, expected] = [0, [] as { id: string; rank: number }[], [] as string[]];
+    for (let round = 0; round < 60; round += 1) {
+      // Most tenants come once; two come again and again, with more or fewer tokens than the others.
+      const fresh = [`once${round}`, "often", round % 7 === 0 ? "rare" : "other"].map((tenant, n) =>
+        request(`${round}-${n}`, { tenant, tokens: 1 + ((round * 7 + n * 13) % 40) }),
+      );
+      for (const { id, tenant, tokens } of fresh) {
+        const rank = Math.max(claimedRank, finished.get(tenant) ?? 0);
+        finished.set(tenant, rank + tokens);
+        waiting.push({ id, rank });
+      }
+      await store.enqueue(fresh, NOW);
+      waiting = waiting.map((one, n) => ({ ...one, n })).sort((a, b) => a.rank - b.rank || a.n - b.n);
+      const taken = waiting.splice(0, round % 5 === 4 ? 4 : 2);
+      claimedRank = Math.max(claimedRank, ...taken.map(({ rank }) => rank));
+      expected = taken.map(({ id }) => id);
+      deepEqual(await claimed(store, round + 1, { maxRequests: expected.length }), expected);
+    }
+  }),
+
   storeCase("puts a requeued request back where it was in the order", async (store) => {
     await store.enqueue(many(6), NOW);
     const batch = batchOf(await store.seal(sealInput(1, { maxRequests: 3 })));

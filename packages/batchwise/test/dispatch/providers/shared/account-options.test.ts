@@ -46,8 +46,8 @@ describe("the options of an account", () => {
     [{ client, models: [1] }, "`models`"],
     [{ client, service: "grok" }, "`service`"],
     [{}, "`client`"],
-    [{ client: {} }, "`client.files` to be an object with create, content"],
-    [{ client: { files: client.files } }, "`client.batches` to be an object with create, retrieve, list, cancel"],
+    [{ client: {} }, "`client.files` to be an object, got `undefined`"],
+    [{ client: { files: client.files } }, "`client.batches` to be an object, got `undefined`"],
   ])("refuse %j", (options, message) => {
     const make = (): unknown => openaiAccount(options as OpenAiAccountOptions);
     expect(make).toThrow(
@@ -57,7 +57,7 @@ describe("the options of an account", () => {
 
   test("name what a client of another provider lacks", () => {
     expect(() => anthropicAccount({ client: client as never })).toThrow("Expected `client.messages` to be an object");
-    expect(() => openaiAccount({ client: new Anthropic({ apiKey: "key" }) as never })).toThrow("`client.files`");
+    expect(() => openaiAccount({ client: new Anthropic({ apiKey: "key" }) as never })).toThrow("`client.batches`");
     expect(() => (openaiAccount as () => unknown)()).toThrow("Expected `options` to be an object, got `undefined`");
     expect(() => (anthropicAccount as () => unknown)()).toThrow("Expected `options` to be an object, got `undefined`");
   });

@@ -1,0 +1,40 @@
+// What an official client must be, checked when an account is made: by the version that it names itself, and by its
+// methods. Guarantees that a client which would fail at the first upload, or repeat calls by itself, is refused here,
+// in words that say what was expected and what came. An own object without a version is judged by its methods alone.
+
+import { invalidOption } from "../../../core/contract/validate.ts";
+import { objectOf } from "./sdk-error.ts";
+
+/** The package that an account needs, and the first major version whose client fits. */
+export interface SdkNeed {
+  readonly package: string;
+  readonly least: number;
+  /** What earlier versions do wrong. */
+  readonly why: string;
+}
+
+/** What official clients call themselves: "OpenAI/JS 6.49.0". */
+const USER_AGENT = /\/JS ((\d+)\.\S+)$/;
+
+export function checkSdkVersion(client: object, need: SdkNeed): void {
+  const version = sdkVersion(client);
+  if (version === null || version.major >= need.least) return;
+  const wanted = `Expected \`client\` to be one of ${need.package} ${need.least} or later`;
+  throw invalidOption(TypeError, `${wanted}, got one of version ${version.text}, ${need.why}`);
+}
+
+/** Throws unless the object has all of the methods, and names those that it lacks. */
+export function checkMethods(name: string, value: object, methods: readonly string[]): void {
+  const missing = methods.filter((method) => typeof objectOf(value)[method] !== "function");
+  if (missing.length === 0) return;
+  const wanted = `Expected \`${name}\` to be an object with ${methods.join(", ")}`;
+  throw invalidOption(TypeError, `${wanted}, got one without ${missing.join(", ")}`);
+}
+
+function sdkVersion(client: object): { readonly major: number; readonly text: string } | null {
+  const { getUserAgent } = objectOf(client);
+  if (typeof getUserAgent !== "function") return null;
+  const said: unknown = getUserAgent.call(client);
+  const [, text, major] = (typeof said === "string" ? USER_AGENT.exec(said) : null) ?? [];
+  return text === undefined || major === undefined ? null : { text, major: Number(major) };
+}

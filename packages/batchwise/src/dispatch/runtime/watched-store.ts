@@ -1,0 +1,37 @@
+// A store whose losses are noticed. Whoever has called it, a loss that it has found is told once, before any later call;
+// the call that notices it, and those under way when it was found, reject with it.
+
+import type { DispatchError } from "../contract/errors.ts";
+import type { Store } from "../contract/store.ts";
+
+type Method = (...given: unknown[]) => unknown;
+
+/** The same store. `onSetBack` is called once for each loss that it finds from now on. */
+export function watchedStore(store: Store, onSetBack: (loss: DispatchError) => void): Store {
+  let known = store.setBack ?? null;
+  /** The loss that was not told before, if there is one. */
+  const tellNew = (): DispatchError | null => {
+    const found = store.setBack ?? null;
+    if (found === null || found === known) return null;
+    known = found;
+    onSetBack(found);
+    return found;
+  };
+  const watched = (method: Method): Method => {
+    return async (...given) => {
+      const loss = tellNew();
+      if (loss !== null) throw loss;
+      try {
+        return await method.apply(store, given);
+      } finally {
+        tellNew();
+      }
+    };
+  };
+  return new Proxy({} as Store, {
+    get(_none, name) {
+      const value: unknown = Reflect.get(store, name);
+      return typeof value === "function" ? watched(value as Method) : value;
+    },
+  });
+}

@@ -1,0 +1,64 @@
+// The part of the script that knows whether the server still has what it has answered for. Lua. It begins the script's
+// work and ends it.
+//
+// The store has an epoch: made with its first write, gone with the data. It counts the calls that wrote. For each run of
+// the server that has ended it keeps how far the count was when the next run wrote first: what that run had answered
+// beyond this is lost. Who calls says which epoch, run and count it was last answered with; a call that was answered with
+// more than is left does nothing.
+
+export const EPOCH = `
+local EPOCH = P .. 'epoch'
+
+-- Who may not ask for it gets no answer: then a loss shows by the epoch and the count alone.
+local function serverRun()
+  local info = redis.pcall('INFO', 'server')
+  return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+end
+
+local function readEpoch()
+  local f = call('HMGET', EPOCH, 'id', 'run', 'writes')
+  return { id = f[1] or '', run = f[2] or '', writes = tonumber(f[3] or '0') }
+end
+
+-- Before the first write of a run.
+local function beginRun(epoch)
+  local run = serverRun()
+  if epoch.id == '' then
+    local time = call('TIME')
+    epoch.id = time[1] .. '.' .. time[2] .. '-' .. run
+  elseif epoch.run == run then return
+  else call('HSET', EPOCH, 'left:' .. epoch.run, str(epoch.writes)) end
+  epoch.run = run
+  call('HSET', EPOCH, 'id', epoch.id, 'run', run)
+end
+
+local function hasLess(epoch, run, writes)
+  if writes > epoch.writes then return true end
+  if run == epoch.run then return false end
+  local left = call('HGET', EPOCH, 'left:' .. run)
+  return not left or tonumber(left) < writes
+end
+
+-- A call that only looked for work and found none wrote nothing.
+local function hasWritten(method, input, answer)
+  if method == 'lease' then return #answer > 0 end
+  if method == 'deliveries' then return #answer > 0 or #input.reports > 0 end
+  return true
+end
+
+local function perform(method, input, id, run, writes)
+  local epoch = readEpoch()
+  -- What is lost as a whole is found out before a new epoch begins.
+  if id ~= '' and id ~= epoch.id then return { 'set back' } end
+  if WRITING then beginRun(epoch) end
+  if id ~= '' and hasLess(epoch, run, writes) then return { 'set back' } end
+  local answer = methods[method](input)
+  flush()
+  if WRITING and hasWritten(method, input, answer) then
+    epoch.writes = call('HINCRBY', EPOCH, 'writes', 1)
+  end
+  return { epoch.id, epoch.run, str(epoch.writes), answer }
+end
+
+return perform(ARGV[1], cjson.decode(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5]))
+`;
