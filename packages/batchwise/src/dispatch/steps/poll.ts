@@ -57,9 +57,10 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
 }
 
-/** An unverified batch that is gone, or ended without a result that would show whose it is, may not be ours. */
+/** An unverified batch that is gone, or ended and will have no result that would show whose it is, may not be ours. */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
-  return seen === null ? plan.state === "quarantined" : hasEnded(seen) && seen.resultRefs.length === 0;
+  if (seen === null) return plan.state === "quarantined";
+  return hasEnded(seen) && seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0;
 }
 
 function seenChanges(

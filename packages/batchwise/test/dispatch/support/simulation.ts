@@ -117,10 +117,12 @@ class Simulation {
     const kind = KINDS[this.#below(KINDS.length)] as Kind;
     const lag = this.#below(60_000);
     const hasLimit = this.#random() < 0.4;
+    const counts = this.#random() < 0.8;
     const provider = new SimProvider({
       time: this.#time,
       fate: (operation) => this.#fate(operation),
       listLagMs: () => this.#below(lag + 1),
+      counts,
       shuffle: this.#random,
       ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
       plan: ({ index }) => {
@@ -132,6 +134,8 @@ class Simulation {
           failure: this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : null,
           notRun: (identity: string) => isLate && identity.length % 2 === 0,
           cutAfter: this.#chance(0.2) ? this.#below(5) : null,
+          // Where nothing is counted, nobody can tell a short answer from a whole one.
+          short: counts && this.#chance(0.2) ? { lines: this.#below(8) - 1, forMs: this.#below(20 * MINUTE) } : null,
         };
       },
     });
