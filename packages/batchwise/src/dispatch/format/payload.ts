@@ -36,7 +36,7 @@ export const CANCELLED_PAYLOAD: string = errorPayload({
 
 export const EXPIRED_PAYLOAD: string = errorPayload({
   code: OUTCOME_CODES.expired,
-  message: "The deadline passed before the request was in a batch.",
+  message: "The deadline passed before the request was sent.",
 });
 
 export function loggedOutcome(row: OutcomeRow): LoggedOutcome {

@@ -247,13 +247,17 @@ class Collection {
   }
 }
 
+interface OpenMember extends Member {
+  readonly deadlineAt: number | null;
+}
+
 /** Visits the open members of a batch by place, without their bodies. */
-export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: Member) => void): Promise<void> {
+export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: OpenMember) => void): Promise<void> {
   const batchKey = lease.batch.key;
   for (let fromOrd = 0; ; ) {
     const page = await runtime.store.requests({ batchKey, fromOrd, limit: PAGE });
-    for (const { ord, attempts, cancelRequested } of page) {
-      visit({ ord: ord as number, attempts, cancelRequested });
+    for (const { ord, attempts, cancelRequested, deadlineAt } of page) {
+      visit({ ord: ord as number, attempts, cancelRequested, deadlineAt });
       fromOrd = (ord as number) + 1;
     }
     if (page.length < PAGE) return;

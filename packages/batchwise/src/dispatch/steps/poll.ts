@@ -12,6 +12,7 @@ import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { preferFreeAccount } from "./competing-batches.ts";
+import { blameMembers } from "./expire-members.ts";
 import { pages } from "./list-batches.ts";
 import { undoAdoption } from "./undo-adoption.ts";
 
@@ -37,7 +38,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
       return;
     }
   }
-  const { seen } = lease;
+  const seen = await blamed(runtime, lease, lease.seen);
   const needsLedger = seen?.state === "failed" || (batch.state === "submitted" && seen?.state !== "validating");
   const ledgers = needsLedger ? await runtime.ledgers() : new Map<string, LedgerRow>();
   const ledger = ledgers.get(batch.ledger) ?? null;
@@ -55,6 +56,11 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
+}
+
+async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null): Promise<ProviderBatch | null> {
+  if (seen === null || seen.failure === null) return seen;
+  return { ...seen, failure: await blameMembers(runtime, lease, seen.failure) };
 }
 
 /** An unverified batch that is gone, or ended and will have no result that would show whose it is, may not be ours. */

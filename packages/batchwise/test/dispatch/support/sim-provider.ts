@@ -78,6 +78,7 @@ export interface Execution {
   readonly batchId: string;
   readonly key: string;
   readonly status: number;
+  readonly acceptedAt: number;
 }
 
 /** An error whose meaning is known to `classify`. */
@@ -289,7 +290,7 @@ export class SimProvider {
       this.#runs.set(identity, run);
       batch.ran += 1;
       const status = batch.plan.statusOf(identity, run);
-      this.executions.push({ identity, batchId: batch.id, key: batch.key, status });
+      this.executions.push({ identity, batchId: batch.id, key: batch.key, status, acceptedAt: batch.createdAt });
       if (status >= 0) results.push(resultOf(customId, identity, status));
     }
     const { shuffle } = this.#options;

@@ -8,11 +8,13 @@ import type { OutcomeStatus } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
-import { type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
+import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
+/** The most that may lie between the look at the deadlines and the create that is done at the provider. */
+const SENDING_MS = 6 * MINUTE;
 const STORM_MS = 2 * HOUR;
 const REST_WITHIN_MS = 7 * 24 * HOUR;
 
@@ -28,6 +30,8 @@ export interface Report {
   readonly wrong: readonly string[];
   /** Ran successfully at the provider more than once. */
   readonly ranTwice: readonly string[];
+  /** Accepted by the provider long after their deadlines. */
+  readonly sentLate: readonly string[];
   readonly notDelivered: readonly string[];
   readonly unendedBatches: readonly string[];
 }
@@ -267,6 +271,12 @@ class Simulation {
     return true;
   }
 
+  /** Uploads and creates take their time, and the clocks of processes differ. */
+  #isLate({ identity, acceptedAt }: Execution): boolean {
+    const deadlineAt = this.#deadlines.get(identity);
+    return deadlineAt !== undefined && acceptedAt > deadlineAt + SENDING_MS;
+  }
+
   async #report(): Promise<Report> {
     const outcomes = await this.#store.outcomes({ after: 0, limit: 100_000 });
     const counts = new Map<string, number>();
@@ -285,6 +295,9 @@ class Simulation {
       repeatedOutcomes: [...counts].filter(([, count]) => count > 1).map(([id]) => id),
       wrong: outcomes.filter(({ id, status }) => !this.#isRight(id, status)).map(({ id, status }) => `${id} ${status}`),
       ranTwice: [...ranTwice].filter(([id, count]) => count > 1 && this.#wanted.has(id)).map(([id]) => id),
+      sentLate: this.#providers.flatMap(({ executions }) =>
+        executions.filter((each) => this.#isLate(each)).map(({ identity }) => identity),
+      ),
       notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
       unendedBatches: batches.filter(({ state }) => state !== "done").map(({ key, state }) => `${key} ${state}`),
     };

@@ -112,6 +112,13 @@ const STEPS: readonly string[] = [
   CREATE INDEX batchwise_delivery_now ON batchwise_delivery (sink, cursor) WHERE state = 'waiting' AND is_due;
   CREATE INDEX batchwise_delivery_later ON batchwise_delivery (sink, next_at) WHERE state = 'waiting' AND NOT is_due;
   `,
+  `
+  -- The earliest deadline of a batch's members.
+  ALTER TABLE batchwise_batch ADD COLUMN deadline_at DOUBLE PRECISION;
+  UPDATE batchwise_batch b SET deadline_at = (
+    SELECT min(r.deadline_at) FROM batchwise_member m JOIN batchwise_request r ON r.seq = m.seq WHERE m.batch = b.id
+  ) WHERE b.state <> 'done';
+  `,
 ];
 
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */

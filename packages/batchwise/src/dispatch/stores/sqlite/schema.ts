@@ -118,6 +118,14 @@ const STEPS: readonly string[] = [
   -- The attempts of the few that have any, so that an ending need not look for the row of its request.
   CREATE INDEX batchwise_request_tried ON batchwise_request (seq, attempts) WHERE attempts > 0;
   `,
+  `
+  -- The earliest deadline of a batch's members.
+  ALTER TABLE batchwise_batch ADD COLUMN deadline_at INTEGER;
+  UPDATE batchwise_batch SET deadline_at = (
+    SELECT min(r.deadline_at) FROM batchwise_member m JOIN batchwise_request r ON r.seq = m.seq
+    WHERE m.batch = batchwise_batch.id
+  ) WHERE state <> 'done';
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */
