@@ -8,7 +8,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
  * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id.
- * `RESULTS_UNREADABLE`: a result source was cut or damaged. `CLOSED`: stopped or closed before.
+ * `RESULTS_UNREADABLE`: a result source was cut, short or damaged. `BATCH_STUCK`: a batch has not ended in its time.
+ * `BATCH_BUSY`: another process works on the batch. `CLOSED`: stopped or closed before.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -22,9 +23,15 @@ export type DispatchErrorCode =
   | "STORE_FULL"
   | "STORE_READ_ONLY"
   | "RESULTS_UNREADABLE"
-  | "CLOSED";
+  | "CLOSED"
+  | "BATCH_STUCK"
+  | "BATCH_BUSY";
 
-const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>(["STORE_UNAVAILABLE", "RESULTS_UNREADABLE"]);
+const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([
+  "STORE_UNAVAILABLE",
+  "RESULTS_UNREADABLE",
+  "BATCH_BUSY",
+]);
 
 export class DispatchError extends BatchwiseError {
   constructor(code: DispatchErrorCode, message: string, cause?: unknown) {
@@ -43,6 +50,8 @@ export const OUTCOME_CODES = {
   tooLarge: "request_too_large",
   /** Refused alone, after every batch with it was refused as a whole. */
   poison: "batch_refused",
+  /** Its batch was let go by an operator. */
+  abandoned: "batch_abandoned",
 } as const;
 
 export function duplicateIdError(id: string): DispatchError {

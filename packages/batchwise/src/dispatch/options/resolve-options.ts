@@ -18,6 +18,7 @@ import {
 import type { Account } from "../contract/account.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
+import { STUCK_AFTER_MS } from "../decide/stuck.ts";
 import { ulid } from "../format/encode.ts";
 import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./dispatcher-options.ts";
 
@@ -28,6 +29,7 @@ export interface ResolvedOptions {
   readonly requestDefaults: JsonObject;
   readonly leaseMs: number;
   readonly retry: Required<RetryOptions>;
+  readonly stuckAfterMs: number;
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
   readonly onError: (error: unknown) => void;
@@ -44,6 +46,7 @@ const KNOWN: readonly (keyof DispatcherOptions)[] = [
   "requestDefaults",
   "leaseMs",
   "retry",
+  "stuckAfterMs",
   "onOutcome",
   "webhook",
   "onError",
@@ -95,6 +98,8 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("clock", objectWith("now", "monotonic", "setTimeout", "clearTimeout"), clock);
   check("random", aFunction, random);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
+  const { stuckAfterMs = STUCK_AFTER_MS } = options;
+  check("stuckAfterMs", aboveZero, stuckAfterMs);
   const { onError = () => {}, failpoint = () => {} } = options;
   check("onError", aFunction, onError);
   check("failpoint", aFunction, failpoint);
@@ -107,6 +112,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     requestDefaults: resolveDefaults(options.requestDefaults),
     leaseMs,
     retry: resolveRetry(options.retry),
+    stuckAfterMs,
     onOutcome,
     webhook: resolveWebhook(options.webhook),
     onError,

@@ -43,7 +43,8 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const ledgers = needsLedger ? await runtime.ledgers() : new Map<string, LedgerRow>();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const now = runtime.clock.now();
-  const plan = preferFreeAccount(runtime, batch, afterPoll(batch, seen, account, ledger, now), ledgers);
+  const decided = afterPoll(batch, seen, account, ledger, now, runtime.options.stuckAfterMs);
+  const plan = preferFreeAccount(runtime, batch, decided, ledgers);
   if (seen === null && !isFresh(batch, account, now)) {
     const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
     runtime.report(new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`));
