@@ -21,8 +21,10 @@ import type {
 import { laneProper } from "./format/encode.ts";
 import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
+import { abandon, cancelMembers } from "./ops/batch-control.ts";
 import { dispatcherStats } from "./ops/stats.ts";
 import {
+  abandonOptions,
   checkBatchFilter,
   checkResultOptions,
   deadLettersOptions,
@@ -78,6 +80,16 @@ export interface Dispatcher {
   requeue(keys: string | readonly string[]): Promise<number>;
   /** Goes on with quarantined batches: looks at the provider's batch again, or sends one that nothing took. */
   resume(keys: string | readonly string[]): Promise<number>;
+  /**
+   * Cancels every request of a batch that has not ended: the batch is cancelled at the provider, what has run by then
+   * keeps its result, and the others end as cancelled. Gives the number of these requests.
+   */
+  cancelBatch(key: string): Promise<number>;
+  /**
+   * Lets go of a batch that does not end: asks the provider to cancel it, and ends its requests as cancelled or sends
+   * them back to their lane, uncharged. Results that still come count for nothing; what is requeued may run twice.
+   */
+  abandon(key: string, options: { readonly requests: "end" | "requeue" }): Promise<number>;
   batches(filter?: BatchFilter): Promise<BatchRecord[]>;
   /** Outcomes that the webhook has not taken in twelve tries, lowest cursor first. */
   deadLetters(options?: DeadLettersOptions): Promise<DeadLetter[]>;
@@ -218,6 +230,20 @@ class StoreDispatcher implements Dispatcher {
   resume(keys: string | readonly string[]): Promise<number> {
     this.#refuseWhenStopped();
     return this.#workers.resume(typeof keys === "string" ? [keys] : keys);
+  }
+
+  async cancelBatch(key: string): Promise<number> {
+    this.#refuseWhenStopped();
+    const { count, isAside } = await cancelMembers(this.#runtime, key);
+    // The store ends those as cancelled that go back with a wish to be.
+    if (isAside) await abandon(this.#runtime, key, "requeue");
+    else if (this.#isStarted) await this.#workers.hurry(key);
+    return count;
+  }
+
+  async abandon(key: string, options: { readonly requests: "end" | "requeue" }): Promise<number> {
+    this.#refuseWhenStopped();
+    return abandon(this.#runtime, key, abandonOptions(options).requests);
   }
 
   async batches(filter: BatchFilter = {}): Promise<BatchRecord[]> {

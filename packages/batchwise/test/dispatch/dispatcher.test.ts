@@ -132,7 +132,8 @@ test("a request whose deadline passes in a full account ends as expired", async 
   const { here, dispatcher, time } = await alone({
     fate: (operation) => (operation === "create" ? { refuse: REFUSED } : {}),
   });
-  await dispatcher.enqueue(ask("first", { deadlineAt: START + HOUR }));
+  await dispatcher.enqueue(ask("first"));
+  dispatcher.flush();
   await time.advance(2 * HOUR);
   expect((await dispatcher.stats()).inBatches).toBe(1);
   await here.store.enqueue([{ ...row, deadlineAt: START + HOUR }], time.now());

@@ -139,6 +139,11 @@ export interface ProviderBatch {
   /** null while the provider does not know it (0 while validating counts as not known). */
   readonly total: number | null;
   readonly settled: number | null;
+  /**
+   * Of a batch that has ended: requests that have run, by the provider's own counts, each of which has a result line.
+   * Members are missing only once as many lines were read. Absent or null where the provider gives no counts.
+   */
+  readonly ran?: number | null;
   /** Where results are: file ids or addresses, "" and null removed. Empty: there are none. */
   readonly resultRefs: readonly string[];
   /** Why it failed as a whole; null unless `failed`. */

@@ -8,9 +8,10 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
  * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`, `STORE_SET_BACK` (what it had answered for is gone).
- * `NOT_FOUND`: no request of that id. `RESULTS_UNREADABLE`: a result source was cut or damaged. `BELOW_MINIMUM`: told to
- * `onError`, fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches
- * are left. `CLOSED`: stopped or closed before.
+ * `NOT_FOUND`: no request of that id. `RESULTS_UNREADABLE`: a result source was cut, short or damaged. `BATCH_STUCK`: a
+ * batch has not ended in its time. `BATCH_BUSY`: another process works on the batch. `BELOW_MINIMUM`: told to `onError`,
+ * fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are left.
+ * `CLOSED`: stopped or closed before.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -27,12 +28,15 @@ export type DispatchErrorCode =
   | "RESULTS_UNREADABLE"
   | "BELOW_MINIMUM"
   | "QUARANTINED"
+  | "BATCH_STUCK"
+  | "BATCH_BUSY"
   | "CLOSED";
 
 const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([
   "STORE_UNAVAILABLE",
   "STORE_SET_BACK",
   "RESULTS_UNREADABLE",
+  "BATCH_BUSY",
 ]);
 
 export class DispatchError extends BatchwiseError {
@@ -75,6 +79,8 @@ export const OUTCOME_CODES = {
   belowMinimum: "below_minimum",
   /** Refused alone, after every batch with it was refused as a whole. */
   poison: "batch_refused",
+  /** Its batch was let go by an operator. */
+  abandoned: "batch_abandoned",
 } as const;
 
 export function duplicateIdError(id: string): DispatchError {

@@ -125,6 +125,8 @@ export interface BatchRow {
   readonly lastError: string | null;
   readonly pollMs: number;
   readonly expiresAt: number | null;
+  /** Earliest deadline of its members at sealing; the dispatcher writes the next one when it has taken those out. */
+  readonly deadlineAt: number | null;
   readonly nextAt: number;
   readonly leaseOwner: string | null;
   readonly leaseUntil: number;
@@ -132,7 +134,7 @@ export interface BatchRow {
   readonly orphans: readonly Orphan[];
 }
 
-/** Starts of a sealed batch: submitAttempt 0, verified true, pollMs 0, nextAt = now, every nullable field null. */
+/** Starts of a sealed batch: submitAttempt 0, verified true, pollMs 0, nextAt = now, every other nullable field null. */
 type BatchFields =
   | "state"
   | "submitAttempt"
@@ -148,6 +150,7 @@ type BatchFields =
   | "lastError"
   | "pollMs"
   | "expiresAt"
+  | "deadlineAt"
   | "nextAt"
   | "leaseUntil";
 

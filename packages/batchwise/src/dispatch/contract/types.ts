@@ -19,7 +19,7 @@ export interface DispatchRequest {
   readonly endpoint?: Endpoint;
   /** Higher goes first. A safe integer; 0 unless given. */
   readonly priority?: number;
-  /** After this it is put into no batch any more and ends as `expired`; what is in a batch by then still counts. */
+  /** After this no batch is sent with it, and it ends as `expired`, unpaid; what may have been accepted still counts. */
   readonly deadlineAt?: number;
   /** Whose request it is: tenants share batches by tokens. Requests without one are one tenant together. */
   readonly tenant?: string;

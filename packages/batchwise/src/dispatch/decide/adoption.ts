@@ -50,7 +50,7 @@ export function isTagged(batch: Pick<BatchRow, "key" | "providerFileId">, seen: 
 
 function guess(batch: BatchRow, listed: readonly ProviderBatch[], look: Look): Adoption {
   const young = listed.filter((seen) => seen.createdAt >= look.since && !look.known.has(seen.id));
-  const fits = young.filter((seen) => seen.total === batch.requests);
+  const fits = young.filter((seen) => seen.total === batch.remaining);
   const unsized = young.some((seen) => seen.total === null);
   const nearest = fits.toSorted((a, b) => distance(batch, a) - distance(batch, b))[0];
   if (nearest === undefined) return { kind: unsized ? "undecided" : "absent" };

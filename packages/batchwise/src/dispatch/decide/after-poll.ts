@@ -7,12 +7,16 @@ import { afterBatchFailure } from "./after-failure.ts";
 import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
 import { type Plan, plan } from "./plan.ts";
 import { extendStreak } from "./retry-policy.ts";
+import { ageOf, STUCK_AFTER_MS } from "./stuck.ts";
 
 const MINUTE = 60_000;
 const POLL_GROWTH = 1.5;
 const POLL_MOST_MS = 5 * MINUTE;
-/** From this share of settled members on, polls are as close as at the start. */
+/** Of a batch that should have ended by now. */
+const STUCK_POLL_MOST_MS = 60 * MINUTE;
+/** From this share of settled members on, polls are as close as at the start, but for this share of the batch's age. */
 const NEARLY_DONE = 0.9;
+const NEARLY_AGE = 0.01;
 /** Looks in a row, and the time between the first and the last, after which a batch counts as lost. */
 const VANISHED_LOOKS = 6;
 const VANISHED_MS = 10 * MINUTE;
@@ -25,6 +29,7 @@ export function afterPoll(
   account: StepAccount & { readonly pollMs: number },
   ledger: LedgerRow | null,
   now: number,
+  stuckAfterMs: number = STUCK_AFTER_MS,
 ): Plan {
   if (seen === null) return afterVanished(batch, account, now);
   if (seen.state === "failed" && seen.resultRefs.length === 0) {
@@ -34,10 +39,23 @@ export function afterPoll(
   if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
     return plan(batch, "collecting", now, {});
   }
-  const nearly = seen.total !== null && seen.settled !== null && seen.settled >= NEARLY_DONE * seen.total;
-  const grown = batch.pollMs === 0 ? account.pollMs : Math.min(batch.pollMs * POLL_GROWTH, POLL_MOST_MS);
-  const pollMs = nearly ? account.pollMs : Math.max(account.pollMs, grown);
+  const pollMs = Math.max(account.pollMs, pauseOf(batch, seen, account.pollMs, now, stuckAfterMs));
   return plan(batch, seen.state === "validating" ? batch.state : "running", now + pollMs, { pollMs });
+}
+
+function pauseOf(
+  batch: BatchRow,
+  { total, settled }: ProviderBatch,
+  firstMs: number,
+  now: number,
+  stuckAfterMs: number,
+): number {
+  const age = ageOf(batch, now);
+  const isStuck = age >= stuckAfterMs;
+  const nearly = total !== null && settled !== null && settled >= NEARLY_DONE * total;
+  if (nearly && !isStuck) return Math.min(age * NEARLY_AGE, POLL_MOST_MS);
+  if (batch.pollMs === 0) return firstMs;
+  return Math.min(batch.pollMs * POLL_GROWTH, isStuck ? STUCK_POLL_MOST_MS : POLL_MOST_MS);
 }
 
 /**

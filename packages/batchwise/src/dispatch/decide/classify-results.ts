@@ -50,6 +50,8 @@ const MONEY_CODES: ReadonlySet<string> = new Set([
   "insufficient_quota",
 ]);
 
+const NOT_RUN_CODES: ReadonlySet<string> = new Set(["batch_expired", "batch_cancelled"]);
+
 /** The code of a line that was not run because the account has no money; null for every other line. */
 export function moneyCode(line: ResultLine): string | null {
   if (isSuccess(line)) return null;
@@ -61,6 +63,11 @@ export function moneyCode(line: ResultLine): string | null {
 export function isSuccess(line: ResultLine): boolean {
   const status = line.response?.statusCode ?? 0;
   return status >= 200 && status < 300;
+}
+
+/** False where the line says that the batch ended before the request was run. */
+export function hasRun({ response, error }: ResultLine): boolean {
+  return response !== null || error === null || !NOT_RUN_CODES.has(error.code);
 }
 
 function isRetryable(line: ResultLine): boolean {

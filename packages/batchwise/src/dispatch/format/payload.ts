@@ -16,7 +16,9 @@ export type Disposal =
   /** Back in two groups by `ord` (below half of `requests`, and the rest), each a lane of its own, uncharged. */
   | { readonly kind: "split"; readonly error: OutcomeError }
   /** The only member is the one refused: it fails with the provider's words. */
-  | { readonly kind: "refuse"; readonly error: OutcomeError };
+  | { readonly kind: "refuse"; readonly error: OutcomeError }
+  /** All end as cancelled, uncharged: the batch was abandoned. */
+  | { readonly kind: "end"; readonly error: OutcomeError };
 
 type Payload = Pick<Outcome, "response" | "error" | "usage">;
 
@@ -36,7 +38,7 @@ export const CANCELLED_PAYLOAD: string = errorPayload({
 
 export const EXPIRED_PAYLOAD: string = errorPayload({
   code: OUTCOME_CODES.expired,
-  message: "The deadline passed before the request was in a batch.",
+  message: "The deadline passed before the request was sent.",
 });
 
 export function loggedOutcome(row: OutcomeRow): LoggedOutcome {

@@ -54,6 +54,12 @@ export function checkResultOptions(options: { readonly signal?: AbortSignal }): 
   if (options.signal !== undefined) check("signal", aSignal, options.signal);
 }
 
+export function abandonOptions<Options extends { readonly requests: "end" | "requeue" }>(options: Options): Options {
+  checkNames(options, ["requests"]);
+  check("requests", oneOf("end", "requeue"), options.requests);
+  return options;
+}
+
 export function checkBatchFilter(filter: BatchFilter): void {
   checkNames(filter, ["keys", "states", "account", "limit"]);
   if (filter.limit !== undefined) check("limit", integerFrom(1), filter.limit);

@@ -34,6 +34,8 @@ export interface DispatcherOptions {
   /** How long one operation on a batch is owned. Default 90_000; must exceed every account's `requestTimeoutMs`. */
   readonly leaseMs?: number;
   readonly retry?: RetryOptions;
+  /** A batch that has not ended so long after it was sent is told to `onError`, then once a day. Default 93_600_000. */
+  readonly stuckAfterMs?: number;
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
   readonly webhook?: WebhookOptions;

@@ -19,6 +19,7 @@ import {
 import type { Account } from "../contract/account.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
+import { STUCK_AFTER_MS } from "../decide/stuck.ts";
 import { ulid } from "../format/encode.ts";
 import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./dispatcher-options.ts";
 
@@ -29,6 +30,7 @@ export interface ResolvedOptions {
   readonly requestDefaults: JsonObject;
   readonly leaseMs: number;
   readonly retry: Required<RetryOptions>;
+  readonly stuckAfterMs: number;
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
@@ -46,6 +48,7 @@ const KNOWN: readonly (keyof DispatcherOptions)[] = [
   "requestDefaults",
   "leaseMs",
   "retry",
+  "stuckAfterMs",
   "onOutcome",
   "webhook",
   "onTail",
@@ -98,8 +101,9 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("clock", objectWith("now", "monotonic", "setTimeout", "clearTimeout"), clock);
   check("random", aFunction, random);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
-  const { onError = () => {}, failpoint = () => {}, onTail = "wait" } = options;
+  const { onError = () => {}, failpoint = () => {}, onTail = "wait", stuckAfterMs = STUCK_AFTER_MS } = options;
   check("onTail", oneOf("wait", "fail"), onTail);
+  check("stuckAfterMs", aboveZero, stuckAfterMs);
   check("onError", aFunction, onError);
   check("failpoint", aFunction, failpoint);
   const owner = options.owner ?? ulid(clock.now(), random);
@@ -111,6 +115,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     requestDefaults: resolveDefaults(options.requestDefaults),
     leaseMs,
     retry: resolveRetry(options.retry),
+    stuckAfterMs,
     onOutcome,
     webhook: resolveWebhook(options.webhook),
     onTail,

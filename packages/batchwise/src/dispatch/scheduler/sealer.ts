@@ -249,7 +249,7 @@ export class Sealer {
   async #countsToAvoid(account: Account): Promise<number[]> {
     if (account.capabilities.tag !== "none") return [];
     const query = { account: account.name, states: UNRESOLVED, limit: 100 };
-    return (await this.#runtime.store.batches(query)).map(({ requests }) => requests);
+    return (await this.#runtime.store.batches(query)).map(({ remaining }) => remaining);
   }
 
   #fitsSomewhere(

@@ -12,6 +12,7 @@ import { dispose, drop } from "../steps/dispose.ts";
 import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
 import { reconcile } from "../steps/reconcile.ts";
 import { submit } from "../steps/submit.ts";
+import { tellStuck } from "../steps/tell-stuck.ts";
 import { Semaphore } from "./semaphore.ts";
 
 /** Leases held at once by one process. */
@@ -146,6 +147,7 @@ export class Workers {
   }
 
   async #run(lease: Lease, look: Promise<void> | null): Promise<void> {
+    const writtenAt = lease.batch.updatedAt;
     try {
       await look;
       while (!lease.isOver) {
@@ -157,6 +159,7 @@ export class Workers {
       if (!(error instanceof LeaseLost)) this.#runtime.report(error);
     } finally {
       lease.close();
+      tellStuck(this.#runtime, lease.batch, writtenAt);
       this.#letGo(lease.batch);
     }
   }

@@ -38,7 +38,7 @@ export function parseFileName(name: string): { readonly key: string; readonly at
 export function batchInput(store: Store, account: Account, batch: BatchRow): BatchInput {
   return {
     fileName: fileName(batch.key, batch.submitAttempt),
-    requests: batch.requests,
+    requests: batch.remaining,
     bytes: batch.bytes,
     lines: () => lines(store, account, batch),
   };

@@ -1,6 +1,7 @@
 // Fetches the results of a batch that has ended, settles its members in chunks, then settles those without a line. It
 // always streams from the start: members that an earlier owner settled are ignored. When a stream breaks off, only what
-// was read is settled, because members without a line may have one in the unread part.
+// was read is settled, because members without a line may have one in the unread part; the same holds while a provider
+// counts more lines than it gave.
 
 import { Timer } from "../../core/time/clock.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../contract/account.ts";
@@ -11,16 +12,19 @@ import {
   absentLine,
   classifyFailure,
   classifySuccess,
+  hasRun,
   isSuccess,
   type Member,
   moneyCode,
   type RetryRules,
 } from "../decide/classify-results.ts";
+import { afterReading } from "../decide/unread-results.ts";
 import { keyPrefix, laneProper, parseCustomId } from "../format/encode.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { CallTimeout, failureOf, onAbort, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { undoAdoption } from "./undo-adoption.ts";
+import { readAgain, shortReads, stillMissing, UnreadResults } from "./unread-results.ts";
 
 /**
  * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send
@@ -48,6 +52,7 @@ export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
   } catch (error) {
     if (lease.isOver) throw error;
     if (error instanceof ForeignResults) await undoAdoption(runtime, lease);
+    else if (error instanceof UnreadResults) await readAgain(runtime, lease, error);
     else await collectFailed(runtime, lease, error);
     return;
   }
@@ -84,6 +89,8 @@ class Collection {
   readonly #prefix: string;
   readonly #rules: RetryRules;
   #members: Map<number, Member> | null = null;
+  /** Places of members whose line says that they have run. */
+  readonly #ran: Set<number> = new Set();
   #items: Settlement[] = [];
   #chars = 0;
   #settling: Promise<void> = Promise.resolve();
@@ -100,10 +107,20 @@ class Collection {
 
   async run(seen: ProviderBatch): Promise<void> {
     if (seen.resultRefs.length > 0) await this.#stream(seen);
+    if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
+    this.#checkRead(seen.ran ?? null);
     // Without a single line the adoption stays unverified, and members are not charged.
     if (!this.#lease.batch.verified) throw new ForeignResults();
-    if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     await this.#settleAbsent(seen.state);
+  }
+
+  /** Throws UnreadResults where members without a line may have one that the provider has not shown yet. */
+  #checkRead(counted: number | null): void {
+    const { batch } = this.#lease;
+    const read = { counted, lines: this.#ran.size, remaining: batch.remaining };
+    const reading = afterReading(read, shortReads(batch.lastError), this.#runtime.clock.now());
+    if (reading.kind === "unread") throw new UnreadResults(reading, batch, read);
+    if (reading.kind === "agreed") this.#runtime.report(stillMissing(batch, read));
   }
 
   /**
@@ -171,6 +188,7 @@ class Collection {
       return;
     }
     if (!this.#lease.batch.verified) await this.#lease.write({ verified: true });
+    if (hasRun(line)) this.#ran.add(name.ord);
     if (isSuccess(line)) {
       this.#add(classifySuccess(name.ord, line));
       return;
@@ -229,13 +247,17 @@ class Collection {
   }
 }
 
+interface OpenMember extends Member {
+  readonly deadlineAt: number | null;
+}
+
 /** Visits the open members of a batch by place, without their bodies. */
-export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: Member) => void): Promise<void> {
+export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: OpenMember) => void): Promise<void> {
   const batchKey = lease.batch.key;
   for (let fromOrd = 0; ; ) {
     const page = await runtime.store.requests({ batchKey, fromOrd, limit: PAGE });
-    for (const { ord, attempts, cancelRequested } of page) {
-      visit({ ord: ord as number, attempts, cancelRequested });
+    for (const { ord, attempts, cancelRequested, deadlineAt } of page) {
+      visit({ ord: ord as number, attempts, cancelRequested, deadlineAt });
       fromOrd = (ord as number) + 1;
     }
     if (page.length < PAGE) return;
@@ -263,7 +285,8 @@ async function putOff(lease: Lease, code: string, message: string, counts: boole
   const before = failuresOf(lease.batch.lastError);
   const tries = before.tries + (counts ? 1 : 0);
   const failures = before.failures + 1;
-  const lastError = JSON.stringify({ code, message, tries, failures });
+  const reads = shortReads(lease.batch.lastError);
+  const lastError = JSON.stringify({ code, message, tries, failures, ...(reads === null ? {} : { reads }) });
   if (tries >= UNREADABLE_TRIES) {
     await lease.end({ state: "quarantined", lastError });
     return;

@@ -47,6 +47,10 @@ export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (o
       };
     case "refuse":
       return (ord) => refused(ord, disposal.error);
+    case "end": {
+      const payload = errorPayload(disposal.error);
+      return (ord) => ({ ord, kind: "final", status: "cancelled", payload, charged: false });
+    }
     case "faults": {
       const faults = new Map(disposal.lines.map((fault) => [fault.line - 1, fault]));
       return (ord) => {

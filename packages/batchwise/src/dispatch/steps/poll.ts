@@ -12,6 +12,7 @@ import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { preferFreeAccount } from "./competing-batches.ts";
+import { blameMembers } from "./expire-members.ts";
 import { pages } from "./list-batches.ts";
 import { undoAdoption } from "./undo-adoption.ts";
 
@@ -37,12 +38,13 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
       return;
     }
   }
-  const { seen } = lease;
+  const seen = await blamed(runtime, lease, lease.seen);
   const needsLedger = seen?.state === "failed" || (batch.state === "submitted" && seen?.state !== "validating");
   const ledgers = needsLedger ? await runtime.ledgers() : new Map<string, LedgerRow>();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const now = runtime.clock.now();
-  const plan = preferFreeAccount(runtime, batch, afterPoll(batch, seen, account, ledger, now), ledgers);
+  const decided = afterPoll(batch, seen, account, ledger, now, runtime.options.stuckAfterMs);
+  const plan = preferFreeAccount(runtime, batch, decided, ledgers);
   if (seen === null && !isFresh(batch, account, now)) {
     const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
     runtime.report(new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`));
@@ -57,9 +59,15 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
 }
 
-/** An unverified batch that is gone, or ended without a result that would show whose it is, may not be ours. */
+async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null): Promise<ProviderBatch | null> {
+  if (seen === null || seen.failure === null) return seen;
+  return { ...seen, failure: await blameMembers(runtime, lease, seen.failure) };
+}
+
+/** An unverified batch that is gone, or ended and will have no result that would show whose it is, may not be ours. */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
-  return seen === null ? plan.state === "quarantined" : hasEnded(seen) && seen.resultRefs.length === 0;
+  if (seen === null) return plan.state === "quarantined";
+  return hasEnded(seen) && seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0;
 }
 
 function seenChanges(

@@ -1,6 +1,6 @@
-// Sends a sealed batch: intent, upload, create, answer, each durable before the next begins. A create is sent at most
-// once per intent, never by a client's own retry, and only while the lease outlasts the call. An uncertain outcome is
-// written as `unknown` and left to reconcile.ts.
+// Sends a sealed batch, without the members whose deadline has passed: intent, upload, create, answer, each durable
+// before the next begins. A create is sent at most once per intent, never by a client's own retry, and only while the
+// lease outlasts the call. An uncertain outcome is written as `unknown` and left to reconcile.ts.
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
@@ -15,6 +15,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
 import { mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
+import { blameMembers, expireMembers } from "./expire-members.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
@@ -30,6 +31,7 @@ interface Source {
 
 export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
   if (await waitsForClock(runtime, lease)) return;
+  if (await expireMembers(runtime, lease)) return;
   if (await waitsForAccount(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
@@ -153,7 +155,7 @@ async function failed(runtime: Runtime, lease: Lease, error: unknown, operation:
   if (lease.isOver) throw error;
   runtime.report(error);
   const { account, batch } = lease;
-  const failure = refusal(error) ?? failureOf(account, error, operation);
+  const failure = refusal(error) ?? (await blameMembers(runtime, lease, failureOf(account, error, operation)));
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));

@@ -18,5 +18,6 @@ export type {
   FakeOptions,
   FakePlan,
   FakeReplyFault,
+  FakeShortReply,
   ForeignBatch,
 } from "./fake/types.ts";

@@ -43,6 +43,16 @@ describe("a poll", () => {
     expect(afterPoll(running, provider, stepAccount(), null, NOW)).toMatchObject(expected);
   });
 
+  test.each([
+    ["near the end wait a hundredth of the age", 2, seen({ total: 10, settled: 9 }), 72_000],
+    ["near the end wait no longer than others", 20, seen({ total: 10, settled: 9 }), 300_000],
+    ["of a batch in its time wait five minutes at most", 20, seen({}), 300_000],
+    ["of a batch that should have ended wait ever longer", 30, seen({ total: 10, settled: 9 }), 450_000],
+  ] as const)("polls %s", (_name, hours, provider, pollMs) => {
+    const now = NOW - 1_000 + hours * 3_600_000;
+    expect(afterPoll({ ...running, pollMs: 300_000 }, provider, stepAccount(), null, now)).toMatchObject({ pollMs });
+  });
+
   test("puts a batch aside that the provider has lost: after six looks in ten minutes, not after one", () => {
     let batch = { ...running, lastError: null as string | null };
     const seenAt: number[] = [];

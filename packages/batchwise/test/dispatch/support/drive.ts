@@ -1,9 +1,9 @@
-// Lets virtual time pass while the official clients, which need the platform's own turns, answer in between.
+// Runs virtual time for dispatchers over real clients: between two timers these need many turns of the platform, so
+// time stands still until all is quiet.
 
 import type { FakeProvider } from "batchwise/dispatch/testing";
 import type { VirtualClock } from "../../../src/testing/index.ts";
 
-/** Between two timers the clients need many turns of the platform: time stands still until all is quiet. */
 export async function drive(time: VirtualClock, fake: FakeProvider, isDone: () => Promise<boolean>): Promise<void> {
   for (let steps = 0; steps < 20_000; steps += 1) {
     for (let spins = 0; spins < 12 || (fake.open > 0 && spins < 60); spins += 1) await time.settle();

@@ -33,6 +33,7 @@ export function batchRow(changes: Partial<BatchRow> = {}): BatchRow {
     lastError: null,
     pollMs: 0,
     expiresAt: null,
+    deadlineAt: null,
     nextAt: SEALED_AT,
     leaseOwner: "a",
     leaseUntil: SEALED_AT + 90_000,

@@ -40,6 +40,8 @@ interface SimPlan {
   readonly statusOf: (identity: string, run: number) => number;
   /** Results break off after this many lines, the first time they are read. */
   readonly cutAfter: number | null;
+  /** For so long after the end the results are only so many lines, or, with -1, nowhere to be found. */
+  readonly short: { readonly lines: number; readonly forMs: number } | null;
 }
 
 interface SimBatch {
@@ -56,6 +58,7 @@ interface SimBatch {
   readonly isForeign: boolean;
   cancelledAt: number | null;
   results: readonly ResultLine[] | null;
+  ran: number;
   isCut: boolean;
 }
 
@@ -67,6 +70,8 @@ export interface SimOptions {
   readonly enqueuedTokens?: number;
   /** Batches of fewer lines fail. */
   readonly minLines?: number;
+  /** Whether batches that have ended tell how many of their requests ran. Default true. */
+  readonly counts?: boolean;
   readonly shuffle?: () => number;
 }
 
@@ -75,6 +80,7 @@ export interface Execution {
   readonly batchId: string;
   readonly key: string;
   readonly status: number;
+  readonly acceptedAt: number;
 }
 
 /** An error whose meaning is known to `classify`. */
@@ -95,6 +101,7 @@ const PLAN: SimPlan = {
   notRun: () => false,
   statusOf: () => 200,
   cutAfter: null,
+  short: null,
 };
 
 export const SIM_LIMITS: ProviderLimits = {
@@ -213,6 +220,7 @@ export class SimProvider {
       visibleAt: createdAt + (this.#options.listLagMs?.() ?? 0),
       cancelledAt: null,
       results: null,
+      ran: 0,
       isCut: false,
     };
     this.#batches.push(batch);
@@ -248,6 +256,7 @@ export class SimProvider {
     const state = this.#state(batch);
     const hasEnded = state !== "validating" && state !== "running";
     if (hasEnded) this.#run(batch, state);
+    const hasResults = hasEnded && state !== "failed" && this.#shortTo(batch) !== -1;
     return {
       id: batch.id,
       state,
@@ -258,9 +267,17 @@ export class SimProvider {
       inputFileId: batch.fileId,
       total: batch.lines.length,
       settled: hasEnded ? batch.lines.length : 0,
-      resultRefs: state === "failed" || state === "validating" || state === "running" ? [] : ["results"],
+      ran: hasEnded && this.#options.counts !== false ? batch.ran : null,
+      resultRefs: hasResults ? ["results"] : [],
       failure: state === "failed" ? batch.failure : null,
     };
+  }
+
+  /** How many lines its results have by now. */
+  #shortTo({ createdAt, plan, cancelledAt }: SimBatch): number {
+    const endedAt = Math.max(cancelledAt ?? 0, createdAt + plan.validateMs + plan.runMs);
+    const isShort = plan.short !== null && this.#options.time.now() < endedAt + plan.short.forMs;
+    return isShort && plan.short !== null ? plan.short.lines : Number.POSITIVE_INFINITY;
   }
 
   /** Ends every batch that has had its time, also those that nobody asks for any more. */
@@ -280,8 +297,9 @@ export class SimProvider {
       }
       const run = (this.#runs.get(identity) ?? 0) + 1;
       this.#runs.set(identity, run);
+      batch.ran += 1;
       const status = batch.plan.statusOf(identity, run);
-      this.executions.push({ identity, batchId: batch.id, key: batch.key, status });
+      this.executions.push({ identity, batchId: batch.id, key: batch.key, status, acceptedAt: batch.createdAt });
       if (status >= 0) results.push(resultOf(customId, identity, status));
     }
     const { shuffle } = this.#options;
@@ -313,7 +331,9 @@ export class SimProvider {
     const batch = this.#batches.find((other) => other.id === id);
     const lines = await this.#call("results", async () => batch?.results ?? []);
     const { cutAfter } = batch?.plan ?? PLAN;
+    const most = batch === undefined ? 0 : this.#shortTo(batch);
     for (const [index, line] of lines.entries()) {
+      if (index >= most) return;
       if (batch !== undefined && !batch.isCut && cutAfter === index) {
         batch.isCut = true;
         throw new DispatchError("RESULTS_UNREADABLE", "The results were cut.");

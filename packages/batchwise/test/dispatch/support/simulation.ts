@@ -9,12 +9,14 @@ import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
-import { type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
+import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
+/** The most that may lie between the look at the deadlines and the create that is done at the provider. */
+const SENDING_MS = 6 * MINUTE;
 const STORM_MS = 2 * HOUR;
 const REST_WITHIN_MS = 7 * 24 * HOUR;
 
@@ -30,6 +32,8 @@ export interface Report {
   readonly wrong: readonly string[];
   /** Ran successfully at the provider more than once. */
   readonly ranTwice: readonly string[];
+  /** Accepted by the provider long after their deadlines. */
+  readonly sentLate: readonly string[];
   readonly notDelivered: readonly string[];
   readonly unendedBatches: readonly string[];
 }
@@ -125,11 +129,13 @@ class Simulation {
     const kind = KINDS[this.#below(KINDS.length)] as Kind;
     const lag = this.#below(60_000);
     const hasLimit = this.#random() < 0.4;
+    const counts = this.#random() < 0.8;
     const provider = new SimProvider({
       time: this.#time,
       fate: (operation) => this.#fate(operation),
       minLines: this.#minLines,
       listLagMs: () => this.#below(lag + 1),
+      counts,
       shuffle: this.#random,
       ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
       plan: ({ index }) => {
@@ -141,6 +147,8 @@ class Simulation {
           failure: this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : null,
           notRun: (identity: string) => isLate && identity.length % 2 === 0,
           cutAfter: this.#chance(0.2) ? this.#below(5) : null,
+          // Where nothing is counted, nobody can tell a short answer from a whole one.
+          short: counts && this.#chance(0.2) ? { lines: this.#below(8) - 1, forMs: this.#below(20 * MINUTE) } : null,
         };
       },
     });
@@ -239,12 +247,17 @@ class Simulation {
         this.#time.setTimeout(() => provider.addForeign(1 + this.#below(12)), this.#below(STORM_MS));
       }
     }
+    for (let whims = this.#below(3); whims > 0; whims -= 1) {
+      this.#time.setTimeout(() => this.#abandon().catch(() => {}), this.#below(STORM_MS));
+    }
     for (let naps = this.#below(10); naps > 0; naps -= 1) {
       this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
     }
-    for (let steps = this.#below(5); steps > 0; steps -= 1) {
+    // A step an hour at most: a process that sleeps from one step to the next cannot know that there were two.
+    for (let hour = 0; hour * HOUR < STORM_MS; hour += 1) {
       const ms = this.#random() < 0.5 ? DAY : -DAY;
-      this.#time.setTimeout(() => this.#anybody()?.process.step(ms, this.#below(9 * MINUTE)), this.#below(STORM_MS));
+      const at = hour * HOUR + this.#below(HOUR / 2);
+      this.#time.setTimeout(() => this.#anybody()?.process.step(ms, this.#below(9 * MINUTE)), at);
     }
   }
 
@@ -272,6 +285,17 @@ class Simulation {
       .catch(() => {});
   }
 
+  /** An operator lets go of some batch. Its requests are not to run again. */
+  async #abandon(): Promise<void> {
+    const batches = await this.#store.batches({ limit: 1_000 });
+    const open = batches.filter(({ state }) => state !== "done");
+    const chosen = open[this.#below(open.length)];
+    if (chosen === undefined) return;
+    const members = await this.#store.requests({ batchKey: chosen.key, fromOrd: 0, limit: 1_000 });
+    for (const { id } of members) this.#cancelled.add(id);
+    await this.#anybody()?.dispatcher.abandon(chosen.key, { requests: "end" });
+  }
+
   #isRight({ id, status, payload, recordedAt }: OutcomeRow): boolean {
     if (payload.includes(OUTCOME_CODES.belowMinimum)) return status === "failed" && this.#minLines > 1;
     // A clock that stepped for some minutes has recorded nothing, and expired nobody.
@@ -281,6 +305,12 @@ class Simulation {
     if (id.startsWith("bad") || id.startsWith("dead")) return status === "failed" || status === "expired";
     // Faults of the provider may use up all tries of a request that would have succeeded.
     return true;
+  }
+
+  /** Uploads and creates take their time, and the clocks of processes differ. */
+  #isLate({ identity, acceptedAt }: Execution): boolean {
+    const deadlineAt = this.#deadlines.get(identity);
+    return deadlineAt !== undefined && acceptedAt > deadlineAt + SENDING_MS;
   }
 
   async #report(): Promise<Report> {
@@ -301,6 +331,9 @@ class Simulation {
       repeatedOutcomes: [...counts].filter(([, count]) => count > 1).map(([id]) => id),
       wrong: outcomes.filter((outcome) => !this.#isRight(outcome)).map(({ id, status }) => `${id} ${status}`),
       ranTwice: [...ranTwice].filter(([id, count]) => count > 1 && this.#wanted.has(id)).map(([id]) => id),
+      sentLate: this.#providers.flatMap(({ executions }) =>
+        executions.filter((each) => this.#isLate(each)).map(({ identity }) => identity),
+      ),
       notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
       unendedBatches: batches.filter(({ state }) => state !== "done").map(({ key, state }) => `${key} ${state}`),
     };

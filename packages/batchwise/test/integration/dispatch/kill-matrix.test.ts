@@ -63,6 +63,8 @@ describe.concurrent.each(CASES)("the %s store and %s", (kind, service) => {
     const dialect = service === "anthropic" ? "openai" : service;
     const fake = fakeProvider({ plan, dialect, listLagMs: 300 });
     fake.inject({ on: ["batches.create", "messages.create"], replyDelayMs: CREATE_ANSWER_MS });
+    // Past one chunk of results: what is settled stays, whoever reads the rest.
+    fake.inject({ on: ["files.content", "messages.results"], reply: { endAfterLines: 1_010 } });
     const server = await fake.listen();
     const work = { place: await STORES[kind](), service, url: server.url, requests: REQUESTS, leaseMs: LEASE_MS };
     expect(await runChild({ ...work, dieAt, dieAtCount })).toEqual({ signal: "SIGKILL", told: "" });

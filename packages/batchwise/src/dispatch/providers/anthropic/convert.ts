@@ -46,6 +46,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     inputFileId: null,
     total: total === 0 ? null : total,
     settled: total === 0 ? null : total - count(counts.processing),
+    ran: total === 0 ? null : count(counts.succeeded) + count(counts.errored),
     resultRefs: over && text(batch.results_url) !== null ? [id] : [],
     failure: null,
   };

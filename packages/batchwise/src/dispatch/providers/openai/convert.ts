@@ -36,6 +36,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const state = STATES.get(rawState.toLowerCase()) ?? "running";
   const counts = objectOf(batch.request_counts);
   const total = count(counts.total);
+  const settled = total === 0 || total === null ? null : (count(counts.completed) ?? 0) + (count(counts.failed) ?? 0);
   return {
     id,
     state,
@@ -45,7 +46,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     tag: tagOf(batch.metadata),
     inputFileId: text(batch.input_file_id),
     total: total === 0 ? null : total,
-    settled: total === 0 || total === null ? null : (count(counts.completed) ?? 0) + (count(counts.failed) ?? 0),
+    settled,
+    ran: settled,
     resultRefs: [text(batch.output_file_id), text(batch.error_file_id)].filter((ref) => ref !== null),
     failure: state === "failed" ? classifyBatchErrors(batch.errors ?? batch.error) : null,
   };

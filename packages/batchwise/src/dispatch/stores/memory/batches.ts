@@ -25,12 +25,12 @@ export class Batches {
     return batch?.fence === fence ? batch : undefined;
   }
 
-  add(input: SealInput, { members, bytes, tokens }: Chosen): MemoryBatch {
+  add(input: SealInput, { members, bytes, tokens, deadlineAt }: Chosen): MemoryBatch {
     const { key, lane, account, ledger, now } = input;
     const batch: MemoryBatch = {
       ...{ key, lane, account, ledger, state: "sealed", bytes, tokens },
       ...{ requests: members.length, remaining: members.length, cancelRequested: 0 },
-      ...{ createdAt: now, updatedAt: now, nextAt: now, pollMs: 0, expiresAt: null },
+      ...{ createdAt: now, updatedAt: now, nextAt: now, pollMs: 0, expiresAt: null, deadlineAt },
       ...{ submitAttempt: 0, submitStartedAt: null, unknownSince: null, wholeFailures: 0 },
       ...{ providerFileId: null, providerBatchId: null, providerState: null, verified: true },
       ...{ cancelSentAt: null, disposal: null, lastError: null, orphans: [] },

@@ -4,6 +4,7 @@
 import type { LedgerLimits } from "../../contract/rows.ts";
 import type { SealInput, SealResult } from "../../contract/store.ts";
 import type { MemoryRequest } from "./records.ts";
+import { known } from "./waiting.ts";
 
 type Refusal = Extract<SealResult, { ok: false }>;
 
@@ -11,6 +12,7 @@ export interface Chosen {
   readonly members: readonly MemoryRequest[];
   readonly bytes: number;
   readonly tokens: number;
+  readonly deadlineAt: number | null;
 }
 
 export function choose(
@@ -56,10 +58,11 @@ function allowed(count: number, avoid: readonly number[]): number {
 }
 
 function sum(members: readonly MemoryRequest[]): Chosen {
-  let [bytes, tokens] = [0, 0];
+  let [bytes, tokens, deadlineAt] = [0, 0, Number.POSITIVE_INFINITY];
   for (const member of members) {
     bytes += member.bytes;
     tokens += member.tokens;
+    deadlineAt = Math.min(deadlineAt, member.deadlineAt ?? Number.POSITIVE_INFINITY);
   }
-  return { members, bytes, tokens };
+  return { members, bytes, tokens, deadlineAt: known(deadlineAt) };
 }

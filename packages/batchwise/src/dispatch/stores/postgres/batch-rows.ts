@@ -35,6 +35,7 @@ interface RawBatch {
   readonly last_error: string | null;
   readonly poll_ms: number;
   readonly expires_at: number | null;
+  readonly deadline_at: number | null;
   readonly next_at: number;
   readonly lease_owner: string | null;
   readonly lease_until: number;
@@ -57,6 +58,7 @@ const COLUMNS = {
   lastError: "last_error",
   pollMs: "poll_ms",
   expiresAt: "expires_at",
+  deadlineAt: "deadline_at",
   nextAt: "next_at",
   leaseUntil: "lease_until",
   releaseAt: "release_at",
@@ -208,6 +210,7 @@ function batchRow(raw: RawBatch, orphans: readonly RawOrphan[]): BatchRow {
     ...{ wholeFailures: raw.whole_failures, providerFileId: raw.provider_file_id },
     ...{ providerBatchId: raw.provider_batch_id, verified: raw.verified, providerState: raw.provider_state },
     ...{ cancelSentAt: raw.cancel_sent_at, disposal: raw.disposal, lastError: raw.last_error, pollMs: raw.poll_ms },
+    ...{ deadlineAt: raw.deadline_at },
     ...{ expiresAt: raw.expires_at, nextAt: raw.next_at, leaseOwner: raw.lease_owner, leaseUntil: raw.lease_until },
     fence: raw.fence,
     orphans: orphans.map((row) => ({

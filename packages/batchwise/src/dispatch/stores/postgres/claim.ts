@@ -19,6 +19,7 @@ interface Level {
   readonly bytes: number;
   readonly tokens: number;
   readonly rank: number;
+  readonly deadline: number | null;
 }
 
 /** The first of a lane in claim order, of those that may go now and that no other seal is taking. */
@@ -79,7 +80,7 @@ async function insertBatch(db: Connection, input: SealInput): Promise<number> {
 function take(db: Connection, batch: number, lane: number, left: Headroom, input: SealInput): Promise<Level[]> {
   return db.all<Level>(
     `WITH candidate AS MATERIALIZED (
-       SELECT priority, rank, seq, bytes, tokens ${CANDIDATES} LIMIT $3 FOR UPDATE SKIP LOCKED
+       SELECT priority, rank, seq, bytes, tokens, deadline_at ${CANDIDATES} LIMIT $3 FOR UPDATE SKIP LOCKED
      ), summed AS MATERIALIZED (
        SELECT *, row_number() OVER w AS n, sum(bytes) OVER w AS all_bytes, sum(tokens) OVER w AS all_tokens
        FROM candidate WINDOW w AS (ORDER BY priority DESC, rank, seq ROWS UNBOUNDED PRECEDING)
@@ -94,7 +95,8 @@ function take(db: Connection, batch: number, lane: number, left: Headroom, input
      ), moved AS (
        INSERT INTO batchwise_member (batch, ord, seq) SELECT $7, n - 1, seq FROM taken
      )
-     SELECT priority, count(*) AS count, sum(bytes) AS bytes, sum(tokens) AS tokens, max(rank) AS rank
+     SELECT priority, count(*) AS count, sum(bytes) AS bytes, sum(tokens) AS tokens, max(rank) AS rank,
+       min(deadline_at) AS deadline
      FROM taken GROUP BY priority`,
     ...[lane, input.now, atMost(Math.min(input.maxRequests, left.requests))],
     ...[Math.min(input.maxBytes, NEVER), Math.min(input.maxTokens, left.tokens, NEVER), input.avoidCounts, batch],
@@ -103,9 +105,11 @@ function take(db: Connection, batch: number, lane: number, left: Headroom, input
 
 async function book(db: Connection, batch: number, lane: number, levels: readonly Level[]): Promise<void> {
   const sum = (pick: (level: Level) => number): number => levels.reduce((all, level) => all + pick(level), 0);
+  const deadlines = levels.flatMap(({ deadline }) => deadline ?? []);
   await db.run(
-    "UPDATE batchwise_batch SET requests = $2, remaining = $2, bytes = $3, tokens = $4 WHERE id = $1",
+    "UPDATE batchwise_batch SET requests = $2, remaining = $2, bytes = $3, tokens = $4, deadline_at = $5 WHERE id = $1",
     ...[batch, sum(({ count }) => count), sum(({ bytes }) => bytes), sum(({ tokens }) => tokens)],
+    deadlines.length === 0 ? null : Math.min(...deadlines),
   );
   const sorted = [...levels].sort((a, b) => a.priority - b.priority);
   await claimLevels(db, [lane, sorted.map(({ priority }) => priority), sorted.map(({ rank }) => rank)]);

@@ -125,6 +125,13 @@ const STEPS: readonly string[] = [
   DELETE FROM batchwise_share s USING batchwise_level l
   WHERE l.lane = s.lane AND l.priority = s.priority AND s.finished <= l.claimed;
   `,
+  `
+  -- The earliest deadline of a batch's members.
+  ALTER TABLE batchwise_batch ADD COLUMN deadline_at DOUBLE PRECISION;
+  UPDATE batchwise_batch b SET deadline_at = (
+    SELECT min(r.deadline_at) FROM batchwise_member m JOIN batchwise_request r ON r.seq = m.seq WHERE m.batch = b.id
+  ) WHERE b.state <> 'done';
+  `,
 ];
 
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */

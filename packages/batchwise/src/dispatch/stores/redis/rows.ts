@@ -78,6 +78,7 @@ export function batchRow(reply: Reply): BatchRow {
     ...{ providerBatchId: wordOrNull("providerBatchId"), verified: word("verified") === "1" },
     ...{ providerState: wordOrNull("providerState"), cancelSentAt: figureOrNull("cancelSentAt") },
     ...{ disposal: wordOrNull("disposal"), lastError: wordOrNull("lastError"), pollMs: figure("pollMs") },
+    ...{ deadlineAt: figureOrNull("deadlineAt") },
     ...{ expiresAt: figureOrNull("expiresAt"), nextAt: figure("nextAt"), leaseOwner: wordOrNull("leaseOwner") },
     ...{ leaseUntil: figure("leaseUntil"), fence: figure("fence"), orphans: orphans(others) },
   };

@@ -36,6 +36,7 @@ end
 
 local function claim(input, taken)
   local bytes, tokens, ranks = 0, 0, {}
+  local deadline
   local lane, members = P .. 'q:' .. input.lane, P .. 'm:' .. input.key
   -- Unless some were passed over, they are the first of their lane.
   local isFront = call('ZRANK', lane, taken[#taken].entry) == #taken - 1
@@ -44,6 +45,7 @@ local function claim(input, taken)
     call('HSET', rkey(r.id), 'batchKey', input.key, 'ord', n - 1)
     if not isFront then gather('ZREM', lane, r.entry) end
     gather('ZADD', members, n - 1, r.id)
+    if r.deadline and (not deadline or r.deadline < deadline) then deadline = r.deadline end
     if r.deadline then forgetDeadline(input.lane, tonumber(string.sub(r.entry, 37, 54)), r.id) end
     bytes, tokens = bytes + r.bytes, tokens + r.tokens
     -- They are in order: the last of a priority has its highest rank.
@@ -60,7 +62,7 @@ local function claim(input, taken)
       call('ZREMRANGEBYSCORE', places, '-inf', str(tonumber(rank)))
     end
   end
-  return bytes, tokens
+  return bytes, tokens, deadline
 end
 
 function methods.seal(input)
@@ -76,12 +78,13 @@ function methods.seal(input)
   if reason then return { reason, facts } end
   local taken = prefix(input, left)
   if #taken < input.minRequests then return { 'too_few', facts } end
-  local bytes, tokens = claim(input, taken)
+  local bytes, tokens, deadline = claim(input, taken)
   local now = str(input.now)
   call('HSET', bkey(input.key), 'key', input.key, 'lane', input.lane, 'account', input.account, 'ledger', input.ledger,
     'state', 'sealed', 'requests', #taken, 'remaining', #taken, 'bytes', str(bytes), 'tokens', str(tokens),
     'cancelRequested', 0, 'createdAt', now, 'updatedAt', now, 'submitAttempt', 0, 'wholeFailures', 0, 'verified', 1,
     'pollMs', 0, 'nextAt', now, 'leaseOwner', input.owner, 'leaseUntil', str(input.leaseUntil), 'fence', 1)
+  if deadline then call('HSET', bkey(input.key), 'deadlineAt', str(deadline)) end
   call('ZADD', P .. 'live', now, input.key)
   call('ZADD', P .. 'batches', now, input.key)
   call('ZADD', P .. 'ledgers', 0, input.ledger)

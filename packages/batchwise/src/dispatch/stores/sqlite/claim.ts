@@ -17,6 +17,8 @@ interface Sums {
   readonly count: number;
   readonly bytes: number;
   readonly tokens: number;
+  /** The earliest. */
+  readonly deadline: number | null;
   /** Highest rank by priority. */
   readonly ranks: readonly (readonly [priority: number, rank: number])[];
 }
@@ -87,16 +89,25 @@ function prefix(db: Connection, lane: number, left: Headroom, input: SealInput):
 }
 
 function sum(db: Connection, lane: number, limit: number, now: number): Sums {
-  const levels = db.all<{ priority: number; count: number; bytes: number; tokens: number; rank: number }>(
-    `SELECT priority, count(*) AS count, sum(bytes) AS bytes, sum(tokens) AS tokens, max(rank) AS rank
-     FROM (SELECT priority, rank, bytes, tokens ${CANDIDATES}) GROUP BY priority`,
+  const levels = db.all<{
+    priority: number;
+    count: number;
+    bytes: number;
+    tokens: number;
+    rank: number;
+    deadline: number | null;
+  }>(
+    `SELECT priority, count(*) AS count, sum(bytes) AS bytes, sum(tokens) AS tokens, max(rank) AS rank,
+       min(deadline_at) AS deadline
+     FROM (SELECT priority, rank, bytes, tokens, deadline_at ${CANDIDATES}) GROUP BY priority`,
     ...[lane, now, now, limit],
   );
-  const total = { count: 0, bytes: 0, tokens: 0 };
+  const total = { count: 0, bytes: 0, tokens: 0, deadline: null as number | null };
   for (const level of levels) {
     total.count += level.count;
     total.bytes += level.bytes;
     total.tokens += level.tokens;
+    if (level.deadline !== null) total.deadline = Math.min(total.deadline ?? level.deadline, level.deadline);
   }
   return { ...total, ranks: levels.map(({ priority, rank }) => [priority, rank] as const) };
 }
@@ -119,10 +130,10 @@ function insertBatch(db: Connection, input: SealInput, sums: Sums): number {
   db.run(
     `INSERT INTO batchwise_batch
        (key, lane, account, ledger, state, requests, remaining, bytes, tokens, created_at, updated_at, next_at,
-        lease_owner, lease_until, fence, release_at)
-     VALUES (?, ?, ?, ?, 'sealed', ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)`,
+        lease_owner, lease_until, fence, release_at, deadline_at)
+     VALUES (?, ?, ?, ?, 'sealed', ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)`,
     ...[key, lane, account, ledger, sums.count, sums.count, sums.bytes, sums.tokens, now, now, now],
-    ...[owner, leaseUntil, NEVER],
+    ...[owner, leaseUntil, NEVER, sums.deadline],
   );
   return db.get<{ id: number }>("SELECT id FROM batchwise_batch WHERE key = ?", key)?.id ?? 0;
 }

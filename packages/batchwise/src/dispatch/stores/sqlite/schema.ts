@@ -132,6 +132,14 @@ const STEPS: readonly string[] = [
     SELECT claimed FROM batchwise_level l WHERE l.lane = batchwise_share.lane AND l.priority = batchwise_share.priority
   );
   `,
+  `
+  -- The earliest deadline of a batch's members.
+  ALTER TABLE batchwise_batch ADD COLUMN deadline_at INTEGER;
+  UPDATE batchwise_batch SET deadline_at = (
+    SELECT min(r.deadline_at) FROM batchwise_member m JOIN batchwise_request r ON r.seq = m.seq
+    WHERE m.batch = batchwise_batch.id
+  ) WHERE state <> 'done';
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

@@ -79,7 +79,13 @@ const transitionCases: readonly StoreCase[] = [
         disposal: '{"kind":"requeue"}',
         lastError: '{"code":"x"}',
       },
-      ...{ pollMs: 30_000, expiresAt: NOW + 86_400_000, nextAt: NOW + 30_000, leaseUntil: NOW + 60_000 },
+      ...{
+        pollMs: 30_000,
+        expiresAt: NOW + 86_400_000,
+        deadlineAt: NOW + 9,
+        nextAt: NOW + 30_000,
+        leaseUntil: NOW + 60_000,
+      },
     };
     const result = await store.transition(keyOf(1), 1, changes, NOW + 7);
     const expected = { ...before, ...changes, updatedAt: NOW + 7 };

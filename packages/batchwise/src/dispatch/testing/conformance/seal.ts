@@ -39,9 +39,21 @@ const capCases: readonly StoreCase[] = [
       ...{ createdAt: NOW + 5, updatedAt: NOW + 5, nextAt: NOW + 5, submitAttempt: 0, submitStartedAt: null },
       ...{ unknownSince: null, wholeFailures: 0, providerFileId: null, providerBatchId: null, verified: true },
       ...{ providerState: null, cancelSentAt: null, disposal: null, lastError: null, pollMs: 0, expiresAt: null },
+      deadlineAt: null,
       ...{ leaseOwner: "one", leaseUntil: sealInput(1).leaseUntil, fence: 1, orphans: [] },
     });
     deepEqual(await store.batches({ limit: 10 }), [batch]);
+  }),
+
+  storeCase("keeps the earliest deadline of those it claims", async (store) => {
+    const soon = { deadlineAt: NOW + 20 };
+    await store.enqueue([request("a"), request("b", soon), request("c", { deadlineAt: NOW + 10 })], NOW);
+    await store.enqueue([request("d", { deadlineAt: NOW + 5, priority: 1 }), request("e", soon)], NOW);
+    const first = batchOf(await store.seal(sealInput(1, { maxRequests: 3 })));
+    deepEqual([await memberIds(store, first.key), first.deadlineAt], [["d", "a", "b"], NOW + 5]);
+    deepEqual(batchOf(await store.seal(sealInput(2))).deadlineAt, NOW + 10);
+    await store.transition(keyOf(1), 1, { deadlineAt: NOW + 20 }, NOW);
+    deepEqual((await store.batches({ keys: [keyOf(1)], limit: 1 }))[0]?.deadlineAt, NOW + 20);
   }),
 
   storeCase("claims no more than maxRequests and leaves the rest in order", async (store) => {

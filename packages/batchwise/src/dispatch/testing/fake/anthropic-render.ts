@@ -23,6 +23,7 @@ export function renderMessageBatch(
   const { course, id } = batch;
   const ended = isOver(moment.phase);
   const archivedAt = course.acceptedAt + ARCHIVED_AFTER_MS;
+  const shownAt = (moment.endedAt ?? 0) + course.plan.resultsLagMs;
   const notRun = course.items - moment.done;
   return {
     id,
@@ -40,7 +41,7 @@ export function renderMessageBatch(
     ended_at: iso(moment.endedAt),
     archived_at: now >= archivedAt ? iso(archivedAt) : null,
     cancel_initiated_at: iso(course.cancelledAt),
-    results_url: ended && now < archivedAt ? `${origin}/v1/messages/batches/${id}/results` : null,
+    results_url: ended && now >= shownAt && now < archivedAt ? `${origin}/v1/messages/batches/${id}/results` : null,
   };
 }
 

@@ -15,11 +15,12 @@ export interface OpenAiExtra {
 export interface Shown {
   readonly moment: Moment;
   readonly counts: { readonly succeeded: number; readonly failed: number };
+  readonly now: number;
 }
 
 export function renderBatch(
   batch: FakeBatch<OpenAiExtra>,
-  { moment, counts }: Shown,
+  { moment, counts, now }: Shown,
   dialect: FakeDialect,
 ): JsonObject {
   const { course, extra } = batch;
@@ -35,7 +36,7 @@ export function renderBatch(
     input_file_id: extra.inputFileId,
     completion_window: extra.window,
     status: stateWord(phase, course.plan),
-    ...resultFiles(batch, moment, counts),
+    ...resultFiles(batch, moment, counts, now),
     created_at: seconds(course.acceptedAt),
     in_progress_at: seconds(moment.startedAt),
     expires_at: Number.isFinite(course.windowMs) ? seconds(course.acceptedAt + course.windowMs) : null,
@@ -53,12 +54,14 @@ export function renderBatch(
 /** Which of the two result files there are. Only a batch that has ended, and not failed, has any. */
 export function resultFiles(
   batch: FakeBatch<OpenAiExtra>,
-  { phase, done }: Moment,
+  { phase, done, endedAt }: Moment,
   counts: Shown["counts"],
+  now: number,
 ): { readonly output_file_id?: string | null; readonly error_file_id?: string | null } {
-  const over = phase === "completed" || phase === "expired" || phase === "cancelled";
-  const notRun = batch.course.items - done;
   const { plan } = batch.course;
+  const shownAt = (endedAt ?? 0) + plan.resultsLagMs;
+  const over = (phase === "completed" || phase === "expired" || phase === "cancelled") && now >= shownAt;
+  const notRun = batch.course.items - done;
   const output = over && counts.succeeded > 0;
   const errors = over && (counts.failed > 0 || notRun > 0 || plan.emptyErrorFile);
   return {

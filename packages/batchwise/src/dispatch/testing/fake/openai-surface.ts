@@ -147,7 +147,7 @@ export class OpenAiSurface {
   }
 
   #render(batch: FakeBatch<render.OpenAiExtra>): JsonObject {
-    const shown = { moment: this.book.moment(batch), counts: this.book.counts(batch) };
+    const shown = { moment: this.book.moment(batch), counts: this.book.counts(batch), now: this.#settings.now() };
     return render.renderBatch(batch, shown, this.#settings.dialect);
   }
 
@@ -168,7 +168,7 @@ export class OpenAiSurface {
     const batch = parsed === null ? undefined : this.book.get(parsed.batchId);
     if (parsed === null || batch === undefined) return undefined;
     const moment = this.book.moment(batch);
-    const files = render.resultFiles(batch, moment, this.book.counts(batch));
+    const files = render.resultFiles(batch, moment, this.book.counts(batch), this.#settings.now());
     if (files.output_file_id !== id && files.error_file_id !== id) return undefined;
     const createdAt = moment.endedAt ?? 0;
     if (this.#settings.now() >= createdAt + this.#settings.fileRetentionMs) return undefined;

@@ -11,7 +11,9 @@ export type FakeFaultName =
   | "rateLimited"
   | "quotaExhausted"
   | "creditExhausted"
-  | "cutDownload";
+  | "cutDownload"
+  | "shortDownload"
+  | "emptyDownload";
 
 export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
   /** The batch is created; the client sees a lost connection. */
@@ -55,4 +57,8 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
   },
   /** A download that ends in the middle. */
   cutDownload: { on: ["files.content", "messages.results"], reply: { cutAtBytes: 200 } },
+  /** A download that ends cleanly after its first line. */
+  shortDownload: { on: ["files.content", "messages.results"], reply: { endAfterLines: 1 } },
+  /** A download that ends cleanly before its first line. */
+  emptyDownload: { on: ["files.content", "messages.results"], reply: { endAfterLines: 0 } },
 };

@@ -22,6 +22,8 @@ import type {
   ForeignBatch,
 } from "./types.ts";
 
+const NEWLINE = 10;
+
 export interface FakeProvider {
   /** Give this to an official client as `fetch`: no socket, so a virtual clock sees everything happen at once. */
   readonly fetch: Fetch;
@@ -162,6 +164,9 @@ class Fake implements FakeProvider {
     if ("cutAtBytes" in wanted) {
       return reply === null ? DROPPED : { ...reply, cutAt: Math.min(wanted.cutAtBytes, reply.body.length) };
     }
+    if ("endAfterLines" in wanted) {
+      return reply === null ? DROPPED : { ...reply, body: firstLines(reply.body, wanted.endAfterLines) };
+    }
     const { status, body, headers } = wanted;
     if (body !== undefined) return jsonReply(body, status, headers);
     const code = status === 429 ? "rate_limit_exceeded" : "scripted";
@@ -197,6 +202,15 @@ function refused({ status, code, message, param, headers }: Refusal, anthropic: 
   }
   const type = status >= 500 ? "server_error" : "invalid_request_error";
   return jsonReply({ error: { message, type, param, code } }, status, headers);
+}
+
+function firstLines(body: Uint8Array, count: number): Uint8Array {
+  let end = 0;
+  for (let lines = 0; lines < count && end < body.length; lines += 1) {
+    const found = body.indexOf(NEWLINE, end);
+    end = found < 0 ? body.length : found + 1;
+  }
+  return body.subarray(0, end);
 }
 
 function sleep(clock: Clock, ms: number): Promise<void> {

@@ -38,6 +38,7 @@ const PLAN: FakePlan = {
   emptyErrorFile: false,
   absentFile: "null",
   stateCase: "lower",
+  resultsLagMs: 0,
   strangeState: null,
 };
 

@@ -73,6 +73,8 @@ export interface FakePlan {
   readonly absentFile: "null" | "empty" | "omitted";
   /** How states are written. */
   readonly stateCase: "lower" | "capitalised" | "upper";
+  /** The batch has ended, and its counts are there, this long before it says where its results are. 0. */
+  readonly resultsLagMs: number;
   /** In place of `in_progress`: a state that no client knows. */
   readonly strangeState: string | null;
 }
@@ -111,7 +113,12 @@ export interface FakeFault {
   /** Waits this long after it is done. Default 0. */
   readonly replyDelayMs?: number;
   /** What the client sees. Default: the answer. `drop` closes the connection. */
-  readonly reply?: "answer" | "drop" | FakeReplyFault | { readonly cutAtBytes: number };
+  readonly reply?: "answer" | "drop" | FakeReplyFault | { readonly cutAtBytes: number } | FakeShortReply;
+}
+
+/** The body ends cleanly after so many of its lines: as whole as any other answer, for all that the client can see. */
+export interface FakeShortReply {
+  readonly endAfterLines: number;
 }
 
 export interface FakeReplyFault {

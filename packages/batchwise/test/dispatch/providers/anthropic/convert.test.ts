@@ -30,6 +30,7 @@ describe("a message batch in our words", () => {
       inputFileId: null,
       total: 3,
       settled: 3,
+      ran: 3,
       resultRefs: ["msgbatch_1"],
       failure: null,
     });

@@ -33,6 +33,7 @@ describe("a batch in our words", () => {
       inputFileId: "file-in",
       total: 10,
       settled: 10,
+      ran: 10,
       resultRefs: ["file-out"],
       failure: null,
     });

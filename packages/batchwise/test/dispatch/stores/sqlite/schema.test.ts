@@ -210,3 +210,20 @@ test("a filled database of an earlier schema is left as it was when its new tabl
   expect(await claimed(store, "chat", minute(5), 3)).toEqual(["wait-high", "bad-2", "past"]);
   database.close();
 });
+
+test("an earlier schema's batches learn the earliest deadline of their members", async () => {
+  const path = loaded("schema-1.sql");
+  const database = new DatabaseSync(path);
+  const setDeadline = database.prepare("UPDATE batchwise_request SET deadline_at = ? WHERE id = ?");
+  setDeadline.run(minute(50), "sealed-1");
+  setDeadline.run(minute(40), "sealed-2");
+  database.close();
+  const store = sqliteStore({ path });
+  const batches = await store.batches({ limit: 10 });
+  expect(batches.map(({ key, deadlineAt }) => [key, deadlineAt]).toSorted()).toEqual([
+    ["done", null],
+    ["running", minute(240)],
+    ["unsent", minute(40)],
+  ]);
+  await store.close();
+});

@@ -156,3 +156,27 @@ test.each([
 test("an unknown name in the next plan is refused", () => {
   expect(() => fakeProvider().planNext({ answer: 1 } as object)).toThrow("`plan.answer`");
 });
+
+describe("results that are not all there, and look whole", () => {
+  test("the file of a completed batch is named later than its counts", async () => {
+    const { client, clock } = rig({ plan: { validateMs: 0, runMs: 1_000, finalizeMs: 0, resultsLagMs: 120_000 } });
+    const { id } = await submit(client, lines(3));
+    await clock.advance(1_000);
+    const early = await client.batches.retrieve(id);
+    expect(early).toMatchObject({ status: "completed", output_file_id: null, request_counts: { completed: 3 } });
+    await clock.advance(120_000);
+    expect(await results(client, (await client.batches.retrieve(id)).output_file_id)).toHaveLength(3);
+  });
+
+  test("a download ends cleanly after some of its lines, or before the first", async () => {
+    const { client, clock, fake } = rig();
+    const { id } = await submit(client, lines(3));
+    await clock.advance(HOUR);
+    const { output_file_id: file } = await client.batches.retrieve(id);
+    fake.inject({ on: "files.content", reply: { endAfterLines: 2 } });
+    fake.inject({ on: "files.content", reply: { endAfterLines: 0 } });
+    expect(await results(client, file)).toHaveLength(2);
+    expect(await results(client, file)).toHaveLength(0);
+    expect(await results(client, file)).toHaveLength(3);
+  });
+});

@@ -1,0 +1,66 @@
+// Takes members whose deadline has passed out of a batch that is about to be sent, before anything can have accepted
+// it: they end as expired, uncharged. The others keep their places, so the file of the batch has fewer lines than it has
+// places from then on.
+
+import type { Failure } from "../contract/account.ts";
+import { OUTCOME_CODES } from "../contract/errors.ts";
+import type { BatchRow, Settlement } from "../contract/rows.ts";
+import { UNRESOLVED } from "../decide/life-cycle.ts";
+import { type Disposal, EXPIRED_PAYLOAD } from "../format/payload.ts";
+import type { Lease } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { eachOpen } from "./collect.ts";
+
+const CHUNK = 10_000;
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** True when the batch is not to be sent now: nobody is left, or fewer than the provider takes. */
+export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boolean> {
+  if (!mayExpire(lease.batch, lease.account.capabilities.tag, runtime.clock.now())) return false;
+  const now = runtime.clock.now();
+  const { lane } = lease.batch;
+  const late: Settlement[] = [];
+  let next = NEVER;
+  await eachOpen(runtime, lease, ({ ord, deadlineAt, cancelRequested }) => {
+    if (deadlineAt === null || deadlineAt > now) next = Math.min(next, deadlineAt ?? NEVER);
+    else late.push(cancelRequested ? cancelled(ord, lane) : expired(ord));
+  });
+  for (let from = 0; from < late.length; from += CHUNK) await lease.settle(late.slice(from, from + CHUNK));
+  // A file that was uploaded before has their lines.
+  const without = { deadlineAt: next === NEVER ? null : next, providerFileId: null };
+  const fewest = Math.max(1, lease.account.capabilities.limits.minRequests);
+  if (lease.batch.remaining >= fewest) {
+    await lease.write(without);
+    return false;
+  }
+  const disposal: Disposal = { kind: "requeue", code: OUTCOME_CODES.expired };
+  await lease.write({ ...without, state: "collecting", disposal: JSON.stringify(disposal) });
+  return true;
+}
+
+/** A repeated create of the same token may have been accepted the first time. */
+function mayExpire({ deadlineAt, state }: BatchRow, tag: string, now: number): boolean {
+  if (deadlineAt === null || deadlineAt > now) return false;
+  return tag !== "idempotencyToken" || !UNRESOLVED.includes(state);
+}
+
+function expired(ord: number): Settlement {
+  return { ord, kind: "final", status: "expired", payload: EXPIRED_PAYLOAD, charged: false };
+}
+
+/** The store ends it as cancelled. */
+function cancelled(ord: number, lane: string): Settlement {
+  return { ord, kind: "requeue", code: OUTCOME_CODES.cancelled, charged: false, notBefore: 0, lane };
+}
+
+/** The failure with the lines of the file that it blames turned into places, counted from 1, of the batch. */
+export async function blameMembers<F extends Failure | null>(runtime: Runtime, lease: Lease, failure: F): Promise<F> {
+  const { batch } = lease;
+  if (failure?.kind !== "invalidRequest" || failure.lines.length === 0) return failure;
+  if (batch.remaining === batch.requests) return failure;
+  const places: number[] = [];
+  await eachOpen(runtime, lease, ({ ord }) => {
+    places.push(ord + 1);
+  });
+  return { ...failure, lines: failure.lines.map((fault) => ({ ...fault, line: places[fault.line - 1] ?? 0 })) };
+}

@@ -1,0 +1,102 @@
+// Results that look whole and are not, through the official clients: the provider counts more lines than it gives. They
+// are read again, and nobody runs twice for them.
+
+import Anthropic from "@anthropic-ai/sdk";
+import { anthropicAccount } from "batchwise/dispatch/anthropic";
+import { openaiAccount } from "batchwise/dispatch/openai";
+import { type FakeFault, type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import type { Account } from "../../src/dispatch/contract/account.ts";
+import { drive } from "./support/drive.ts";
+import { isAtRest, world } from "./support/world.ts";
+
+const MINUTE = 60_000;
+const COUNT = 50;
+const names = Array.from({ length: COUNT }, (_, index) => `r${index}`);
+
+const openai = (fake: FakeProvider): OpenAI =>
+  new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+
+const cases: readonly { readonly name: string; account(fake: FakeProvider): Account; readonly fake: FakeOptions }[] = [
+  { name: "OpenAI", fake: {}, account: (fake) => openaiAccount({ client: openai(fake) }) },
+  {
+    name: "Together",
+    fake: { dialect: "together" },
+    account: (fake) => openaiAccount({ client: openai(fake), service: "together" }),
+  },
+  {
+    name: "Anthropic",
+    fake: {},
+    account: (fake) =>
+      anthropicAccount({ client: new Anthropic({ apiKey: "key", baseURL: "http://fake.test", fetch: fake.fetch }) }),
+  },
+];
+
+const DOWNLOADS = ["files.content", "messages.results"] as const;
+const CREATES = ["batches.create", "messages.create"] as const;
+
+/** Sends all as one batch, and tells of everything that onError was told. */
+async function dispatched(each: (typeof cases)[number], options: FakeOptions, faults: readonly FakeFault[]) {
+  const { time, store, start } = world();
+  const fake = fakeProvider({ clock: time, ...each.fake, ...options });
+  for (const fault of faults) fake.inject(fault);
+  const told: string[] = [];
+  const onError = (error: unknown): number => told.push((error as Error).message);
+  const accounts = [each.account(fake)];
+  const dispatcher = await start({ accounts, thresholds: { maxRequests: COUNT, maxAgeMs: MINUTE }, onError });
+  await dispatcher.enqueueMany(
+    names.map((id) => ({
+      id,
+      body: { model: "m", max_tokens: 50, messages: [{ role: "user", content: `Say ${id}.` }] },
+    })),
+  );
+  const begunAt = time.now();
+  await drive(time, fake, () => isAtRest(store, time.now()));
+  const tookMs = time.now() - begunAt;
+  const outcomes = await Promise.all(names.map((name) => dispatcher.result(name)));
+  const batches = await dispatcher.batches();
+  await dispatcher.stop();
+  return { fake, outcomes, batches, told, tookMs };
+}
+
+describe.each(cases)("at $name", (each) => {
+  const whole: readonly (readonly [string, FakeOptions, readonly FakeFault[]])[] = [
+    ["named two minutes after its counts", { plan: { resultsLagMs: 2 * MINUTE } }, []],
+    ["short the first time", {}, [{ on: DOWNLOADS, reply: { endAfterLines: 20 } }]],
+    ["empty the first three times", {}, [{ on: DOWNLOADS, times: 3, reply: { endAfterLines: 0 } }]],
+    [
+      "short of a batch that expired half done",
+      { plan: { runMs: 26 * 60 * MINUTE, expiredShare: 0.5 } },
+      [{ on: DOWNLOADS, reply: { endAfterLines: 10 } }],
+    ],
+    [
+      "empty, and an answer lost before",
+      { listLagMs: 40_000 },
+      [
+        { on: CREATES, reply: "drop" },
+        { on: DOWNLOADS, reply: { endAfterLines: 0 } },
+      ],
+    ],
+  ];
+
+  test.each(whole)("results that are %s are read again, and nothing runs twice", async (_name, options, faults) => {
+    const plan = options.plan ?? {};
+    const once = { ...options, plan: ({ index }: { readonly index: number }) => (index === 0 ? { ...plan } : {}) };
+    const { fake, outcomes, told } = await dispatched(each, once, faults);
+    expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
+    expect([...fake.runs().values()]).toEqual(names.map(() => 1));
+    expect(told.filter((message) => message.includes("read again"))).toHaveLength(1);
+  });
+
+  test("a line that the provider counts and never gives is charged after an hour of reads that agree", async () => {
+    const plan = ({ index }: { readonly index: number }) => (index === 0 ? { missingLines: 2 } : {});
+    const { fake, outcomes, told, tookMs } = await dispatched(each, { plan }, []);
+    expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
+    expect(outcomes.filter(({ attempts }) => attempts === 2)).toHaveLength(2);
+    expect(tookMs).toBeGreaterThan(100 * MINUTE);
+    expect(fake.calls("files.content") + fake.calls("messages.results")).toBeLessThan(12);
+    expect(told).toHaveLength(2);
+    expect(told[1]).toMatch(/2 requests .* count as missing/);
+  });
+});
