@@ -2,17 +2,11 @@
 // `code: "INVALID_OPTION"`.
 
 import { type Clock, systemClock } from "../time/clock.ts";
-import type {
-  BatchOptions,
-  ConfigureOptions,
-  Gather,
-  ResolvedOptions,
-  ResolvedRetry,
-  RetryOptions,
-} from "./options.ts";
+import type { BatchOptions, ConfigureOptions, ResolvedOptions, ResolvedRetry, RetryOptions } from "./options.ts";
 import {
   aBoolean,
   aboveZero,
+  aCost,
   aFunction,
   aString,
   check,
@@ -47,16 +41,10 @@ export const OPTION_HINTS: Readonly<Record<string, string>> = {
   estimateTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `cost`",
 };
 
-const aMeasure: Rule = {
-  expected: '"sum", "padded" or a function',
-  type: "string",
-  test: (value: string) => value === "sum" || value === "padded",
-};
-
 const RULES: Readonly<Record<keyof BatchOptions<never, never>, Rule>> = {
   ...LIMITS,
   cost: aFunction,
-  batchCost: aMeasure,
+  batchCost: { ...oneOf("sum", "padded"), expected: '"sum", "padded" or a function' },
   oversize: oneOf("reject", "alone"),
   limiter: objectWith("reserve", "giveBack", "withdraw", "hold"),
   prefetch: finiteIntegerFrom(0),
@@ -88,16 +76,46 @@ export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
 
 const RETRY_RULES: Readonly<Record<keyof RetryOptions, Rule>> = {
   attempts: finiteIntegerFrom(1),
-  backoffMs: {
-    expected: "a finite number >= 0 or a function",
-    type: "number",
-    test: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
-  },
+  backoffMs: { ...aCost, expected: "a finite number >= 0 or a function" },
   when: aFunction,
 };
 
 /** The cost of items that were given none. */
 export const oneEach = (): number => 1;
+
+/** The options in force, where `preferredBatchSize` may still follow `maxBatchSize`. */
+type Defaults = Omit<ResolvedOptions, "preferredBatchSize"> & { readonly preferredBatchSize: number | undefined };
+
+const DEFAULTS: Defaults = {
+  maxBatchSize: 32,
+  preferredBatchSize: undefined,
+  maxBatchCost: Number.POSITIVE_INFINITY,
+  maxWaitMs: 0,
+  gather: "auto",
+  concurrency: 1,
+  maxQueueSize: 10_000,
+  cost: oneEach,
+  batchCost: "sum",
+  oversize: "reject",
+  limiter: undefined,
+  prefetch: 0,
+  onFull: "wait",
+  key: undefined,
+  dedupe: undefined,
+  cache: undefined,
+  order: "fifo",
+  fairBy: undefined,
+  smallCallFirst: 0,
+  priorityAgingMs: 10_000,
+  timeoutMs: Number.POSITIVE_INFINITY,
+  handlerTimeoutMs: Number.POSITIVE_INFINITY,
+  retry: undefined,
+  isolateFailures: false,
+  name: "batch",
+  captureContext: undefined,
+  clock: systemClock,
+  random: () => Math.random(),
+};
 
 /** Options that have been validated, filled in and frozen, once. */
 export class PreparedOptions {
@@ -121,7 +139,7 @@ export class PreparedOptions {
     const options: BatchOptions<unknown, unknown> = { ...given };
     checkAll(options, RULES, "");
     checkTogether(options);
-    this.options = resolve(options);
+    this.options = resolve(DEFAULTS, options);
     this.isPreferredUnset = options.preferredBatchSize === undefined;
     this.isSizeUnset = options.maxBatchSize === undefined;
   }
@@ -130,49 +148,20 @@ export class PreparedOptions {
 let defaults: PreparedOptions | undefined;
 
 /** Options that are valid each alone and not together. */
-function checkTogether(options: BatchOptions<unknown, unknown>): void {
-  const { cache, dedupe, gather, clock, limiter, prefetch = 0 } = options;
+function checkTogether({ cache, dedupe, gather, clock, limiter, prefetch = 0 }: BatchOptions<unknown, unknown>): void {
   if (cache !== undefined && dedupe === undefined) {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
   if (limiter !== undefined && prefetch > 0) {
-    const rule = { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" };
-    throw expected("prefetch", rule, prefetch);
+    throw expected("prefetch", { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" }, prefetch);
   }
-  checkGather(gather, clock ?? systemClock);
+  checkGather(gather, clock);
 }
 
-function checkGather(gather: Gather | undefined, clock: Clock): void {
+function checkGather(gather: ConfigureOptions["gather"], clock: Clock = systemClock): void {
   if (gather !== "tick" || clock === systemClock || typeof clock.setImmediate === "function") return;
   const rule = { ...aFunction, expected: 'a function where `gather` is "tick"' };
   throw expected("clock.setImmediate", rule, clock.setImmediate);
-}
-
-function resolve(options: BatchOptions<unknown, unknown>): ResolvedOptions {
-  return Object.freeze({
-    ...resolveLimits(options),
-    cost: options.cost ?? oneEach,
-    batchCost: options.batchCost ?? "sum",
-    oversize: options.oversize ?? "reject",
-    limiter: options.limiter,
-    prefetch: options.prefetch ?? 0,
-    onFull: options.onFull ?? "wait",
-    key: options.key,
-    dedupe: options.dedupe,
-    cache: options.cache,
-    order: options.order ?? "fifo",
-    fairBy: options.fairBy,
-    smallCallFirst: options.smallCallFirst ?? 0,
-    priorityAgingMs: options.priorityAgingMs ?? 10_000,
-    timeoutMs: options.timeoutMs ?? Number.POSITIVE_INFINITY,
-    handlerTimeoutMs: options.handlerTimeoutMs ?? Number.POSITIVE_INFINITY,
-    retry: options.retry === undefined ? undefined : resolveRetry(options.retry),
-    isolateFailures: options.isolateFailures ?? false,
-    name: options.name ?? "batch",
-    captureContext: options.captureContext,
-    clock: options.clock ?? systemClock,
-    random: options.random ?? (() => Math.random()),
-  });
 }
 
 /** The options with some limits changed. `isPreferredUnset`: preferredBatchSize follows maxBatchSize. */
@@ -183,29 +172,20 @@ export function reconfigure(
 ): ResolvedOptions {
   checkAll(changes, LIMITS, "");
   checkGather(changes.gather, current.clock);
-  const preferredBatchSize = isPreferredUnset ? undefined : current.preferredBatchSize;
-  const kept: ConfigureOptions = { ...current, preferredBatchSize };
-  return Object.freeze({ ...current, ...resolveLimits({ ...kept, ...withoutUndefined(changes) }) });
+  return resolve(isPreferredUnset ? { ...current, preferredBatchSize: undefined } : current, changes);
 }
 
-type Limits = Pick<ResolvedOptions, keyof ConfigureOptions>;
-
-function resolveLimits(options: ConfigureOptions): Limits {
-  const maxBatchSize = options.maxBatchSize ?? 32;
-  const preferredBatchSize = options.preferredBatchSize ?? maxBatchSize;
+/** `base`, with the options that are given in place of its own. */
+function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): ResolvedOptions {
+  const isGiven = ([, value]: readonly [string, unknown]): boolean => value !== undefined;
+  const options: Defaults = { ...base, ...Object.fromEntries(Object.entries(given).filter(isGiven)) };
+  const { maxBatchSize, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {
     const rule = { ...integerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
     throw expected("preferredBatchSize", rule, preferredBatchSize);
   }
-  return {
-    maxBatchSize,
-    preferredBatchSize,
-    maxBatchCost: options.maxBatchCost ?? Number.POSITIVE_INFINITY,
-    maxWaitMs: options.maxWaitMs ?? 0,
-    gather: options.gather ?? "auto",
-    concurrency: options.concurrency ?? 1,
-    maxQueueSize: options.maxQueueSize ?? 10_000,
-  };
+  const retry = given.retry === undefined ? options.retry : resolveRetry(given.retry);
+  return Object.freeze({ ...options, preferredBatchSize, retry });
 }
 
 function resolveRetry(given: RetryOptions): ResolvedRetry {
@@ -225,8 +205,4 @@ function checkAll(options: object, rules: Readonly<Record<string, Rule>>, prefix
       check(prefix + name, rule, value);
     }
   }
-}
-
-function withoutUndefined(options: ConfigureOptions): ConfigureOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

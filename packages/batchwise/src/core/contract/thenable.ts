@@ -24,3 +24,13 @@ export function ignoreIfPromise(value: unknown): void {
     return;
   }
 }
+
+/** Calls a function of the user. What it throws, and what a promise that it returns rejects with, goes to `failed`. */
+export function attempt(use: () => unknown, failed: (error: unknown) => void): void {
+  try {
+    const returned = use();
+    if (isThenable(returned)) follow(returned).catch(failed);
+  } catch (error) {
+    failed(error);
+  }
+}
