@@ -3,18 +3,10 @@
 
 import { tooManyTokensError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
-import type {
-  ElementOf,
-  HandlerFunction,
-  HandlerObject,
-  NumericArray,
-  NumericHandlerFunction,
-  PlainHandlerObject,
-  ResultOf,
-  SubmitOptions,
-} from "../contract/types.ts";
+import type { SubmitOptions } from "../contract/types.ts";
 import { aCost, check } from "../contract/validate.ts";
 import { BatcherCore } from "../engine/batcher.ts";
+import type { BatcherMaker } from "./batcher-maker.ts";
 import { checkCount, countTokens } from "./count-tokens.ts";
 import {
   checkSubmitNames,
@@ -23,7 +15,6 @@ import {
   type SplitOptions,
   splitOptions,
   type TokenBatcher,
-  type TokenBatcherOptions,
   type TokenConfigureOptions,
   type TokenSubmitManyOptions,
   type TokenSubmitOptions,
@@ -49,31 +40,8 @@ import {
  * summaries.configure({ maxBatchTokens: 16_000 });
  * ```
  */
-export function createTokenBatcher<Item, Numbers extends NumericArray>(
-  handler: NumericHandlerFunction<Item, Numbers>,
-  options?: TokenBatcherOptions<Item, Numbers[number]>,
-): TokenBatcher<Item, Numbers[number]>;
-export function createTokenBatcher<Item, Result>(
-  handler: HandlerFunction<Item, Result>,
-  options?: TokenBatcherOptions<Item, Result>,
-): TokenBatcher<Item, Result>;
-export function createTokenBatcher<Item, Result>(
-  handler: PlainHandlerObject<Item, Result>,
-  options?: TokenBatcherOptions<Item, Result>,
-): TokenBatcher<Item, Result>;
-export function createTokenBatcher<
-  Output,
-  Input,
-  Prepared = ElementOf<Input>,
-  Item = Prepared,
-  Result = ResultOf<Output>,
->(
-  handler: HandlerObject<Item, Result, Prepared, Input, Output>,
-  options?: TokenBatcherOptions<Item, Result>,
-): TokenBatcher<Item, Result>;
-export function createTokenBatcher(handler: unknown, options?: unknown): unknown {
-  return new TokenBatcherCore(handler, splitOptions(options));
-}
+export const createTokenBatcher: BatcherMaker<"tokens"> = (handler: unknown, options?: unknown) =>
+  new TokenBatcherCore(handler, splitOptions(options)) as never;
 
 /** What a submit says, read once, in the words of the batcher below. */
 type CostOptions = Omit<SubmitOptions, "cost" | "priority"> & { priority?: unknown; cost?: unknown };

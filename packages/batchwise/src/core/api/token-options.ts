@@ -3,7 +3,7 @@
 
 import type { BatchOptions, ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
 import { LIMIT_NAMES, OPTION_HINTS, OPTION_NAMES } from "../contract/resolve-options.ts";
-import type { Batcher, SubmitOptions } from "../contract/types.ts";
+import type { Batcher, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import {
   aboveZero,
   aCost,
@@ -41,11 +41,9 @@ export interface TokenSubmitOptions extends Omit<SubmitOptions, "cost"> {
 }
 
 /** What a caller may say about the items of one `submitMany` or `submitSettled`. */
-export interface TokenSubmitManyOptions<Item> extends Omit<TokenSubmitOptions, "tokens" | "priority"> {
+export interface TokenSubmitManyOptions<Item> extends Omit<SubmitManyOptions<Item>, "cost"> {
   /** The tokens of each item, or a function that counts them. */
   readonly tokens?: number | ((item: Item) => number) | undefined;
-  /** The priority of all items, or a function of the item. */
-  readonly priority?: number | ((item: Item) => number) | undefined;
 }
 
 /** The options in force. `maxBatchCost` is the same number as `maxBatchTokens`, for code that takes any batcher. */
@@ -103,10 +101,8 @@ const TOKEN_SUBMIT_OPTIONS: Readonly<Record<keyof TokenSubmitOptions, true>> = {
 const TOKEN_SUBMIT_NAMES: readonly string[] = Object.keys(TOKEN_SUBMIT_OPTIONS);
 
 /** The options of a token batcher, apart: its own, and those that the batcher below it takes. */
-export interface SplitOptions {
-  readonly maxBatchTokens: number;
-  readonly estimateTokens: ((item: unknown) => number) | undefined;
-  readonly defaultTokens: number;
+export interface SplitOptions
+  extends Pick<ResolvedTokenOptions, "maxBatchTokens" | "estimateTokens" | "defaultTokens"> {
   readonly others: BatchOptions<unknown, unknown>;
 }
 

@@ -25,11 +25,18 @@ export function ignoreIfPromise(value: unknown): void {
   }
 }
 
-/** Calls a function of the user. What it throws, and what a promise that it returns rejects with, goes to `failed`. */
-export function attempt(use: () => unknown, failed: (error: unknown) => void): void {
+/**
+ * Calls a function of the user. What it throws goes to `failed`, and what a promise that it returns rejects with, to
+ * `rejected`.
+ */
+export function attempt(
+  use: () => unknown,
+  failed: (error: unknown) => void,
+  rejected: (error: unknown) => void = failed,
+): void {
   try {
     const returned = use();
-    if (isThenable(returned)) follow(returned).catch(failed);
+    if (isThenable(returned)) follow(returned).catch(rejected);
   } catch (error) {
     failed(error);
   }

@@ -42,14 +42,12 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #inContext: InContext = captureAsyncContext();
   readonly #queue: Queue;
   readonly #admission: Admission;
-  readonly #inFlight: InFlight;
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
   readonly #calls: HandlerCalls;
   readonly #scheduler: Scheduler;
-  readonly #isPreferredUnset: boolean;
+  #isPreferredUnset: boolean;
   #options: ResolvedOptions;
-  #wasPreferredSet = false;
   #hasWarnedOfWait: boolean;
   #resting: (() => void)[] = [];
   #closing: Promise<void> | null = null;
@@ -77,14 +75,12 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#isPreferredUnset = prepared.isPreferredUnset;
     this.#queue = new Queue(options.fairBy !== undefined, true);
     this.#admission = new Admission(services, turn, this.#queue, options);
-    this.#inFlight = new InFlight(
-      options.cache === undefined ? undefined : new ResultCache(options.cache, events, inContext),
-    );
-    const { retry, isolateFailures, prefetch } = options;
+    const { cache, retry, isolateFailures, prefetch } = options;
+    const inFlight = new InFlight(cache === undefined ? undefined : new ResultCache(cache, events, inContext));
     this.#calls = new HandlerCalls(stages, prefetch > 0 && retry === undefined && !isolateFailures);
     const { prepareItem } = stages;
     const parts = { services, turn, inContext, admission: this.#admission };
-    this.#intake = new Intake({ ...parts, inFlight: this.#inFlight, pending: this.#pending, prepareItem }, options);
+    this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem }, options);
     this.#scheduler = new Scheduler(
       {
         ...parts,
@@ -163,9 +159,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
     const read = { ...changes };
-    const isSet = this.#wasPreferredSet || read.preferredBatchSize !== undefined;
-    this.#options = reconfigure(this.#options, read, this.#isPreferredUnset && !isSet);
-    this.#wasPreferredSet = isSet;
+    const isPreferredUnset = this.#isPreferredUnset && read.preferredBatchSize === undefined;
+    this.#options = reconfigure(this.#options, read, isPreferredUnset);
+    this.#isPreferredUnset = isPreferredUnset;
     this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
     this.#intake.configure(this.#options);
     this.#admission.configure(this.#options);

@@ -27,10 +27,6 @@ export class HandlerCalls {
     this.#finishesWithoutSlot = finishesWithoutSlot && stages.finish !== undefined;
   }
 
-  get hasOpen(): boolean {
-    return this.#stages.open !== undefined;
-  }
-
   /** Calls the handler. Its answer may be a promise; it may throw. */
   call(items: unknown[], context: BatchContext, batch: CallingBatch): unknown {
     const { prepare, run, finish } = this.#stages;

@@ -18,22 +18,13 @@ const MICROSECOND = 0.001;
 
 /** What `resetStats()` starts anew. */
 class Counts {
-  readonly outcomes: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
-  readonly reasons: Record<BatchReason, number> = {
-    size: 0,
-    cost: 0,
-    idle: 0,
-    wait: 0,
-    preferred: 0,
-    deadline: 0,
-    flush: 0,
-    drain: 0,
-  };
-  readonly waitMs: Histogram = new Histogram(MICROSECOND);
-  readonly runMs: Histogram = new Histogram(MICROSECOND);
-  readonly latencyMs: Histogram = new Histogram(MICROSECOND);
-  readonly batchSize: Histogram = new Histogram(1);
-  readonly batchCost: Histogram = new Histogram(MICROSECOND);
+  readonly outcomes = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
+  readonly reasons = { size: 0, cost: 0, idle: 0, wait: 0, preferred: 0, deadline: 0, flush: 0, drain: 0 };
+  readonly waitMs = new Histogram(MICROSECOND);
+  readonly runMs = new Histogram(MICROSECOND);
+  readonly latencyMs = new Histogram(MICROSECOND);
+  readonly batchSize = new Histogram(1);
+  readonly batchCost = new Histogram(MICROSECOND);
   deduped = 0;
   cacheHits = 0;
   batches = 0;
