@@ -316,8 +316,8 @@ const running: readonly Fault[] = [
   {
     name: "hands over again who left before the next attempt",
     file: "run/batch-run.ts",
-    find: "this.#entries = liveOf(this.#entries);\n    if (this.#entries.length === 0) this.#next();",
-    replace: "if (this.#entries.length === 0) this.#next();",
+    find: "if (this.#keepLive()) this.#startCall();",
+    replace: "if (this.#entries.length > 0) this.#startCall();",
   },
   {
     name: "gives callers each other's answers",

@@ -21,6 +21,7 @@ export type {
   EventName,
   ItemEvent,
   Listener,
+  RunningBatch,
   WarningCode,
   WarningEvent,
 } from "./core/contract/events.ts";
@@ -55,7 +56,6 @@ export type {
   Place,
   Places,
   PlainHandlerObject,
-  RunningBatch,
   SubmitManyOptions,
   SubmitOptions,
 } from "./core/contract/types.ts";

@@ -102,7 +102,10 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
       options = { signal, priority, timeoutMs, key, context };
       if (tokens !== undefined) options.cost = this.#costOf(tokens, isMany);
     } catch (error) {
-      Object.defineProperty(options, "cost", { get: () => raise(error), enumerable: true });
+      const raise = (): never => {
+        throw error;
+      };
+      Object.defineProperty(options, "cost", { get: raise, enumerable: true });
     }
     return options as SubmitOptions;
   }
@@ -122,8 +125,4 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
     if (isCounted && tokens > maxBatchCost && oversize === "reject") throw tooManyTokensError(tokens, maxBatchCost);
     return tokens;
   }
-}
-
-function raise(error: unknown): never {
-  throw error;
 }

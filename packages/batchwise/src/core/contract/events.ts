@@ -5,16 +5,21 @@ import type { InContext } from "../time/clock.ts";
 import type { BatchReason, ItemOutcome } from "./outcome.ts";
 import { attempt } from "./thenable.ts";
 
-/** A batch that has ended. */
-export interface BatchEvent {
+/** A batch that is running now. */
+export interface RunningBatch {
   readonly id: string;
   readonly key: string | undefined;
-  readonly reason: BatchReason;
   /** Items in it when it was handed to the handler. */
   readonly size: number;
   readonly cost: number;
-  /** When it was handed to the handler: epoch milliseconds, or an injected clock's own time. And how long it ran. */
+  readonly reason: BatchReason;
+  /** When it was handed to the handler: epoch milliseconds, or an injected clock's own time. */
   readonly startedAt: number;
+}
+
+/** A batch that has ended. */
+export interface BatchEvent extends RunningBatch {
+  /** How long it ran. */
   readonly runMs: number;
   /** How long its oldest item had waited. */
   readonly waitMs: number;

@@ -22,16 +22,6 @@ import {
   zeroOrMore,
 } from "./validate.ts";
 
-const LIMITS: Readonly<Record<keyof ConfigureOptions, Rule>> = {
-  maxBatchSize: integerFrom(1),
-  maxBatchCost: aboveZero,
-  maxWaitMs: zeroOrMore,
-  preferredBatchSize: integerFrom(1),
-  gather: oneOf("auto", "turn", "tick"),
-  concurrency: unboundedIntegerFrom(1),
-  maxQueueSize: unboundedIntegerFrom(1),
-};
-
 /** Names that people bring from elsewhere, and what they mean here. */
 export const OPTION_HINTS: Readonly<Record<string, string>> = {
   minBatchSize: "how many waiting items are enough to go at once is `preferredBatchSize`; 1 would end all waiting",
@@ -41,81 +31,70 @@ export const OPTION_HINTS: Readonly<Record<string, string>> = {
   estimateTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `cost`",
 };
 
-const RULES: Readonly<Record<keyof BatchOptions<never, never>, Rule>> = {
-  ...LIMITS,
-  cost: aFunction,
-  batchCost: { ...oneOf("sum", "padded"), expected: '"sum", "padded" or a function' },
-  oversize: oneOf("reject", "alone"),
-  limiter: objectWith("reserve", "giveBack", "withdraw", "hold"),
-  prefetch: finiteIntegerFrom(0),
-  onFull: oneOf("wait", "reject", "drop-oldest"),
-  key: aFunction,
-  dedupe: aFunction,
-  cache: objectWith("get", "set"),
-  order: oneOf("fifo"),
-  fairBy: aFunction,
-  smallCallFirst: integerFrom(0),
-  priorityAgingMs: aboveZero,
-  timeoutMs: aboveZero,
-  handlerTimeoutMs: aboveZero,
-  retry: { expected: "an object with attempts", type: "object", test: (value: object) => "attempts" in value },
-  isolateFailures: aBoolean,
-  name: aString,
-  captureContext: aFunction,
-  clock: objectWith("now", "setTimeout", "clearTimeout"),
-  random: aFunction,
-};
-
-const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]);
-
-/** Every option there is. */
-export const OPTION_NAMES: readonly string[] = Object.keys(RULES);
-
-/** Those that `configure` may change. */
-export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
-
-const RETRY_RULES: Readonly<Record<keyof RetryOptions, Rule>> = {
-  attempts: finiteIntegerFrom(1),
-  backoffMs: { ...aCost, expected: "a finite number >= 0 or a function" },
-  when: aFunction,
-};
-
 /** The cost of items that were given none. */
 export const oneEach = (): number => 1;
 
 /** The options in force, where `preferredBatchSize` may still follow `maxBatchSize`. */
 type Defaults = Omit<ResolvedOptions, "preferredBatchSize"> & { readonly preferredBatchSize: number | undefined };
 
-const DEFAULTS: Defaults = {
-  maxBatchSize: 32,
-  preferredBatchSize: undefined,
-  maxBatchCost: Number.POSITIVE_INFINITY,
-  maxWaitMs: 0,
-  gather: "auto",
-  concurrency: 1,
-  maxQueueSize: 10_000,
-  cost: oneEach,
-  batchCost: "sum",
-  oversize: "reject",
-  limiter: undefined,
-  prefetch: 0,
-  onFull: "wait",
-  key: undefined,
-  dedupe: undefined,
-  cache: undefined,
-  order: "fifo",
-  fairBy: undefined,
-  smallCallFirst: 0,
-  priorityAgingMs: 10_000,
-  timeoutMs: Number.POSITIVE_INFINITY,
-  handlerTimeoutMs: Number.POSITIVE_INFINITY,
-  retry: undefined,
-  isolateFailures: false,
-  name: "batch",
-  captureContext: undefined,
-  clock: systemClock,
-  random: () => Math.random(),
+/** What an option must be, and what it is where it is not given. */
+type Settings<Name extends keyof Defaults> = { readonly [Key in Name]: readonly [rule: Rule, standard: Defaults[Key]] };
+
+const LIMITS: Settings<keyof ConfigureOptions> = {
+  maxBatchSize: [integerFrom(1), 32],
+  preferredBatchSize: [integerFrom(1), undefined],
+  maxBatchCost: [aboveZero, Number.POSITIVE_INFINITY],
+  maxWaitMs: [zeroOrMore, 0],
+  gather: [oneOf("auto", "turn", "tick"), "auto"],
+  concurrency: [unboundedIntegerFrom(1), 1],
+  maxQueueSize: [unboundedIntegerFrom(1), 10_000],
 };
+
+const SETTINGS: Settings<keyof Defaults> = {
+  ...LIMITS,
+  cost: [aFunction, oneEach],
+  batchCost: [{ ...oneOf("sum", "padded"), expected: '"sum", "padded" or a function' }, "sum"],
+  oversize: [oneOf("reject", "alone"), "reject"],
+  limiter: [objectWith("reserve", "giveBack", "withdraw", "hold"), undefined],
+  prefetch: [finiteIntegerFrom(0), 0],
+  onFull: [oneOf("wait", "reject", "drop-oldest"), "wait"],
+  key: [aFunction, undefined],
+  dedupe: [aFunction, undefined],
+  cache: [objectWith("get", "set"), undefined],
+  order: [oneOf("fifo"), "fifo"],
+  fairBy: [aFunction, undefined],
+  smallCallFirst: [integerFrom(0), 0],
+  priorityAgingMs: [aboveZero, 10_000],
+  timeoutMs: [aboveZero, Number.POSITIVE_INFINITY],
+  handlerTimeoutMs: [aboveZero, Number.POSITIVE_INFINITY],
+  retry: [
+    { ...objectWith(), expected: "an object with attempts", test: (value: object) => "attempts" in value },
+    undefined,
+  ],
+  isolateFailures: [aBoolean, false],
+  name: [aString, "batch"],
+  captureContext: [aFunction, undefined],
+  clock: [objectWith("now", "setTimeout", "clearTimeout"), systemClock],
+  random: [aFunction, () => Math.random()],
+};
+
+const RETRY: Readonly<Record<keyof RetryOptions, readonly [rule: Rule]>> = {
+  attempts: [finiteIntegerFrom(1)],
+  backoffMs: [{ ...aCost, expected: "a finite number >= 0 or a function" }],
+  when: [aFunction],
+};
+
+const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]);
+
+const DEFAULTS = Object.fromEntries(
+  Object.entries(SETTINGS).map(([name, [, standard]]) => [name, standard]),
+) as unknown as Defaults;
+
+/** Every option there is. */
+export const OPTION_NAMES: readonly string[] = Object.keys(SETTINGS);
+
+/** Those that `configure` may change. */
+export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
 
 /** Options that have been validated, filled in and frozen, once. */
 export class PreparedOptions {
@@ -137,7 +116,7 @@ export class PreparedOptions {
   private constructor(given: unknown) {
     checkIsObject("options", given);
     const options: BatchOptions<unknown, unknown> = { ...given };
-    checkAll(options, RULES, "");
+    checkAll(options, SETTINGS, "");
     checkTogether(options);
     this.options = resolve(DEFAULTS, options);
     this.isPreferredUnset = options.preferredBatchSize === undefined;
@@ -191,16 +170,20 @@ function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): Resolve
 function resolveRetry(given: RetryOptions): ResolvedRetry {
   // What is checked is what is used, also where a getter says something else the next time.
   const retry = { ...given, attempts: given.attempts, backoffMs: given.backoffMs, when: given.when };
-  checkAll(retry, RETRY_RULES, "retry.");
-  check("retry.attempts", RETRY_RULES.attempts, retry.attempts);
+  checkAll(retry, RETRY, "retry.");
+  check("retry.attempts", RETRY.attempts[0], retry.attempts);
   return Object.freeze({ attempts: retry.attempts, backoffMs: retry.backoffMs ?? 0, when: retry.when ?? (() => true) });
 }
 
 /** Checks each option that is given; one that is undefined counts as not given. */
-function checkAll(options: object, rules: Readonly<Record<string, Rule>>, prefix: string): void {
+function checkAll(
+  options: object,
+  settings: Readonly<Record<string, readonly [rule: Rule, ...unknown[]]>>,
+  prefix: string,
+): void {
   for (const [name, value] of Object.entries(options)) {
-    const rule = rules[name];
-    if (rule === undefined) refuseUnknown(options, Object.keys(rules), prefix, OPTION_HINTS);
+    const rule = settings[name]?.[0];
+    if (rule === undefined) refuseUnknown(options, Object.keys(settings), prefix, OPTION_HINTS);
     else if (value !== undefined && !(typeof value === "function" && MAY_BE_FUNCTIONS.has(name))) {
       check(prefix + name, rule, value);
     }

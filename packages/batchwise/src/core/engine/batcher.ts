@@ -2,18 +2,11 @@
 // nothing itself.
 
 import { closedError } from "../contract/errors.ts";
-import { type EventName, Events, type Listener } from "../contract/events.ts";
+import { type EventName, Events, type Listener, type RunningBatch } from "../contract/events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
 import { PreparedOptions, reconfigure } from "../contract/resolve-options.ts";
 import type { BatcherStats } from "../contract/stats.ts";
-import type {
-  Batcher,
-  CloseOptions,
-  LaneOptions,
-  RunningBatch,
-  SubmitManyOptions,
-  SubmitOptions,
-} from "../contract/types.ts";
+import type { Batcher, CloseOptions, LaneOptions, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import { aFunction, aString, check, checkIsObject, invalidOption, refuseUnknown } from "../contract/validate.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
@@ -88,7 +81,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         queue: this.#queue,
         calls: this.#calls,
         isAtRest: () => this.#resting.length > 0 && this.#isAtRest(),
-        onRest: () => this.#rest(),
+        onRest: () => {
+          for (const resolve of this.#resting.splice(0)) resolve();
+        },
       },
       prepared,
     );
@@ -106,21 +101,19 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   submitMany(items: readonly unknown[], options?: SubmitManyOptions<unknown>): Promise<unknown[]> {
-    return this.#submitAll(items, options, false) as Promise<unknown[]>;
+    return this.#submitAll(items, options, false);
   }
 
   submitSettled(
     items: readonly unknown[],
     options?: SubmitManyOptions<unknown>,
   ): Promise<PromiseSettledResult<unknown>[]> {
-    return this.#submitAll(items, options, true) as Promise<PromiseSettledResult<unknown>[]>;
+    return this.#submitAll(items, options, true);
   }
 
-  ready(): Promise<void> {
-    if (this.closed) return Promise.reject(closedError());
-    return this.#admission.ready().then(() => {
-      if (this.closed) throw closedError();
-    });
+  async ready(): Promise<void> {
+    if (!this.closed) await this.#admission.ready();
+    if (this.closed) throw closedError();
   }
 
   open(): Promise<void> {
@@ -205,7 +198,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   close(options?: CloseOptions): Promise<void> {
     const isFirst = this.#closing === null;
     this.#intake.close();
-    this.#closing ??= this.#startClosing();
+    // The promise is kept for good, so it is made in the batcher's own async context.
+    this.#closing ??= this.#inContext(() => this.#end());
     if (options?.drain === false) {
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
@@ -217,15 +211,6 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  /** The promise is kept for good, so it is made in the batcher's own async context. */
-  #startClosing(): Promise<void> {
-    let closing: Promise<void> | undefined;
-    this.#inContext(() => {
-      closing = this.#end();
-    });
-    return closing as unknown as Promise<void>;
   }
 
   async #end(): Promise<void> {
@@ -250,23 +235,17 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     });
   }
 
-  #rest(): void {
-    for (const resolve of this.#resting.splice(0)) resolve();
-  }
-
-  #submitAll(items: readonly unknown[], options: unknown, isSettled: boolean): Promise<unknown> {
-    let copy: unknown[];
-    try {
+  #submitAll(
+    items: readonly unknown[],
+    options: SubmitManyOptions<unknown> | undefined,
+    isSettled: boolean,
+  ): Promise<never> {
+    return new Promise<unknown>((resolve) => {
       if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
-      copy = copyOf(items);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    if (copy.length === 0) return Promise.resolve([]);
-    return new Promise((resolve) => {
-      const call = new Call(copy.length, isSettled, resolve);
-      this.#intake.acceptAll(copy, options as SubmitManyOptions<unknown> | undefined, call);
-    });
+      const copy = copyOf(items);
+      if (copy.length === 0) resolve([]);
+      else this.#intake.acceptAll(copy, options, new Call(copy.length, isSettled, resolve));
+    }) as Promise<never>;
   }
 }
 

@@ -20,8 +20,8 @@ export const systemClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
-/** Runs a function in the async context in which the batcher was made. */
-export type InContext = (callback: () => void) => void;
+/** Runs a function in the async context in which the batcher was made, and returns what it returns. */
+export type InContext = <Value>(callback: () => Value) => Value;
 
 /**
  * A clock that never goes back, never throws and never reads NaN, whatever the clock under it does. Where that one steps
@@ -53,11 +53,7 @@ export class SteadyClock implements Clock {
       if (!this.#readOn()) this.#last = Math.max(this.#last, dueAt);
       callback();
     };
-    let handle: unknown;
-    this.#inContext(() => {
-      handle = this.#clock.setTimeout(fired, delayMs);
-    });
-    return handle;
+    return this.#inContext(() => this.#clock.setTimeout(fired, delayMs));
   }
 
   clearTimeout(handle: unknown): void {
