@@ -285,8 +285,8 @@ const running: readonly Fault[] = [
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "run/batch-run.ts",
-    find: "this.#signal.abort(this.#error);\n    this.#end();",
-    replace: "this.#signal.abort(this.#error);",
+    find: "this.#signal.abort(error);\n    this.#end();",
+    replace: "this.#signal.abort(error);",
   },
   {
     name: "frees the slot while promises in places are open",

@@ -2,7 +2,7 @@
 // `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher is refused with the one that was meant.
 
 import type { BatchOptions, ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
-import { LIMIT_NAMES, OPTION_HINTS, OPTION_NAMES } from "../contract/resolve-options.ts";
+import { LIMITS, OPTION_HINTS, SETTINGS } from "../contract/resolve-options.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import {
   aboveZero,
@@ -80,9 +80,9 @@ const OTHER_WORDS: Words = {
   minBatchSize: "preferredBatchSize",
 };
 const isOurs = (name: string): boolean => !Object.hasOwn(OTHER_WORDS, name);
-const TOKEN_LIMIT_NAMES: readonly string[] = [...LIMIT_NAMES.filter(isOurs), "maxBatchTokens"];
+const TOKEN_LIMIT_NAMES: readonly string[] = [...Object.keys(LIMITS).filter(isOurs), "maxBatchTokens"];
 const TOKEN_OPTION_NAMES: readonly string[] = [
-  ...OPTION_NAMES.filter(isOurs),
+  ...Object.keys(SETTINGS).filter(isOurs),
   "maxBatchTokens",
   "estimateTokens",
   "defaultTokens",

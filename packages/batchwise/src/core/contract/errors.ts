@@ -56,8 +56,7 @@ function errorOf(code: BatchwiseErrorCode, message: string, retryable: boolean):
 }
 
 export function queueFullError(maxQueueSize: number): BatchwiseError {
-  const message = `The queue is full: ${maxQueueSize} items are waiting (maxQueueSize).`;
-  return errorOf("QUEUE_FULL", message, true);
+  return errorOf("QUEUE_FULL", `The queue is full: ${maxQueueSize} items are waiting (maxQueueSize).`, true);
 }
 
 /** For the items of a call that the queue can never hold at once. */
@@ -83,8 +82,7 @@ export function tooManyTokensError(tokens: number, maxBatchTokens: number): Batc
 }
 
 export function deadlineError(timeoutMs: number): BatchwiseError {
-  const message = `The item was not answered within ${timeoutMs} ms of its submit.`;
-  return errorOf("DEADLINE_EXCEEDED", message, true);
+  return errorOf("DEADLINE_EXCEEDED", `The item was not answered within ${timeoutMs} ms of its submit.`, true);
 }
 
 export function closedError(): BatchwiseError {

@@ -40,7 +40,8 @@ type Defaults = Omit<ResolvedOptions, "preferredBatchSize"> & { readonly preferr
 /** What an option must be, and what it is where it is not given. */
 type Settings<Name extends keyof Defaults> = { readonly [Key in Name]: readonly [rule: Rule, standard: Defaults[Key]] };
 
-const LIMITS: Settings<keyof ConfigureOptions> = {
+/** The options that `configure` may change. */
+export const LIMITS: Settings<keyof ConfigureOptions> = {
   maxBatchSize: [integerFrom(1), 32],
   preferredBatchSize: [integerFrom(1), undefined],
   maxBatchCost: [aboveZero, Number.POSITIVE_INFINITY],
@@ -50,7 +51,8 @@ const LIMITS: Settings<keyof ConfigureOptions> = {
   maxQueueSize: [unboundedIntegerFrom(1), 10_000],
 };
 
-const SETTINGS: Settings<keyof Defaults> = {
+/** Every option there is. */
+export const SETTINGS: Settings<keyof Defaults> = {
   ...LIMITS,
   cost: [aFunction, oneEach],
   batchCost: [{ ...oneOf("sum", "padded"), expected: '"sum", "padded" or a function' }, "sum"],
@@ -89,12 +91,6 @@ const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]
 const DEFAULTS = Object.fromEntries(
   Object.entries(SETTINGS).map(([name, [, standard]]) => [name, standard]),
 ) as unknown as Defaults;
-
-/** Every option there is. */
-export const OPTION_NAMES: readonly string[] = Object.keys(SETTINGS);
-
-/** Those that `configure` may change. */
-export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
 
 /** Options that have been validated, filled in and frozen, once. */
 export class PreparedOptions {

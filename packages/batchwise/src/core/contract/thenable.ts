@@ -18,11 +18,10 @@ export function ignoreFailure(promise: PromiseLike<unknown>): void {
 
 /** The same for any value. Never throws: what cannot be read is no promise. */
 export function ignoreIfPromise(value: unknown): void {
-  try {
-    if (isThenable(value)) ignoreFailure(value);
-  } catch {
-    return;
-  }
+  attempt(
+    () => value,
+    () => {},
+  );
 }
 
 /**

@@ -116,13 +116,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     if (this.closed) throw closedError();
   }
 
-  open(): Promise<void> {
-    if (this.closed) return Promise.reject(closedError());
-    return new Promise((resolve, reject) => {
-      this.#inContext(() => {
-        Promise.resolve(this.#calls.opening()).then(() => resolve(), reject);
-      });
-    });
+  async open(): Promise<void> {
+    if (this.closed) throw closedError();
+    await this.#inContext(() => this.#calls.opening());
   }
 
   async flush(options?: LaneOptions): Promise<void> {

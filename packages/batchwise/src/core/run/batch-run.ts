@@ -75,7 +75,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     return `${this.start.idPrefix}${this.start.sequence}`;
   }
 
-  /** When the oldest of those was submitted; Infinity where there is none. */
+  /** When the oldest of the callers without an answer was submitted; Infinity where there is none. */
   get oldestAt(): number {
     const live = [this.#entries, ...this.#halves].flatMap(liveOf);
     return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Number.POSITIVE_INFINITY);
@@ -128,10 +128,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   /** Rejects its callers with CLOSED and aborts. */
   close(): void {
-    const error = closedError();
-    this.#failAll(error, "rejected");
-    this.#signal.abort(error);
-    this.#end();
+    this.#cancel(closedError(), "rejected");
   }
 
   noteSettled(count: number): void {
@@ -276,13 +273,11 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     const ownMs = backoffOf(options.retry?.backoffMs ?? 0, this.#attempt, error, services);
     const backoffMs = Math.max(ownMs, askedMs);
     if (this.isOver) return;
-    if (backoffMs === 0 && options.limiter === undefined) {
-      this.#callAgain();
-      return;
-    }
-    this.#rest(backoffMs === 0);
-    if (this.isOver || backoffMs === 0) return;
-    this.#timeout.start(backoffMs, () => owner.wantsSlot(this));
+    if (backoffMs > 0) {
+      this.#rest(false);
+      if (!this.isOver) this.#timeout.start(backoffMs, () => owner.wantsSlot(this));
+    } else if (options.limiter !== undefined) this.#rest(true);
+    else this.#callAgain();
   }
 
   /** The last caller may leave meanwhile: the slot that is given back may be used at once. */
@@ -325,15 +320,16 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   #timedOut(handlerTimeoutMs: number): void {
     this.#error = handlerTimeoutError(handlerTimeoutMs, this.#entries.length);
-    this.#failAll(this.#error, "failed");
-    this.#signal.abort(this.#error);
-    this.#end();
+    this.#cancel(this.#error, "failed");
   }
 
-  #failAll(error: unknown, outcome: FailedOutcome): void {
+  /** Answers all callers with the error, aborts and ends. */
+  #cancel(error: unknown, outcome: FailedOutcome): void {
     const { services } = this.#environment;
     for (const entries of [this.#entries, ...this.#halves]) failEntries(entries, error, outcome, this, services);
     this.#halves.length = 0;
+    this.#signal.abort(error);
+    this.#end();
   }
 
   #end(now = this.#environment.services.clock.now()): void {

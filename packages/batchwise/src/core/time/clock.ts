@@ -107,18 +107,14 @@ export class Timer {
 
   /** Fires once at `at`, in place of what was set before. */
   set(at: number, now: number): void {
-    if (at === Number.POSITIVE_INFINITY) {
-      this.clear();
-      return;
-    }
     this.#wantedAt = at;
-    if (at < this.#setFor || this.#platform !== setTimeout) this.#start(at, now);
+    if (at === Number.POSITIVE_INFINITY) this.#stop();
+    else if (at < this.#setFor || this.#platform !== setTimeout) this.#start(at, now);
   }
 
   /** Turns it off: an idle batcher holds no timer. */
   clear(): void {
-    this.#wantedAt = Number.POSITIVE_INFINITY;
-    this.#stop();
+    this.set(Number.POSITIVE_INFINITY, 0);
   }
 
   #start(at: number, now: number): void {
@@ -132,13 +128,11 @@ export class Timer {
   #stop(): void {
     if (this.#setFor === Number.POSITIVE_INFINITY) return;
     this.#clock.clearTimeout(this.#handle);
-    this.#handle = undefined;
     this.#setFor = Number.POSITIVE_INFINITY;
   }
 
   #fired(): void {
     this.#setFor = Number.POSITIVE_INFINITY;
-    this.#handle = undefined;
     // Where fake timers were switched on in between, a timer fires although it was cleared.
     if (this.#wantedAt === Number.POSITIVE_INFINITY) return;
     const now = this.#clock.now();

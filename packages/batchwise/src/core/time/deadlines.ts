@@ -50,16 +50,13 @@ export class Deadlines {
    */
   fireDue(now: number): void {
     const heap = this.#heap;
-    let first = heap?.first;
-    if (heap === null || first === undefined) return;
+    if (heap === null || heap.size === 0) return;
     const expired: Due[] = [];
-    while (first !== undefined && first.key <= now) {
+    for (let { first } = heap; first !== undefined && first.key <= now; { first } = heap) {
       heap.remove(first);
       if (first.value.expire()) expired.push(first.value);
-      first = heap.first;
     }
-    if (first === undefined) this.#timer?.clear();
-    else this.#timer?.set(first.key, now);
+    this.#timer?.set(heap.first?.key ?? Number.POSITIVE_INFINITY, now);
     for (const due of expired) due.expired();
   }
 }
