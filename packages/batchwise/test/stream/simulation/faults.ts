@@ -14,20 +14,20 @@ export const streamFaults: readonly StreamFault[] = [
   {
     name: "asks for one round per read, whatever maxBufferedChunks says",
     file: "channel.ts",
-    find: "return this.#unread > this.#maxUnread;",
-    replace: "return this.#unread > 0;",
+    find: "return this.#unread() > this.#maxUnread;",
+    replace: "return this.#unread() > 0;",
   },
   {
     name: "waits one chunk too early, so that a stream's end is not reached",
     file: "channel.ts",
-    find: "return this.#unread > this.#maxUnread;",
-    replace: "return this.#unread >= this.#maxUnread;",
+    find: "return this.#unread() > this.#maxUnread;",
+    replace: "return this.#unread() >= this.#maxUnread;",
   },
   {
     name: "keeps one chunk too many",
     file: "channel.ts",
-    find: "return this.#unread > this.#maxUnread;",
-    replace: "return this.#unread > this.#maxUnread + 1;",
+    find: "return this.#unread() > this.#maxUnread;",
+    replace: "return this.#unread() > this.#maxUnread + 1;",
   },
   {
     name: "never waits for a reader",
@@ -68,8 +68,8 @@ export const streamFaults: readonly StreamFault[] = [
   {
     name: "drops what was delivered before an error",
     file: "channel.ts",
-    find: "if (this.#unread > 0) return",
-    replace: "if (this.#unread > 0 && this.#error === null) return",
+    find: "if (this.#unread() > 0) return",
+    replace: "if (this.#unread() > 0 && this.#error === null) return",
   },
   {
     name: "gives the newest chunk first",
