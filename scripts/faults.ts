@@ -246,7 +246,7 @@ const leaving: readonly Fault[] = [
   {
     name: "sets no timer for deadlines",
     file: "time/deadlines.ts",
-    find: "if (this.#heap.first === node) this.#timer.set(at, this.#clock.now());",
+    find: "if (this.#heap.first === node) this.#timer.set(at, this.clock.now());",
     replace: "",
   },
   {

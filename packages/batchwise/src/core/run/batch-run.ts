@@ -68,7 +68,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#waitedMs = waitedMs;
     this.flushes = flushes;
     this.#environment = environment;
-    this.#timeout = new Timeout(environment.services.deadlines, environment.services.clock);
+    this.#timeout = new Timeout(environment.services.deadlines);
   }
 
   get id(): string {
