@@ -48,14 +48,14 @@ type CostOptions = Omit<SubmitOptions, "cost" | "priority"> & { priority?: unkno
 
 class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unknown> {
   readonly #given: SplitOptions;
-  #options: ResolvedTokenOptions | null = null;
-  #optionsBelow: ResolvedOptions | null = null;
+  #options: ResolvedTokenOptions;
 
   constructor(handler: unknown, given: SplitOptions) {
     const { maxBatchTokens, estimateTokens, defaultTokens, others } = given;
     const cost = (item: unknown): number => this.#fit(countTokens(item, estimateTokens, defaultTokens));
     super(handler, { ...others, maxBatchCost: maxBatchTokens, cost });
     this.#given = given;
+    this.#options = this.#inTokens(super.options);
   }
 
   override submit(item: unknown, options?: TokenSubmitOptions): Promise<unknown> {
@@ -75,17 +75,16 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
 
   override configure(changes: TokenConfigureOptions): void {
     super.configure(costChanges(changes));
+    this.#options = this.#inTokens(super.options);
   }
 
   override get options(): ResolvedTokenOptions {
-    const below = super.options;
-    if (this.#options === null || this.#optionsBelow !== below) {
-      const { estimateTokens, defaultTokens } = this.#given;
-      const maxBatchTokens = below.maxBatchCost;
-      this.#options = Object.freeze({ ...below, maxBatchTokens, estimateTokens, defaultTokens });
-      this.#optionsBelow = below;
-    }
     return this.#options;
+  }
+
+  #inTokens(below: ResolvedOptions): ResolvedTokenOptions {
+    const { estimateTokens, defaultTokens } = this.#given;
+    return Object.freeze({ ...below, maxBatchTokens: below.maxBatchCost, estimateTokens, defaultTokens });
   }
 
   /**
