@@ -246,7 +246,7 @@ const leaving: readonly Fault[] = [
   {
     name: "sets no timer for deadlines",
     file: "time/deadlines.ts",
-    find: "if (this.#heap.first === node) this.#timer.set(at, this.#clock.now());",
+    find: "if (this.#heap.first === node) this.#timer.set(at, this.clock.now());",
     replace: "",
   },
   {
@@ -285,8 +285,8 @@ const running: readonly Fault[] = [
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "run/batch-run.ts",
-    find: "this.#signal.abort(this.#error);\n    this.#end();",
-    replace: "this.#signal.abort(this.#error);",
+    find: "this.#signal.abort(error);\n    this.#end();",
+    replace: "this.#signal.abort(error);",
   },
   {
     name: "frees the slot while promises in places are open",
@@ -316,8 +316,8 @@ const running: readonly Fault[] = [
   {
     name: "hands over again who left before the next attempt",
     file: "run/batch-run.ts",
-    find: "this.#entries = liveOf(this.#entries);\n    if (this.#entries.length === 0) this.#next();",
-    replace: "if (this.#entries.length === 0) this.#next();",
+    find: "if (this.#keepLive()) this.#startCall();",
+    replace: "if (this.#entries.length > 0) this.#startCall();",
   },
   {
     name: "gives callers each other's answers",

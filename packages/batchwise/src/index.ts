@@ -2,6 +2,7 @@
 
 export { batch, createBatcher } from "./core/api/batch.ts";
 export { type BatchedDecorator, batched } from "./core/api/batched.ts";
+export type { BatcherMaker } from "./core/api/batcher-maker.ts";
 export { type BatcherOfMethod, batcherOf } from "./core/api/batcher-of.ts";
 export { estimateTokens } from "./core/api/estimate-tokens.ts";
 export { createTokenBatcher } from "./core/api/token-batcher.ts";
@@ -20,6 +21,7 @@ export type {
   EventName,
   ItemEvent,
   Listener,
+  RunningBatch,
   WarningCode,
   WarningEvent,
 } from "./core/contract/events.ts";
@@ -54,7 +56,6 @@ export type {
   Place,
   Places,
   PlainHandlerObject,
-  RunningBatch,
   SubmitManyOptions,
   SubmitOptions,
 } from "./core/contract/types.ts";

@@ -4,13 +4,18 @@
 import { createBatcher } from "../core/api/batch.ts";
 import { callable } from "../core/api/callable.ts";
 import { type EventName, Events, type Listener } from "../core/contract/events.ts";
-import type { BatchContext, Batcher, BatcherControls, SubmitOptions } from "../core/contract/types.ts";
+import type {
+  BatchContext,
+  Batcher,
+  BatcherControls,
+  SubmitManyOptions,
+  SubmitOptions,
+} from "../core/contract/types.ts";
 import { aFunction, check } from "../core/contract/validate.ts";
 import type { DONE, SKIP } from "./marks.ts";
 import { Producer } from "./produce.ts";
 import type { StreamItem } from "./stream-item.ts";
 import { type ResolvedStreamOptions, resolveStreamOptions, type StreamOptions } from "./stream-options.ts";
-import type { SubmitManyOptions } from "./submission.ts";
 import { Submitter } from "./submitter.ts";
 
 export type { StreamOptions } from "./stream-options.ts";

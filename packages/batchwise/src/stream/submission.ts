@@ -3,14 +3,8 @@
 // Nothing here throws: with options that are not valid the engine gets some that it refuses with the right error.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
-import type { SubmitOptions } from "../core/contract/types.ts";
+import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import type { CallerSignals } from "./caller-signals.ts";
-
-/** The options of `submitMany` and `submitSettled`: cost and priority may be functions of the item. */
-export interface SubmitManyOptions<Item> extends Omit<SubmitOptions, "cost" | "priority"> {
-  readonly cost?: number | ((item: Item) => number) | undefined;
-  readonly priority?: number | ((item: Item) => number) | undefined;
-}
 
 /** A caller's way out of the queue, or out of a running batch. */
 export class Departure {

@@ -1,11 +1,11 @@
 // Submits items of streams to the engine: one at a time with a stream for an answer, or many with their chunks collected.
 
-import type { Batcher, SubmitOptions } from "../core/contract/types.ts";
+import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import { invalidOption } from "../core/contract/validate.ts";
 import { CallerSignals } from "./caller-signals.ts";
 import type { Channel } from "./channel.ts";
 import { StreamItem } from "./stream-item.ts";
-import { Departure, optionsFor, type SubmitManyOptions } from "./submission.ts";
+import { Departure, optionsFor } from "./submission.ts";
 
 export class Submitter<Item, Chunk> {
   readonly #core: Batcher<StreamItem<Item, Chunk>, void>;

@@ -55,27 +55,16 @@ export interface BatchedDecorator<Item, Result> {
  * ]); // one call of the method
  * ```
  */
-export function batched<
-  This extends object,
-  Args extends BatchedParameters<unknown>,
-  Return extends Promise<readonly unknown[]>,
->(
-  method: Method<This, Args, Return>,
-  context: ClassMethodDecoratorContext<This, Method<This, Args, Return>>,
-): Method<This, Args, Return>;
-export function batched<Args extends BatchedParameters<unknown>, Return extends Promise<readonly unknown[]>>(
-  prototype: object,
-  name: string | symbol,
-  descriptor: Descriptor<Args, Return>,
-): Descriptor<Args, Return>;
-export function batched<Item, Result>(options?: BatchOptions<Item, Result>): BatchedDecorator<Item, Result>;
-export function batched(...args: readonly unknown[]): unknown {
+export const batched: BatchedDecorator<unknown, unknown> &
+  (<Item, Result>(options?: BatchOptions<Item, Result>) => BatchedDecorator<Item, Result>) = (
+  ...args: readonly unknown[]
+): never => {
   const isBare = args.length > 1 || typeof args[0] === "function";
-  if (isBare) return decorate(args, PreparedOptions.of(undefined));
+  if (isBare) return decorate(args, PreparedOptions.of(undefined)) as never;
   // Mistakes are reported when the class is defined, and later changes of the object are kept out.
   const options = PreparedOptions.of(args[0]);
-  return (...decorated: readonly unknown[]) => decorate(decorated, options);
-}
+  return ((...decorated: readonly unknown[]) => decorate(decorated, options)) as never;
+};
 
 /** Compilers call a standard decorator with two arguments and a legacy one with three; of a class it is one or two. */
 function decorate(args: readonly unknown[], options: PreparedOptions): unknown {

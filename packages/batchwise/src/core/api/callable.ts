@@ -25,23 +25,18 @@ function prototypeOf(members: object): object {
   const prototype = Object.create(Function.prototype) as object;
   for (let level = members; level !== Object.prototype; level = Object.getPrototypeOf(level) as object) {
     for (const name of Reflect.ownKeys(level)) {
-      if (name !== "constructor" && !Object.hasOwn(prototype, name)) defineMember(prototype, name);
+      if (name === "constructor" || Object.hasOwn(prototype, name)) continue;
+      const shown = { configurable: true, enumerable: typeof name === "string" };
+      const get = function (this: OfCore): unknown {
+        const core = this[CORE];
+        const member: unknown = Reflect.get(core, name, core);
+        if (typeof member !== "function") return member;
+        const value = member.bind(core) as unknown;
+        Object.defineProperty(this, name, { ...shown, value });
+        return value;
+      };
+      Object.defineProperty(prototype, name, { ...shown, get });
     }
   }
   return prototype;
-}
-
-function defineMember(prototype: object, name: string | symbol): void {
-  Object.defineProperty(prototype, name, {
-    configurable: true,
-    enumerable: typeof name === "string",
-    get(this: OfCore): unknown {
-      const core = this[CORE];
-      const member: unknown = Reflect.get(core, name, core);
-      if (typeof member !== "function") return member;
-      const bound = member.bind(core) as unknown;
-      Object.defineProperty(this, name, { value: bound, configurable: true, enumerable: typeof name === "string" });
-      return bound;
-    },
-  });
 }

@@ -1,7 +1,7 @@
 // How many tokens an item has, for a token batcher. A count that is not a finite number >= 0 throws INVALID_OPTION;
 // what a user's function throws is passed on.
 
-import { isThenable } from "../contract/thenable.ts";
+import { ignoreIfPromise } from "../contract/thenable.ts";
 import { aCost, isCost, rangeError } from "../contract/validate.ts";
 import { estimateTokens } from "./estimate-tokens.ts";
 
@@ -30,6 +30,6 @@ export function countTokens(
 export function checkCount(name: string, count: unknown): number {
   if (isCost(count)) return count;
   // A function that is async by mistake: its rejection would end the process.
-  if (isThenable(count)) Promise.resolve(count).catch(() => {});
+  ignoreIfPromise(count);
   throw rangeError(name, aCost, count);
 }

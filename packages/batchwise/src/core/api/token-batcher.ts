@@ -3,18 +3,10 @@
 
 import { tooManyTokensError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
-import type {
-  ElementOf,
-  HandlerFunction,
-  HandlerObject,
-  NumericArray,
-  NumericHandlerFunction,
-  PlainHandlerObject,
-  ResultOf,
-  SubmitOptions,
-} from "../contract/types.ts";
+import type { SubmitOptions } from "../contract/types.ts";
 import { aCost, check } from "../contract/validate.ts";
 import { BatcherCore } from "../engine/batcher.ts";
+import type { BatcherMaker } from "./batcher-maker.ts";
 import { checkCount, countTokens } from "./count-tokens.ts";
 import {
   checkSubmitNames,
@@ -23,7 +15,6 @@ import {
   type SplitOptions,
   splitOptions,
   type TokenBatcher,
-  type TokenBatcherOptions,
   type TokenConfigureOptions,
   type TokenSubmitManyOptions,
   type TokenSubmitOptions,
@@ -49,45 +40,22 @@ import {
  * summaries.configure({ maxBatchTokens: 16_000 });
  * ```
  */
-export function createTokenBatcher<Item, Numbers extends NumericArray>(
-  handler: NumericHandlerFunction<Item, Numbers>,
-  options?: TokenBatcherOptions<Item, Numbers[number]>,
-): TokenBatcher<Item, Numbers[number]>;
-export function createTokenBatcher<Item, Result>(
-  handler: HandlerFunction<Item, Result>,
-  options?: TokenBatcherOptions<Item, Result>,
-): TokenBatcher<Item, Result>;
-export function createTokenBatcher<Item, Result>(
-  handler: PlainHandlerObject<Item, Result>,
-  options?: TokenBatcherOptions<Item, Result>,
-): TokenBatcher<Item, Result>;
-export function createTokenBatcher<
-  Output,
-  Input,
-  Prepared = ElementOf<Input>,
-  Item = Prepared,
-  Result = ResultOf<Output>,
->(
-  handler: HandlerObject<Item, Result, Prepared, Input, Output>,
-  options?: TokenBatcherOptions<Item, Result>,
-): TokenBatcher<Item, Result>;
-export function createTokenBatcher(handler: unknown, options?: unknown): unknown {
-  return new TokenBatcherCore(handler, splitOptions(options));
-}
+export const createTokenBatcher: BatcherMaker<"tokens"> = (handler: unknown, options?: unknown) =>
+  new TokenBatcherCore(handler, splitOptions(options)) as never;
 
 /** What a submit says, read once, in the words of the batcher below. */
 type CostOptions = Omit<SubmitOptions, "cost" | "priority"> & { priority?: unknown; cost?: unknown };
 
 class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unknown> {
   readonly #given: SplitOptions;
-  #options: ResolvedTokenOptions | null = null;
-  #optionsBelow: ResolvedOptions | null = null;
+  #options: ResolvedTokenOptions;
 
   constructor(handler: unknown, given: SplitOptions) {
     const { maxBatchTokens, estimateTokens, defaultTokens, others } = given;
     const cost = (item: unknown): number => this.#fit(countTokens(item, estimateTokens, defaultTokens));
     super(handler, { ...others, maxBatchCost: maxBatchTokens, cost });
     this.#given = given;
+    this.#options = this.#inTokens(super.options);
   }
 
   override submit(item: unknown, options?: TokenSubmitOptions): Promise<unknown> {
@@ -107,17 +75,16 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
 
   override configure(changes: TokenConfigureOptions): void {
     super.configure(costChanges(changes));
+    this.#options = this.#inTokens(super.options);
   }
 
   override get options(): ResolvedTokenOptions {
-    const below = super.options;
-    if (this.#options === null || this.#optionsBelow !== below) {
-      const { estimateTokens, defaultTokens } = this.#given;
-      const maxBatchTokens = below.maxBatchCost;
-      this.#options = Object.freeze({ ...below, maxBatchTokens, estimateTokens, defaultTokens });
-      this.#optionsBelow = below;
-    }
     return this.#options;
+  }
+
+  #inTokens(below: ResolvedOptions): ResolvedTokenOptions {
+    const { estimateTokens, defaultTokens } = this.#given;
+    return Object.freeze({ ...below, maxBatchTokens: below.maxBatchCost, estimateTokens, defaultTokens });
   }
 
   /**
@@ -134,7 +101,10 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
       options = { signal, priority, timeoutMs, key, context };
       if (tokens !== undefined) options.cost = this.#costOf(tokens, isMany);
     } catch (error) {
-      Object.defineProperty(options, "cost", { get: () => raise(error), enumerable: true });
+      const raise = (): never => {
+        throw error;
+      };
+      Object.defineProperty(options, "cost", { get: raise, enumerable: true });
     }
     return options as SubmitOptions;
   }
@@ -154,8 +124,4 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
     if (isCounted && tokens > maxBatchCost && oversize === "reject") throw tooManyTokensError(tokens, maxBatchCost);
     return tokens;
   }
-}
-
-function raise(error: unknown): never {
-  throw error;
 }

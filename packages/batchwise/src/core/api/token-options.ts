@@ -2,8 +2,8 @@
 // `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher is refused with the one that was meant.
 
 import type { BatchOptions, ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
-import { LIMIT_NAMES, OPTION_HINTS, OPTION_NAMES } from "../contract/resolve-options.ts";
-import type { Batcher, SubmitOptions } from "../contract/types.ts";
+import { LIMITS, OPTION_HINTS, SETTINGS } from "../contract/resolve-options.ts";
+import type { Batcher, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import {
   aboveZero,
   aCost,
@@ -41,11 +41,9 @@ export interface TokenSubmitOptions extends Omit<SubmitOptions, "cost"> {
 }
 
 /** What a caller may say about the items of one `submitMany` or `submitSettled`. */
-export interface TokenSubmitManyOptions<Item> extends Omit<TokenSubmitOptions, "tokens" | "priority"> {
+export interface TokenSubmitManyOptions<Item> extends Omit<SubmitManyOptions<Item>, "cost"> {
   /** The tokens of each item, or a function that counts them. */
   readonly tokens?: number | ((item: Item) => number) | undefined;
-  /** The priority of all items, or a function of the item. */
-  readonly priority?: number | ((item: Item) => number) | undefined;
 }
 
 /** The options in force. `maxBatchCost` is the same number as `maxBatchTokens`, for code that takes any batcher. */
@@ -82,9 +80,9 @@ const OTHER_WORDS: Words = {
   minBatchSize: "preferredBatchSize",
 };
 const isOurs = (name: string): boolean => !Object.hasOwn(OTHER_WORDS, name);
-const TOKEN_LIMIT_NAMES: readonly string[] = [...LIMIT_NAMES.filter(isOurs), "maxBatchTokens"];
+const TOKEN_LIMIT_NAMES: readonly string[] = [...Object.keys(LIMITS).filter(isOurs), "maxBatchTokens"];
 const TOKEN_OPTION_NAMES: readonly string[] = [
-  ...OPTION_NAMES.filter(isOurs),
+  ...Object.keys(SETTINGS).filter(isOurs),
   "maxBatchTokens",
   "estimateTokens",
   "defaultTokens",
@@ -103,10 +101,8 @@ const TOKEN_SUBMIT_OPTIONS: Readonly<Record<keyof TokenSubmitOptions, true>> = {
 const TOKEN_SUBMIT_NAMES: readonly string[] = Object.keys(TOKEN_SUBMIT_OPTIONS);
 
 /** The options of a token batcher, apart: its own, and those that the batcher below it takes. */
-export interface SplitOptions {
-  readonly maxBatchTokens: number;
-  readonly estimateTokens: ((item: unknown) => number) | undefined;
-  readonly defaultTokens: number;
+export interface SplitOptions
+  extends Pick<ResolvedTokenOptions, "maxBatchTokens" | "estimateTokens" | "defaultTokens"> {
   readonly others: BatchOptions<unknown, unknown>;
 }
 

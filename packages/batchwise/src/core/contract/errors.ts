@@ -51,45 +51,47 @@ export class BatchwiseError extends Error {
   }
 }
 
+function errorOf(code: BatchwiseErrorCode, message: string, retryable: boolean): BatchwiseError {
+  return new BatchwiseError({ code, message, retryable });
+}
+
 export function queueFullError(maxQueueSize: number): BatchwiseError {
-  const message = `The queue is full: ${maxQueueSize} items are waiting (maxQueueSize).`;
-  return new BatchwiseError({ code: "QUEUE_FULL", message, retryable: true });
+  return errorOf("QUEUE_FULL", `The queue is full: ${maxQueueSize} items are waiting (maxQueueSize).`, true);
 }
 
 /** For the items of a call that the queue can never hold at once. */
 export function callTooLargeError(size: number, maxQueueSize: number): BatchwiseError {
   const message = `A call of ${size} items can never fit in the queue, which holds ${maxQueueSize} (maxQueueSize). Split it, or set onFull to "wait".`;
-  return new BatchwiseError({ code: "QUEUE_FULL", message, retryable: false });
+  return errorOf("QUEUE_FULL", message, false);
 }
 
 export function droppedError(maxQueueSize: number): BatchwiseError {
   const message = `Dropped for a newer item: ${maxQueueSize} items were waiting (maxQueueSize) and onFull is "drop-oldest".`;
-  return new BatchwiseError({ code: "QUEUE_FULL", message, retryable: true });
+  return errorOf("QUEUE_FULL", message, true);
 }
 
 export function itemTooLargeError(cost: number, maxBatchCost: number): BatchwiseError {
   const message = `The item costs ${cost}, more than a whole batch may (maxBatchCost ${maxBatchCost}). Split it, or set oversize to "alone".`;
-  return new BatchwiseError({ code: "ITEM_TOO_LARGE", message, retryable: false });
+  return errorOf("ITEM_TOO_LARGE", message, false);
 }
 
 /** The same refusal in the words of a token batcher. */
 export function tooManyTokensError(tokens: number, maxBatchTokens: number): BatchwiseError {
   const message = `The item has ${tokens} tokens, more than a whole batch may (maxBatchTokens ${maxBatchTokens}). Split it, or set oversize to "alone".`;
-  return new BatchwiseError({ code: "ITEM_TOO_LARGE", message, retryable: false });
+  return errorOf("ITEM_TOO_LARGE", message, false);
 }
 
 export function deadlineError(timeoutMs: number): BatchwiseError {
-  const message = `The item was not answered within ${timeoutMs} ms of its submit.`;
-  return new BatchwiseError({ code: "DEADLINE_EXCEEDED", message, retryable: true });
+  return errorOf("DEADLINE_EXCEEDED", `The item was not answered within ${timeoutMs} ms of its submit.`, true);
 }
 
 export function closedError(): BatchwiseError {
-  return new BatchwiseError({ code: "CLOSED", message: "The batcher is closed.", retryable: false });
+  return errorOf("CLOSED", "The batcher is closed.", false);
 }
 
 export function handlerTimeoutError(handlerTimeoutMs: number, size: number): BatchwiseError {
   const message = `The handler did not answer a batch of ${size} within ${handlerTimeoutMs} ms (handlerTimeoutMs).`;
-  return new BatchwiseError({ code: "HANDLER_TIMEOUT", message, retryable: true });
+  return errorOf("HANDLER_TIMEOUT", message, true);
 }
 
 /** The handler returned something that cannot be dealt out to `expected` callers. */
@@ -99,13 +101,13 @@ export function batchResultError(returned: unknown, expected: number): Batchwise
     length === undefined
       ? `Expected the handler to return an array of ${expected} results, one per item, got ${describe(returned)}.`
       : `Expected the handler to return ${expected} results, one per item, got ${length}.`;
-  return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false });
+  return errorOf("BATCH_RESULT", message, false);
 }
 
 /** For a hole in an answer of the right length. An explicit `undefined` is a result. */
 export function batchHoleError(index: number, length: number): BatchwiseError {
   const message = `Expected the handler to return ${length} results, one per item, got none at index ${index}.`;
-  return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false });
+  return errorOf("BATCH_RESULT", message, false);
 }
 
 /** The number of places in a handler's answer, or undefined where it is neither an array nor a numeric typed array. */

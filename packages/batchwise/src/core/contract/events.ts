@@ -3,18 +3,23 @@
 
 import type { InContext } from "../time/clock.ts";
 import type { BatchReason, ItemOutcome } from "./outcome.ts";
-import { isThenable } from "./thenable.ts";
+import { attempt } from "./thenable.ts";
 
-/** A batch that has ended. */
-export interface BatchEvent {
+/** A batch that is running now. */
+export interface RunningBatch {
   readonly id: string;
   readonly key: string | undefined;
-  readonly reason: BatchReason;
   /** Items in it when it was handed to the handler. */
   readonly size: number;
   readonly cost: number;
-  /** When it was handed to the handler: epoch milliseconds, or an injected clock's own time. And how long it ran. */
+  readonly reason: BatchReason;
+  /** When it was handed to the handler: epoch milliseconds, or an injected clock's own time. */
   readonly startedAt: number;
+}
+
+/** A batch that has ended. */
+export interface BatchEvent extends RunningBatch {
+  /** How long it ran. */
   readonly runMs: number;
   /** How long its oldest item had waited. */
   readonly waitMs: number;
@@ -64,13 +69,10 @@ type AnyListener = (event: never) => unknown;
 /** Warnings that nobody has heard are kept for the first listener, so many of them. */
 const KEPT_WARNINGS = 16;
 
-const NONE: readonly AnyListener[] = [];
-
 export class Events {
   readonly #inContext: InContext;
-  #batch: readonly AnyListener[] = NONE;
-  #item: readonly AnyListener[] = NONE;
-  #warning: readonly AnyListener[] = NONE;
+  /** Made with the first listener. */
+  #listeners: Partial<Record<EventName, readonly AnyListener[]>> | null = null;
   #unheard: WarningEvent[] | null = null;
 
   /** Listeners run in the async context of `inContext`. */
@@ -80,52 +82,39 @@ export class Events {
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
     const added: AnyListener = (event) => listener(event);
-    this.#set(name, [...this.#of(name), added]);
+    this.#listeners ??= {};
+    const all = this.#listeners;
+    all[name] = [...(all[name] ?? []), added];
     if (name === "warning" && this.#unheard !== null) {
       const unheard = this.#unheard;
       this.#unheard = null;
       for (const warning of unheard) this.emit("warning", warning);
     }
-    return () =>
-      this.#set(
-        name,
-        this.#of(name).filter((other) => other !== added),
-      );
+    return () => {
+      all[name] = all[name]?.filter((other) => other !== added) ?? [];
+    };
   }
 
   hears(name: EventName): boolean {
-    return this.#of(name).length > 0;
+    return this.#listeners !== null && (this.#listeners[name]?.length ?? 0) > 0;
   }
 
   emit<Name extends EventName>(name: Name, event: BatcherEvents[Name]): void {
-    for (const listener of this.#of(name)) this.#inContext(() => this.#call(name, listener, event));
+    for (const listener of this.#listeners?.[name] ?? []) {
+      this.#inContext(() =>
+        attempt(
+          () => listener(event as never),
+          (error) => this.#failed(name, error),
+        ),
+      );
+    }
   }
 
   warn(code: WarningCode, message: string, cause?: unknown): void {
     const warning = { code, message, cause };
-    if (this.#warning.length > 0) this.emit("warning", warning);
+    if (this.hears("warning")) this.emit("warning", warning);
     else if (this.#unheard === null) this.#unheard = [warning];
     else if (this.#unheard.length < KEPT_WARNINGS) this.#unheard.push(warning);
-  }
-
-  #of(name: EventName): readonly AnyListener[] {
-    if (name === "batch") return this.#batch;
-    return name === "item" ? this.#item : this.#warning;
-  }
-
-  #set(name: EventName, listeners: readonly AnyListener[]): void {
-    if (name === "batch") this.#batch = listeners;
-    else if (name === "item") this.#item = listeners;
-    else this.#warning = listeners;
-  }
-
-  #call(name: EventName, listener: AnyListener, event: unknown): void {
-    try {
-      const returned = listener(event as never);
-      if (isThenable(returned)) Promise.resolve(returned).catch((error: unknown) => this.#failed(name, error));
-    } catch (error) {
-      this.#failed(name, error);
-    }
   }
 
   #failed(name: EventName, error: unknown): void {

@@ -115,39 +115,24 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
   readonly random?: (() => number) | undefined;
 }
 
+/** Options of which none is left out. */
+type Filled<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
+
 /** The retry policy with nothing left out. */
-export type ResolvedRetry = { readonly [Name in keyof RetryOptions]-?: Exclude<RetryOptions[Name], undefined> };
+export type ResolvedRetry = Filled<RetryOptions>;
+
+/** Options without a default: undefined where they were not given. */
+type WithoutDefault = "limiter" | "key" | "dedupe" | "cache" | "fairBy" | "captureContext";
+
+type GivenOptions = BatchOptions<unknown, unknown>;
 
 /** The options in force: every limit a number; a function that was not given is undefined. */
-export interface ResolvedOptions {
-  readonly maxBatchSize: number;
-  readonly maxBatchCost: number;
-  readonly maxWaitMs: number;
-  readonly preferredBatchSize: number;
-  readonly concurrency: number;
-  readonly maxQueueSize: number;
-  readonly gather: Gather;
-  readonly cost: (item: unknown) => number;
-  readonly batchCost: Measure<unknown>;
-  readonly oversize: "reject" | "alone";
-  readonly limiter: RateLimiter | undefined;
-  readonly prefetch: number;
-  readonly onFull: OnFull;
-  readonly key: ((item: unknown) => string) | undefined;
-  readonly dedupe: ((item: unknown) => string) | undefined;
-  readonly cache: BatchCache<unknown> | undefined;
-  readonly order: "fifo";
-  readonly fairBy: ((item: unknown) => string) | undefined;
-  readonly smallCallFirst: number;
-  readonly priorityAgingMs: number;
+export interface ResolvedOptions
+  extends Filled<Omit<GivenOptions, WithoutDefault | "retry">>,
+    Required<Pick<GivenOptions, WithoutDefault>> {
+  readonly retry: ResolvedRetry | undefined;
   /** Infinity where there is none. */
   readonly timeoutMs: number;
   /** Infinity where there is none. */
   readonly handlerTimeoutMs: number;
-  readonly retry: ResolvedRetry | undefined;
-  readonly isolateFailures: boolean;
-  readonly name: string;
-  readonly captureContext: (() => unknown) | undefined;
-  readonly clock: Clock;
-  readonly random: () => number;
 }

@@ -2,17 +2,11 @@
 // `code: "INVALID_OPTION"`.
 
 import { type Clock, systemClock } from "../time/clock.ts";
-import type {
-  BatchOptions,
-  ConfigureOptions,
-  Gather,
-  ResolvedOptions,
-  ResolvedRetry,
-  RetryOptions,
-} from "./options.ts";
+import type { BatchOptions, ConfigureOptions, ResolvedOptions, ResolvedRetry, RetryOptions } from "./options.ts";
 import {
   aBoolean,
   aboveZero,
+  aCost,
   aFunction,
   aString,
   check,
@@ -28,16 +22,6 @@ import {
   zeroOrMore,
 } from "./validate.ts";
 
-const LIMITS: Readonly<Record<keyof ConfigureOptions, Rule>> = {
-  maxBatchSize: integerFrom(1),
-  maxBatchCost: aboveZero,
-  maxWaitMs: zeroOrMore,
-  preferredBatchSize: integerFrom(1),
-  gather: oneOf("auto", "turn", "tick"),
-  concurrency: unboundedIntegerFrom(1),
-  maxQueueSize: unboundedIntegerFrom(1),
-};
-
 /** Names that people bring from elsewhere, and what they mean here. */
 export const OPTION_HINTS: Readonly<Record<string, string>> = {
   minBatchSize: "how many waiting items are enough to go at once is `preferredBatchSize`; 1 would end all waiting",
@@ -47,57 +31,66 @@ export const OPTION_HINTS: Readonly<Record<string, string>> = {
   estimateTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `cost`",
 };
 
-const aMeasure: Rule = {
-  expected: '"sum", "padded" or a function',
-  type: "string",
-  test: (value: string) => value === "sum" || value === "padded",
+/** The cost of items that were given none. */
+export const oneEach = (): number => 1;
+
+/** The options in force, where `preferredBatchSize` may still follow `maxBatchSize`. */
+type Defaults = Omit<ResolvedOptions, "preferredBatchSize"> & { readonly preferredBatchSize: number | undefined };
+
+/** What an option must be, and what it is where it is not given. */
+type Settings<Name extends keyof Defaults> = { readonly [Key in Name]: readonly [rule: Rule, standard: Defaults[Key]] };
+
+/** The options that `configure` may change. */
+export const LIMITS: Settings<keyof ConfigureOptions> = {
+  maxBatchSize: [integerFrom(1), 32],
+  preferredBatchSize: [integerFrom(1), undefined],
+  maxBatchCost: [aboveZero, Number.POSITIVE_INFINITY],
+  maxWaitMs: [zeroOrMore, 0],
+  gather: [oneOf("auto", "turn", "tick"), "auto"],
+  concurrency: [unboundedIntegerFrom(1), 1],
+  maxQueueSize: [unboundedIntegerFrom(1), 10_000],
 };
 
-const RULES: Readonly<Record<keyof BatchOptions<never, never>, Rule>> = {
+/** Every option there is. */
+export const SETTINGS: Settings<keyof Defaults> = {
   ...LIMITS,
-  cost: aFunction,
-  batchCost: aMeasure,
-  oversize: oneOf("reject", "alone"),
-  limiter: objectWith("reserve", "giveBack", "withdraw", "hold"),
-  prefetch: finiteIntegerFrom(0),
-  onFull: oneOf("wait", "reject", "drop-oldest"),
-  key: aFunction,
-  dedupe: aFunction,
-  cache: objectWith("get", "set"),
-  order: oneOf("fifo"),
-  fairBy: aFunction,
-  smallCallFirst: integerFrom(0),
-  priorityAgingMs: aboveZero,
-  timeoutMs: aboveZero,
-  handlerTimeoutMs: aboveZero,
-  retry: { expected: "an object with attempts", type: "object", test: (value: object) => "attempts" in value },
-  isolateFailures: aBoolean,
-  name: aString,
-  captureContext: aFunction,
-  clock: objectWith("now", "setTimeout", "clearTimeout"),
-  random: aFunction,
+  cost: [aFunction, oneEach],
+  batchCost: [{ ...oneOf("sum", "padded"), expected: '"sum", "padded" or a function' }, "sum"],
+  oversize: [oneOf("reject", "alone"), "reject"],
+  limiter: [objectWith("reserve", "giveBack", "withdraw", "hold"), undefined],
+  prefetch: [finiteIntegerFrom(0), 0],
+  onFull: [oneOf("wait", "reject", "drop-oldest"), "wait"],
+  key: [aFunction, undefined],
+  dedupe: [aFunction, undefined],
+  cache: [objectWith("get", "set"), undefined],
+  order: [oneOf("fifo"), "fifo"],
+  fairBy: [aFunction, undefined],
+  smallCallFirst: [integerFrom(0), 0],
+  priorityAgingMs: [aboveZero, 10_000],
+  timeoutMs: [aboveZero, Number.POSITIVE_INFINITY],
+  handlerTimeoutMs: [aboveZero, Number.POSITIVE_INFINITY],
+  retry: [
+    { ...objectWith(), expected: "an object with attempts", test: (value: object) => "attempts" in value },
+    undefined,
+  ],
+  isolateFailures: [aBoolean, false],
+  name: [aString, "batch"],
+  captureContext: [aFunction, undefined],
+  clock: [objectWith("now", "setTimeout", "clearTimeout"), systemClock],
+  random: [aFunction, () => Math.random()],
+};
+
+const RETRY: Readonly<Record<keyof RetryOptions, readonly [rule: Rule]>> = {
+  attempts: [finiteIntegerFrom(1)],
+  backoffMs: [{ ...aCost, expected: "a finite number >= 0 or a function" }],
+  when: [aFunction],
 };
 
 const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]);
 
-/** Every option there is. */
-export const OPTION_NAMES: readonly string[] = Object.keys(RULES);
-
-/** Those that `configure` may change. */
-export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS);
-
-const RETRY_RULES: Readonly<Record<keyof RetryOptions, Rule>> = {
-  attempts: finiteIntegerFrom(1),
-  backoffMs: {
-    expected: "a finite number >= 0 or a function",
-    type: "number",
-    test: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
-  },
-  when: aFunction,
-};
-
-/** The cost of items that were given none. */
-export const oneEach = (): number => 1;
+const DEFAULTS = Object.fromEntries(
+  Object.entries(SETTINGS).map(([name, [, standard]]) => [name, standard]),
+) as unknown as Defaults;
 
 /** Options that have been validated, filled in and frozen, once. */
 export class PreparedOptions {
@@ -119,9 +112,9 @@ export class PreparedOptions {
   private constructor(given: unknown) {
     checkIsObject("options", given);
     const options: BatchOptions<unknown, unknown> = { ...given };
-    checkAll(options, RULES, "");
+    checkAll(options, SETTINGS, "");
     checkTogether(options);
-    this.options = resolve(options);
+    this.options = resolve(DEFAULTS, options);
     this.isPreferredUnset = options.preferredBatchSize === undefined;
     this.isSizeUnset = options.maxBatchSize === undefined;
   }
@@ -130,49 +123,20 @@ export class PreparedOptions {
 let defaults: PreparedOptions | undefined;
 
 /** Options that are valid each alone and not together. */
-function checkTogether(options: BatchOptions<unknown, unknown>): void {
-  const { cache, dedupe, gather, clock, limiter, prefetch = 0 } = options;
+function checkTogether({ cache, dedupe, gather, clock, limiter, prefetch = 0 }: BatchOptions<unknown, unknown>): void {
   if (cache !== undefined && dedupe === undefined) {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
   if (limiter !== undefined && prefetch > 0) {
-    const rule = { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" };
-    throw expected("prefetch", rule, prefetch);
+    throw expected("prefetch", { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" }, prefetch);
   }
-  checkGather(gather, clock ?? systemClock);
+  checkGather(gather, clock);
 }
 
-function checkGather(gather: Gather | undefined, clock: Clock): void {
+function checkGather(gather: ConfigureOptions["gather"], clock: Clock = systemClock): void {
   if (gather !== "tick" || clock === systemClock || typeof clock.setImmediate === "function") return;
   const rule = { ...aFunction, expected: 'a function where `gather` is "tick"' };
   throw expected("clock.setImmediate", rule, clock.setImmediate);
-}
-
-function resolve(options: BatchOptions<unknown, unknown>): ResolvedOptions {
-  return Object.freeze({
-    ...resolveLimits(options),
-    cost: options.cost ?? oneEach,
-    batchCost: options.batchCost ?? "sum",
-    oversize: options.oversize ?? "reject",
-    limiter: options.limiter,
-    prefetch: options.prefetch ?? 0,
-    onFull: options.onFull ?? "wait",
-    key: options.key,
-    dedupe: options.dedupe,
-    cache: options.cache,
-    order: options.order ?? "fifo",
-    fairBy: options.fairBy,
-    smallCallFirst: options.smallCallFirst ?? 0,
-    priorityAgingMs: options.priorityAgingMs ?? 10_000,
-    timeoutMs: options.timeoutMs ?? Number.POSITIVE_INFINITY,
-    handlerTimeoutMs: options.handlerTimeoutMs ?? Number.POSITIVE_INFINITY,
-    retry: options.retry === undefined ? undefined : resolveRetry(options.retry),
-    isolateFailures: options.isolateFailures ?? false,
-    name: options.name ?? "batch",
-    captureContext: options.captureContext,
-    clock: options.clock ?? systemClock,
-    random: options.random ?? (() => Math.random()),
-  });
 }
 
 /** The options with some limits changed. `isPreferredUnset`: preferredBatchSize follows maxBatchSize. */
@@ -183,50 +147,41 @@ export function reconfigure(
 ): ResolvedOptions {
   checkAll(changes, LIMITS, "");
   checkGather(changes.gather, current.clock);
-  const preferredBatchSize = isPreferredUnset ? undefined : current.preferredBatchSize;
-  const kept: ConfigureOptions = { ...current, preferredBatchSize };
-  return Object.freeze({ ...current, ...resolveLimits({ ...kept, ...withoutUndefined(changes) }) });
+  return resolve(isPreferredUnset ? { ...current, preferredBatchSize: undefined } : current, changes);
 }
 
-type Limits = Pick<ResolvedOptions, keyof ConfigureOptions>;
-
-function resolveLimits(options: ConfigureOptions): Limits {
-  const maxBatchSize = options.maxBatchSize ?? 32;
-  const preferredBatchSize = options.preferredBatchSize ?? maxBatchSize;
+/** `base`, with the options that are given in place of its own. */
+function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): ResolvedOptions {
+  const isGiven = ([, value]: readonly [string, unknown]): boolean => value !== undefined;
+  const options: Defaults = { ...base, ...Object.fromEntries(Object.entries(given).filter(isGiven)) };
+  const { maxBatchSize, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {
     const rule = { ...integerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
     throw expected("preferredBatchSize", rule, preferredBatchSize);
   }
-  return {
-    maxBatchSize,
-    preferredBatchSize,
-    maxBatchCost: options.maxBatchCost ?? Number.POSITIVE_INFINITY,
-    maxWaitMs: options.maxWaitMs ?? 0,
-    gather: options.gather ?? "auto",
-    concurrency: options.concurrency ?? 1,
-    maxQueueSize: options.maxQueueSize ?? 10_000,
-  };
+  const retry = given.retry === undefined ? options.retry : resolveRetry(given.retry);
+  return Object.freeze({ ...options, preferredBatchSize, retry });
 }
 
 function resolveRetry(given: RetryOptions): ResolvedRetry {
   // What is checked is what is used, also where a getter says something else the next time.
   const retry = { ...given, attempts: given.attempts, backoffMs: given.backoffMs, when: given.when };
-  checkAll(retry, RETRY_RULES, "retry.");
-  check("retry.attempts", RETRY_RULES.attempts, retry.attempts);
+  checkAll(retry, RETRY, "retry.");
+  check("retry.attempts", RETRY.attempts[0], retry.attempts);
   return Object.freeze({ attempts: retry.attempts, backoffMs: retry.backoffMs ?? 0, when: retry.when ?? (() => true) });
 }
 
 /** Checks each option that is given; one that is undefined counts as not given. */
-function checkAll(options: object, rules: Readonly<Record<string, Rule>>, prefix: string): void {
+function checkAll(
+  options: object,
+  settings: Readonly<Record<string, readonly [rule: Rule, ...unknown[]]>>,
+  prefix: string,
+): void {
   for (const [name, value] of Object.entries(options)) {
-    const rule = rules[name];
-    if (rule === undefined) refuseUnknown(options, Object.keys(rules), prefix, OPTION_HINTS);
+    const rule = settings[name]?.[0];
+    if (rule === undefined) refuseUnknown(options, Object.keys(settings), prefix, OPTION_HINTS);
     else if (value !== undefined && !(typeof value === "function" && MAY_BE_FUNCTIONS.has(name))) {
       check(prefix + name, rule, value);
     }
   }
-}
-
-function withoutUndefined(options: ConfigureOptions): ConfigureOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

@@ -15,12 +15,8 @@ export function retryAfterMs(error: unknown, epochNow: number): number | undefin
   const own = property(error, "retryAfterMs");
   const asked = typeof own === "number" ? wait(own) : undefined;
   if (asked !== undefined) return asked;
-  const sources = [
-    property(error, "headers"),
-    property(property(error, "response"), "headers"),
-    property(error, "responseHeaders"),
-  ];
-  for (const headers of sources) {
+  const answer = property(error, "response");
+  for (const headers of [property(error, "headers"), property(answer, "headers"), property(error, "responseHeaders")]) {
     const found = milliseconds(header(headers, "retry-after-ms")) ?? delay(header(headers, "retry-after"), epochNow);
     if (found !== undefined) return found;
   }
@@ -37,19 +33,15 @@ function property(object: unknown, name: string): unknown {
   }
 }
 
-/** A header as text. `headers` is a Headers, a Map or a plain object with names in any case. */
-function header(headers: unknown, name: string): string | undefined {
-  if (typeof headers !== "object" || headers === null) return undefined;
+/** A header as text, "" where there is none. `headers` is a Headers, a Map or a plain object with names in any case. */
+function header(headers: unknown, name: string): string {
+  if (typeof headers !== "object" || headers === null) return "";
   try {
-    return text(byMethod(headers, name)) ?? text(byName(headers, name));
+    const { get } = headers as { readonly get?: unknown };
+    return (typeof get === "function" && text(get.call(headers, name))) || text(byName(headers, name));
   } catch {
-    return undefined;
+    return "";
   }
-}
-
-function byMethod(headers: object, name: string): unknown {
-  const { get } = headers as { readonly get?: unknown };
-  return typeof get === "function" ? get.call(headers, name) : undefined;
 }
 
 function byName(headers: object, name: string): unknown {
@@ -61,21 +53,20 @@ function byName(headers: object, name: string): unknown {
 }
 
 /** Node.js and some clients give a list of values, or a number. */
-function text(value: unknown): string | undefined {
+function text(value: unknown): string {
   const first: unknown = Array.isArray(value) ? value[0] : value;
-  return typeof first === "string" || typeof first === "number" ? String(first).trim() : undefined;
+  return typeof first === "string" || typeof first === "number" ? String(first).trim() : "";
 }
 
 /** The part of RFC 9110 that counts: a plain decimal number. `Date.parse` would take "-5" for a month. */
 const DECIMAL = /^\d+(\.\d*)?$/;
 
-function milliseconds(value: string | undefined): number | undefined {
-  return value !== undefined && DECIMAL.test(value) ? wait(Number(value)) : undefined;
+function milliseconds(value: string): number | undefined {
+  return DECIMAL.test(value) ? wait(Number(value)) : undefined;
 }
 
-function delay(value: string | undefined, epochNow: number): number | undefined {
-  if (value === undefined) return undefined;
-  return DECIMAL.test(value) ? wait(Number(value) * 1_000) : wait(dateOf(value) - epochNow);
+function delay(value: string, epochNow: number): number | undefined {
+  return wait(DECIMAL.test(value) ? Number(value) * 1_000 : dateOf(value) - epochNow);
 }
 
 /** A date with a time of day. One without a zone (the asctime form of HTTP) is in GMT. */

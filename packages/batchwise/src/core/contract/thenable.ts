@@ -18,9 +18,25 @@ export function ignoreFailure(promise: PromiseLike<unknown>): void {
 
 /** The same for any value. Never throws: what cannot be read is no promise. */
 export function ignoreIfPromise(value: unknown): void {
+  attempt(
+    () => value,
+    () => {},
+  );
+}
+
+/**
+ * Calls a function of the user. What it throws goes to `failed`, and what a promise that it returns rejects with, to
+ * `rejected`.
+ */
+export function attempt(
+  use: () => unknown,
+  failed: (error: unknown) => void,
+  rejected: (error: unknown) => void = failed,
+): void {
   try {
-    if (isThenable(value)) ignoreFailure(value);
-  } catch {
-    return;
+    const returned = use();
+    if (isThenable(returned)) follow(returned).catch(rejected);
+  } catch (error) {
+    failed(error);
   }
 }

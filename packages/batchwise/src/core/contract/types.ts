@@ -1,6 +1,6 @@
 // The public shapes of the engine: handler, context, batcher. Options and their defaults are in options.ts.
 
-import type { EventName, Listener } from "./events.ts";
+import type { EventName, Listener, RunningBatch } from "./events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
@@ -140,17 +140,6 @@ export type BatchedCall =
 export interface CloseOptions {
   /** True (default): answer all that waits first. False: reject it with CLOSED and abort what runs. */
   readonly drain?: boolean | undefined;
-}
-
-/** A batch that is running now. */
-export interface RunningBatch {
-  readonly id: string;
-  readonly key: string | undefined;
-  readonly size: number;
-  readonly cost: number;
-  readonly reason: BatchReason;
-  /** When it was handed to the handler: epoch milliseconds, or an injected clock's own time. */
-  readonly startedAt: number;
 }
 
 /** Everything of a batcher that does not depend on how it is called. */

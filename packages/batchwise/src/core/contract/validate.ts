@@ -24,8 +24,7 @@ export const integerFrom = (least: number): Rule => ({
 });
 
 export const finiteIntegerFrom = (least: number): Rule => ({
-  expected: `an integer >= ${least}`,
-  type: "number",
+  ...integerFrom(least),
   test: (value: number) => value >= least && Number.isInteger(value),
 });
 
@@ -36,16 +35,8 @@ export const unboundedIntegerFrom = (least: number): Rule => ({
 
 export const aboveZero: Rule = { expected: "a number > 0", type: "number", test: (value: number) => value > 0 };
 export const zeroOrMore: Rule = { expected: "a number >= 0", type: "number", test: (value: number) => value >= 0 };
-export const anyNumber: Rule = {
-  expected: "a number",
-  type: "number",
-  test: (value: number) => !Number.isNaN(value),
-};
-export const aCost: Rule = {
-  expected: "a finite number >= 0",
-  type: "number",
-  test: isCost,
-};
+export const anyNumber: Rule = { expected: "a number", type: "number", test: (value: number) => !Number.isNaN(value) };
+export const aCost: Rule = { expected: "a finite number >= 0", type: "number", test: isCost };
 export const aFunction: Rule = { expected: "a function", type: "function", test: always };
 export const aBoolean: Rule = { expected: "a boolean", type: "boolean", test: always };
 export const aString: Rule = { expected: "a string", type: "string", test: always };
@@ -63,27 +54,34 @@ export const objectWith = (...methods: readonly string[]): Rule => ({
   test: (value: Record<string, unknown>) => methods.every((method) => typeof value[method] === "function"),
 });
 
+const anObject: Rule = objectWith();
+
 /** A TypeError or RangeError that carries the code by which callers tell option mistakes. */
 export function invalidOption(Kind: typeof TypeError | typeof RangeError, message: string): Error {
   return Object.assign(new Kind(message), { code: "INVALID_OPTION" });
 }
 
-export function expected(name: string, rule: Rule, value: unknown): Error {
-  const isRightType = rule.type === "object" ? typeof value === "object" && value !== null : typeof value === rule.type;
-  const isShape = rule.type === "object";
-  const message = `Expected \`${name}\` to be ${rule.expected}, got ${describe(value)}`;
-  return invalidOption(isRightType && !isShape ? RangeError : TypeError, message);
+export function expected(
+  name: string,
+  rule: Rule,
+  value: unknown,
+  Kind: typeof TypeError | typeof RangeError = isOfType(rule, value) && rule.type !== "object" ? RangeError : TypeError,
+): Error {
+  return invalidOption(Kind, `Expected \`${name}\` to be ${rule.expected}, got ${describe(value)}`);
 }
 
 /** The same for what a user's function returned: a RangeError, whatever its type. */
 export function rangeError(name: string, rule: Rule, value: unknown): Error {
-  return invalidOption(RangeError, `Expected \`${name}\` to be ${rule.expected}, got ${describe(value)}`);
+  return expected(name, rule, value, RangeError);
 }
 
 /** Throws unless the value keeps the rule. */
 export function check(name: string, rule: Rule, value: unknown): void {
-  const isRightType = rule.type === "object" ? typeof value === "object" && value !== null : typeof value === rule.type;
-  if (!isRightType || !rule.test(value as never)) throw expected(name, rule, value);
+  if (!isOfType(rule, value) || !rule.test(value as never)) throw expected(name, rule, value);
+}
+
+function isOfType({ type }: Rule, value: unknown): boolean {
+  return typeof value === type && value !== null;
 }
 
 /** Throws for a name that is not known, with the hint for it, or with the nearest name that is known. */
@@ -95,19 +93,17 @@ export function refuseUnknown(
 ): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    const meant = Object.hasOwn(hints, name) ? hints[name] : undefined;
-    if (meant !== undefined) throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`: ${meant}`);
     const nearest = nearestOf(name, known);
-    const hint = nearest === undefined ? "" : `, did you mean \`${prefix}${nearest}\`?`;
+    let hint = nearest === undefined ? "" : `, did you mean \`${prefix}${nearest}\`?`;
+    if (Object.hasOwn(hints, name)) hint = `: ${hints[name]}`;
     throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`${hint}`);
   }
 }
 
 /** Throws unless `options` is an object (undefined counts as an empty one). */
 export function checkIsObject(name: string, options: unknown): asserts options is object | undefined {
-  if (options === undefined) return;
-  if (typeof options === "object" && options !== null && !Array.isArray(options)) return;
-  throw invalidOption(TypeError, `Expected \`${name}\` to be an object, got ${describe(options)}`);
+  if (options === undefined || (isOfType(anObject, options) && !Array.isArray(options))) return;
+  throw expected(name, anObject, options);
 }
 
 /** The known name that takes the fewest edits, if it takes few enough to be a slip. */

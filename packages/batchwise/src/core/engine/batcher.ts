@@ -2,18 +2,11 @@
 // nothing itself.
 
 import { closedError } from "../contract/errors.ts";
-import { type EventName, Events, type Listener } from "../contract/events.ts";
+import { type EventName, Events, type Listener, type RunningBatch } from "../contract/events.ts";
 import type { ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
 import { PreparedOptions, reconfigure } from "../contract/resolve-options.ts";
 import type { BatcherStats } from "../contract/stats.ts";
-import type {
-  Batcher,
-  CloseOptions,
-  LaneOptions,
-  RunningBatch,
-  SubmitManyOptions,
-  SubmitOptions,
-} from "../contract/types.ts";
+import type { Batcher, CloseOptions, LaneOptions, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import { aFunction, aString, check, checkIsObject, invalidOption, refuseUnknown } from "../contract/validate.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
@@ -42,14 +35,12 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #inContext: InContext = captureAsyncContext();
   readonly #queue: Queue;
   readonly #admission: Admission;
-  readonly #inFlight: InFlight;
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
   readonly #calls: HandlerCalls;
   readonly #scheduler: Scheduler;
-  readonly #isPreferredUnset: boolean;
+  #isPreferredUnset: boolean;
   #options: ResolvedOptions;
-  #wasPreferredSet = false;
   #hasWarnedOfWait: boolean;
   #resting: (() => void)[] = [];
   #closing: Promise<void> | null = null;
@@ -77,14 +68,12 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#isPreferredUnset = prepared.isPreferredUnset;
     this.#queue = new Queue(options.fairBy !== undefined, true);
     this.#admission = new Admission(services, turn, this.#queue, options);
-    this.#inFlight = new InFlight(
-      options.cache === undefined ? undefined : new ResultCache(options.cache, events, inContext),
-    );
-    const { retry, isolateFailures, prefetch } = options;
+    const { cache, retry, isolateFailures, prefetch } = options;
+    const inFlight = new InFlight(cache === undefined ? undefined : new ResultCache(cache, events, inContext));
     this.#calls = new HandlerCalls(stages, prefetch > 0 && retry === undefined && !isolateFailures);
     const { prepareItem } = stages;
     const parts = { services, turn, inContext, admission: this.#admission };
-    this.#intake = new Intake({ ...parts, inFlight: this.#inFlight, pending: this.#pending, prepareItem }, options);
+    this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem }, options);
     this.#scheduler = new Scheduler(
       {
         ...parts,
@@ -92,7 +81,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         queue: this.#queue,
         calls: this.#calls,
         isAtRest: () => this.#resting.length > 0 && this.#isAtRest(),
-        onRest: () => this.#rest(),
+        onRest: () => {
+          for (const resolve of this.#resting.splice(0)) resolve();
+        },
       },
       prepared,
     );
@@ -110,30 +101,24 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   submitMany(items: readonly unknown[], options?: SubmitManyOptions<unknown>): Promise<unknown[]> {
-    return this.#submitAll(items, options, false) as Promise<unknown[]>;
+    return this.#submitAll(items, options, false);
   }
 
   submitSettled(
     items: readonly unknown[],
     options?: SubmitManyOptions<unknown>,
   ): Promise<PromiseSettledResult<unknown>[]> {
-    return this.#submitAll(items, options, true) as Promise<PromiseSettledResult<unknown>[]>;
+    return this.#submitAll(items, options, true);
   }
 
-  ready(): Promise<void> {
-    if (this.closed) return Promise.reject(closedError());
-    return this.#admission.ready().then(() => {
-      if (this.closed) throw closedError();
-    });
+  async ready(): Promise<void> {
+    if (!this.closed) await this.#admission.ready();
+    if (this.closed) throw closedError();
   }
 
-  open(): Promise<void> {
-    if (this.closed) return Promise.reject(closedError());
-    return new Promise((resolve, reject) => {
-      this.#inContext(() => {
-        Promise.resolve(this.#calls.opening()).then(() => resolve(), reject);
-      });
-    });
+  async open(): Promise<void> {
+    if (this.closed) throw closedError();
+    await this.#inContext(() => this.#calls.opening());
   }
 
   async flush(options?: LaneOptions): Promise<void> {
@@ -163,9 +148,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
     const read = { ...changes };
-    const isSet = this.#wasPreferredSet || read.preferredBatchSize !== undefined;
-    this.#options = reconfigure(this.#options, read, this.#isPreferredUnset && !isSet);
-    this.#wasPreferredSet = isSet;
+    const isPreferredUnset = this.#isPreferredUnset && read.preferredBatchSize === undefined;
+    this.#options = reconfigure(this.#options, read, isPreferredUnset);
+    this.#isPreferredUnset = isPreferredUnset;
     this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
     this.#intake.configure(this.#options);
     this.#admission.configure(this.#options);
@@ -209,7 +194,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   close(options?: CloseOptions): Promise<void> {
     const isFirst = this.#closing === null;
     this.#intake.close();
-    this.#closing ??= this.#startClosing();
+    // The promise is kept for good, so it is made in the batcher's own async context.
+    this.#closing ??= this.#inContext(() => this.#end());
     if (options?.drain === false) {
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
@@ -221,15 +207,6 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  /** The promise is kept for good, so it is made in the batcher's own async context. */
-  #startClosing(): Promise<void> {
-    let closing: Promise<void> | undefined;
-    this.#inContext(() => {
-      closing = this.#end();
-    });
-    return closing as unknown as Promise<void>;
   }
 
   async #end(): Promise<void> {
@@ -254,17 +231,17 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     });
   }
 
-  #rest(): void {
-    for (const resolve of this.#resting.splice(0)) resolve();
-  }
-
-  #submitAll(items: readonly unknown[], options: unknown, isSettled: boolean): Promise<unknown> {
-    return new Promise((resolve) => {
+  #submitAll(
+    items: readonly unknown[],
+    options: SubmitManyOptions<unknown> | undefined,
+    isSettled: boolean,
+  ): Promise<never> {
+    return new Promise<unknown>((resolve) => {
       if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
       const call = new Call(items.length, isSettled, resolve);
       if (call.size === 0) resolve([]);
-      else this.#intake.acceptAll(items, options as SubmitManyOptions<unknown> | undefined, call);
-    });
+      else this.#intake.acceptAll(items, options, call);
+    }) as Promise<never>;
   }
 }
 

@@ -31,7 +31,11 @@ export class Gathering {
   waitForPass({ clock }: ResolvedOptions): void {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
-    const ended = (): void => this.#passEnded();
+    const ended = (): void => {
+      this.#isWaiting = false;
+      this.passedAt = this.#clock.now();
+      this.#onPassEnd();
+    };
     if (clock === systemClock) endOfPass(ended);
     else clock.setImmediate?.(ended);
   }
@@ -46,11 +50,5 @@ export class Gathering {
 
   ended(run: BatchRun): void {
     this.#wasQuick = run.isYoung;
-  }
-
-  #passEnded(): void {
-    this.#isWaiting = false;
-    this.passedAt = this.#clock.now();
-    this.#onPassEnd();
   }
 }

@@ -2,7 +2,7 @@
 // back. A limiter that fails holds the batcher for a second and is asked again: it stops nobody for good.
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../contract/limiter.ts";
-import { follow, isThenable } from "../contract/thenable.ts";
+import { attempt, isThenable } from "../contract/thenable.ts";
 import type { Services } from "../submit/services.ts";
 import { Timer } from "../time/clock.ts";
 
@@ -118,12 +118,11 @@ export class LimiterGate implements LimiterClient {
   }
 
   #try(use: () => unknown): void {
-    try {
-      const returned = use();
-      if (isThenable(returned)) follow(returned).catch((error: unknown) => this.#warn(error));
-    } catch (error) {
-      this.#failed(error);
-    }
+    attempt(
+      use,
+      (error) => this.#failed(error),
+      (error) => this.#warn("The limiter failed to take something back.", error),
+    );
   }
 
   #failed(error: unknown): void {
@@ -131,10 +130,10 @@ export class LimiterGate implements LimiterClient {
     this.#hasFailed = true;
     const now = this.#services.clock.now();
     this.#afterFailure.set(now + PAUSE_AFTER_FAILURE_MS, now);
-    this.#services.events.warn("LIMITER_FAILED", "The limiter failed; it is asked again in a second.", error);
+    this.#warn("The limiter failed; it is asked again in a second.", error);
   }
 
-  #warn(error: unknown): void {
-    this.#services.events.warn("LIMITER_FAILED", "The limiter failed to take something back.", error);
+  #warn(message: string, error: unknown): void {
+    this.#services.events.warn("LIMITER_FAILED", message, error);
   }
 }

@@ -8,46 +8,34 @@ import type { Stages } from "../run/handler.ts";
 /** Warns of a `prefetch` that has nothing to prepare. */
 export function warnOfPrefetch({ prefetch }: ResolvedOptions, { prepare }: Stages, events: Events): void {
   if (prefetch === 0 || prepare !== undefined) return;
-  events.warn(
-    "OPTIONS",
-    "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
-  );
+  warn(events, "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.");
 }
 
 /** Warns of a wait that other options end before it has begun. Returns whether it has. */
-export function warnOfWait(
-  { maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize }: ResolvedOptions,
-  events: Events,
-): boolean {
+export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
+  const { maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize } = options;
   if (maxWaitMs === 0) return false;
   if (maxQueueSize < preferredBatchSize) {
-    events.warn(
-      "OPTIONS",
-      `\`maxQueueSize\` ${maxQueueSize} ends the wait before \`preferredBatchSize\` ${preferredBatchSize} have come: a full queue counts as a full batch.`,
-    );
-    return true;
+    const early = `\`maxQueueSize\` ${maxQueueSize} ends the wait before \`preferredBatchSize\` ${preferredBatchSize} have come`;
+    return warn(events, `${early}: a full queue counts as a full batch.`);
   }
   if (preferredBatchSize > 1 || maxBatchSize === 1) return false;
-  events.warn(
-    "OPTIONS",
-    "`preferredBatchSize` 1 ends all waiting: one item is enough to go at once. Leave it out to wait `maxWaitMs`.",
-  );
-  return true;
+  const early = "`preferredBatchSize` 1 ends all waiting: one item is enough to go at once.";
+  return warn(events, `${early} Leave it out to wait \`maxWaitMs\`.`);
 }
 
 /**
  * Warns that the default cap on items has closed a batch that costs less than half of what it may. Returns whether it
  * has: with an infinite cap or a size that was given, it has nothing to say.
  */
-export function warnOfDefaultSize(
-  { isSizeUnset }: PreparedOptions,
-  { maxBatchSize, maxBatchCost }: ResolvedOptions,
-  events: Events,
-): boolean {
+export function warnOfDefaultSize({ isSizeUnset }: PreparedOptions, options: ResolvedOptions, events: Events): boolean {
+  const { maxBatchSize, maxBatchCost } = options;
   if (!isSizeUnset || maxBatchCost === Number.POSITIVE_INFINITY) return false;
-  events.warn(
-    "OPTIONS",
-    `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}. Set it to what the handler takes.`,
-  );
+  const early = `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}.`;
+  return warn(events, `${early} Set it to what the handler takes.`);
+}
+
+function warn(events: Events, message: string): true {
+  events.warn("OPTIONS", message);
   return true;
 }

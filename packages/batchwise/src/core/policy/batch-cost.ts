@@ -2,7 +2,7 @@
 // the user's function says of them.
 
 import type { Measure } from "../contract/options.ts";
-import { ignoreFailure, isThenable } from "../contract/thenable.ts";
+import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
 
 /** What a batch is said to cost; one that cannot be measured, the sum of its items', or the averages would be lost. */
@@ -16,7 +16,7 @@ export function orSum(measured: number, sum: number): number {
 export function measured(batchCost: (items: readonly unknown[]) => number, items: readonly unknown[]): number {
   try {
     const cost: unknown = batchCost(items.slice());
-    if (isThenable(cost)) ignoreFailure(cost);
+    ignoreIfPromise(cost);
     return typeof cost === "number" && cost >= 0 ? cost : Number.POSITIVE_INFINITY;
   } catch {
     return Number.POSITIVE_INFINITY;

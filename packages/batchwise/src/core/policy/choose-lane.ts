@@ -11,7 +11,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
-import { decide, type LaneView, type PolicyState } from "./decide.ts";
+import { decide, type PolicyState, type Verdict } from "./decide.ts";
 import { type Full, pack } from "./pack.ts";
 
 /** A lane whose batch goes now, and why; or when to look again. */
@@ -34,39 +34,29 @@ export interface ChoiceState extends PolicyState {
 export function chooseLane(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number): Choice {
   const urgent = queue.mostUrgent(now, options.priorityAgingMs);
   if (urgent === undefined) return NOT_YET;
-  const first = decide(view(urgent, options, state, now), state, now);
+  const first = judge(urgent, options, state, now);
   if (first.reason !== null) return { lane: urgent, reason: first.reason, notReady: NONE };
-  if (!state.hasGathered && !state.isPaused) return chooseEarly(queue, options, state, now);
+  if (!state.hasGathered && !state.isPaused) return chooseHot(queue, options, state, now, Number.POSITIVE_INFINITY);
   let wakeAt = Number.POSITIVE_INFINITY;
   for (const lane of [queue.oldestLane(), queue.earliestDueLane]) {
     if (lane === undefined) continue;
-    const verdict = decide(view(lane, options, state, now), state, now);
+    const verdict = judge(lane, options, state, now);
     if (verdict.reason !== null) return { lane, reason: verdict.reason, notReady: NONE };
     wakeAt = Math.min(wakeAt, verdict.wakeAt);
   }
   return chooseHot(queue, options, state, now, wakeAt);
 }
 
-/** The lanes that go although the most urgent one still gathers. */
-function chooseEarly(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number): Choice {
-  if (queue.hot.size === 0) return NOT_YET;
-  const notReady: Lane[] = [];
-  const mayOvertake = queue.oldestAt() >= state.passedAt;
-  for (const lane of queue.hot) {
-    if (!mayOvertake && lane.flushed === 0) continue;
-    const { reason } = decide(view(lane, options, state, now), state, now);
-    if (reason !== null) return { lane, reason, notReady };
-    notReady.push(lane);
-  }
-  return { lane: null, wakeAt: Number.POSITIVE_INFINITY, notReady };
-}
-
+/** Among the lanes that may be full: they may go although the most urgent one still gathers. */
 function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number, wakeAt: number): Choice {
+  if (queue.hot.size === 0) return { lane: null, wakeAt, notReady: NONE };
   const notReady: Lane[] = [];
+  const isFlushOnly = !state.hasGathered && !state.isPaused && queue.oldestAt() < state.passedAt;
   for (const lane of queue.hot) {
-    const { reason } = decide(view(lane, options, state, now), state, now);
+    if (isFlushOnly && lane.flushed === 0) continue;
+    const { reason } = judge(lane, options, state, now);
     if (reason !== null) return { lane, reason, notReady };
-    if (state.hasGathered && !state.isPaused) notReady.push(lane);
+    if (!state.isPaused) notReady.push(lane);
   }
   return { lane: null, wakeAt, notReady };
 }
@@ -78,14 +68,15 @@ export function mayBeReady(lane: Lane, { preferredBatchSize, maxBatchCost, batch
   return batchCost !== "sum" && maxBatchCost < Number.POSITIVE_INFINITY;
 }
 
-function view(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): LaneView {
-  return {
+function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): Verdict {
+  const view = {
     size: lane.size,
     full: fullness(lane, options, state, now),
     oldestAt: lane.oldestAt(),
     earliestDueAt: lane.earliestDueAt,
     isFlushed: lane.flushed > 0,
   };
+  return decide(view, state, now);
 }
 
 /** Whether the next item would break a cap. Only a sum is known without packing; the others are packed while a lane is held. */

@@ -6,6 +6,7 @@ import { batchResultError, closedError, handlerTimeoutError, resultLength } from
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
 import { measureBatch } from "../policy/batch-cost.ts";
+import type { PackedBatch } from "../policy/pack.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Flush } from "../queue/flush.ts";
 import { Timeout } from "../time/deadlines.ts";
@@ -13,7 +14,7 @@ import { BatchSignal } from "./batch-signal.ts";
 import { type BatchStart, CallContext } from "./context.ts";
 import type { CallingBatch } from "./handler-calls.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
-import type { RunEnvironment, TakenBatch } from "./run-owner.ts";
+import type { RunEnvironment } from "./run-owner.ts";
 import { failEntries, ignorePlaces, type SettledBatch, settlePlaces } from "./settle.ts";
 
 export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
@@ -31,7 +32,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   /** Halves that have not been tried yet, the next one last. */
   readonly #halves: (readonly Entry[])[] = [];
   /** Callers who have no answer yet, of all halves. */
-  #live: number;
+  live: number;
   #attempt = 0;
   /** Goes up with each call, so that an answer to an earlier call is known as late. */
   #call = 0;
@@ -53,7 +54,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   isYoung = true;
 
   constructor(
-    { entries, items }: TakenBatch,
+    { entries, items }: PackedBatch,
     start: BatchStart,
     waitedMs: number,
     flushes: readonly Flush[],
@@ -61,25 +62,20 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   ) {
     this.#entries = entries;
     this.#items = items;
-    this.#live = entries.length;
+    this.live = entries.length;
     this.countedAs = entries.length;
     this.start = start;
     this.#waitedMs = waitedMs;
     this.flushes = flushes;
     this.#environment = environment;
-    this.#timeout = new Timeout(environment.services.deadlines, environment.services.clock);
+    this.#timeout = new Timeout(environment.services.deadlines);
   }
 
   get id(): string {
     return `${this.start.idPrefix}${this.start.sequence}`;
   }
 
-  /** Callers who have no answer yet. */
-  get live(): number {
-    return this.#live;
-  }
-
-  /** When the oldest of those was submitted; Infinity where there is none. */
+  /** When the oldest of the callers without an answer was submitted; Infinity where there is none. */
   get oldestAt(): number {
     const live = [this.#entries, ...this.#halves].flatMap(liveOf);
     return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Number.POSITIVE_INFINITY);
@@ -132,21 +128,18 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   /** Rejects its callers with CLOSED and aborts. */
   close(): void {
-    const error = closedError();
-    this.#failAll(error, "rejected");
-    this.#signal.abort(error);
-    this.#end();
+    this.#cancel(closedError(), "rejected");
   }
 
   noteSettled(count: number): void {
-    this.#live -= count;
+    this.live -= count;
     if (this.isResting) this.#environment.owner.restingLeft(count);
   }
 
   /** A caller has left; with the last one goes the reason to run. */
   left(): void {
     this.noteSettled(1);
-    if (this.isOver || this.#live > 0) return;
+    if (this.isOver || this.live > 0) return;
     this.#signal.abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
     if (!this.holdsSlot) this.#end();
   }
@@ -183,9 +176,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     opening.then(
       () => {
         if (this.isOver) return;
-        this.#entries = liveOf(this.#entries);
-        if (this.#entries.length === 0) this.#end();
-        else this.#callHandler(call);
+        if (this.#keepLive()) this.#callHandler(call);
+        else this.#end();
       },
       (error: unknown) => this.#failed(call, error, false),
     );
@@ -199,10 +191,10 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       cost = measureBatch(entries, options.batchCost);
       if (this.isOver) return;
       // A cost function may have sent callers away.
-      this.#entries = liveOf(entries);
+      const isAnyLeft = this.#keepLive();
       if (this.#entries.length < entries.length) {
-        if (this.#entries.length === 0) this.#next();
-        else this.#callHandler(call);
+        if (isAnyLeft) this.#callHandler(call);
+        else this.#next();
         return;
       }
     }
@@ -281,13 +273,11 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     const ownMs = backoffOf(options.retry?.backoffMs ?? 0, this.#attempt, error, services);
     const backoffMs = Math.max(ownMs, askedMs);
     if (this.isOver) return;
-    if (backoffMs === 0 && options.limiter === undefined) {
-      this.#callAgain();
-      return;
-    }
-    this.#rest(backoffMs === 0);
-    if (this.isOver || backoffMs === 0) return;
-    this.#timeout.start(backoffMs, () => owner.wantsSlot(this));
+    if (backoffMs > 0) {
+      this.#rest(false);
+      if (!this.isOver) this.#timeout.start(backoffMs, () => owner.wantsSlot(this));
+    } else if (options.limiter !== undefined) this.#rest(true);
+    else this.#callAgain();
   }
 
   /** The last caller may leave meanwhile: the slot that is given back may be used at once. */
@@ -297,17 +287,22 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   #callAgain(): void {
+    if (this.#keepLive()) this.#startCall();
+    else this.#next();
+  }
+
+  /** Drops those who have left or been answered. True where there is anyone left. */
+  #keepLive(): boolean {
     this.#entries = liveOf(this.#entries);
-    if (this.#entries.length === 0) this.#next();
-    else this.#startCall();
+    return this.#entries.length > 0;
   }
 
   /** Goes on with the next half, or ends. Each half is a call of its own to a limiter. */
   #next(now?: number): void {
     this.#timeout.clear();
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
-      this.#entries = liveOf(half);
-      if (this.#entries.length === 0) continue;
+      this.#entries = half;
+      if (!this.#keepLive()) continue;
       this.#attempt = 0;
       if (this.#environment.options.limiter === undefined) this.#startCall();
       else this.#rest(true);
@@ -325,15 +320,16 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   #timedOut(handlerTimeoutMs: number): void {
     this.#error = handlerTimeoutError(handlerTimeoutMs, this.#entries.length);
-    this.#failAll(this.#error, "failed");
-    this.#signal.abort(this.#error);
-    this.#end();
+    this.#cancel(this.#error, "failed");
   }
 
-  #failAll(error: unknown, outcome: FailedOutcome): void {
+  /** Answers all callers with the error, aborts and ends. */
+  #cancel(error: unknown, outcome: FailedOutcome): void {
     const { services } = this.#environment;
     for (const entries of [this.#entries, ...this.#halves]) failEntries(entries, error, outcome, this, services);
     this.#halves.length = 0;
+    this.#signal.abort(error);
+    this.#end();
   }
 
   #end(now = this.#environment.services.clock.now()): void {

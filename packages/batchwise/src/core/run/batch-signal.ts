@@ -2,23 +2,19 @@
 
 export class BatchSignal {
   #controller: AbortController | null = null;
-  #isAborted = false;
+  isAborted = false;
   #reason: unknown;
-
-  get isAborted(): boolean {
-    return this.#isAborted;
-  }
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
-    if (this.#isAborted) this.#controller.abort(this.#reason);
+    if (this.isAborted) this.#controller.abort(this.#reason);
     return this.#controller.signal;
   }
 
   /** The first reason stays. */
   abort(reason: unknown): void {
-    if (this.#isAborted) return;
-    this.#isAborted = true;
+    if (this.isAborted) return;
+    this.isAborted = true;
     this.#reason = reason;
     this.#controller?.abort(reason);
   }

@@ -1,21 +1,16 @@
 // What the handler sees of one call: the batch's facts, its signal, and one entry per caller. The signal and the
 // entries are made when they are first read, for most handlers never do.
 
+import type { RunningBatch } from "../contract/events.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { BatchContext, BatchRequest } from "../contract/types.ts";
 import type { Entry } from "../queue/entry.ts";
 
 /** What a batch is made with. */
-export interface BatchStart {
+export interface BatchStart extends Omit<RunningBatch, "id"> {
   /** Unique per batcher, and the running number of the batch in it. */
   readonly idPrefix: string;
   readonly sequence: number;
-  readonly key: string | undefined;
-  readonly reason: BatchReason;
-  /** Items in it when it was handed to the handler, and what they cost. */
-  readonly size: number;
-  readonly cost: number;
-  readonly startedAt: number;
 }
 
 /** The batch that a call belongs to. */

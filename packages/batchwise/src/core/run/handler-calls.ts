@@ -20,15 +20,10 @@ export class HandlerCalls {
   /** With `prefetch`, a batch finishes without its slot, unless the handler may be called again for it. */
   readonly #finishesWithoutSlot: boolean;
   #opening: Promise<unknown> | null = null;
-  #isOpen = false;
 
   constructor(stages: Stages, finishesWithoutSlot: boolean) {
     this.#stages = stages;
     this.#finishesWithoutSlot = finishesWithoutSlot && stages.finish !== undefined;
-  }
-
-  get hasOpen(): boolean {
-    return this.#stages.open !== undefined;
   }
 
   /** Calls the handler. Its answer may be a promise; it may throw. */
@@ -58,15 +53,10 @@ export class HandlerCalls {
     if (open === undefined) return undefined;
     this.#opening ??= Promise.resolve()
       .then(() => open())
-      .then(
-        () => {
-          this.#isOpen = true;
-        },
-        (error: unknown) => {
-          this.#opening = null;
-          throw error;
-        },
-      );
+      .catch((error: unknown) => {
+        this.#opening = null;
+        throw error;
+      });
     return this.#opening;
   }
 
@@ -75,6 +65,6 @@ export class HandlerCalls {
     const { open, close } = this.#stages;
     if (close === undefined) return;
     await this.#opening?.catch(() => {});
-    if (open === undefined || this.#isOpen) await close();
+    if (open === undefined || this.#opening !== null) await close();
   }
 }

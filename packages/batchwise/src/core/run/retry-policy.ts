@@ -4,7 +4,7 @@
 import type { Events } from "../contract/events.ts";
 import type { ResolvedOptions, ResolvedRetry } from "../contract/options.ts";
 import { retryAfterMs } from "../contract/retry-after.ts";
-import { follow, ignoreFailure, isThenable } from "../contract/thenable.ts";
+import { attempt, ignoreIfPromise, isThenable } from "../contract/thenable.ts";
 import type { Services } from "../submit/services.ts";
 
 /** `attempt`: how many calls there have been. */
@@ -18,13 +18,10 @@ export function isWorthRetrying(
   try {
     const answer: unknown = retry.when(error);
     if (!isThenable(answer)) return Boolean(answer);
-    ignoreFailure(answer);
-    events.warn(
-      "RETRY_FAILED",
-      "Expected `retry.when` to return a boolean, got a promise: the batch is not tried again.",
-    );
+    ignoreIfPromise(answer);
+    warn(events, "Expected `retry.when` to return a boolean, got a promise: the batch is not tried again.");
   } catch (thrown) {
-    events.warn("RETRY_FAILED", "`retry.when` threw: the batch is not tried again.", thrown);
+    warn(events, "`retry.when` threw: the batch is not tried again.", thrown);
   }
   return false;
 }
@@ -36,13 +33,10 @@ export function isWorthRetrying(
 export function askedPause({ limiter }: ResolvedOptions, error: unknown, { events }: Services): number {
   const asked = retryAfterMs(error, Date.now());
   if (asked === undefined) return 0;
-  const failed = (reason: unknown): void => events.warn("LIMITER_FAILED", "`limiter.hold` failed.", reason);
-  try {
-    const held: unknown = limiter?.hold(asked);
-    if (isThenable(held)) follow(held).catch(failed);
-  } catch (thrown) {
-    failed(thrown);
-  }
+  attempt(
+    () => limiter?.hold(asked),
+    (error) => events.warn("LIMITER_FAILED", "`limiter.hold` failed.", error),
+  );
   return asked;
 }
 
@@ -57,13 +51,14 @@ export function backoffOf(
   try {
     const pause: unknown = backoffMs(attempt, error);
     if (typeof pause === "number" && pause >= 0 && pause < Number.POSITIVE_INFINITY) return pause;
-    if (isThenable(pause)) ignoreFailure(pause);
-    events.warn(
-      "RETRY_FAILED",
-      "Expected `retry.backoffMs` to return a number >= 0: the batch is tried again at once.",
-    );
+    ignoreIfPromise(pause);
+    warn(events, "Expected `retry.backoffMs` to return a number >= 0: the batch is tried again at once.");
   } catch (thrown) {
-    events.warn("RETRY_FAILED", "`retry.backoffMs` threw: the batch is tried again at once.", thrown);
+    warn(events, "`retry.backoffMs` threw: the batch is tried again at once.", thrown);
   }
   return 0;
+}
+
+function warn(events: Events, message: string, cause?: unknown): void {
+  events.warn("RETRY_FAILED", message, cause);
 }

@@ -1,23 +1,12 @@
 // A batch's surroundings: what it is made of, what it needs of its batcher, and what it tells the scheduler.
 
+import type { BatchEvent } from "../contract/events.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
-import type { Entry } from "../queue/entry.ts";
 import type { Services } from "../submit/services.ts";
 import type { HandlerCalls } from "./handler-calls.ts";
 
 /** How a batch ended. */
-export interface RunEnd {
-  readonly runMs: number;
-  readonly waitMs: number;
-  /** The error that failed it as a whole; undefined where there was none. */
-  readonly error: unknown;
-}
-
-/** The entries of a batch, and their items in an array of their own. */
-export interface TakenBatch {
-  readonly entries: readonly Entry[];
-  readonly items: unknown[];
-}
+export type RunEnd = Pick<BatchEvent, "runMs" | "waitMs" | "error">;
 
 /** The scheduler, as a batch sees it. */
 export interface RunOwner<Run> {

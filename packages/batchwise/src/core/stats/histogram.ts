@@ -27,7 +27,8 @@ export class Histogram {
     const halvings = units > LARGEST ? halvingsOf(units) : 0;
     const whole = units > LARGEST ? Math.min(units, Number.MAX_VALUE) / 2 ** halvings : units > 0 ? units | 0 : 0;
     const doubling = whole < SUB_BUCKETS ? 0 : 32 - Math.clz32(whole) - SUB_BITS;
-    const counts = this.#doublings[doubling + halvings] ?? this.#open(doubling + halvings);
+    this.#doublings[doubling + halvings] ??= new Array<number>(SUB_BUCKETS).fill(0);
+    const counts = this.#doublings[doubling + halvings] as number[];
     const index = doubling === 0 ? whole : (whole >>> (doubling - 1)) - SUB_BUCKETS;
     counts[index] = (counts[index] as number) + times;
     this.#total += times;
@@ -62,12 +63,6 @@ export class Histogram {
     const low = doubling === 0 ? index : (SUB_BUCKETS + index) * width;
     const middle = this.#unit === 1 ? low + Math.floor((width - 1) / 2) : low + width / 2;
     return middle * this.#unit;
-  }
-
-  #open(doubling: number): number[] {
-    const counts = new Array<number>(SUB_BUCKETS).fill(0);
-    this.#doublings[doubling] = counts;
-    return counts;
   }
 }
 

@@ -4,7 +4,6 @@
 import type { BatchReason, ItemOutcome } from "../contract/outcome.ts";
 import type { BatcherStats } from "../contract/stats.ts";
 import type { Entry } from "../queue/entry.ts";
-import type { Moment } from "../time/turn.ts";
 import { Histogram } from "./histogram.ts";
 
 /** What the engine knows and the recorder does not. */
@@ -18,25 +17,14 @@ const MICROSECOND = 0.001;
 
 /** What `resetStats()` starts anew. */
 class Counts {
-  readonly outcomes: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
-  readonly reasons: Record<BatchReason, number> = {
-    size: 0,
-    cost: 0,
-    idle: 0,
-    wait: 0,
-    preferred: 0,
-    deadline: 0,
-    flush: 0,
-    drain: 0,
-  };
-  readonly waitMs: Histogram = new Histogram(MICROSECOND);
-  readonly runMs: Histogram = new Histogram(MICROSECOND);
-  readonly latencyMs: Histogram = new Histogram(MICROSECOND);
-  readonly batchSize: Histogram = new Histogram(1);
-  readonly batchCost: Histogram = new Histogram(MICROSECOND);
-  deduped = 0;
-  cacheHits = 0;
-  batches = 0;
+  readonly outcomes = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
+  readonly reasons = { size: 0, cost: 0, idle: 0, wait: 0, preferred: 0, deadline: 0, flush: 0, drain: 0 };
+  readonly totals = { deduped: 0, cacheHits: 0, batches: 0 };
+  readonly waitMs = new Histogram(MICROSECOND);
+  readonly runMs = new Histogram(MICROSECOND);
+  readonly latencyMs = new Histogram(MICROSECOND);
+  readonly batchSize = new Histogram(1);
+  readonly batchCost = new Histogram(MICROSECOND);
   batchedItems = 0;
   batchedCost = 0;
   busyMs = 0;
@@ -66,11 +54,11 @@ export class Recorder {
   }
 
   joined(): void {
-    this.#open().deduped += 1;
+    this.#open().totals.deduped += 1;
   }
 
   foundInCache(callers: number): void {
-    this.#open().cacheHits += callers;
+    this.#open().totals.cacheHits += callers;
   }
 
   /** Counts items that ended in one way, so long after their submit. */
@@ -82,28 +70,24 @@ export class Recorder {
 
   /** Records how long the entries of a batch have waited. Returns the longest wait. */
   started(entries: readonly Entry[], now: number): number {
+    const { waitMs } = this.#open();
     let longest = 0;
-    let count = 0;
-    let last: Moment | null = null;
-    for (const { moment } of entries) {
-      if (moment !== last && last !== null) {
-        longest = Math.max(longest, this.#waited(now - last.at, count));
-        count = 0;
-      }
-      last = moment;
-      count += 1;
+    let start = 0;
+    while (start < entries.length) {
+      const { moment } = entries[start] as Entry;
+      let end = start + 1;
+      while (end < entries.length && (entries[end] as Entry).moment === moment) end += 1;
+      const waitedMs = now - moment.at;
+      waitMs.record(waitedMs, end - start);
+      longest = Math.max(longest, waitedMs);
+      start = end;
     }
-    return last === null ? longest : Math.max(longest, this.#waited(now - last.at, count));
-  }
-
-  #waited(waitMs: number, times: number): number {
-    this.#open().waitMs.record(waitMs, times);
-    return waitMs;
+    return longest;
   }
 
   batchClosed(reason: BatchReason, size: number, cost: number): void {
     const counts = this.#open();
-    counts.batches += 1;
+    counts.totals.batches += 1;
     counts.reasons[reason] += 1;
     counts.batchedItems += size;
     counts.batchedCost += cost;
@@ -144,22 +128,21 @@ export class Recorder {
 
   snapshot({ waiting, blocked, oldestAt }: Gauges, now: number): BatcherStats {
     const counts = this.#open();
+    const { batches } = counts.totals;
     const until = Math.min(now, this.#closedAt);
     const busyMs = counts.busyMs + (this.#runningBatches > 0 ? now - this.#busySince : 0);
     const lifeMs = this.#submitted > 0 ? Math.max(0, until - this.#startedAt) : 0;
     return Object.freeze({
       submitted: this.#submitted,
       ...counts.outcomes,
-      deduped: counts.deduped,
-      cacheHits: counts.cacheHits,
-      batches: counts.batches,
+      ...counts.totals,
       batchesByReason: Object.freeze({ ...counts.reasons }),
       waiting,
       blocked,
       running: this.#runningItems,
       runningBatches: this.#runningBatches,
-      averageBatchSize: share(counts.batchedItems, counts.batches),
-      averageBatchCost: share(counts.batchedCost, counts.batches),
+      averageBatchSize: share(counts.batchedItems, batches),
+      averageBatchCost: share(counts.batchedCost, batches),
       utilization: Math.min(1, share(busyMs, lifeMs)),
       busyMs,
       idleMs: Math.max(0, lifeMs - busyMs),

@@ -35,7 +35,13 @@ export class SharedSignal {
       this.#listeners[listener.signalIndex] = last;
       last.signalIndex = listener.signalIndex;
     }
-    if (this.#listeners.length === 0) this.#end();
+    if (this.#listeners.length > 0) return;
+    this.#owner.forget(this.signal);
+    try {
+      this.signal.removeEventListener("abort", this);
+    } catch {
+      // A signal that fails to let go stops nobody: callers are being answered.
+    }
   }
 
   /** The signal's listener. All leave before anyone is told, and before the room that they make is used. */
@@ -45,16 +51,6 @@ export class SharedSignal {
       const { reason } = this.signal;
       for (const listener of left) listener.aborted(reason);
     });
-  }
-
-  /** A signal that fails to let go stops nobody: callers are being answered. */
-  #end(): void {
-    this.#owner.forget(this.signal);
-    try {
-      this.signal.removeEventListener("abort", this);
-    } catch {
-      return;
-    }
   }
 }
 

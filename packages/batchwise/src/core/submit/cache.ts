@@ -42,10 +42,7 @@ export class ResultCache {
 
   /** Rejects where the cache fails to delete. */
   async delete(key: string): Promise<void> {
-    let deleted: unknown;
-    this.#inContext(() => {
-      deleted = this.#cache.delete?.(key);
-    });
+    const deleted = this.#inContext(() => this.#cache.delete?.(key));
     if (!isThenable(deleted)) return;
     this.#deleting.set(key, (this.#deleting.get(key) ?? 0) + 1);
     try {
@@ -59,16 +56,14 @@ export class ResultCache {
 
   /** What the cache returns, or a promise of it that never rejects. All of it happens in the batcher's async context. */
   #call(use: () => unknown): unknown {
-    let returned: unknown;
-    this.#inContext(() => {
+    return this.#inContext(() => {
       try {
-        returned = use();
-        if (isThenable(returned)) returned = follow(returned).catch((error: unknown) => this.#warn(error));
+        const returned = use();
+        return isThenable(returned) ? follow(returned).catch((error: unknown) => this.#warn(error)) : returned;
       } catch (error) {
-        returned = this.#warn(error);
+        return this.#warn(error);
       }
     });
-    return returned;
   }
 
   #warn(error: unknown): undefined {

@@ -3,10 +3,10 @@
 
 import { BatchwiseError, deadlineError } from "../contract/errors.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
+import type { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import type { Due } from "../time/deadlines.ts";
 import { HeapNode } from "../time/heap.ts";
-import type { Moment } from "../time/turn.ts";
 import type { SharedSignal, SignalListener } from "./abort-signals.ts";
 import { countItems, type Services } from "./services.ts";
 
@@ -33,11 +33,7 @@ export async function afterRejections(): Promise<void> {
 }
 
 /** One who is to be told, and from when on he has waited. */
-export interface Addressed {
-  readonly recipient: Resolve | Recipient | null;
-  readonly position: number;
-  readonly moment: Moment;
-}
+export type Addressed = Pick<Entry, "recipient" | "position" | "moment">;
 
 /** Ends an item that no batch has: counts it unless its recipient counts itself, and tells. */
 export function refuse(
@@ -91,10 +87,6 @@ export class Caller implements Recipient, Due, SignalListener {
     services.deadlines.add(this.#deadline, this.dueAt);
   }
 
-  get isOver(): boolean {
-    return this.#recipient === null;
-  }
-
   succeed(value: unknown, now: number): void {
     const recipient = this.#end("completed", now);
     if (recipient !== null) succeed(recipient, value, now, this.#position);
@@ -106,7 +98,7 @@ export class Caller implements Recipient, Due, SignalListener {
   }
 
   leave(): boolean {
-    if (this.isOver) return false;
+    if (this.#recipient === null) return false;
     const { place } = this;
     this.#letGo();
     place?.callerLeft(this);

@@ -14,7 +14,8 @@ export class SharedEntry implements Recipient, CallerPlace {
   readonly entry: Entry;
   readonly #inFlight: InFlight;
   readonly #callers: Set<Caller> = new Set();
-  #dueAt: number = Number.POSITIVE_INFINITY;
+  /** The earliest deadline of its callers: with the last of them the entry expires, but it is due for the first. */
+  dueAt: number = Number.POSITIVE_INFINITY;
   /** False after `forget`: the result of a run that began before is not stored. */
   isStored = true;
 
@@ -30,18 +31,13 @@ export class SharedEntry implements Recipient, CallerPlace {
     return this.#callers.size;
   }
 
-  /** The earliest deadline of its callers: with the last of them the entry expires, but it is due for the first. */
-  get dueAt(): number {
-    return this.#dueAt;
-  }
-
   /** An urgent caller makes the entry urgent. */
   join(caller: Caller, priority: number): void {
     caller.place = this;
     this.#callers.add(caller);
     const { entry } = this;
-    if (caller.dueAt < this.#dueAt) {
-      this.#dueAt = caller.dueAt;
+    if (caller.dueAt < this.dueAt) {
+      this.dueAt = caller.dueAt;
       entry.holder?.noteDeadline(entry);
     }
     if (entry.holder !== null) entry.holder.raise(entry, priority);
@@ -53,9 +49,9 @@ export class SharedEntry implements Recipient, CallerPlace {
     if (this.#callers.size === 0) {
       this.#inFlight.forget(this);
       this.entry.leave();
-    } else if (caller.dueAt === this.#dueAt) {
-      this.#dueAt = Number.POSITIVE_INFINITY;
-      for (const { dueAt } of this.#callers) this.#dueAt = Math.min(this.#dueAt, dueAt);
+    } else if (caller.dueAt === this.dueAt) {
+      this.dueAt = Number.POSITIVE_INFINITY;
+      for (const { dueAt } of this.#callers) this.dueAt = Math.min(this.dueAt, dueAt);
       this.entry.holder?.noteDeadline(this.entry);
     }
   }

@@ -4,7 +4,7 @@
 import type { InContext } from "./clock.ts";
 
 interface AsyncResource {
-  runInAsyncScope(callback: () => void): void;
+  runInAsyncScope: InContext;
 }
 
 interface Runtime {

@@ -20,8 +20,8 @@ export const systemClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
-/** Runs a function in the async context in which the batcher was made. */
-export type InContext = (callback: () => void) => void;
+/** Runs a function in the async context in which the batcher was made, and returns what it returns. */
+export type InContext = <Value>(callback: () => Value) => Value;
 
 /**
  * A clock that never goes back, never throws and never reads NaN, whatever the clock under it does. Where that one steps
@@ -53,11 +53,7 @@ export class SteadyClock implements Clock {
       if (!this.#readOn()) this.#last = Math.max(this.#last, dueAt);
       callback();
     };
-    let handle: unknown;
-    this.#inContext(() => {
-      handle = this.#clock.setTimeout(fired, delayMs);
-    });
-    return handle;
+    return this.#inContext(() => this.#clock.setTimeout(fired, delayMs));
   }
 
   clearTimeout(handle: unknown): void {
@@ -111,18 +107,14 @@ export class Timer {
 
   /** Fires once at `at`, in place of what was set before. */
   set(at: number, now: number): void {
-    if (at === Number.POSITIVE_INFINITY) {
-      this.clear();
-      return;
-    }
     this.#wantedAt = at;
-    if (at < this.#setFor || this.#platform !== setTimeout) this.#start(at, now);
+    if (at === Number.POSITIVE_INFINITY) this.#stop();
+    else if (at < this.#setFor || this.#platform !== setTimeout) this.#start(at, now);
   }
 
   /** Turns it off: an idle batcher holds no timer. */
   clear(): void {
-    this.#wantedAt = Number.POSITIVE_INFINITY;
-    this.#stop();
+    this.set(Number.POSITIVE_INFINITY, 0);
   }
 
   #start(at: number, now: number): void {
@@ -136,13 +128,11 @@ export class Timer {
   #stop(): void {
     if (this.#setFor === Number.POSITIVE_INFINITY) return;
     this.#clock.clearTimeout(this.#handle);
-    this.#handle = undefined;
     this.#setFor = Number.POSITIVE_INFINITY;
   }
 
   #fired(): void {
     this.#setFor = Number.POSITIVE_INFINITY;
-    this.#handle = undefined;
     // Where fake timers were switched on in between, a timer fires although it was cleared.
     if (this.#wantedAt === Number.POSITIVE_INFINITY) return;
     const now = this.#clock.now();

@@ -16,7 +16,7 @@ export interface Due {
 }
 
 export class Deadlines {
-  readonly #clock: Clock;
+  readonly clock: Clock;
   readonly #inOneStep: InOneStep;
   /** Made with the first deadline, like the timer. */
   #heap: Heap<Due> | null = null;
@@ -24,15 +24,15 @@ export class Deadlines {
 
   /** All that is due happens in one step. */
   constructor(clock: Clock, inOneStep: InOneStep) {
-    this.#clock = clock;
+    this.clock = clock;
     this.#inOneStep = inOneStep;
   }
 
   add(node: HeapNode<Due>, at: number): void {
     this.#heap ??= new Heap();
     this.#heap.add(node, at);
-    this.#timer ??= new Timer(this.#clock, () => this.#inOneStep(() => this.fireDue(this.#clock.now())));
-    if (this.#heap.first === node) this.#timer.set(at, this.#clock.now());
+    this.#timer ??= new Timer(this.clock, () => this.#inOneStep(() => this.fireDue(this.clock.now())));
+    if (this.#heap.first === node) this.#timer.set(at, this.clock.now());
   }
 
   get isEmpty(): boolean {
@@ -50,16 +50,13 @@ export class Deadlines {
    */
   fireDue(now: number): void {
     const heap = this.#heap;
-    let first = heap?.first;
-    if (heap === null || first === undefined) return;
+    if (heap === null || heap.size === 0) return;
     const expired: Due[] = [];
-    while (first !== undefined && first.key <= now) {
+    for (let { first } = heap; first !== undefined && first.key <= now; { first } = heap) {
       heap.remove(first);
       if (first.value.expire()) expired.push(first.value);
-      first = heap.first;
     }
-    if (first === undefined) this.#timer?.clear();
-    else this.#timer?.set(first.key, now);
+    this.#timer?.set(heap.first?.key ?? Number.POSITIVE_INFINITY, now);
     for (const due of expired) due.expired();
   }
 }
@@ -67,12 +64,10 @@ export class Deadlines {
 /** A callback at a time of its own, which can be called off and set anew. */
 export class Timeout {
   readonly #deadlines: Deadlines;
-  readonly #clock: Clock;
   #node: HeapNode<Due> | null = null;
 
-  constructor(deadlines: Deadlines, clock: Clock) {
+  constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines;
-    this.#clock = clock;
   }
 
   /** Calls back once after `ms`, in place of what was set before. */
@@ -88,7 +83,7 @@ export class Timeout {
       },
     });
     this.#node = node;
-    this.#deadlines.add(node, this.#clock.now() + ms);
+    this.#deadlines.add(node, this.#deadlines.clock.now() + ms);
   }
 
   clear(): void {

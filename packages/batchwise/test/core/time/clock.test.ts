@@ -87,8 +87,9 @@ describe("a steady clock", () => {
     };
     const clock = new SteadyClock({ ...under, now: () => 0, setTimeout }, (callback) => {
       depth += 1;
-      callback();
+      const returned = callback();
       depth -= 1;
+      return returned;
     });
     const handle = clock.setTimeout(() => {}, 10);
     under.clearTimeout(handle);

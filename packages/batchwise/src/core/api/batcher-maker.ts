@@ -1,0 +1,42 @@
+// The signatures of the functions that make batchers: the types of items and results follow from the handler.
+
+import type { BatchOptions } from "../contract/options.ts";
+import type {
+  Batcher,
+  BatchFunction,
+  ElementOf,
+  HandlerFunction,
+  HandlerObject,
+  NumericArray,
+  NumericHandlerFunction,
+  PlainHandlerObject,
+  ResultOf,
+} from "../contract/types.ts";
+import type { TokenBatcher, TokenBatcherOptions } from "./token-options.ts";
+
+/** Each kind of batcher, and the options that it takes. */
+interface Kinds<Item, Result> {
+  readonly object: { readonly made: Batcher<Item, Result>; readonly options: BatchOptions<Item, Result> };
+  readonly function: { readonly made: BatchFunction<Item, Result>; readonly options: BatchOptions<Item, Result> };
+  readonly tokens: { readonly made: TokenBatcher<Item, Result>; readonly options: TokenBatcherOptions<Item, Result> };
+}
+
+/** Makes a batcher of one kind; a signature for each form of handler. */
+export interface BatcherMaker<Kind extends keyof Kinds<unknown, unknown>> {
+  <Item, Numbers extends NumericArray>(
+    handler: NumericHandlerFunction<Item, Numbers>,
+    options?: Kinds<Item, Numbers[number]>[Kind]["options"],
+  ): Kinds<Item, Numbers[number]>[Kind]["made"];
+  <Item, Result>(
+    handler: HandlerFunction<Item, Result>,
+    options?: Kinds<Item, Result>[Kind]["options"],
+  ): Kinds<Item, Result>[Kind]["made"];
+  <Item, Result>(
+    handler: PlainHandlerObject<Item, Result>,
+    options?: Kinds<Item, Result>[Kind]["options"],
+  ): Kinds<Item, Result>[Kind]["made"];
+  <Output, Input, Prepared = ElementOf<Input>, Item = Prepared, Result = ResultOf<Output>>(
+    handler: HandlerObject<Item, Result, Prepared, Input, Output>,
+    options?: Kinds<Item, Result>[Kind]["options"],
+  ): Kinds<Item, Result>[Kind]["made"];
+}
