@@ -291,8 +291,8 @@ const running: readonly Fault[] = [
   {
     name: "frees the slot while promises in places are open",
     file: "run/batch-run.ts",
-    find: "if (promised === 0) this.#next(now);",
-    replace: "this.#next(now);",
+    find: "if (promised === 0) this.#next();",
+    replace: "this.#next();",
   },
   {
     name: "holds the slot in a pause before a retry",

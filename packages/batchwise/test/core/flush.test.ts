@@ -243,3 +243,49 @@ describe("pause()", () => {
     expect(of.handler.calls[1]?.context.reason).toBe("flush");
   });
 });
+
+describe("a flush from inside a submit", () => {
+  test("covers what waited before, and not the items whose cost function called it", async () => {
+    let mayFlush = false;
+    const flushed: { state?: string } = {};
+    const of = rig<string>({
+      maxBatchSize: 1,
+      cost: () => {
+        if (mayFlush) void of.batcher.flush().then(() => Object.assign(flushed, { state: "done" }));
+        mayFlush = false;
+        return 1;
+      },
+    });
+    of.batcher.pause();
+    const early = watch(of.batcher.submit("early"));
+    await of.clock.settle();
+    mayFlush = true;
+    const late = watch(of.batcher.submit("late", { priority: 1 }));
+    await echo(of);
+    expect([of.handler.batches, early.state, late.state, flushed.state]).toEqual([
+      [["early"]],
+      "fulfilled",
+      "pending",
+      "done",
+    ]);
+    await of.batcher.close({ drain: false });
+  });
+
+  test("covers none of the items of a call whose array calls it when it is read", async () => {
+    const of = rig<string>();
+    of.batcher.pause();
+    const early = of.batcher.submit("early");
+    const items = ["a", "b"];
+    Object.defineProperty(items, 0, {
+      get: () => {
+        void of.batcher.flush();
+        return "a";
+      },
+    });
+    const call = watch(of.batcher.submitMany(items));
+    await echo(of);
+    expect(await early).toBe("early");
+    expect([of.handler.batches, call.state]).toEqual([[["early"]], "pending"]);
+    await of.batcher.close({ drain: false });
+  });
+});

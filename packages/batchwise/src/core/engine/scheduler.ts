@@ -278,7 +278,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     return true;
   }
 
-  /** True when it need not even read the time. */
+  /** True when it need not even read the time. Then nothing is asked of the limiter any more. */
   #hasNothingToDo(): boolean {
     if (!this.#services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
     return this.#slots.next === undefined && !this.#mayClose();
@@ -368,8 +368,9 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   #send(batch: PackedBatch, reason: BatchReason, lane: Lane, now: number): void {
     const run = this.#starter.start(batch, reason, lane, now, this.#options);
-    run.begin(this.#slots.add(run, this.#options));
+    run.holdsSlot = this.#slots.add(run, this.#options);
     this.#gate?.use(batch.cost);
+    run.begin();
     if (!run.isOver) this.#gathering.began(run, this.#options);
     this.#starter.warnOfSize(run.start, this.#options);
   }

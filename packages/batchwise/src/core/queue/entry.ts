@@ -33,6 +33,8 @@ export class ItemFacts {
 
 /** The facts of an item that needs nothing but its place. Never changed. */
 export const PLAIN: ItemFacts = new ItemFacts();
+/** Those of entries that have left. */
+const GONE: ItemFacts = new ItemFacts();
 
 export class Entry {
   item: unknown;
@@ -91,6 +93,6 @@ export class Entry {
     if (holder !== null && !holder.isWaiting) return;
     // A queue may keep the rest of it for a while.
     this.item = undefined;
-    this.facts = PLAIN;
+    this.facts = GONE;
   }
 }

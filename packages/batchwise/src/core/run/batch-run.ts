@@ -95,10 +95,10 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     return measureBatch(liveOf(this.#entries), this.#environment.options.batchCost);
   }
 
-  /** Starts, with a slot or prepared ahead of one. */
-  begin(holdsSlot: boolean): void {
-    this.holdsSlot = holdsSlot;
-    this.#startCall();
+  /** Starts, with a slot or prepared ahead of one; ends where all its callers have left by now. */
+  begin(): void {
+    if (this.live === 0) this.#end();
+    else this.#startCall();
   }
 
   /** Gives a batch the slot that it waits for. */
@@ -234,12 +234,10 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#failed(call, batchResultError(places, entries.length));
       return;
     }
-    const { services } = this.#environment;
-    const now = services.clock.now();
-    const promised = settlePlaces(entries, places as ArrayLike<unknown>, now, this, services, () => {
+    const promised = settlePlaces(entries, places as ArrayLike<unknown>, this, this.#environment.services, () => {
       if (!this.isOver && call === this.#call) this.#next();
     });
-    if (promised === 0) this.#next(now);
+    if (promised === 0) this.#next();
   }
 
   #failed(call: number, error: unknown, mayHalve = true): void {
@@ -298,7 +296,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   /** Goes on with the next half, or ends. Each half is a call of its own to a limiter. */
-  #next(now?: number): void {
+  #next(): void {
     this.#timeout.clear();
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
       this.#entries = half;
@@ -308,7 +306,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       else this.#rest(true);
       return;
     }
-    this.#end(now);
+    this.#end();
   }
 
   #armLimit(): void {
@@ -332,11 +330,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#end();
   }
 
-  #end(now = this.#environment.services.clock.now()): void {
+  #end(): void {
     if (this.isOver) return;
     this.isOver = true;
     this.#timeout.clear();
-    const { owner } = this.#environment;
+    const { services, owner } = this.#environment;
+    const now = services.clock.now();
     this.#entries = [];
     const runMs = now - this.start.startedAt;
     owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);

@@ -21,12 +21,11 @@ export interface SettledBatch {
 export function settlePlaces(
   entries: readonly Entry[],
   places: ArrayLike<unknown>,
-  now: number,
   batch: SettledBatch,
   services: Services,
   done: () => void,
 ): number {
-  return new Settling(entries, now, batch, services, done).settle(places);
+  return new Settling(entries, batch, services, done).settle(places);
 }
 
 /** Tells all who are still there that it has come to nothing. */
@@ -90,12 +89,12 @@ class Settling {
   #moment: Moment | null = null;
   #completed = 0;
 
-  constructor(entries: readonly Entry[], now: number, batch: SettledBatch, services: Services, done: () => void) {
+  constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, done: () => void) {
     this.#entries = entries;
     this.#batch = batch;
     this.#services = services;
     this.#done = done;
-    this.#now = now;
+    this.#now = services.clock.now();
   }
 
   settle(places: ArrayLike<unknown>): number {

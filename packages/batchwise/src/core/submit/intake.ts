@@ -79,6 +79,8 @@ export class Intake {
     for (let position = 0; position < length; position += 1) {
       entries[position] = new Entry(items[position], call, moment, PLAIN, position);
     }
+    // A getter may have flushed.
+    if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
     this.#recorder.submitted(length, moment.at);
     const { onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
     const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.#isClosed;
@@ -148,7 +150,7 @@ export class Intake {
       entry.recipient = caller;
     }
     if (isPromised) this.#late.awaitItem(entry);
-    else this.#admission.accept(entry);
+    else this.#late.enter(entry);
   }
 
   /** Reads what the queue needs to know of an item; true where its item is a promise of what `prepareItem` makes. */
@@ -211,7 +213,10 @@ export class Intake {
     return true;
   }
 
-  #caller(entry: Entry, { timeoutMs = this.#options.timeoutMs, signal }: ItemFacts): Caller {
+  /** From here on the caller holds the signal. An entry that did would keep it after the caller has left. */
+  #caller(entry: Entry, facts: ItemFacts): Caller {
+    const { timeoutMs = this.#options.timeoutMs, signal } = facts;
+    facts.signal = undefined;
     return new Caller(this.#parts.services, entry, timeoutMs, signal);
   }
 

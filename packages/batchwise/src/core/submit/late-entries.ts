@@ -91,7 +91,7 @@ export class LateEntries {
     });
   }
 
-  /** An entry that was pending waits from now on. */
+  /** The entry waits from now on. A user's function that was called for it may have flushed what waited before. */
   enter(entry: Entry): void {
     entry.moment = this.#parts.turn.moment;
     this.#parts.admission.accept(entry);

@@ -13,7 +13,10 @@ export interface Clock {
 /** Reading the global `performance` calls a getter on Node.js, which takes longer than reading the time. */
 const loadedWith = { performance, setTimeout };
 
-/** `performance.now()` and the platform's timers. Fake timers replace both: then the global `performance` is read. */
+/**
+ * `performance.now()` and the platform's timers. Fake timers replace both: then the global `performance` is read. A
+ * `performance` that is replaced alone is not seen; a `now` that is replaced on it is.
+ */
 export const systemClock: Clock = {
   now: () => (setTimeout === loadedWith.setTimeout ? loadedWith.performance.now() : performance.now()),
   setTimeout: (callback, delayMs) => setTimeout(callback, delayMs),

@@ -52,7 +52,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
     done: 0,
     settle: (places) => {
       const batch = { noteSettled: (count: number) => (all.settled += count) };
-      return settlePlaces(entries, places, kit.services.clock.now(), batch, kit.services, () => {
+      return settlePlaces(entries, places, batch, kit.services, () => {
         all.done += 1;
       });
     },
