@@ -9,7 +9,7 @@ import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
 import type { DispatchRequest, Outcome } from "../../src/dispatch/contract/types.ts";
-import type { VirtualClock } from "../../src/testing/index.ts";
+import { drive } from "./support/drive.ts";
 import { isAtRest, seeded, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
@@ -46,16 +46,6 @@ const ask = (id: string): DispatchRequest => ({
   id,
   body: { model: "m", max_tokens: 50, messages: [{ role: "user", content: `Say ${id}.` }] },
 });
-
-/** Between two timers the clients need many turns of the platform: time stands still until all is quiet. */
-async function drive(time: VirtualClock, fake: FakeProvider, isDone: () => Promise<boolean>): Promise<void> {
-  for (let steps = 0; steps < 20_000; steps += 1) {
-    for (let spins = 0; spins < 12 || (fake.open > 0 && spins < 60); spins += 1) await time.settle();
-    if (await isDone()) return;
-    await time.advance(Math.max(0, time.nextAt - time.now()));
-  }
-  throw new Error("It never came to rest.");
-}
 
 async function dispatchAll(each: Case, options: FakeOptions, prepare: (fake: FakeProvider) => void) {
   const { time, store, start } = world();
@@ -123,6 +113,17 @@ test("a limit on enqueued tokens is learned from the provider's words", async ()
   const [each] = cases as [Case];
   const { outcomes, fake } = await dispatchAll(each, { limits: { enqueuedTokens: 250 } }, () => {});
   expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+  expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+});
+
+test("a limit on enqueued tokens is backpressure at Azure too, which names result files of a batch that it failed", async () => {
+  const account = (fake: FakeProvider): Account => {
+    return openaiAccount({ client: openai(fake), service: "azure" });
+  };
+  const azure: Case = { name: "Azure", create: "batches.create", fake: { dialect: "azure" }, account };
+  const limits = { enqueuedTokens: 250 };
+  const { outcomes, fake } = await dispatchAll(azure, { limits }, () => {});
+  expect(outcomes.filter(({ status, attempts }) => status !== "succeeded" || attempts !== 1)).toEqual([]);
   expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
 });
 

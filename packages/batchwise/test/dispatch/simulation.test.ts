@@ -23,6 +23,7 @@ test.each(starts)(
         repeatedOutcomes: [],
         wrong: [],
         ranTwice: [],
+        blamed: [],
         notDelivered: [],
         unendedBatches: [],
       });

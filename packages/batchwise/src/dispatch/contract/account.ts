@@ -53,6 +53,8 @@ export interface ProviderLimits {
   readonly maxEnqueuedTokens: number;
   readonly maxEnqueuedRequests: number;
   readonly maxEnqueuedBatches: number;
+  /** Batches that may be created in an hour: half of it is for parts of refused ones. Absent: no limit. */
+  readonly maxCreatesPerHour?: number;
 }
 
 /** Options that every account factory takes, beside its `client`. */
@@ -98,6 +100,8 @@ export interface CreateInput {
   /** The batch's key, 26 characters, and the number of this attempt: the tag. */
   readonly key: string;
   readonly attempt: number;
+  /** Provider batches of this key that are over without results: an idempotency token is made of the key and of this. */
+  readonly ended?: number;
   readonly endpoint: Endpoint;
   readonly model: string;
   /** The uploaded file where `input` is `file`, the lines where it is `inline`. */
@@ -138,7 +142,7 @@ export interface ProviderBatch {
   readonly settled: number | null;
   /** Where results are: file ids or addresses, "" and null removed. Empty: there are none. */
   readonly resultRefs: readonly string[];
-  /** Why it failed as a whole; null unless `failed`. */
+  /** Why it failed as a whole; null unless `failed`, and where the provider says nothing. Comes before `resultRefs`. */
   readonly failure: Failure | null;
 }
 

@@ -8,7 +8,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
  * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`. `NOT_FOUND`: no request of that id.
- * `RESULTS_UNREADABLE`: a result source was cut or damaged. `CLOSED`: stopped or closed before.
+ * `RESULTS_UNREADABLE`: a result source was cut or damaged. `CLOSED`: stopped or closed before. Told to `onError` only:
+ * `BATCH_REFUSED`: a batch was refused as a whole; `ACCOUNT_PAUSED`: its account refuses whatever it is sent.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -22,7 +23,9 @@ export type DispatchErrorCode =
   | "STORE_FULL"
   | "STORE_READ_ONLY"
   | "RESULTS_UNREADABLE"
-  | "CLOSED";
+  | "CLOSED"
+  | "ACCOUNT_PAUSED"
+  | "BATCH_REFUSED";
 
 const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>(["STORE_UNAVAILABLE", "RESULTS_UNREADABLE"]);
 

@@ -1,9 +1,10 @@
 // Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch (null when the
 // provider does not know it) and the time, returns a Plan.
 
-import type { ProviderBatch } from "../contract/account.ts";
+import type { Failure, ProviderBatch } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import { afterBatchFailure } from "./after-failure.ts";
+import { type Evidence, NO_EVIDENCE } from "./after-whole-failure.ts";
 import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
 import { type Plan, plan } from "./plan.ts";
 import { extendStreak } from "./retry-policy.ts";
@@ -25,11 +26,12 @@ export function afterPoll(
   account: StepAccount & { readonly pollMs: number },
   ledger: LedgerRow | null,
   now: number,
+  evidence: Evidence = NO_EVIDENCE,
 ): Plan {
   if (seen === null) return afterVanished(batch, account, now);
-  if (seen.state === "failed" && seen.resultRefs.length === 0) {
-    const failure = seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
-    return afterBatchFailure(batch, failure, ledger, now);
+  const failure = failureIn(seen);
+  if (failure !== null) {
+    return afterBatchFailure(batch, failure, ledger, now, evidence);
   }
   if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
     return plan(batch, "collecting", now, {});
@@ -38,6 +40,15 @@ export function afterPoll(
   const grown = batch.pollMs === 0 ? account.pollMs : Math.min(batch.pollMs * POLL_GROWTH, POLL_MOST_MS);
   const pollMs = nearly ? account.pollMs : Math.max(account.pollMs, grown);
   return plan(batch, seen.state === "validating" ? batch.state : "running", now + pollMs, { pollMs });
+}
+
+/**
+ * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes before result files:
+ * Azure names both files of a batch that it failed, and they are empty.
+ */
+export function failureIn(seen: ProviderBatch): Failure | null {
+  if (seen.state !== "failed" || (seen.failure === null && seen.resultRefs.length > 0)) return null;
+  return seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
 }
 
 /**

@@ -11,6 +11,10 @@ export interface LastError extends OutcomeError {
   readonly tries?: number;
   /** When the first of these attempts was made. */
   readonly since?: number;
+  /** When the batch was last refused as a whole. */
+  readonly refusedAt?: number;
+  /** A create with the same idempotency token got no answer, and none was accepted since: it may run. */
+  readonly mayRun?: boolean;
 }
 
 /** Failed attempts in a row, and when the first was made. */
@@ -40,6 +44,11 @@ export function streakOf(batch: Pick<BatchRow, "lastError">): FailureStreak | nu
   if (batch.lastError === null) return null;
   const { tries, since } = JSON.parse(batch.lastError) as LastError;
   return tries === undefined || since === undefined ? null : { tries, since };
+}
+
+/** True where a create of the batch may have been accepted unseen, although a later one was refused. */
+export function mayRun(batch: Pick<BatchRow, "lastError">): boolean {
+  return batch.lastError !== null && (JSON.parse(batch.lastError) as LastError).mayRun === true;
 }
 
 /** The streak with one more failure; `at` is when it began if this is the first. */

@@ -4,15 +4,17 @@
 
 import { type Account, hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
-import { afterPoll, isFresh } from "../decide/after-poll.ts";
+import { afterPoll, failureIn, isFresh } from "../decide/after-poll.ts";
 import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
+import { outageOn } from "../decide/outage.ts";
 import type { Plan } from "../decide/plan.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
-import { preferFreeAccount } from "./competing-batches.ts";
+import { evidenceOn, preferFreeAccount } from "./competing-batches.ts";
 import { pages } from "./list-batches.ts";
+import { tellOfRefusal } from "./tell-of-refusal.ts";
 import { undoAdoption } from "./undo-adoption.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;
@@ -42,7 +44,9 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const ledgers = needsLedger ? await runtime.ledgers() : new Map<string, LedgerRow>();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const now = runtime.clock.now();
-  const plan = preferFreeAccount(runtime, batch, afterPoll(batch, seen, account, ledger, now), ledgers);
+  const failure = seen?.state === "failed" ? failureIn(seen) : null;
+  const evidence = failure === null ? undefined : await evidenceOn(runtime, batch, failure, ledgers);
+  const plan = preferFreeAccount(runtime, batch, afterPoll(batch, seen, account, ledger, now, evidence), ledgers);
   if (seen === null && !isFresh(batch, account, now)) {
     const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
     runtime.report(new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`));
@@ -54,29 +58,35 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const isWaiting = plan.state === "submitted" || plan.state === "running";
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
-  await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
+  await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
+  tellOfRefusal(runtime, batch, plan);
 }
 
 /** An unverified batch that is gone, or ended without a result that would show whose it is, may not be ours. */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
-  return seen === null ? plan.state === "quarantined" : hasEnded(seen) && seen.resultRefs.length === 0;
+  if (seen === null) return plan.state === "quarantined";
+  return hasEnded(seen) && (plan.forget || seen.resultRefs.length === 0);
 }
 
 function seenChanges(
   batch: BatchRow,
   seen: ProviderBatch | null,
   plan: Plan,
-  ledger: LedgerRow | null,
+  ledgers: ReadonlyMap<string, LedgerRow>,
   now: number,
 ): BatchChanges {
   const told =
     seen === null || plan.forget ? {} : { providerState: seen.rawState, expiresAt: seen.expiresAt ?? batch.expiresAt };
   const hasEnded = plan.state === "collecting" && !plan.forget;
+  const ledger = ledgers.get(batch.ledger) ?? null;
   const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, now) : null;
+  const isTaken = batch.state === "submitted" && (plan.state === "running" || hasEnded) && plan.disposal === null;
+  const over = isTaken ? outageOver(batch, ledgers.get(batch.account), now) : null;
+  const written = [accepted, over].filter((change) => change !== null);
   return {
     ...told,
     ...(hasEnded ? { releaseAt: now } : {}),
-    ...(accepted === null ? {} : { ledgers: [accepted] }),
+    ...(written.length === 0 ? {} : { ledgers: written }),
   };
 }
 
@@ -87,6 +97,13 @@ function acceptedOn(ledger: LedgerRow | null, now: number): LedgerChanges | null
   if (ledger.strikes === 0 && !isOld) return null;
   const unblocked = ledger.strikes === 0 ? {} : { strikes: 0, blockedUntil: 0 };
   return { name: ledger.name, ...unblocked, ...(isOld ? { learnedTokens: null, learnedAt: null } : {}) };
+}
+
+/** A batch that was sent during an outage, and taken, proves that the outage is over. */
+function outageOver(batch: BatchRow, ledger: LedgerRow | undefined, now: number): LedgerChanges | null {
+  const outage = outageOn(ledger, now);
+  if (outage === null || (batch.submitStartedAt ?? 0) < outage.since) return null;
+  return { name: batch.account, blockedUntil: 0, note: null };
 }
 
 async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {

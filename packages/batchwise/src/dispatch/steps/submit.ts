@@ -4,8 +4,10 @@
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
+import { NO_EVIDENCE } from "../decide/after-whole-failure.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
-import { extendStreak } from "../decide/retry-policy.ts";
+import { maySendAt, pauseCode } from "../decide/outage.ts";
+import { extendStreak, mayRun } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
@@ -13,7 +15,8 @@ import { bounded, failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
-import { mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
+import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
+import { tellOfRefusal } from "./tell-of-refusal.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
@@ -25,6 +28,9 @@ interface Source {
 }
 
 export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
+  const { state } = lease.batch;
+  const hasToken = lease.account.capabilities.tag === "idempotencyToken";
+  const isRepeat = hasToken && (state === "submitting" || state === "unknown" || mayRun(lease.batch));
   if (await waitsForAccount(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
@@ -38,22 +44,23 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   const timeoutMs = createTimeoutMs(lease.batch, lease.account);
   if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: another process may own the batch now.
-  if (!runtime.isStopping && lease.maySend(timeoutMs)) await create(runtime, lease, timeoutMs);
+  if (!runtime.isStopping && lease.maySend(timeoutMs)) await create(runtime, lease, timeoutMs, isRepeat);
   else await sealAgain(lease);
 }
 
-/** True when the account is paused; then the batch waits for its end, or its requests go to another account. */
+/** True when the account is paused or on trial; then the batch waits, or its requests go to another account. */
 async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { account, batch } = lease;
   const ledgers = await runtime.ledgers();
-  const pausedUntil = ledgers.get(account.name)?.blockedUntil ?? 0;
-  if (pausedUntil <= runtime.clock.now()) return false;
-  const isUnsent = batch.state === "sealed" || batch.state === "waiting_capacity";
+  const ledger = ledgers.get(account.name);
+  const until = maySendAt(batch, ledger, runtime.clock.now());
+  if (until <= runtime.clock.now()) return false;
+  const isUnsent = (batch.state === "sealed" || batch.state === "waiting_capacity") && !mayRun(batch);
   if (isUnsent && mayChangeAccount(runtime, batch, ledgers)) {
-    const disposal: Disposal = { kind: "requeue", code: ledgers.get(account.name)?.note ?? "account_paused" };
+    const disposal: Disposal = { kind: "requeue", code: pauseCode(ledger) };
     await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
   } else {
-    await lease.end({ nextAt: pausedUntil });
+    await lease.end({ nextAt: until });
   }
   return true;
 }
@@ -91,12 +98,13 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
     return { providerFileId: sent.fileId };
   } catch (error) {
     if (runtime.isStopping) await sealAgain(lease);
-    else await failed(runtime, lease, error, "upload");
+    else await failed(runtime, lease, error, "upload", false);
     return null;
   }
 }
 
-async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promise<void> {
+/** `isRepeat`: an earlier create with the same token may have been accepted. */
+async function create(runtime: Runtime, lease: Lease, timeoutMs: number, isRepeat: boolean): Promise<void> {
   const { account, batch } = lease;
   let seen: ProviderBatch;
   try {
@@ -104,7 +112,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
       account.create(createInput(runtime, lease), call),
     );
   } catch (error) {
-    await failed(runtime, lease, error, "create");
+    await failed(runtime, lease, error, "create", isRepeat);
     return;
   }
   await runtime.options.failpoint("create-answered");
@@ -128,10 +136,17 @@ function createInput(runtime: Runtime, { account, batch }: Lease): CreateInput {
   const { endpoint, model } = parseLane(batch.lane);
   const input =
     batch.providerFileId === null ? batchInput(runtime.store, account, batch) : { fileId: batch.providerFileId };
-  return { key: batch.key, attempt: batch.submitAttempt, endpoint, model, input };
+  const ended = batch.orphans.filter(({ action }) => action === "ended").length;
+  return { key: batch.key, attempt: batch.submitAttempt, ended, endpoint, model, input };
 }
 
-async function failed(runtime: Runtime, lease: Lease, error: unknown, operation: "upload" | "create"): Promise<void> {
+async function failed(
+  runtime: Runtime,
+  lease: Lease,
+  error: unknown,
+  operation: "upload" | "create",
+  isRepeat: boolean,
+): Promise<void> {
   if (lease.isOver) throw error;
   runtime.report(error);
   const { account, batch } = lease;
@@ -139,8 +154,11 @@ async function failed(runtime: Runtime, lease: Lease, error: unknown, operation:
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));
-  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, passed, runtime.clock.now());
-  await applyPlan(lease, preferFreeAccount(runtime, batch, plan, ledgers));
+  const known = failure.kind === "unknown" ? NO_EVIDENCE : await evidenceOn(runtime, batch, failure, ledgers);
+  const evidence = { ...known, mayRun: isRepeat };
+  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, passed, runtime.clock.now(), evidence);
+  await applyPlan(lease, isRepeat ? plan : preferFreeAccount(runtime, batch, plan, ledgers));
+  tellOfRefusal(runtime, batch, plan);
 }
 
 /** A line that could not be encoded was never sent, so only its member fails. */

@@ -189,9 +189,10 @@ export class SimProvider {
     return this.#call("create", async () => {
       const fileId = "fileId" in input.input ? input.input.fileId : null;
       const lines = (given ?? this.#files.get(fileId as string) ?? []).map(parseLine);
-      const { key, attempt } = input;
-      const same = record.tag === "idempotencyToken" ? this.#batches.find((batch) => batch.token === key) : undefined;
-      const batch = same ?? this.#accept({ key, attempt, token: key, fileId, lines, isForeign: false });
+      const { key, attempt, ended = 0 } = input;
+      const token = `${key} ${ended}`;
+      const same = record.tag === "idempotencyToken" ? this.#batches.find((batch) => batch.token === token) : undefined;
+      const batch = same ?? this.#accept({ key, attempt, token, fileId, lines, isForeign: false });
       return shown(this.#view(batch), record);
     });
   }

@@ -28,6 +28,8 @@ export interface Report {
   readonly wrong: readonly string[];
   /** Ran successfully at the provider more than once. */
   readonly ranTwice: readonly string[];
+  /** Ended with the words of an outage. */
+  readonly blamed: readonly string[];
   readonly notDelivered: readonly string[];
   readonly unendedBatches: readonly string[];
 }
@@ -117,9 +119,13 @@ class Simulation {
     const kind = KINDS[this.#below(KINDS.length)] as Kind;
     const lag = this.#below(60_000);
     const hasLimit = this.#random() < 0.4;
+    const isOut = this.#outage();
     const provider = new SimProvider({
       time: this.#time,
-      fate: (operation) => this.#fate(operation),
+      fate: (operation) => {
+        const isRefused = isOut("refused") && (operation === "upload" || operation === "create");
+        return isRefused ? { refuse: OUTAGE } : this.#fate(operation);
+      },
       listLagMs: () => this.#below(lag + 1),
       shuffle: this.#random,
       ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
@@ -129,7 +135,7 @@ class Simulation {
           validateMs: this.#below(2 * MINUTE),
           runMs: this.#below(40 * MINUTE),
           statusOf,
-          failure: this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : null,
+          failure: isOut("failed") ? OUTAGE : this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : null,
           notRun: (identity: string) => isLate && identity.length % 2 === 0,
           cutAfter: this.#chance(0.2) ? this.#below(5) : null,
         };
@@ -137,6 +143,14 @@ class Simulation {
     });
     this.#providers.push(provider);
     this.#kinds.push(kind);
+  }
+
+  /** For some providers, hours in which every batch is refused, or fails, in words that blame it. */
+  #outage(): (kind: "refused" | "failed") => boolean {
+    const [is, half] = [this.#random() < 0.4, this.#random() < 0.5 ? "refused" : "failed"];
+    const from = START + this.#below(HOUR);
+    const until = from + this.#below(STORM_MS);
+    return (kind) => is && kind === half && this.#time.now() >= from && this.#time.now() < until;
   }
 
   #fate(operation: string): Fate {
@@ -279,6 +293,7 @@ class Simulation {
       batches: batches.length,
       lost: [...this.#wanted].filter((id) => !counts.has(id)),
       repeatedOutcomes: [...counts].filter(([, count]) => count > 1).map(([id]) => id),
+      blamed: outcomes.filter(({ payload }) => payload.includes(OUTAGE.code)).map(({ id }) => id),
       wrong: outcomes.filter(({ id, status }) => !this.#isRight(id, status)).map(({ id, status }) => `${id} ${status}`),
       ranTwice: [...ranTwice].filter(([id, count]) => count > 1 && this.#wanted.has(id)).map(([id]) => id),
       notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
@@ -288,6 +303,9 @@ class Simulation {
 }
 
 const WHOLE: Failure = { kind: "invalidRequest", code: "failed", message: "Failed as a whole.", lines: [] };
+
+/** What a provider says to every batch while it is out. */
+const OUTAGE: Failure = { kind: "invalidRequest", code: "outage_400", message: "Invalid request.", lines: [] };
 
 const REFUSALS: readonly Failure[] = [
   { kind: "rateLimited", code: "429", message: "Slow down.", retryAfterMs: 20_000 },
