@@ -80,12 +80,15 @@ async function during(each: Outage, outageMs: number, count: number, maxRequests
   const end = START + outageMs;
   const fake = fakeProvider({ clock: here.time, ...each.options(end, () => here.time.now()) });
   each.prepare?.(fake, end);
-  const told: string[] = [];
+  const [told, about]: [string[], string[]] = [[], []];
   const dispatcher = await here.start({
     accounts: [each.account(fake)],
     thresholds: { maxRequests, maxAgeMs: MINUTE },
     random: seeded(3),
-    onError: (error) => void told.push((error as { code?: string }).code ?? String(error)),
+    onError: (error, { account, batch, operation }) => {
+      told.push((error as { code?: string }).code ?? String(error));
+      about.push(`${account} ${batch?.length} ${operation}`);
+    },
   });
   await dispatcher.enqueueMany(names(count).map(ask));
   const creates = (): number =>
@@ -95,6 +98,7 @@ async function during(each: Outage, outageMs: number, count: number, maxRequests
     fake,
     dispatcher,
     told,
+    about,
     creates,
     run: (done: () => Promise<boolean>) => drive(here.time, fake, done),
   };
@@ -146,4 +150,12 @@ test("half an hour without room for another file, as Azure says it, costs nothin
   await dispatcher.stop();
   expect((await dispatcher.stats()).outcomes).toMatchObject({ succeeded: 1_000, failed: 0 });
   expect(creates()).toBeLessThan(16);
+});
+
+test("onError is told which account, batch and call an error is about", async () => {
+  const [each] = outages.slice(3) as [Outage];
+  const { run, store, time, dispatcher, about } = await during(each, 10 * MINUTE, 4, 2);
+  await run(() => isAtRest(store, time.now()));
+  await dispatcher.stop();
+  expect(new Set(about)).toEqual(new Set(["openai 26 upload"]));
 });

@@ -135,7 +135,7 @@ function withoutProof(batch: BatchRow, code: string, evidence: Evidence, since: 
     return { ...take(now), disposal: "canary", outage: withProbe(outage, since, code, canaryGroup(batch), now) };
   }
   const next = withPause(outage, since, code, batch, now);
-  return { ...wait(next.pausedUntil), pauseAccountUntil: next.pausedUntil, outage: next.outage };
+  return { ...wait(next.nextAt), pauseAccountUntil: next.pausedUntil, outage: next.outage };
 }
 
 function wait(until: number): Next {

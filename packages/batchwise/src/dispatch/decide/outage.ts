@@ -5,6 +5,7 @@
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import { parseLane } from "../format/encode.ts";
 import { backoff } from "./backoff.ts";
+import { UNRESOLVED } from "./life-cycle.ts";
 
 const MINUTE = 60_000;
 const FIRST_PAUSE_MS = 5 * MINUTE;
@@ -20,13 +21,13 @@ export interface Outage {
   readonly since: number;
   /** Pauses so far. */
   readonly pauses: number;
-  /** The key of the batch that is sent first, or the group that it is alone in. */
-  readonly probe: string;
+  /** The key of the batch that is sent first, or the group that it is alone in; null: whichever comes first. */
+  readonly probe: string | null;
   /** No other batch is sent before. */
   readonly holdUntil: number;
 }
 
-type Place = Pick<BatchRow, "key" | "lane">;
+type Place = Pick<BatchRow, "key" | "lane" | "state">;
 
 export function outageNote(outage: Outage): string {
   return JSON.stringify(outage);
@@ -44,15 +45,19 @@ export function pauseCode(ledger: Pick<LedgerRow, "note"> | undefined): string {
   return parse(note)?.code ?? note ?? "account_paused";
 }
 
-/** When the batch may be sent to its account: now or earlier where nothing is in its way. */
+/**
+ * When the batch may be sent to its account: now or earlier where nothing is in its way. One whose create is unresolved is
+ * never held: where there are no tags, the others wait for it.
+ */
 export function maySendAt(batch: Place, account: LedgerRow | undefined, now: number): number {
   const pausedUntil = account?.blockedUntil ?? 0;
   const outage = outageOn(account, now);
-  return outage === null || isProbe(batch, outage) ? pausedUntil : Math.max(pausedUntil, outage.holdUntil);
+  const isFree = outage === null || UNRESOLVED.includes(batch.state) || isProbe(batch, outage);
+  return isFree ? pausedUntil : Math.max(pausedUntil, outage.holdUntil);
 }
 
 export function isProbe(batch: Place, { probe }: Outage): boolean {
-  return probe === batch.key || probe === parseLane(batch.lane).group;
+  return probe !== null && (probe === batch.key || probe === parseLane(batch.lane).group);
 }
 
 /** While one request is on its way as a probe. */
@@ -61,13 +66,27 @@ export function withProbe(outage: Outage | null, since: number, code: string, pr
   return { code, since: outage?.since ?? since, pauses: outage?.pauses ?? 0, probe, holdUntil };
 }
 
-/** After the probe, or what went in its place, was refused too: the next pause, longer than the last. */
-export function withPause(outage: Outage | null, since: number, code: string, batch: Place, now: number) {
+export interface Pause {
+  readonly outage: Outage;
+  readonly pausedUntil: number;
+  /** When the batch that was refused is sent again. */
+  readonly nextAt: number;
+}
+
+/**
+ * After the probe was refused too: the next pause, longer than the last. The probe may be at fault itself, so at the end
+ * of every second pause another batch has its turn.
+ */
+export function withPause(outage: Outage | null, since: number, code: string, batch: Place, now: number): Pause {
   const pauses = (outage?.pauses ?? 0) + 1;
   const pausedUntil = now + backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, pauses);
+  const next = { code, since: outage?.since ?? since, pauses };
+  const later = pausedUntil + PROBE_MS;
+  if (pauses % 2 === 0) {
+    return { outage: { ...next, probe: null, holdUntil: pausedUntil }, pausedUntil, nextAt: later };
+  }
   const probe = outage !== null && isProbe(batch, outage) ? outage.probe : batch.key;
-  const next: Outage = { code, since: outage?.since ?? since, pauses, probe, holdUntil: pausedUntil + PROBE_MS };
-  return { outage: next, pausedUntil };
+  return { outage: { ...next, probe, holdUntil: later }, pausedUntil, nextAt: pausedUntil };
 }
 
 function parse(note: string | null): Outage | null {

@@ -19,7 +19,13 @@ import type { Account } from "../contract/account.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { ulid } from "../format/encode.ts";
-import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./dispatcher-options.ts";
+import type {
+  DispatchClock,
+  DispatcherOptions,
+  ErrorContext,
+  RetryOptions,
+  WebhookOptions,
+} from "./dispatcher-options.ts";
 
 export interface ResolvedOptions {
   readonly store: Store;
@@ -30,7 +36,7 @@ export interface ResolvedOptions {
   readonly retry: Required<RetryOptions>;
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
-  readonly onError: (error: unknown) => void;
+  readonly onError: (error: unknown, context: ErrorContext) => void;
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
   readonly clock: DispatchClock;

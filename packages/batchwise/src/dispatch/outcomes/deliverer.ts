@@ -86,7 +86,8 @@ export class Deliverer {
 
   async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
     const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageOf(error) }));
-    if (tried.error !== null) this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`));
+    if (tried.error !== null)
+      this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`), { operation: "deliver" });
     const at = this.#runtime.clock.now();
     const { backoffMs, maxBackoffMs } = this.#runtime.options.retry;
     const isLast = row.attempt >= MOST_TRIES;

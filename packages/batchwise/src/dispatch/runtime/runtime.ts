@@ -4,7 +4,7 @@
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
-import type { DispatchClock } from "../options/dispatcher-options.ts";
+import type { DispatchClock, ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Loop } from "./loop.ts";
 
@@ -40,13 +40,14 @@ export class Runtime {
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
       ...(options.webhook === null ? [] : [WEBHOOK_SINK]),
     ];
-    const loop = (): Loop => new Loop(options.clock, (error) => this.report(error));
-    this.sealing = loop();
-    this.working = loop();
-    this.watching = loop();
-    this.sweeping = loop();
-    this.calling = loop();
-    this.posting = loop();
+    const loop = (operation: ErrorContext["operation"]): Loop =>
+      new Loop(options.clock, (error) => this.report(error, { operation }));
+    this.sealing = loop("seal");
+    this.working = loop("work");
+    this.watching = loop("store");
+    this.sweeping = loop("list");
+    this.calling = loop("deliver");
+    this.posting = loop("deliver");
   }
 
   get isStopping(): boolean {
@@ -61,23 +62,23 @@ export class Runtime {
   }
 
   /** Calls the user's `onError`, except for calls aborted by the stop. Ignores what `onError` throws. */
-  report(error: unknown): void {
+  report(error: unknown, context: ErrorContext): void {
     if (this.isStopping && error === this.stopping.signal.reason) return;
     try {
-      this.options.onError(error);
+      this.options.onError(error, context);
     } catch {
       // There is nowhere else to report it.
     }
   }
 
   /** Reports a failure that many batches meet, such as a store that is away: the same message once in 30 s. */
-  reportShared(error: unknown): void {
+  reportShared(error: unknown, context: ErrorContext): void {
     const words = String(error);
     const now = this.clock.monotonic();
     for (const [told, at] of this.#told) if (at + TOLD_AGAIN_MS <= now) this.#told.delete(told);
     if (this.#told.has(words)) return;
     this.#told.set(words, now);
-    this.report(error);
+    this.report(error, context);
   }
 
   async ledger(name: string): Promise<LedgerRow | null> {

@@ -132,7 +132,7 @@ export class Workers {
     try {
       await listSeen(this.#runtime, account, leases);
     } catch (error) {
-      this.#runtime.report(error);
+      this.#runtime.report(error, { account: account.name, operation: "list" });
     }
   }
 
@@ -154,7 +154,7 @@ export class Workers {
       }
       if (lease.batch.state === "done") await this.#wakeWaiting(lease.batch);
     } catch (error) {
-      if (!(error instanceof LeaseLost)) this.#runtime.report(error);
+      if (!(error instanceof LeaseLost)) this.#runtime.report(error, lease.context("work"));
     } finally {
       lease.close();
       this.#letGo(lease.batch);

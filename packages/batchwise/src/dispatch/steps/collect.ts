@@ -247,7 +247,7 @@ async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Pr
     await lease.end((now) => ({ nextAt: now }));
     return;
   }
-  runtime.report(error);
+  runtime.report(error, lease.context("results"));
   const failure = failureOf(lease.account, error, "results");
   const code = error instanceof Error && "code" in error ? String(error.code) : failure.code;
   const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";

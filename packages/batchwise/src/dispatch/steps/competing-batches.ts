@@ -15,6 +15,8 @@ import type { Runtime } from "../runtime/runtime.ts";
 
 /** How many of the newest batches are searched for one that was accepted. */
 const LOOKED_AT = 100;
+/** The halves of a batch are sent within this time. */
+const SENT_TOGETHER_MS = 60_000;
 /** How long a batch waits for its own account before another one gets its requests. */
 const PATIENCE_MS = 30 * 60_000;
 
@@ -49,7 +51,9 @@ export async function evidenceOn(
   const account = ledgers.get(batch.account);
   const since = (await splitAt(runtime, batch, failure.code)) ?? lastRefusedAt(batch);
   const others = since === null ? [] : await runtime.store.batches({ account: batch.account, limit: LOOKED_AT });
-  const taken = others.filter((other) => other.key !== batch.key && wasTakenAfter(other, since ?? now));
+  // One sent well after this batch may have met an account that had got well in between.
+  const until = (batch.submitStartedAt ?? now) + SENT_TOGETHER_MS;
+  const taken = others.filter((other) => other.key !== batch.key && wasTaken(other, since ?? now, until));
   const { endpoint, model } = parseLane(batch.lane);
   const laneTakesOthers = taken.some((other) => {
     const lane = parseLane(other.lane);
@@ -60,10 +64,11 @@ export async function evidenceOn(
   return { laneTakesOthers, accountTakesOthers: taken.length > 0, outage, pausedUntil, mayRun: false };
 }
 
-/** True where the provider took the batch to work, and it was not sent before that time. */
-function wasTakenAfter(other: BatchRow, since: number): boolean {
+/** True where the provider took the batch to work, and it was sent between these times. */
+function wasTaken(other: BatchRow, since: number, until: number): boolean {
   const { state, providerBatchId, verified, submitStartedAt } = other;
-  if (providerBatchId === null || !verified || (submitStartedAt ?? 0) < since) return false;
+  const at = submitStartedAt ?? 0;
+  if (providerBatchId === null || !verified || at < since || at > until) return false;
   return state === "running" || state === "collecting" || state === "done";
 }
 

@@ -49,7 +49,8 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const plan = preferFreeAccount(runtime, batch, afterPoll(batch, seen, account, ledger, now, evidence), ledgers);
   if (seen === null && !isFresh(batch, account, now)) {
     const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
-    runtime.report(new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`));
+    const told = new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`);
+    runtime.report(told, lease.context("retrieve"));
   }
   if (!batch.verified && provesNothing(seen, plan)) {
     await undoAdoption(runtime, lease);
@@ -59,7 +60,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
-  tellOfRefusal(runtime, batch, plan);
+  tellOfRefusal(runtime, batch, plan, "retrieve");
 }
 
 /** An unverified batch that is gone, or ended without a result that would show whose it is, may not be ours. */
@@ -106,10 +107,15 @@ function outageOver(batch: BatchRow, ledger: LedgerRow | undefined, now: number)
   return { name: batch.account, blockedUntil: 0, note: null };
 }
 
-async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+async function pollFailed(
+  runtime: Runtime,
+  lease: Lease,
+  error: unknown,
+  operation: "retrieve" | "cancel" = "retrieve",
+): Promise<void> {
   if (lease.isOver) throw error;
   if (runtime.isStopping) return;
-  runtime.report(error);
+  runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = failureOf(account, error, "retrieve");
   const told = failure.kind === "rateLimited" ? failure.retryAfterMs : null;
@@ -145,7 +151,7 @@ export async function cancelBatch(runtime: Runtime, lease: Lease): Promise<void>
   try {
     lease.seen = await callFor(runtime, lease, (call) => account.cancel(batch.providerBatchId as string, call));
   } catch (error) {
-    await pollFailed(runtime, lease, error);
+    await pollFailed(runtime, lease, error, "cancel");
     return;
   }
   await lease.write((now) => ({ cancelSentAt: now }));

@@ -3,10 +3,12 @@
 // written as `unknown` and left to reconcile.ts.
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
+import type { BatchRow } from "../contract/rows.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
 import { NO_EVIDENCE } from "../decide/after-whole-failure.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
-import { maySendAt, pauseCode } from "../decide/outage.ts";
+import { isProbe, maySendAt, type Outage, outageNote, outageOn, pauseCode, withProbe } from "../decide/outage.ts";
+import { canaryGroup } from "../decide/plan.ts";
 import { extendStreak, mayRun } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
@@ -54,15 +56,37 @@ async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean>
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(account.name);
   const until = maySendAt(batch, ledger, runtime.clock.now());
-  if (until <= runtime.clock.now()) return false;
-  const isUnsent = (batch.state === "sealed" || batch.state === "waiting_capacity") && !mayRun(batch);
-  if (isUnsent && mayChangeAccount(runtime, batch, ledgers)) {
+  if (until <= runtime.clock.now()) return findsOutFirst(lease, outageOn(ledger, runtime.clock.now()));
+  if (isUnsent(batch) && mayChangeAccount(runtime, batch, ledgers)) {
     const disposal: Disposal = { kind: "requeue", code: pauseCode(ledger) };
     await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
   } else {
     await lease.end({ nextAt: until });
   }
   return true;
+}
+
+/**
+ * During an outage of its account, a batch whose turn it is holds the others back. One of many requests is not sent: one of
+ * these goes alone. True where the batch is not to be sent now.
+ */
+async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boolean> {
+  const { account, batch } = lease;
+  if (outage === null || isProbe(batch, outage)) return false;
+  const goesAlone = batch.requests > 1 && isUnsent(batch);
+  const probe = goesAlone ? canaryGroup(batch) : batch.key;
+  const error = { code: outage.code, message: "The account refused other batches." };
+  const disposal: Disposal = { kind: "canary", error };
+  await lease.write((now) => ({
+    ledgers: [{ name: account.name, note: outageNote(withProbe(outage, now, outage.code, probe, now)) }],
+    ...(goesAlone ? { state: "collecting", disposal: JSON.stringify(disposal) } : {}),
+  }));
+  return goesAlone;
+}
+
+/** True where no create of the batch can be under way. */
+function isUnsent(batch: BatchRow): boolean {
+  return (batch.state === "sealed" || batch.state === "waiting_capacity") && !mayRun(batch);
 }
 
 /** Nothing was sent: the next owner starts again. An idempotency token is kept, so its batch stays `submitting`. */
@@ -148,7 +172,7 @@ async function failed(
   isRepeat: boolean,
 ): Promise<void> {
   if (lease.isOver) throw error;
-  runtime.report(error);
+  runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = refusal(error) ?? failureOf(account, error, operation);
   const ledgers = await runtime.ledgers();
@@ -158,7 +182,7 @@ async function failed(
   const evidence = { ...known, mayRun: isRepeat };
   const plan = afterSubmitFailure(batch, failure, operation, account, ledger, passed, runtime.clock.now(), evidence);
   await applyPlan(lease, isRepeat ? plan : preferFreeAccount(runtime, batch, plan, ledgers));
-  tellOfRefusal(runtime, batch, plan);
+  tellOfRefusal(runtime, batch, plan, operation);
 }
 
 /** A line that could not be encoded was never sent, so only its member fails. */

@@ -27,7 +27,7 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
         await sweepBatches(runtime, account);
         await sweepFiles(runtime, account);
       } catch (error) {
-        runtime.report(error);
+        runtime.report(error, { account: account.name, operation: "list" });
       }
     }
     return runtime.clock.now() + EVERY_MS;
