@@ -38,13 +38,15 @@ export async function othersAccepted(
 
 /**
  * What tells a refused batch from a refusing account. Costs two reads, and only where a batch was refused as a whole. The
- * members' history is read first: a batch that is taken at the same moment then counts.
+ * members' history is read first: a batch that is taken at the same moment then counts. `createdAt`: by the provider, which
+ * may be long before the last create, where that was a repeated one.
  */
 export async function evidenceOn(
   runtime: Runtime,
   batch: BatchRow,
   failure: Failure,
   ledgers: ReadonlyMap<string, LedgerRow>,
+  createdAt: number = Number.POSITIVE_INFINITY,
 ): Promise<Evidence> {
   if (!isWholeFailure(batch, failure)) return NO_EVIDENCE;
   const now = runtime.clock.now();
@@ -52,7 +54,7 @@ export async function evidenceOn(
   const since = (await splitAt(runtime, batch, failure.code)) ?? lastRefusedAt(batch);
   const others = since === null ? [] : await runtime.store.batches({ account: batch.account, limit: LOOKED_AT });
   // One sent well after this batch may have met an account that had got well in between.
-  const until = (batch.submitStartedAt ?? now) + SENT_TOGETHER_MS;
+  const until = Math.min(batch.submitStartedAt ?? now, createdAt) + SENT_TOGETHER_MS;
   const taken = others.filter((other) => other.key !== batch.key && wasTaken(other, since ?? now, until));
   const { endpoint, model } = parseLane(batch.lane);
   const laneTakesOthers = taken.some((other) => {

@@ -45,7 +45,8 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const ledger = ledgers.get(batch.ledger) ?? null;
   const now = runtime.clock.now();
   const failure = seen?.state === "failed" ? failureIn(seen) : null;
-  const evidence = failure === null ? undefined : await evidenceOn(runtime, batch, failure, ledgers);
+  const evidence =
+    failure === null ? undefined : await evidenceOn(runtime, batch, failure, ledgers, seen?.createdAt || undefined);
   const plan = preferFreeAccount(runtime, batch, afterPoll(batch, seen, account, ledger, now, evidence), ledgers);
   if (seen === null && !isFresh(batch, account, now)) {
     const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
