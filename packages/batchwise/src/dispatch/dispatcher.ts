@@ -167,7 +167,7 @@ class StoreDispatcher implements Dispatcher {
     this.#reader.close();
     for (const deliverer of this.#deliverers) {
       // What could not be reported is delivered again: at least once, not exactly once.
-      await deliverer.flush().catch((error: unknown) => this.#runtime.report(error));
+      await deliverer.flush().catch((error: unknown) => this.#runtime.report(error, { operation: "deliver" }));
     }
   }
 
@@ -206,7 +206,8 @@ class StoreDispatcher implements Dispatcher {
     }
     if (answer?.result !== "requested") return answer?.result === "ended" ? "ended" : "not_found";
     // The cancel is durable. Stopping the batch early is optional, and only processes with running loops do it.
-    if (this.#isStarted) await this.#hurryCancelled(id).catch((error: unknown) => this.#runtime.report(error));
+    if (this.#isStarted)
+      await this.#hurryCancelled(id).catch((error: unknown) => this.#runtime.report(error, { operation: "store" }));
     return "requested";
   }
 

@@ -81,5 +81,11 @@ export type {
   Usage,
 } from "./contract/types.ts";
 export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
-export type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./options/dispatcher-options.ts";
+export type {
+  DispatchClock,
+  DispatcherOptions,
+  ErrorContext,
+  RetryOptions,
+  WebhookOptions,
+} from "./options/dispatcher-options.ts";
 export { memoryStore } from "./stores/memory/memory-store.ts";

@@ -37,7 +37,7 @@ describe("a batch refused as a whole", () => {
     }
   });
 
-  test("without a reason is halved until the poison is alone, and only that one fails", async () => {
+  test("without a reason is halved, once one of it alone was taken, until the poison is alone, and only that one fails", async () => {
     const { rest, dispatcher, sim } = await sent(16, {
       plan: ({ identities }) => (identities.includes("r11") ? { failure: refused([]) } : {}),
     });
@@ -47,19 +47,19 @@ describe("a batch refused as a whole", () => {
       ["r11", "invalid_batch"],
     ]);
     expect(outcomes.every(({ attempts }) => attempts === 1)).toBe(true);
-    expect(sim.batches.map(({ total }) => total)).toEqual([16, 16, 8, 8, 4, 4, 2, 2, 1, 1]);
+    expect(sim.batches.map(({ total }) => total)).toEqual([16, 16, 1, 15, 8, 7, 4, 3, 2, 2, 1, 1, 1]);
   });
 
   test("leaves no trace on the poison: run again by hand, it shares a batch with whoever waits", async () => {
     const { rest, dispatcher, sim } = await sent(4, {
-      plan: ({ index, identities }) => (index < 6 && identities.includes("r2") ? { failure: refused([]) } : {}),
+      plan: ({ index, identities }) => (index < 9 && identities.includes("r2") ? { failure: refused([]) } : {}),
     });
     await rest();
     await dispatcher.enqueue(ask("late"));
     expect(await dispatcher.retry(["r0", "r2", "nobody"])).toBe(1);
     await rest();
     expect(await dispatcher.result("r2")).toMatchObject({ status: "succeeded", attempts: 1 });
-    expect(sim.batches.map(({ total }) => total)).toEqual([4, 4, 2, 2, 1, 1, 2]);
+    expect(sim.batches.map(({ total }) => total)).toEqual([4, 4, 1, 3, 2, 1, 1, 1, 1, 2]);
   });
 
   test("once, for a passing reason, simply goes again", async () => {

@@ -116,6 +116,17 @@ test("a limit on enqueued tokens is learned from the provider's words", async ()
   expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
 });
 
+test("a limit on enqueued tokens is backpressure at Azure too, which names result files of a batch that it failed", async () => {
+  const account = (fake: FakeProvider): Account => {
+    return openaiAccount({ client: openai(fake), service: "azure" });
+  };
+  const azure: Case = { name: "Azure", create: "batches.create", fake: { dialect: "azure" }, account };
+  const limits = { enqueuedTokens: 250 };
+  const { outcomes, fake } = await dispatchAll(azure, { limits }, () => {});
+  expect(outcomes.filter(({ status, attempts }) => status !== "succeeded" || attempts !== 1)).toEqual([]);
+  expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+});
+
 describe("embeddings", () => {
   const embed = (id: string): DispatchRequest => ({ id, body: { model: "e", input: [`${id} a`, `${id} b`] } });
 

@@ -56,6 +56,8 @@ export interface ProviderLimits {
   readonly maxEnqueuedTokens: number;
   readonly maxEnqueuedRequests: number;
   readonly maxEnqueuedBatches: number;
+  /** Batches that may be created in an hour: half of it is for parts of refused ones. Absent: no limit. */
+  readonly maxCreatesPerHour?: number;
 }
 
 /** Options that every account factory takes, beside its `client`. */
@@ -146,7 +148,7 @@ export interface ProviderBatch {
   readonly ran?: number | null;
   /** Where results are: file ids or addresses, "" and null removed. Empty: there are none. */
   readonly resultRefs: readonly string[];
-  /** Why it failed as a whole; null unless `failed`. */
+  /** Why it failed as a whole; null unless `failed`, and where the provider says nothing. Comes before `resultRefs`. */
   readonly failure: Failure | null;
 }
 

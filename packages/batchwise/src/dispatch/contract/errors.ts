@@ -11,7 +11,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `NOT_FOUND`: no request of that id. `RESULTS_UNREADABLE`: a result source was cut, short or damaged. `BATCH_STUCK`: a
  * batch has not ended in its time. `BATCH_BUSY`: another process works on the batch. `BELOW_MINIMUM`: told to `onError`,
  * fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are left.
- * `CLOSED`: stopped or closed before.
+ * `CLOSED`: stopped or closed before. Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
+ * `ACCOUNT_PAUSED`: its account refuses whatever it is sent.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -30,6 +31,8 @@ export type DispatchErrorCode =
   | "QUARANTINED"
   | "BATCH_STUCK"
   | "BATCH_BUSY"
+  | "ACCOUNT_PAUSED"
+  | "BATCH_REFUSED"
   | "CLOSED";
 
 const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([

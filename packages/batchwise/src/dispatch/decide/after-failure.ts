@@ -1,10 +1,10 @@
 // Decides what happens to a batch after an upload or create that failed, or a provider batch that failed as a whole.
 // Pure: takes the batch, the provider's answer and the time, returns a Plan. steps/apply-plan.ts writes it.
 
-import type { Failure } from "../contract/account.ts";
+import type { Failure, LineFault } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import type { OutcomeError } from "../contract/types.ts";
-import { parseLane } from "../format/encode.ts";
+import { afterWholeFailure, type Evidence, NO_EVIDENCE } from "./after-whole-failure.ts";
 import { backoff } from "./backoff.ts";
 import { nextLookAt, type StepAccount } from "./life-cycle.ts";
 import { type Plan, plan } from "./plan.ts";
@@ -23,7 +23,7 @@ export const PAUSE_MS: number = 15 * MINUTE;
 
 /**
  * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file.
- * `othersAccepted` as in retry-policy.ts.
+ * `othersAccepted` as in retry-policy.ts; `evidence` matters where the batch is refused as a whole.
  */
 export function afterSubmitFailure(
   batch: BatchRow,
@@ -33,13 +33,15 @@ export function afterSubmitFailure(
   ledger: LedgerRow | null,
   othersAccepted: boolean,
   now: number,
+  evidence: Evidence = NO_EVIDENCE,
 ): Plan {
   const words = { code: failure.code, message: failure.message };
   if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
   if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
     return afterFailedAttempt(batch, words, othersAccepted, now, failure.kind !== "unknown");
   }
-  const known = afterKnownFailure(batch, failure, ledger, now, false);
+  const known = afterKnownFailure(batch, failure, ledger, evidence, now, false);
+  if (isWholeFailure(batch, failure)) return known;
   // Other refusals in between do not end the streak: only an accepted create does.
   return { ...known, lastError: { ...words, ...streakOf(batch) } };
 }
@@ -98,17 +100,36 @@ function decisionOn(
 }
 
 /** After the provider accepted the batch and then failed it as a whole, with no results. */
-export function afterBatchFailure(batch: BatchRow, failure: Failure, ledger: LedgerRow | null, now: number): Plan {
+export function afterBatchFailure(
+  batch: BatchRow,
+  failure: Failure,
+  ledger: LedgerRow | null,
+  now: number,
+  evidence: Evidence = NO_EVIDENCE,
+): Plan {
   if (failure.kind === "unknown") {
-    return afterWholeFailure(batch, { code: failure.code, message: failure.message }, now, true);
+    const error = { code: failure.code, message: failure.message };
+    return afterWholeFailure(batch, { error, isItsOwn: true, forget: true }, evidence, now);
   }
-  return afterKnownFailure(batch, failure, ledger, now, true);
+  return afterKnownFailure(batch, failure, ledger, evidence, now, true);
+}
+
+/** True where the failure blames the batch and none of its lines. Of a batch that was accepted, or not sent. */
+export function isWholeFailure(batch: BatchRow, failure: Failure): boolean {
+  if (failure.kind !== "invalidRequest") return failure.kind === "unknown";
+  return linesOf(batch, failure).length === 0;
+}
+
+/** The blamed lines that the batch has. */
+function linesOf(batch: BatchRow, { lines }: Extract<Failure, { kind: "invalidRequest" }>): readonly LineFault[] {
+  return lines.filter(({ line }) => line >= 1 && line <= batch.requests);
 }
 
 function afterKnownFailure(
   batch: BatchRow,
   failure: Exclude<Failure, { kind: "unknown" }>,
   ledger: LedgerRow | null,
+  evidence: Evidence,
   now: number,
   forget: boolean,
 ): Plan {
@@ -123,8 +144,10 @@ function afterKnownFailure(
     case "tokenLimit":
       return afterTokenLimit(batch, failure, ledger, now, forget);
     case "invalidRequest": {
-      const lines = failure.lines.filter(({ line }) => line >= 1 && line <= batch.requests);
-      if (lines.length === 0) return afterWholeFailure(batch, lastError, now, forget);
+      const lines = linesOf(batch, failure);
+      if (lines.length === 0) {
+        return afterWholeFailure(batch, { error: lastError, isItsOwn: false, forget }, evidence, now);
+      }
       return plan(batch, "collecting", now, { lastError, forget, disposal: { kind: "faults", lines } });
     }
   }
@@ -158,16 +181,6 @@ function afterTokenLimit(
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
   }
   return plan(batch, "waiting_capacity", blockedUntil, common);
-}
-
-/** Sends it once more, then in halves. Half of a split batch is halved at once; a single request is refused. */
-function afterWholeFailure(batch: BatchRow, error: OutcomeError, now: number, forget: boolean): Plan {
-  const wholeFailures = batch.wholeFailures + 1;
-  const common = { lastError: error, forget, wholeFailures, dropFile: true };
-  const suspected = wholeFailures >= 2 || parseLane(batch.lane).group !== "";
-  if (!suspected) return plan(batch, "sealed", now + retryDelay(batch), common);
-  const kind = batch.requests === 1 ? "refuse" : "split";
-  return plan(batch, "collecting", now, { ...common, disposal: { kind, error } });
 }
 
 function retryDelay(batch: BatchRow): number {

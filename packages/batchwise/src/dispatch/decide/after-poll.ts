@@ -1,9 +1,10 @@
 // Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch (null when the
 // provider does not know it) and the time, returns a Plan.
 
-import type { ProviderBatch } from "../contract/account.ts";
+import type { Failure, ProviderBatch } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import { afterBatchFailure } from "./after-failure.ts";
+import { type Evidence, NO_EVIDENCE } from "./after-whole-failure.ts";
 import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
 import { type Plan, plan } from "./plan.ts";
 import { extendStreak } from "./retry-policy.ts";
@@ -30,11 +31,12 @@ export function afterPoll(
   ledger: LedgerRow | null,
   now: number,
   stuckAfterMs: number = STUCK_AFTER_MS,
+  evidence: Evidence = NO_EVIDENCE,
 ): Plan {
   if (seen === null) return afterVanished(batch, account, now);
-  if (seen.state === "failed" && seen.resultRefs.length === 0) {
-    const failure = seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
-    return afterBatchFailure(batch, failure, ledger, now);
+  const failure = failureIn(seen);
+  if (failure !== null) {
+    return afterBatchFailure(batch, failure, ledger, now, evidence);
   }
   if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
     return plan(batch, "collecting", now, {});
@@ -56,6 +58,15 @@ function pauseOf(
   if (nearly && !isStuck) return Math.min(age * NEARLY_AGE, POLL_MOST_MS);
   if (batch.pollMs === 0) return firstMs;
   return Math.min(batch.pollMs * POLL_GROWTH, isStuck ? STUCK_POLL_MOST_MS : POLL_MOST_MS);
+}
+
+/**
+ * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes before result files:
+ * Azure names both files of a batch that it failed, and they are empty.
+ */
+export function failureIn(seen: ProviderBatch): Failure | null {
+  if (seen.state !== "failed" || (seen.failure === null && seen.resultRefs.length > 0)) return null;
+  return seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
 }
 
 /**

@@ -4,6 +4,7 @@
 import type { Failure } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import { afterSubmitFailure } from "./after-failure.ts";
+import { type Evidence, NO_EVIDENCE } from "./after-whole-failure.ts";
 import { type StepAccount, UNRESOLVED } from "./life-cycle.ts";
 import type { Plan } from "./plan.ts";
 
@@ -18,8 +19,9 @@ export function mayRunUnderToken(batch: BatchRow, { capabilities }: StepAccount)
 }
 
 /**
- * After an upload or a create that failed while an earlier create may run. A provider that refuses the lines, or its
- * limit, has looked the token up: nothing runs, and the refusal counts as ever. Nothing else proves that.
+ * After an upload or a create that failed while an earlier create may run. A provider that blames lines, or names its
+ * limit, has looked the token up: nothing runs, and the refusal counts as ever. Nothing else proves that: a refusal for
+ * no reason may be that of an account which refuses everything.
  */
 export function afterFailedRepeat(
   batch: BatchRow,
@@ -29,9 +31,11 @@ export function afterFailedRepeat(
   ledger: LedgerRow | null,
   othersAccepted: boolean,
   now: number,
+  evidence: Evidence = NO_EVIDENCE,
 ): Plan {
-  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, othersAccepted, now);
-  if (operation === "create" && (failure.kind === "invalidRequest" || failure.kind === "tokenLimit")) return plan;
+  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, othersAccepted, now, evidence);
+  const isJudged = failure.kind === "tokenLimit" || (failure.kind === "invalidRequest" && failure.lines.length > 0);
+  if (operation === "create" && isJudged) return plan;
   const { code, message } = failure;
   const lost = afterSubmitFailure(
     batch,

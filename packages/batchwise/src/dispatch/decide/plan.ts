@@ -3,7 +3,9 @@
 
 import type { BatchRow } from "../contract/rows.ts";
 import type { BatchState } from "../contract/types.ts";
+import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
+import type { Outage } from "./outage.ts";
 import type { LastError } from "./retry-policy.ts";
 
 export interface Plan {
@@ -25,6 +27,8 @@ export interface Plan {
   } | null;
   /** Write on the account's own ledger: nothing is sealed or submitted there before. */
   readonly pauseAccountUntil: number | null;
+  /** Write on the account's own ledger: every batch is refused there. */
+  readonly outage: Outage | null;
 }
 
 /** A plan that makes these changes and leaves the rest of the batch as it is. */
@@ -40,6 +44,7 @@ export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes
     dropFile: false,
     ledger: null,
     pauseAccountUntil: null,
+    outage: null,
     ...changes,
   };
 }
@@ -47,4 +52,19 @@ export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes
 /** The group of the lane that a half of a split batch goes to. Each half has its own, so that they never share a batch. */
 export function splitGroup(batch: BatchRow, ord: number): string {
   return `${batch.key}.${ord < Math.ceil(batch.requests / 2) ? "a" : "b"}`;
+}
+
+/** The group that one request of a refused batch is sent alone in. */
+export function canaryGroup(batch: Pick<BatchRow, "key">): string {
+  return `${batch.key}.c`;
+}
+
+/** The group that the other requests of it wait in. */
+export function restGroup(batch: Pick<BatchRow, "key">): string {
+  return `${batch.key}.r`;
+}
+
+/** True where one request of the batch that this was a part of was sent alone already. */
+export function isRest(batch: Pick<BatchRow, "lane">): boolean {
+  return parseLane(batch.lane).group.endsWith(".r");
 }

@@ -11,6 +11,8 @@ export interface LastError extends OutcomeError {
   readonly tries?: number;
   /** When the first of these attempts was made. */
   readonly since?: number;
+  /** When the batch was last refused as a whole. */
+  readonly refusedAt?: number;
 }
 
 /** Failed attempts in a row, and when the first was made. */

@@ -15,6 +15,8 @@ export type Disposal =
   | { readonly kind: "faults"; readonly lines: readonly LineFault[] }
   /** Back in two groups by `ord` (below half of `requests`, and the rest), each a lane of its own, uncharged. */
   | { readonly kind: "split"; readonly error: OutcomeError }
+  /** Back in two groups: the first member alone, and the rest. Uncharged. */
+  | { readonly kind: "canary"; readonly error: OutcomeError }
   /** The only member is the one refused: it fails with the provider's words. */
   | { readonly kind: "refuse"; readonly error: OutcomeError }
   /** All end as cancelled, uncharged: the batch was abandoned. */

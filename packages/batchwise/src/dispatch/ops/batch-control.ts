@@ -72,7 +72,7 @@ async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | 
     return { ...orphan, action: "cancelled" };
   } catch (error) {
     if (lease.isOver) throw error;
-    runtime.report(error);
+    runtime.report(error, lease.context("cancel"));
     return { ...orphan, action: "ignored" };
   }
 }

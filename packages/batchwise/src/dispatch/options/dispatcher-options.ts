@@ -1,7 +1,7 @@
 // The options of createDispatcher, as the user gives them. Not in contract/types.ts, because they name the store and the
 // account contracts, which are themselves written in the words of types.ts.
 
-import type { Account } from "../contract/account.ts";
+import type { Account, Operation } from "../contract/account.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 
@@ -13,6 +13,16 @@ export interface RetryOptions {
   readonly backoffMs?: number;
   /** Default 3_600_000. */
   readonly maxBackoffMs?: number;
+}
+
+/** What an error told to `onError` is about. */
+export interface ErrorContext {
+  /** The account's name; absent where it is about none. */
+  readonly account?: string;
+  /** The batch's key; absent where it is about none, or about several. */
+  readonly batch?: string;
+  /** The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`. */
+  readonly operation: Operation | "store" | "seal" | "work" | "deliver";
 }
 
 export interface WebhookOptions {
@@ -45,7 +55,7 @@ export interface DispatcherOptions {
    */
   readonly onTail?: "wait" | "fail";
   /** Told what a loop could not do and will try again: a store that does not answer, a provider that refuses. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: (error: unknown, context: ErrorContext) => void;
   /** For crash tests: awaited at the named points between the steps of a batch. */
   readonly failpoint?: (name: string) => void | Promise<void>;
   /** Shared by the processes of one pool in logs and leases. Default: random. */

@@ -21,7 +21,13 @@ import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { STUCK_AFTER_MS } from "../decide/stuck.ts";
 import { ulid } from "../format/encode.ts";
-import type { DispatchClock, DispatcherOptions, RetryOptions, WebhookOptions } from "./dispatcher-options.ts";
+import type {
+  DispatchClock,
+  DispatcherOptions,
+  ErrorContext,
+  RetryOptions,
+  WebhookOptions,
+} from "./dispatcher-options.ts";
 
 export interface ResolvedOptions {
   readonly store: Store;
@@ -34,7 +40,7 @@ export interface ResolvedOptions {
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
-  readonly onError: (error: unknown) => void;
+  readonly onError: (error: unknown, context: ErrorContext) => void;
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
   readonly clock: DispatchClock;

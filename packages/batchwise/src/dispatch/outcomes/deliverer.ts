@@ -91,7 +91,8 @@ export class Deliverer {
 
   async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
     const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageOf(error) }));
-    if (tried.error !== null) this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`));
+    if (tried.error !== null)
+      this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`), { operation: "deliver" });
     const at = this.#runtime.clock.now();
     const pauseMs = pauseAfterFailure(this.#sink, row.attempt, this.#runtime.options.retry);
     const result = tried.error === null ? "delivered" : pauseMs === null ? "dead" : "retry";
@@ -111,7 +112,8 @@ export class Deliverer {
   #reportDead({ outcome }: DeliveryRow): void {
     const call = `redeliver({ sink: "${this.#sink}", after: ${outcome.cursor - 1} })`;
     const message = `Outcome ${outcome.cursor} is not delivered to the ${this.#sink} after ${WEBHOOK_TRIES} tries.`;
-    this.#runtime.report(new Error(`${message} deadLetters() lists such outcomes, ${call} tries them again.`));
+    const told = new Error(`${message} deadLetters() lists such outcomes, ${call} tries them again.`);
+    this.#runtime.report(told, { operation: "deliver" });
   }
 }
 

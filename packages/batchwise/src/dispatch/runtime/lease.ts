@@ -8,6 +8,7 @@ import type { TransitionResult } from "../contract/store.ts";
 import { backoff } from "../decide/backoff.ts";
 import { isLegal, maySend } from "../decide/life-cycle.ts";
 import { CANCELLED_PAYLOAD } from "../format/payload.ts";
+import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Thrown by an operation whose lease is lost. Not reported: the next owner continues the batch. */
@@ -54,6 +55,11 @@ export class Lease {
   /** Aborted when the lease is lost. */
   get signal(): AbortSignal {
     return this.#lost.signal;
+  }
+
+  /** For `onError`: what this lease is about. */
+  context(operation: ErrorContext["operation"]): ErrorContext {
+    return { account: this.account.name, batch: this.#batch.key, operation };
   }
 
   get isOver(): boolean {
@@ -140,7 +146,7 @@ export class Lease {
       try {
         return await attempt(this.#runtime.clock.now());
       } catch (error) {
-        this.#runtime.reportShared(error);
+        this.#runtime.reportShared(error, { operation: "store" });
         const leftMs = this.#spanMs - this.#heldMs() - FIRST_RETRY_MS;
         if (leftMs <= 0) throw this.#lose();
         await this.#runtime.sleep(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));

@@ -5,6 +5,7 @@ import type { Account } from "../contract/account.ts";
 import type { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
+import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Loop } from "./loop.ts";
 import { SteadyClock } from "./steady-clock.ts";
@@ -44,13 +45,14 @@ export class Runtime {
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
       ...(options.webhook === null ? [] : [WEBHOOK_SINK]),
     ];
-    const loop = (): Loop => new Loop(this.clock, (error) => this.report(error));
-    this.sealing = loop();
-    this.working = loop();
-    this.watching = loop();
-    this.sweeping = loop();
-    this.calling = loop();
-    this.posting = loop();
+    const loop = (operation: ErrorContext["operation"]): Loop =>
+      new Loop(this.clock, (error) => this.report(error, { operation }));
+    this.sealing = loop("seal");
+    this.working = loop("work");
+    this.watching = loop("store");
+    this.sweeping = loop("list");
+    this.calling = loop("deliver");
+    this.posting = loop("deliver");
   }
 
   get isStopping(): boolean {
@@ -59,7 +61,7 @@ export class Runtime {
 
   /** A believed step moves what is due: the sweeper pulls back what lies too far ahead, the sealer looks at the rest. */
   #clockStepped(message: string, isBelieved: boolean): void {
-    this.report(new Error(message));
+    this.report(new Error(message), { operation: "work" });
     if (!isBelieved) return;
     this.sweeping.wake();
     this.sealing.wake();
@@ -77,7 +79,7 @@ export class Runtime {
   }
 
   #whenSetBack(loss: DispatchError): void {
-    this.report(loss);
+    this.report(loss, { operation: "store" });
     this.#setBack = loss;
     for (const listener of [...this.#setBackListeners]) listener(loss);
   }
@@ -90,24 +92,24 @@ export class Runtime {
   }
 
   /** Calls the user's `onError`, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws. */
-  report(error: unknown): void {
+  report(error: unknown, context: ErrorContext): void {
     if (this.isStopping && error === this.stopping.signal.reason) return;
     if (error === this.#setBack && error !== null) return;
     try {
-      this.options.onError(error);
+      this.options.onError(error, context);
     } catch {
       // There is nowhere else to report it.
     }
   }
 
   /** Reports a failure that many batches meet, such as a store that is away: the same message once in 30 s. */
-  reportShared(error: unknown): void {
+  reportShared(error: unknown, context: ErrorContext): void {
     const words = String(error);
     const now = this.clock.monotonic();
     for (const [told, at] of this.#told) if (at + TOLD_AGAIN_MS <= now) this.#told.delete(told);
     if (this.#told.has(words)) return;
     this.#told.set(words, now);
-    this.report(error);
+    this.report(error, context);
   }
 
   async ledger(name: string): Promise<LedgerRow | null> {

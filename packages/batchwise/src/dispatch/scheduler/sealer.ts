@@ -133,7 +133,7 @@ export class Sealer {
     this.#unserved.add(lane);
     const { endpoint, model } = parseLane(lane);
     const message = `${ready} requests wait for the model "${model}" at ${endpoint}, which no account here serves.`;
-    this.#runtime.report(new DispatchError("NO_ACCOUNT", message));
+    this.#runtime.report(new DispatchError("NO_ACCOUNT", message), { operation: "seal" });
   }
 
   #serving(lane: string): Account[] {

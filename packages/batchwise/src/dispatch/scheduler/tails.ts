@@ -30,7 +30,7 @@ export class Tails {
     const more = missing > 0 ? `enqueue ${missing} more` : "raise the thresholds or limits that keep batches smaller";
     const ways = `${more}, add an account that takes fewer, or cancel them${doFail ? "" : '; onTail: "fail" ends such'}`;
     const message = `${what(lane, tail)}: they ${doFail ? "fail" : "wait"}. Ways out: ${ways}.`;
-    this.#runtime.report(new DispatchError("BELOW_MINIMUM", message));
+    this.#runtime.report(new DispatchError("BELOW_MINIMUM", message), { operation: "seal" });
   }
 
   /** The lane has a batch again: a later tail is another one. */

@@ -133,7 +133,7 @@ export class Workers {
     try {
       await listSeen(this.#runtime, account, leases);
     } catch (error) {
-      this.#runtime.report(error);
+      this.#runtime.report(error, { account: account.name, operation: "list" });
     }
   }
 
@@ -156,7 +156,7 @@ export class Workers {
       }
       if (lease.batch.state === "done") await this.#wakeWaiting(lease.batch);
     } catch (error) {
-      if (!(error instanceof LeaseLost)) this.#runtime.report(error);
+      if (!(error instanceof LeaseLost)) this.#runtime.report(error, lease.context("work"));
     } finally {
       lease.close();
       tellStuck(this.#runtime, lease.batch, writtenAt);

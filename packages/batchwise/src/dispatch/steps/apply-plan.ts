@@ -2,6 +2,7 @@
 // `nextAt`.
 
 import type { BatchChanges, LedgerChanges } from "../contract/rows.ts";
+import { outageNote } from "../decide/outage.ts";
 import type { Plan } from "../decide/plan.ts";
 import type { Lease } from "../runtime/lease.ts";
 
@@ -42,8 +43,9 @@ function ledgerChanges(plan: Plan, ledger: string, account: string, now: number)
     const learnedAt = learnedTokens === null ? null : now;
     changes.push({ name: ledger, learnedTokens, learnedAt, strikes, blockedUntil, note });
   }
-  if (plan.pauseAccountUntil !== null) {
-    changes.push({ name: account, blockedUntil: plan.pauseAccountUntil, note });
+  if (plan.pauseAccountUntil !== null || plan.outage !== null) {
+    const paused = plan.pauseAccountUntil === null ? {} : { blockedUntil: plan.pauseAccountUntil };
+    changes.push({ name: account, ...paused, note: plan.outage === null ? note : outageNote(plan.outage) });
   }
   return changes;
 }

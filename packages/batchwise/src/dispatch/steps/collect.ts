@@ -120,7 +120,7 @@ class Collection {
     const read = { counted, lines: this.#ran.size, remaining: batch.remaining };
     const reading = afterReading(read, shortReads(batch.lastError), this.#runtime.clock.now());
     if (reading.kind === "unread") throw new UnreadResults(reading, batch, read);
-    if (reading.kind === "agreed") this.#runtime.report(stillMissing(batch, read));
+    if (reading.kind === "agreed") this.#runtime.report(stillMissing(batch, read), this.#lease.context("results"));
   }
 
   /**
@@ -269,7 +269,7 @@ async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Pr
     await lease.end((now) => ({ nextAt: now }));
     return;
   }
-  runtime.report(error);
+  runtime.report(error, lease.context("results"));
   const failure = failureOf(lease.account, error, "results");
   const code = error instanceof Error && "code" in error ? String(error.code) : failure.code;
   const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";

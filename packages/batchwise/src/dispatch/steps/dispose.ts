@@ -4,20 +4,30 @@
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, Settlement } from "../contract/rows.ts";
 import type { OutcomeError } from "../contract/types.ts";
-import { splitGroup } from "../decide/plan.ts";
+import { canaryGroup, restGroup, splitGroup } from "../decide/plan.ts";
 import { laneName, parseLane } from "../format/encode.ts";
 import { type Disposal, errorPayload, parseDisposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { eachOpen, finish } from "./collect.ts";
+import { maySplitAt } from "./split-budget.ts";
 
 const CHUNK = 10_000;
 /** Halves wait this long for the rest of them, so that each is sealed as one. */
 const GATHER_MS = 1_000;
+/** The rest of a refused batch waits this long for what becomes of the one that was sent alone. */
+const REST_MS = 300_000;
 
 export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
   const { batch } = lease;
   const disposal = parseDisposal(batch.disposal as string);
+  if (disposal.kind === "split") {
+    const nextAt = await maySplitAt(runtime, lease.account);
+    if (nextAt > runtime.clock.now()) {
+      await lease.end({ nextAt });
+      return;
+    }
+  }
   const items: Settlement[] = [];
   const decide = disposalOf(batch, disposal, runtime.clock.now());
   await eachOpen(runtime, lease, ({ ord }) => {
@@ -44,6 +54,17 @@ export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (o
       return (ord) => {
         const lane = laneName({ ...parseLane(batch.lane), group: splitGroup(batch, ord) });
         return { ...back, ord, code: disposal.error.code, lane, notBefore: now + GATHER_MS };
+      };
+    case "canary":
+      return (ord) => {
+        const [group, notBefore] = ord === 0 ? [canaryGroup(batch), 0] : [restGroup(batch), now + REST_MS];
+        return {
+          ...back,
+          ord,
+          code: disposal.error.code,
+          lane: laneName({ ...parseLane(batch.lane), group }),
+          notBefore,
+        };
       };
     case "refuse":
       return (ord) => refused(ord, disposal.error);

@@ -4,8 +4,8 @@
 
 import type { Failure } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
-import type { BatchRow, Settlement } from "../contract/rows.ts";
-import { UNRESOLVED } from "../decide/life-cycle.ts";
+import type { Settlement } from "../contract/rows.ts";
+import { mayRunUnderToken } from "../decide/after-repeat.ts";
 import { type Disposal, EXPIRED_PAYLOAD } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -16,7 +16,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 /** True when the batch is not to be sent now: nobody is left, or fewer than the provider takes. */
 export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boolean> {
-  if (!mayExpire(lease.batch, lease.account.capabilities.tag, runtime.clock.now())) return false;
+  if (!mayExpire(lease, runtime.clock.now())) return false;
   const now = runtime.clock.now();
   const { lane } = lease.batch;
   const late: Settlement[] = [];
@@ -39,9 +39,9 @@ export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boo
 }
 
 /** A repeated create of the same token may have been accepted the first time. */
-function mayExpire({ deadlineAt, state }: BatchRow, tag: string, now: number): boolean {
-  if (deadlineAt === null || deadlineAt > now) return false;
-  return tag !== "idempotencyToken" || !UNRESOLVED.includes(state);
+function mayExpire({ batch, account }: Lease, now: number): boolean {
+  if (batch.deadlineAt === null || batch.deadlineAt > now) return false;
+  return !mayRunUnderToken(batch, account);
 }
 
 function expired(ord: number): Settlement {

@@ -4,16 +4,18 @@
 
 import { type Account, hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
-import { afterPoll, isFresh } from "../decide/after-poll.ts";
+import { afterPoll, failureIn, isFresh } from "../decide/after-poll.ts";
 import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
+import { outageOn } from "../decide/outage.ts";
 import type { Plan } from "../decide/plan.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
-import { preferFreeAccount } from "./competing-batches.ts";
+import { evidenceOn, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers } from "./expire-members.ts";
 import { pages } from "./list-batches.ts";
+import { tellOfRefusal } from "./tell-of-refusal.ts";
 import { undoAdoption } from "./undo-adoption.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;
@@ -43,11 +45,15 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const ledgers = needsLedger ? await runtime.ledgers() : new Map<string, LedgerRow>();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const now = runtime.clock.now();
-  const decided = afterPoll(batch, seen, account, ledger, now, runtime.options.stuckAfterMs);
+  const failure = seen?.state === "failed" ? failureIn(seen) : null;
+  const evidence =
+    failure === null ? undefined : await evidenceOn(runtime, batch, failure, ledgers, seen?.createdAt || undefined);
+  const decided = afterPoll(batch, seen, account, ledger, now, runtime.options.stuckAfterMs, evidence);
   const plan = preferFreeAccount(runtime, batch, decided, ledgers);
   if (seen === null && !isFresh(batch, account, now)) {
     const end = plan.state === "quarantined" ? "It is put aside." : "It is looked for again.";
-    runtime.report(new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`));
+    const told = new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`);
+    runtime.report(told, lease.context("retrieve"));
   }
   if (!batch.verified && provesNothing(seen, plan)) {
     await undoAdoption(runtime, lease);
@@ -56,7 +62,8 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const isWaiting = plan.state === "submitted" || plan.state === "running";
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
-  await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledger, now));
+  await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
+  tellOfRefusal(runtime, batch, plan, "retrieve");
 }
 
 async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null): Promise<ProviderBatch | null> {
@@ -67,24 +74,28 @@ async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null
 /** An unverified batch that is gone, or ended and will have no result that would show whose it is, may not be ours. */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
   if (seen === null) return plan.state === "quarantined";
-  return hasEnded(seen) && seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0;
+  return hasEnded(seen) && (plan.forget || (seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0));
 }
 
 function seenChanges(
   batch: BatchRow,
   seen: ProviderBatch | null,
   plan: Plan,
-  ledger: LedgerRow | null,
+  ledgers: ReadonlyMap<string, LedgerRow>,
   now: number,
 ): BatchChanges {
   const told =
     seen === null || plan.forget ? {} : { providerState: seen.rawState, expiresAt: seen.expiresAt ?? batch.expiresAt };
   const hasEnded = plan.state === "collecting" && !plan.forget;
+  const ledger = ledgers.get(batch.ledger) ?? null;
   const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, now) : null;
+  const isTaken = batch.state === "submitted" && (plan.state === "running" || hasEnded) && plan.disposal === null;
+  const over = isTaken ? outageOver(batch, ledgers.get(batch.account), now) : null;
+  const written = [accepted, over].filter((change) => change !== null);
   return {
     ...told,
     ...(hasEnded ? { releaseAt: now } : {}),
-    ...(accepted === null ? {} : { ledgers: [accepted] }),
+    ...(written.length === 0 ? {} : { ledgers: written }),
   };
 }
 
@@ -97,10 +108,22 @@ function acceptedOn(ledger: LedgerRow | null, now: number): LedgerChanges | null
   return { name: ledger.name, ...unblocked, ...(isOld ? { learnedTokens: null, learnedAt: null } : {}) };
 }
 
-async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+/** A batch that was sent during an outage, and taken, proves that the outage is over. */
+function outageOver(batch: BatchRow, ledger: LedgerRow | undefined, now: number): LedgerChanges | null {
+  const outage = outageOn(ledger, now);
+  if (outage === null || (batch.submitStartedAt ?? 0) < outage.since) return null;
+  return { name: batch.account, blockedUntil: 0, note: null };
+}
+
+async function pollFailed(
+  runtime: Runtime,
+  lease: Lease,
+  error: unknown,
+  operation: "retrieve" | "cancel" = "retrieve",
+): Promise<void> {
   if (lease.isOver) throw error;
   if (runtime.isStopping) return;
-  runtime.report(error);
+  runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = failureOf(account, error, "retrieve");
   const told = failure.kind === "rateLimited" ? failure.retryAfterMs : null;
@@ -136,7 +159,7 @@ export async function cancelBatch(runtime: Runtime, lease: Lease): Promise<void>
   try {
     lease.seen = await callFor(runtime, lease, (call) => account.cancel(batch.providerBatchId as string, call));
   } catch (error) {
-    await pollFailed(runtime, lease, error);
+    await pollFailed(runtime, lease, error, "cancel");
     return;
   }
   await lease.write((now) => ({ cancelSentAt: now }));

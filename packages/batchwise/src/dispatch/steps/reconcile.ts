@@ -27,7 +27,7 @@ export async function reconcile(runtime: Runtime, lease: Lease, since: number, m
   } catch (error) {
     if (lease.isOver) throw error;
     if (runtime.isStopping) return;
-    runtime.report(error);
+    runtime.report(error, lease.context("list"));
     await lookLater(lease);
     return;
   }
@@ -97,7 +97,7 @@ export async function cancelExtra(runtime: Runtime, lease: Lease, extra: Provide
     if (action === "cancelled") await callFor(runtime, lease, (call) => account.cancel(extra.id, call));
   } catch (error) {
     if (lease.isOver) throw error;
-    runtime.report(error);
+    runtime.report(error, lease.context("cancel"));
     return;
   }
   await lease.write((now) => ({ orphans: [{ providerBatchId: extra.id, seenAt: now, action }] }));

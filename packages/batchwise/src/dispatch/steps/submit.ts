@@ -3,9 +3,13 @@
 // lease outlasts the call. An uncertain outcome is written as `unknown` and left to reconcile.ts.
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
+import type { BatchRow } from "../contract/rows.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../decide/after-repeat.ts";
+import { NO_EVIDENCE } from "../decide/after-whole-failure.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
+import { isProbe, maySendAt, type Outage, outageNote, outageOn, pauseCode, withProbe } from "../decide/outage.ts";
+import { canaryGroup } from "../decide/plan.ts";
 import { extendStreak } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
@@ -14,8 +18,9 @@ import { bounded, failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
-import { mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
+import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers, expireMembers } from "./expire-members.ts";
+import { tellOfRefusal } from "./tell-of-refusal.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
@@ -60,20 +65,43 @@ async function waitsForClock(runtime: Runtime, lease: Lease): Promise<boolean> {
   return true;
 }
 
-/** True when the account is paused; then the batch waits for its end, or its requests go to another account. */
+/** True when the account is paused or on trial; then the batch waits, or its requests go to another account. */
 async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { account, batch } = lease;
   const ledgers = await runtime.ledgers();
-  const pausedUntil = ledgers.get(account.name)?.blockedUntil ?? 0;
-  if (pausedUntil <= runtime.clock.now()) return false;
-  const isUnsent = batch.state === "sealed" || batch.state === "waiting_capacity";
-  if (isUnsent && mayChangeAccount(runtime, batch, ledgers)) {
-    const disposal: Disposal = { kind: "requeue", code: ledgers.get(account.name)?.note ?? "account_paused" };
+  const ledger = ledgers.get(account.name);
+  const until = maySendAt(batch, ledger, runtime.clock.now());
+  if (until <= runtime.clock.now()) return findsOutFirst(lease, outageOn(ledger, runtime.clock.now()));
+  if (isUnsent(batch) && mayChangeAccount(runtime, batch, ledgers)) {
+    const disposal: Disposal = { kind: "requeue", code: pauseCode(ledger) };
     await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
   } else {
-    await lease.end({ nextAt: pausedUntil });
+    await lease.end({ nextAt: until });
   }
   return true;
+}
+
+/**
+ * During an outage of its account, a batch whose turn it is holds the others back. One of many requests is not sent: one of
+ * these goes alone. True where the batch is not to be sent now.
+ */
+async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boolean> {
+  const { account, batch } = lease;
+  if (outage === null || isProbe(batch, outage)) return false;
+  const goesAlone = batch.requests > 1 && isUnsent(batch);
+  const probe = goesAlone ? canaryGroup(batch) : batch.key;
+  const error = { code: outage.code, message: "The account refused other batches." };
+  const disposal: Disposal = { kind: "canary", error };
+  await lease.write((now) => ({
+    ledgers: [{ name: account.name, note: outageNote(withProbe(outage, now, outage.code, probe, now)) }],
+    ...(goesAlone ? { state: "collecting", disposal: JSON.stringify(disposal) } : {}),
+  }));
+  return goesAlone;
+}
+
+/** True where no create of the batch can be under way. */
+function isUnsent(batch: BatchRow): boolean {
+  return (batch.state === "sealed" || batch.state === "waiting_capacity") && batch.unknownSince === null;
 }
 
 /** Nothing was sent: the next owner starts again. An idempotency token is kept, so its batch stays `submitting`. */
@@ -153,7 +181,7 @@ function createInput(runtime: Runtime, { account, batch }: Lease): CreateInput {
 
 async function failed(runtime: Runtime, lease: Lease, error: unknown, operation: "upload" | "create"): Promise<void> {
   if (lease.isOver) throw error;
-  runtime.report(error);
+  runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = refusal(error) ?? (await blameMembers(runtime, lease, failureOf(account, error, operation)));
   const ledgers = await runtime.ledgers();
@@ -162,8 +190,10 @@ async function failed(runtime: Runtime, lease: Lease, error: unknown, operation:
   // Written with the intent: a create before this one may run under the same token.
   const isRepeat = batch.unknownSince !== null && account.capabilities.tag === "idempotencyToken";
   const decide = isRepeat ? afterFailedRepeat : afterSubmitFailure;
-  const plan = decide(batch, failure, operation, account, ledger, passed, runtime.clock.now());
-  await applyPlan(lease, preferFreeAccount(runtime, batch, plan, ledgers));
+  const evidence = failure.kind === "unknown" ? NO_EVIDENCE : await evidenceOn(runtime, batch, failure, ledgers);
+  const plan = decide(batch, failure, operation, account, ledger, passed, runtime.clock.now(), evidence);
+  await applyPlan(lease, isRepeat ? plan : preferFreeAccount(runtime, batch, plan, ledgers));
+  tellOfRefusal(runtime, batch, plan, operation);
 }
 
 /** A line that could not be encoded was never sent, so only its member fails. */

@@ -23,14 +23,14 @@ const ROWS_BY_FILE = 2_000;
 /** The loop's turn. An account that does not answer is swept next time. */
 export function sweeper(runtime: Runtime): () => Promise<number> {
   return async () => {
-    await hasten(runtime).catch((error: unknown) => runtime.report(error));
+    await hasten(runtime).catch((error: unknown) => runtime.report(error, { operation: "store" }));
     for (const account of runtime.accounts) {
       if (runtime.isStopping) break;
       try {
         await sweepBatches(runtime, account);
         await sweepFiles(runtime, account);
       } catch (error) {
-        runtime.report(error);
+        runtime.report(error, { account: account.name, operation: "list" });
       }
     }
     return runtime.clock.now() + EVERY_MS;

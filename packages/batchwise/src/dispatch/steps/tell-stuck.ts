@@ -15,5 +15,5 @@ export function tellStuck(runtime: Runtime, batch: BatchRow, before: number): vo
   const there = providerBatchId === null ? "" : `, and the provider says ${providerState} of ${providerBatchId}`;
   const ways = "cancelBatch(key) cancels its requests, abandon(key) lets go of it.";
   const message = `Batch ${key} at ${account} has not ended after ${hours} h: it is ${state}${there}. ${ways}`;
-  runtime.report(new DispatchError("BATCH_STUCK", message));
+  runtime.report(new DispatchError("BATCH_STUCK", message), { account, batch: key, operation: "work" });
 }

@@ -37,7 +37,9 @@ export function shortReads(lastError: string | null): ShortReads | null {
 /** Gives the lease back until the next read; or puts the batch aside, when reads have differed too often. */
 export async function readAgain(runtime: Runtime, lease: Lease, { reading, message }: UnreadResults): Promise<void> {
   const { reads, waitMs, isStuck } = reading;
-  if (shortReads(lease.batch.lastError) === null || isStuck) runtime.report(new DispatchError(CODE, message));
+  if (shortReads(lease.batch.lastError) === null || isStuck) {
+    runtime.report(new DispatchError(CODE, message), lease.context("results"));
+  }
   const before = lease.batch.lastError === null ? {} : (JSON.parse(lease.batch.lastError) as object);
   const lastError = JSON.stringify({ ...before, code: CODE, message, reads });
   await lease.end((now) => (isStuck ? { state: "quarantined", lastError } : { nextAt: now + waitMs, lastError }));

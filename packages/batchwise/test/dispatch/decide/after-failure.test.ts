@@ -80,24 +80,13 @@ describe("a create that did not succeed", () => {
 describe("a batch that failed as a whole", () => {
   const refused: Failure = { kind: "invalidRequest", ...words, lines: [] };
 
-  test("is sent once more, then halved, then its last request refused", () => {
+  test("is sent once more before anything else", () => {
     expect(afterBatchFailure(running, refused, null, NOW)).toMatchObject({
       state: "sealed",
       wholeFailures: 1,
       forget: true,
       dropFile: true,
     });
-    const again = { ...running, wholeFailures: 1 };
-    expect(afterBatchFailure(again, refused, null, NOW).disposal).toEqual({ kind: "split", error: words });
-    expect(afterBatchFailure({ ...again, requests: 1 }, refused, null, NOW).disposal).toEqual({
-      kind: "refuse",
-      error: words,
-    });
-  });
-
-  test("is halved at once where it is a part of a split one", () => {
-    const part = { ...running, lane: "/v1/embeddings 01ABC.a m" };
-    expect(afterBatchFailure(part, { kind: "unknown", ...words }, null, NOW).disposal?.kind).toBe("split");
   });
 
   test("learns the lowest limit and waits longer with each refusal", () => {

@@ -53,6 +53,14 @@ describe("a poll", () => {
     expect(afterPoll({ ...running, pollMs: 300_000 }, provider, stepAccount(), null, now)).toMatchObject({ pollMs });
   });
 
+  test("a reason comes before result files, and files before a failure without a reason", () => {
+    const failure = { kind: "tokenLimit", code: "token_limit_exceeded", message: "Full.", limitTokens: null } as const;
+    const failed = (changes: Partial<ProviderBatch>) =>
+      afterPoll(running, seen({ state: "failed", resultRefs: ["x", "y"], ...changes }), stepAccount(), null, NOW);
+    expect(failed({ failure })).toMatchObject({ state: "waiting_capacity", forget: true });
+    expect(failed({})).toMatchObject({ state: "collecting", forget: false, disposal: null });
+  });
+
   test("puts a batch aside that the provider has lost: after six looks in ten minutes, not after one", () => {
     let batch = { ...running, lastError: null as string | null };
     const seenAt: number[] = [];

@@ -66,12 +66,26 @@ describe("the upload of a repeated create", () => {
 
 test("a repeated create that is refused for its lines was not accepted the first time: the batch goes again", async () => {
   const { time, store, start, until } = world();
-  const refuse: Failure = { kind: "invalidRequest", ...words, lines: [] };
+  const refuse: Failure = { kind: "invalidRequest", ...words, lines: [{ line: 1, ...words }] };
   const fates: Fate[] = [{ drop: "before" }, { refuse }];
   const sim = new SimProvider({ time, fate: (operation) => (operation === "create" ? (fates.shift() ?? {}) : {}) });
   const accounts = [sim.account({ tag: "idempotencyToken" })];
   const dispatcher = await start({ accounts, thresholds: { maxRequests: names.length } });
   await dispatcher.enqueueMany(names.map((name) => ask(name)));
   await until(() => isAtRest(store, time.now()));
-  expect(await dispatcher.batches()).toMatchObject([{ submitAttempt: 2, state: "done" }]);
+  const statuses = await Promise.all(names.map(async (name) => (await dispatcher.result(name)).status));
+  expect(statuses).toEqual(names.map((_name, index) => (index === 0 ? "failed" : "succeeded")));
+});
+
+test("a repeated create that is refused for no reason may have been accepted: it is repeated as it was", async () => {
+  const { time, store, start, until } = world();
+  const refuse: Failure = { kind: "invalidRequest", ...words, lines: [] };
+  const fates: Fate[] = [{ drop: "after" }, { refuse }];
+  const sim = new SimProvider({ time, fate: (operation) => (operation === "create" ? (fates.shift() ?? {}) : {}) });
+  const accounts = [sim.account({ tag: "idempotencyToken" })];
+  const dispatcher = await start({ accounts, thresholds: { maxRequests: names.length } });
+  await dispatcher.enqueueMany(names.map((name) => ask(name)));
+  await until(() => isAtRest(store, time.now()));
+  expect(await dispatcher.batches()).toMatchObject([{ submitAttempt: 1, state: "done" }]);
+  expect([...sim.successes().values()]).toEqual(names.map(() => 1));
 });

@@ -47,6 +47,7 @@ interface SimPlan {
 interface SimBatch {
   readonly id: string;
   readonly createdAt: number;
+  readonly sentAt: number;
   readonly key: string;
   readonly attempt: number;
   readonly token: string;
@@ -80,7 +81,8 @@ export interface Execution {
   readonly batchId: string;
   readonly key: string;
   readonly status: number;
-  readonly acceptedAt: number;
+  /** When its create was first sent. */
+  readonly sentAt: number;
 }
 
 /** An error whose meaning is known to `classify`. */
@@ -120,6 +122,7 @@ export class SimProvider {
   readonly #files: Map<string, string[]> = new Map();
   readonly #runs: Map<string, number> = new Map();
   readonly executions: Execution[] = [];
+  readonly #triedAt: Map<string, number> = new Map();
   /** Calls by operation. */
   readonly calls: Map<string, number> = new Map();
 
@@ -195,11 +198,16 @@ export class SimProvider {
   async #create(input: CreateInput, record: Capabilities): Promise<ProviderBatch> {
     // An inline create carries its lines: they are read before it is sent.
     const given = "fileId" in input.input ? null : await gather(input.input.lines());
+    const { key, attempt } = input;
+    const token = `${key}-${attempt}`;
+    // Later tries of a create under its token are the same create. Whether a process that died after its intent has sent
+    // one with its lines, nobody knows: it counts as sent at any time.
+    if (record.tag === "idempotencyToken" && !this.#triedAt.has(token)) {
+      this.#triedAt.set(token, given === null ? this.#options.time.now() : Number.NEGATIVE_INFINITY);
+    }
     return this.#call("create", async () => {
       const fileId = "fileId" in input.input ? input.input.fileId : null;
       const lines = (given ?? this.#files.get(fileId as string) ?? []).map(parseLine);
-      const { key, attempt } = input;
-      const token = `${key}-${attempt}`;
       const same = record.tag === "idempotencyToken" ? this.#batches.find((batch) => batch.token === token) : undefined;
       const batch = same ?? this.#accept({ key, attempt, token, fileId, lines, isForeign: false });
       return shown(this.#view(batch), record);
@@ -215,6 +223,7 @@ export class SimProvider {
       ...of,
       id: `batch-${index + 1}`,
       createdAt,
+      sentAt: this.#triedAt.get(of.token) ?? createdAt,
       plan,
       failure: plan.failure ?? this.#underMinimum(of.lines) ?? this.#overLimit(of.lines),
       visibleAt: createdAt + (this.#options.listLagMs?.() ?? 0),
@@ -299,7 +308,7 @@ export class SimProvider {
       this.#runs.set(identity, run);
       batch.ran += 1;
       const status = batch.plan.statusOf(identity, run);
-      this.executions.push({ identity, batchId: batch.id, key: batch.key, status, acceptedAt: batch.createdAt });
+      this.executions.push({ identity, batchId: batch.id, key: batch.key, status, sentAt: batch.sentAt });
       if (status >= 0) results.push(resultOf(customId, identity, status));
     }
     const { shuffle } = this.#options;

@@ -32,8 +32,10 @@ export interface Report {
   readonly wrong: readonly string[];
   /** Ran successfully at the provider more than once. */
   readonly ranTwice: readonly string[];
-  /** Accepted by the provider long after their deadlines. */
+  /** In a create that was first sent long after their deadlines. */
   readonly sentLate: readonly string[];
+  /** Ended with the words of an outage. */
+  readonly blamed: readonly string[];
   readonly notDelivered: readonly string[];
   readonly unendedBatches: readonly string[];
 }
@@ -130,10 +132,14 @@ class Simulation {
     const lag = this.#below(60_000);
     const hasLimit = this.#random() < 0.4;
     const counts = this.#random() < 0.8;
+    const isOut = this.#outage();
     const provider = new SimProvider({
       time: this.#time,
-      fate: (operation) => this.#fate(operation),
       minLines: this.#minLines,
+      fate: (operation) => {
+        const isRefused = isOut("refused") && (operation === "upload" || operation === "create");
+        return isRefused ? { refuse: OUTAGE } : this.#fate(operation);
+      },
       listLagMs: () => this.#below(lag + 1),
       counts,
       shuffle: this.#random,
@@ -144,7 +150,7 @@ class Simulation {
           validateMs: this.#below(2 * MINUTE),
           runMs: this.#below(40 * MINUTE),
           statusOf,
-          failure: this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : null,
+          failure: isOut("failed") ? OUTAGE : this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : null,
           notRun: (identity: string) => isLate && identity.length % 2 === 0,
           cutAfter: this.#chance(0.2) ? this.#below(5) : null,
           // Where nothing is counted, nobody can tell a short answer from a whole one.
@@ -154,6 +160,14 @@ class Simulation {
     });
     this.#providers.push(provider);
     this.#kinds.push(kind);
+  }
+
+  /** For some providers, hours in which every batch is refused, or fails, in words that blame it. */
+  #outage(): (kind: "refused" | "failed") => boolean {
+    const [is, half] = [this.#random() < 0.4, this.#random() < 0.5 ? "refused" : "failed"];
+    const from = START + this.#below(HOUR);
+    const until = from + this.#below(STORM_MS);
+    return (kind) => is && kind === half && this.#time.now() >= from && this.#time.now() < until;
   }
 
   #fate(operation: string): Fate {
@@ -308,9 +322,9 @@ class Simulation {
   }
 
   /** Uploads and creates take their time, and the clocks of processes differ. */
-  #isLate({ identity, acceptedAt }: Execution): boolean {
+  #isLate({ identity, sentAt }: Execution): boolean {
     const deadlineAt = this.#deadlines.get(identity);
-    return deadlineAt !== undefined && acceptedAt > deadlineAt + SENDING_MS;
+    return deadlineAt !== undefined && sentAt > deadlineAt + SENDING_MS;
   }
 
   async #report(): Promise<Report> {
@@ -329,6 +343,7 @@ class Simulation {
       batches: batches.length,
       lost: [...this.#wanted].filter((id) => !counts.has(id)),
       repeatedOutcomes: [...counts].filter(([, count]) => count > 1).map(([id]) => id),
+      blamed: outcomes.filter(({ payload }) => payload.includes(OUTAGE.code)).map(({ id }) => id),
       wrong: outcomes.filter((outcome) => !this.#isRight(outcome)).map(({ id, status }) => `${id} ${status}`),
       ranTwice: [...ranTwice].filter(([id, count]) => count > 1 && this.#wanted.has(id)).map(([id]) => id),
       sentLate: this.#providers.flatMap(({ executions }) =>
@@ -341,6 +356,9 @@ class Simulation {
 }
 
 const WHOLE: Failure = { kind: "invalidRequest", code: "failed", message: "Failed as a whole.", lines: [] };
+
+/** What a provider says to every batch while it is out. */
+const OUTAGE: Failure = { kind: "invalidRequest", code: "outage_400", message: "Invalid request.", lines: [] };
 
 const REFUSALS: readonly Failure[] = [
   { kind: "rateLimited", code: "429", message: "Slow down.", retryAfterMs: 20_000 },

@@ -1,7 +1,7 @@
 // From the wire to our words: batches, pages and result lines of OpenAI-shaped services. Pure. Reads what is there and
 // trusts none of it: states in any case, ids that are null, absent or "", times in seconds or as text.
 
-import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import type { Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
@@ -49,8 +49,15 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     settled,
     ran: settled,
     resultRefs: [text(batch.output_file_id), text(batch.error_file_id)].filter((ref) => ref !== null),
-    failure: state === "failed" ? classifyBatchErrors(batch.errors ?? batch.error) : null,
+    failure: state === "failed" ? failureOf(batch.errors ?? batch.error) : null,
   };
+}
+
+/** Null where the service gives no error. */
+function failureOf(errors: unknown): Failure | null {
+  const { data } = objectOf(errors);
+  const isGiven = Array.isArray(data) ? data.length > 0 : text(errors) !== null;
+  return isGiven ? classifyBatchErrors(errors) : null;
 }
 
 /** The rows of a list answer: of a page, of a plain array, or of a page that the SDK made of a plain array. */

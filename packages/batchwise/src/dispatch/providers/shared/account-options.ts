@@ -20,6 +20,7 @@ const LIMITS: readonly (keyof ProviderLimits)[] = [
   "maxEnqueuedTokens",
   "maxEnqueuedRequests",
   "maxEnqueuedBatches",
+  "maxCreatesPerHour",
 ];
 
 /** The plain fields of an Account. */

@@ -28,6 +28,9 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
+/** A quota that is used up is the account's, whatever the status says; Azure has one for files. */
+const QUOTA = /quota/i;
+
 export function readSdkError(error: unknown): SdkError {
   const own = objectOf(error);
   // The body is `{ error: { ... } }`; some clients unwrap it, some do not.
@@ -53,7 +56,10 @@ export function classifyStatus(error: SdkError): Failure {
   if (status === null || status >= 500 || status === 408 || status === 409) return { kind: "unknown", code, message };
   if (status === 429) return { kind: "rateLimited", code, message, retryAfterMs };
   if (status === 401 || status === 402 || status === 403) return { kind: "authOrBilling", code, message };
-  if (status === 400 || status === 413 || status === 422) return { kind: "invalidRequest", code, message, lines: [] };
+  if (status === 400 || status === 413 || status === 422) {
+    if (QUOTA.test(code) || QUOTA.test(message)) return { kind: "authOrBilling", code, message };
+    return { kind: "invalidRequest", code, message, lines: [] };
+  }
   if (status >= 400) return { kind: "definitelyNotCreated", code, message };
   return { kind: "unknown", code, message };
 }

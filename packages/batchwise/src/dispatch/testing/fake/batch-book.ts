@@ -7,6 +7,9 @@ import type { Settings } from "./settings.ts";
 import { type Course, isOver, type Moment, momentOf } from "./timeline.ts";
 import type { FakeAnswer, FakeBatchView, FakeExecution, FakeLine, FakeLineFault, FakePlan } from "./types.ts";
 
+/** Stands for a failure that is shown without a word. */
+export const SILENT: FakeLineFault = { code: "", message: "" };
+
 /** One line of a batch. The body is kept as text and parsed when it is needed. */
 export interface Entry {
   readonly customId: string;
@@ -155,6 +158,7 @@ export class BatchBook<Extra> {
 
   #laterFaults(batch: NewBatch<Extra>, plan: FakePlan): readonly FakeLineFault[] {
     if (plan.failWith !== null) return [plan.failWith];
+    if (plan.failSilently) return [SILENT];
     const limit = this.#settings.limits.enqueuedTokens;
     if (this.enqueued(batch.model).tokens + batch.tokens <= limit) return [];
     const message =

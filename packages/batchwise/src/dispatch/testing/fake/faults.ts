@@ -4,12 +4,14 @@ import type { FakeFault, FakeOperation } from "./types.ts";
 
 export class FaultBook {
   readonly #random: () => number;
+  readonly #now: () => number;
   /** How many calls were hit. */
   hits = 0;
   #entries: { readonly fault: FakeFault; left: number }[] = [];
 
-  constructor(random: () => number) {
+  constructor(random: () => number, now: () => number) {
     this.#random = random;
+    this.#now = now;
   }
 
   add(fault: FakeFault): void {
@@ -26,8 +28,9 @@ export class FaultBook {
       const { fault } = entry;
       const hits = fault.on === operation || (Array.isArray(fault.on) && fault.on.includes(operation));
       if (!hits || entry.left <= 0) continue;
+      if (fault.until !== undefined && fault.until <= this.#now()) continue;
       if (fault.chance !== undefined && this.#random() >= fault.chance) continue;
-      entry.left -= 1;
+      if (fault.until === undefined) entry.left -= 1;
       this.hits += 1;
       this.#entries = this.#entries.filter(({ left }) => left > 0);
       return fault;

@@ -1,7 +1,7 @@
 // How an OpenAI-shaped service shows a batch and its results: states, times, counts, file ids, result lines. Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
-import type { Ending, FakeBatch } from "./batch-book.ts";
+import { type Ending, type FakeBatch, SILENT } from "./batch-book.ts";
 import type { Moment, Phase } from "./timeline.ts";
 import type { FakeDialect, FakeLineFault, FakePlan } from "./types.ts";
 
@@ -32,7 +32,7 @@ export function renderBatch(
     id: batch.id,
     object: "batch",
     endpoint: extra.endpoint,
-    errors: phase === "failed" ? renderErrors(course.faults) : null,
+    errors: phase === "failed" && !course.faults.includes(SILENT) ? renderErrors(course.faults) : null,
     input_file_id: extra.inputFileId,
     completion_window: extra.window,
     status: stateWord(phase, course.plan),
@@ -51,7 +51,7 @@ export function renderBatch(
   };
 }
 
-/** Which of the two result files there are. Only a batch that has ended, and not failed, has any. */
+/** Which of the two result files there are. A batch that has not ended has none, and one that failed by its plan only. */
 export function resultFiles(
   batch: FakeBatch<OpenAiExtra>,
   { phase, done, endedAt }: Moment,
@@ -62,8 +62,9 @@ export function resultFiles(
   const shownAt = (endedAt ?? 0) + plan.resultsLagMs;
   const over = (phase === "completed" || phase === "expired" || phase === "cancelled") && now >= shownAt;
   const notRun = batch.course.items - done;
-  const output = over && counts.succeeded > 0;
-  const errors = over && (counts.failed > 0 || notRun > 0 || plan.emptyErrorFile);
+  const failedWithFiles = phase === "failed" && plan.failedNamesFiles;
+  const output = failedWithFiles || (over && counts.succeeded > 0);
+  const errors = failedWithFiles || (over && (counts.failed > 0 || notRun > 0 || plan.emptyErrorFile));
   return {
     ...named("output_file_id", output ? outputFileId(batch.id) : null, plan),
     ...named("error_file_id", errors ? errorFileId(batch.id) : null, plan),
@@ -93,7 +94,7 @@ export function parseResultFileId(id: string): { readonly batchId: string; reado
 /** The lines of one of the two files. */
 export function renderResults(endings: Iterable<Ending>, kind: "output" | "error", phase: Phase): Uint8Array {
   const lines: string[] = [];
-  for (const ending of endings) {
+  for (const ending of phase === "failed" ? [] : endings) {
     const succeeded = ending.answer !== null && ending.answer.status < 300;
     if (succeeded === (kind === "output")) lines.push(JSON.stringify(renderEnding(ending, phase)));
   }

@@ -11,6 +11,8 @@ export type FakeFaultName =
   | "rateLimited"
   | "quotaExhausted"
   | "creditExhausted"
+  | "oddRefusal"
+  | "fileQuotaExceeded"
   | "cutDownload"
   | "shortDownload"
   | "emptyDownload";
@@ -53,6 +55,24 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
           message: "Your credit balance is too low to access the Anthropic API.",
         },
       },
+    },
+  },
+  /** A 400 that has nothing to do with the call, at uploads and creates. */
+  oddRefusal: {
+    on: ["files.create", ...CREATES],
+    accept: false,
+    reply: {
+      status: 400,
+      body: { error: { message: "Invalid request.", type: "invalid_request_error", param: null, code: null } },
+    },
+  },
+  /** No more files may be kept, as Azure says it. */
+  fileQuotaExceeded: {
+    on: "files.create",
+    accept: false,
+    reply: {
+      status: 400,
+      body: { error: { code: "quotaExceeded", message: "The number of files exceeds the quota, the maximum is 500." } },
     },
   },
   /** A download that ends in the middle. */

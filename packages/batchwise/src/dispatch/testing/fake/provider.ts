@@ -79,7 +79,7 @@ class Fake implements FakeProvider {
     this.#settings = settings;
     this.#openai = new OpenAiSurface(settings);
     this.#anthropic = new AnthropicSurface(settings);
-    this.#faults = new FaultBook(seededRandom(settings.seed + 1));
+    this.#faults = new FaultBook(seededRandom(settings.seed + 1), () => settings.clock.now());
     this.fetch = inProcessFetch((exchange) => this.#answer(exchange));
   }
 

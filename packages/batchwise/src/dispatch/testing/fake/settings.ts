@@ -31,6 +31,8 @@ const PLAN: FakePlan = {
   completesDespiteCancel: false,
   expiredShare: null,
   failWith: null,
+  failSilently: false,
+  failedNamesFiles: false,
   order: "shuffled",
   missingLines: 0,
   duplicateLines: 0,
@@ -42,10 +44,13 @@ const PLAN: FakePlan = {
   strangeState: null,
 };
 
-/** Azure names absent files "", leaves an empty error file, and has been seen to write states with a capital. */
+/**
+ * Azure names absent files "", leaves an empty error file, names both files of a batch that failed, and has been seen to
+ * write states with a capital.
+ */
 const DIALECT_PLANS: Readonly<Record<FakeDialect, Partial<FakePlan>>> = {
   openai: {},
-  azure: { absentFile: "empty", emptyErrorFile: true, stateCase: "capitalised" },
+  azure: { absentFile: "empty", emptyErrorFile: true, failedNamesFiles: true, stateCase: "capitalised" },
   groq: {},
   together: { absentFile: "omitted", stateCase: "upper" },
 };

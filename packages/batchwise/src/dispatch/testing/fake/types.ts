@@ -61,6 +61,10 @@ export interface FakePlan {
   readonly expiredShare: number | null;
   /** Fails after validation with this, whatever its lines are. `line` counts from 1. */
   readonly failWith: FakeLineFault | null;
+  /** Fails after validation, and says nothing of why. */
+  readonly failSilently: boolean;
+  /** A batch that failed names both result files all the same; they are empty. */
+  readonly failedNamesFiles: boolean;
   readonly order: "shuffled" | "input";
   /** Result lines that are left out, and that come twice. */
   readonly missingLines: number;
@@ -104,6 +108,8 @@ export interface FakeFault {
   readonly on: FakeOperation | readonly FakeOperation[];
   /** How many calls it hits. Default 1. */
   readonly times?: number;
+  /** Hits every call until this time on the fake's clock; `times` then does not count. */
+  readonly until?: number;
   /** Share of the calls that it hits. Default 1. */
   readonly chance?: number;
   /** Waits this long before anything is done, also when the client has gone by then: a slow accept. Default 0. */

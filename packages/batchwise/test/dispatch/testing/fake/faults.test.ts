@@ -1,4 +1,4 @@
-import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
+import { type FakeOptions, fakeFaults, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { HOUR, lines, results, rig, submit, upload } from "./tools.ts";
@@ -79,6 +79,35 @@ describe("scripted faults", () => {
     expect(failed).toBeLessThan(30);
     fake.heal();
     for (let n = 0; n < 10; n += 1) await client.batches.list();
+  });
+});
+
+describe("an outage", () => {
+  test("hits every call until its time has come", async () => {
+    const { client, clock, fake } = rig();
+    fake.inject({ ...fakeFaults.oddRefusal, until: clock.now() + HOUR });
+    for (let n = 0; n < 3; n += 1) await expect(upload(client, lines(1))).rejects.toMatchObject({ status: 400 });
+    await clock.advance(HOUR);
+    await submit(client, lines(1));
+  });
+
+  test("fails batches without a word", async () => {
+    const { client, clock } = rig({ plan: { failSilently: true } });
+    const batch = await submit(client, lines(1));
+    await clock.advance(HOUR);
+    expect(await client.batches.retrieve(batch.id)).toMatchObject({ status: "failed", errors: null });
+  });
+
+  test("at Azure names both files of a batch that failed, and they are empty", async () => {
+    const failWith = { code: "token_limit_exceeded", message: "Enqueued token limit reached." };
+    const { client, clock } = rig({ dialect: "azure", plan: { failWith } });
+    const batch = await submit(client, lines(2));
+    await clock.advance(HOUR);
+    const failed = await client.batches.retrieve(batch.id);
+    expect(failed.errors?.data).toMatchObject([failWith]);
+    expect(await results(client, failed.output_file_id)).toEqual([]);
+    expect(await results(client, failed.error_file_id)).toEqual([]);
+    expect([failed.output_file_id, failed.error_file_id].every(Boolean)).toBe(true);
   });
 });
 
