@@ -32,6 +32,15 @@ export interface ResolvedRateLimiterOptions {
   readonly clock: Clock;
 }
 
+/** Names that people bring from providers, and what they are here. */
+const HINTS: Readonly<Record<string, string>> = {
+  tokensPerMinute: "tokens are a batch's cost; use `costPerMinute`",
+  tpm: "tokens are a batch's cost; use `costPerMinute`",
+  requestsPerMinute: "each request is a call of the handler; use `callsPerMinute`",
+  rpm: "each request is a call of the handler; use `callsPerMinute`",
+  callsPerSecond: "use `callsPerMinute`, and `burstMs: 1` where the provider counts by the second",
+};
+
 const RULES: Readonly<Record<keyof RateLimiterOptions, Rule>> = {
   callsPerMinute: aboveZero,
   costPerMinute: aboveZero,
@@ -47,7 +56,7 @@ const RULES: Readonly<Record<keyof RateLimiterOptions, Rule>> = {
 export function resolveRateLimiterOptions(given: unknown): ResolvedRateLimiterOptions {
   checkIsObject("options", given);
   const options: RateLimiterOptions = { ...given };
-  refuseUnknown(options, Object.keys(RULES));
+  refuseUnknown(options, Object.keys(RULES), "", HINTS);
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined) check(name, RULES[name as keyof RateLimiterOptions], value);
   }

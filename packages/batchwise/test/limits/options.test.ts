@@ -26,7 +26,12 @@ describe("`rateLimiter`", () => {
       "Expected `clock` to be an object with now, setTimeout, clearTimeout",
     ],
     [{ callsPerMinut: 60 }, TypeError, "Unknown option `callsPerMinut`, did you mean `callsPerMinute`?"],
-    [{ tokensPerMinute: 60 }, TypeError, "Unknown option `tokensPerMinute`"],
+    [
+      { tokensPerMinute: 60 },
+      TypeError,
+      "Unknown option `tokensPerMinute`: tokens are a batch's cost; use `costPerMinute`",
+    ],
+    [{ rpm: 60 }, TypeError, "use `callsPerMinute`"],
   ])("refuses %o", (options, Kind, message) => {
     const refusal = refusalOf(options);
     expect(refusal).toBeInstanceOf(Kind);
