@@ -161,3 +161,16 @@ describe("submitSettled()", () => {
     expect(await rig().batcher.submitSettled([])).toEqual([]);
   });
 });
+
+test.each([
+  ["0", []],
+  ["2", [1, 2]],
+])("an array that says its length is %o counts as one of that many items", async (length, expected) => {
+  const batcher = createBatcher((items: number[]) => items);
+  const items = new Proxy([1, 2, 3], {
+    get: (target, name) => (name === "length" ? length : Reflect.get(target, name)),
+  });
+  expect(await batcher.submitMany(items)).toEqual(expected);
+  expect(batcher.stats()).toMatchObject({ submitted: expected.length, waiting: 0 });
+  await batcher.close();
+});

@@ -238,7 +238,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   ): Promise<never> {
     return new Promise<unknown>((resolve) => {
       if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
-      const call = new Call(items.length, isSettled, resolve);
+      // A Proxy may say anything.
+      const call = new Call(Math.max(0, items.length | 0), isSettled, resolve);
       if (call.size === 0) resolve([]);
       else this.#intake.acceptAll(items, options, call);
     }) as Promise<never>;

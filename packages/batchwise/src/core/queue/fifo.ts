@@ -55,6 +55,7 @@ export class Fifo implements EntryOrder {
   /** Where the first entry that may be waiting lies in the first chunk. */
   #head = 0;
   size = 0;
+  /** Places of entries that are gone. Below 0 while a batch that was dropped from the front is not told of. */
   #gone = 0;
   /** When the youngest entry was submitted. */
   #lastMoment: Moment | null = null;
@@ -145,15 +146,18 @@ export class Fifo implements EntryOrder {
     if (next === null) this.#last = EMPTY;
   }
 
+  /** Takes what waits into new chunks. A batch may be half told of: what is to come of it is not in them any more. */
   #compact(): void {
+    const { size } = this;
     const reader = this.reader(Number.POSITIVE_INFINITY);
     this.#first = EMPTY;
     this.#last = EMPTY;
     this.#head = 0;
     this.size = 0;
-    this.#gone = 0;
     this.#lastMoment = null;
     for (; reader.entry !== null; reader.advance()) this.push(reader.entry);
+    this.#gone = this.size - size;
+    this.size = size;
   }
 }
 

@@ -1,7 +1,7 @@
 // Entries that come into the queue later than their submit: when a look-up in the cache has found nothing, or when
 // `prepareItem` has made their item. Deadlines, signals and latencies count from the submit all the same.
 
-import { ignoreFailure } from "../contract/thenable.ts";
+import { follow, ignoreFailure } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { InContext } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
@@ -57,9 +57,12 @@ export class LateEntries {
 
   /** A promise of an item, in the place of the item. It may come to nothing before anyone awaits it, or when nobody does. */
   adopt(entry: Entry, prepared: PromiseLike<unknown>): void {
-    const promised = Promise.resolve(prepared);
-    this.#parts.inContext(() => ignoreFailure(promised));
-    entry.item = promised;
+    // A promise may have a `then` of its own, which may throw.
+    entry.item = this.#parts.inContext(() => {
+      const promised = follow(prepared);
+      ignoreFailure(promised);
+      return promised;
+    });
   }
 
   /** Queues an entry that holds a promise of its item, when that is there. */

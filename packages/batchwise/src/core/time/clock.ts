@@ -11,7 +11,7 @@ export interface Clock {
 }
 
 /** Reading the global `performance` calls a getter on Node.js, which takes longer than reading the time. */
-const loadedWith = { performance, setTimeout };
+const loadedWith = { performance: globalThis.performance, setTimeout };
 
 /**
  * `performance.now()` and the platform's timers. Fake timers replace both: then the global `performance` is read. A
@@ -83,7 +83,8 @@ export class SteadyClock implements Clock {
 
   /** A time of this clock as the user sees it: epoch milliseconds, or the injected clock's own time. */
   toUserTime(at: number): number {
-    return this.#clock === systemClock ? performance.timeOrigin + at - this.#offset : at - this.#offset;
+    const origin = this.#clock === systemClock ? (loadedWith.performance?.timeOrigin ?? 0) : 0;
+    return origin + at - this.#offset;
   }
 }
 

@@ -109,3 +109,26 @@ describe("a queue", () => {
     expect(kit.take()).toEqual([1, 2]);
   });
 });
+
+test("a batch of two priorities in turns, behind which many have left, leaves the counts of its lines right", () => {
+  const kit = new Kit();
+  let id = 0;
+  const push = (count: number, at: number, priority: number): number[] => {
+    const ids = range(count).map((index) => id + index);
+    kit.push(...ids.map((each) => ({ id: each, at, priority })));
+    id += count;
+    return ids;
+  };
+  push(1, 0, 0);
+  push(100, 1_000, 1);
+  push(1, 1_001, 0);
+  push(12, 2_000, 1);
+  const leaving = push(150, 2_000, 1);
+  push(1, 2_000, 1);
+  kit.leave(...leaving);
+  const caps = { maxBatchSize: 112, priorityAgingMs: 1_000 };
+  expect(kit.take(caps, 3_500)).toHaveLength(112);
+  const sizes = [...kit.queue.lanes()].flatMap(({ size, lines }) => [size, ...lines.map((line) => line.size)]);
+  expect([kit.queue.size, ...sizes]).toEqual([3, 3, 3, 0]);
+  expect(kit.takeAll(caps, 3_500).flat()).toHaveLength(3);
+});
