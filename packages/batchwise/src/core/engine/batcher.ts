@@ -237,9 +237,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     isSettled: boolean,
   ): Promise<never> {
     return new Promise<unknown>((resolve) => {
-      if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
-      // A Proxy may say anything.
-      const call = new Call(Math.max(0, items.length | 0), isSettled, resolve);
+      // The length of a Proxy may be anything, and something else the next time.
+      const length = Array.isArray(items) ? items.length : -1;
+      if (!(Number.isInteger(length) && length >= 0)) throw invalidOption(TypeError, "Expected `items` to be an array");
+      const call = new Call(length, isSettled, resolve);
       if (call.size === 0) resolve([]);
       else this.#intake.acceptAll(items, options, call);
     }) as Promise<never>;
