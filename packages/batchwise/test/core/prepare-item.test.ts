@@ -207,13 +207,13 @@ describe("a batcher with items in preparation", () => {
 test("a promise of `prepareItem` whose own `then` throws rejects its item, and close() is not kept waiting", async () => {
   const failure = new Error("then");
   const batcher = createBatcher({
-    prepareItem: (item: number) =>
-      Object.assign(Promise.resolve(item), {
-        // biome-ignore lint/suspicious/noThenProperty: it is what is tested
-        then: (): never => {
-          throw failure;
-        },
-      }) as Promise<number>,
+    prepareItem: (item: number) => {
+      const promise = Promise.resolve(item);
+      const value = (): never => {
+        throw failure;
+      };
+      return Object.defineProperty(promise, "then", { value });
+    },
     run: (items: number[]) => items,
   });
   expect(await reasonOf(batcher.submit(1))).toBe(failure);
