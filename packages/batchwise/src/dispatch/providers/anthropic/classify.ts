@@ -1,7 +1,7 @@
 // What an error of Anthropic's means for the batch. Pure. Money comes before statuses: it is told with 400, 402 or 403.
 
 import type { Failure, Operation } from "../../contract/account.ts";
-import { classifyStatus, objectOf, readSdkError, text } from "../shared/sdk-error.ts";
+import { classifyStatus, objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 
 const BILLING = /credit balance|spend(?:ing)?[ _]?limit|billing|organization[ _]?on[ _]?hold/i;
 

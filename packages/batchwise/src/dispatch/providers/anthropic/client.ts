@@ -1,7 +1,7 @@
 // The part of the official `@anthropic-ai/sdk` client (1.0 and later) that the adapter calls, by shape: nothing is
 // imported from the SDK, and its answers are read as unknown JSON.
 
-import type { CallSettings } from "../shared/sdk-call.ts";
+import type { CallSettings } from "../shapes/sdk-call.ts";
 
 export interface MessageBatchBody {
   readonly requests: { readonly custom_id: string; readonly params: object }[];

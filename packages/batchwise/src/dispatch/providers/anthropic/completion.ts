@@ -1,7 +1,7 @@
 // An Anthropic message as a chat completion in OpenAI's shape, and its usage in our words. Pure.
 
 import type { JsonObject, Usage } from "../../contract/types.ts";
-import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
   ["end_turn", "stop"],

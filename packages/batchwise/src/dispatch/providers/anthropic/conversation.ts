@@ -3,7 +3,7 @@
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
 export interface Conversation {

@@ -3,7 +3,7 @@
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { OutcomeError } from "../../contract/types.ts";
-import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toCompletion, usageOf } from "./completion.ts";
 
 const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;

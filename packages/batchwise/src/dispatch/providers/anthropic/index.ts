@@ -1,5 +1,5 @@
 // The entry "batchwise/dispatch/anthropic": names only.
 
-export type { CallSettings } from "../shared/sdk-call.ts";
+export type { CallSettings } from "../shapes/sdk-call.ts";
 export { type AnthropicAccountOptions, anthropicAccount } from "./account.ts";
 export type { AnthropicClient, MessageBatchBody, MessageBatchQuery, NoParams } from "./client.ts";

@@ -2,7 +2,7 @@
 // no counterpart and would change the answer is refused by name; hints that change nothing that matters are left out.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toConversation } from "./conversation.ts";
 import { invalid, unsupported } from "./refusal.ts";
 

@@ -17,11 +17,11 @@ import type {
 } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
-import { type AccountSettings, resolveAccountOptions } from "../shared/account-options.ts";
-import { readJsonLines } from "../shared/read-lines.ts";
-import { callSettings } from "../shared/sdk-call.ts";
-import { checkMethods, checkSdkVersion, type SdkNeed } from "../shared/sdk-client.ts";
-import { objectOf, readSdkError, text } from "../shared/sdk-error.ts";
+import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { readJsonLines } from "../shapes/read-lines.ts";
+import { callSettings } from "../shapes/sdk-call.ts";
+import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import type { BatchCreateBody, OpenAiClient, UploadSource } from "./client.ts";

@@ -2,7 +2,7 @@
 // whole. Pure. Codes decide before statuses do, because one status carries several meanings.
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
-import { classifyStatus, objectOf, readSdkError, text } from "../shared/sdk-error.ts";
+import { classifyStatus, objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 
 const BILLING: ReadonlySet<string> = new Set([
   "insufficient_quota",

@@ -1,7 +1,7 @@
 // The part of the official `openai` client (5.0 and later) that the adapter calls, by shape: nothing is imported from
 // the SDK, and its answers are read as unknown JSON. Azure's client and an own object of this shape fit too.
 
-import type { CallSettings } from "../shared/sdk-call.ts";
+import type { CallSettings } from "../shapes/sdk-call.ts";
 
 /** What the SDK streams as a file without reading it into memory first. */
 export interface UploadSource extends AsyncIterable<Uint8Array> {

@@ -4,7 +4,7 @@
 import type { Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "../../contract/types.ts";
-import { jsonObject, objectOf, text } from "../shared/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { classifyBatchErrors } from "./classify.ts";
 
 /** Where our tag travels in a batch's metadata. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
-import { readJsonLines } from "../../../../src/dispatch/providers/shared/read-lines.ts";
+import { readJsonLines } from "../../../../src/dispatch/providers/shapes/read-lines.ts";
 
 const encoder = new TextEncoder();
 
