@@ -77,7 +77,7 @@ async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | 
   }
 }
 
-/** Leases the batch, after whoever works on it now. */
+/** Leases the batch, once nobody works on it any more. */
 async function take(runtime: Runtime, key: string): Promise<Lease> {
   const { store, clock, options } = runtime;
   const { owner, leaseMs, accounts } = options;

@@ -72,7 +72,7 @@ export class Runtime {
     return this.#setBack;
   }
 
-  /** Calls the listener at each later loss, before whoever met it goes on. Returns a function that stops listening. */
+  /** Calls the listener at each later loss, before the call that found it goes on. Returns a function that stops listening. */
   onSetBack(listener: (loss: DispatchError) => void): () => void {
     this.#setBackListeners.add(listener);
     return () => this.#setBackListeners.delete(listener);

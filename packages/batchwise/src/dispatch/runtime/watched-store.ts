@@ -1,4 +1,4 @@
-// A store whose losses are noticed. Whoever has called it, a loss that it has found is told once, before any later call;
+// A store whose losses are noticed. A loss that it has found is told once, whatever call found it, before any later call;
 // the call that notices it, and those under way when it was found, reject with it.
 
 import type { DispatchError } from "../contract/errors.ts";
