@@ -160,8 +160,8 @@ export interface Store {
    * `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation + 1, `notBefore` now, no
    * deadline, no cancel wish; its outcome leaves the log and its undelivered deliveries are dropped (`changed`).
    * Succeeded stays (`ended`); ready or claimed stays (`waiting`).
-   * `hasten`: every time later than `after` at which something of the future would happen becomes `now`, also where somebody holds
-   * it: notBefore of ready requests; nextAt, leaseUntil, submitStartedAt, unknownSince and releaseAt (where one is
+   * `hasten`: every time later than `after` at which something of the future would happen becomes `now`, also where
+   * somebody holds it: notBefore of ready requests; nextAt, leaseUntil, submitStartedAt, unknownSince and releaseAt (where one is
    * given) of batches that are not done; nextAt of waiting deliveries; blockedUntil of ledgers. No fence changes. Answers
    * nothing. A process whose clock was ahead has written such times.
    * `redeliver`: up to `limit` dead deliveries to the sink of outcomes with a cursor above `after`, lowest cursor first,
