@@ -12,6 +12,7 @@ import type {
 } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import { openaiLine } from "../../../src/dispatch/format/encode.ts";
+import { gather, parseLine, resultOf } from "./sim-lines.ts";
 
 interface SimTime {
   now(): number;
@@ -378,26 +379,4 @@ function shown(batch: ProviderBatch, { tag, input }: Capabilities): ProviderBatc
     tag: tag === "metadata" ? batch.tag : null,
     inputFileId: input === "file" ? batch.inputFileId : null,
   };
-}
-
-function parseLine(text: string): { customId: string; identity: string; tokens: number } {
-  const { custom_id, body } = JSON.parse(text) as {
-    custom_id: string;
-    body: { messages: { content: string }[] };
-  };
-  const identity = body.messages[0]?.content ?? "";
-  return { customId: custom_id, identity, tokens: 4 + Math.ceil(identity.length / 4) };
-}
-
-function resultOf(customId: string, identity: string, status: number): ResultLine {
-  if (status === 0) return { customId, response: null, error: null, usage: null };
-  const usage = status === 200 ? { inputTokens: 5, outputTokens: 2, totalTokens: 7 } : null;
-  const body = status === 200 ? { answer: identity } : { error: { code: `status_${status}`, message: "No." } };
-  return { customId, response: { statusCode: status, body }, error: null, usage };
-}
-
-async function gather(lines: AsyncIterable<string>): Promise<string[]> {
-  const gathered: string[] = [];
-  for await (const line of lines) gathered.push(line);
-  return gathered;
 }
