@@ -1,6 +1,6 @@
 /**
  * A provider with rate limits: it takes so many calls and so many tokens a second and answers 429 with Retry-After to
- * what is over. Callers arrive by chance. Simulated on the virtual clock, so a minute takes about a second and the same
+ * what is over. Poisson arrivals. Simulated on the virtual clock, so a minute takes about a second and the same
  * seed gives the same figures on every machine.
  *
  *   node bench/load/limited-provider.ts                    every contender, one line of JSON each

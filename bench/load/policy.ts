@@ -1,5 +1,5 @@
 /**
- * W6: one slot, 4 ms and 0.1 ms an item, at most 64 items; callers arrive by chance at a steady rate.
+ * W6: one slot, 4 ms and 0.1 ms an item, at most 64 items; Poisson arrivals at a steady rate.
  *
  * What an item costs in CPU does not show here. What shows is when a batch is closed: as a slot takes it, or before.
  */

@@ -101,7 +101,7 @@ export async function limits({ rounds }: Scale, progress: Progress): Promise<Sec
     title: "A provider with rate limits",
     about: [
       "It takes 2 calls and 20,000 tokens a second (token buckets of one second) and answers 429 with Retry-After to what",
-      "is over. Callers come by chance for a minute; an item has 150 to 450 tokens; a call takes 100 ms, a refused one 20.",
+      "is over. Poisson arrivals for a minute; an item has 150 to 450 tokens; a call takes 100 ms, a refused one 20.",
       "Simulated on the virtual clock: the figures do not depend on the machine. Each is the median over the seeds.",
     ],
     tables: [

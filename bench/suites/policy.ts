@@ -1,4 +1,4 @@
-/** W6: what a batching policy is worth when callers arrive by chance and the backend has one slot. */
+/** W6: what a batching policy is worth under Poisson arrivals, when the backend has one slot. */
 import type { Settings } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import {
@@ -140,7 +140,7 @@ export async function policy(scale: Scale, progress: Progress): Promise<Section>
   return {
     title: "W6: policy under load",
     about: [
-      "One slot; a call takes 4 ms and 0.1 ms an item, at most 64 items. Callers arrive by chance (Poisson, the same",
+      "One slot; a call takes 4 ms and 0.1 ms an item, at most 64 items. Open-loop Poisson arrivals (the same",
       "schedule for all in a round). batchwise, cargoQueue and promise-batcher meet them for 12, 6 and 4 s; the others",
       `after them, for 3 s in ${REST_ROUNDS} rounds. The cells are p50 / p99 in ms, from the scheduled arrival, and the mean`,
       "batch; a caller without an answer half a second after the last arrival counts with its age. `async.cargoQueue`",

@@ -273,7 +273,8 @@ export class Scheduler implements RunOwner<BatchRun> {
     if (batch === null) return this.#waitForEvent();
     // A cost function may have paused the batcher, or sent callers away who are in the batch.
     const isStale = this.#queue.departures !== departures || this.#isFlushOnly() !== isFlushOnly;
-    if (batch.entries.length === 0 || isStale) return true;
+    if (isStale) return true;
+    if (batch.entries.length === 0) return this.#waitForEvent();
     this.#send(batch, batch.full ?? (isFlushOnly ? "flush" : choice.reason), choice.lane, now);
     return true;
   }
