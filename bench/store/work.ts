@@ -31,7 +31,15 @@ export const payload: string = JSON.stringify({ response: { statusCode: 200, bod
 /** Requests as the dispatcher passes them on, under random ids: the hardest case for the index of ids. */
 export function requests(count: number): NewRequest[] {
   return Array.from({ length: count }, () => ({
-    ...{ id: randomUUID(), digest: "d".repeat(DIGEST_LENGTH), lane: LANE, priority: 0, tenant: "", deadlineAt: null },
+    ...{
+      id: randomUUID(),
+      digest: "d".repeat(DIGEST_LENGTH),
+      lane: LANE,
+      priority: 0,
+      tenant: "",
+      job: "",
+      deadlineAt: null,
+    },
     ...{ bytes: BODY_BYTES + 120, tokens: 500, metadata: null, body },
   }));
 }
@@ -60,9 +68,9 @@ export async function settleAll(store: Store, key: string, count: number): Promi
   for (let chunk = 0; chunk < chunks; chunk += 1) {
     const items: Settlement[] = [];
     for (let ord = chunk; ord < count; ord += chunks) {
-      items.push({ ord, kind: "final", status: "succeeded", payload, charged: true });
+      items.push({ ord, kind: "final", status: "succeeded", payload, code: null, usage: null, charged: true });
     }
-    await store.settle({ key, fence: 1, items, sinks: [], cancelledPayload: "{}", now: NOW });
+    await store.settle({ key, fence: 1, items, sinks: [], cancelledPayload: "{}", cancelledCode: "c", now: NOW });
   }
 }
 

@@ -13,7 +13,7 @@ describe("the journal store of the example", () => {
     const folder = mkdtempSync(join(tmpdir(), "custom-store-"));
     const path = join(folder, "journal");
     const request = {
-      ...{ digest: "d", lane: "/v1/embeddings  m", priority: 0, tenant: "", deadlineAt: null },
+      ...{ digest: "d", lane: "/v1/embeddings  m", priority: 0, tenant: "", job: "", deadlineAt: null },
       ...{ bytes: 1, tokens: 1, metadata: null, body: "{}" },
     };
     const store = journalStore(path);

@@ -11,7 +11,7 @@ import { type Batcher, createBatcher } from "batchwise";
 import { DispatchError, memoryStore, type Store } from "batchwise/dispatch";
 
 /** The methods that change something: they go through the journal. */
-type Write = "enqueue" | "amend" | "seal" | "lease" | "transition" | "settle" | "deliveries";
+type Write = "enqueue" | "amend" | "seal" | "lease" | "transition" | "settle" | "deliveries" | "marks";
 type Answer<Name extends Write> = Awaited<ReturnType<Store[Name]>>;
 
 interface Entry {
@@ -87,6 +87,20 @@ class JournalStore implements Store {
   async batches(...args: Parameters<Store["batches"]>): ReturnType<Store["batches"]> {
     await this.#open();
     return this.#memory.batches(...args);
+  }
+
+  async find(...args: Parameters<Store["find"]>): ReturnType<Store["find"]> {
+    await this.#open();
+    return this.#memory.find(...args);
+  }
+
+  async usage(...args: Parameters<Store["usage"]>): ReturnType<Store["usage"]> {
+    await this.#open();
+    return this.#memory.usage(...args);
+  }
+
+  marks(...args: Parameters<Store["marks"]>): Promise<Answer<"marks">> {
+    return this.#write("marks", args);
   }
 
   close(): Promise<void> {

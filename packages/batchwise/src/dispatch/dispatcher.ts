@@ -19,7 +19,7 @@ import type {
   RedeliverOptions,
 } from "./contract/types.ts";
 import { laneProper } from "./format/encode.ts";
-import { batchRecord, CANCELLED_PAYLOAD } from "./format/payload.ts";
+import { batchRecord, CANCELLED } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
 import { abandon, cancelMembers } from "./ops/batch-control.ts";
 import { dispatcherStats } from "./ops/stats.ts";
@@ -198,7 +198,7 @@ class StoreDispatcher implements Dispatcher {
   async cancel(id: string): Promise<CancelResult> {
     this.#refuseWhenStopped();
     const { store, sinks, clock } = this.#runtime;
-    const change = { kind: "cancel", ids: [id], payload: CANCELLED_PAYLOAD } as const;
+    const change = { kind: "cancel", ids: [id], ...CANCELLED } as const;
     const [answer] = await store.amend(change, sinks, clock.now());
     if (answer?.result === "changed") {
       this.#runtime.outcomesRecorded();

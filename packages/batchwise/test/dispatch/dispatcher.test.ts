@@ -148,6 +148,7 @@ const row = {
   lane: "/v1/chat/completions  m",
   priority: 0,
   tenant: "",
+  job: "",
   bytes: 100,
   tokens: 5,
   metadata: null,

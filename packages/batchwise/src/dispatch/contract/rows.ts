@@ -13,6 +13,8 @@ export interface NewRequest {
   readonly priority: number;
   /** "" for none. */
   readonly tenant: string;
+  /** "" for none. */
+  readonly job: string;
   readonly deadlineAt: number | null;
   /** Length of the encoded line, newline included. */
   readonly bytes: number;
@@ -27,6 +29,9 @@ export interface RequestRow {
   readonly state: "ready" | "claimed" | "ended";
   readonly priority: number;
   readonly tenant: string;
+  readonly job: string;
+  /** A whole number; higher than that of every request enqueued before it. */
+  readonly arrival: number;
   readonly createdAt: number;
   readonly notBefore: number;
   readonly deadlineAt: number | null;
@@ -40,11 +45,24 @@ export interface RequestRow {
   readonly ord: number | null;
   /** Asked for while claimed; false again once its batch has let it go. */
   readonly cancelRequested: boolean;
+  /** null until it has ended. */
+  readonly ended: Ended | null;
   readonly metadata: string | null;
   /** null unless the query asked for bodies. */
   readonly body: string | null;
   /** The requeues so far, oldest first; null unless the query asked for it. */
   readonly history: readonly HistoryRow[] | null;
+}
+
+/** How and where a request ended. */
+export interface Ended {
+  readonly status: OutcomeStatus;
+  /** Of its error; null where it has none. */
+  readonly code: string | null;
+  /** The batch in which it ended; null where it waited. */
+  readonly batchKey: string | null;
+  readonly cursor: number;
+  readonly recordedAt: number;
 }
 
 export interface HistoryRow {
@@ -57,6 +75,68 @@ export type RequestQuery = (
   | { readonly ids: readonly string[] }
   | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
 ) & { readonly bodies?: boolean; readonly history?: boolean };
+
+/** Of the requests, those that match all that is given. */
+export interface RequestMatch {
+  readonly states?: readonly ("ready" | "claimed" | OutcomeStatus)[];
+  /** The batch that has claimed it or in which it ended. */
+  readonly batchKey?: string;
+  readonly tenant?: string;
+  readonly job?: string;
+  /** Of its outcome's error. */
+  readonly code?: string;
+}
+
+export interface FindQuery {
+  readonly match: RequestMatch;
+  /** Only requests that arrived after this one: an `arrival`, or 0. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface FindResult {
+  /** Without bodies and history. */
+  readonly rows: readonly RequestRow[];
+  /** `after` of the next call; null when there is nothing behind this page. */
+  readonly next: number | null;
+}
+
+/** Tokens of one request, or of many. Cached ones are among the input tokens, reasoning ones among the output tokens. */
+export interface TokenCounts {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+}
+
+/** What has become of the requests of one tenant, job and lane since the store was made. A retried one counts again. */
+export interface UsageRow extends TokenCounts {
+  readonly tenant: string;
+  readonly job: string;
+  readonly lane: string;
+  /** Enqueued or let run again; counted only where `job` is not empty, else 0. */
+  readonly requests: number;
+  readonly ended: Readonly<Record<OutcomeStatus, number>>;
+}
+
+export interface UsageQuery {
+  readonly tenant?: string;
+  readonly job?: string;
+}
+
+/** A named text that all processes share: what is paused, who has a duty. */
+export interface MarkRow {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface MarkChange {
+  readonly name: string;
+  /** Nothing changes unless this is its present value; null for a mark that is not there. */
+  readonly expected: string | null;
+  /** null takes it away. */
+  readonly value: string | null;
+}
 
 /** Most that a ledger may hold; Infinity for no limit. */
 export interface LedgerLimits {
@@ -181,6 +261,10 @@ export type Settlement =
       readonly kind: "final";
       readonly status: OutcomeStatus;
       readonly payload: string;
+      /** Of the payload's error; null where it has none. */
+      readonly code: string | null;
+      /** What the provider counted; null where it gave nothing. */
+      readonly usage: TokenCounts | null;
       readonly charged: boolean;
     }
   | {
@@ -202,16 +286,27 @@ export interface OutcomeRow {
   readonly generation: number;
   readonly recordedAt: number;
   readonly tenant: string;
+  readonly job: string;
+  /** The batch in which the request ended; null where it waited. */
+  readonly batchKey: string | null;
+  /** Of the payload's error; null where it has none. */
+  readonly code: string | null;
   readonly metadata: string | null;
   /** The delivery log; null unless the query asked for it. */
   readonly deliveries: readonly DeliveryState[] | null;
 }
 
-export type OutcomeQuery =
-  /** With `dead`, only those whose delivery to this sink has been given up. */
-  ({ readonly after: number; readonly limit: number; readonly dead?: string } | { readonly ids: readonly string[] }) & {
-    readonly deliveries?: boolean;
-  };
+export type OutcomeQuery = (
+  | {
+      readonly after: number;
+      readonly limit: number;
+      /** Only those whose delivery to this sink has been given up. Not together with `job`. */
+      readonly dead?: string;
+      /** Only those of this job. */
+      readonly job?: string;
+    }
+  | { readonly ids: readonly string[] }
+) & { readonly deliveries?: boolean };
 
 export interface DeliveryState {
   readonly sink: string;

@@ -1,4 +1,4 @@
-// The store contract: twelve methods that hold every durable fact of the dispatcher. What a method's text says is what
+// The store contract: fifteen methods that hold every durable fact of the dispatcher. What a method's text says is what
 // the conformance suite checks; what it leaves open, a store may choose. The rows are in rows.ts.
 //
 // Rules for all methods
@@ -28,6 +28,11 @@
 // claimed there, both 0 at first. One tenant alone gets plain FIFO. Two enqueues that run at the same moment may read
 // the same F. A requeued or retried request keeps its rank and arrival, also in another lane. V need not be kept where
 // nothing was ever enqueued (halves of a split batch), nor an F that is not above its V: neither changes a rank.
+//
+// Usage: a row for each (tenant, job, lane) that anything was counted for. In the transaction of each change,
+// `enqueue` and `retry` add 1 to `requests` where the request has a job (without one nothing is counted there, so that
+// enqueues of many processes meet on no row), and every ending adds 1 to `ended` of its status and its tokens. The lane
+// is the one that the request waits in or its batch is of. Nothing ever lowers a count.
 
 import type { DispatchError } from "./errors.ts";
 import type {
@@ -36,7 +41,11 @@ import type {
   BatchRow,
   DeliveryReport,
   DeliveryRow,
+  FindQuery,
+  FindResult,
   LedgerLimits,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
@@ -44,6 +53,8 @@ import type {
   RequestQuery,
   RequestRow,
   Settlement,
+  UsageQuery,
+  UsageRow,
 } from "./rows.ts";
 
 /** What became of one enqueued request; see `Store.enqueue`. */
@@ -100,8 +111,9 @@ export interface SettleInput {
   readonly items: readonly Settlement[];
   /** A delivery is made for each of these and each new outcome. */
   readonly sinks: readonly string[];
-  /** Payload for a request that would be requeued but whose cancel has been asked for. */
+  /** Payload of a request that would be requeued but whose cancel has been asked for, and the code of its error. */
   readonly cancelledPayload: string;
+  readonly cancelledCode: string;
   readonly now: number;
 }
 
@@ -116,9 +128,10 @@ export type SettleResult =
   | { readonly ok: false; readonly reason: "fence" };
 
 export type Amendment =
-  | { readonly kind: "cancel"; readonly ids: readonly string[]; readonly payload: string }
-  | { readonly kind: "fail"; readonly ids: readonly string[]; readonly payload: string }
-  | { readonly kind: "expire"; readonly limit: number; readonly payload: string }
+  /** `code`: of the payload's error, here and below. */
+  | { readonly kind: "cancel"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
+  | { readonly kind: "fail"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
+  | { readonly kind: "expire"; readonly limit: number; readonly payload: string; readonly code: string }
   /** `lanes`: where each of them waits from then on, in the order of `ids`. */
   | { readonly kind: "retry"; readonly ids: readonly string[]; readonly lanes: readonly string[] }
   | { readonly kind: "hasten"; readonly after: number }
@@ -228,7 +241,10 @@ export interface Store {
    */
   settle(input: SettleInput): Promise<SettleResult>;
 
-  /** Reads outcomes: with cursor above `after`, ascending, at most `limit`; or of these ids (those that have one). */
+  /**
+   * Reads outcomes: with cursor above `after`, ascending, at most `limit`; or of these ids (those that have one). With
+   * `job`, only its own, and no call walks over those of others.
+   */
   outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]>;
 
   /**
@@ -241,6 +257,19 @@ export interface Store {
 
   /** Reads batches, newest first (by createdAt, then key), orphans included. All given filters must match. */
   batches(query: BatchQuery): Promise<readonly BatchRow[]>;
+
+  /**
+   * Finds requests that match, in order of arrival. A call may stop early, after it has looked at a bounded number that
+   * do not match: a page then has fewer rows than `limit` and still a `next`. Requests that move meanwhile are seen as
+   * they are when their page is read.
+   */
+  find(query: FindQuery): Promise<FindResult>;
+
+  /** Reads the sums, of one tenant or job where given ("" is one of either), in any order. See the head of the file. */
+  usage(query: UsageQuery): Promise<readonly UsageRow[]>;
+
+  /** Makes each change whose `expected` holds, in order, in one transaction; answers all marks then, by name. */
+  marks(changes: readonly MarkChange[], now: number): Promise<readonly MarkRow[]>;
 
   /** Frees what the store itself opened, never what the user passed in. Idempotent; later calls reject with CLOSED. */
   close(): Promise<void>;

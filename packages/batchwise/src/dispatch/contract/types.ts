@@ -23,6 +23,8 @@ export interface DispatchRequest {
   readonly deadlineAt?: number;
   /** Whose request it is: tenants share batches by tokens. Requests without one are one tenant together. */
   readonly tenant?: string;
+  /** The work that it is a part of: `outcomes({ job })` gives that work's outcomes alone. */
+  readonly job?: string;
   /** Kept with the request and given back with its outcome; never sent to the provider. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -70,6 +72,8 @@ export interface Outcome {
   /** Charged tries, the one that gave this outcome included. Backpressure and splitting charge nothing. */
   readonly attempts: number;
   readonly usage: Usage | null;
+  /** The key of the batch in which it ended; null where it ended while it waited. */
+  readonly batch: string | null;
 }
 
 /** An outcome read from the durable log. */
@@ -78,6 +82,8 @@ export interface LoggedOutcome extends Outcome {
   readonly cursor: number;
   readonly recordedAt: number;
   readonly tenant: string;
+  /** "" for none. */
+  readonly job: string;
   readonly metadata: Readonly<Record<string, string>> | null;
 }
 
@@ -86,6 +92,8 @@ export interface OutcomesOptions {
   readonly after?: number;
   /** End when nothing is left to wait for; reject with QUARANTINED when that is for a person to decide. Default false. */
   readonly untilIdle?: boolean;
+  /** Only outcomes of this job; `untilIdle` waits for this job's requests alone then. */
+  readonly job?: string;
 }
 
 /** Where outcomes are delivered: `onOutcome`, or the webhook. */

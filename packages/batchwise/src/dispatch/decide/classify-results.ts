@@ -6,7 +6,7 @@ import type { ProviderState, ResultLine } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { Settlement } from "../contract/rows.ts";
 import type { OutcomeError, OutcomeStatus } from "../contract/types.ts";
-import { outcomePayload } from "../format/payload.ts";
+import { ending } from "../format/payload.ts";
 import { backoff } from "./backoff.ts";
 
 /** The request that a line belongs to. */
@@ -80,8 +80,8 @@ function isRetryable(line: ResultLine): boolean {
 
 /** The decision for a line that succeeded: needs nothing of the request. */
 export function classifySuccess(ord: number, line: ResultLine): Settlement {
-  const payload = outcomePayload({ response: line.response, error: null, usage: line.usage });
-  return { ord, kind: "final", status: "succeeded", payload, charged: true };
+  const { response, usage } = line;
+  return { ord, kind: "final", status: "succeeded", ...ending({ response, error: null, usage }), charged: true };
 }
 
 /** The decision for a line that did not. */
@@ -97,8 +97,8 @@ export function classifyFailure(member: Member, line: ResultLine, rules: RetryRu
     const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);
     return { ord, kind: "requeue", code: error.code, charged: true, notBefore, lane: rules.lane };
   }
-  const payload = outcomePayload({ response: line.response, error, usage: line.usage });
-  return { ord, kind: "final", status: statusOf(error), payload, charged: true };
+  const { response, usage } = line;
+  return { ord, kind: "final", status: statusOf(error), ...ending({ response, error, usage }), charged: true };
 }
 
 /** The line in place of one that never came, once a batch has ended in `state`. */

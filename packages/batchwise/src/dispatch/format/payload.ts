@@ -3,8 +3,8 @@
 
 import type { LineFault } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
-import type { BatchRow, OutcomeRow } from "../contract/rows.ts";
-import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError } from "../contract/types.ts";
+import type { BatchRow, OutcomeRow, TokenCounts } from "../contract/rows.ts";
+import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError, Usage } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
 
 /** How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. */
@@ -24,21 +24,35 @@ export type Disposal =
 
 type Payload = Pick<Outcome, "response" | "error" | "usage">;
 
-export function outcomePayload(parts: Payload): string {
-  return JSON.stringify({ response: parts.response, error: parts.error, usage: parts.usage });
+/** What a store keeps of an ending: the text, and what it must know of it without looking inside. */
+export interface StoredEnding {
+  readonly payload: string;
+  readonly code: string | null;
+  readonly usage: TokenCounts | null;
 }
 
-/** The payload of an outcome that no provider answer stands behind. */
-export function errorPayload(error: OutcomeError): string {
-  return outcomePayload({ response: null, error, usage: null });
+export type ErrorEnding = StoredEnding & { readonly code: string; readonly usage: null };
+
+export function ending({ response, error, usage }: Payload): StoredEnding {
+  const payload = JSON.stringify({ response, error, usage });
+  return { payload, code: error?.code ?? null, usage: usage === null ? null : tokenCounts(usage) };
 }
 
-export const CANCELLED_PAYLOAD: string = errorPayload({
+/** An ending that no provider answer stands behind. */
+export function errorEnding(error: OutcomeError): ErrorEnding {
+  return { ...ending({ response: null, error, usage: null }), code: error.code, usage: null };
+}
+
+function tokenCounts({ inputTokens, outputTokens }: Usage): TokenCounts {
+  return { inputTokens, cachedTokens: 0, outputTokens, reasoningTokens: 0 };
+}
+
+export const CANCELLED: ErrorEnding = errorEnding({
   code: OUTCOME_CODES.cancelled,
   message: "The request was cancelled.",
 });
 
-export const EXPIRED_PAYLOAD: string = errorPayload({
+export const EXPIRED: ErrorEnding = errorEnding({
   code: OUTCOME_CODES.expired,
   message: "The deadline passed before the request was sent.",
 });
@@ -52,17 +66,19 @@ export function loggedOutcome(row: OutcomeRow): LoggedOutcome {
     error,
     attempts: row.attempts,
     usage,
+    batch: row.batchKey,
     cursor: row.cursor,
     recordedAt: row.recordedAt,
     tenant: row.tenant,
+    job: row.job,
     metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Readonly<Record<string, string>>),
   };
 }
 
 /** The outcome alone, as `result` gives it. */
 export function plainOutcome(row: OutcomeRow): Outcome {
-  const { id, status, response, error, attempts, usage } = loggedOutcome(row);
-  return { id, status, response, error, attempts, usage };
+  const { id, status, response, error, attempts, usage, batch } = loggedOutcome(row);
+  return { id, status, response, error, attempts, usage, batch };
 }
 
 export function batchRecord(row: BatchRow): BatchRecord {

@@ -11,7 +11,7 @@ import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { jsonOf } from "./strict-json.ts";
 
 const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] satisfies readonly Endpoint[];
-const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];
+const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "job", "metadata"];
 const LINE_FIELDS = ["custom_id", "method", "url", "body"];
 const LONGEST_ID = 256;
 const BODY = "A request's `body`";
@@ -65,10 +65,10 @@ export class Intake {
     const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
     if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
-    const { priority, tenant, deadlineAt } = checkOptional(request);
+    const { priority, tenant, job, deadlineAt } = checkOptional(request);
     const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
     const metadata = metadataOf(request.metadata);
-    return new Row({ id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body });
+    return new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
   }
 
   #routeOf(endpoint: Endpoint, model: unknown, id: string): Route {
@@ -90,18 +90,20 @@ class Row implements NewRequest {
   readonly lane: string;
   readonly priority: number;
   readonly tenant: string;
+  readonly job: string;
   readonly deadlineAt: number | null;
   readonly bytes: number;
   readonly tokens: number;
   readonly metadata: string | null;
   readonly body: string;
 
-  constructor({ id, digest, lane, priority, tenant, deadlineAt, bytes, tokens, metadata, body }: NewRequest) {
+  constructor({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body }: NewRequest) {
     this.id = id;
     this.digest = digest;
     this.lane = lane;
     this.priority = priority;
     this.tenant = tenant;
+    this.job = job;
     this.deadlineAt = deadlineAt;
     this.bytes = bytes;
     this.tokens = tokens;
@@ -171,15 +173,17 @@ function longestLine(accounts: readonly Account[], request: LineRequest, bodyByt
   return longest;
 }
 
-function checkOptional(request: DispatchRequest): Pick<NewRequest, "priority" | "tenant" | "deadlineAt"> {
-  const { priority = 0, tenant = "", deadlineAt = null } = request;
+function checkOptional(request: DispatchRequest): Pick<NewRequest, "priority" | "tenant" | "job" | "deadlineAt"> {
+  const { priority = 0, tenant = "", job = "", deadlineAt = null } = request;
   if (!Number.isSafeInteger(priority)) throw invalid("A request's `priority` must be a whole number.");
   if (typeof tenant !== "string") throw invalid("A request's `tenant` must be a string.");
   storable("`tenant`", tenant);
+  if (typeof job !== "string") throw invalid("A request's `job` must be a string.");
+  storable("`job`", job);
   if (deadlineAt !== null && !(Number.isFinite(deadlineAt) && deadlineAt >= 0 && deadlineAt <= LATEST_TIME)) {
     throw invalid("A request's `deadlineAt` must be a time in milliseconds since 1970, before the year 275760.");
   }
-  return { priority, tenant, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
+  return { priority, tenant, job, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
 }
 
 function metadataOf(metadata: DispatchRequest["metadata"]): string | null {

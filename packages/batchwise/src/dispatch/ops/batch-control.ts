@@ -4,7 +4,7 @@
 import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchChanges, BatchRow } from "../contract/rows.ts";
 import type { Orphan } from "../contract/types.ts";
-import { CANCELLED_PAYLOAD, type Disposal } from "../format/payload.ts";
+import { CANCELLED, type Disposal } from "../format/payload.ts";
 import { Lease } from "../runtime/lease.ts";
 import { callFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -21,7 +21,7 @@ export async function cancelMembers(runtime: Runtime, key: string): Promise<{ co
   for (let fromOrd = 0; ; ) {
     const page = await store.requests({ batchKey: key, fromOrd, limit: PAGE });
     const ids = page.map(({ id }) => id);
-    if (ids.length > 0) await store.amend({ kind: "cancel", ids, payload: CANCELLED_PAYLOAD }, sinks, clock.now());
+    if (ids.length > 0) await store.amend({ kind: "cancel", ids, ...CANCELLED }, sinks, clock.now());
     count += ids.length;
     if (page.length < PAGE) break;
     fromOrd = (page.at(-1)?.ord as number) + 1;

@@ -17,18 +17,31 @@ import { TRANSITIONS } from "../decide/life-cycle.ts";
 
 const DEAD_LETTERS_SHOWN = 100;
 const STATES = Object.keys(TRANSITIONS);
+const aName: Rule = {
+  expected: "a name, not an empty string",
+  type: "string",
+  test: (value: string) => value !== "",
+};
 const aSignal: Rule = {
   expected: "an AbortSignal",
   type: "object",
   test: (value: object) => "aborted" in value,
 };
 
-export function outcomesOptions(options: OutcomesOptions): Required<OutcomesOptions> {
-  checkNames(options, ["after", "untilIdle"]);
-  const { after = 0, untilIdle = false } = options;
+export interface ResolvedOutcomesOptions {
+  readonly after: number;
+  readonly untilIdle: boolean;
+  /** null for the outcomes of all. */
+  readonly job: string | null;
+}
+
+export function outcomesOptions(options: OutcomesOptions): ResolvedOutcomesOptions {
+  checkNames(options, ["after", "untilIdle", "job"]);
+  const { after = 0, untilIdle = false, job = null } = options;
   check("after", integerFrom(0), after);
   check("untilIdle", aBoolean, untilIdle);
-  return { after, untilIdle };
+  if (job !== null) check("job", aName, job);
+  return { after, untilIdle, job };
 }
 
 export function deadLettersOptions(options: DeadLettersOptions): Required<DeadLettersOptions> {

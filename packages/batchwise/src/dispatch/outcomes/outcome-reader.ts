@@ -7,9 +7,11 @@ import type { Batcher } from "../../core/contract/types.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
 import { DispatchError, notFoundError, QuarantinedError } from "../contract/errors.ts";
 import type { OutcomeRow } from "../contract/rows.ts";
-import type { LoggedOutcome, Outcome, OutcomesOptions } from "../contract/types.ts";
+import type { LoggedOutcome, Outcome } from "../contract/types.ts";
 import { loggedOutcome, plainOutcome } from "../format/payload.ts";
+import type { ResolvedOutcomesOptions } from "../options/call-options.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { idleness } from "./idleness.ts";
 
 const PAGE = 500;
 const FIRST_LOOK_MS = 500;
@@ -58,8 +60,9 @@ export class OutcomeReader {
    * Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do;
    * rejects with QUARANTINED when all that is left to do is a person's.
    */
-  async *outcomes({ after, untilIdle }: Required<OutcomesOptions>): AsyncGenerator<LoggedOutcome> {
+  async *outcomes({ after, untilIdle, job }: ResolvedOutcomesOptions): AsyncGenerator<LoggedOutcome> {
     const { store, setBack } = this.#runtime;
+    const of = job === null ? {} : { job };
     await this.#checkCursor(after);
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
@@ -67,8 +70,8 @@ export class OutcomeReader {
         // The log that this cursor is from is gone.
         if (this.#runtime.setBack !== setBack) throw this.#runtime.setBack;
         // Asked before the log is read: what ends in between is still read.
-        const idle = untilIdle ? await this.#idle() : null;
-        const rows = await store.outcomes({ after: cursor, limit: PAGE });
+        const idle = untilIdle ? await idleness(this.#runtime, job) : null;
+        const rows = await store.outcomes({ after: cursor, limit: PAGE, ...of });
         for (const row of rows) {
           cursor = row.cursor;
           yield loggedOutcome(row);
@@ -91,21 +94,6 @@ export class OutcomeReader {
     const { cursor } = await this.#runtime.store.probe(1, this.#runtime.clock.now());
     if (after <= cursor) return;
     throw invalidOption(RangeError, `Expected \`after\` to be at most ${cursor}, the log's last cursor, got ${after}`);
-  }
-
-  /** "done" when no request waits or is in a batch; an error when only quarantined batches have some; else null. */
-  async #idle(): Promise<"done" | QuarantinedError | null> {
-    const { store, clock } = this.#runtime;
-    const { lanes, inBatches, batches } = await store.probe(1, clock.now());
-    if (lanes.length > 0) return null;
-    if (inBatches === 0) return "done";
-    const quarantined = await store.batches({ states: ["quarantined"], limit: batches.quarantined });
-    const aside = quarantined.filter(({ remaining }) => remaining > 0);
-    if (inBatches !== aside.reduce((sum, { remaining }) => sum + remaining, 0)) return null;
-    return new QuarantinedError(
-      aside.map(({ key }) => key),
-      inBatches,
-    );
   }
 
   /** Ends every wait: iterators return, promises reject with CLOSED. */

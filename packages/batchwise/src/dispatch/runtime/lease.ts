@@ -7,7 +7,7 @@ import type { BatchChanges, BatchRow, Settlement } from "../contract/rows.ts";
 import type { TransitionResult } from "../contract/store.ts";
 import { backoff } from "../decide/backoff.ts";
 import { isLegal, maySend } from "../decide/life-cycle.ts";
-import { CANCELLED_PAYLOAD } from "../format/payload.ts";
+import { CANCELLED } from "../format/payload.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -107,8 +107,8 @@ export class Lease {
   async settle(items: readonly Settlement[]): Promise<void> {
     const { store, sinks } = this.#runtime;
     const { key, fence } = this.#batch;
-    const cancelledPayload = CANCELLED_PAYLOAD;
-    const result = await this.#insist((now) => store.settle({ key, fence, items, sinks, cancelledPayload, now }));
+    const fixed = { key, fence, items, sinks, cancelledPayload: CANCELLED.payload, cancelledCode: CANCELLED.code };
+    const result = await this.#insist((now) => store.settle({ ...fixed, now }));
     if (!result.ok) throw this.#lose();
     this.#runtime.ignoredResults += result.ignored;
     this.#batch = { ...this.#batch, remaining: result.remaining };

@@ -19,7 +19,7 @@ import {
   sumOf,
 } from "../decide/thresholds.ts";
 import { parseLane, ulid } from "../format/encode.ts";
-import { EXPIRED_PAYLOAD, errorPayload } from "../format/payload.ts";
+import { EXPIRED, errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { Tails } from "./tails.ts";
 import type { Workers } from "./workers.ts";
@@ -156,7 +156,7 @@ export class Sealer {
 
   async #expire(probe: Probe, now: number): Promise<boolean> {
     if (!probe.lanes.some(({ deadlineAt }) => deadlineAt !== null && deadlineAt <= now)) return false;
-    const change = { kind: "expire", limit: EXPIRED_AT_ONCE, payload: EXPIRED_PAYLOAD } as const;
+    const change = { kind: "expire", limit: EXPIRED_AT_ONCE, ...EXPIRED } as const;
     const ended = await this.#runtime.store.amend(change, this.#runtime.sinks, now);
     if (ended.length > 0) this.#runtime.outcomesRecorded();
     return ended.length > 0;
@@ -270,12 +270,9 @@ export class Sealer {
   /** Fails the first request of a lane when no account can take it, because it would block those behind it. */
   async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
     const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
-    const payload = errorPayload({ code: OUTCOME_CODES.tooLarge, message });
-    await this.#runtime.store.amend(
-      { kind: "fail", ids: [head.id], payload },
-      this.#runtime.sinks,
-      this.#runtime.clock.now(),
-    );
+    const { store, sinks, clock } = this.#runtime;
+    const failure = errorEnding({ code: OUTCOME_CODES.tooLarge, message });
+    await store.amend({ kind: "fail", ids: [head.id], ...failure }, sinks, clock.now());
     this.#runtime.outcomesRecorded();
   }
 }

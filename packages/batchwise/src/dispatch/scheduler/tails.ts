@@ -5,7 +5,7 @@ import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { LaneRow } from "../contract/rows.ts";
 import type { Tail } from "../decide/tail.ts";
 import { parseLane } from "../format/encode.ts";
-import { errorPayload } from "../format/payload.ts";
+import { errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 const TOLD_AGAIN_MS = 24 * 3_600_000;
@@ -40,9 +40,9 @@ export class Tails {
 
   /** Fails one request of the tail. */
   async fail(id: string, lane: LaneRow, tail: Tail): Promise<void> {
-    const payload = errorPayload({ code: OUTCOME_CODES.belowMinimum, message: `${what(lane, tail)}.` });
+    const failure = errorEnding({ code: OUTCOME_CODES.belowMinimum, message: `${what(lane, tail)}.` });
     const { store, sinks, clock } = this.#runtime;
-    await store.amend({ kind: "fail", ids: [id], payload }, sinks, clock.now());
+    await store.amend({ kind: "fail", ids: [id], ...failure }, sinks, clock.now());
     this.#runtime.outcomesRecorded();
   }
 }

@@ -6,7 +6,7 @@ import type { BatchRow, Settlement } from "../contract/rows.ts";
 import type { OutcomeError } from "../contract/types.ts";
 import { canaryGroup, restGroup, splitGroup } from "../decide/plan.ts";
 import { laneName, parseLane } from "../format/encode.ts";
-import { type Disposal, errorPayload, parseDisposal } from "../format/payload.ts";
+import { type Disposal, errorEnding, parseDisposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { eachOpen, finish } from "./collect.ts";
@@ -69,8 +69,8 @@ export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (o
     case "refuse":
       return (ord) => refused(ord, disposal.error);
     case "end": {
-      const payload = errorPayload(disposal.error);
-      return (ord) => ({ ord, kind: "final", status: "cancelled", payload, charged: false });
+      const end = errorEnding(disposal.error);
+      return (ord) => ({ ord, kind: "final", status: "cancelled", ...end, charged: false });
     }
     case "faults": {
       const faults = new Map(disposal.lines.map((fault) => [fault.line - 1, fault]));
@@ -83,5 +83,5 @@ export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (o
 }
 
 function refused(ord: number, { code, message }: OutcomeError): Settlement {
-  return { ord, kind: "final", status: "failed", payload: errorPayload({ code, message }), charged: true };
+  return { ord, kind: "final", status: "failed", ...errorEnding({ code, message }), charged: true };
 }

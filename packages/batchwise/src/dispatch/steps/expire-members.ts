@@ -6,7 +6,7 @@ import type { Failure } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { Settlement } from "../contract/rows.ts";
 import { mayRunUnderToken } from "../decide/after-repeat.ts";
-import { type Disposal, EXPIRED_PAYLOAD } from "../format/payload.ts";
+import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { eachOpen } from "./collect.ts";
@@ -45,7 +45,7 @@ function mayExpire({ batch, account }: Lease, now: number): boolean {
 }
 
 function expired(ord: number): Settlement {
-  return { ord, kind: "final", status: "expired", payload: EXPIRED_PAYLOAD, charged: false };
+  return { ord, kind: "final", status: "expired", ...EXPIRED, charged: false };
 }
 
 /** The store ends it as cancelled. */

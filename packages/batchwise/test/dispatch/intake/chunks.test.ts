@@ -16,7 +16,7 @@ import { ask, isAtRest, SimProcess, world } from "../support/world.ts";
 const MB = 1_000_000;
 
 function row(id: string, bytes: number, metadata: string | null = null): NewRequest {
-  const fields = { id, digest: id, lane: "/v1/embeddings  m", priority: 0, tenant: "", deadlineAt: null };
+  const fields = { id, digest: id, lane: "/v1/embeddings  m", priority: 0, tenant: "", job: "", deadlineAt: null };
   return { ...fields, bytes, tokens: 1, metadata, body: "{}" };
 }
 

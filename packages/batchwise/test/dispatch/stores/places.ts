@@ -23,8 +23,8 @@ async function settleAll(store: Store, key: string, lane: string, next: string |
   if (!result.ok) throw new Error(result.reason);
   const items = Array.from({ length: result.batch.requests }, (_, ord) =>
     next === null
-      ? ({ ord, kind: "final", status: "succeeded", payload: "{}", charged: true } as const)
+      ? ({ ord, kind: "final", status: "succeeded", payload: "{}", code: null, usage: null, charged: true } as const)
       : ({ ord, kind: "requeue", code: "c", charged: false, notBefore: NOW, lane: next } as const),
   );
-  await store.settle({ key, fence: 1, items, sinks: [], cancelledPayload: "{}", now: NOW });
+  await store.settle({ key, fence: 1, items, sinks: [], cancelledPayload: "{}", cancelledCode: "c", now: NOW });
 }

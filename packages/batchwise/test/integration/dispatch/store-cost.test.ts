@@ -31,9 +31,17 @@ async function fill(store: Store): Promise<void> {
   const result = await store.seal({ ...sealInput("first"), maxRequests: 20 });
   if (!result.ok) throw new Error(result.reason);
   const items = Array.from({ length: 20 }, (_, ord) => ({
-    ...({ ord, kind: "final", status: "succeeded", payload: "{}", charged: true } as const),
+    ...({ ord, kind: "final", status: "succeeded", payload: "{}", code: null, usage: null, charged: true } as const),
   }));
-  await store.settle({ key: "first", fence: 1, items, sinks: ["hook"], cancelledPayload: "{}", now: NOW });
+  await store.settle({
+    key: "first",
+    fence: 1,
+    items,
+    sinks: ["hook"],
+    cancelledPayload: "{}",
+    cancelledCode: "c",
+    now: NOW,
+  });
 }
 
 interface Plan {
@@ -137,10 +145,18 @@ describe("a Redis server with thousands of deliveries and requests that wait", (
     expect(result.ok).toBe(true);
     const items = Array.from({ length: crowd }, (_, ord) =>
       ord < crowd / 2
-        ? ({ ord, kind: "final", status: "succeeded", payload: "{}", charged: true } as const)
+        ? ({ ord, kind: "final", status: "succeeded", payload: "{}", code: null, usage: null, charged: true } as const)
         : ({ ord, kind: "requeue", code: "c", charged: true, notBefore: FAR, lane: sealInput("").lane } as const),
     );
-    await store.settle({ key: "waiting", fence: 1, items, sinks: ["hook"], cancelledPayload: "{}", now: NOW });
+    await store.settle({
+      key: "waiting",
+      fence: 1,
+      items,
+      sinks: ["hook"],
+      cancelledPayload: "{}",
+      cancelledCode: "c",
+      now: NOW,
+    });
     const take = { sinks: ["hook"], limit: crowd, leaseUntil: FAR };
     expect(await store.deliveries({ now: NOW, reports: [], take })).toHaveLength(crowd / 2);
     await fill(store);

@@ -7,12 +7,18 @@ import type {
   BatchQuery,
   BatchRow,
   DeliveryRow,
+  FindQuery,
+  FindResult,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
   Probe,
   RequestQuery,
   RequestRow,
+  UsageQuery,
+  UsageRow,
 } from "../../contract/rows.ts";
 import type {
   Amended,
@@ -29,6 +35,8 @@ import type {
 } from "../../contract/store.ts";
 import { Batches } from "./batches.ts";
 import { choose } from "./choose.ts";
+import { matches } from "./find.ts";
+import { Marks } from "./marks.ts";
 import { type Ending, OutcomeLog } from "./outcome-log.ts";
 import { batchRow, type MemoryBatch, type MemoryRequest, outcomeRow, requestRow } from "./records.ts";
 import { Waiting } from "./waiting.ts";
@@ -53,6 +61,8 @@ class MemoryStore implements Store {
   readonly #waiting = new Waiting();
   readonly #batches = new Batches();
   readonly #log = new OutcomeLog();
+  readonly #marks = new Marks();
+  #arrivals = 0;
   #closed = false;
 
   async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
@@ -131,14 +141,11 @@ class MemoryStore implements Store {
       const wantsOut = request.cancelRequested;
       this.#release(batch, request);
       if (item.charged) request.attempts += 1;
-      if (item.kind === "final") this.#end(request, { ...item, sinks: input.sinks, now: input.now });
+      const place = { batchKey: input.key, sinks: input.sinks, now: input.now };
+      if (item.kind === "final") this.#end(request, { ...item, ...place });
       else if (wantsOut) {
-        this.#end(request, {
-          status: "cancelled",
-          payload: input.cancelledPayload,
-          sinks: input.sinks,
-          now: input.now,
-        });
+        const { cancelledPayload: payload, cancelledCode: code } = input;
+        this.#end(request, { status: "cancelled", payload, code, usage: null, ...place });
       } else {
         request.history.push({ batchKey: input.key, code: item.code, at: input.now });
         this.#ready(request, item.lane, item.notBefore);
@@ -166,6 +173,28 @@ class MemoryStore implements Store {
     return this.#batches.find(query).map(batchRow);
   }
 
+  async find({ match, after, limit }: FindQuery): Promise<FindResult> {
+    this.#assertOpen();
+    const found: MemoryRequest[] = [];
+    for (const request of this.#requests.values()) {
+      if (found.length > limit) break;
+      if (request.arrival > after && matches(request, match)) found.push(request);
+    }
+    const page = found.slice(0, limit);
+    const next = found.length > limit ? (page.at(-1)?.arrival ?? after) : null;
+    return { rows: page.map((request) => requestRow(request, false, false)), next };
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    this.#assertOpen();
+    return this.#log.usage.rows(query);
+  }
+
+  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
+    this.#assertOpen();
+    return this.#marks.change(changes);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
   }
@@ -177,6 +206,7 @@ class MemoryStore implements Store {
   #add(fresh: NewRequest, now: number): EnqueueResult {
     const known = this.#requests.get(fresh.id);
     if (known !== undefined) return known.digest === fresh.digest ? "same" : "conflict";
+    this.#arrivals += 1;
     const request: MemoryRequest = {
       ...fresh,
       state: "ready",
@@ -188,21 +218,22 @@ class MemoryStore implements Store {
       ord: null,
       cancelRequested: false,
       history: [],
-      seq: this.#requests.size,
+      arrival: this.#arrivals,
       rank: this.#waiting.rank(fresh),
       outcome: null,
     };
     this.#requests.set(request.id, request);
+    this.#log.usage.requested(request);
     this.#waiting.add(request);
     return "stored";
   }
 
   #expire(change: Extract<Amendment, { kind: "expire" }>, sinks: readonly string[], now: number): Amended[] {
     const late = [...this.#waiting.all()].filter(({ deadlineAt }) => deadlineAt !== null && deadlineAt <= now);
-    late.sort((a, b) => (a.deadlineAt ?? 0) - (b.deadlineAt ?? 0) || a.seq - b.seq);
+    late.sort((a, b) => (a.deadlineAt ?? 0) - (b.deadlineAt ?? 0) || a.arrival - b.arrival);
     return late.slice(0, change.limit).map((request) => {
       this.#waiting.remove(request);
-      this.#end(request, { status: "expired", payload: change.payload, sinks, now });
+      this.#end(request, { status: "expired", ...waiting(change, sinks, now) });
       return { id: request.id, result: "changed" };
     });
   }
@@ -224,7 +255,7 @@ class MemoryStore implements Store {
     if (request.state === "claimed") return change.kind === "cancel" ? this.#wantOut(request) : "waiting";
     this.#waiting.remove(request);
     const status = change.kind === "cancel" ? "cancelled" : "failed";
-    this.#end(request, { status, payload: change.payload, sinks, now });
+    this.#end(request, { status, ...waiting(change, sinks, now) });
     return "changed";
   }
 
@@ -234,6 +265,7 @@ class MemoryStore implements Store {
     this.#log.takeBack(request.outcome);
     Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
     this.#ready(request, lane, now);
+    this.#log.usage.requested(request);
     return "changed";
   }
 
@@ -266,4 +298,13 @@ class MemoryStore implements Store {
     request.state = "ended";
     request.outcome = this.#log.record(request, ending);
   }
+}
+
+/** The ending of a request that waits. */
+function waiting(
+  { payload, code }: { readonly payload: string; readonly code: string },
+  sinks: readonly string[],
+  now: number,
+): Omit<Ending, "status"> {
+  return { payload, code, usage: null, batchKey: null, sinks, now };
 }

@@ -1,16 +1,21 @@
 // The log of outcomes and what is to be delivered of it. Guarantees cursors from 1 in order of recording, and that
 // what was delivered is never due again; does not know batches.
 
-import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/rows.ts";
+import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow, TokenCounts } from "../../contract/rows.ts";
 import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { Deliveries } from "./deliveries.ts";
 import { type MemoryDelivery, type MemoryOutcome, type MemoryRequest, outcomeRow } from "./records.ts";
+import { Usage } from "./usage.ts";
 import { known } from "./waiting.ts";
 
 export interface Ending {
   readonly status: OutcomeStatus;
   readonly payload: string;
+  readonly code: string | null;
+  readonly usage: TokenCounts | null;
+  /** The batch in which it ends; null where it waited. */
+  readonly batchKey: string | null;
   readonly sinks: readonly string[];
   readonly now: number;
 }
@@ -21,6 +26,9 @@ export class OutcomeLog {
   /** Not delivered and not given up. */
   readonly #waiting = new Deliveries();
   readonly #dead = new Set<MemoryDelivery>();
+  /** By job, in order of recording; those that a retry has taken back are still among them. */
+  readonly #jobs = new Map<string, MemoryOutcome[]>();
+  readonly usage: Usage = new Usage();
   readonly counts: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
 
   get cursor(): number {
@@ -35,17 +43,29 @@ export class OutcomeLog {
     return known(this.#waiting.dueAt);
   }
 
-  record({ id, attempts, generation, tenant, metadata }: MemoryRequest, ending: Ending): MemoryOutcome {
-    const { status, payload, now } = ending;
+  record(request: MemoryRequest, ending: Ending): MemoryOutcome {
+    const { id, attempts, generation, tenant, job, metadata } = request;
+    const { status, payload, code, batchKey, now } = ending;
     const cursor = this.#log.length + 1;
-    const facts = { cursor, id, status, payload, attempts, generation, recordedAt: now, tenant, metadata };
-    const outcome: MemoryOutcome = { ...facts, deliveries: [] };
+    const owner = { id, attempts, generation, tenant, job, metadata };
+    const outcome: MemoryOutcome = {
+      cursor,
+      ...owner,
+      status,
+      payload,
+      code,
+      batchKey,
+      recordedAt: now,
+      deliveries: [],
+    };
     for (const sink of ending.sinks) {
       const delivery: MemoryDelivery = { outcome, sink, state: "waiting", attempt: 0, nextAt: now, log: [] };
       outcome.deliveries.push(delivery);
       this.#waiting.put(delivery);
     }
     this.#log.push(outcome);
+    if (job !== "") this.#ofJob(job).push(outcome);
+    this.usage.ended(request, status, ending.usage);
     this.counts[status] += 1;
     return outcome;
   }
@@ -64,10 +84,13 @@ export class OutcomeLog {
       const dead = this.#deadOf(query.dead, query.after, query.limit);
       return dead.map(({ outcome }) => outcomeRow(outcome, query.deliveries ?? false));
     }
+    const log = query.job === undefined ? this.#log : (this.#jobs.get(query.job) ?? []);
     const rows: OutcomeRow[] = [];
-    for (let place = Math.max(0, query.after); place < this.#log.length && rows.length < query.limit; place += 1) {
-      const outcome = this.#log[place];
-      if (outcome) rows.push(outcomeRow(outcome, query.deliveries ?? false));
+    for (let place = firstAfter(log, query.after); place < log.length && rows.length < query.limit; place += 1) {
+      const outcome = log[place];
+      if (outcome && this.#log[outcome.cursor - 1] === outcome) {
+        rows.push(outcomeRow(outcome, query.deliveries ?? false));
+      }
     }
     return rows;
   }
@@ -86,6 +109,14 @@ export class OutcomeLog {
       this.#waiting.put(delivery);
       return { id: delivery.outcome.id, result: "changed" };
     });
+  }
+
+  #ofJob(job: string): MemoryOutcome[] {
+    const known = this.#jobs.get(job);
+    if (known !== undefined) return known;
+    const outcomes: MemoryOutcome[] = [];
+    this.#jobs.set(job, outcomes);
+    return outcomes;
   }
 
   #deadOf(sink: string, after: number, limit: number): MemoryDelivery[] {
@@ -111,4 +142,16 @@ export class OutcomeLog {
       this.#waiting.put(delivery);
     } else this.#waiting.remove(delivery);
   }
+}
+
+/** The place of the first outcome with a higher cursor; those of a log without gaps lie at cursor - 1. */
+function firstAfter(log: readonly (MemoryOutcome | null)[], after: number): number {
+  let [low, high] = [0, log.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const cursor = log[middle]?.cursor ?? middle + 1;
+    if (cursor <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

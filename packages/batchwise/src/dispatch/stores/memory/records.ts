@@ -5,6 +5,7 @@ import type {
   BatchRow,
   DeliveryLogRow,
   DeliveryState,
+  Ended,
   HistoryRow,
   OutcomeRow,
   RequestRow,
@@ -13,12 +14,10 @@ import type { Orphan } from "../../contract/types.ts";
 
 type Writable<Row> = { -readonly [Field in keyof Row]: Row[Field] };
 
-export interface MemoryRequest extends Writable<Omit<RequestRow, "body" | "history">> {
+export interface MemoryRequest extends Writable<Omit<RequestRow, "body" | "history" | "ended">> {
   readonly body: string;
   readonly history: HistoryRow[];
   readonly digest: string;
-  /** Arrival. */
-  readonly seq: number;
   readonly rank: number;
   outcome: MemoryOutcome | null;
 }
@@ -40,8 +39,13 @@ export interface MemoryOutcome extends Omit<OutcomeRow, "deliveries"> {
 }
 
 export function requestRow(request: MemoryRequest, bodies: boolean, history: boolean): RequestRow {
-  const { digest: _digest, seq: _seq, rank: _rank, outcome: _outcome, ...row } = request;
-  return { ...row, body: bodies ? row.body : null, history: history ? [...row.history] : null };
+  const { digest: _digest, rank: _rank, outcome, ...row } = request;
+  const ended = outcome === null ? null : endedOf(outcome);
+  return { ...row, ended, body: bodies ? row.body : null, history: history ? [...row.history] : null };
+}
+
+function endedOf({ status, code, batchKey, cursor, recordedAt }: MemoryOutcome): Ended {
+  return { status, code, batchKey, cursor, recordedAt };
 }
 
 export function batchRow(batch: MemoryBatch): BatchRow {

@@ -64,7 +64,9 @@ export class Waiting {
   inOrder(name: string): readonly MemoryRequest[] {
     const lane = this.#lanes.get(name);
     if (lane === undefined) return [];
-    lane.order ??= [...lane.requests].sort((a, b) => b.priority - a.priority || a.rank - b.rank || a.seq - b.seq);
+    lane.order ??= [...lane.requests].sort(
+      (a, b) => b.priority - a.priority || a.rank - b.rank || a.arrival - b.arrival,
+    );
     return lane.order;
   }
 

@@ -20,7 +20,7 @@ import {
 } from "./case.ts";
 
 function byIds(kind: "cancel" | "fail", ...ids: string[]): Amendment {
-  return { kind, ids, payload: OK };
+  return { kind, ids, payload: OK, code: "c" };
 }
 
 const endingCases: readonly StoreCase[] = [
@@ -85,7 +85,7 @@ const endingCases: readonly StoreCase[] = [
       NOW,
     );
     await store.enqueue([request("first", { deadlineAt: NOW + 5 })], NOW);
-    const expire = { kind: "expire", limit: 3, payload: OK } as const;
+    const expire = { kind: "expire", limit: 3, payload: OK, code: "c" } as const;
     deepEqual(
       (await store.amend({ ...expire, limit: 2 }, [], NOW + 30)).map(({ id }) => id),
       ["first", "d1"],
@@ -102,14 +102,14 @@ const endingCases: readonly StoreCase[] = [
   storeCase("expires nothing that is in a batch", async (store) => {
     await store.enqueue([request("a", { deadlineAt: NOW + 5 })], NOW);
     deepEqual(await claimed(store, 1), ["a"]);
-    deepEqual(await store.amend({ kind: "expire", limit: 9, payload: OK }, [], NOW + 9), []);
+    deepEqual(await store.amend({ kind: "expire", limit: 9, payload: OK, code: "c" }, [], NOW + 9), []);
   }),
 ];
 
 const retryCases: readonly StoreCase[] = [
   storeCase("retries what ended without success, as new but for its place in the order", async (store) => {
     await store.enqueue([request("a", { deadlineAt: NOW + 50, tenant: "t" })], NOW);
-    await store.amend({ kind: "expire", limit: 1, payload: OK }, ["hook"], NOW + 60);
+    await store.amend({ kind: "expire", limit: 1, payload: OK, code: "c" }, ["hook"], NOW + 60);
     await store.enqueue([request("b")], NOW + 61);
     deepEqual(await store.amend(retryOf("a"), [], NOW + 70), [{ id: "a", result: "changed" }]);
     const [row] = await store.requests({ ids: ["a"] });

@@ -26,13 +26,14 @@ export const LANE = "/v1/chat/completions  gpt-4o-mini";
 export const OTHER_LANE = "/v1/embeddings  text-embedding-3-small";
 export const OK = '{"response":null,"error":null,"usage":null}';
 const LEASE = 90_000;
+const CANCELLED = { cancelledPayload: '{"cancelled":true}', cancelledCode: "cancelled" };
 
 export function storeCase(name: string, body: (store: Store, open: StoreFactory) => Promise<void>): StoreCase {
   return { name, durable: false, run: async (open) => body(await open(), open) };
 }
 
 export function request(id: string, changes: Partial<NewRequest> = {}): NewRequest {
-  const fields = { id, digest: `digest of ${id}`, lane: LANE, priority: 0, tenant: "", deadlineAt: null };
+  const fields = { id, digest: `digest of ${id}`, lane: LANE, priority: 0, tenant: "", job: "", deadlineAt: null };
   return { ...fields, bytes: 100, tokens: 10, metadata: null, body: `{"input":"${id}"}`, ...changes };
 }
 
@@ -73,7 +74,12 @@ export async function sealed(
 }
 
 export function final(ord: number, status: OutcomeStatus = "succeeded", charged = true): Settlement {
-  return { ord, kind: "final", status, payload: OK, charged };
+  return { ord, kind: "final", status, payload: OK, code: null, usage: null, charged };
+}
+
+/** A final settlement with these changes. */
+export function ended(ord: number, changes: Partial<Extract<Settlement, { kind: "final" }>>): Settlement {
+  return { ord, kind: "final", status: "failed", payload: OK, code: null, usage: null, charged: true, ...changes };
 }
 
 export function requeue(ord: number, changes: Partial<Extract<Settlement, { kind: "requeue" }>> = {}): Settlement {
@@ -91,7 +97,7 @@ export function settleInput(
   changes: Partial<SettleInput> = {},
 ): SettleInput {
   const { key, fence } = batch;
-  return { key, fence, items, sinks: [], cancelledPayload: '{"cancelled":true}', now: NOW, ...changes };
+  return { key, fence, items, sinks: [], ...CANCELLED, now: NOW, ...changes };
 }
 
 /** The ids of a batch's open members, by `ord`. */

@@ -236,7 +236,7 @@ const reportCases: readonly StoreCase[] = [
     await store.amend(retryOf("b1-0"), [], NOW);
     deepEqual(await taken(store, take({ sinks: ["hook", "callback"] }, UNTIL + 1)), []);
     await book(store, report({ sink: "callback", result: "retry", nextAt: NOW }));
-    await store.amend({ kind: "cancel", ids: ["b1-0"], payload: OK }, ["hook"], NOW);
+    await store.amend({ kind: "cancel", ids: ["b1-0"], payload: OK, code: "c" }, ["hook"], NOW);
     deepEqual(await taken(store, take({ sinks: ["hook", "callback"] }, UNTIL + 1)), [[2, "hook", 1]]);
   }),
 ];

@@ -22,7 +22,7 @@ export const enqueueCases: readonly StoreCase[] = [
 
   storeCase("knows an id in whatever state its request is", async (store) => {
     await store.enqueue([request("claimed"), request("ended")], NOW);
-    await store.amend({ kind: "cancel", ids: ["ended"], payload: "{}" }, [], NOW);
+    await store.amend({ kind: "cancel", ids: ["ended"], payload: "{}", code: "c" }, [], NOW);
     await store.seal(sealInput(1));
     deepEqual(await store.enqueue([request("claimed"), request("ended")], NOW), ["same", "same"]);
     deepEqual(await store.enqueue([request("ended", { digest: "another" })], NOW), ["conflict"]);
@@ -42,15 +42,17 @@ export const enqueueCases: readonly StoreCase[] = [
   }),
 
   storeCase("reads a fresh request back whole", async (store) => {
-    const given = request("a", { deadlineAt: NOW + 9, metadata: '{"k":"v"}', tenant: "t", priority: -2 });
+    const given = request("a", { deadlineAt: NOW + 9, metadata: '{"k":"v"}', tenant: "t", job: "j", priority: -2 });
     await store.enqueue([given], NOW);
     const { digest: _digest, ...kept } = given;
     const expected = {
       ...{ ...kept, state: "ready", createdAt: NOW, notBefore: 0, attempts: 0, generation: 0 },
-      ...{ batchKey: null, ord: null, cancelRequested: false, history: [] },
+      ...{ batchKey: null, ord: null, cancelRequested: false, ended: null, history: [] },
     };
-    deepEqual(await store.requests({ ids: ["a"], bodies: true, history: true }), [expected]);
-    deepEqual(await store.requests({ ids: ["a"] }), [{ ...expected, body: null, history: null }]);
+    const [row] = await store.requests({ ids: ["a"], bodies: true, history: true });
+    const arrival = row?.arrival;
+    deepEqual(row, { ...expected, arrival });
+    deepEqual(await store.requests({ ids: ["a"] }), [{ ...expected, arrival, body: null, history: null }]);
   }),
 
   storeCase("keeps any text as it is: quotes, line ends and all of Unicode", async (store) => {

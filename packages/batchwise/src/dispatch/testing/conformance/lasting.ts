@@ -42,7 +42,7 @@ export const lastingCases: readonly StoreCase[] = [
     await rejected(store.lease(lease), "CLOSED");
     await rejected(store.transition("k", 1, {}, NOW), "CLOSED");
     await rejected(store.requests({ ids: [] }), "CLOSED");
-    const settle = { key: "k", fence: 1, items: [], sinks: [], cancelledPayload: "{}", now: NOW };
+    const settle = { key: "k", fence: 1, items: [], sinks: [], cancelledPayload: "{}", cancelledCode: "c", now: NOW };
     await rejected(store.settle(settle), "CLOSED");
     await rejected(store.outcomes({ after: 0, limit: 1 }), "CLOSED");
     await rejected(store.deliveries({ now: NOW, reports: [], take: null }), "CLOSED");

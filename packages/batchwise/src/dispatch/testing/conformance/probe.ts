@@ -120,7 +120,7 @@ export const probeCases: readonly StoreCase[] = [
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [requeue(0, { notBefore: NOW + 5 }), requeue(1, { notBefore: NOW + 9 })]));
     await refused(store, sealInput(2, { minRequests: 9, now: NOW + 5 }), "too_few");
-    await store.amend({ kind: "cancel", ids: ["b1-0", "b1-1"], payload: OK }, [], NOW + 5);
+    await store.amend({ kind: "cancel", ids: ["b1-0", "b1-1"], payload: OK, code: "c" }, [], NOW + 5);
     deepEqual((await store.probe(10, NOW + 20)).lanes, []);
     deepEqual(await claimed(store, 3, { now: NOW + 20 }), []);
   }),
@@ -151,10 +151,10 @@ export const probeCases: readonly StoreCase[] = [
 
   storeCase("keeps counting outcomes that a retry has taken back", async (store) => {
     await store.enqueue([request("a"), request("b")], NOW);
-    await store.amend({ kind: "cancel", ids: ["a"], payload: OK }, [], NOW);
+    await store.amend({ kind: "cancel", ids: ["a"], payload: OK, code: "c" }, [], NOW);
     await store.amend(retryOf("a"), [], NOW);
-    await store.amend({ kind: "cancel", ids: ["a"], payload: OK }, [], NOW);
-    await store.amend({ kind: "fail", ids: ["b"], payload: OK }, [], NOW);
+    await store.amend({ kind: "cancel", ids: ["a"], payload: OK, code: "c" }, [], NOW);
+    await store.amend({ kind: "fail", ids: ["b"], payload: OK, code: "c" }, [], NOW);
     const { outcomes, cursor } = await store.probe(1, NOW);
     deepEqual(outcomes, { succeeded: 0, failed: 1, cancelled: 2, expired: 0 });
     deepEqual(cursor, 3);

@@ -32,7 +32,8 @@ const decisionCases: readonly StoreCase[] = [
     const items = [final(2, "failed", true), final(0, "succeeded", false)];
     const settled = await store.settle(settleInput(batch, items, { now: NOW + 5 }));
     deepEqual(settled, { ok: true, applied: 2, ignored: 0, remaining: 1 });
-    const common = { payload: OK, generation: 0, recordedAt: NOW + 5, deliveries: null };
+    const place = { job: "", batchKey: batch.key, code: null, recordedAt: NOW + 5 };
+    const common = { ...place, payload: OK, generation: 0, deliveries: null };
     deepEqual(await log(store), [
       { ...common, cursor: 1, id: "c", status: "failed", attempts: 1, tenant: "", metadata: null },
       { ...common, cursor: 2, id: "a", status: "succeeded", attempts: 0, tenant: "t", metadata: '{"m":"1"}' },
@@ -107,7 +108,7 @@ const decisionCases: readonly StoreCase[] = [
 
   storeCase("ends what would be requeued when its cancel was asked for", async (store) => {
     const batch = await sealed(store, 1, 2);
-    await store.amend({ kind: "cancel", ids: ["b1-0", "b1-1"], payload: "{}" }, [], NOW);
+    await store.amend({ kind: "cancel", ids: ["b1-0", "b1-1"], payload: "{}", code: "c" }, [], NOW);
     await store.settle(settleInput(batch, [requeue(0), final(1)]));
     const rows = await log(store);
     deepEqual(

@@ -5,12 +5,15 @@ import type { StoreCase } from "./case.ts";
 import { claimOrderCases } from "./claim-order.ts";
 import { deliveryCases } from "./delivery.ts";
 import { enqueueCases } from "./enqueue.ts";
+import { findCases } from "./find.ts";
 import { hastenCases } from "./hasten.ts";
 import { holdCases } from "./hold.ts";
 import { lastingCases } from "./lasting.ts";
+import { marksCases } from "./marks.ts";
 import { probeCases } from "./probe.ts";
 import { sealCases } from "./seal.ts";
 import { settleCases } from "./settle.ts";
+import { usageCases } from "./usage.ts";
 
 export type { StoreCase, StoreFactory } from "./case.ts";
 
@@ -37,5 +40,8 @@ export const storeConformance: readonly StoreCase[] = [
   ...deliveryCases,
   ...hastenCases,
   ...probeCases,
+  ...findCases,
+  ...usageCases,
+  ...marksCases,
   ...lastingCases,
 ];

@@ -67,9 +67,17 @@ describe("a full database", () => {
     limitTo(database, 4);
     const payload = JSON.stringify({ text: "y".repeat(5_000) });
     const items = Array.from({ length: 50 }, (_, ord): Settlement => {
-      return { ord, kind: "final", status: "succeeded", payload, charged: true };
+      return { ord, kind: "final", status: "succeeded", payload, code: null, usage: null, charged: true };
     });
-    const input = { key: "key", fence: 1, items, sinks: ["hook"], cancelledPayload: "{}", now: NOW };
+    const input = {
+      key: "key",
+      fence: 1,
+      items,
+      sinks: ["hook"],
+      cancelledPayload: "{}",
+      cancelledCode: "c",
+      now: NOW,
+    };
     const before = await store.probe(10, NOW);
     await expect(store.settle(input)).rejects.toMatchObject({ code: "STORE_FULL" });
     expect(await store.probe(10, NOW)).toEqual(before);
@@ -92,7 +100,9 @@ describe("a read-only database", () => {
     const refused = { name: "DispatchError", code: "STORE_READ_ONLY", retryable: false };
     await expect(store.enqueue(requests(1, "s"), NOW)).rejects.toMatchObject(refused);
     await expect(store.seal(sealInput("key"))).rejects.toMatchObject(refused);
-    await expect(store.amend({ kind: "cancel", ids: ["r0"], payload: "{}" }, [], NOW)).rejects.toMatchObject(refused);
+    await expect(store.amend({ kind: "cancel", ids: ["r0"], payload: "{}", code: "c" }, [], NOW)).rejects.toMatchObject(
+      refused,
+    );
     expect(await readyIn(writer)).toBe(3);
     await writer.close();
     database.close();

@@ -18,7 +18,7 @@ export const minute = (after: number): number => 1_700_000_000_000 + after * 60_
 export function row([id, tenant, tokens, more]: Line, lane: string): NewRequest {
   const body = JSON.stringify({ model: "m", input: `It's ${id} 🙂` });
   return {
-    ...{ id, digest: `digest of ${id}`, lane, priority: 0, tenant, deadlineAt: null },
+    ...{ id, digest: `digest of ${id}`, lane, priority: 0, tenant, job: "", deadlineAt: null },
     ...{ bytes: Buffer.byteLength(body) + 1, tokens, metadata: null, body, ...more },
   };
 }
@@ -82,7 +82,7 @@ async function fillRunningBatch(store: Store): Promise<void> {
   };
   await store.transition("running", 1, running, minute(1));
   await settle(store, "running", minute(2), { "run-1": "succeeded", past: { lane: "chat", notBefore: minute(3) } });
-  await store.amend({ kind: "cancel", ids: ["run-4"], payload: payload("run-4") }, sinks, minute(2));
+  await store.amend({ kind: "cancel", ids: ["run-4"], payload: payload("run-4"), code: "c" }, sinks, minute(2));
 }
 
 async function fillWaiting(store: Store): Promise<void> {
@@ -104,10 +104,10 @@ async function fillWaiting(store: Store): Promise<void> {
     ["wait-e3", "b", 5, { priority: 1 }],
   ];
   await put(store, minute(3), "embed", embeds);
-  await store.amend({ kind: "cancel", ids: ["dropped"], payload: payload("dropped") }, sinks, minute(4));
-  await store.amend({ kind: "fail", ids: ["refused"], payload: payload("refused") }, sinks, minute(4));
+  await store.amend({ kind: "cancel", ids: ["dropped"], payload: payload("dropped"), code: "c" }, sinks, minute(4));
+  await store.amend({ kind: "fail", ids: ["refused"], payload: payload("refused"), code: "c" }, sinks, minute(4));
   await store.amend({ kind: "retry", ids: ["bad-2"], lanes: ["chat"] }, sinks, minute(4));
-  await store.amend({ kind: "expire", limit: 10, payload: payload("late") }, sinks, minute(4));
+  await store.amend({ kind: "expire", limit: 10, payload: payload("late"), code: "c" }, sinks, minute(4));
 }
 
 /** Of the hook: one made, one put off, one dead, one taken by a process that died. Of the log: one put off. */
@@ -153,7 +153,7 @@ async function settle(store: Store, key: string, now: number, decisions: Record<
   const items = Object.entries(decisions).map(([id, decision]): Settlement => {
     const ord = members.findIndex((member) => member.id === id);
     if (typeof decision !== "string") return { ord, kind: "requeue", code: "server_error", charged: true, ...decision };
-    return { ord, kind: "final", status: decision, payload: payload(id), charged: true };
+    return { ord, kind: "final", status: decision, payload: payload(id), code: null, usage: null, charged: true };
   });
-  await store.settle({ key, fence: 1, items, sinks, cancelledPayload: payload("cancelled"), now });
+  await store.settle({ key, fence: 1, items, sinks, cancelledPayload: payload("cancelled"), cancelledCode: "c", now });
 }

@@ -32,7 +32,7 @@ const LANE = "/v1/embeddings  m";
 /** `prefix0`, `prefix1`, ... with bodies of about `size` characters. */
 export function requests(count: number, prefix: string, size = 20): NewRequest[] {
   return Array.from({ length: count }, (_, n) => ({
-    ...{ id: `${prefix}${n}`, digest: `${prefix}${n}`, lane: LANE, priority: 0, tenant: "", deadlineAt: null },
+    ...{ id: `${prefix}${n}`, digest: `${prefix}${n}`, lane: LANE, priority: 0, tenant: "", job: "", deadlineAt: null },
     ...{ bytes: size, tokens: 1, metadata: null, body: `{"input":"${"x".repeat(size)}"}` },
   }));
 }

@@ -128,10 +128,19 @@ describe.each(ways)("a filled database of %s", (_schema, make) => {
     expect(wishes).toEqual(["run-3 false", "run-4 true", "run-2 false"]);
     const items = members.map(({ ord, id }) => {
       const at = { ord: ord ?? -1, charged: true };
-      if (id === "run-3") return { ...at, kind: "final", status: "succeeded", payload: "{}" } as const;
+      if (id === "run-3")
+        return { ...at, kind: "final", status: "succeeded", payload: "{}", code: null, usage: null } as const;
       return { ...at, kind: "requeue", code: "expired", notBefore: minute(25), lane: "chat" } as const;
     });
-    const settlement = { key: "running", fence: 2, items, sinks: ["hook"], cancelledPayload: "{}", now: minute(21) };
+    const settlement = {
+      key: "running",
+      fence: 2,
+      items,
+      sinks: ["hook"],
+      cancelledPayload: "{}",
+      cancelledCode: "c",
+      now: minute(21),
+    };
     expect(await store.settle(settlement)).toEqual({ ok: true, applied: 3, ignored: 0, remaining: 0 });
     expect(await store.transition("running", 2, { state: "done" }, minute(21))).toMatchObject({ ok: true });
     const outcomes = await store.outcomes({ after: 0, limit: 100 });
@@ -175,9 +184,9 @@ describe.each(ways)("a filled database of %s", (_schema, make) => {
   test("lets go of what waits, put off or not, when it is cancelled or too late", async () => {
     const store = await open();
     const ids = ["past", "later-high", "wait-e3"];
-    const cancelled = await store.amend({ kind: "cancel", ids, payload: "{}" }, [], minute(5));
+    const cancelled = await store.amend({ kind: "cancel", ids, payload: "{}", code: "c" }, [], minute(5));
     expect(cancelled.map(({ result }) => result)).toEqual(["changed", "changed", "changed"]);
-    const late = await store.amend({ kind: "expire", limit: 10, payload: "{}" }, [], minute(120));
+    const late = await store.amend({ kind: "expire", limit: 10, payload: "{}", code: "c" }, [], minute(120));
     expect(late.map(({ id }) => id)).toEqual(["wait-soon", "wait-long"]);
     expect(await claimed(store, "chat", minute(120))).toEqual([
       ...["wait-high", "bad-2", "later-chat", "wait-b1", "wait-none", "wait-b2", "wait-a1", "wait-a2", "wait-a3"],
