@@ -72,7 +72,8 @@ export interface HistoryRow {
 }
 
 export type RequestQuery = (
-  | { readonly ids: readonly string[] }
+  /** With `tombstones`, pruned ones too: as rows of state `ended` whose `ended` is null, and of which only the id counts. */
+  | { readonly ids: readonly string[]; readonly tombstones?: boolean }
   | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
 ) & { readonly bodies?: boolean; readonly history?: boolean };
 
