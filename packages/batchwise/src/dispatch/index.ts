@@ -77,6 +77,8 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  PruneOptions,
+  PruneResult,
   RedeliverOptions,
   Thresholds,
   Usage,
