@@ -9,9 +9,9 @@ export interface PruneInput {
   readonly statuses: readonly OutcomeStatus[];
   /** Ended batches that were last written at or before this may go. */
   readonly batchesBefore: number;
-  /** Only outcomes with a higher cursor are looked at: 0 at first, then the `next` of the call before. */
+  /** Where to go on: 0 at first, then the `next` of the call before. */
   readonly after: number;
-  /** Most outcomes that the call looks at, and most batches that it takes away. At least 1. */
+  /** Most requests that the call prunes, and most batches that it takes away. At least 1. */
   readonly limit: number;
   readonly now: number;
 }

@@ -277,14 +277,15 @@ export interface Store {
   marks(changes: readonly MarkChange[], now: number): Promise<readonly MarkRow[]>;
 
   /**
-   * Looks at up to `limit` outcomes with a cursor above `after`, ascending. Of each that was recorded at or before
-   * `before`, has one of the `statuses` and no delivery that waits, it deletes the outcome with its deliveries and their
-   * log, and the request with its body and history; id and digest stay. Then takes away up to `limit` batches, with their
-   * orphans, that are done, released and free of leases at `now`, last written at or before `batchesBefore`, and whose
-   * members are all gone. No count is lowered: neither the probe's nor those of `usage`; no cursor is given out again.
-   * `next` is null once a call has taken all such batches and either reached the log's end or looked at outcomes none of
-   * which was old enough: they are recorded nearly in order of time. A call may look at fewer than `limit`, so that
-   * it never holds other calls up for long, and use further calls to give space back; each brings the end nearer.
+   * Goes over the outcomes, those of lower cursors first. Of each that was recorded at or before `before`, has one of the
+   * `statuses` and no delivery that waits, it deletes the outcome with its deliveries and their log, and the request with
+   * its body and history; id and digest stay. At most `limit` a call, fewer where these are large: a call never holds
+   * others up for long. Then takes away up to `limit` batches, with their orphans, that are done, released and free of
+   * leases at `now`, last written at or before `batchesBefore`, and whose members are all gone. No count is lowered:
+   * neither the probe's nor those of `usage`; no cursor is given out again.
+   * `next` is null once all such batches are gone, and the log's end was reached or outcomes none of which is old enough:
+   * they are recorded nearly in order of time. A store may want more calls, to give space back: each brings the end
+   * nearer. What it deletes in several transactions is gone for every other call with the first of them.
    */
   prune(input: PruneInput): Promise<PruneStep>;
 

@@ -39,7 +39,7 @@ import { type Connection, isBusy, type SqliteDatabase, storeError } from "./data
 import { bookAndTake } from "./deliveries.ts";
 import { type EnqueueCall, enqueueAll } from "./intake.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
-import { prune, tombstones } from "./prune.ts";
+import { Pruning, tombstones } from "./prune.ts";
 import { readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
@@ -73,6 +73,7 @@ class SqliteStore implements Store {
   readonly #options: ResolvedOptions;
   readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #pruning = new Pruning();
   #database: SqliteDatabase | null = null;
   #connection: Connection | null = null;
   #closing: Promise<void> | null = null;
@@ -141,7 +142,7 @@ class SqliteStore implements Store {
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {
-    const step = await this.#write((db) => prune(db, input));
+    const step = await this.#write((db) => this.#pruning.step(db, input));
     if (step.next !== null) return step;
     // Only at the end: before it, pages that are still to be freed would be moved.
     const hasMore = await this.#tracked(this.#patiently(giveBack));
