@@ -49,18 +49,19 @@ local function readOutcome(cursor, deliveries)
     deliveries and call('LRANGE', P .. 'g:' .. cursor, 0, -1) or false }
 end
 
--- Cursors above 'after' of a sorted set, and of the log: outcomes of earlier versions stand in a set of their own.
+-- Cursors above 'after' of a sorted set, and of the log, where those of earlier versions stand in such a set, before all
+-- others.
 local function above(key, after, limit)
   return call('ZRANGEBYSCORE', key, '(' .. str(after), '+inf', 'LIMIT', 0, str(limit))
 end
 
 local function ofLog(after, limit)
   local cursors = above(P .. 'log', after, limit)
-  local from = math.max(0, math.min(after, 2 ^ 53))
-  for _, entry in ipairs(call('XRANGE', P .. 'ends', string.format('(%.0f-0', from), '+', 'COUNT', str(limit))) do
+  if #cursors == limit then return cursors end
+  local from = string.format('(%.0f-0', math.max(0, math.min(after, 2 ^ 53)))
+  for _, entry in ipairs(call('XRANGE', P .. 'ends', from, '+', 'COUNT', str(limit - #cursors))) do
     table.insert(cursors, string.match(entry[1], '^%d+'))
   end
-  table.sort(cursors, function(a, b) return tonumber(a) < tonumber(b) end)
   return cursors
 end
 
@@ -78,7 +79,7 @@ function methods.outcomes(query)
   if query.dead then cursors = above(P .. 'dead:' .. query.dead, query.after, query.limit)
   elseif query.job then cursors = above(P .. 'je:' .. query.job, query.after, query.limit)
   else cursors = ofLog(query.after, query.limit) end
-  for n = 1, math.min(#cursors, query.limit) do rows[n] = readOutcome(cursors[n], query.deliveries) end
+  for n, cursor in ipairs(cursors) do rows[n] = readOutcome(cursor, query.deliveries) end
   return rows
 end
 `;
