@@ -30,7 +30,7 @@ export async function amend(
     ...[change.ids],
   );
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
-  const all = [...seqs.values()];
+  const all = [...new Set(change.ids.flatMap((id) => seqs.get(id) ?? []))];
   const results =
     change.kind === "retry" ? await retry(db, change, seqs, now) : await takeOut(db, change, all, sinks, now);
   const again: Result = change.kind === "retry" ? "waiting" : "ended";
