@@ -109,7 +109,15 @@ test.each([
 test("a new one that waits is found when all of the older ones have ended before they were looked for", async () => {
   const store = await olderStore();
   await store.enqueue(requests(1, "new"), LATER);
-  const item = { ord: 3, kind: "final", status: "failed", payload: "{}", code: "c", usage: null, charged: true } as const;
+  const item = {
+    ord: 3,
+    kind: "final",
+    status: "failed",
+    payload: "{}",
+    code: "c",
+    usage: null,
+    charged: true,
+  } as const;
   await store.settle({ key: "first", fence: 1, items: [item], ...after });
   await store.amend({ kind: "cancel", ids: ["again", "waits", "dated"], payload: "{}", code: "c" }, [], LATER);
   expect(await ids(store, { states: ["ready", "claimed"] })).toEqual(["new0"]);
