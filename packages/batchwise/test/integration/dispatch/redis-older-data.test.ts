@@ -126,3 +126,19 @@ test("a new one that waits is found when all of the older ones have ended before
   await store.amend({ kind: "cancel", ids: ["new0"], payload: "{}", code: "c" }, [], LATER);
   expect(await ids(store, { states: ["ready", "claimed"] })).toEqual(["inside"]);
 });
+
+test("what a later version may have written is not touched", async () => {
+  const { port, prefix } = await redisPlace();
+  const client = clientAt(port);
+  onTestFinished(() => client.disconnect());
+  const store = redisStore({ client, prefix });
+  await store.enqueue(requests(1, "r"), NOW);
+  await client.hset(`{${prefix}}:epoch`, "layout", 3);
+  const refused = {
+    code: "STORE_UNAVAILABLE",
+    message: expect.stringContaining("layout 3, newer than this batchwise"),
+  };
+  await expect(store.enqueue(requests(1, "r"), NOW)).rejects.toMatchObject(refused);
+  await expect(store.probe(1, NOW)).rejects.toMatchObject(refused);
+  await expect(redisStore({ client, prefix }).find({ match: {}, after: 0, limit: 1 })).rejects.toMatchObject(refused);
+});
