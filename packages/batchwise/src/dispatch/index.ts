@@ -81,6 +81,19 @@ export type {
   Usage,
 } from "./contract/types.ts";
 export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
+export {
+  lineOf,
+  type ReadRequestsOptions,
+  readRequests,
+  type TextSource,
+  type WebReadable,
+} from "./ops/read-requests.ts";
+export {
+  type NodeWritable,
+  type WebWritable,
+  type WriteOutcomesOptions,
+  writeOutcomes,
+} from "./ops/write-outcomes.ts";
 export type {
   DispatchClock,
   DispatcherOptions,
