@@ -18,7 +18,13 @@ function throwing(command: Command): Command {
   return command;
 }
 
+/** The reader of standard output has left, as `| head` does. */
+function isUnread(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EPIPE";
+}
+
 function exitCodeOf(error: unknown): number {
+  if (isUnread(error)) return EXIT.done;
   if (error instanceof CommandError) return error.exitCode;
   // Help and version are printed by way of an error with the code 0. What is wrong with arguments has been printed.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
@@ -36,13 +42,15 @@ function dropSqliteWarning(): void {
 
 async function main(): Promise<void> {
   dropSqliteWarning();
+  // A write to a reader that has left is told here too.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const program = new Command("batchwise").description("Single requests come in, full batches go out.");
   program.addCommand(serveCommand()).addCommand(runCommand()).addCommand(jobsCommand());
   try {
     await throwing(program).parseAsync();
   } catch (error) {
     process.exitCode = exitCodeOf(error);
-    if (error instanceof CommanderError) return;
+    if (error instanceof CommanderError || isUnread(error)) return;
     const isKnown = error instanceof CommandError || error instanceof BatchwiseError;
     const detail = isKnown || process.env.BATCHWISE_DEBUG === undefined ? wordsOf(error) : (error as Error).stack;
     console.error(`batchwise: ${detail}`);

@@ -26,7 +26,8 @@ function parsed(text: string, line: number): JsonObject {
     value = JSON.parse(text);
   } catch (cause) {
     const hint = /^\s*[[{]\s*$/.test(text) ? ". JSONL has each request whole in one line, and no list around them" : "";
-    const reason = cause instanceof Error ? ` (${cause.message})` : "";
+    // Its own line number would be 1.
+    const reason = cause instanceof Error ? ` (${cause.message.replace(/ \(line 1 column \d+\)$/, "")})` : "";
     throw refusal(line, "JSON", `${quoted(text)}${hint === "" ? reason : hint}`, cause);
   }
   if (isObject(value)) return value;

@@ -3,7 +3,7 @@
 import type { BatchRecord, Dispatcher, OutcomeRow, RequestRow, Store } from "batchwise/dispatch";
 import type { StoreFlags } from "../shared/arguments.ts";
 import { CommandError } from "../shared/failures.ts";
-import { counted, listed, print, printJson } from "../shared/print.ts";
+import { counted, listed, plural, print, printJson } from "../shared/print.ts";
 import { withStoreOf } from "../shared/with-store.ts";
 import { type JobSums, jobSums } from "./job-sums.ts";
 import { findRequests } from "./which-requests.ts";
@@ -87,7 +87,7 @@ function batchLines(batch: BatchRecord): [string, string][] {
     ["size", `${counted(batch.bytes)} bytes, ${counted(batch.tokens)} tokens (estimated)`],
     ["formed", time(batch.createdAt)],
     ["changed", time(batch.updatedAt)],
-    ["sent", `${batch.submitAttempt} times`],
+    ["sent", plural(batch.submitAttempt, "time")],
     ["provider's", providerBatchId === null ? "none" : `${providerBatchId}, ${batch.providerState ?? "not seen yet"}`],
     ...orphans.map(({ providerBatchId: id, action }): [string, string] => ["earlier", `${id}, ${action}`]),
     ...(lastError === null ? [] : ([["error", `${lastError.code}: ${lastError.message}`]] as [string, string][])),
@@ -115,8 +115,14 @@ function jobLines(sums: JobSums, codes: Readonly<Record<string, number>>): [stri
     ["requests", `${counted(sums.requests)}, ${counted(sums.open ?? 0)} of them open`],
     ["ended", listed({ succeeded, failed, cancelled, expired }) || "none"],
     ["tokens", `${counted(sums.inputTokens)} in, ${counted(sums.outputTokens)} out`],
-    ["error codes", listed(codes) || "none"],
+    ["error codes", codeList(codes) || "none"],
   ];
+}
+
+/** The most frequent first. */
+function codeList(codes: Readonly<Record<string, number>>): string {
+  const byCount = Object.entries(codes).sort(([, one], [, other]) => other - one);
+  return listed(Object.fromEntries(byCount));
 }
 
 function parsed(text: string | null): unknown {

@@ -19,7 +19,7 @@ export function retry(ids: readonly string[], flags: RequestFlags): Promise<void
     }
     const others =
       asked === retried ? "" : ` ${plural(asked - retried, "other")} waited already, succeeded or are unknown.`;
-    print(`${plural(retried, "request")} wait again.${others}`);
+    print(`Set to run again: ${plural(retried, "request")}.${others}`);
     if (retried === 0) return;
     const job = flags.job === undefined ? "" : ` --job ${quoted(flags.job)}`;
     print(

@@ -57,8 +57,8 @@ export function progressParts(figures: RunFigures, batches: Readonly<Record<stri
   const unsuccessful = { ...figures.ended, succeeded: 0 };
   return [
     `${counted(written)} of ${counted(total)}`,
-    left === 0 ? "done" : rate > 0 ? `${duration((left / rate) * 1_000)} left` : "time left after the first batch",
-    `${rate < 10 ? rate.toFixed(1) : short(rate)}/s`,
+    left === 0 ? "done" : rate > 0 ? `${duration((left / rate) * 1_000)} left` : "nothing back yet",
+    ...(rate === 0 ? [] : [`${rate < 10 ? rate.toFixed(1) : short(rate)}/s`]),
     `${short(inputTokens + outputTokens)} tokens`,
     ...(figures.cost === null ? [] : [dollars(figures.cost)]),
     ...(figures.unsuccessful === 0 ? [] : [listed(unsuccessful)]),

@@ -11,7 +11,7 @@ import {
 } from "batchwise/dispatch";
 import { checkAccount, openAccount } from "../shared/accounts.ts";
 import { EXIT, wordsOf } from "../shared/failures.ts";
-import { plural } from "../shared/print.ts";
+import { plural, counted as thousands } from "../shared/print.ts";
 import { onStopSignal } from "../shared/stop-signals.ts";
 import { type OpenStore, openStore } from "../shared/stores.ts";
 import { enqueueFile } from "./enqueue-file.ts";
@@ -121,7 +121,10 @@ class Run {
     let [enqueued, known] = [0, 0];
     this.#progress = new Progress(async () => ({
       share: enqueued / total,
-      parts: [`${enqueued} of ${total} in the store`, ...(known > 0 ? [`${known} of them from an earlier run`] : [])],
+      parts: [
+        `${thousands(enqueued)} of ${thousands(total)} in the store`,
+        ...(known > 0 ? [`${thousands(known)} of them from an earlier run`] : []),
+      ],
     }));
     try {
       const { input, job } = this.#options;

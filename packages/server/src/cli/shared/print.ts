@@ -43,9 +43,10 @@ export function short(value: number): string {
   return `${scaled.toFixed(scaled < 10 ? 1 : 0)}${unit}`;
 }
 
-/** 45 s, 12 min, 3.5 h, 2.1 d */
+/** 20 ms, 45 s, 12 min, 3.5 h, 2.1 d */
 export function duration(ms: number): string {
-  const seconds = Math.max(0, ms) / 1_000;
+  if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1_000;
   if (seconds < 90) return `${Math.ceil(seconds)} s`;
   if (seconds < 5_400) return `${Math.ceil(seconds / 60)} min`;
   return seconds < 172_800 ? `${(seconds / 3_600).toFixed(1)} h` : `${(seconds / 86_400).toFixed(1)} d`;
@@ -58,7 +59,7 @@ export function ago(at: number | null, now: number): string | null {
 /** `3 running, 1 done`: what there is none of is left out. */
 export function listed(counts: Readonly<Record<string, number>>): string {
   const present = Object.entries(counts).filter(([, count]) => count > 0);
-  return present.map(([name, count]) => `${counted(count)} ${name.replaceAll("_", " ")}`).join(", ");
+  return present.map(([name, count]) => `${counted(count)} ${name}`).join(", ");
 }
 
 /** `1 request`, `2 requests` */
