@@ -31,7 +31,10 @@ interface Client {
 type ClientClass = new (options: object) => Client;
 
 /** Which provider, by flag or by the key that is set; null when no key is set and none was asked for. */
-export function chooseProvider({ account }: AccountFlags, environment = process.env): "openai" | "anthropic" | null {
+export function chooseProvider(
+  { account }: AccountFlags,
+  environment: NodeJS.ProcessEnv = process.env,
+): "openai" | "anthropic" | null {
   if (account !== undefined) return account;
   return (["openai", "anthropic"] as const).find((name) => isSet(environment[PROVIDERS[name].key])) ?? null;
 }
