@@ -46,6 +46,17 @@ describe("batchwise run", () => {
     });
   });
 
+  test("sends to Anthropic with its key, and gives answers in OpenAI's shape", async () => {
+    const practice = await Practice.start();
+    practice.writeLines("in.jsonl", 3);
+    const env = { ANTHROPIC_API_KEY: "practice", ANTHROPIC_BASE_URL: practice.url.replace("/v1", "") };
+    const args = ["run", "in.jsonl", "--model", "m", ...QUICK];
+    const { code, output } = await ended(startCommandIn({ cwd: practice.folder, env }, ...args));
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("3 outcomes (3 succeeded)") });
+    expect(practice.fake.calls("messages.create")).toBe(1);
+    expect(practice.lines("in.outcomes.jsonl")[0]).toMatchObject({ response: { body: { object: "chat.completion" } } });
+  });
+
   test("takes bodies alone, with --model where they name none; each line is known by its place", async () => {
     const practice = await Practice.start();
     practice.write("in.jsonl", '\uFEFF{"input":"a"}\r\n\r\n{"id":"b","body":{"input":"b"}}\r\n{"input":"c"}');

@@ -92,8 +92,9 @@ class Run {
       this.#say(`${input}: ${plural(total, "request")}, job "${job}", store ${this.#store.name}`);
       const aside = await this.#work(figures);
       const unwritten = total - figures.written;
-      printEnd({ figures, aside, isStopped: this.#signal !== null, ...this.#options, output: this.#output });
-      if (this.#signal !== null) return this.#signal === "SIGINT" ? EXIT.interrupted : EXIT.terminated;
+      const isStopped = this.#signal !== null && unwritten > 0;
+      printEnd({ figures, aside, isStopped, ...this.#options, output: this.#output });
+      if (isStopped) return this.#signal === "SIGINT" ? EXIT.interrupted : EXIT.terminated;
       return figures.unsuccessful > 0 || aside.length > 0 || unwritten > 0 ? EXIT.attention : EXIT.done;
     } finally {
       stopListening();
@@ -140,14 +141,13 @@ class Run {
   }
 
   async #collect(figures: RunFigures): Promise<void> {
-    const { job, flags } = this.#options;
+    const { flags } = this.#options;
     this.#progress = new Progress(async () => {
       const { batches } = await this.#dispatcher.stats();
       return { share: figures.written / figures.total, parts: progressParts(figures, batches, Date.now()) };
     });
-    const outcomes = this.#dispatcher.outcomes({ job, untilIdle: true });
     try {
-      await writeOutcomes(this.#file.open(), counted(outcomes, figures, job), { format: flags.format });
+      await writeOutcomes(this.#file.open(), this.#counted(figures), { format: flags.format });
     } finally {
       await this.#endProgress();
     }
@@ -173,16 +173,15 @@ class Run {
     this.#said.set(words, now);
     this.#say(`Will be tried again: ${words}`);
   }
-}
 
-/** Counts outcomes on their way to the file, under the ids of the input. */
-async function* counted(
-  outcomes: AsyncIterable<LoggedOutcome>,
-  figures: RunFigures,
-  job: string,
-): AsyncGenerator<LoggedOutcome> {
-  for await (const outcome of outcomes) {
-    yield { ...outcome, id: fileId(job, outcome.id) };
-    figures.add(outcome);
+  /** Counts outcomes on their way to the file, under the ids of the input, until a signal. */
+  async *#counted(figures: RunFigures): AsyncGenerator<LoggedOutcome> {
+    const { job } = this.#options;
+    for await (const outcome of this.#dispatcher.outcomes({ job, untilIdle: true })) {
+      // A stopped dispatcher would still give all that is recorded.
+      if (this.#signal !== null) return;
+      yield { ...outcome, id: fileId(job, outcome.id) };
+      figures.add(outcome);
+    }
   }
 }
