@@ -3,7 +3,7 @@
 
 import { listed, print, printJson } from "../shared/print.ts";
 import { withStoreOf } from "../shared/with-store.ts";
-import type { RequestFlags } from "./jobs-command.ts";
+import type { RequestFlags } from "./jobs-flags.ts";
 import { whichRequests } from "./which-requests.ts";
 
 export function cancel(ids: readonly string[], flags: RequestFlags): Promise<void> {

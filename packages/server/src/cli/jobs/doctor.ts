@@ -18,7 +18,7 @@ import {
   nodeFinding,
   waitingFinding,
 } from "./findings.ts";
-import type { DoctorFlags } from "./jobs-command.ts";
+import type { DoctorFlags } from "./jobs-flags.ts";
 
 const OPEN: readonly BatchState[] = [
   ...(["sealed", "submitting", "unknown", "waiting_capacity"] as const),

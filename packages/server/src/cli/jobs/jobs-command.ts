@@ -1,35 +1,8 @@
 // The arguments of `batchwise jobs …`: what an operator asks a store, and tells it. Each action is in a file of its own.
 
 import { Argument, Command, Option } from "commander";
-import { type AccountFlags, integerFrom, type StoreFlags, withAccount, withStore } from "../shared/arguments.ts";
-
-export interface ListFlags extends StoreFlags {
-  readonly limit: number;
-}
-
-/** Which requests: by id, or all that match. */
-export interface RequestFlags extends StoreFlags {
-  readonly job?: string;
-  readonly tenant?: string;
-  readonly batch?: string;
-  readonly code?: string;
-  readonly status?: "failed" | "cancelled" | "expired";
-}
-
-export interface OutcomesFlags extends StoreFlags {
-  readonly job?: string;
-  readonly status?: string;
-  readonly after: number;
-  readonly output?: string;
-  readonly format: "openai" | "full";
-}
-
-export interface RequeueFlags extends StoreFlags {
-  readonly all?: true;
-  readonly resume?: true;
-}
-
-export interface DoctorFlags extends StoreFlags, AccountFlags {}
+import { integerFrom, type StoreFlags, withAccount, withStore } from "../shared/arguments.ts";
+import type { DoctorFlags, ListFlags, OutcomesFlags, RequestFlags, RequeueFlags } from "./jobs-flags.ts";
 
 export function jobsCommand(): Command {
   const command = new Command("jobs").description(

@@ -4,7 +4,7 @@ import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
 import { ago, print, printJson, table } from "../shared/print.ts";
 import { withStoreOf } from "../shared/with-store.ts";
 import { type JobSums, jobSums } from "./job-sums.ts";
-import type { ListFlags } from "./jobs-command.ts";
+import type { ListFlags } from "./jobs-flags.ts";
 
 export function list({ store: url, json, limit }: ListFlags): Promise<void> {
   return withStoreOf(url, async ({ store, dispatcher }) => {
@@ -33,7 +33,7 @@ function laneTable({ lanes }: DispatcherStats, now: number): string {
   return table(head, rows, "Nothing waits for a batch.");
 }
 
-export function batchTable(batches: readonly BatchRecord[], now: number): string {
+function batchTable(batches: readonly BatchRecord[], now: number): string {
   const head = ["BATCH", "STATE", "ACCOUNT", "MODEL", "REQUESTS", "OPEN", "FORMED", "PROVIDER'S", "ERROR"];
   const rows = batches.map((batch) => [
     ...[batch.key, batch.state, batch.account, batch.model, batch.requests, batch.remaining],

@@ -4,7 +4,7 @@ import { createWriteStream } from "node:fs";
 import { type LoggedOutcome, type NodeWritable, writeOutcomes } from "batchwise/dispatch";
 import { printJson } from "../shared/print.ts";
 import { withStoreOf } from "../shared/with-store.ts";
-import type { OutcomesFlags } from "./jobs-command.ts";
+import type { OutcomesFlags } from "./jobs-flags.ts";
 
 export function outcomes(flags: OutcomesFlags): Promise<void> {
   const { store: url, after, job, status, output, format, json } = flags;

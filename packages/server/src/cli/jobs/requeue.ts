@@ -4,7 +4,7 @@ import type { Dispatcher } from "batchwise/dispatch";
 import { CommandError, EXIT } from "../shared/failures.ts";
 import { plural, print, printJson } from "../shared/print.ts";
 import { withStoreOf } from "../shared/with-store.ts";
-import type { RequeueFlags } from "./jobs-command.ts";
+import type { RequeueFlags } from "./jobs-flags.ts";
 
 const MOST = 10_000;
 

@@ -2,7 +2,7 @@
 
 import type { RequestMatch, RequestRow, Store } from "batchwise/dispatch";
 import { CommandError } from "../shared/failures.ts";
-import type { RequestFlags } from "./jobs-command.ts";
+import type { RequestFlags } from "./jobs-flags.ts";
 
 const PAGE = 1_000;
 

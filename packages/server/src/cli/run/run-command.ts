@@ -1,20 +1,10 @@
 // The arguments of `batchwise run`.
 
 import { Command, InvalidArgumentError, Option } from "commander";
-import { type AccountFlags, integerFrom, type StoreFlags, withAccount, withStore } from "../shared/arguments.ts";
+import { integerFrom, withAccount, withStore } from "../shared/arguments.ts";
 import { jobOf } from "./input-file.ts";
 import type { Price } from "./run-figures.ts";
-
-export interface RunFlags extends StoreFlags, AccountFlags {
-  readonly output?: string;
-  readonly job?: string;
-  readonly model?: string;
-  readonly format: "openai" | "full";
-  readonly price?: Price;
-  readonly maxRequests?: number;
-  readonly leaseMs?: number;
-  readonly force?: true;
-}
+import type { RunFlags } from "./run-flags.ts";
 
 export function runCommand(): Command {
   const positive = integerFrom(1);

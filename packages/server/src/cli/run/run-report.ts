@@ -2,8 +2,8 @@
 
 import { quoted, storeFlag, thisCommand } from "../shared/command-line.ts";
 import { counted, listed, plural, printJson } from "../shared/print.ts";
-import type { RunFlags } from "./run-command.ts";
 import { dollars, type RunFigures } from "./run-figures.ts";
+import type { RunFlags } from "./run-flags.ts";
 
 export interface RunEnd {
   readonly figures: RunFigures;
@@ -22,7 +22,7 @@ export function printEnd(end: RunEnd): void {
 }
 
 /** The object of `--json`. */
-export function endObject({ figures, aside, isStopped, input, output, job }: RunEnd): object {
+function endObject({ figures, aside, isStopped, input, output, job }: RunEnd): object {
   const { total, written, ended, inputTokens, outputTokens, cost } = figures;
   return {
     ...{ job, input, output, requests: total, outcomes: written, waiting: Math.max(0, total - written), ...ended },

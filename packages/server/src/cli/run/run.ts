@@ -18,8 +18,8 @@ import { enqueueFile } from "./enqueue-file.ts";
 import { checkInput, fileId } from "./input-file.ts";
 import { type OutputFile, takeOutput } from "./output-file.ts";
 import { Progress } from "./progress.ts";
-import type { RunFlags } from "./run-command.ts";
 import { progressParts, RunFigures } from "./run-figures.ts";
+import type { RunFlags } from "./run-flags.ts";
 import { printEnd } from "./run-report.ts";
 
 const SAID_AGAIN_MS = 60_000;
