@@ -2,6 +2,7 @@
 // that a file that a crash has cut off needs no repair. One process at a time writes it: a second is refused.
 
 import {
+  closeSync,
   createWriteStream,
   openSync,
   readFileSync,
@@ -46,7 +47,9 @@ export function takeOutput(path: string, input: string, force: boolean): OutputF
 /** True for a first line in one of the forms that `run` writes, whole or cut off. */
 function isOutcomes(path: string): boolean {
   const buffer = Buffer.alloc(LOOKED_AT);
-  const length = readSync(openSync(path, "r"), buffer, 0, LOOKED_AT, 0);
+  const file = openSync(path, "r");
+  const length = readSync(file, buffer, 0, LOOKED_AT, 0);
+  closeSync(file);
   return /^\{"id":"(?:outcome_\d+","custom_id":|(?:[^"\\]|\\.)*","status":")/.test(buffer.toString("utf8", 0, length));
 }
 
