@@ -19,6 +19,7 @@ export type {
   TagKind,
 } from "./contract/account.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
+export type { PruneInput, PruneStep } from "./contract/pruning.ts";
 export type {
   BatchChanges,
   BatchQuery,
@@ -85,6 +86,8 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  PruneOptions,
+  PruneResult,
   RedeliverOptions,
   Thresholds,
   Usage,

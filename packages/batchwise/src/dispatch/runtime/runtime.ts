@@ -26,6 +26,7 @@ export class Runtime {
   readonly working: Loop;
   readonly watching: Loop;
   readonly sweeping: Loop;
+  readonly pruning: Loop;
   readonly calling: Loop;
   readonly posting: Loop;
   /** Aborted when the dispatcher stops: nothing new is begun after that. */
@@ -51,6 +52,7 @@ export class Runtime {
     this.working = loop("work");
     this.watching = loop("store");
     this.sweeping = loop("list");
+    this.pruning = loop("prune");
     this.calling = loop("deliver");
     this.posting = loop("deliver");
   }
