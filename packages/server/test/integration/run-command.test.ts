@@ -87,6 +87,22 @@ describe("batchwise run", () => {
     const last = await ended(run());
     expect(last).toMatchObject({ code: 0, output: expect.stringContaining("1,200 of them from an earlier run") });
     expectAllOnce(practice, REQUESTS);
+    expect(existsSync(practice.file("in.outcomes.jsonl.previous"))).toBe(false);
+  });
+
+  test("keeps what an earlier run wrote until all of it has been written again", async () => {
+    const practice = await oneAfterTheOther();
+    practice.writeLines("in.jsonl", 20);
+    const written = '{"id":"outcome_1","custom_id":"r0","response":null,"error":null}\n';
+    practice.write("in.outcomes.jsonl", written);
+    const command = practice.run("in.jsonl");
+    await until(() => practice.fake.calls("batches.create") > 0);
+    command.process.kill("SIGTERM");
+    expect(await command.ended).toBe(143);
+    expect(practice.lines("in.outcomes.jsonl.previous").length).toBe(1);
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    expectAllOnce(practice, 20);
+    expect(existsSync(practice.file("in.outcomes.jsonl.previous"))).toBe(false);
   });
 
   test("stops on Ctrl-C with 130 and says how to go on, and goes on", async () => {

@@ -1,13 +1,16 @@
 // The output of `batchwise run`: one line an outcome. Each run writes it anew from the store, which has all outcomes, so
-// that a file that a crash has cut off needs no repair. One process at a time writes it: a second is refused.
+// that a file that a crash has cut off needs no repair. What an earlier run wrote is kept beside it until this run is
+// complete: the store may have been pruned since. One process at a time writes it: a second is refused.
 
 import {
   closeSync,
   createWriteStream,
+  existsSync,
   openSync,
   readFileSync,
   readSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -17,8 +20,12 @@ import type { NodeWritable } from "batchwise/dispatch";
 import { CommandError } from "../shared/failures.ts";
 
 export interface OutputFile {
-  /** Empties the file and opens it. */
+  /** Opens an empty file; what was in it moves to `previous`. */
   open(): NodeWritable;
+  /** Forgets what earlier runs wrote: all of it has been written again. */
+  complete(): void;
+  /** Where the lines of earlier runs are; null where there are none. */
+  previous(): string | null;
   /** Lets other processes have the file. */
   release(): void;
 }
@@ -41,7 +48,18 @@ export function takeOutput(path: string, input: string, force: boolean): OutputF
   }
   const lock = `${path}.lock`;
   takeLock(lock, path);
-  return { open: () => createWriteStream(path), release: () => rmSync(lock, { force: true }) };
+  const previous = `${path}.previous`;
+  return {
+    open: () => {
+      const isWritten = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
+      // One that is there is from before a run that was not completed, and may have more lines.
+      if (isWritten && !existsSync(previous)) renameSync(path, previous);
+      return createWriteStream(path);
+    },
+    complete: () => rmSync(previous, { force: true }),
+    previous: () => (existsSync(previous) ? previous : null),
+    release: () => rmSync(lock, { force: true }),
+  };
 }
 
 /** True for a first line in one of the forms that `run` writes, whole or cut off. */

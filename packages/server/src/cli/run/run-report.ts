@@ -12,6 +12,8 @@ export interface RunEnd {
   readonly isStopped: boolean;
   readonly input: string;
   readonly output: string;
+  /** The file with what an earlier run wrote, where this one has not written all of it again. */
+  readonly previous: string | null;
   readonly job: string;
   readonly flags: RunFlags;
 }
@@ -54,7 +56,13 @@ function endLines(end: RunEnd): string[] {
     );
     lines.push(`To go on: ${thisCommand()}`);
   } else if (aside.length === 0 && written < total) {
-    lines.push(`${plural(total - written, "request")} of job "${job}" have no outcome in this store.`);
+    lines.push(
+      `${plural(total - written, "request")} of job "${job}" have no outcome in this store: were they pruned?${before(end)}`,
+    );
   }
   return lines;
+}
+
+function before({ previous }: RunEnd): string {
+  return previous === null ? "" : ` ${previous} has what an earlier run wrote.`;
 }

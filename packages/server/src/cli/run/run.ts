@@ -92,8 +92,9 @@ class Run {
       this.#say(`${input}: ${plural(total, "request")}, job "${job}", store ${this.#store.name}`);
       const aside = await this.#work(figures);
       const unwritten = total - figures.written;
+      if (unwritten <= 0) this.#file.complete();
       const isStopped = this.#signal !== null && unwritten > 0;
-      printEnd({ figures, aside, isStopped, ...this.#options, output: this.#output });
+      printEnd({ figures, aside, isStopped, ...this.#options, output: this.#output, previous: this.#file.previous() });
       if (isStopped) return this.#signal === "SIGINT" ? EXIT.interrupted : EXIT.terminated;
       return figures.unsuccessful > 0 || aside.length > 0 || unwritten > 0 ? EXIT.attention : EXIT.done;
     } finally {
