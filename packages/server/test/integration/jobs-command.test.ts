@@ -166,6 +166,21 @@ describe("batchwise jobs", () => {
     expect(practice.lines("in.outcomes.jsonl").length).toBe(2);
   });
 
+  test("prune lets go of old outcomes; a run of a pruned job sends nothing and keeps its earlier output", async () => {
+    const practice = await Practice.start();
+    practice.writeLines("in.jsonl", 3);
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    expect(await json(practice, "prune", "--older-than", "1h")).toEqual({ requests: 0, batches: 0, kept: 0 });
+    const pruned = await practice.done("jobs", "prune", "--older-than", "0s", "--status", "succeeded");
+    expect(pruned).toMatchObject({ code: 0, output: expect.stringContaining("Pruned: 3 requests") });
+    const again = await ended(practice.run("in.jsonl"));
+    expect(again).toMatchObject({ code: 3, output: expect.stringContaining("were they pruned?") });
+    expect(practice.lines("in.outcomes.jsonl.previous").length).toBe(3);
+    expect([...practice.fake.runs().values()]).toEqual([1, 1, 1]);
+    const wrong = await practice.done("jobs", "prune", "--older-than", "soon");
+    expect(wrong).toMatchObject({ code: 2, output: expect.stringContaining("Expected a span such as 90s") });
+  });
+
   test("doctor finds nothing where all is well, and a refused key where it is not", async () => {
     const practice = await ranJob();
     const well = await practice.done("jobs", "doctor");

@@ -1,14 +1,16 @@
 // The arguments of `batchwise jobs …`: what an operator asks a store, and tells it. Each action is in a file of its own.
 
 import { Argument, Command, Option } from "commander";
-import { integerFrom, type StoreFlags, withAccount, withStore } from "../shared/arguments.ts";
-import type { DoctorFlags, ListFlags, OutcomesFlags, RequestFlags, RequeueFlags } from "./jobs-flags.ts";
+import { integerFrom, type StoreFlags, span, withAccount, withStore } from "../shared/arguments.ts";
+import type { DoctorFlags, ListFlags, OutcomesFlags, PruneFlags, RequestFlags, RequeueFlags } from "./jobs-flags.ts";
+
+const STATUSES = ["succeeded", "failed", "cancelled", "expired"];
 
 export function jobsCommand(): Command {
   const command = new Command("jobs").description(
     "look into a store of batchwise/dispatch, and decide what it asks for",
   );
-  for (const child of [list(), inspect(), outcomes(), retry(), cancel(), requeue(), doctor()])
+  for (const child of [list(), inspect(), outcomes(), retry(), cancel(), requeue(), prune(), doctor()])
     command.addCommand(child);
   return command;
 }
@@ -34,7 +36,7 @@ function inspect(): Command {
 function outcomes(): Command {
   return withStore(new Command("outcomes").description("the outcomes recorded so far, as JSONL"))
     .option("--job <name>", "of this job alone")
-    .addOption(statusOption(["succeeded", "failed", "cancelled", "expired"]))
+    .addOption(statusOption(STATUSES))
     .option("--after <cursor>", "only later ones", integerFrom(0), 0)
     .option("--output <file>", "unset: standard output")
     .addOption(new Option("--format <form>", "of the lines").choices(["openai", "full"]).default("full"))
@@ -83,6 +85,16 @@ function requeue(): Command {
     .action(async (keys: string[], flags: RequeueFlags) => {
       const { requeue } = await import("./requeue.ts");
       await requeue(keys, flags);
+    });
+}
+
+function prune(): Command {
+  return withStore(new Command("prune").description("let go of old outcomes; ids stay, so that nothing runs again"))
+    .requiredOption("--older-than <span>", "recorded so long ago: 12h, 30d", span)
+    .addOption(new Option("--status <status...>", "only those that ended so").choices([...STATUSES]))
+    .action(async (flags: PruneFlags) => {
+      const { prune } = await import("./prune.ts");
+      await prune(flags);
     });
 }
 

@@ -1,5 +1,6 @@
 // What the options of `batchwise jobs …` become.
 
+import type { OutcomeStatus } from "batchwise/dispatch";
 import type { AccountFlags, StoreFlags } from "../shared/arguments.ts";
 
 export interface ListFlags extends StoreFlags {
@@ -26,6 +27,12 @@ export interface OutcomesFlags extends StoreFlags {
 export interface RequeueFlags extends StoreFlags {
   readonly all?: true;
   readonly resume?: true;
+}
+
+export interface PruneFlags extends StoreFlags {
+  /** Milliseconds. */
+  readonly olderThan: number;
+  readonly status?: readonly OutcomeStatus[];
 }
 
 export interface DoctorFlags extends StoreFlags, AccountFlags {}

@@ -26,6 +26,16 @@ export function integerFrom(minimum: number, maximum: number = Number.MAX_SAFE_I
   };
 }
 
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A span such as 90s, 15m, 12h or 30d, in milliseconds. */
+export function span(text: string): number {
+  const [, count = "", unit = ""] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
+  const size = UNITS[unit];
+  if (size === undefined) throw new InvalidArgumentError("Expected a span such as 90s, 15m, 12h or 30d.");
+  return Number(count) * size;
+}
+
 export function withStore(command: Command): Command {
   return command
     .option("--store <url>", "sqlite:path, postgres://… or redis://…", process.env.BATCHWISE_STORE ?? DEFAULT_STORE)
