@@ -28,18 +28,27 @@ export type {
   DeliveryReport,
   DeliveryRow,
   DeliveryState,
+  Ended,
+  FindQuery,
+  FindResult,
   HistoryRow,
   LaneRow,
   LedgerChanges,
   LedgerLimits,
   LedgerRow,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
   Probe,
+  RequestMatch,
   RequestQuery,
   RequestRow,
   Settlement,
+  TokenCounts,
+  UsageQuery,
+  UsageRow,
 } from "./contract/rows.ts";
 export type {
   Amended,
@@ -84,6 +93,19 @@ export type {
   Usage,
 } from "./contract/types.ts";
 export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
+export {
+  lineOf,
+  type ReadRequestsOptions,
+  readRequests,
+  type TextSource,
+  type WebReadable,
+} from "./ops/read-requests.ts";
+export {
+  type NodeWritable,
+  type WebWritable,
+  type WriteOutcomesOptions,
+  writeOutcomes,
+} from "./ops/write-outcomes.ts";
 export type {
   DispatchClock,
   DispatcherOptions,
