@@ -20,6 +20,19 @@ export type {
 } from "./contract/account.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
 export type {
+  CancelCounts,
+  CancelFilter,
+  OperatorMethods,
+  RequestFilter,
+  RequestPage,
+  RequestRecord,
+  RequestStatus,
+  RequestsOptions,
+  RetryFilter,
+  UsageFilter,
+  UsageRecord,
+} from "./contract/operations.ts";
+export type {
   BatchChanges,
   BatchQuery,
   BatchRow,
@@ -67,6 +80,7 @@ export type {
   Enqueued,
   Json,
   JsonObject,
+  LaneRef,
   LaneStats,
   LedgerStats,
   LoggedOutcome,
@@ -76,6 +90,8 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  PausedRecord,
+  PauseRecord,
   RedeliverOptions,
   Thresholds,
   Usage,
