@@ -43,8 +43,8 @@ export interface RequestRecord {
   /** Key of the batch that it is in, or ended in; null where it waits, or ended while it waited. */
   readonly batch: string | null;
   readonly createdAt: number;
-  /** It is not sent before: a later time than `createdAt` is the pause before another try. */
-  readonly notBefore: number;
+  /** The end of the pause before another try; null where there was none. */
+  readonly notBefore: number | null;
   readonly deadlineAt: number | null;
   /** null until it has ended. */
   readonly endedAt: number | null;

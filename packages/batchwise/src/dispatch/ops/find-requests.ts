@@ -92,7 +92,7 @@ function requestRecord(row: RequestRow): RequestRecord {
     attempts: row.attempts,
     batch: row.batchKey ?? row.ended?.batchKey ?? null,
     createdAt: row.createdAt,
-    notBefore: row.notBefore,
+    notBefore: row.notBefore === 0 ? null : row.notBefore,
     deadlineAt: row.deadlineAt,
     endedAt: row.ended?.recordedAt ?? null,
     bytes: row.bytes,

@@ -63,7 +63,7 @@ function checkWhich<Which extends readonly string[] | object>(
     return which;
   }
   const rule = { expected: "an id, an array of ids or a filter", type: "object", test: () => false } as const;
-  if (typeof which !== "object" || which === null) throw expected(`the argument of ${method}`, rule, which);
+  if (typeof which !== "object" || which === null) throw expected("which", rule, which);
   const hints = { ids: `pass the ids themselves: ${method}(ids)` };
   checkNames(which, ["statuses", ...names], hints);
   for (const [name, value] of Object.entries(which)) checkGiven(name, value, statuses);

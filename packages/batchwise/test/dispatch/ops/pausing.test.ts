@@ -104,6 +104,22 @@ test("a pause survives a restart, and stats say what is paused, since when and w
   await second.stop();
 });
 
+test("a pause that comes during an upload still keeps the create back", async () => {
+  const { open, fake, pass, rest } = operatorWorld();
+  fake.inject({ on: "files.create", replyDelayMs: 30_000 });
+  const dispatcher = await open(openai.account(fake));
+  await dispatcher.enqueueMany(requests(4));
+  await pass(10_000);
+  expect(fake.calls("files.create")).toBe(1);
+  await dispatcher.pauseAccount("openai");
+  await pass(HOUR);
+  expect(fake.calls("batches.create")).toBe(0);
+  await dispatcher.resumeAccount("openai");
+  await rest();
+  expect([...fake.runs().values()]).toEqual([1, 1, 1, 1]);
+  await dispatcher.stop();
+});
+
 test("a paused lane waits and the others of the account go on", async () => {
   const { open, fake, pass, told } = operatorWorld();
   const dispatcher = await open(openai.account(fake));
