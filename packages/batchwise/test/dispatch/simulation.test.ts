@@ -27,6 +27,7 @@ test.each(starts)(
         blamed: [],
         notDelivered: [],
         unendedBatches: [],
+        sentWhilePaused: [],
       });
     }
   },
