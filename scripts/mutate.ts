@@ -1,6 +1,7 @@
-// Shows that the simulation has teeth: puts one deliberate fault after the other into a copy of the engine and runs the
-// simulation on it until a check catches the fault. Prints a table; exits with 1 where a fault survives, where the
-// engine without faults fails, or where a fault no longer fits the sources. `node scripts/mutate.ts [part of a name]`.
+// Shows that the simulations have teeth: puts one deliberate fault after the other into a copy of the sources and runs the
+// simulation of the engine, or of the dispatcher, on it until a check catches the fault. Prints a table; exits with 1
+// where a fault survives, where the sources without faults fail, or where a fault no longer fits them.
+// `node scripts/mutate.ts [engine | dispatcher] [part of a name]`
 
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,10 +9,17 @@ import { registerHooks } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { type Fault, faults } from "./faults.ts";
+import { dispatcherFaults } from "./faults/dispatcher.ts";
+import { engineFaults } from "./faults/engine.ts";
+import type { Fault } from "./faults/fault.ts";
 
-const WORLDS = 800;
-const LIMIT_MS = 120_000;
+type Room = "engine" | "dispatcher";
+
+const ROOMS: Readonly<Record<Room, { readonly faults: readonly Fault[]; readonly worlds: number }>> = {
+  engine: { faults: engineFaults, worlds: 800 },
+  dispatcher: { faults: dispatcherFaults, worlds: 500 },
+};
+const LIMIT_MS = 240_000;
 const sources = fileURLToPath(new URL("../packages/batchwise/src", import.meta.url));
 
 /** What the worlds came to: how many ran, and what the last of them broke. */
@@ -21,26 +29,51 @@ interface Finding {
 }
 
 /** The child's part: runs worlds on the sources in a folder until one breaks a promise. */
-async function runWorlds(folder: string): Promise<Finding> {
-  const root = pathToFileURL(`${folder}/`).href;
+async function runWorlds(room: Room, folder: string): Promise<Finding> {
+  useSourcesIn(folder);
+  const run = room === "engine" ? await engineWorlds() : await dispatcherWorlds();
+  const { worlds } = ROOMS[room];
+  for (let seed = 1; seed <= worlds; seed += 1) {
+    const caughtBy = await run(seed);
+    if (caughtBy !== undefined) return { worlds: seed, caughtBy };
+  }
+  return { worlds, caughtBy: undefined };
+}
+
+/** Whatever imports the sources gets those in the folder: by the name of the package, or by their place. */
+function useSourcesIn(folder: string): void {
+  const [root, original] = [folder, sources].map((path) => pathToFileURL(`${path}/`).href) as [string, string];
   registerHooks({
     resolve: (specifier, context, next) => {
       const [name, ...path] = specifier.split("/");
-      return name === "batchwise" ? next(root + [...path, "index.ts"].join("/"), context) : next(specifier, context);
+      if (name === "batchwise") return next(root + [...path, "index.ts"].join("/"), context);
+      const found = next(specifier, context);
+      if (!found.url.startsWith(original)) return found;
+      return { ...found, url: root + found.url.slice(original.length) };
     },
   });
+}
+
+/** Runs one world; says which promise it broke. */
+type RunWorld = (seed: number) => Promise<string | undefined>;
+
+async function engineWorlds(): Promise<RunWorld> {
   const { runWorld } = await import("../packages/batchwise/test/simulation/run-world.ts");
-  for (let seed = 1; seed <= WORLDS; seed += 1) {
-    const [violation] = await runWorld(seed);
-    if (violation !== undefined) return { worlds: seed, caughtBy: violation.check };
-  }
-  return { worlds: WORLDS, caughtBy: undefined };
+  return async (seed) => (await runWorld(seed))[0]?.check;
+}
+
+async function dispatcherWorlds(): Promise<RunWorld> {
+  const { simulate } = await import("../packages/batchwise/test/dispatch/support/simulation.ts");
+  return async (seed) => {
+    const report = Object.entries(await simulate(seed));
+    return report.find(([, found]) => Array.isArray(found) && found.length > 0)?.[0];
+  };
 }
 
 /** Runs the worlds in a process of their own, which may throw or hang: both count as caught. */
-function findingOf(folder: string): Promise<Finding> {
+function findingOf(room: Room, folder: string): Promise<Finding> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--no-warnings", fileURLToPath(import.meta.url), "--worlds", folder]);
+    const child = spawn(process.execPath, ["--no-warnings", fileURLToPath(import.meta.url), "--worlds", room, folder]);
     let output = "";
     let hangs = false;
     const timer = setTimeout(() => {
@@ -53,13 +86,13 @@ function findingOf(folder: string): Promise<Finding> {
     child.on("close", (code) => {
       clearTimeout(timer);
       if (code === 0) resolve(JSON.parse(output) as Finding);
-      else resolve({ worlds: 0, caughtBy: hangs ? "(does not end)" : "(an exception in the engine)" });
+      else resolve({ worlds: 0, caughtBy: hangs ? "(does not end)" : "(an exception)" });
     });
   });
 }
 
 function apply(fault: Fault, folder: string): void {
-  const path = join(folder, "core", fault.file);
+  const path = join(folder, fault.file);
   const text = readFileSync(path, "utf8");
   const count = text.split(fault.find).length - 1;
   if (count !== 1) throw new Error(`"${fault.name}": its piece is in ${fault.file} ${count} times, not once`);
@@ -69,12 +102,12 @@ function apply(fault: Fault, folder: string): void {
   );
 }
 
-async function examine(fault: Fault | undefined): Promise<Finding> {
+async function examine(room: Room, fault: Fault | undefined): Promise<Finding> {
   const folder = mkdtempSync(join(tmpdir(), "batchwise-fault-"));
   try {
     cpSync(sources, folder, { recursive: true });
     if (fault !== undefined) apply(fault, folder);
-    return await findingOf(folder);
+    return await findingOf(room, folder);
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -85,23 +118,29 @@ function row(name: string, { worlds, caughtBy }: Finding): string {
   return `| ${name.padEnd(54)} | ${by.padEnd(30)} | ${String(worlds).padStart(6)} |`;
 }
 
-async function examineAll(part: string): Promise<void> {
-  const sound = await examine(undefined);
+async function examineAll(room: Room, part: string): Promise<void> {
+  const sound = await examine(room, undefined);
   if (sound.caughtBy !== undefined) throw new Error(`without a fault, seed ${sound.worlds} fails: ${sound.caughtBy}`);
-  console.log(`${sound.worlds} worlds pass without a fault.\n`);
+  console.log(`${room}: ${sound.worlds} worlds pass without a fault.\n`);
   console.log(`| ${"fault".padEnd(54)} | ${"caught by".padEnd(30)} | worlds |`);
   console.log(`| ${"-".repeat(54)} | ${"-".repeat(30)} | ${"-".repeat(5)}: |`);
-  const chosen = faults.filter(({ name }) => name.includes(part));
+  const chosen = ROOMS[room].faults.filter(({ name }) => name.includes(part));
   let survivors = 0;
   for (const fault of chosen) {
-    const finding = await examine(fault);
+    const finding = await examine(room, fault);
     if (finding.caughtBy === undefined) survivors += 1;
     console.log(row(fault.name, finding));
   }
-  console.log(`\n${chosen.length - survivors} of ${chosen.length} faults caught.`);
+  console.log(`\n${chosen.length - survivors} of ${chosen.length} faults caught.\n`);
   if (survivors > 0) process.exitCode = 1;
 }
 
-const [first = "", folder] = process.argv.slice(2);
-if (first === "--worlds" && folder !== undefined) console.log(JSON.stringify(await runWorlds(folder)));
-else await examineAll(first);
+function isRoom(word: string | undefined): word is Room {
+  return word !== undefined && Object.hasOwn(ROOMS, word);
+}
+
+const [first = "", second = "", folder] = process.argv.slice(2);
+if (first === "--worlds" && isRoom(second) && folder !== undefined) {
+  console.log(JSON.stringify(await runWorlds(second, folder)));
+} else if (isRoom(first)) await examineAll(first, second);
+else for (const room of ["engine", "dispatcher"] as const) await examineAll(room, first);

@@ -12,7 +12,7 @@ import type { VirtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { Outcome } from "../../src/dispatch/contract/types.ts";
 import { anthropicCase, openaiCase } from "./providers/account-cases.ts";
-import type { AccountCase } from "./providers/account-suite.ts";
+import type { Adapter } from "./providers/account-suite.ts";
 import { ask, isAtRest, type World, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
@@ -36,7 +36,7 @@ async function runUntil(clock: VirtualClock, condition: () => Promise<boolean>, 
 }
 
 /** Sends two dozen requests in batches of eight through one account, and waits for all outcomes. */
-async function run(each: AccountCase, options: FakeOptions, faults: readonly FakeFault[] = []): Promise<Run> {
+async function run(each: Adapter, options: FakeOptions, faults: readonly FakeFault[] = []): Promise<Run> {
   const here: World = world();
   const fake = fakeProvider({ clock: here.time, identify: ({ body }) => JSON.stringify(body.messages), ...options });
   for (const fault of faults) fake.inject(fault);

@@ -1,5 +1,11 @@
 // The entry "batchwise/dispatch/testing": names only.
 
+export {
+  type AccountCase,
+  type AccountFactory,
+  type AccountRig,
+  accountConformance,
+} from "./conformance/account-conformance.ts";
 export { type StoreCase, type StoreFactory, storeConformance } from "./conformance/store-conformance.ts";
 export { type FakeFaultName, fakeFaults } from "./fake/presets.ts";
 export { type FakeProvider, fakeProvider } from "./fake/provider.ts";

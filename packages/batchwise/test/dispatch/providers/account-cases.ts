@@ -4,9 +4,9 @@ import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import OpenAI from "openai";
-import type { AccountCase } from "./account-suite.ts";
+import type { Adapter } from "./account-suite.ts";
 
-export const openaiCase: AccountCase = {
+export const openaiCase: Adapter = {
   name: "the OpenAI account",
   create: "batches.create",
   account: (target) => {
@@ -18,7 +18,7 @@ export const openaiCase: AccountCase = {
   },
 };
 
-export const anthropicCase: AccountCase = {
+export const anthropicCase: Adapter = {
   name: "the Anthropic account",
   create: "messages.create",
   account: (target) => {

@@ -1,85 +1,77 @@
-// Deliberate faults in the engine, for scripts/mutate.ts: each replaces one piece of a source by another. The piece has
-// to be there exactly once; a fault whose piece is gone must be written anew, or nothing would be shown by it.
+// Deliberate faults in the engine. They have to break a promise that the worlds of test/simulation check.
 
-export interface Fault {
-  /** What the engine does wrong. */
-  readonly name: string;
-  /** File in packages/batchwise/src/core. */
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-}
+import type { Fault } from "./fault.ts";
 
 const packing: readonly Fault[] = [
   {
     name: "takes one item more than maxBatchSize",
-    file: "engine/scheduler.ts",
+    file: "core/engine/scheduler.ts",
     find: "const whole = pack(lane, this.#options, now, upTo);",
     replace: "const whole = pack(lane, { ...this.#options, maxBatchSize: this.#options.maxBatchSize + 1 }, now, upTo);",
   },
   {
     name: "overshoots maxBatchCost by one item",
-    file: "policy/pack.ts",
+    file: "core/policy/pack.ts",
     find: "if (total > maxBatchCost && size > 0) {",
     replace: "if (sum > maxBatchCost && size > 0) {",
   },
   {
     name: "breaks the cap where batchCost submits",
-    file: "policy/pack.ts",
+    file: "core/policy/pack.ts",
     find: "const cut = isSame ? again :",
     replace: "const cut = isSame || !isSame ? again :",
   },
   {
     name: "lets younger items overtake",
-    file: "queue/fifo.ts",
+    file: "core/queue/fifo.ts",
     find: "return new FifoReader(this, this.#first, this.#head, isWhole",
     replace: "return new FifoReader(this, this.#first, this.#head + Math.min(1, this.size - 1), isWhole",
   },
   {
     name: "takes lower priorities first",
-    file: "queue/ranks.ts",
+    file: "core/queue/ranks.ts",
     find: "a.isSmall && !b.isSmall : a.priority > b.priority",
     replace: "a.isSmall && !b.isSmall : a.priority < b.priority",
   },
   {
     name: "takes lower priorities first where some have risen",
-    file: "queue/order.ts",
+    file: "core/queue/order.ts",
     find: "if (aPriority !== bPriority) return aPriority > bPriority;",
     replace: "if (aPriority !== bPriority) return aPriority < bPriority;",
   },
   {
     name: "takes larger calls before small ones",
-    file: "queue/ranks.ts",
+    file: "core/queue/ranks.ts",
     find: "a.isSmall && !b.isSmall : a.priority > b.priority",
     replace: "!a.isSmall && b.isSmall : a.priority > b.priority",
   },
   {
     name: "does not notice that a priority has risen",
-    file: "policy/dispatch-order.ts",
+    file: "core/policy/dispatch-order.ts",
     find: "waiting.oldestAt() < priorityAgingMs",
     replace: "waiting.oldestAt() < 2 * priorityAgingMs",
   },
   {
     name: "never raises a priority by waiting",
-    file: "queue/order.ts",
+    file: "core/queue/order.ts",
     find: "return waitedMs >= priorityAgingMs ? priority + Math.floor(waitedMs / priorityAgingMs) : priority;",
     replace: "return priority + 0 * waitedMs * priorityAgingMs;",
   },
   {
     name: "keeps the low priority of an entry that an urgent one joins",
-    file: "submit/in-flight.ts",
+    file: "core/submit/in-flight.ts",
     find: "if (entry.holder !== null) entry.holder.raise(entry, priority);",
     replace: "if (entry.holder !== null) return;",
   },
   {
     name: "loses entries of a priority that was dropped",
-    file: "queue/queue.ts",
+    file: "core/queue/queue.ts",
     find: "if (line.isEmpty) line.rankClass = this.#classOf(rank);",
     replace: "",
   },
   {
     name: "shares a batch between keys",
-    file: "queue/queue.ts",
+    file: "core/queue/queue.ts",
     find: "if (key === undefined || !this.#isKeyed) {",
     replace: "if (key === undefined || this.#isKeyed) {",
   },
@@ -88,103 +80,103 @@ const packing: readonly Fault[] = [
 const waiting: readonly Fault[] = [
   {
     name: "holds from the newest item on",
-    file: "policy/choose-lane.ts",
+    file: "core/policy/choose-lane.ts",
     find: "oldestAt: lane.oldestAt(),",
     replace: "oldestAt: now,",
   },
   {
     name: "holds a full queue",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: 'if (state.isQueueFull) return { reason: "size" };',
     replace: "",
   },
   {
     name: "holds though preferredBatchSize wait",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: 'if (lane.size >= state.preferredBatchSize) return { reason: "preferred" };',
     replace: "",
   },
   {
     name: "holds an item past its deadline",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: 'if (now >= leaveBy) return { reason: "deadline" };',
     replace: "",
   },
   {
     name: "misses a deadline just over the wait",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: "if (leadMs !== undefined) return dueAt - leadMs;",
     replace: "if (leadMs !== undefined) return dueAt <= heldUntil ? dueAt - leadMs : Number.POSITIVE_INFINITY;",
   },
   {
     name: "sends at once for any deadline in the wait",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: "if (leadMs !== undefined) return dueAt - leadMs;",
     replace: "if (leadMs !== undefined && dueAt > heldUntil) return dueAt - leadMs;",
   },
   {
     name: "forgets how long batches run",
-    file: "engine/scheduler.ts",
+    file: "core/engine/scheduler.ts",
     find: "this.#runTimes.record(end.runMs);",
     replace: "",
   },
   {
     name: "sends before the turn is over",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: "if (!state.hasGathered) return HOLD;",
     replace: "",
   },
   {
     name: "lets other lanes starve the oldest",
-    file: "policy/choose-lane.ts",
+    file: "core/policy/choose-lane.ts",
     find: "for (const lane of [queue.oldestLane(), queue.earliestDueLane]) {",
     replace: "for (const lane of [queue.earliestDueLane]) {",
   },
   {
     name: "ignores pause",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: "if (state.isPaused) return HOLD;",
     replace: "",
   },
   {
     name: "ignores flush",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: 'if (lane.isFlushed) return { reason: lane.full ?? "flush" };',
     replace: "",
   },
   {
     name: "sends more than a flush covers while paused",
-    file: "queue/fifo.ts",
+    file: "core/queue/fifo.ts",
     find: "moment.sequence <= this.#lastSequence",
     replace: "moment.sequence <= this.#lastSequence + 1",
   },
   {
     name: "sends more than a flush covers where tenants take rounds",
-    file: "queue/fair/fair-reader.ts",
+    file: "core/queue/fair/fair-reader.ts",
     find: "reader: tenant.fifo.reader(this.#lastSequence)",
     replace: "reader: tenant.fifo.reader(this.#lastSequence + 1)",
   },
   {
     name: "flushes all lanes in place of one",
-    file: "engine/scheduler.ts",
+    file: "core/engine/scheduler.ts",
     find: "this.#queue.flush(key, this.#turn.endMoment(), resting, done);",
     replace: "this.#queue.flush(undefined, this.#turn.endMoment(), resting, done);",
   },
   {
     name: "resolves a flush while its batches run",
-    file: "queue/flush.ts",
+    file: "core/queue/flush.ts",
     find: "if (this.#waiting > 0 || this.#batches > 0) return false;",
     replace: "if (this.#waiting > 0) return false;",
   },
   {
     name: "resolves idle while a batch pauses before a retry",
-    file: "engine/scheduler.ts",
+    file: "core/engine/scheduler.ts",
     find: "return this.#slots.running.length > 0 || this.#slots.resting.size > 0;",
     replace: "return this.#slots.running.length > 0;",
   },
   {
     name: "does not drain while paused",
-    file: "policy/decide.ts",
+    file: "core/policy/decide.ts",
     find: "if (state.isDraining) return",
     replace: "if (state.isDraining && !state.isPaused) return",
   },
@@ -193,44 +185,44 @@ const waiting: readonly Fault[] = [
 const admission: readonly Fault[] = [
   {
     name: "never lets blocked submits in",
-    file: "submit/admission.ts",
+    file: "core/submit/admission.ts",
     find: "if (outside === null || outside.size === 0 || this.#free() <= 0) return;",
     replace: "if (outside === null || outside.size >= 0) return;",
   },
   {
     name: "lets blocked submits in first come, first served",
-    file: "submit/admission.ts",
+    file: "core/submit/admission.ts",
     find: "const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);",
     replace:
       "const next = pack(outside.oldestLane() as Lane, { ...caps, maxBatchSize: outside.size }, now, Number.POSITIVE_INFINITY);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free());",
   },
   {
     name: "lets one who comes now overtake the blocked",
-    file: "submit/admission.ts",
+    file: "core/submit/admission.ts",
     find: "return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);",
     replace: "return this.#free() > 0;",
   },
   {
     name: "leaves the items of pausing batches out of the bound",
-    file: "submit/admission.ts",
+    file: "core/submit/admission.ts",
     find: "this.#queue.size - this.retrying",
     replace: "this.#queue.size",
   },
   {
     name: "leaves room empty that a retry has made",
-    file: "engine/scheduler.ts",
+    file: "core/engine/scheduler.ts",
     find: "this.#grantSlots();\n    this.#admitBlocked(now, hasGathered);",
     replace: "this.#admitBlocked(now, hasGathered);\n    this.#grantSlots();",
   },
   {
     name: "takes a part of a call that can never fit",
-    file: "submit/intake.ts",
+    file: "core/submit/intake.ts",
     find: 'onFull === "reject" && length > maxQueueSize',
     replace: 'onFull === "reject" && length < 0 * maxQueueSize',
   },
   {
     name: "forgets blocked submits when it is closed",
-    file: "submit/admission.ts",
+    file: "core/submit/admission.ts",
     find: "return this.#outside?.clear(IN_BETWEEN) ?? [];",
     replace: "return [];",
   },
@@ -239,31 +231,31 @@ const admission: readonly Fault[] = [
 const leaving: readonly Fault[] = [
   {
     name: "hands over who was cancelled",
-    file: "submit/callers.ts",
+    file: "core/submit/callers.ts",
     find: "place?.callerLeft(this);",
     replace: "",
   },
   {
     name: "sets no timer for deadlines",
-    file: "time/deadlines.ts",
+    file: "core/time/deadlines.ts",
     find: "if (this.#heap.first === node) this.#timer.set(at, this.clock.now());",
     replace: "",
   },
   {
     name: "leaves a timer behind",
-    file: "engine/scheduler.ts",
+    file: "core/engine/scheduler.ts",
     find: "this.#wake?.clear();\n    return false;",
     replace: "return false;",
   },
   {
     name: "counts the expired as cancelled",
-    file: "submit/callers.ts",
+    file: "core/submit/callers.ts",
     find: 'this.fail(deadlineError(this.#timeoutMs), "expired",',
     replace: 'this.fail(deadlineError(this.#timeoutMs), "cancelled",',
   },
   {
     name: "cancels an equal caller too",
-    file: "submit/in-flight.ts",
+    file: "core/submit/in-flight.ts",
     find: "if (this.#callers.size === 0) {",
     replace: "if (this.#callers.size >= 0) {",
   },
@@ -272,101 +264,101 @@ const leaving: readonly Fault[] = [
 const running: readonly Fault[] = [
   {
     name: "runs one batch too many",
-    file: "engine/slots.ts",
+    file: "core/engine/slots.ts",
     find: "if (this.#busy < concurrency && this.#queued.length === 0) return true;",
     replace: "if (this.#busy <= concurrency && this.#queued.length === 0) return true;",
   },
   {
     name: "leaks the slot of a batch that failed",
-    file: "run/batch-run.ts",
+    file: "core/run/batch-run.ts",
     find: 'failEntries(this.#entries, error, "failed", this, this.#environment.services);\n    this.#next();',
     replace: 'failEntries(this.#entries, error, "failed", this, this.#environment.services);',
   },
   {
     name: "keeps the slot of a batch that ran out of time",
-    file: "run/batch-run.ts",
+    file: "core/run/batch-run.ts",
     find: "this.#signal.abort(error);\n    this.#end();",
     replace: "this.#signal.abort(error);",
   },
   {
     name: "frees the slot while promises in places are open",
-    file: "run/batch-run.ts",
+    file: "core/run/batch-run.ts",
     find: "if (promised === 0) this.#next();",
     replace: "this.#next();",
   },
   {
     name: "holds the slot in a pause before a retry",
-    file: "engine/slots.ts",
+    file: "core/engine/slots.ts",
     find: "if (run.holdsSlot) this.#busy -= 1;",
     replace: "if (run.holdsSlot && !run.isResting) this.#busy -= 1;",
   },
   {
     name: "lets a new batch go before a retry that is due",
-    file: "engine/slots.ts",
+    file: "core/engine/slots.ts",
     find: "get next(): BatchRun | undefined {",
     replace:
       "get next(): BatchRun | undefined {\n    if (this.#resting.size > 0 && this.#running.length > 0) return undefined;",
   },
   {
     name: "calls once more than retry.attempts",
-    file: "run/retry-policy.ts",
+    file: "core/run/retry-policy.ts",
     find: "attempt >= retry.attempts",
     replace: "attempt > retry.attempts",
   },
   {
     name: "hands over again who left before the next attempt",
-    file: "run/batch-run.ts",
+    file: "core/run/batch-run.ts",
     find: "if (this.#keepLive()) this.#startCall();",
     replace: "if (this.#entries.length > 0) this.#startCall();",
   },
   {
     name: "gives callers each other's answers",
-    file: "run/settle.ts",
+    file: "core/run/settle.ts",
     find: "        place = places[index];",
     replace: "        place = places[entries.length - 1 - index];",
   },
   {
     name: "gives the items of a call each other's answers",
-    file: "run/settle.ts",
+    file: "core/run/settle.ts",
     find: "recipient.succeed(place, now, entry.position);",
     replace: "recipient.succeed(place, now, index);",
   },
   {
     name: "computes equal items twice",
-    file: "submit/in-flight.ts",
+    file: "core/submit/in-flight.ts",
     find: "return this.#byScope?.get(scope);",
     replace: "return this.#byScope?.get(scope + scope);",
   },
   {
     name: "answers from the cache of another key",
-    file: "submit/intake.ts",
+    file: "core/submit/intake.ts",
     find: "inFlight.open(scope, cacheKeyOf(facts.key, dedupeKey), entry)",
     replace: "inFlight.open(scope, cacheKeyOf(undefined, dedupeKey), entry)",
   },
   {
     name: "stores a result that was forgotten while it ran",
-    file: "submit/in-flight.ts",
+    file: "core/submit/in-flight.ts",
     find: "if (this.isStored) this.#inFlight.cache?.store",
     replace: "this.#inFlight.cache?.store",
   },
   {
     name: "settles a caller twice",
-    file: "run/settle.ts",
+    file: "core/run/settle.ts",
     find: "entry.recipient = null;\n    this.#recordCount();",
     replace: "this.#recordCount();",
   },
   {
     name: "gives an Error in a place out as a result",
-    file: "run/settle.ts",
+    file: "core/run/settle.ts",
     find: "if (!isError(place)) return false;",
     replace: "if (!isError(place) || isError(place)) return false;",
   },
   {
     name: "counts open items twice after resetStats",
-    file: "stats/recorder.ts",
+    file: "core/stats/recorder.ts",
     find: "if (open > 0) this.submitted(open, now);",
     replace: "if (open > 0) this.submitted(2 * open, now);",
   },
 ];
 
-export const faults: readonly Fault[] = [...packing, ...waiting, ...admission, ...leaving, ...running];
+export const engineFaults: readonly Fault[] = [...packing, ...waiting, ...admission, ...leaving, ...running];

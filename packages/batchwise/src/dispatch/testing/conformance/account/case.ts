@@ -1,0 +1,139 @@
+// What a case of the account suite is, and the small steps that the cases are made from. No test runner is needed: a
+// case throws where the account breaks the contract.
+
+import { deepEqual, ok } from "node:assert/strict";
+import type {
+  Account,
+  BatchInput,
+  CallOptions,
+  CreateInput,
+  ProviderBatch,
+  ResultLine,
+} from "../../../contract/account.ts";
+import type { JsonObject } from "../../../contract/types.ts";
+import type { FakeProvider } from "../../fake/provider.ts";
+import type { FakeLine, FakeOperation, FakeOptions } from "../../fake/types.ts";
+
+/** An account at a fake provider that has just begun, at `START`. */
+export interface AccountRig {
+  readonly account: Account;
+  readonly fake: FakeProvider;
+  /** The fake's clock: a `virtualClock(ACCOUNT_START)` of `batchwise/testing`. */
+  readonly clock: { advance(ms: number): Promise<unknown>; settle(): Promise<unknown> };
+}
+
+/** Makes a fake provider with these options and an account there, over the client that its users have. */
+export type AccountFactory = (options: FakeOptions) => Promise<AccountRig>;
+
+export interface AccountCase {
+  /** A sentence about what an account does. */
+  readonly name: string;
+  run(open: AccountFactory): Promise<void>;
+}
+
+export const MINUTE = 60_000;
+export const HOUR = 3_600_000;
+/** When the fake's clock begins, in milliseconds since 1970. */
+export const START: number = Date.UTC(2026, 0, 1);
+const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
+const ENDPOINT = "/v1/chat/completions";
+const MODEL = "model-a";
+
+export function accountCase(
+  name: string,
+  body: (rig: AccountRig) => Promise<void>,
+  options: FakeOptions = {},
+): AccountCase {
+  return { name, run: async (open) => body(await open({ identify, ...options })) };
+}
+
+/** The fake counts a line by its messages: the same request at two providers is the same line. */
+function identify({ body }: FakeLine): string {
+  return JSON.stringify(body.messages);
+}
+
+export function call(): CallOptions {
+  return { signal: new AbortController().signal, timeoutMs: 10_000.5 };
+}
+
+export async function failure(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("Expected a rejection.");
+}
+
+export function names(count: number): string[] {
+  return Array.from({ length: count }, (_, ord) => `${KEY.slice(-12)}_${String(ord).padStart(7, "0")}`);
+}
+
+/** The fake's name of the call that makes a batch. */
+export function createOf({ capabilities }: Account): FakeOperation {
+  return capabilities.input === "inline" ? "messages.create" : "batches.create";
+}
+
+/** The way of the dispatcher: check, encode, upload where files are used, create with the tag. */
+export async function submit(account: Account, count: number, options: CallOptions = call()): Promise<ProviderBatch> {
+  const lines = names(count).map((name, ord) => {
+    const body = { model: MODEL, messages: [{ role: "user", content: `text ${ord}` }] };
+    account.checkBody(ENDPOINT, body);
+    return account.encodeLine({ customId: name, endpoint: ENDPOINT, body: JSON.stringify(body) });
+  });
+  const input = inputOf(lines);
+  const uploaded = await account.upload?.(input, call());
+  const create: CreateInput = { key: KEY, attempt: 1, endpoint: ENDPOINT, model: MODEL, input: uploaded ?? input };
+  return account.create(create, options);
+}
+
+export function inputOf(lines: readonly string[]): BatchInput {
+  return {
+    fileName: `${KEY}-1.jsonl`,
+    requests: lines.length,
+    bytes: lines.reduce((sum, line) => sum + new TextEncoder().encode(line).length, 0),
+    async *lines() {
+      yield* lines;
+    },
+  };
+}
+
+export async function collect(account: Account, batch: ProviderBatch | null): Promise<ResultLine[]> {
+  const lines: ResultLine[] = [];
+  if (batch === null) throw new Error("Expected a batch, got null.");
+  for await (const line of account.results(batch, call())) lines.push(line);
+  return lines;
+}
+
+/** The answer of the fake's model, in OpenAI's shape, with the tokens that it counted. */
+export function isAnswer({ customId: name, response, error, usage }: ResultLine): void {
+  deepEqual([error, response?.statusCode], [null, 200]);
+  const body = response?.body as Completion;
+  deepEqual([body.object, body.model], ["chat.completion", MODEL]);
+  const choice = body.choices[0];
+  const content = `echo: text ${Number(name.slice(-7))}`;
+  deepEqual([choice?.finish_reason, choice?.message.role, choice?.message.content], ["stop", "assistant", content]);
+  const { prompt_tokens: input, completion_tokens: output } = body.usage;
+  ok(input > 0, "expected prompt tokens");
+  deepEqual([usage?.inputTokens, usage?.outputTokens, usage?.totalTokens], [input, output, input + output]);
+}
+
+type Completion = JsonObject & {
+  readonly choices: readonly {
+    readonly finish_reason: string;
+    readonly message: { readonly role: string; readonly content: string };
+  }[];
+  readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number };
+};
+
+/** True for the batch that `submit` has just made of three requests, told by what the account leaves there. */
+export function isOurs({ capabilities }: Account, seen: ProviderBatch, created: ProviderBatch): boolean {
+  switch (capabilities.tag) {
+    case "metadata":
+      return seen.tag?.key === KEY && seen.tag.attempt === 1;
+    case "inputFile":
+      return seen.inputFileId === created.inputFileId;
+    default:
+      return seen.total === 3;
+  }
+}

@@ -1,0 +1,76 @@
+// Cases about the end of a batch: whole results, parts of them, and cancels.
+
+import { deepEqual, equal } from "node:assert/strict";
+import { fakeFaults } from "../../fake/presets.ts";
+import { type AccountCase, accountCase, call, collect, failure, HOUR, MINUTE, names, submit } from "./case.ts";
+
+const SLOW_DOWN = { type: "rate_limit_error", code: "rate_limit_exceeded", message: "Slow down." };
+
+export const resultCases: readonly AccountCase[] = [
+  accountCase("rejects when a download is cut, and reads it whole the next time", async ({ fake, clock, account }) => {
+    const created = await submit(account, 30);
+    await clock.advance(HOUR);
+    const done = await account.retrieve(created.id, call());
+    fake.inject(fakeFaults.cutDownload);
+    await failure(collect(account, done));
+    equal((await collect(account, done)).length, 30);
+  }),
+
+  accountCase(
+    "gives what ran and says of the rest that the batch expired",
+    async ({ clock, account }) => {
+      const created = await submit(account, 10);
+      await clock.advance(24 * HOUR);
+      const expired = await account.retrieve(created.id, call());
+      equal(expired?.state, "expired");
+      const lines = await collect(account, expired);
+      deepEqual(lines.map(({ customId }) => customId).sort(), names(10));
+      const rest = lines.filter(({ error }) => error !== null);
+      deepEqual(
+        rest.map(({ response, error }) => [response, error?.code]),
+        new Array(6).fill([null, "batch_expired"]),
+      );
+    },
+    { plan: { runMs: 48 * HOUR } },
+  ),
+
+  accountCase("cancels, and gives what had run by then", async ({ clock, account }) => {
+    const created = await submit(account, 10);
+    await clock.advance(11 * MINUTE);
+    equal((await account.cancel(created.id, call())).state, "cancelling");
+    await clock.advance(2 * MINUTE);
+    const cancelled = await account.retrieve(created.id, call());
+    equal(cancelled?.state, "cancelled");
+    const codes = (await collect(account, cancelled)).map(({ error }) => error?.code ?? "none").sort();
+    deepEqual(codes, [...new Array(5).fill("batch_cancelled"), ...new Array(5).fill("none")]);
+  }),
+
+  accountCase("takes the cancel of an ended batch for no error", async ({ clock, account }) => {
+    const created = await submit(account, 2);
+    await clock.advance(HOUR);
+    equal((await account.cancel(created.id, call())).state, "done");
+  }),
+
+  accountCase(
+    "gives a failed item with its status, code and message",
+    async ({ clock, account }) => {
+      const created = await submit(account, 1);
+      await clock.advance(HOUR);
+      const [line] = await collect(account, await account.retrieve(created.id, call()));
+      deepEqual([line?.response?.statusCode, line?.error?.message, line?.usage], [429, "Slow down.", null]);
+      deepEqual((line?.response?.body.error as typeof SLOW_DOWN | undefined)?.message, "Slow down.");
+    },
+    { answer: () => ({ status: 429, body: { error: SLOW_DOWN } }) },
+  ),
+
+  accountCase(
+    "passes on missing and repeated lines as they come",
+    async ({ clock, account }) => {
+      const created = await submit(account, 5);
+      await clock.advance(HOUR);
+      const lines = await collect(account, await account.retrieve(created.id, call()));
+      deepEqual([lines.length, new Set(lines.map(({ customId }) => customId)).size], [4, 3]);
+    },
+    { plan: { missingLines: 2, duplicateLines: 1 } },
+  ),
+];

@@ -1,0 +1,71 @@
+// Cases about sending a batch and finding it again.
+
+import { deepEqual, equal } from "node:assert/strict";
+import type { ListPage } from "../../../contract/account.ts";
+import {
+  type AccountCase,
+  accountCase,
+  call,
+  collect,
+  createOf,
+  HOUR,
+  isAnswer,
+  isOurs,
+  MINUTE,
+  names,
+  START,
+  submit,
+} from "./case.ts";
+
+export const sendingCases: readonly AccountCase[] = [
+  accountCase("sends a batch once and gives every request its answer in OpenAI's shape", async (rig) => {
+    const { fake, clock, account } = rig;
+    const created = await submit(account, 20);
+    const { createdAt, expiresAt, resultRefs, failure } = created;
+    deepEqual([createdAt, expiresAt, resultRefs, failure], [START, START + 24 * HOUR, [], null]);
+    equal(fake.calls(createOf(account)), 1);
+    await clock.advance(HOUR);
+    const done = await account.retrieve(created.id, call());
+    deepEqual([done?.id, done?.state, done?.total, done?.settled], [created.id, "done", 20, 20]);
+    const lines = await collect(account, done);
+    deepEqual(lines.map(({ customId }) => customId).sort(), names(20));
+    for (const line of lines) isAnswer(line);
+    deepEqual([...fake.runs().values()], new Array(20).fill(1));
+  }),
+
+  accountCase("finds its batch in the list by what it left there", async ({ fake, account }) => {
+    fake.addForeign({ requests: 4, surface: createOf(account) === "messages.create" ? "anthropic" : "openai" });
+    const created = await submit(account, 3);
+    const { batches } = await account.list({ cursor: null, limit: 100 }, call());
+    equal(batches.length, 2);
+    const found = batches.filter((batch) => isOurs(account, batch, created));
+    deepEqual(
+      found.map(({ id }) => id),
+      [created.id],
+    );
+  }),
+
+  accountCase("lists page by page to the end", async ({ account }) => {
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n += 1) ids.push((await submit(account, 1)).id);
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: ListPage = await account.list({ cursor, limit: 2 }, call());
+      seen.push(...page.batches.map(({ id }) => id));
+      cursor = page.next;
+    } while (cursor !== null);
+    deepEqual(seen, ids.reverse());
+  }),
+
+  accountCase("tells running from waiting and never takes a strange state for an end", async (rig) => {
+    rig.fake.planNext({ strangeState: "pondering", stateCase: "capitalised" });
+    const created = await submit(rig.account, 4);
+    await rig.clock.advance(2 * MINUTE);
+    equal((await rig.account.retrieve(created.id, call()))?.state, "running");
+  }),
+
+  accountCase("says null for a batch that nobody knows", async ({ account }) => {
+    equal(await account.retrieve("batch_none", call()), null);
+  }),
+];

@@ -1,0 +1,73 @@
+// Deliberate faults in the dispatcher, most of them behaviour that it once had. They have to break a promise that the
+// simulation of test/dispatch checks.
+
+import type { Fault } from "./fault.ts";
+
+export const dispatcherFaults: readonly Fault[] = [
+  {
+    name: "blames an outage on the batch that meets it",
+    file: "dispatch/decide/after-whole-failure.ts",
+    find: "return evidence.laneTakesOthers || isTooLarge;",
+    replace: "return evidence.laneTakesOthers || isTooLarge || wholeFailures > 0;",
+  },
+  {
+    name: "ends a single request that meets an outage",
+    file: "dispatch/decide/after-whole-failure.ts",
+    find: "if (batch.requests === 1 && evidence.laneTakesOthers)",
+    replace: "if (batch.requests === 1)",
+  },
+  {
+    name: "takes what a short download does not show for missing",
+    file: "dispatch/decide/unread-results.ts",
+    find: "if (remaining === 0 || counted === null || lines >= counted)",
+    replace: "if (remaining >= 0 || counted === null || lines >= counted)",
+  },
+  {
+    name: "gives up what a callback has not taken in twelve tries",
+    file: "dispatch/decide/delivery-policy.ts",
+    find: 'if (sink === "callback") return',
+    replace: 'if (sink === "callback" && attempt < WEBHOOK_TRIES) return',
+  },
+  {
+    name: "believes a wall clock that steps",
+    file: "dispatch/decide/wall-clock.ts",
+    find: "if (Math.abs(shown - offset) <= STEP_MS)",
+    replace: "if (Math.abs(shown - offset) <= Number.POSITIVE_INFINITY)",
+  },
+  {
+    name: "sends a request whose deadline has passed",
+    file: "dispatch/steps/expire-members.ts",
+    find: "if (batch.deadlineAt === null || batch.deadlineAt > now) return false;",
+    replace: "if (batch.deadlineAt !== now - 0.5) return false;",
+  },
+  {
+    name: "lets a tail under the provider's minimum wait for ever",
+    file: "dispatch/scheduler/tails.ts",
+    find: 'await store.amend({ kind: "fail", ids: [id], ...failure }, sinks, clock.now());',
+    replace: "await Promise.resolve([store, sinks, clock, failure, id]);",
+  },
+  {
+    name: "sends a create again whose answer was lost",
+    file: "dispatch/decide/after-failure.ts",
+    find: 'return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });',
+    replace: 'return plan(batch, "sealed", now, { lastError });',
+  },
+  {
+    name: "sends although its lease may run out meanwhile",
+    file: "dispatch/runtime/lease.ts",
+    find: "return !this.#isOver && maySend(this.#spanMs, this.#heldMs(), timeoutMs);",
+    replace: "return !this.#isOver || maySend(this.#spanMs, this.#heldMs(), timeoutMs);",
+  },
+  {
+    name: "finishes a create that it slept in",
+    file: "dispatch/steps/submit.ts",
+    find: "if (runtime.clock.monotonic() > until) throw",
+    replace: "if (runtime.clock.monotonic() > until + timeoutMs * 1_000) throw",
+  },
+  {
+    name: "writes under a fence that another process has taken over",
+    file: "dispatch/stores/memory/batches.ts",
+    find: "return batch?.fence === fence ? batch : undefined;",
+    replace: "return fence === -1 ? undefined : batch;",
+  },
+];
