@@ -43,6 +43,7 @@ export class SimOperator {
         time.setTimeout(() => void Promise.resolve(step()).catch(() => {}), below(stormMs));
       }
     };
+    sometimes(2, () => this.#abandon());
     sometimes(2, () => this.#pause(below(providers.length), below(40 * MINUTE)));
     sometimes(1, () => this.#pauseLane(below(30 * MINUTE)));
     sometimes(2, () => this.#cancelSome());
@@ -108,6 +109,17 @@ export class SimOperator {
     const chosen = rows.filter(({ batchKey }) => (isWhole ? batchKey === of : below(10) === 0)).map(({ id }) => id);
     mayEnd(chosen);
     await anybody()?.cancel(chosen);
+  }
+
+  /** Lets go of some batch. Its requests are not to run again. */
+  async #abandon(): Promise<void> {
+    const { store, below, anybody, mayEnd } = this.#office;
+    const open = (await store.batches({ limit: 1_000 })).filter(({ state }) => state !== "done");
+    const chosen = open[below(open.length)];
+    if (chosen === undefined) return;
+    const members = await store.requests({ batchKey: chosen.key, fromOrd: 0, limit: 1_000 });
+    mayEnd(members.map(({ id }) => id));
+    await anybody()?.abandon(chosen.key, { requests: "end" });
   }
 
   async #adopt(isRight: boolean): Promise<void> {

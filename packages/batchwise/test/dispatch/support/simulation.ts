@@ -149,7 +149,9 @@ class Simulation {
     const hasLimit = this.#random() < 0.4;
     const counts = this.#random() < 0.8;
     const isOut = this.#outage();
-    const forgetsFrom = this.#random() < 0.3 ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
+    // Without tags, a batch that was found by its size and is forgotten counts as a stranger's.
+    const mayForget = kind.tag !== "none" && this.#random() < 0.3;
+    const forgetsFrom = mayForget ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
     const forgetsMs = this.#below(30 * MINUTE);
     const provider = new SimProvider({
       time: this.#time,
@@ -283,9 +285,6 @@ class Simulation {
         this.#time.setTimeout(() => provider.addForeign(1 + this.#below(12)), this.#below(STORM_MS));
       }
     }
-    for (let whims = this.#below(3); whims > 0; whims -= 1) {
-      this.#time.setTimeout(() => this.#abandon().catch(() => {}), this.#below(STORM_MS));
-    }
     this.#operator.plan(STORM_MS);
     for (let naps = this.#below(10); naps > 0; naps -= 1) {
       this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
@@ -321,17 +320,6 @@ class Simulation {
     this.#anybody()
       ?.dispatcher.cancel(name)
       .catch(() => {});
-  }
-
-  /** An operator lets go of some batch. Its requests are not to run again. */
-  async #abandon(): Promise<void> {
-    const batches = await this.#store.batches({ limit: 1_000 });
-    const open = batches.filter(({ state }) => state !== "done");
-    const chosen = open[this.#below(open.length)];
-    if (chosen === undefined) return;
-    const members = await this.#store.requests({ batchKey: chosen.key, fromOrd: 0, limit: 1_000 });
-    for (const { id } of members) this.#cancelled.add(id);
-    await this.#anybody()?.dispatcher.abandon(chosen.key, { requests: "end" });
   }
 
   #isRight({ id, status, payload, recordedAt }: OutcomeRow): boolean {
