@@ -1,7 +1,7 @@
 // Decides whether a batch of ours may be tied to the provider batch that an operator names. Pure. What only the results
 // can show is left to them: such a match is unverified.
 
-import type { ProviderBatch, TagKind } from "../contract/account.ts";
+import { hasEnded, type ProviderBatch, type TagKind } from "../contract/account.ts";
 import type { BatchRow } from "../contract/rows.ts";
 import type { BatchState } from "../contract/types.ts";
 import { isTagged } from "./adoption.ts";
@@ -28,16 +28,22 @@ export function judgeNamed(
     const open = batch.remaining === batch.requests ? "" : `, ${batch.remaining} of which are open`;
     return refused(`it has ${total} lines, and the batch has ${batch.requests} requests${open}`);
   }
-  if (isTagged(batch, seen)) return { kind: "fits", verified: true };
+  const isOfRecord = batch.providerBatchId === seen.id && batch.verified;
+  if (isOfRecord || isTagged(batch, seen)) return { kind: "fits", verified: true };
   if (tag === "metadata") return refused("it does not carry the batch's tag, as all that were made for it do");
   if (tag === "inputFile" && batch.state === "unknown") return refused("it was not made from the batch's file");
   if (total === null) return refused("its provider does not tell yet how many lines it has: try again later");
+  if (showsNothing(seen)) return refused("it has ended without results, which would show whose it is");
   return { kind: "fits", verified: false };
 }
 
 /** Why the batch may not be tied to any other; null where it may. */
 export function whyNotAdopting({ state }: Pick<BatchRow, "state">): string | null {
   return ADOPTING.includes(state) ? null : `is ${state}, and only a batch that is ${ADOPTING.join(" or ")} can adopt`;
+}
+
+function showsNothing(seen: ProviderBatch): boolean {
+  return hasEnded(seen) && (seen.state === "failed" || (seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0));
 }
 
 function owns(other: BatchRow, id: string): boolean {

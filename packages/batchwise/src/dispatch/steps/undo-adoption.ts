@@ -36,7 +36,7 @@ export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void
 
 /** An operator named the wrong one while the batch was quarantined: whether it has run is still for a person to find out. */
 async function putAside(runtime: Runtime, lease: Lease, providerBatchId: string, now: number): Promise<void> {
-  const because = `its results are not those of batch ${lease.batch.key}, which is quarantined again`;
+  const because = `it has no results of batch ${lease.batch.key}, which is quarantined again`;
   const error = new DispatchError("ADOPTION_REFUSED", `${providerBatchId} was adopted by mistake: ${because}.`);
   await lease.end({
     state: "quarantined",

@@ -75,6 +75,20 @@ const cases: readonly Case[] = [
     others: [{ key: KEY, providerBatchId: "batch_1" }],
     is: "unverified",
   },
+  { name: "was sent as this one", tag: "none", batch: { providerBatchId: "batch_1" }, is: "verified" },
+  {
+    ...{ name: "was taken for this one by its size", tag: "none", is: "unverified" },
+    batch: { providerBatchId: "batch_1", verified: false },
+  },
+  {
+    ...{ name: "has failed and carries nothing", tag: "none", seen: { state: "failed" } },
+    is: /has ended without results, which would show whose it is/,
+  },
+  { name: "has failed and carries our tag", seen: { tag: ours, state: "failed" }, is: "verified" },
+  {
+    ...{ name: "was cancelled and counts what ran", tag: "none", seen: { state: "cancelled", ran: 2 } },
+    is: "unverified",
+  },
 ];
 
 test.each(cases)("a batch that $name", ({ tag = "metadata", batch = {}, seen = {}, others = [], is }) => {

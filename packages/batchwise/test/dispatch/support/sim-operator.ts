@@ -48,7 +48,7 @@ export class SimOperator {
     sometimes(1, () => this.#pauseLane(below(30 * MINUTE)));
     sometimes(2, () => this.#cancelSome());
     sometimes(below(4) === 0 ? 2 : 0, () => this.#office.anybody()?.cancel({ job: DOOMED }));
-    sometimes(8, () => this.#adopt(below(2) === 0));
+    sometimes(30, () => this.#adopt(below(2) === 0));
   }
 
   /** After the storm: nothing stays paused, and what is quarantined gets its own provider batch, or another try. */
@@ -59,6 +59,7 @@ export class SimOperator {
     dispatcher.resumeLane(LANE).catch(() => {});
     for (const batch of await this.#office.store.batches({ states: ["quarantined"], limit: 1_000 })) {
       const own = this.#ownOf(batch);
+      // One that failed has nothing to give: it is sent again.
       if (own === undefined) dispatcher.resume(batch.key).catch(() => {});
       else dispatcher.adopt(batch.key, own).catch(() => {});
     }
@@ -127,16 +128,19 @@ export class SimOperator {
     const open = await store.batches({ states: ["unknown", "quarantined"], limit: 1_000 });
     const batch = open[below(open.length)];
     if (batch === undefined) return;
-    const { batches } = providers[indexOf(batch)] as SimProvider;
-    const id = isRight ? this.#ownOf(batch) : batches[below(batches.length)]?.id;
+    const provider = providers[indexOf(batch)] as SimProvider;
+    // A stranger has just made one of equal size.
+    if (!isRight && below(2) === 0) provider.addForeign(batch.remaining);
+    const wrong = below(2) === 0 ? provider.batches.at(-1) : provider.batches[below(provider.batches.length)];
+    const id = isRight ? this.#ownOf(batch) : wrong?.id;
     if (id !== undefined) await anybody()?.adopt(batch.key, id);
   }
 
-  /** As the operator finds it on the provider's pages: the last one that did not fail, else the last. */
+  /** As the operator finds it on the provider's pages: the last one that did not fail. */
   #ownOf(batch: BatchRow): string | undefined {
     const { batches } = this.#office.providers[indexOf(batch)] as SimProvider;
     const own = batches.filter(({ tag }) => tag?.key === batch.key);
-    return (own.findLast(({ state }) => state !== "failed" && state !== "cancelled") ?? own.at(-1))?.id;
+    return own.findLast(({ state }) => state !== "failed")?.id;
   }
 }
 

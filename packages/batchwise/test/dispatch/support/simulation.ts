@@ -149,10 +149,8 @@ class Simulation {
     const hasLimit = this.#random() < 0.4;
     const counts = this.#random() < 0.8;
     const isOut = this.#outage();
-    // Without tags, a batch that was found by its size and is forgotten counts as a stranger's.
-    const mayForget = kind.tag !== "none" && this.#random() < 0.3;
-    const forgetsFrom = mayForget ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
-    const forgetsMs = this.#below(30 * MINUTE);
+    const forgetsFrom = this.#random() < 0.4 ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
+    const forgetsMs = this.#below(60 * MINUTE);
     const provider = new SimProvider({
       time: this.#time,
       minLines: this.#minLines,
