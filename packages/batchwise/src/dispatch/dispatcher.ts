@@ -27,6 +27,8 @@ import type {
   LoggedOutcome,
   Outcome,
   OutcomesOptions,
+  PruneOptions,
+  PruneResult,
   RedeliverOptions,
 } from "./contract/types.ts";
 import { batchRecord } from "./format/payload.ts";
@@ -36,6 +38,7 @@ import { abandon, cancelMembers } from "./ops/batch-control.ts";
 import { cancelMany, cancelOne } from "./ops/cancel-requests.ts";
 import { findRequests } from "./ops/find-requests.ts";
 import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./ops/pausing.ts";
+import { prune, retention } from "./ops/prune.ts";
 import { retryRequests } from "./ops/retry-requests.ts";
 import { dispatcherStats } from "./ops/stats.ts";
 import { usageBy } from "./ops/usage.ts";
@@ -45,6 +48,7 @@ import {
   checkResultOptions,
   deadLettersOptions,
   outcomesOptions,
+  pruneOptions,
   redeliverOptions,
 } from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
@@ -117,6 +121,13 @@ export interface Dispatcher extends OperatorMethods {
   deadLetters(options?: DeadLettersOptions): Promise<DeadLetter[]>;
   /** Delivers these again: twelve more tries each, from now on. Gives their number. */
   redeliver(options?: RedeliverOptions): Promise<number>;
+  /**
+   * Lets go of outcomes that were recorded so long ago, in small steps: of their requests only id and digest stay, so that
+   * the same enqueue is still `existing`. `result` rejects with PRUNED, `outcomes` passes over them, `retry` does not find
+   * them, and `stats` still counts them. What `onOutcome` or the webhook has not taken yet stays; what was given up goes.
+   * Ended batches go once all of their requests have, two days after they ended at the earliest.
+   */
+  prune(options: PruneOptions): Promise<PruneResult>;
   stats(): Promise<DispatcherStats>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -167,10 +178,11 @@ class StoreDispatcher implements Dispatcher {
   async start(): Promise<void> {
     this.#refuseWhenStopped();
     this.#isStarted = true;
-    const { sealing, working, sweeping, calling, posting, options } = this.#runtime;
+    const { sealing, working, sweeping, pruning, calling, posting, options } = this.#runtime;
     working.start(this.#workers.turn);
     sealing.start(this.#sealer.turn);
     sweeping.start(sweeper(this.#runtime));
+    if (options.retentionMs < Infinity) pruning.start(retention(this.#runtime, options.retentionMs));
     const loops = [...(options.onOutcome === null ? [] : [calling]), ...(options.webhook === null ? [] : [posting])];
     for (const [index, loop] of loops.entries()) loop.start((this.#deliverers[index] as Deliverer).turn);
   }
@@ -181,9 +193,9 @@ class StoreDispatcher implements Dispatcher {
   }
 
   async #stop(): Promise<void> {
-    const { stopping, sealing, working, watching, sweeping, calling, posting } = this.#runtime;
+    const { stopping, sealing, working, watching, sweeping, pruning, calling, posting } = this.#runtime;
     stopping.abort(new DispatchError("CLOSED", "The dispatcher is stopped."));
-    await Promise.all([sealing, working, sweeping, calling, posting].map((loop) => loop.stop()));
+    await Promise.all([sealing, working, sweeping, pruning, calling, posting].map((loop) => loop.stop()));
     await this.#workers.idle();
     await watching.stop();
     this.#reader.close();
@@ -302,6 +314,11 @@ class StoreDispatcher implements Dispatcher {
   async redeliver(options: RedeliverOptions = {}): Promise<number> {
     this.#refuseWhenStopped();
     return redeliver(this.#runtime, redeliverOptions(options));
+  }
+
+  async prune(options: PruneOptions): Promise<PruneResult> {
+    this.#refuseWhenStopped();
+    return prune(this.#runtime, pruneOptions(options));
   }
 
   async stats(): Promise<DispatcherStats> {

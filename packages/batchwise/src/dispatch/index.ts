@@ -32,6 +32,7 @@ export type {
   UsageFilter,
   UsageRecord,
 } from "./contract/operations.ts";
+export type { PruneInput, PruneStep } from "./contract/pruning.ts";
 export type {
   BatchChanges,
   BatchQuery,
@@ -92,6 +93,8 @@ export type {
   OutcomesOptions,
   PausedRecord,
   PauseRecord,
+  PruneOptions,
+  PruneResult,
   RedeliverOptions,
   Thresholds,
   Usage,

@@ -28,7 +28,9 @@ test.each(starts)(
         notDelivered: [],
         unendedBatches: [],
         sentWhilePaused: [],
+        wronglyPruned: [],
       });
+      expect(report.leftOver ?? 0, again).toBe(0);
     }
   },
   120_000,

@@ -43,6 +43,8 @@ export class SimOperator {
         time.setTimeout(() => void Promise.resolve(step()).catch(() => {}), below(stormMs));
       }
     };
+    // Strangers in the same workspace, of the sizes that our own batches have.
+    for (const provider of providers) sometimes(3, () => provider.addForeign(1 + below(12)));
     sometimes(2, () => this.#abandon());
     sometimes(2, () => this.#pause(below(providers.length), below(40 * MINUTE)));
     sometimes(1, () => this.#pauseLane(below(30 * MINUTE)));
