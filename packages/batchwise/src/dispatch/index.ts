@@ -19,6 +19,19 @@ export type {
   TagKind,
 } from "./contract/account.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
+export type {
+  CancelCounts,
+  CancelFilter,
+  OperatorMethods,
+  RequestFilter,
+  RequestPage,
+  RequestRecord,
+  RequestStatus,
+  RequestsOptions,
+  RetryFilter,
+  UsageFilter,
+  UsageRecord,
+} from "./contract/operations.ts";
 export type { PruneInput, PruneStep } from "./contract/pruning.ts";
 export type {
   BatchChanges,
@@ -77,6 +90,7 @@ export type {
   Enqueued,
   Json,
   JsonObject,
+  LaneRef,
   LaneStats,
   LedgerStats,
   LoggedOutcome,
@@ -86,6 +100,8 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  PausedRecord,
+  PauseRecord,
   PruneOptions,
   PruneResult,
   RedeliverOptions,

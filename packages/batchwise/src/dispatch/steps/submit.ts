@@ -3,7 +3,6 @@
 // lease outlasts the call. An uncertain outcome is written as `unknown` and left to reconcile.ts.
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
-import type { BatchRow } from "../contract/rows.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../decide/after-repeat.ts";
 import { NO_EVIDENCE } from "../decide/after-whole-failure.ts";
@@ -21,6 +20,7 @@ import { batchInput, LineRefused } from "./batch-input.ts";
 import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers, expireMembers } from "./expire-members.ts";
 import { tellOfRefusal } from "./tell-of-refusal.ts";
+import { isHeld, isUnsent, waitsForOperator } from "./wait-for-operator.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
@@ -37,12 +37,13 @@ interface Source {
 export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
   if (await waitsForClock(runtime, lease)) return;
   if (await expireMembers(runtime, lease)) return;
+  if (await waitsForOperator(runtime, lease)) return;
   if (await waitsForAccount(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
   const source = await upload(runtime, lease);
   if (source === null) return;
-  if (runtime.isStopping) {
+  if (runtime.isStopping || (await isHeld(runtime, lease))) {
     await sealAgain(lease);
     return;
   }
@@ -97,11 +98,6 @@ async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boole
     ...(goesAlone ? { state: "collecting", disposal: JSON.stringify(disposal) } : {}),
   }));
   return goesAlone;
-}
-
-/** True where no create of the batch can be under way. */
-function isUnsent(batch: BatchRow): boolean {
-  return (batch.state === "sealed" || batch.state === "waiting_capacity") && batch.unknownSince === null;
 }
 
 /** Nothing was sent: the next owner starts again. An idempotency token is kept, so its batch stays `submitting`. */
