@@ -20,6 +20,32 @@ export type {
 } from "./contract/account.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
 export type {
+  AdoptEvent,
+  BatchEvent,
+  BatchesEvent,
+  BatchesInState,
+  ClockStepEvent,
+  CollectEvent,
+  DeliveryEvent,
+  DispatcherEventName,
+  DispatcherEvents,
+  DispatcherListener,
+  EnqueueEvent,
+  LaneAge,
+  LanesEvent,
+  LeaseLostEvent,
+  OfBatch,
+  PauseEvent,
+  PollEvent,
+  QuarantineEvent,
+  SealEvent,
+  SetBackEvent,
+  SplitEvent,
+  SubmitEvent,
+  SweepEvent,
+  UsageEvent,
+} from "./contract/events.ts";
+export type {
   BatchChanges,
   BatchQuery,
   BatchRow,

@@ -21,8 +21,8 @@ export interface ErrorContext {
   readonly account?: string;
   /** The batch's key; absent where it is about none, or about several. */
   readonly batch?: string;
-  /** The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`. */
-  readonly operation: Operation | "store" | "seal" | "work" | "deliver";
+  /** The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`, `event`. */
+  readonly operation: Operation | "store" | "seal" | "work" | "deliver" | "event";
 }
 
 export interface WebhookOptions {

@@ -7,6 +7,7 @@ import type { LedgerRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
 import { SteadyClock } from "./steady-clock.ts";
 import { watchedStore } from "./watched-store.ts";
@@ -30,16 +31,20 @@ export class Runtime {
   readonly posting: Loop;
   /** Aborted when the dispatcher stops: nothing new is begun after that. */
   readonly stopping: AbortController = new AbortController();
+  readonly events: Events;
   ignoredResults = 0;
   duplicateBatches = 0;
+  /** When this process last had a create on its way, by account: one that it sent late is not in the store. */
+  readonly sentAt: Map<string, number> = new Map();
   readonly #told: Map<string, number> = new Map();
   readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
   #setBack: DispatchError | null = null;
 
   constructor(options: ResolvedOptions) {
     this.options = options;
+    this.events = new Events((error) => this.report(error, { operation: "event" }));
     this.store = watchedStore(options.store, (loss) => this.#whenSetBack(loss));
-    this.clock = new SteadyClock(options.clock, (message, isBelieved) => this.#clockStepped(message, isBelieved));
+    this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
     this.accounts = [...options.accounts.values()];
     this.sinks = [
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
@@ -60,9 +65,10 @@ export class Runtime {
   }
 
   /** A believed step moves what is due: the sweeper pulls back what lies too far ahead, the sealer looks at the rest. */
-  #clockStepped(message: string, isBelieved: boolean): void {
+  #clockStepped(message: string, believed: boolean, steppedMs: number): void {
     this.report(new Error(message), { operation: "work" });
-    if (!isBelieved) return;
+    this.events.emit("clockStep", () => ({ steppedMs, believed }));
+    if (!believed) return;
     this.sweeping.wake();
     this.sealing.wake();
   }
@@ -80,6 +86,7 @@ export class Runtime {
 
   #whenSetBack(loss: DispatchError): void {
     this.report(loss, { operation: "store" });
+    this.events.emit("setBack", () => ({ code: loss.code, message: loss.message }));
     this.#setBack = loss;
     for (const listener of [...this.#setBackListeners]) listener(loss);
   }

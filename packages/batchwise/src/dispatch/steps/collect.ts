@@ -95,6 +95,7 @@ class Collection {
   #chars = 0;
   #settling: Promise<void> = Promise.resolve();
   #isPaused = false;
+  #lines = 0;
 
   constructor(runtime: Runtime, lease: Lease) {
     this.#runtime = runtime;
@@ -106,12 +107,30 @@ class Collection {
   }
 
   async run(seen: ProviderBatch): Promise<void> {
-    if (seen.resultRefs.length > 0) await this.#stream(seen);
+    if (seen.resultRefs.length > 0) await this.#told(() => this.#stream(seen));
     if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     this.#checkRead(seen.ran ?? null);
     // Without a single line the adoption stays unverified, and members are not charged.
     if (!this.#lease.batch.verified) throw new ForeignResults();
     await this.#settleAbsent(seen.state);
+  }
+
+  async #told(read: () => Promise<void>): Promise<void> {
+    const { events, clock } = this.#runtime;
+    const { account, batch } = this.#lease;
+    const begunAt = clock.monotonic();
+    const tell = (code: string | null): void =>
+      events.emit("collect", () => ({
+        ...{ account: account.name, batch: batch.key, lines: this.#lines, code },
+        durationMs: clock.monotonic() - begunAt,
+      }));
+    try {
+      await read();
+      tell(null);
+    } catch (error) {
+      tell(failureOf(account, error, "results").code);
+      throw error;
+    }
   }
 
   /** Throws UnreadResults where members without a line may have one that the provider has not shown yet. */
@@ -181,6 +200,7 @@ class Collection {
   }
 
   async #take(line: ResultLine): Promise<void> {
+    this.#lines += 1;
     const name = parseCustomId(line.customId);
     if (name === null || name.prefix !== this.#prefix) {
       if (!this.#lease.batch.verified) throw new ForeignResults();

@@ -34,7 +34,17 @@ export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
     items.push(decide(ord));
   });
   for (let from = 0; from < items.length; from += CHUNK) await lease.settle(items.slice(from, from + CHUNK));
+  tellSplit(runtime, batch, disposal);
   await finish(runtime, lease);
+}
+
+function tellSplit({ events }: Runtime, { key: batch, account, requests }: BatchRow, disposal: Disposal): void {
+  if (disposal.kind !== "split" && disposal.kind !== "canary") return;
+  const { kind, error } = disposal;
+  events.emit("split", () => ({
+    ...{ account, batch, requests, code: error.code },
+    kind: kind === "split" ? "halves" : "canary",
+  }));
 }
 
 /** All members are cancelled and nothing was sent: requeues them, and the store ends each as cancelled. */
