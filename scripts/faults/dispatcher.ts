@@ -59,6 +59,12 @@ export const dispatcherFaults: readonly Fault[] = [
     replace: "return !this.#isOver || maySend(this.#spanMs, this.#heldMs(), timeoutMs);",
   },
   {
+    name: "finishes a create that it slept in",
+    file: "dispatch/steps/submit.ts",
+    find: "if (runtime.clock.monotonic() > until) throw",
+    replace: "if (runtime.clock.monotonic() > until + timeoutMs * 1_000) throw",
+  },
+  {
     name: "writes under a fence that another process has taken over",
     file: "dispatch/stores/memory/batches.ts",
     find: "return batch?.fence === fence ? batch : undefined;",

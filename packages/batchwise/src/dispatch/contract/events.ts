@@ -20,7 +20,7 @@ export interface LaneAge extends LaneStats {
   readonly oldestMs: number | null;
 }
 
-/** Seen at each look of the loop that closes batches: every second to every 30 s. */
+/** Seen at the looks of the loop that closes batches: every second at most, every 30 s at least. */
 export interface LanesEvent {
   /** One entry per endpoint and model; those where nothing waits are left out. */
   readonly lanes: readonly LaneAge[];

@@ -7,12 +7,15 @@ import { parseLane } from "../format/encode.ts";
 import { laneStats } from "../format/lane-stats.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
+/** A listener that causes another look, as by `flush`, is not told of that at once. */
+const LANES_EVERY_MS = 1_000;
 /** The ages of batches need a look of their own at the store. */
 const BATCHES_EVERY_MS = 10_000;
 
 export class WaitingEvents {
   readonly #runtime: Runtime;
-  /** On the monotonic clock. */
+  /** When each was last told, on the monotonic clock. */
+  #lanesAt = Number.NEGATIVE_INFINITY;
   #batchesAt = Number.NEGATIVE_INFINITY;
 
   constructor(runtime: Runtime) {
@@ -20,7 +23,10 @@ export class WaitingEvents {
   }
 
   tellLanes(probe: Probe, now: number): void {
-    this.#runtime.events.emit("lanes", () => ({
+    const { events, clock } = this.#runtime;
+    if (!events.hears("lanes") || this.#lanesAt + LANES_EVERY_MS > clock.monotonic()) return;
+    this.#lanesAt = clock.monotonic();
+    events.emit("lanes", () => ({
       lanes: laneStats(probe).map((lane) => ({
         ...lane,
         oldestMs: lane.oldestAt === null ? null : Math.max(0, now - lane.oldestAt),

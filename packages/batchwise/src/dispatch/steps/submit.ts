@@ -14,7 +14,7 @@ import { extendStreak } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
-import { bounded, failureOf } from "../runtime/provider-calls.ts";
+import { bounded, CallTimeout, failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
@@ -155,7 +155,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
   let seen: ProviderBatch;
   try {
     seen = await bounded(runtime, timeoutMs, [lease.signal], (call) =>
-      account.create(createInput(runtime, lease), call).finally(isSent),
+      account.create(createInput(runtime, lease, timeoutMs), call).finally(isSent),
     );
   } catch (error) {
     await failed(runtime, lease, error, "create", tell);
@@ -180,11 +180,24 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
   await lease.end((now) => ({ state: "unknown", unknownSince: now, nextAt }));
 }
 
-function createInput(runtime: Runtime, { account, batch }: Lease): CreateInput {
+function createInput(runtime: Runtime, { account, batch }: Lease, timeoutMs: number): CreateInput {
   const { endpoint, model } = parseLane(batch.lane);
+  const { providerFileId } = batch;
+  const isInTime = within(runtime, timeoutMs);
   const input =
-    batch.providerFileId === null ? batchInput(runtime.store, account, batch) : { fileId: batch.providerFileId };
+    providerFileId === null ? batchInput(runtime.store, account, batch, isInTime) : { fileId: providerFileId };
   return { key: batch.key, attempt: batch.submitAttempt, endpoint, model, input };
+}
+
+/**
+ * Throws once so long has passed. A create that carries its lines is over with its last line: a process that slept while it
+ * sent them must not finish it, because another one may have given it up and sent the batch again.
+ */
+function within(runtime: Runtime, timeoutMs: number): () => void {
+  const until = runtime.clock.monotonic() + timeoutMs;
+  return () => {
+    if (runtime.clock.monotonic() > until) throw new CallTimeout(`The lines were not sent within ${timeoutMs} ms.`);
+  };
 }
 
 async function failed(

@@ -70,7 +70,9 @@ async function sweepBatches(runtime: Runtime, account: Account, swept: Swept): P
   const since = runtime.clock.now() - BACK_MS - CLOCK_SKEW_MS;
   // Listed before the rows are read: a batch in the list that its row does not know yet is then still unresolved.
   const listed: ProviderBatch[] = [];
-  const count = (): unknown => (swept.lists += 1);
+  const count = (): void => {
+    swept.lists += 1;
+  };
   for await (const page of pages(runtime, account, since, [runtime.stopping.signal], count)) listed.push(...page);
   const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
   for (const seen of listed) {

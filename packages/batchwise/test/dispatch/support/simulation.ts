@@ -206,6 +206,8 @@ class Simulation {
       if (this.#chance(0.03)) throw storeDown();
       if (this.#chance(0.05)) await this.#sleep(this.#below(2_000));
       const answer = await this.#killed(process, call);
+      // A nap that begins between a write and what the write was for.
+      if (this.#chance(0.004)) process.sleep(this.#below(20 * MINUTE));
       if (this.#chance(0.03)) throw storeDown();
       return answer;
     });
