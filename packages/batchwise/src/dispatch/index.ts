@@ -30,6 +30,7 @@ export type {
   DispatcherEventName,
   DispatcherEvents,
   DispatcherListener,
+  EndedBatch,
   EnqueueEvent,
   LaneAge,
   LanesEvent,

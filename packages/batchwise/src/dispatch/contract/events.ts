@@ -119,6 +119,14 @@ export interface BatchEvent {
   readonly ageMs: number;
 }
 
+/** What `onBatch` is called with: the batch as it ends, and what its requests came to. */
+export interface EndedBatch extends BatchRecord, TokenCounts {
+  /** Requests that ended in it, by status; one that was retried by hand meanwhile is not counted. */
+  readonly ended: Readonly<Record<OutcomeStatus, number>>;
+  /** The others: they went back to a lane, to be tried again. */
+  readonly requeued: number;
+}
+
 /** An operation on a batch had to stop. Another process goes on with it, or this one later. */
 export interface LeaseLostEvent extends OfBatch {
   /** `taken`: another process has it. `store`: the store gave no answer for too long. `set_back`: see `setBack`. */

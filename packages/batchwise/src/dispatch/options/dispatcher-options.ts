@@ -2,6 +2,7 @@
 // account contracts, which are themselves written in the words of types.ts.
 
 import type { Account, Operation } from "../contract/account.ts";
+import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 
@@ -48,6 +49,11 @@ export interface DispatcherOptions {
   readonly stuckAfterMs?: number;
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
+  /**
+   * Called at least once per batch, before it counts as done: by the process that ends it, again after a rejection or
+   * after `leaseMs`, and by another one after a crash. Parts of refused batches are batches too.
+   */
+  readonly onBatch?: (batch: EndedBatch) => void | Promise<void>;
   readonly webhook?: WebhookOptions;
   /**
    * What becomes of requests that are fewer than any account takes in a batch, once their lane would close: "wait", the

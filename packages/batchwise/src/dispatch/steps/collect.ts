@@ -56,14 +56,12 @@ export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
     else await collectFailed(runtime, lease, error);
     return;
   }
-  await finish(runtime, lease);
+  await leaveOpen(lease);
 }
 
-/** Ends a batch that has no open member. */
-export async function finish(runtime: Runtime, lease: Lease): Promise<void> {
-  const ended = await lease.end({ state: "done" });
-  if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
-  runtime.sealing.wake();
+/** Members that nobody decided about, although all were asked for: looks again later. */
+export async function leaveOpen(lease: Lease): Promise<void> {
+  if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
 }
 
 /** The provider's batch with its result addresses; null, and the lease ended, when it cannot be collected yet. */
@@ -286,7 +284,8 @@ export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: O
 
 async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
   if (runtime.isStopping) {
-    await lease.end((now) => ({ nextAt: now }));
+    // With the last member decided it needs no more of the provider, and still ends.
+    if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
     return;
   }
   runtime.report(error, lease.context("results"));

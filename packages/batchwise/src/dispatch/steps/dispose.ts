@@ -9,7 +9,7 @@ import { laneName, parseLane } from "../format/encode.ts";
 import { type Disposal, errorEnding, parseDisposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { eachOpen, finish } from "./collect.ts";
+import { eachOpen, leaveOpen } from "./collect.ts";
 import { maySplitAt } from "./split-budget.ts";
 
 const CHUNK = 10_000;
@@ -35,7 +35,7 @@ export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
   });
   for (let from = 0; from < items.length; from += CHUNK) await lease.settle(items.slice(from, from + CHUNK));
   tellSplit(runtime, batch, disposal);
-  await finish(runtime, lease);
+  await leaveOpen(lease);
 }
 
 function tellSplit({ events }: Runtime, { key: batch, account, requests }: BatchRow, disposal: Disposal): void {
