@@ -17,12 +17,15 @@ import type {
   LoggedOutcome,
   Outcome,
   OutcomesOptions,
+  PruneOptions,
+  PruneResult,
   RedeliverOptions,
 } from "./contract/types.ts";
 import { laneProper } from "./format/encode.ts";
 import { batchRecord, CANCELLED } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
 import { abandon, cancelMembers } from "./ops/batch-control.ts";
+import { prune, retention } from "./ops/prune.ts";
 import { dispatcherStats } from "./ops/stats.ts";
 import {
   abandonOptions,
@@ -30,6 +33,7 @@ import {
   checkResultOptions,
   deadLettersOptions,
   outcomesOptions,
+  pruneOptions,
   redeliverOptions,
 } from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
@@ -96,6 +100,13 @@ export interface Dispatcher {
   deadLetters(options?: DeadLettersOptions): Promise<DeadLetter[]>;
   /** Delivers these again: twelve more tries each, from now on. Gives their number. */
   redeliver(options?: RedeliverOptions): Promise<number>;
+  /**
+   * Lets go of outcomes that were recorded so long ago, in small steps: of their requests only id and digest stay, so that
+   * the same enqueue is still `existing`. `result` rejects with PRUNED, `outcomes` passes over them, `retry` does not find
+   * them, and `stats` still counts them. What `onOutcome` or the webhook has not taken yet stays; what was given up goes.
+   * Ended batches go once all of their requests have, two days after they ended at the earliest.
+   */
+  prune(options: PruneOptions): Promise<PruneResult>;
   stats(): Promise<DispatcherStats>;
   /**
    * Calls the listener at each of these events, in this process, from now on. Returns a function that ends it. What a
@@ -151,10 +162,11 @@ class StoreDispatcher implements Dispatcher {
   async start(): Promise<void> {
     this.#refuseWhenStopped();
     this.#isStarted = true;
-    const { sealing, working, sweeping, calling, posting, options } = this.#runtime;
+    const { sealing, working, sweeping, pruning, calling, posting, options } = this.#runtime;
     working.start(this.#workers.turn);
     sealing.start(this.#sealer.turn);
     sweeping.start(sweeper(this.#runtime));
+    if (options.retentionMs < Infinity) pruning.start(retention(this.#runtime, options.retentionMs));
     const loops = [...(options.onOutcome === null ? [] : [calling]), ...(options.webhook === null ? [] : [posting])];
     for (const [index, loop] of loops.entries()) loop.start((this.#deliverers[index] as Deliverer).turn);
   }
@@ -165,9 +177,9 @@ class StoreDispatcher implements Dispatcher {
   }
 
   async #stop(): Promise<void> {
-    const { stopping, sealing, working, watching, sweeping, calling, posting } = this.#runtime;
+    const { stopping, sealing, working, watching, sweeping, pruning, calling, posting } = this.#runtime;
     stopping.abort(new DispatchError("CLOSED", "The dispatcher is stopped."));
-    await Promise.all([sealing, working, sweeping, calling, posting].map((loop) => loop.stop()));
+    await Promise.all([sealing, working, sweeping, pruning, calling, posting].map((loop) => loop.stop()));
     await this.#workers.idle();
     await watching.stop();
     this.#reader.close();
@@ -266,6 +278,11 @@ class StoreDispatcher implements Dispatcher {
   async redeliver(options: RedeliverOptions = {}): Promise<number> {
     this.#refuseWhenStopped();
     return redeliver(this.#runtime, redeliverOptions(options));
+  }
+
+  async prune(options: PruneOptions): Promise<PruneResult> {
+    this.#refuseWhenStopped();
+    return prune(this.#runtime, pruneOptions(options));
   }
 
   async stats(): Promise<DispatcherStats> {

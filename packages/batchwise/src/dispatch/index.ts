@@ -38,6 +38,7 @@ export type {
   OfBatch,
   PauseEvent,
   PollEvent,
+  PruneEvent,
   QuarantineEvent,
   SealEvent,
   SetBackEvent,
@@ -46,6 +47,7 @@ export type {
   SweepEvent,
   UsageEvent,
 } from "./contract/events.ts";
+export type { PruneInput, PruneStep } from "./contract/pruning.ts";
 export type {
   BatchChanges,
   BatchQuery,
@@ -103,6 +105,8 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  PruneOptions,
+  PruneResult,
   RedeliverOptions,
   Thresholds,
   Usage,

@@ -302,6 +302,19 @@ test("sweeps tell their calls", async () => {
   await dispatcher.stop();
 });
 
+test("a run of prune, by hand and for a retention", async () => {
+  const { ready, rest, pass, heard, dispatcher } = await site({ retentionMs: 2 * HOUR });
+  await ready();
+  await rest();
+  await dispatcher.prune({ olderThanMs: HOUR });
+  expect(heard.of("prune").at(-1)).toMatchObject({ requests: 0, batches: 0, kept: 0 });
+  await pass(3 * HOUR);
+  const runs = heard.of("prune");
+  expect(runs.reduce((sum, { requests }) => sum + requests, 0)).toBe(4);
+  expect(runs.length).toBeGreaterThan(10);
+  await dispatcher.stop();
+});
+
 test("a step of the wall clock, when it is seen and when it is believed", async () => {
   const { pass, heard, dispatcher, process } = await site();
   await pass(MINUTE);

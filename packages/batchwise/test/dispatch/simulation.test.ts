@@ -27,7 +27,9 @@ test.each(starts)(
         blamed: [],
         notDelivered: [],
         unendedBatches: [],
+        wronglyPruned: [],
       });
+      expect(report.leftOver ?? 0, again).toBe(0);
     }
   },
   120_000,

@@ -6,7 +6,15 @@
 // Times are milliseconds since 1970 (`...At`) or spans of milliseconds (`...Ms`).
 
 import type { TokenCounts } from "./rows.ts";
-import type { BatchRecord, BatchState, DeliverySink, Endpoint, LaneStats, OutcomeStatus } from "./types.ts";
+import type {
+  BatchRecord,
+  BatchState,
+  DeliverySink,
+  Endpoint,
+  LaneStats,
+  OutcomeStatus,
+  PruneResult,
+} from "./types.ts";
 
 /** What most events are about. */
 export interface OfBatch {
@@ -177,6 +185,11 @@ export interface SweepEvent {
   readonly filesDeleted: number;
 }
 
+/** A run of `prune`, by hand or for `retentionMs`, has ended, or was cut off. */
+export interface PruneEvent extends PruneResult {
+  readonly durationMs: number;
+}
+
 /** The wall clock stepped; told again when the step has lasted and is believed. */
 export interface ClockStepEvent {
   readonly steppedMs: number;
@@ -207,6 +220,7 @@ export interface DispatcherEvents {
   readonly pause: PauseEvent;
   readonly delivery: DeliveryEvent;
   readonly sweep: SweepEvent;
+  readonly prune: PruneEvent;
   readonly clockStep: ClockStepEvent;
   readonly setBack: SetBackEvent;
 }
@@ -233,6 +247,7 @@ export const EVENT_NAMES: readonly DispatcherEventName[] = Object.keys({
   pause: true,
   delivery: true,
   sweep: true,
+  prune: true,
   clockStep: true,
   setBack: true,
 } satisfies Record<DispatcherEventName, true>) as DispatcherEventName[];

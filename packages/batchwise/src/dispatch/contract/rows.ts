@@ -71,10 +71,12 @@ export interface HistoryRow {
   readonly at: number;
 }
 
-export type RequestQuery = (
-  | { readonly ids: readonly string[] }
-  | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
-) & { readonly bodies?: boolean; readonly history?: boolean };
+export type RequestQuery =
+  /** With `tombstones`, pruned ones too: as rows of state `ended` whose `ended` is null, and of which only the id counts. */
+  (
+    | { readonly ids: readonly string[]; readonly tombstones?: boolean }
+    | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
+  ) & { readonly bodies?: boolean; readonly history?: boolean };
 
 /** Of the requests, those that match all that is given. */
 export interface RequestMatch {

@@ -125,6 +125,23 @@ export interface DeadLetter {
   readonly error: string | null;
 }
 
+export interface PruneOptions {
+  /** Only outcomes recorded at least so many milliseconds ago. 0 for all; then one may go before you have read it. */
+  readonly olderThanMs: number;
+  /** Only outcomes with one of these. Default: all. */
+  readonly statuses?: readonly OutcomeStatus[];
+}
+
+/** What `prune` has done. */
+export interface PruneResult {
+  /** Requests of which only id and digest are left. */
+  readonly requests: number;
+  /** Ended batches taken away. */
+  readonly batches: number;
+  /** Outcomes that are old enough and stay, because `onOutcome` or the webhook has not taken them yet. */
+  readonly kept: number;
+}
+
 /** When a batch closes: any one reached is enough. Each is also a cap that no batch exceeds, except `maxAgeMs`. */
 export interface Thresholds {
   readonly maxRequests: number;

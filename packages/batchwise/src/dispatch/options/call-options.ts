@@ -3,6 +3,7 @@
 
 import {
   aBoolean,
+  aCost,
   aString,
   check,
   checkIsObject,
@@ -12,11 +13,19 @@ import {
   type Rule,
   refuseUnknown,
 } from "../../core/contract/validate.ts";
-import type { BatchFilter, DeadLettersOptions, OutcomesOptions, RedeliverOptions } from "../contract/types.ts";
+import type {
+  BatchFilter,
+  DeadLettersOptions,
+  OutcomeStatus,
+  OutcomesOptions,
+  PruneOptions,
+  RedeliverOptions,
+} from "../contract/types.ts";
 import { TRANSITIONS } from "../decide/life-cycle.ts";
 
 const DEAD_LETTERS_SHOWN = 100;
 const STATES = Object.keys(TRANSITIONS);
+const STATUSES = ["succeeded", "failed", "cancelled", "expired"] as const;
 const aName: Rule = {
   expected: "a name, not an empty string",
   type: "string",
@@ -60,6 +69,15 @@ function sinkAndAfter({ sink = "webhook", after = 0 }: RedeliverOptions): Requir
   check("sink", oneOf("callback", "webhook"), sink);
   check("after", integerFrom(0), after);
   return { sink, after };
+}
+
+/** null for all statuses. */
+export function pruneOptions(options: PruneOptions): { olderThanMs: number; statuses: OutcomeStatus[] | null } {
+  checkNames(options ?? {}, ["olderThanMs", "statuses"]);
+  const { olderThanMs, statuses }: Partial<PruneOptions> = options ?? {};
+  check("olderThanMs", aCost, olderThanMs);
+  for (const status of listOf("statuses", statuses)) check("statuses", oneOf(...STATUSES), status);
+  return { olderThanMs: Number(olderThanMs), statuses: statuses === undefined ? null : [...statuses] };
 }
 
 export function checkResultOptions(options: { readonly signal?: AbortSignal }): void {

@@ -22,8 +22,11 @@ export interface ErrorContext {
   readonly account?: string;
   /** The batch's key; absent where it is about none, or about several. */
   readonly batch?: string;
-  /** The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`, `event`. */
-  readonly operation: Operation | "store" | "seal" | "work" | "deliver" | "event";
+  /**
+   * The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`, `prune`, or
+   * a listener of an `event`.
+   */
+  readonly operation: Operation | "store" | "seal" | "work" | "deliver" | "prune" | "event";
 }
 
 export interface WebhookOptions {
@@ -47,6 +50,11 @@ export interface DispatcherOptions {
   readonly retry?: RetryOptions;
   /** A batch that has not ended so long after it was sent is told to `onError`, then once a day. Default 93_600_000. */
   readonly stuckAfterMs?: number;
+  /**
+   * Prunes outcomes so many milliseconds after they were recorded, within ten minutes or so: see `prune`. One process at
+   * a time does it for all; give all of them the same. Default Infinity: everything is kept.
+   */
+  readonly retentionMs?: number;
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
   /**

@@ -27,6 +27,7 @@ export class Runtime {
   readonly working: Loop;
   readonly watching: Loop;
   readonly sweeping: Loop;
+  readonly pruning: Loop;
   readonly calling: Loop;
   readonly posting: Loop;
   /** Aborted when the dispatcher stops: nothing new is begun after that. */
@@ -56,6 +57,7 @@ export class Runtime {
     this.working = loop("work");
     this.watching = loop("store");
     this.sweeping = loop("list");
+    this.pruning = loop("prune");
     this.calling = loop("deliver");
     this.posting = loop("deliver");
   }

@@ -4,12 +4,15 @@
 
 import type { Account, Capabilities, Failure } from "../../../src/dispatch/contract/account.ts";
 import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
+import type { PruneInput } from "../../../src/dispatch/contract/pruning.ts";
 import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
+import { PruningBooks } from "./sim-pruning.ts";
+import { OUTAGE, REFUSALS, WHOLE } from "./sim-refusals.ts";
 import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
 
 const MINUTE = 60_000;
@@ -38,6 +41,11 @@ export interface Report {
   readonly blamed: readonly string[];
   readonly notDelivered: readonly string[];
   readonly unendedBatches: readonly string[];
+  readonly pruned: number;
+  /** Pruned although it had to stay, or forgotten altogether. */
+  readonly wronglyPruned: readonly string[];
+  /** Outcomes and batches left after all was old enough to go; null where this run did not end so. */
+  readonly leftOver: number | null;
 }
 
 interface Kind {
@@ -69,6 +77,7 @@ class Simulation {
   readonly #random: () => number;
   readonly #time: VirtualClock = virtualClock(START);
   readonly #store: Store = memoryStore();
+  readonly #pruning: PruningBooks = new PruningBooks(this.#store);
   readonly #providers: SimProvider[] = [];
   readonly #kinds: Kind[] = [];
   readonly #alive: Set<{ readonly process: SimProcess; readonly dispatcher: Dispatcher }> = new Set();
@@ -82,6 +91,8 @@ class Simulation {
   readonly #minLines: number;
   /** Until then every callback throws, in one run of five. */
   readonly #callbackUpAt: number;
+  /** In one run of four everything goes an hour or so after it was recorded. */
+  readonly #retentionMs: number;
   #isStormy = true;
   #kills = 0;
   #seed: number;
@@ -91,6 +102,7 @@ class Simulation {
     this.#random = seeded(seed);
     this.#badness = this.#random();
     this.#callbackUpAt = START + (this.#random() < 0.2 ? this.#below(DAY) : 0);
+    this.#retentionMs = this.#random() < 0.25 ? MINUTE + this.#below(HOUR) : Number.POSITIVE_INFINITY;
     this.#minLines = this.#random() < 0.25 ? 2 + this.#below(3) : 1;
     const count = 1 + this.#below(3);
     for (let index = 0; index < count; index += 1) this.#addProvider();
@@ -108,9 +120,27 @@ class Simulation {
       if (this.#time.now() > end) break;
       await this.#time.advance(5 * MINUTE);
     }
-    const report = await this.#report();
+    const leftOver = this.#random() < 0.1 ? await this.#pruneAll() : null;
+    const report = { ...(await this.#report()), leftOver };
     for (const { process } of this.#alive) process.kill();
     return report;
+  }
+
+  #prune(): void {
+    const olderThanMs = this.#below(3) * this.#below(20 * MINUTE);
+    this.#anybody()
+      ?.dispatcher.prune({ olderThanMs })
+      .catch(() => {});
+  }
+
+  /** Days later everything may go. */
+  async #pruneAll(): Promise<number> {
+    await this.#time.advance(3 * DAY);
+    const pruning = this.#anybody()?.dispatcher.prune({ olderThanMs: 0 });
+    await this.#time.advance(MINUTE);
+    await pruning;
+    const outcomes = await this.#store.outcomes({ after: 0, limit: 100_000 });
+    return outcomes.length + (await this.#store.batches({ limit: 100_000 })).length;
   }
 
   async #isDone(): Promise<boolean> {
@@ -202,10 +232,11 @@ class Simulation {
   }
 
   #storeOf(process: SimProcess): Store {
-    return process.wrap(this.#store, async (_name, call) => {
+    return process.wrap(this.#store, async (name, call, given) => {
       if (this.#chance(0.03)) throw storeDown();
       if (this.#chance(0.05)) await this.#sleep(this.#below(2_000));
-      const answer = await this.#killed(process, call);
+      const watched = name === "prune" ? () => this.#pruning.prune(given[0] as PruneInput) : call;
+      const answer = await this.#killed(process, watched);
       // A nap that begins between a write and what the write was for.
       if (this.#chance(0.004)) process.sleep(this.#below(20 * MINUTE));
       if (this.#chance(0.03)) throw storeDown();
@@ -228,6 +259,7 @@ class Simulation {
       clock: process.clock,
       random: seeded(this.#seed),
       onTail: "fail",
+      retentionMs: this.#retentionMs,
       thresholds: { maxRequests: 12, maxAgeMs: 5 * MINUTE },
       onOutcome: ({ id }) => {
         const isDown = this.#time.now() < this.#callbackUpAt;
@@ -236,7 +268,8 @@ class Simulation {
       },
     });
     dispatcher.start();
-    this.#alive.add({ process, dispatcher });
+    // Its first call may have killed it.
+    if (!process.isDead) this.#alive.add({ process, dispatcher });
   }
 
   #kill(process: SimProcess): void {
@@ -265,6 +298,9 @@ class Simulation {
     }
     for (let whims = this.#below(3); whims > 0; whims -= 1) {
       this.#time.setTimeout(() => this.#abandon().catch(() => {}), this.#below(STORM_MS));
+    }
+    for (let prunes = this.#below(4); prunes > 0; prunes -= 1) {
+      this.#time.setTimeout(() => this.#prune(), this.#below(STORM_MS));
     }
     for (let naps = this.#below(10); naps > 0; naps -= 1) {
       this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
@@ -329,8 +365,8 @@ class Simulation {
     return deadlineAt !== undefined && sentAt > deadlineAt + SENDING_MS;
   }
 
-  async #report(): Promise<Report> {
-    const outcomes = await this.#store.outcomes({ after: 0, limit: 100_000 });
+  async #report(): Promise<Omit<Report, "leftOver">> {
+    const outcomes = [...(await this.#store.outcomes({ after: 0, limit: 100_000 })), ...this.#pruning.outcomes];
     const counts = new Map<string, number>();
     for (const { id } of outcomes) counts.set(id, (counts.get(id) ?? 0) + 1);
     const batches = await this.#store.batches({ limit: 100_000 });
@@ -353,19 +389,8 @@ class Simulation {
       ),
       notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
       unendedBatches: batches.filter(({ state }) => state !== "done").map(({ key, state }) => `${key} ${state}`),
+      pruned: this.#pruning.outcomes.length,
+      wronglyPruned: await this.#pruning.finish(),
     };
   }
 }
-
-const WHOLE: Failure = { kind: "invalidRequest", code: "failed", message: "Failed as a whole.", lines: [] };
-
-/** What a provider says to every batch while it is out. */
-const OUTAGE: Failure = { kind: "invalidRequest", code: "outage_400", message: "Invalid request.", lines: [] };
-
-const REFUSALS: readonly Failure[] = [
-  { kind: "rateLimited", code: "429", message: "Slow down.", retryAfterMs: 20_000 },
-  { kind: "rateLimited", code: "429", message: "Slow down.", retryAfterMs: null },
-  { kind: "definitelyNotCreated", code: "ECONNREFUSED", message: "Refused." },
-  { kind: "unknown", code: "500", message: "Internal error." },
-  { kind: "authOrBilling", code: "402", message: "No credit." },
-];

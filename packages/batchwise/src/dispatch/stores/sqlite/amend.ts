@@ -18,6 +18,7 @@ interface Found {
   readonly cancel_requested: number | null;
   readonly cursor: number | null;
   readonly status: string | null;
+  readonly ended_in: number | null;
 }
 
 export function amend(db: Connection, change: Amendment, sinks: readonly string[], now: number): Amended[] {
@@ -46,7 +47,7 @@ function expire(
   );
   return late.map(({ seq, id }) => {
     leaveLane(db, seq);
-    endings.add(seq, "expired", payload, false);
+    endings.add(seq, "expired", payload, false, null);
     return { id, result: "changed" };
   });
 }
@@ -59,8 +60,9 @@ function amendAll(
 ): Amended[] {
   return change.ids.map((id, index) => {
     const found = db.get<Found>(
-      `SELECT r.seq, m.batch, m.ord, m.cancel_requested, o.cursor, o.status FROM batchwise_request r
-       LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_outcome o ON o.seq = r.seq WHERE r.id = ?`,
+      `SELECT r.seq, m.batch, m.ord, m.cancel_requested, o.cursor, o.status, o.batch AS ended_in FROM batchwise_request r
+       LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_outcome o ON o.seq = r.seq
+       WHERE r.id = ? AND r.pruned IS NULL`,
       id,
     );
     if (found === undefined) return { id, result: "not_found" };
@@ -68,7 +70,7 @@ function amendAll(
     if (found.cursor !== null) return { id, result: "ended" };
     if (found.batch !== null) return { id, result: change.kind === "cancel" ? wish(db, found) : "waiting" };
     leaveLane(db, found.seq);
-    endings.add(found.seq, change.kind === "cancel" ? "cancelled" : "failed", change.payload, false);
+    endings.add(found.seq, change.kind === "cancel" ? "cancelled" : "failed", change.payload, false, null);
     return { id, result: "changed" };
   });
 }
@@ -82,10 +84,11 @@ function wish(db: Connection, { batch, ord, cancel_requested }: Found): "request
   return "requested";
 }
 
-function retry(db: Connection, { seq, cursor, status }: Found, lane: string, now: number): Amended["result"] {
+function retry(db: Connection, { seq, cursor, status, ended_in }: Found, lane: string, now: number): Amended["result"] {
   if (cursor === null) return "waiting";
   if (status === "succeeded") return "ended";
   db.run("DELETE FROM batchwise_outcome WHERE cursor = ?", cursor);
+  if (ended_in !== null) db.run("UPDATE batchwise_batch SET gone = gone + 1 WHERE id = ?", ended_in);
   const waiting = db.run("DELETE FROM batchwise_delivery WHERE cursor = ? AND state = 'waiting'", cursor);
   count(db, "waiting", -waiting);
   db.run("DELETE FROM batchwise_delivery WHERE cursor = ?", cursor);

@@ -25,13 +25,13 @@ export class Endings {
   }
 
   /** Ends a request that is neither ready nor a member any more. */
-  add(seq: number, status: OutcomeStatus, payload: string, charged: boolean): void {
+  add(seq: number, status: OutcomeStatus, payload: string, charged: boolean, batch: number | null): void {
     this.#cursor += 1;
     this.#ended[status] += 1;
     this.#db.run(
-      `INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload)
-       VALUES (?, ?, ?, ? + coalesce(${TRIED}, 0), ?, ?)`,
-      ...[this.#cursor, seq, status, charged ? 1 : 0, seq, this.#now, payload],
+      `INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload, batch)
+       VALUES (?, ?, ?, ? + coalesce(${TRIED}, 0), ?, ?, ?)`,
+      ...[this.#cursor, seq, status, charged ? 1 : 0, seq, this.#now, payload, batch],
     );
     for (const sink of this.#sinks) {
       const delivery = [this.#cursor, sink, this.#now];

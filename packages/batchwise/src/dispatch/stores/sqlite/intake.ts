@@ -138,7 +138,8 @@ class Intake {
 
   #compare({ id, digest }: NewRequest): EnqueueResult {
     const known = this.#db.get<{ digest: string }>(
-      "SELECT b.digest FROM batchwise_request r JOIN batchwise_body b ON b.seq = r.seq WHERE r.id = ?",
+      `SELECT coalesce(r.pruned, b.digest) AS digest FROM batchwise_request r
+       LEFT JOIN batchwise_body b ON b.seq = r.seq WHERE r.id = ?`,
       id,
     );
     return known?.digest === digest ? "same" : "conflict";

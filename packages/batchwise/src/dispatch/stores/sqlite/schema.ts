@@ -140,6 +140,18 @@ const STEPS: readonly string[] = [
     WHERE m.batch = batchwise_batch.id
   ) WHERE state <> 'done';
   `,
+  `
+  -- A request of which only id and digest are left has its digest here, and neither body nor outcome.
+  ALTER TABLE batchwise_request ADD COLUMN pruned TEXT;
+  -- The batch in which it ended; null where it waited, and for what ended before this was kept.
+  ALTER TABLE batchwise_outcome ADD COLUMN batch INTEGER;
+  -- Members that no outcome and no history names any more.
+  ALTER TABLE batchwise_batch ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
+  UPDATE batchwise_batch SET gone = requests - remaining;
+  UPDATE batchwise_batch SET gone = gone - h.members
+  FROM (SELECT batch, count(*) AS members FROM batchwise_history GROUP BY batch) h WHERE h.batch = batchwise_batch.id;
+  CREATE INDEX batchwise_batch_over ON batchwise_batch (updated_at) WHERE state = 'done' AND gone >= requests;
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

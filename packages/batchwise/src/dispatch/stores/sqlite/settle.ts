@@ -26,9 +26,9 @@ export function settle(db: Connection, input: SettleInput): SettleResult {
     if (member === undefined) continue;
     applied += 1;
     wishes += member.cancel_requested;
-    if (item.kind === "final") endings.add(member.seq, item.status, item.payload, item.charged);
+    if (item.kind === "final") endings.add(member.seq, item.status, item.payload, item.charged, batch);
     else if (member.cancel_requested === 0) requeue(db, batch, member.seq, item, input.now);
-    else endings.add(member.seq, "cancelled", input.cancelledPayload, item.charged);
+    else endings.add(member.seq, "cancelled", input.cancelledPayload, item.charged, batch);
   }
   endings.finish();
   db.run(

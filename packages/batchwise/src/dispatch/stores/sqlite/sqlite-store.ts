@@ -6,6 +6,7 @@
 import { createBatcher } from "../../../core/api/batch.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -38,8 +39,10 @@ import { type Connection, isBusy, type SqliteDatabase, storeError } from "./data
 import { bookAndTake } from "./deliveries.ts";
 import { type EnqueueCall, enqueueAll } from "./intake.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
+import { Pruning, tombstones } from "./prune.ts";
 import { readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
 import { settle } from "./settle.ts";
+import { giveBack } from "./space.ts";
 
 /** Most calls, and most requests, that share one commit. */
 const GROUP_CALLS = 1_000;
@@ -70,6 +73,7 @@ class SqliteStore implements Store {
   readonly #options: ResolvedOptions;
   readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #pruning = new Pruning();
   #database: SqliteDatabase | null = null;
   #connection: Connection | null = null;
   #closing: Promise<void> | null = null;
@@ -110,7 +114,10 @@ class SqliteStore implements Store {
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#read((db) => readRequests(db, query));
+    return this.#read((db) => {
+      const rows = readRequests(db, query);
+      return "ids" in query && query.tombstones ? tombstones(db, query.ids, rows) : rows;
+    });
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -132,6 +139,14 @@ class SqliteStore implements Store {
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
     return this.#read((db) => findBatches(db, query));
+  }
+
+  async prune(input: PruneInput): Promise<PruneStep> {
+    const step = await this.#write((db) => this.#pruning.step(db, input));
+    if (step.next !== null) return step;
+    // Only at the end: before it, pages that are still to be freed would be moved.
+    const hasMore = await this.#tracked(this.#patiently(giveBack));
+    return hasMore ? { ...step, next: input.after } : step;
   }
 
   close(): Promise<void> {
