@@ -76,6 +76,32 @@ describe.each([1, 3])("an idle account under %i processes on one store", (proces
   }, 60_000);
 });
 
+describe("an idle account costs at most 24 calls a day", () => {
+  const shapes = [{ name: "azure" }, { name: "groq" }, { name: "together" }] as const;
+  test.each(shapes)("and at $name as well", async ({ name }) => {
+    const { time, start } = world();
+    const fake = fakeProvider({ clock: time, dialect: name });
+    const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+    const dispatcher = await start({ accounts: [openaiAccount({ client, service: name })], thresholds });
+    const end = time.now() + DAY;
+    await drive(time, fake, async () => time.now() >= end);
+    expect(fake.calls()).toBeGreaterThan(1);
+    expect(fake.calls()).toBeLessThanOrEqual(24);
+    await dispatcher.stop();
+  });
+
+  test("and with hundreds of batches of other clients", async () => {
+    const { start, calls, fake, time } = rig();
+    for (let count = 0; count < 450; count += 1) fake.addForeign({ requests: 3 });
+    await time.advance(HOUR);
+    const dispatcher = await start();
+    const first = await calls(DAY);
+    expect(first).toBeGreaterThan(6);
+    expect(first).toBeLessThanOrEqual(24);
+    await dispatcher.stop();
+  });
+});
+
 test("processes that start one after the other, as in a crash loop, sweep once", async () => {
   const { start, until, fake, time } = rig();
   for (let count = 0; count < 20; count += 1) {

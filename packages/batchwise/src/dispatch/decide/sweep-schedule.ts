@@ -1,5 +1,5 @@
 // When an account is swept next, by any process. Pure. One that is used is swept every ten minutes. One that is idle is
-// swept the less often the more calls that takes: it costs fewer than 24 of them a day.
+// swept the less often the more calls that takes: it costs at most 24 of them in any 24 hours.
 
 import { isFromWrongClock } from "./wall-clock.ts";
 
@@ -8,10 +8,11 @@ const MINUTE = 60_000;
 export const SWEEP_EVERY_MS: number = 10 * MINUTE;
 /** An account without an open batch counts as used for so long after its last create. */
 export const USED_FOR_MS: number = 60 * MINUTE;
-/** What each call of a sweep costs an idle account: so many of it fit into a day. */
-const IDLE_CALL_MS = 65 * MINUTE;
-/** Sweeps look 24 h back: they are never further apart than half of this, however many calls they take. */
-const IDLE_MOST_MS = 12 * 60 * MINUTE;
+const IDLE_CALLS_A_DAY = 24;
+/** A bit more than a day, so that sweeps at both ends of a day are not both in it. */
+const IDLE_DAY_MS = 26 * 60 * MINUTE;
+/** Sweeps look 24 h back, and what they find should still run: never fewer, however many calls they take. */
+const IDLE_LEAST_A_DAY = 2;
 
 /** The last sweep of an account, as all processes see it. */
 export interface LastSweep {
@@ -24,8 +25,11 @@ export interface LastSweep {
 /** When the next sweep is due: now or earlier for at once. */
 export function nextSweepAt(last: LastSweep | null, isIdle: boolean, now: number): number {
   if (last === null || isFromWrongClock(last.at, now)) return now;
-  const idleMs = Math.min(IDLE_MOST_MS, Math.max(1, last.calls) * IDLE_CALL_MS);
-  return last.at + (isIdle ? idleMs : SWEEP_EVERY_MS);
+  return last.at + (isIdle ? IDLE_DAY_MS / idleSweepsADay(last.calls) : SWEEP_EVERY_MS);
+}
+
+function idleSweepsADay(calls: number): number {
+  return Math.max(IDLE_LEAST_A_DAY, Math.floor(IDLE_CALLS_A_DAY / Math.max(1, calls)));
 }
 
 /** As a mark of the store keeps it. */

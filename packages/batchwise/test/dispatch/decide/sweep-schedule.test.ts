@@ -15,12 +15,21 @@ test.each([
   ["an idle one of two calls: twelve times a day", last(0, 2), true, 130 * MINUTE],
   ["an idle one of one call: less than once an hour", last(0, 1), true, 65 * MINUTE],
   ["an idle one whose last sweep came to no call", last(0, 0), true, 65 * MINUTE],
-  ["an idle one with a long list: twice a day at the least", last(0, 100), true, 12 * HOUR],
+  ["an idle one of five calls: four times a day", last(0, 5), true, 390 * MINUTE],
+  ["an idle one with a long list: twice a day at the least", last(0, 100), true, 13 * HOUR],
   ["one that a clock a day ahead says was swept: at once", last(-24 * HOUR, 2), true, 0],
   ["one that a clock a minute ahead says was swept", last(-MINUTE, 2), false, 11 * MINUTE],
 ] as const)("%s", (_name, before, isIdle, waitMs) => {
   expect(nextSweepAt(before, isIdle, NOW) - NOW).toBe(waitMs);
 });
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])(
+  "sweeps of %i calls make at most 24 calls in any 24 hours",
+  (calls) => {
+    const everyMs = nextSweepAt(last(0, calls), true, NOW) - NOW;
+    expect((Math.floor((24 * HOUR) / everyMs) + 1) * calls).toBeLessThanOrEqual(24);
+  },
+);
 
 test("a mark says again what it was told, and anything else says nothing", () => {
   expect(parseSweep(sweepText({ at: 12, calls: 3 }))).toEqual({ at: 12, calls: 3 });
