@@ -23,6 +23,7 @@ import { parseLane, ulid } from "../format/encode.ts";
 import { EXPIRED, errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { Tails } from "./tails.ts";
+import { WaitingEvents } from "./waiting-events.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -40,6 +41,7 @@ export class Sealer {
   readonly #runtime: Runtime;
   readonly #workers: Workers;
   readonly #tails: Tails;
+  readonly #told: WaitingEvents;
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
@@ -54,6 +56,7 @@ export class Sealer {
     this.#runtime = runtime;
     this.#workers = workers;
     this.#tails = new Tails(runtime);
+    this.#told = new WaitingEvents(runtime);
   }
 
   /** Closes batches of all requests that wait now. */
@@ -97,6 +100,8 @@ export class Sealer {
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
+    this.#told.tellLanes(probe, now);
+    await this.#told.tellBatches(probe, now);
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
@@ -193,9 +198,10 @@ export class Sealer {
     return true;
   }
 
-  #sealed({ lane }: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
+  #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
     bookOn(ledgers, ledger, batch);
-    this.#tails.forget(lane);
+    this.#tails.forget(lane.lane);
+    this.#told.tellSealed(lane, batch);
   }
 
   /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */
