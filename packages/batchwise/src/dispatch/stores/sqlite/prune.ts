@@ -5,6 +5,7 @@
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type { RequestRow } from "../../contract/rows.ts";
+import { withTombstones } from "../../contract/tombstone.ts";
 import { atMost, type Connection } from "./database.ts";
 
 /** Outcomes that are gone over together, and looked at by one call. */
@@ -189,21 +190,8 @@ function removeBatches(db: Connection, { batchesBefore, limit, now }: PruneInput
   return over.length;
 }
 
-/** The rows of these ids, in their order: those given, and those of tombstones. */
+/** With the rows of those of these ids that were pruned. */
 export function tombstones(db: Connection, ids: readonly string[], rows: readonly RequestRow[]): RequestRow[] {
-  const known = new Map(rows.map((row) => [row.id, row]));
-  return ids.flatMap((id) => {
-    const row = known.get(id);
-    if (row !== undefined) return row;
-    const sql = "SELECT 1 FROM batchwise_request WHERE id = ? AND pruned IS NOT NULL";
-    return db.get(sql, id) === undefined ? [] : tombstone(id);
-  });
-}
-
-function tombstone(id: string): RequestRow {
-  return {
-    ...{ id, lane: "", state: "ended", priority: 0, tenant: "", job: "", arrival: 0, createdAt: 0, notBefore: 0 },
-    ...{ deadlineAt: null, bytes: 0, tokens: 0, attempts: 0, generation: 0, batchKey: null, ord: null },
-    ...{ cancelRequested: false, ended: null, metadata: null, body: null, history: null },
-  };
+  const sql = "SELECT 1 FROM batchwise_request WHERE id = ? AND pruned IS NOT NULL";
+  return withTombstones(ids, rows, (id) => db.get(sql, id) !== undefined);
 }
