@@ -7,6 +7,7 @@ import { redeliver } from "./deliveries.ts";
 import { count, end } from "./endings.ts";
 import { hasten } from "./hasten.ts";
 import { laneIds, READY_LANES } from "./lanes.ts";
+import { leave } from "./prune.ts";
 import { makeReady } from "./settle.ts";
 
 type Result = Amended["result"];
@@ -25,7 +26,7 @@ export async function amend(
   }
   if (change.kind === "redeliver") return redeliver(db, change, now);
   const rows = await db.all<{ id: string; seq: number }>(
-    "SELECT id, seq FROM batchwise_request WHERE id = ANY($1::text[])",
+    "SELECT id, seq FROM batchwise_request WHERE id = ANY($1::text[]) AND pruned IS NULL",
     ...[change.ids],
   );
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
@@ -59,7 +60,7 @@ async function expire(
      SELECT r.seq, r.id FROM late JOIN batchwise_request r ON r.seq = late.seq ORDER BY late.deadline_at, late.seq`,
     ...[now, atMost(limit)],
   );
-  const endings = late.map(({ seq }) => ({ seq, status: "expired", payload, charged: false }) as const);
+  const endings = late.map(({ seq }) => ({ seq, status: "expired", payload, charged: false, batch: null }) as const);
   await end(db, endings, sinks, now);
   return late.map(({ id }) => ({ id, result: "changed" }));
 }
@@ -88,7 +89,7 @@ async function takeOut(
   if (seqs.some((seq) => !results.has(seq))) throw new Again();
   const status = change.kind === "cancel" ? "cancelled" : "failed";
   const order = seqs.filter((seq) => results.get(seq) === "changed");
-  const endings = order.map((seq) => ({ seq, status, payload: change.payload, charged: false }) as const);
+  const endings = order.map((seq) => ({ seq, status, payload: change.payload, charged: false, batch: null }) as const);
   await end(db, endings, sinks, now);
   return results;
 }
@@ -126,8 +127,8 @@ async function retry(
   now: number,
 ): Promise<Map<number, Result>> {
   const seqs = [...known.values()];
-  const removed = await db.all<{ seq: number; cursor: number }>(
-    "DELETE FROM batchwise_outcome WHERE seq = ANY($1::bigint[]) AND status <> 'succeeded' RETURNING seq, cursor",
+  const removed = await db.all<{ seq: number; cursor: number; batch: number | null }>(
+    "DELETE FROM batchwise_outcome WHERE seq = ANY($1::bigint[]) AND status <> 'succeeded' RETURNING seq, cursor, batch",
     ...[seqs],
   );
   const results = new Map<number, Result>(removed.map(({ seq }) => [seq, "changed"]));
@@ -143,6 +144,7 @@ async function retry(
     "DELETE FROM batchwise_delivery WHERE cursor = ANY($1::bigint[]) RETURNING state",
     ...[cursors],
   );
+  await leave(db, removed);
   const again = removed.map(({ seq }) => seq);
   const ids = await laneIds(db, change.lanes);
   const lanes = new Map(change.ids.map((id, index) => [known.get(id), ids.get(change.lanes[index] as string)]));

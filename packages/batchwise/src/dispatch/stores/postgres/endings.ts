@@ -9,6 +9,8 @@ export interface Ending {
   readonly status: OutcomeStatus;
   readonly payload: string;
   readonly charged: boolean;
+  /** The batch in which it ends; null where it waited. */
+  readonly batch: number | null;
 }
 
 export async function end(
@@ -24,10 +26,10 @@ export async function end(
        UPDATE batchwise_log SET cursor = cursor + $1, succeeded = succeeded + $2, failed = failed + $3,
          cancelled = cancelled + $4, expired = expired + $5 RETURNING cursor - $1 AS before
      ), added AS (
-       INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload)
-       SELECT log.before + e.n, e.seq, e.status, r.attempts + e.charged, $6, e.payload
-       FROM log, unnest($7::bigint[], $8::text[], $9::bigint[], $10::text[]) WITH ORDINALITY
-         AS e (seq, status, charged, payload, n) JOIN batchwise_request r ON r.seq = e.seq
+       INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload, batch)
+       SELECT log.before + e.n, e.seq, e.status, r.attempts + e.charged, $6, e.payload, e.batch
+       FROM log, unnest($7::bigint[], $8::text[], $9::bigint[], $10::text[], $12::bigint[])
+         WITH ORDINALITY AS e (seq, status, charged, payload, batch, n) JOIN batchwise_request r ON r.seq = e.seq
        RETURNING cursor
      )
      INSERT INTO batchwise_delivery (cursor, sink, next_at, is_due)
@@ -35,6 +37,7 @@ export async function end(
     ...[endings.length, ended("succeeded"), ended("failed"), ended("cancelled"), ended("expired"), now],
     ...[endings.map(({ seq }) => seq), endings.map(({ status }) => status)],
     ...[endings.map(({ charged }) => (charged ? 1 : 0)), endings.map(({ payload }) => payload), sinks],
+    endings.map(({ batch }) => batch),
   );
   await count(db, "waiting", endings.length * sinks.length);
 }

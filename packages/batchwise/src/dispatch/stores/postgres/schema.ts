@@ -132,6 +132,18 @@ const STEPS: readonly string[] = [
     SELECT min(r.deadline_at) FROM batchwise_member m JOIN batchwise_request r ON r.seq = m.seq WHERE m.batch = b.id
   ) WHERE b.state <> 'done';
   `,
+  `
+  -- A request of which only id and digest are left has its digest here, and neither body nor outcome.
+  ALTER TABLE batchwise_request ADD COLUMN pruned TEXT;
+  -- The batch in which it ended; null where it waited, and for what ended before this was kept.
+  ALTER TABLE batchwise_outcome ADD COLUMN batch BIGINT;
+  -- Members that no outcome and no history names any more.
+  ALTER TABLE batchwise_batch ADD COLUMN gone BIGINT NOT NULL DEFAULT 0;
+  UPDATE batchwise_batch SET gone = requests - remaining;
+  UPDATE batchwise_batch b SET gone = gone - h.members
+  FROM (SELECT batch, count(*) AS members FROM batchwise_history GROUP BY batch) h WHERE h.batch = b.id;
+  CREATE INDEX batchwise_batch_over ON batchwise_batch (updated_at) WHERE state = 'done' AND gone >= requests;
+  `,
 ];
 
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */

@@ -32,8 +32,10 @@ export async function settle(db: Connection, input: SettleInput): Promise<Settle
     members.delete(item.ord);
     const { seq, cancel_requested: cancelled } = member;
     const { charged } = item;
-    if (item.kind === "final") endings.push({ seq, status: item.status, payload: item.payload, charged });
-    else if (cancelled) endings.push({ seq, status: "cancelled", payload: input.cancelledPayload, charged });
+    if (item.kind === "final")
+      endings.push({ seq, status: item.status, payload: item.payload, charged, batch: held.id });
+    else if (cancelled)
+      endings.push({ seq, status: "cancelled", payload: input.cancelledPayload, charged, batch: held.id });
     else requeues.push({ ...item, seq });
   }
   const wishes = found.filter((member) => member.cancel_requested).length;
