@@ -126,6 +126,14 @@ export interface UsageQuery {
   readonly job?: string;
 }
 
+/** What a store keeps of an ending: the text, and what it must know of it without looking inside. */
+export interface StoredEnding {
+  readonly payload: string;
+  /** Of the payload's error; null where it has none. */
+  readonly code: string | null;
+  readonly usage: TokenCounts | null;
+}
+
 /** A named text that all processes share: what is paused, who has a duty. */
 export interface MarkRow {
   readonly name: string;

@@ -152,6 +152,27 @@ const STEPS: readonly string[] = [
   FROM (SELECT batch, count(*) AS members FROM batchwise_history GROUP BY batch) h WHERE h.batch = batchwise_batch.id;
   CREATE INDEX batchwise_batch_over ON batchwise_batch (updated_at) WHERE state = 'done' AND gone >= requests;
   `,
+  `
+  -- '' for none. An ending finds in the first index whom to count for, without the row of its request.
+  ALTER TABLE batchwise_request ADD COLUMN job TEXT NOT NULL DEFAULT '';
+  CREATE INDEX batchwise_request_owner ON batchwise_request (seq, tenant, job) WHERE tenant <> '' OR job <> '';
+  CREATE INDEX batchwise_request_job ON batchwise_request (job, seq) WHERE job <> '';
+  -- NULL for none.
+  ALTER TABLE batchwise_outcome ADD COLUMN job TEXT;
+  ALTER TABLE batchwise_outcome ADD COLUMN code TEXT;
+  UPDATE batchwise_outcome SET code = json_extract(payload, '$.error.code') WHERE status <> 'succeeded';
+  CREATE INDEX batchwise_outcome_job ON batchwise_outcome (job, cursor) WHERE job IS NOT NULL;
+  CREATE INDEX batchwise_outcome_code ON batchwise_outcome (code, seq) WHERE code IS NOT NULL;
+  CREATE INDEX batchwise_outcome_batch ON batchwise_outcome (batch, seq) WHERE batch IS NOT NULL;
+  CREATE TABLE batchwise_usage (
+    tenant TEXT NOT NULL, job TEXT NOT NULL, lane TEXT NOT NULL, requests INTEGER NOT NULL, succeeded INTEGER NOT NULL,
+    failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, expired INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, reasoning_tokens INTEGER NOT NULL,
+    PRIMARY KEY (tenant, job, lane)
+  ) WITHOUT ROWID;
+  CREATE INDEX batchwise_usage_job ON batchwise_usage (job);
+  CREATE TABLE batchwise_mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

@@ -12,12 +12,18 @@ import type {
   BatchQuery,
   BatchRow,
   DeliveryRow,
+  FindQuery,
+  FindResult,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
   Probe,
   RequestQuery,
   RequestRow,
+  UsageQuery,
+  UsageRow,
 } from "../../contract/rows.ts";
 import type {
   Amended,
@@ -32,15 +38,17 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
+import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
+import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
 import { amend } from "./amend.ts";
 import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
-import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
+import { type Connection, isBusy, runAll, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { type EnqueueCall, enqueueAll } from "./intake.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
 import { Pruning, tombstones } from "./prune.ts";
-import { readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
+import { findRequests, readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 
@@ -147,6 +155,24 @@ class SqliteStore implements Store {
     // Only at the end: before it, pages that are still to be freed would be moved.
     const hasMore = await this.#tracked(this.#patiently(giveBack));
     return hasMore ? { ...step, next: input.after } : step;
+  }
+
+  async find(query: FindQuery): Promise<FindResult> {
+    return this.#read((db) => findRequests(db, query));
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    const { sql, values } = readUsage(query);
+    return this.#read((db) => db.all<RawUsage>(sql, ...values).map(usageRow));
+  }
+
+  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
+    const all = (db: Connection): MarkRow[] => markRows(db.all<MarkRow>(readMarks().sql));
+    if (changes.length === 0) return this.#read(all);
+    return this.#write((db) => {
+      runAll(db, changeMarks(changes));
+      return all(db);
+    });
   }
 
   close(): Promise<void> {
