@@ -33,7 +33,7 @@ interface Plan {
   last: number;
   seen: number;
   isLooking: boolean;
-  /** The log goes on, and was old enough here. */
+  /** There is nothing behind this window, or what is there is too young. */
   isEnd: boolean;
   /** Requests to prune; once all are found, last arrival first. */
   readonly requests: Seen[];
@@ -141,7 +141,7 @@ function remove(db: Connection, some: readonly number[]): number {
   const cursors = JSON.stringify(free.map(({ cursor }) => cursor));
   db.run(
     `UPDATE batchwise_request SET pruned = (SELECT digest FROM batchwise_body b WHERE b.seq = batchwise_request.seq),
-       lane = 0, priority = 0, rank = 0, tenant = '', created_at = 0, not_before = 0, deadline_at = NULL, bytes = 0,
+       lane = 0, priority = 0, rank = 0, tenant = '', job = '', created_at = 0, not_before = 0, deadline_at = NULL, bytes = 0,
        tokens = 0, attempts = 0, generation = 0 ${AMONG("seq")}`,
     seqs,
   );
