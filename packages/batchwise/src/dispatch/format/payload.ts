@@ -43,8 +43,15 @@ export function errorEnding(error: OutcomeError): ErrorEnding {
   return { ...ending({ response: null, error, usage: null }), code: error.code, usage: null };
 }
 
-function tokenCounts({ inputTokens, outputTokens }: Usage): TokenCounts {
-  return { inputTokens, cachedTokens: 0, outputTokens, reasoningTokens: 0 };
+function tokenCounts({ inputTokens, cachedTokens, outputTokens, reasoningTokens }: Usage): TokenCounts {
+  return { inputTokens, cachedTokens, outputTokens, reasoningTokens };
+}
+
+/** Payloads that were stored before these two were counted have neither. */
+function usageOf(stored: Usage | null): Usage | null {
+  return stored === null
+    ? null
+    : { ...stored, cachedTokens: stored.cachedTokens ?? 0, reasoningTokens: stored.reasoningTokens ?? 0 };
 }
 
 export const CANCELLED: ErrorEnding = errorEnding({
@@ -65,7 +72,7 @@ export function loggedOutcome(row: OutcomeRow): LoggedOutcome {
     response,
     error,
     attempts: row.attempts,
-    usage,
+    usage: usageOf(usage),
     batch: row.batchKey,
     cursor: row.cursor,
     recordedAt: row.recordedAt,

@@ -3,8 +3,9 @@
 
 import type { Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "../../contract/types.ts";
+import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { toUsage } from "../shapes/usage.ts";
 import { classifyBatchErrors } from "./classify.ts";
 
 /** Where our tag travels in a batch's metadata. */
@@ -81,7 +82,7 @@ export function toResultLine(line: JsonObject): ResultLine {
     customId,
     response,
     error: errorOf(line.error) ?? statusError(line.response, response),
-    usage: response === null ? null : usageOf(response.body),
+    usage: response === null ? null : toUsage(response.body.usage),
   };
 }
 
@@ -117,15 +118,6 @@ function statusError(wire: unknown, response: OutcomeResponse | null): OutcomeEr
   const message = `The provider answered ${response.statusCode}.`;
   const told = errorOf(response.body.error);
   return told === null ? { code: `http_${response.statusCode}`, message } : told;
-}
-
-/** Tokens as counted by the provider, in either vocabulary of OpenAI's. */
-function usageOf(body: JsonObject): Usage | null {
-  const usage = jsonObject(body.usage);
-  if (usage === null) return null;
-  const inputTokens = count(usage.prompt_tokens) ?? count(usage.input_tokens) ?? 0;
-  const outputTokens = count(usage.completion_tokens) ?? count(usage.output_tokens) ?? 0;
-  return { inputTokens, outputTokens, totalTokens: count(usage.total_tokens) ?? inputTokens + outputTokens };
 }
 
 function tagOf(metadata: unknown): ProviderBatch["tag"] {
