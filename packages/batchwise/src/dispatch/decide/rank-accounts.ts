@@ -29,7 +29,7 @@ export function serves(account: AccountCandidate, lane: Pick<LaneName, "endpoint
  */
 export function rankAccounts<A extends AccountCandidate>(
   accounts: readonly A[],
-  lane: LaneName,
+  lane: Pick<LaneName, "endpoint" | "model">,
   ledgers: ReadonlyMap<string, LedgerRow>,
   now: number,
 ): AccountChoice<A>[] {

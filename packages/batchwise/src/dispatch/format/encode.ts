@@ -98,20 +98,24 @@ export interface LaneName {
   readonly endpoint: Endpoint;
   readonly group: string;
   readonly model: string;
+  /** Most inputs of one request: see inputs.ts. */
+  readonly inputs: number;
 }
 
-/** A lane's name as stores keep it. Endpoint and group hold no space, so the model may. */
-export function laneName(lane: LaneName): string {
-  return `${lane.endpoint} ${lane.group} ${lane.model}`;
+/** A lane's name as stores keep it. Endpoint and group hold no space, so the model may. One input is not written. */
+export function laneName({ endpoint, group, model, inputs }: LaneName): string {
+  return `${endpoint}${inputs > 1 ? `#${inputs}` : ""} ${group} ${model}`;
 }
 
 export function parseLane(name: string): LaneName {
   const first = name.indexOf(" ");
   const second = name.indexOf(" ", first + 1);
+  const [endpoint, inputs = 1] = name.slice(0, first).split("#");
   return {
-    endpoint: name.slice(0, first) as Endpoint,
+    endpoint: endpoint as Endpoint,
     group: name.slice(first + 1, second),
     model: name.slice(second + 1),
+    inputs: Number(inputs),
   };
 }
 

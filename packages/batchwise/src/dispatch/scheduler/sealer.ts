@@ -10,9 +10,11 @@ import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
 import { type AccountChoice, batchTokens, rankAccounts, serves } from "../decide/rank-accounts.ts";
 import { type SealRefusal, type Tail, tailOf } from "../decide/tail.ts";
 import {
+  batchCaps,
   closesAt,
   DEADLINE_LEAD_MS,
   isFull,
+  type LaneCaps,
   type LaneSums,
   laneCaps,
   mostUrgentFirst,
@@ -100,7 +102,7 @@ export class Sealer {
       const accounts = this.#serving(lane.lane);
       if (accounts.length === 0) this.#reportUnserved(lane);
       if (accounts.length === 0 || this.#runtime.isStopping) continue;
-      const caps = laneCaps(options.thresholds, accounts);
+      const caps = this.#capsOf(lane.lane);
       const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
       nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
       if (at > now) nextAt = Math.min(nextAt, at);
@@ -112,15 +114,18 @@ export class Sealer {
 
   /** Requests stored while the probe ran may fill lanes that the probe did not see full. */
   #wakeForAdded(): void {
-    const { sealing, options } = this.#runtime;
     for (const lane of this.#added.keys()) {
-      const caps = laneCaps(options.thresholds, this.#serving(lane));
-      if (!isFull(this.#probed.get(lane) ?? NOTHING, caps) && this.#isFull(lane)) sealing.wake();
+      const wasFull = isFull(this.#probed.get(lane) ?? NOTHING, this.#capsOf(lane));
+      if (!wasFull && this.#isFull(lane)) this.#runtime.sealing.wake();
     }
   }
 
   #isFull(lane: string): boolean {
-    return isFull(this.#sumsOf(lane), laneCaps(this.#runtime.options.thresholds, this.#serving(lane)));
+    return isFull(this.#sumsOf(lane), this.#capsOf(lane));
+  }
+
+  #capsOf(lane: string): LaneCaps {
+    return laneCaps(this.#runtime.options.thresholds, this.#serving(lane), parseLane(lane).inputs);
   }
 
   #sumsOf(lane: string): LaneSums {
@@ -217,7 +222,8 @@ export class Sealer {
     const { store, clock, options } = this.#runtime;
     const { thresholds, owner, leaseMs } = options;
     const { limits } = choice.account.capabilities;
-    const tokens = batchTokens(Math.min(thresholds.maxTokens, limits.maxTokens), choice.tokenLimit);
+    const caps = batchCaps(thresholds, limits, parseLane(lane).inputs);
+    const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
     const avoidCounts = await this.#countsToAvoid(choice.account);
     const begunAt = clock.monotonic();
     const now = clock.now();
@@ -227,8 +233,7 @@ export class Sealer {
       account: choice.account.name,
       ledger: choice.ledger,
       limits: choice.limits,
-      maxRequests: Math.min(thresholds.maxRequests, limits.maxRequests),
-      maxBytes: Math.min(thresholds.maxBytes, limits.maxBytes),
+      ...caps,
       maxTokens: tokens.first,
       minRequests: Math.max(1, limits.minRequests),
       avoidCounts,

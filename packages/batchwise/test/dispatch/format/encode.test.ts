@@ -76,8 +76,16 @@ test("the body wins over the defaults", () => {
 });
 
 test("a lane's name is read back, whatever the model is called", () => {
-  for (const group of ["", `${KEY}.a`]) {
-    const lane = { endpoint: "/v1/embeddings", group, model: "my model / v2" } as const;
+  for (const [group, inputs] of [
+    ["", 1],
+    [`${KEY}.a`, 1],
+    ["", 16],
+    [`${KEY}.a`, 2_048],
+  ] as const) {
+    const lane = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs } as const;
     expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
+    expect(encode.parseLane(encode.laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
   }
+  // What was stored before inputs were counted.
+  expect(encode.laneName(encode.parseLane("/v1/embeddings  m"))).toBe("/v1/embeddings  m");
 });

@@ -4,6 +4,7 @@
 import type { Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
+import { inputsOf } from "../../format/inputs.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyBatchErrors } from "./classify.ts";
@@ -155,11 +156,6 @@ export function checkBody(
   if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
   const odd = messages.findIndex((message) => text(objectOf(message).role) === null);
   if (odd >= 0) throw invalid(`\`messages[${odd}]\` has no role`);
-}
-
-/** One, or one for each entry of a list of texts or of token lists; a list of numbers is one input in tokens. */
-function inputsOf(input: unknown): number {
-  return Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;
 }
 
 function invalid(reason: string): DispatchError {
