@@ -28,15 +28,21 @@ export interface EstimateSums {
   readonly bytes: number;
   /** Batches that these requests fill when they go together, now. What waits already is not counted, nor are retries. */
   readonly batches: number;
-  /** US dollars for the prompts at the price of batches, nothing cached; null where a model has no price. */
-  readonly inputPrice: number | null;
   /**
-   * Most output tokens that the requests allow (`max_tokens`, `max_completion_tokens` or `max_output_tokens`, times `n`);
+   * Most output tokens that the requests allow (`max_completion_tokens`, `max_tokens` or `max_output_tokens`, times `n`);
    * null where one sets no limit.
    */
   readonly mostOutputTokens: number | null;
-  /** `inputPrice` and the price of `mostOutputTokens`; null where either is. The bill of one try comes to less. */
-  readonly mostPrice: number | null;
+  /** At the price of batches, nothing cached; null where a model has no price. */
+  readonly price: EstimatedPrice | null;
+}
+
+/** US dollars. */
+export interface EstimatedPrice {
+  /** For the prompts alone. */
+  readonly input: number;
+  /** For these and all of `mostOutputTokens`; null where that is. What one try of each request costs at most. */
+  readonly most: number | null;
 }
 
 /** The requests of one endpoint and model. */

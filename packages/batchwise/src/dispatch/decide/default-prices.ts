@@ -4,11 +4,11 @@
 import type { PriceTable } from "../contract/cost.ts";
 
 /**
- * As of 22 November 2026, from
+ * As of 22 November 2026, as other sites quote
  * - https://developers.openai.com/api/docs/pricing (standard price; prompts up to 272,000 tokens)
  * - https://platform.claude.com/docs/en/about-claude/pricing (Haiku 5.5: prompts up to 100,000 tokens)
  *
- * A batch is half of it at both. What is written into Anthropic's cache costs 1.25 or 2 times the input.
+ * A batch is half of it at both. Not compared with a bill: give `prices` where it matters.
  */
 export const defaultPrices: PriceTable = Object.freeze({
   "gpt-6-astra": { input: 10, cachedInput: 1, output: 50 },

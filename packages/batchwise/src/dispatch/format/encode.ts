@@ -2,7 +2,6 @@
 // Pure, but for the hash. Changing an output here changes the content of batches that are already sealed: don't.
 
 import { hash } from "node:crypto";
-import { estimateAsciiTokens, estimateTokens } from "../../core/api/estimate-tokens.ts";
 import type { LineRequest } from "../contract/account.ts";
 import type { Endpoint, JsonObject } from "../contract/types.ts";
 
@@ -86,11 +85,6 @@ export function digestOf(endpoint: Endpoint, callerBody: string): string {
 export function mergeDefaults(defaults: JsonObject, body: JsonObject): JsonObject {
   if (Object.keys(defaults).length === 0) return body;
   return { ...defaults, ...body };
-}
-
-/** The estimated prompt tokens of a body, as counted against caps and reserved on ledgers. */
-export function tokensOf(body: JsonObject, isAscii: boolean): number {
-  return isAscii ? estimateAsciiTokens(body) : estimateTokens(body);
 }
 
 /** Waiting requests that may share a batch. `group` keeps the parts of a split batch apart; "" is the lane proper. */

@@ -6,7 +6,8 @@ import { DispatchError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
 import { serves } from "../decide/rank-accounts.ts";
-import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "../format/encode.ts";
+import { tokensOf } from "../format/body-tokens.ts";
+import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, utf8Length } from "../format/encode.ts";
 import { inputsOf, laneInputs } from "../format/inputs.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { jsonOf } from "./strict-json.ts";
@@ -21,7 +22,7 @@ const LATEST_TIME = 8.64e15;
 /** Of a request whose id is made here: see repeated-ids.ts. */
 const NO_DIGEST = "";
 
-type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
+export type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
 
 /** What the requests of one endpoint and model have in common. */
 interface Route {

@@ -17,6 +17,7 @@ import {
   zeroOrMore,
 } from "../../core/contract/validate.ts";
 import type { Account } from "../contract/account.ts";
+import type { PriceTable } from "../contract/cost.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { STUCK_AFTER_MS } from "../decide/stuck.ts";
@@ -28,6 +29,7 @@ import type {
   RetryOptions,
   WebhookOptions,
 } from "./dispatcher-options.ts";
+import { resolvePrices } from "./resolve-prices.ts";
 
 export interface ResolvedOptions {
   readonly store: Store;
@@ -40,6 +42,7 @@ export interface ResolvedOptions {
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
+  readonly prices: PriceTable;
   readonly onError: (error: unknown, context: ErrorContext) => void;
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
@@ -58,6 +61,7 @@ const KNOWN: readonly (keyof DispatcherOptions)[] = [
   "onOutcome",
   "webhook",
   "onTail",
+  "prices",
   "onError",
   "failpoint",
   "owner",
@@ -125,6 +129,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     onOutcome,
     webhook: resolveWebhook(options.webhook),
     onTail,
+    prices: resolvePrices(options.prices),
     onError,
     failpoint,
     owner,
