@@ -7,7 +7,8 @@ import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
 import type { EnqueueResult, SealResult } from "../contract/store.ts";
 import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
-import { type AccountChoice, batchTokens, rankAccounts, serves } from "../decide/rank-accounts.ts";
+import { type AccountChoice, batchTokens, fullAccounts, rankAccounts, serves } from "../decide/rank-accounts.ts";
+import type { NoRoom } from "../decide/shared-ledger.ts";
 import { type SealRefusal, type Tail, tailOf } from "../decide/tail.ts";
 import {
   batchCaps,
@@ -24,6 +25,7 @@ import { parseLane, ulid } from "../format/encode.ts";
 import { EXPIRED, errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { Tails } from "./tails.ts";
+import { WaitingLanes } from "./waiting-lanes.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -41,6 +43,7 @@ export class Sealer {
   readonly #runtime: Runtime;
   readonly #workers: Workers;
   readonly #tails: Tails;
+  readonly #waiting: WaitingLanes = new WaitingLanes();
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
@@ -90,6 +93,7 @@ export class Sealer {
     const { store, clock, options, sealing } = this.#runtime;
     if (this.#runtime.isStopping) return Number.POSITIVE_INFINITY;
     this.#added = new Map();
+    this.#waiting.beginTurn();
     const now = clock.now();
     const probe = await store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
@@ -172,7 +176,9 @@ export class Sealer {
     const name = parseLane(lane.lane);
     let tooLarge: Refusal["head"] = null;
     const refusals: SealRefusal[] = [];
-    const choices = rankAccounts(accounts, name, ledgers, this.#runtime.clock.now());
+    const noRoom = new Map<string, NoRoom>();
+    const now = this.#runtime.clock.now();
+    const choices = rankAccounts(accounts, name, ledgers, now);
     for (const choice of choices) {
       const result = await this.#seal(lane.lane, choice);
       if (result.ok) {
@@ -183,8 +189,16 @@ export class Sealer {
       if (result.reason === "head_too_large") tooLarge = result.head;
       const { name: account, capabilities } = choice.account;
       const { minRequests } = capabilities.limits;
-      refusals.push({ account, reason: result.reason, minRequests, booked: ledgers.get(choice.ledger)?.batches ?? 0 });
+      // What is kept for another lane is booked, as far as this one can tell.
+      const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
+      const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
+      refusals.push({ account, reason: result.reason, minRequests, booked });
+      noRoom.set(choice.ledger, this.#noRoom(lane.lane, choice, result.reason, booked, result.head));
     }
+    for (const choice of fullAccounts(accounts, name, ledgers, now)) {
+      noRoom.set(choice.ledger, this.#noRoom(lane.lane, choice, "full", 1, null));
+    }
+    this.#waiting.refused(lane, noRoom);
     const tail = tailOf(lane, accounts.length, refusals);
     if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
     if (tooLarge === null || this.#fitsSomewhere(tooLarge, name.model, accounts, ledgers)) return false;
@@ -195,6 +209,23 @@ export class Sealer {
   #sealed({ lane }: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
     bookOn(ledgers, ledger, batch);
     this.#tails.forget(lane);
+    this.#waiting.sealed(lane);
+  }
+
+  #noRoom(
+    lane: string,
+    { account, tokenLimit }: AccountChoice<Account>,
+    reason: NoRoom["reason"],
+    booked: number,
+    head: Refusal["head"],
+  ): NoRoom {
+    const { limits } = account.capabilities;
+    const caps = batchCaps(this.#runtime.options.thresholds, limits, parseLane(lane).inputs);
+    const { first, most } = batchTokens(caps.maxTokens, tokenLimit);
+    const minRequests = Math.max(1, limits.minRequests);
+    const requests = Math.min(caps.maxRequests, Math.ceil(limits.maxEnqueuedRequests / 2));
+    const usual = { tokens: first, requests };
+    return { reason, headTokens: head?.tokens ?? 0, booked, minRequests, usual, mostTokens: most, tokenLimit };
   }
 
   /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */
@@ -232,7 +263,7 @@ export class Sealer {
       lane,
       account: choice.account.name,
       ledger: choice.ledger,
-      limits: choice.limits,
+      limits: this.#waiting.limitsOf(lane, choice),
       ...caps,
       maxTokens: tokens.first,
       minRequests: Math.max(1, limits.minRequests),
