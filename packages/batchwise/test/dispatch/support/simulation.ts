@@ -6,6 +6,7 @@ import type { Account, Capabilities, Failure } from "../../../src/dispatch/contr
 import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
 import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
@@ -59,6 +60,12 @@ function statusOf(identity: string, run: number): number {
   if (identity.startsWith("silent")) return run === 1 ? -1 : 200;
   if (identity.startsWith("dead")) return 503;
   return 200;
+}
+
+/** Of two models, whose lanes share the limits of each account. */
+function askOf(name: string): DispatchRequest {
+  const { body, ...more } = ask(name);
+  return { ...more, body: { ...body, model: name.length % 3 === 0 ? "other" : "m" } };
 }
 
 export async function simulate(seed: number): Promise<Report> {
@@ -185,7 +192,7 @@ class Simulation {
       const { tag, input } = this.#kinds[index] as Kind;
       const sizes = { minRequests: this.#minLines, maxRequests: 15 };
       const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, ...sizes };
-      const account = provider.account({ tag, input, limits }, { name: `sim${index}` });
+      const account = provider.account({ tag, input, limits, ledgerScope: "account" }, { name: `sim${index}` });
       return process.wrap(account, (_name, call) => this.#killed(process, call));
     });
   }
@@ -249,7 +256,9 @@ class Simulation {
     const kinds = ["good", "good", "good", "good", "good", "bad", "flaky", "silent", "dead"];
     const count = 20 + this.#below(80);
     for (let index = 0; index < count; index += 1) {
-      const name = `${kinds[this.#below(kinds.length)]}-${index}`;
+      const short = `${kinds[this.#below(kinds.length)]}-${index}`;
+      // Large ones need a good part of a limit on tokens.
+      const name = index % 12 === 0 ? short.padEnd(200, "-") : short;
       this.#wanted.add(name);
       this.#time.setTimeout(() => this.#enqueue(name), this.#below(HOUR));
       if (this.#random() < 0.1) this.#time.setTimeout(() => this.#cancel(name), this.#below(STORM_MS));
@@ -285,7 +294,7 @@ class Simulation {
     this.#time.setTimeout(() => this.#enqueue(name), MINUTE);
     const deadlineAt = this.#deadlines.get(name);
     this.#anybody()
-      ?.dispatcher.enqueue(ask(name, deadlineAt === undefined ? {} : { deadlineAt }))
+      ?.dispatcher.enqueue({ ...askOf(name), ...(deadlineAt === undefined ? {} : { deadlineAt }) })
       .then(
         () => this.#answered.add(name),
         () => {},
