@@ -2,6 +2,7 @@
  * The measures of SQLite: those of any store, on a database in a folder that is removed afterwards; the plain SQLite work
  * beside them; and what is asked of this store only.
  */
+import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { NewRequest, Store } from "batchwise/dispatch";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
@@ -12,6 +13,7 @@ import { inFolder } from "./folder.ts";
 import { addDone } from "./history.ts";
 import { at, type Measures } from "./measures.ts";
 import { passing } from "./passing.ts";
+import { PRUNED, prune } from "./pruning.ts";
 import {
   BATCH,
   CHUNK,
@@ -142,6 +144,20 @@ async function sealAmong(file: string, many: number): Promise<Measurement> {
   return { fewMs: median(fewMs), manyMs: median(manyMs), ratio: median(ratios), probeMs: median(probeMs) };
 }
 
+/** The size of the file, once what was written is copied back into it. */
+async function pruneInFile(file: string, count: number): Promise<Measurement> {
+  const store = sqliteStore({ path: file });
+  await store.probe(1, NOW);
+  const seen = await prune(store, count, async () => {
+    const database = new DatabaseSync(file);
+    database.exec("PRAGMA wal_checkpoint(FULL)");
+    database.close();
+    return statSync(file).size;
+  });
+  await store.close();
+  return seen;
+}
+
 async function storeWithDone(file: string, done: number): Promise<Store> {
   const store = sqliteStore({ path: file });
   await store.probe(1, NOW);
@@ -159,6 +175,7 @@ export const measures: Measures = {
       settleRaw: { run: settleRaw, count: BATCH },
       sealAmong: { run: sealAmong, count: MANY_DONE },
       passing: { run: passing, count: PASSING },
+      prune: { run: pruneInFile, count: PRUNED },
     },
     inFolder,
   ),

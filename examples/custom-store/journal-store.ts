@@ -11,7 +11,7 @@ import { type Batcher, createBatcher } from "batchwise";
 import { DispatchError, memoryStore, type Store } from "batchwise/dispatch";
 
 /** The methods that change something: they go through the journal. */
-type Write = "enqueue" | "amend" | "seal" | "lease" | "transition" | "settle" | "deliveries" | "marks";
+type Write = "enqueue" | "amend" | "seal" | "lease" | "transition" | "settle" | "deliveries" | "marks" | "prune";
 type Answer<Name extends Write> = Awaited<ReturnType<Store[Name]>>;
 
 interface Entry {
@@ -101,6 +101,10 @@ class JournalStore implements Store {
 
   marks(...args: Parameters<Store["marks"]>): Promise<Answer<"marks">> {
     return this.#write("marks", args);
+  }
+
+  prune(...args: Parameters<Store["prune"]>): Promise<Answer<"prune">> {
+    return this.#write("prune", args);
   }
 
   close(): Promise<void> {

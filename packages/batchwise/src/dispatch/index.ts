@@ -29,6 +29,20 @@ export type {
 } from "./contract/cost.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
 export type {
+  CancelCounts,
+  CancelFilter,
+  OperatorMethods,
+  RequestFilter,
+  RequestPage,
+  RequestRecord,
+  RequestStatus,
+  RequestsOptions,
+  RetryFilter,
+  UsageFilter,
+  UsageRecord,
+} from "./contract/operations.ts";
+export type { PruneInput, PruneStep } from "./contract/pruning.ts";
+export type {
   BatchChanges,
   BatchQuery,
   BatchRow,
@@ -36,18 +50,27 @@ export type {
   DeliveryReport,
   DeliveryRow,
   DeliveryState,
+  Ended,
+  FindQuery,
+  FindResult,
   HistoryRow,
   LaneRow,
   LedgerChanges,
   LedgerLimits,
   LedgerRow,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
   Probe,
+  RequestMatch,
   RequestQuery,
   RequestRow,
   Settlement,
+  TokenCounts,
+  UsageQuery,
+  UsageRow,
 } from "./contract/rows.ts";
 export type {
   Amended,
@@ -76,6 +99,7 @@ export type {
   Enqueued,
   Json,
   JsonObject,
+  LaneRef,
   LaneStats,
   LedgerStats,
   LoggedOutcome,
@@ -85,6 +109,10 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  PausedRecord,
+  PauseRecord,
+  PruneOptions,
+  PruneResult,
   RedeliverOptions,
   Thresholds,
   Usage,
@@ -92,6 +120,19 @@ export type {
 export { defaultPrices } from "./decide/default-prices.ts";
 export { priceOf } from "./decide/price.ts";
 export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
+export {
+  lineOf,
+  type ReadRequestsOptions,
+  readRequests,
+  type TextSource,
+  type WebReadable,
+} from "./ops/read-requests.ts";
+export {
+  type NodeWritable,
+  type WebWritable,
+  type WriteOutcomesOptions,
+  writeOutcomes,
+} from "./ops/write-outcomes.ts";
 export type {
   DispatchClock,
   DispatcherOptions,

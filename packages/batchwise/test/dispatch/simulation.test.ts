@@ -27,7 +27,10 @@ test.each(starts)(
         blamed: [],
         notDelivered: [],
         unendedBatches: [],
+        sentWhilePaused: [],
+        wronglyPruned: [],
       });
+      expect(report.leftOver ?? 0, again).toBe(0);
     }
   },
   120_000,

@@ -71,10 +71,12 @@ export interface HistoryRow {
   readonly at: number;
 }
 
-export type RequestQuery = (
-  | { readonly ids: readonly string[] }
-  | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
-) & { readonly bodies?: boolean; readonly history?: boolean };
+export type RequestQuery =
+  /** With `tombstones`, pruned ones too: as rows of state `ended` whose `ended` is null, and of which only the id counts. */
+  (
+    | { readonly ids: readonly string[]; readonly tombstones?: boolean }
+    | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
+  ) & { readonly bodies?: boolean; readonly history?: boolean };
 
 /** Of the requests, those that match all that is given. */
 export interface RequestMatch {
@@ -122,6 +124,14 @@ export interface UsageRow extends TokenCounts {
 export interface UsageQuery {
   readonly tenant?: string;
   readonly job?: string;
+}
+
+/** What a store keeps of an ending: the text, and what it must know of it without looking inside. */
+export interface StoredEnding {
+  readonly payload: string;
+  /** Of the payload's error; null where it has none. */
+  readonly code: string | null;
+  readonly usage: TokenCounts | null;
 }
 
 /** A named text that all processes share: what is paused, who has a duty. */

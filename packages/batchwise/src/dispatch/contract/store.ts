@@ -1,4 +1,4 @@
-// The store contract: fifteen methods that hold every durable fact of the dispatcher. What a method's text says is what
+// The store contract: sixteen methods that hold every durable fact of the dispatcher. What a method's text says is what
 // the conformance suite checks; what it leaves open, a store may choose. The rows are in rows.ts.
 //
 // Rules for all methods
@@ -21,6 +21,10 @@
 // Request states: ready -> claimed -> ended, and claimed -> ready when requeued. A claimed request belongs to one batch
 // until `settle` decides it; no lease, timeout or other call takes it out. An ended request has exactly one outcome.
 //
+// What is pruned leaves a tombstone, its id and digest: `enqueue` compares with it for ever, `requests` shows it when asked
+// for, and every other call is as if the request had never been. A member of a batch is gone when it is pruned or, after
+// it ended in the batch, retried; until then the batch stays, because outcomes and histories name it.
+//
 // Claim order inside a lane: priority descending, rank ascending, arrival ascending. The rank is set once, at enqueue,
 // and shares a lane by tokens among tenants (start-time fair queueing):
 //   rank = max(V, F); F = rank + max(1, tokens)
@@ -35,6 +39,7 @@
 // is the one that the request waits in or its batch is of. Nothing ever lowers a count.
 
 import type { DispatchError } from "./errors.ts";
+import type { PruneInput, PruneStep } from "./pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -270,6 +275,19 @@ export interface Store {
 
   /** Makes each change whose `expected` holds, in order, in one transaction; answers all marks then, by name. */
   marks(changes: readonly MarkChange[], now: number): Promise<readonly MarkRow[]>;
+
+  /**
+   * Goes over the outcomes, those of lower cursors first. Of each that was recorded at or before `before`, has one of the
+   * `statuses` and no delivery that waits, it deletes the outcome with its deliveries and their log, and the request with
+   * its body and history; id and digest stay. At most `limit` a call, fewer where these are large: a call never holds
+   * others up for long. Then takes away up to `limit` batches, with their orphans, that are done, released and free of
+   * leases at `now`, last written at or before `batchesBefore`, and whose members are all gone. No count is lowered:
+   * neither the probe's nor those of `usage`; no cursor is given out again.
+   * `next` is null once all such batches are gone, and the log's end was reached or outcomes none of which is old enough:
+   * they are recorded nearly in order of time. A store may want more calls, to give space back: each brings the end
+   * nearer. What it deletes in several transactions is gone for every other call with the first of them.
+   */
+  prune(input: PruneInput): Promise<PruneStep>;
 
   /** Frees what the store itself opened, never what the user passed in. Idempotent; later calls reject with CLOSED. */
   close(): Promise<void>;

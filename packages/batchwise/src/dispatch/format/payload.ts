@@ -3,7 +3,7 @@
 
 import type { LineFault } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
-import type { BatchRow, OutcomeRow, TokenCounts } from "../contract/rows.ts";
+import type { BatchRow, OutcomeRow, StoredEnding, TokenCounts } from "../contract/rows.ts";
 import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError, Usage } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
 
@@ -23,13 +23,6 @@ export type Disposal =
   | { readonly kind: "end"; readonly error: OutcomeError };
 
 type Payload = Pick<Outcome, "response" | "error" | "usage">;
-
-/** What a store keeps of an ending: the text, and what it must know of it without looking inside. */
-export interface StoredEnding {
-  readonly payload: string;
-  readonly code: string | null;
-  readonly usage: TokenCounts | null;
-}
 
 export type ErrorEnding = StoredEnding & { readonly code: string; readonly usage: null };
 

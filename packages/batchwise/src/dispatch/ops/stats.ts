@@ -2,11 +2,13 @@
 
 import type { Probe } from "../contract/rows.ts";
 import type { DispatcherStats, LaneStats } from "../contract/types.ts";
+import { type Pauses, pausedRecord } from "../decide/pauses.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 export function dispatcherStats(
   probe: Probe,
+  pauses: Pauses,
   counted: Pick<Runtime, "ignoredResults" | "duplicateBatches">,
 ): DispatcherStats {
   return {
@@ -23,6 +25,7 @@ export function dispatcherStats(
     inBatches: probe.inBatches,
     outcomes: probe.outcomes,
     deliveriesWaiting: probe.deliveriesWaiting,
+    paused: pausedRecord(pauses),
     ignoredResults: counted.ignoredResults,
     duplicateBatches: counted.duplicateBatches,
   };

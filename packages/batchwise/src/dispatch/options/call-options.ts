@@ -3,6 +3,7 @@
 
 import {
   aBoolean,
+  aCost,
   aString,
   check,
   checkIsObject,
@@ -12,12 +13,20 @@ import {
   type Rule,
   refuseUnknown,
 } from "../../core/contract/validate.ts";
-import type { BatchFilter, DeadLettersOptions, OutcomesOptions, RedeliverOptions } from "../contract/types.ts";
+import type {
+  BatchFilter,
+  DeadLettersOptions,
+  OutcomeStatus,
+  OutcomesOptions,
+  PruneOptions,
+  RedeliverOptions,
+} from "../contract/types.ts";
 import { TRANSITIONS } from "../decide/life-cycle.ts";
 
 const DEAD_LETTERS_SHOWN = 100;
 const STATES = Object.keys(TRANSITIONS);
-const aName: Rule = {
+const STATUSES = ["succeeded", "failed", "cancelled", "expired"] as const;
+export const aName: Rule = {
   expected: "a name, not an empty string",
   type: "string",
   test: (value: string) => value !== "",
@@ -62,6 +71,15 @@ function sinkAndAfter({ sink = "webhook", after = 0 }: RedeliverOptions): Requir
   return { sink, after };
 }
 
+/** null for all statuses. */
+export function pruneOptions(options: PruneOptions): { olderThanMs: number; statuses: OutcomeStatus[] | null } {
+  checkNames(options ?? {}, ["olderThanMs", "statuses"]);
+  const { olderThanMs, statuses }: Partial<PruneOptions> = options ?? {};
+  check("olderThanMs", aCost, olderThanMs);
+  for (const status of listOf("statuses", statuses)) check("statuses", oneOf(...STATUSES), status);
+  return { olderThanMs: Number(olderThanMs), statuses: statuses === undefined ? null : [...statuses] };
+}
+
 export function checkResultOptions(options: { readonly signal?: AbortSignal }): void {
   checkNames(options, ["signal"]);
   if (options.signal !== undefined) check("signal", aSignal, options.signal);
@@ -80,12 +98,16 @@ export function checkBatchFilter(filter: BatchFilter): void {
   for (const key of listOf("keys", filter.keys)) check("keys", aString, key);
 }
 
-function checkNames(options: object, known: readonly string[]): void {
+export function checkNames(
+  options: object,
+  known: readonly string[],
+  hints: Readonly<Record<string, string>> = {},
+): void {
   checkIsObject("options", options);
-  refuseUnknown(options, known);
+  refuseUnknown(options, known, "", hints);
 }
 
-function listOf(name: string, values: readonly unknown[] | undefined): readonly unknown[] {
+export function listOf(name: string, values: readonly unknown[] | undefined): readonly unknown[] {
   if (values === undefined || Array.isArray(values)) return values ?? [];
   throw expected(name, { expected: "an array", type: "object", test: () => false }, values);
 }

@@ -22,8 +22,8 @@ export interface ErrorContext {
   readonly account?: string;
   /** The batch's key; absent where it is about none, or about several. */
   readonly batch?: string;
-  /** The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`. */
-  readonly operation: Operation | "store" | "seal" | "work" | "deliver";
+  /** The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`, `prune`. */
+  readonly operation: Operation | "store" | "seal" | "work" | "deliver" | "prune";
 }
 
 export interface WebhookOptions {
@@ -49,6 +49,11 @@ export interface DispatcherOptions {
   readonly stuckAfterMs?: number;
   /** What `estimate` reckons with. Default: `defaultPrices`; write `{ ...defaultPrices, ... }` to add to it. */
   readonly prices?: PriceTable;
+  /**
+   * Prunes outcomes so many milliseconds after they were recorded, within ten minutes or so: see `prune`. One process at
+   * a time does it for all; give all of them the same. Default Infinity: everything is kept.
+   */
+  readonly retentionMs?: number;
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
   readonly webhook?: WebhookOptions;

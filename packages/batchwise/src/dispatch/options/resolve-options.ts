@@ -39,6 +39,7 @@ export interface ResolvedOptions {
   readonly leaseMs: number;
   readonly retry: Required<RetryOptions>;
   readonly stuckAfterMs: number;
+  readonly retentionMs: number;
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
@@ -58,6 +59,7 @@ const KNOWN: readonly (keyof DispatcherOptions)[] = [
   "leaseMs",
   "retry",
   "stuckAfterMs",
+  "retentionMs",
   "onOutcome",
   "webhook",
   "onTail",
@@ -114,6 +116,8 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   const { onError = () => {}, failpoint = () => {}, onTail = "wait", stuckAfterMs = STUCK_AFTER_MS } = options;
   check("onTail", oneOf("wait", "fail"), onTail);
   check("stuckAfterMs", aboveZero, stuckAfterMs);
+  const { retentionMs = Number.POSITIVE_INFINITY } = options;
+  check("retentionMs", aboveZero, retentionMs);
   check("onError", aFunction, onError);
   check("failpoint", aFunction, failpoint);
   const owner = options.owner ?? ulid(clock.now(), random);
@@ -126,6 +130,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     leaseMs,
     retry: resolveRetry(options.retry),
     stuckAfterMs,
+    retentionMs,
     onOutcome,
     webhook: resolveWebhook(options.webhook),
     onTail,

@@ -5,7 +5,7 @@
 import { createBatcher } from "../../core/api/batch.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
-import { DispatchError, notFoundError, QuarantinedError } from "../contract/errors.ts";
+import { DispatchError, notFoundError, prunedError, QuarantinedError } from "../contract/errors.ts";
 import type { OutcomeRow } from "../contract/rows.ts";
 import type { LoggedOutcome, Outcome } from "../contract/types.ts";
 import { loggedOutcome, plainOutcome } from "../format/payload.ts";
@@ -52,7 +52,7 @@ export class OutcomeReader {
     if (this.#runtime.isStopping) throw closed();
     const waiting = this.#wait(id, signal);
     // The waiter is registered before the log is read, so an outcome is seen either by this look-up or by the loop.
-    this.#lookUps.submit(id).catch((error: unknown) => this.#rejectAll(id, error));
+    this.#askFor(id);
     return plainOutcome(await waiting);
   }
 
@@ -156,26 +156,41 @@ export class OutcomeReader {
       this.#resolveAll(row);
     }
     const open = ids.filter((id) => !seen.has(id));
-    for (const { id } of await store.requests({ ids: open })) seen.add(id);
+    const pruned = new Set<string>();
+    for (const { id, state, ended } of await store.requests({ ids: open, tombstones: true })) {
+      (state === "ended" && ended === null ? pruned : seen).add(id);
+    }
     this.#lookMs = FIRST_LOOK_MS;
     watching.wakeAt(clock.now() + this.#lookMs);
-    return ids.map((id) => (seen.has(id) ? null : notFoundError(id)));
+    return ids.map((id) => (seen.has(id) ? null : (pruned.has(id) ? prunedError : notFoundError)(id)));
   }
 
-  /** True when there was something new. */
+  /**
+   * True when there was something new. Where the log has a gap, an outcome that somebody waits for may have been pruned
+   * before it was read here: all of them are looked up again.
+   */
   async #readOn(): Promise<boolean> {
-    const { store } = this.#runtime;
-    let hasNews = false;
-    while (this.#cursor !== null && this.#waiters.size > 0) {
+    const { store, clock } = this.#runtime;
+    const last = (await store.probe(1, clock.now())).cursor;
+    let [hasNews, hasGap] = [false, false];
+    while (this.#cursor !== null && this.#cursor < last) {
       const rows: readonly OutcomeRow[] = await store.outcomes({ after: this.#cursor, limit: PAGE });
       for (const row of rows) {
+        hasGap ||= this.#cursor !== null && row.cursor > this.#cursor + 1;
         if (this.#cursor !== null) this.#cursor = row.cursor;
         this.#resolveAll(row);
       }
       hasNews ||= rows.length > 0;
-      if (rows.length < PAGE) break;
+      if (rows.length === PAGE || this.#cursor === null) continue;
+      hasGap ||= this.#cursor < last;
+      this.#cursor = Math.max(this.#cursor, last);
     }
+    if (hasGap) for (const id of this.#waiters.keys()) this.#askFor(id);
     return hasNews;
+  }
+
+  #askFor(id: string): void {
+    this.#lookUps.submit(id).catch((error: unknown) => this.#rejectAll(id, error));
   }
 
   #resolveAll(row: OutcomeRow): void {

@@ -5,6 +5,7 @@ import type { Account } from "../contract/account.ts";
 import type { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
+import { NO_PAUSES, type Pauses, pausesOf } from "../decide/pauses.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Loop } from "./loop.ts";
@@ -26,12 +27,14 @@ export class Runtime {
   readonly working: Loop;
   readonly watching: Loop;
   readonly sweeping: Loop;
+  readonly pruning: Loop;
   readonly calling: Loop;
   readonly posting: Loop;
   /** Aborted when the dispatcher stops: nothing new is begun after that. */
   readonly stopping: AbortController = new AbortController();
   ignoredResults = 0;
   duplicateBatches = 0;
+  #pauses: Pauses = NO_PAUSES;
   readonly #told: Map<string, number> = new Map();
   readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
   #setBack: DispatchError | null = null;
@@ -51,6 +54,7 @@ export class Runtime {
     this.working = loop("work");
     this.watching = loop("store");
     this.sweeping = loop("list");
+    this.pruning = loop("prune");
     this.calling = loop("deliver");
     this.posting = loop("deliver");
   }
@@ -119,6 +123,17 @@ export class Runtime {
   async ledgers(): Promise<ReadonlyMap<string, LedgerRow>> {
     const { ledgers } = await this.store.probe(1, this.clock.now());
     return new Map(ledgers.map((row) => [row.name, row]));
+  }
+
+  /** What operators have paused. */
+  async readPauses(): Promise<Pauses> {
+    this.#pauses = pausesOf(await this.store.marks([], this.clock.now()));
+    return this.#pauses;
+  }
+
+  /** The same, as last read: for what does no harm where it is some seconds old. */
+  get lastPauses(): Pauses {
+    return this.#pauses;
   }
 
   sleep(ms: number): Promise<void> {

@@ -7,6 +7,7 @@ import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
 import type { EnqueueResult, SealResult } from "../contract/store.ts";
 import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
+import { isLanePaused, type Pauses } from "../decide/pauses.ts";
 import { type AccountChoice, batchTokens, fullAccounts, rankAccounts, serves } from "../decide/rank-accounts.ts";
 import type { NoRoom } from "../decide/shared-ledger.ts";
 import { type SealRefusal, type Tail, tailOf } from "../decide/tail.ts";
@@ -95,7 +96,10 @@ export class Sealer {
     this.#added = new Map();
     this.#waiting.beginTurn();
     const now = clock.now();
-    const probe = await store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now);
+    const [probe, pauses] = await Promise.all([
+      store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now),
+      this.#runtime.readPauses(),
+    ]);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
@@ -109,8 +113,9 @@ export class Sealer {
       const caps = this.#capsOf(lane.lane);
       const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
       nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
+      if (isLanePaused(pauses, lane.lane)) continue;
       if (at > now) nextAt = Math.min(nextAt, at);
-      else if (await this.#close(lane, accounts, ledgers)) sealing.wake();
+      else if (await this.#close(lane, accounts, ledgers, pauses)) sealing.wake();
       else nextAt = Math.min(nextAt, unblockedAt(lane, accounts, ledgers, now));
     }
     return Math.max(nextAt, now + LEAST_PAUSE_MS);
@@ -172,13 +177,14 @@ export class Sealer {
   }
 
   /** Closes one batch of the lane at the best account that takes it. True when the lane should be looked at again. */
-  async #close(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<boolean> {
+  async #close(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
     const name = parseLane(lane.lane);
     let tooLarge: Refusal["head"] = null;
     const refusals: SealRefusal[] = [];
     const noRoom = new Map<string, NoRoom>();
     const now = this.#runtime.clock.now();
-    const choices = rankAccounts(accounts, name, ledgers, now);
+    const open = accounts.filter(({ name }) => !pauses.accounts.has(name));
+    const choices = rankAccounts(open, name, ledgers, now);
     for (const choice of choices) {
       const result = await this.#seal(lane.lane, choice);
       if (result.ok) {
@@ -195,7 +201,7 @@ export class Sealer {
       refusals.push({ account, reason: result.reason, minRequests, booked });
       noRoom.set(choice.ledger, this.#noRoom(lane.lane, choice, result.reason, booked, result.head));
     }
-    for (const choice of fullAccounts(accounts, name, ledgers, now)) {
+    for (const choice of fullAccounts(open, name, ledgers, now)) {
       noRoom.set(choice.ledger, this.#noRoom(lane.lane, choice, "full", 1, null));
     }
     this.#waiting.refused(lane, noRoom);

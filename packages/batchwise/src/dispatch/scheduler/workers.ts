@@ -61,9 +61,10 @@ export class Workers {
     else await new Lease(this.#runtime, account, batch, begunAt).end({});
   }
 
-  /** Leases one batch before it is due, unless it is leased already. */
-  async hurry(key: string): Promise<void> {
-    if (!this.#runtime.isStopping) await this.#lease({ limit: 1, keys: [key] });
+  /** Leases batches before they are due, but for those that are leased already; as many as there are places, or one. */
+  async hurry(keys: readonly string[]): Promise<void> {
+    const limit = Math.min(keys.length, Math.max(1, MOST_LEASES - this.#running.size));
+    if (limit > 0 && !this.#runtime.isStopping) await this.#lease({ limit, keys });
   }
 
   /** Sends the members of quarantined batches back to their lanes. Returns the number of batches. */
@@ -209,6 +210,6 @@ export class Workers {
     const states = ["waiting_capacity"] as const;
     const waiting = await this.#runtime.store.batches({ account, states, limit: WAITING_LOOKED_AT });
     const first = waiting.findLast((batch) => batch.ledger === ledger);
-    if (first !== undefined) await this.hurry(first.key);
+    if (first !== undefined) await this.hurry([first.key]);
   }
 }

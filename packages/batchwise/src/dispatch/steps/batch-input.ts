@@ -35,16 +35,17 @@ export function parseFileName(name: string): { readonly key: string; readonly at
   return match?.[1] === undefined ? null : { key: match[1], attempt: Number(match[2]) };
 }
 
-export function batchInput(store: Store, account: Account, batch: BatchRow): BatchInput {
+/** `check` is called before each line is given out, and throws where no more may be sent. */
+export function batchInput(store: Store, account: Account, batch: BatchRow, check: () => void = () => {}): BatchInput {
   return {
     fileName: fileName(batch.key, batch.submitAttempt),
     requests: batch.remaining,
     bytes: batch.bytes,
-    lines: () => lines(store, account, batch),
+    lines: () => lines(store, account, batch, check),
   };
 }
 
-async function* lines(store: Store, account: Account, batch: BatchRow): AsyncGenerator<string> {
+async function* lines(store: Store, account: Account, batch: BatchRow, check: () => void): AsyncGenerator<string> {
   const { endpoint } = parseLane(batch.lane);
   const { key } = batch;
   const limit = Math.max(1, Math.min(PAGE, Math.floor((PAGE_BYTES * batch.requests) / batch.bytes)));
@@ -52,6 +53,7 @@ async function* lines(store: Store, account: Account, batch: BatchRow): AsyncGen
     const page = await store.requests({ batchKey: key, fromOrd, limit, bodies: true });
     for (const row of page) {
       const ord = row.ord as number;
+      check();
       yield encode(account, ord, { customId: customId(key, ord), endpoint, body: row.body as string });
       fromOrd = ord + 1;
     }

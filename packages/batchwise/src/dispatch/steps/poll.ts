@@ -71,9 +71,12 @@ async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null
   return { ...seen, failure: await blameMembers(runtime, lease, seen.failure) };
 }
 
-/** An unverified batch that is gone, or ended and will have no result that would show whose it is, may not be ours. */
+/**
+ * An unverified batch that has ended and will have no result that would show whose it is may not be ours. One that is gone
+ * may have been, and have run.
+ */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
-  if (seen === null) return plan.state === "quarantined";
+  if (seen === null) return false;
   return hasEnded(seen) && (plan.forget || (seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0));
 }
 

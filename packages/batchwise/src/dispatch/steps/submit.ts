@@ -3,7 +3,6 @@
 // lease outlasts the call. An uncertain outcome is written as `unknown` and left to reconcile.ts.
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
-import type { BatchRow } from "../contract/rows.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../decide/after-repeat.ts";
 import { NO_EVIDENCE } from "../decide/after-whole-failure.ts";
@@ -14,13 +13,14 @@ import { extendStreak } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
-import { bounded, failureOf } from "../runtime/provider-calls.ts";
+import { bounded, CallTimeout, failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
 import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers, expireMembers } from "./expire-members.ts";
 import { tellOfRefusal } from "./tell-of-refusal.ts";
+import { isHeld, isUnsent, waitsForOperator } from "./wait-for-operator.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
@@ -37,12 +37,13 @@ interface Source {
 export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
   if (await waitsForClock(runtime, lease)) return;
   if (await expireMembers(runtime, lease)) return;
+  if (await waitsForOperator(runtime, lease)) return;
   if (await waitsForAccount(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
   const source = await upload(runtime, lease);
   if (source === null) return;
-  if (runtime.isStopping) {
+  if (runtime.isStopping || (await isHeld(runtime, lease))) {
     await sealAgain(lease);
     return;
   }
@@ -99,11 +100,6 @@ async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boole
   return goesAlone;
 }
 
-/** True where no create of the batch can be under way. */
-function isUnsent(batch: BatchRow): boolean {
-  return (batch.state === "sealed" || batch.state === "waiting_capacity") && batch.unknownSince === null;
-}
-
 /** Nothing was sent: the next owner starts again. An idempotency token is kept, so its batch stays `submitting`. */
 async function sealAgain(lease: Lease): Promise<void> {
   const state = lease.account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
@@ -148,7 +144,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
   let seen: ProviderBatch;
   try {
     seen = await bounded(runtime, timeoutMs, [lease.signal], (call) =>
-      account.create(createInput(runtime, lease), call),
+      account.create(createInput(runtime, lease, timeoutMs), call),
     );
   } catch (error) {
     await failed(runtime, lease, error, "create");
@@ -172,11 +168,24 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
   await lease.end((now) => ({ state: "unknown", unknownSince: now, nextAt }));
 }
 
-function createInput(runtime: Runtime, { account, batch }: Lease): CreateInput {
+function createInput(runtime: Runtime, { account, batch }: Lease, timeoutMs: number): CreateInput {
   const { endpoint, model } = parseLane(batch.lane);
+  const { providerFileId } = batch;
+  const isInTime = within(runtime, timeoutMs);
   const input =
-    batch.providerFileId === null ? batchInput(runtime.store, account, batch) : { fileId: batch.providerFileId };
+    providerFileId === null ? batchInput(runtime.store, account, batch, isInTime) : { fileId: providerFileId };
   return { key: batch.key, attempt: batch.submitAttempt, endpoint, model, input };
+}
+
+/**
+ * Throws once so long has passed. A create that carries its lines is over with its last line: a process that slept while it
+ * sent them must not finish it, because another one may have given it up and sent the batch again.
+ */
+function within(runtime: Runtime, timeoutMs: number): () => void {
+  const until = runtime.clock.monotonic() + timeoutMs;
+  return () => {
+    if (runtime.clock.monotonic() > until) throw new CallTimeout(`The lines were not sent within ${timeoutMs} ms.`);
+  };
 }
 
 async function failed(runtime: Runtime, lease: Lease, error: unknown, operation: "upload" | "create"): Promise<void> {

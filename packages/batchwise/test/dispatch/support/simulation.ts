@@ -4,13 +4,17 @@
 
 import type { Account, Capabilities, Failure } from "../../../src/dispatch/contract/account.ts";
 import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
+import type { PruneInput } from "../../../src/dispatch/contract/pruning.ts";
 import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
+import { DOOMED, SimOperator } from "./sim-operator.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
+import { PruningBooks } from "./sim-pruning.ts";
+import { OUTAGE, REFUSALS, WHOLE } from "./sim-refusals.ts";
 import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
 
 const MINUTE = 60_000;
@@ -39,6 +43,13 @@ export interface Report {
   readonly blamed: readonly string[];
   readonly notDelivered: readonly string[];
   readonly unendedBatches: readonly string[];
+  /** Made at the provider while their account was paused. */
+  readonly sentWhilePaused: readonly string[];
+  readonly pruned: number;
+  /** Pruned although it had to stay, or forgotten altogether. */
+  readonly wronglyPruned: readonly string[];
+  /** Outcomes and batches left after all was old enough to go; null where this run did not end so. */
+  readonly leftOver: number | null;
 }
 
 interface Kind {
@@ -76,6 +87,7 @@ class Simulation {
   readonly #random: () => number;
   readonly #time: VirtualClock = virtualClock(START);
   readonly #store: Store = memoryStore();
+  readonly #pruning: PruningBooks = new PruningBooks(this.#store);
   readonly #providers: SimProvider[] = [];
   readonly #kinds: Kind[] = [];
   readonly #alive: Set<{ readonly process: SimProcess; readonly dispatcher: Dispatcher }> = new Set();
@@ -84,11 +96,15 @@ class Simulation {
   readonly #cancelled: Set<string> = new Set();
   readonly #wanted: Set<string> = new Set();
   readonly #deadlines: Map<string, number> = new Map();
+  readonly #jobs: Map<string, string> = new Map();
+  readonly #operator: SimOperator;
   readonly #badness: number;
   /** Fewest lines that the providers take in a batch. */
   readonly #minLines: number;
   /** Until then every callback throws, in one run of five. */
   readonly #callbackUpAt: number;
+  /** In one run of four everything goes an hour or so after it was recorded. */
+  readonly #retentionMs: number;
   #isStormy = true;
   #kills = 0;
   #seed: number;
@@ -98,9 +114,20 @@ class Simulation {
     this.#random = seeded(seed);
     this.#badness = this.#random();
     this.#callbackUpAt = START + (this.#random() < 0.2 ? this.#below(DAY) : 0);
+    this.#retentionMs = this.#random() < 0.25 ? MINUTE + this.#below(HOUR) : Number.POSITIVE_INFINITY;
     this.#minLines = this.#random() < 0.25 ? 2 + this.#below(3) : 1;
     const count = 1 + this.#below(3);
     for (let index = 0; index < count; index += 1) this.#addProvider();
+    this.#operator = new SimOperator({
+      time: this.#time,
+      store: this.#store,
+      providers: this.#providers,
+      below: (most) => this.#below(most),
+      anybody: () => this.#anybody()?.dispatcher,
+      mayEnd: (ids) => {
+        for (const id of ids) this.#cancelled.add(id);
+      },
+    });
   }
 
   async run(): Promise<Report> {
@@ -113,11 +140,30 @@ class Simulation {
     const end = this.#time.now() + REST_WITHIN_MS;
     while (!(await this.#isDone())) {
       if (this.#time.now() > end) break;
+      await this.#operator.tidyUp();
       await this.#time.advance(5 * MINUTE);
     }
-    const report = await this.#report();
+    const leftOver = this.#random() < 0.1 ? await this.#pruneAll() : null;
+    const report = { ...(await this.#report()), leftOver };
     for (const { process } of this.#alive) process.kill();
     return report;
+  }
+
+  #prune(): void {
+    const olderThanMs = this.#below(3) * this.#below(20 * MINUTE);
+    this.#anybody()
+      ?.dispatcher.prune({ olderThanMs })
+      .catch(() => {});
+  }
+
+  /** Days later everything may go. */
+  async #pruneAll(): Promise<number> {
+    await this.#time.advance(3 * DAY);
+    const pruning = this.#anybody()?.dispatcher.prune({ olderThanMs: 0 });
+    await this.#time.advance(MINUTE);
+    await pruning;
+    const outcomes = await this.#store.outcomes({ after: 0, limit: 100_000 });
+    return outcomes.length + (await this.#store.batches({ limit: 100_000 })).length;
   }
 
   async #isDone(): Promise<boolean> {
@@ -140,6 +186,8 @@ class Simulation {
     const hasLimit = this.#random() < 0.4;
     const counts = this.#random() < 0.8;
     const isOut = this.#outage();
+    const forgetsFrom = this.#random() < 0.4 ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
+    const forgetsMs = this.#below(60 * MINUTE);
     const provider = new SimProvider({
       time: this.#time,
       minLines: this.#minLines,
@@ -149,6 +197,7 @@ class Simulation {
       },
       listLagMs: () => this.#below(lag + 1),
       counts,
+      forgets: () => this.#time.now() >= forgetsFrom && this.#time.now() < forgetsFrom + forgetsMs,
       shuffle: this.#random,
       ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
       plan: ({ index }) => {
@@ -209,10 +258,13 @@ class Simulation {
   }
 
   #storeOf(process: SimProcess): Store {
-    return process.wrap(this.#store, async (_name, call) => {
+    return process.wrap(this.#store, async (name, call, given) => {
       if (this.#chance(0.03)) throw storeDown();
       if (this.#chance(0.05)) await this.#sleep(this.#below(2_000));
-      const answer = await this.#killed(process, call);
+      const watched = name === "prune" ? () => this.#pruning.prune(given[0] as PruneInput) : call;
+      const answer = await this.#killed(process, watched);
+      // A nap that begins between a write and what the write was for.
+      if (this.#chance(0.004)) process.sleep(this.#below(20 * MINUTE));
       if (this.#chance(0.03)) throw storeDown();
       return answer;
     });
@@ -233,6 +285,7 @@ class Simulation {
       clock: process.clock,
       random: seeded(this.#seed),
       onTail: "fail",
+      retentionMs: this.#retentionMs,
       thresholds: { maxRequests: 12, maxAgeMs: 5 * MINUTE },
       onOutcome: ({ id }) => {
         const isDown = this.#time.now() < this.#callbackUpAt;
@@ -241,7 +294,8 @@ class Simulation {
       },
     });
     dispatcher.start();
-    this.#alive.add({ process, dispatcher });
+    // Its first call may have killed it.
+    if (!process.isDead) this.#alive.add({ process, dispatcher });
   }
 
   #kill(process: SimProcess): void {
@@ -260,18 +314,14 @@ class Simulation {
       // Large ones need a good part of a limit on tokens.
       const name = index % 12 === 0 ? short.padEnd(200, "-") : short;
       this.#wanted.add(name);
+      if (index % 10 === 9) this.#jobs.set(name, DOOMED);
       this.#time.setTimeout(() => this.#enqueue(name), this.#below(HOUR));
       if (this.#random() < 0.1) this.#time.setTimeout(() => this.#cancel(name), this.#below(STORM_MS));
       if (this.#random() < 0.1) this.#deadlines.set(name, START + this.#below(STORM_MS));
     }
-    // Strangers in the same workspace, of the sizes that our own batches have.
-    for (const provider of this.#providers) {
-      for (let strangers = this.#below(4); strangers > 0; strangers -= 1) {
-        this.#time.setTimeout(() => provider.addForeign(1 + this.#below(12)), this.#below(STORM_MS));
-      }
-    }
-    for (let whims = this.#below(3); whims > 0; whims -= 1) {
-      this.#time.setTimeout(() => this.#abandon().catch(() => {}), this.#below(STORM_MS));
+    this.#operator.plan(STORM_MS);
+    for (let prunes = this.#below(4); prunes > 0; prunes -= 1) {
+      this.#time.setTimeout(() => this.#prune(), this.#below(STORM_MS));
     }
     for (let naps = this.#below(10); naps > 0; naps -= 1) {
       this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
@@ -293,8 +343,9 @@ class Simulation {
     if (this.#answered.has(name)) return;
     this.#time.setTimeout(() => this.#enqueue(name), MINUTE);
     const deadlineAt = this.#deadlines.get(name);
+    const job = this.#jobs.get(name) ?? "";
     this.#anybody()
-      ?.dispatcher.enqueue({ ...askOf(name), ...(deadlineAt === undefined ? {} : { deadlineAt }) })
+      ?.dispatcher.enqueue({ ...askOf(name), job, ...(deadlineAt === undefined ? {} : { deadlineAt }) })
       .then(
         () => this.#answered.add(name),
         () => {},
@@ -308,23 +359,12 @@ class Simulation {
       .catch(() => {});
   }
 
-  /** An operator lets go of some batch. Its requests are not to run again. */
-  async #abandon(): Promise<void> {
-    const batches = await this.#store.batches({ limit: 1_000 });
-    const open = batches.filter(({ state }) => state !== "done");
-    const chosen = open[this.#below(open.length)];
-    if (chosen === undefined) return;
-    const members = await this.#store.requests({ batchKey: chosen.key, fromOrd: 0, limit: 1_000 });
-    for (const { id } of members) this.#cancelled.add(id);
-    await this.#anybody()?.dispatcher.abandon(chosen.key, { requests: "end" });
-  }
-
   #isRight({ id, status, payload, recordedAt }: OutcomeRow): boolean {
     if (payload.includes(OUTCOME_CODES.belowMinimum)) return status === "failed" && this.#minLines > 1;
     // A clock that stepped for some minutes has recorded nothing, and expired nobody.
     if (recordedAt < START - MINUTE || recordedAt > this.#time.now() + MINUTE) return false;
     if (payload.includes(OUTCOME_CODES.expired) && recordedAt < (this.#deadlines.get(id) ?? Infinity)) return false;
-    if (status === "cancelled") return this.#cancelled.has(id);
+    if (status === "cancelled") return this.#cancelled.has(id) || this.#jobs.get(id) === DOOMED;
     if (id.startsWith("bad") || id.startsWith("dead")) return status === "failed" || status === "expired";
     // Faults of the provider may use up all tries of a request that would have succeeded.
     return true;
@@ -336,8 +376,8 @@ class Simulation {
     return deadlineAt !== undefined && sentAt > deadlineAt + SENDING_MS;
   }
 
-  async #report(): Promise<Report> {
-    const outcomes = await this.#store.outcomes({ after: 0, limit: 100_000 });
+  async #report(): Promise<Omit<Report, "leftOver">> {
+    const outcomes = [...(await this.#store.outcomes({ after: 0, limit: 100_000 })), ...this.#pruning.outcomes];
     const counts = new Map<string, number>();
     for (const { id } of outcomes) counts.set(id, (counts.get(id) ?? 0) + 1);
     const batches = await this.#store.batches({ limit: 100_000 });
@@ -359,20 +399,10 @@ class Simulation {
         executions.filter((each) => this.#isLate(each)).map(({ identity }) => identity),
       ),
       notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
+      sentWhilePaused: this.#operator.sentWhilePaused(),
       unendedBatches: batches.filter(({ state }) => state !== "done").map(({ key, state }) => `${key} ${state}`),
+      pruned: this.#pruning.outcomes.length,
+      wronglyPruned: await this.#pruning.finish(),
     };
   }
 }
-
-const WHOLE: Failure = { kind: "invalidRequest", code: "failed", message: "Failed as a whole.", lines: [] };
-
-/** What a provider says to every batch while it is out. */
-const OUTAGE: Failure = { kind: "invalidRequest", code: "outage_400", message: "Invalid request.", lines: [] };
-
-const REFUSALS: readonly Failure[] = [
-  { kind: "rateLimited", code: "429", message: "Slow down.", retryAfterMs: 20_000 },
-  { kind: "rateLimited", code: "429", message: "Slow down.", retryAfterMs: null },
-  { kind: "definitelyNotCreated", code: "ECONNREFUSED", message: "Refused." },
-  { kind: "unknown", code: "500", message: "Internal error." },
-  { kind: "authOrBilling", code: "402", message: "No credit." },
-];

@@ -1,6 +1,7 @@
 // The batches: who holds them, what state they are in, what they book. Guarantees the checks of `lease` and
 // `transition`; knows their members as a list only.
 
+import type { PruneInput } from "../../contract/pruning.ts";
 import type { BatchChanges, BatchQuery, Probe } from "../../contract/rows.ts";
 import type { LeaseInput, SealInput, TransitionResult } from "../../contract/store.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
@@ -14,6 +15,9 @@ export class Batches {
   readonly #all = new Map<string, MemoryBatch>();
   /** Those that are not done: looking for one of them costs the same however many are. */
   readonly #live = new Set<MemoryBatch>();
+  /** All of whose members are gone. */
+  readonly #over = new Set<MemoryBatch>();
+  #pruned = 0;
 
   get(key: string): MemoryBatch | undefined {
     return this.#all.get(key);
@@ -37,6 +41,7 @@ export class Batches {
       ...{ leaseOwner: input.owner, leaseUntil: input.leaseUntil, fence: 1 },
       members: [...members],
       releaseAt: Infinity,
+      gone: 0,
     };
     this.#all.set(key, batch);
     this.#live.add(batch);
@@ -68,6 +73,28 @@ export class Batches {
     return { ok: true, batch: batchRow(batch) };
   }
 
+  /** Notes that a member is gone. */
+  leave(key: string): void {
+    const batch = this.#all.get(key);
+    if (batch === undefined) return;
+    batch.gone += 1;
+    if (batch.gone === batch.requests) this.#over.add(batch);
+  }
+
+  /** Takes away ended batches whose members are gone; gives their number. */
+  prune({ batchesBefore, limit, now }: PruneInput): number {
+    const may = ({ state, updatedAt, releaseAt, leaseUntil }: MemoryBatch): boolean =>
+      state === "done" && updatedAt <= batchesBefore && releaseAt <= now && leaseUntil <= now;
+    const gone = [...this.#over].filter(may).slice(0, limit);
+    for (const batch of gone) {
+      this.#over.delete(batch);
+      this.#all.delete(batch.key);
+      this.ledgers.forget(batch);
+    }
+    this.#pruned += gone.length;
+    return gone.length;
+  }
+
   hasten(after: number, now: number): void {
     const sooner = (at: number): number => (at > after ? now : at);
     for (const batch of this.#live) {
@@ -94,7 +121,7 @@ export class Batches {
   figures(): Pick<Probe, "batches" | "inBatches" | "batchDueAt"> {
     const batches: Record<BatchState, number> = {
       ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
-      ...{ running: 0, collecting: 0, quarantined: 0, done: this.#all.size - this.#live.size },
+      ...{ running: 0, collecting: 0, quarantined: 0, done: this.#pruned + this.#all.size - this.#live.size },
     };
     let [inBatches, dueAt] = [0, Infinity];
     for (const { state, remaining, nextAt, leaseUntil } of this.#live) {

@@ -22,6 +22,11 @@ export class Ledgers {
     this.write({ name: batch.ledger });
   }
 
+  /** Of a batch that is released and will not be asked for again. */
+  forget(batch: MemoryBatch): void {
+    this.#booked.get(batch.ledger)?.delete(batch);
+  }
+
   hasten(after: number, now: number): void {
     for (const [name, { blockedUntil }] of this.#learned) {
       if (blockedUntil > after) this.write({ name, blockedUntil: now });

@@ -2,6 +2,7 @@
 // of the store contract but durability. Every method does its whole work in one turn, so that calls never overlap.
 
 import { DispatchError } from "../../contract/errors.ts";
+import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -38,6 +39,7 @@ import { choose } from "./choose.ts";
 import { matches } from "./find.ts";
 import { Marks } from "./marks.ts";
 import { type Ending, OutcomeLog } from "./outcome-log.ts";
+import { Pruning } from "./pruning.ts";
 import { batchRow, type MemoryBatch, type MemoryRequest, outcomeRow, requestRow } from "./records.ts";
 import { Waiting } from "./waiting.ts";
 
@@ -62,6 +64,7 @@ class MemoryStore implements Store {
   readonly #batches = new Batches();
   readonly #log = new OutcomeLog();
   readonly #marks = new Marks();
+  readonly #pruning = new Pruning(this.#requests, this.#log, this.#batches);
   #arrivals = 0;
   #closed = false;
 
@@ -124,9 +127,10 @@ class MemoryStore implements Store {
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
     this.#assertOpen();
     const found = "ids" in query ? query.ids.map((id) => this.#requests.get(id)) : this.#members(query);
-    return found
+    const rows = found
       .filter((request) => request !== undefined && request !== null)
       .map((request) => requestRow(request, query.bodies ?? false, query.history ?? false));
+    return "ids" in query && query.tombstones ? this.#pruning.among(query.ids, rows) : rows;
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -195,6 +199,11 @@ class MemoryStore implements Store {
     return this.#marks.change(changes);
   }
 
+  async prune(input: PruneInput): Promise<PruneStep> {
+    this.#assertOpen();
+    return this.#pruning.step(input);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
   }
@@ -204,8 +213,8 @@ class MemoryStore implements Store {
   }
 
   #add(fresh: NewRequest, now: number): EnqueueResult {
-    const known = this.#requests.get(fresh.id);
-    if (known !== undefined) return known.digest === fresh.digest ? "same" : "conflict";
+    const known = this.#requests.get(fresh.id)?.digest ?? this.#pruning.digestOf(fresh.id);
+    if (known !== undefined) return known === fresh.digest ? "same" : "conflict";
     this.#arrivals += 1;
     const request: MemoryRequest = {
       ...fresh,
@@ -263,6 +272,7 @@ class MemoryStore implements Store {
     if (request.outcome === null) return "waiting";
     if (request.outcome.status === "succeeded") return "ended";
     this.#log.takeBack(request.outcome);
+    this.#batches.leave(request.outcome.batchKey ?? "");
     Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
     this.#ready(request, lane, now);
     this.#log.usage.requested(request);

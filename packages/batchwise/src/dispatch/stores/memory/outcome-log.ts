@@ -79,6 +79,23 @@ export class OutcomeLog {
     }
   }
 
+  /** The outcomes with higher cursors, `limit` at most. */
+  look(after: number, limit: number): MemoryOutcome[] {
+    const found: MemoryOutcome[] = [];
+    for (let place = after; place < this.#log.length && found.length < limit; place += 1) {
+      const outcome = this.#log[place];
+      if (outcome) found.push(outcome);
+    }
+    return found;
+  }
+
+  /** Lets go of what was taken back at the front of a job's outcomes. */
+  trim(job: string): void {
+    const outcomes = this.#jobs.get(job) ?? [];
+    const first = outcomes.findIndex((outcome) => this.#log[outcome.cursor - 1] === outcome);
+    outcomes.splice(0, first === -1 ? outcomes.length : first);
+  }
+
   after(query: Extract<OutcomeQuery, { after: number }>): OutcomeRow[] {
     if (query.dead !== undefined) {
       const dead = this.#deadOf(query.dead, query.after, query.limit);

@@ -8,12 +8,18 @@ import type {
   BatchQuery,
   BatchRow,
   DeliveryRow,
+  FindQuery,
+  FindResult,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
   Probe,
   RequestQuery,
   RequestRow,
+  UsageQuery,
+  UsageRow,
 } from "../../contract/rows.ts";
 import type {
   Amended,
@@ -29,7 +35,7 @@ import type {
   TransitionResult,
 } from "../../contract/store.ts";
 import { type RedisStoreOptions, resolveRedisStoreOptions } from "./options.ts";
-import { batchRow, list, number, outcomeRow, probeRow, requestRow } from "./rows.ts";
+import { batchRow, list, markRows, number, outcomeRow, probeRow, requestRow, usageRow } from "./rows.ts";
 import { type Reply, Server } from "./server.ts";
 
 /** Most that a limit can be. */
@@ -131,9 +137,41 @@ class RedisStore implements Store {
     return list(await this.#run("batches", { ...query, limit: atMost(query.limit) })).map(batchRow);
   }
 
+  async find(query: FindQuery): Promise<FindResult> {
+    const input = { ...query, limit: atMost(query.limit) };
+    for (;;) {
+      const [result, rows, next] = list(await this.#run("find", input));
+      if (result === "ok") return { rows: list(rows).map(requestRow), next: next === null ? null : number(next) };
+      await this.#index();
+    }
+  }
+
+  /** Page by page, so that the server is never held for long: a sum that grows meanwhile is read before or after. */
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    const sums = new Map<Reply | undefined, UsageRow>();
+    let cursor = "0";
+    do {
+      const [next, rows] = list(await this.#run("usage", { ...query, cursor }));
+      for (const row of list(rows)) sums.set(list(row)[0], usageRow(row));
+      cursor = String(next);
+    } while (cursor !== "0");
+    return [...sums.values()];
+  }
+
+  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
+    return markRows(await this.#run(changes.length === 0 ? "readMarks" : "marks", { changes }));
+  }
+
   close(): Promise<void> {
     this.#closing ??= Promise.allSettled(this.#running).then(() => undefined);
     return this.#closing;
+  }
+
+  /** Once in the life of a store that an earlier version has begun. */
+  async #index(): Promise<void> {
+    let cursor = "0";
+    do cursor = String(await this.#run("index", { cursor }));
+    while (cursor !== "0");
   }
 
   async #run(method: string, input: unknown): Promise<Reply> {

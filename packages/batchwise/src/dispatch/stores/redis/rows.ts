@@ -4,12 +4,15 @@ import type {
   BatchRow,
   DeliveryLogRow,
   DeliveryState,
+  Ended,
   HistoryRow,
   LaneRow,
   LedgerRow,
+  MarkRow,
   OutcomeRow,
   Probe,
   RequestRow,
+  UsageRow,
 } from "../../contract/rows.ts";
 import type { BatchState, Orphan, OutcomeStatus } from "../../contract/types.ts";
 import type { Reply } from "./server.ts";
@@ -44,15 +47,25 @@ function fields(reply: Reply | undefined): Map<string, Reply> {
 
 export function requestRow(reply: Reply): RequestRow {
   const [lane, priority, tenant, createdAt, notBefore, deadlineAt, bytes, tokens, attempts, ...rest] = list(reply);
-  const [generation, batchKey, ord, wish, metadata, cursor, body, history, id] = rest;
-  const unclaimed = textOrNull(cursor) === null ? "ready" : "ended";
+  const [generation, batchKey, ord, wish, metadata, cursor, seq, job, ...ending] = rest;
+  const [, , , , , body, history, id] = ending;
+  const ended = textOrNull(cursor) === null ? null : endedOf(cursor, ending);
+  const unclaimed = ended === null ? "ready" : "ended";
   return {
     ...{ id: text(id), lane: text(lane), state: textOrNull(batchKey) === null ? unclaimed : "claimed" },
-    ...{ priority: number(priority), tenant: text(tenant), createdAt: number(createdAt), notBefore: number(notBefore) },
-    ...{ deadlineAt: numberOrNull(deadlineAt), bytes: number(bytes), tokens: number(tokens) },
-    ...{ attempts: number(attempts), generation: number(generation), batchKey: textOrNull(batchKey) },
-    ...{ ord: numberOrNull(ord), cancelRequested: textOrNull(wish) !== null, metadata: textOrNull(metadata) },
-    ...{ body: textOrNull(body), history: Array.isArray(history) ? history.map(historyRow) : null },
+    ...{ priority: number(priority), tenant: text(tenant), job: text(job), arrival: number(seq) },
+    ...{ createdAt: number(createdAt), notBefore: number(notBefore), deadlineAt: numberOrNull(deadlineAt) },
+    ...{ bytes: number(bytes), tokens: number(tokens), attempts: number(attempts), generation: number(generation) },
+    ...{ batchKey: textOrNull(batchKey), ord: numberOrNull(ord), cancelRequested: textOrNull(wish) !== null, ended },
+    ...{ metadata: textOrNull(metadata), body: textOrNull(body) },
+    history: Array.isArray(history) ? history.map(historyRow) : null,
+  };
+}
+
+function endedOf(cursor: Reply | undefined, [status, code, batchKey, recordedAt]: readonly Reply[]): Ended {
+  return {
+    ...{ status: text(status) as OutcomeStatus, code: textOrNull(code), batchKey: textOrNull(batchKey) },
+    ...{ cursor: number(cursor), recordedAt: number(recordedAt) },
   };
 }
 
@@ -93,11 +106,12 @@ function orphans(reply: Reply | undefined): Orphan[] {
 }
 
 export function outcomeRow(reply: Reply): OutcomeRow {
-  const [cursor, id, status, payload, attempts, recordedAt, generation, tenant, metadata, states, log] = list(reply);
+  const [cursor, id, payload, request, states, log] = list(reply);
+  const { tenant, job, metadata, attempts, generation, ended } = requestRow(request ?? null);
+  const { status, code, batchKey, recordedAt } = ended ?? endedOf(cursor, []);
   return {
-    ...{ cursor: number(cursor), id: text(id), status: text(status) as OutcomeStatus, payload: text(payload) },
-    ...{ attempts: number(attempts), generation: number(generation), recordedAt: number(recordedAt) },
-    ...{ tenant: text(tenant), metadata: textOrNull(metadata) },
+    ...{ cursor: number(cursor), id: text(id), status, payload: text(payload), attempts, generation, recordedAt },
+    ...{ tenant, job, batchKey, code, metadata },
     deliveries: Array.isArray(states) ? deliveryStates(states, list(log)) : null,
   };
 }
@@ -160,4 +174,22 @@ function ledgerRow(reply: Reply): LedgerRow {
     ...{ blockedUntil: number(raw.get("blockedUntil")), strikes: number(raw.get("strikes")) },
     note: textOrNull(raw.get("note")),
   };
+}
+
+export function usageRow(reply: Reply): UsageRow {
+  const [name, sums] = list(reply);
+  const [tenant, job, lane] = JSON.parse(text(name)) as [string, string, string];
+  const raw = fields(sums);
+  const sum = (field: string): number => number(raw.get(field));
+  return {
+    ...{ tenant, job, lane, requests: sum("requests") },
+    ended: { succeeded: sum("succeeded"), failed: sum("failed"), cancelled: sum("cancelled"), expired: sum("expired") },
+    ...{ inputTokens: sum("inputTokens"), cachedTokens: sum("cachedTokens") },
+    ...{ outputTokens: sum("outputTokens"), reasoningTokens: sum("reasoningTokens") },
+  };
+}
+
+export function markRows(reply: Reply): MarkRow[] {
+  const all = [...fields(reply)].map(([name, value]) => ({ name, value: text(value) }));
+  return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -36,7 +36,7 @@ end
 
 local function claim(input, taken)
   local bytes, tokens, ranks = 0, 0, {}
-  local deadline
+  local deadline, first, last
   local lane, members = P .. 'q:' .. input.lane, P .. 'm:' .. input.key
   -- Unless some were passed over, they are the first of their lane.
   local isFront = call('ZRANK', lane, taken[#taken].entry) == #taken - 1
@@ -46,7 +46,9 @@ local function claim(input, taken)
     if not isFront then gather('ZREM', lane, r.entry) end
     gather('ZADD', members, n - 1, r.id)
     if r.deadline and (not deadline or r.deadline < deadline) then deadline = r.deadline end
-    if r.deadline then forgetDeadline(input.lane, tonumber(string.sub(r.entry, 37, 54)), r.id) end
+    local seq = tonumber(string.sub(r.entry, 37, 54))
+    first, last = math.min(first or seq, seq), math.max(last or seq, seq)
+    if r.deadline then forgetDeadline(input.lane, seq, r.id) end
     bytes, tokens = bytes + r.bytes, tokens + r.tokens
     -- They are in order: the last of a priority has its highest rank.
     ranks[string.sub(r.entry, 1, 18)] = string.sub(r.entry, 19, 36)
@@ -62,6 +64,8 @@ local function claim(input, taken)
       call('ZREMRANGEBYSCORE', places, '-inf', str(tonumber(rank)))
     end
   end
+  -- Between these its members have arrived, however they end: who looks for them looks nowhere else.
+  call('HSET', bkey(input.key), 'firstSeq', str(first), 'lastSeq', str(last))
   return bytes, tokens, deadline
 end
 

@@ -24,7 +24,7 @@ local function num(key, field) return tonumber(call('HGET', key, field) or '0') 
 -- Commands that only add to a set or take away from one wait for flush, which gives each as many members as Lua's stack
 -- has room for. What waits is not seen by reads: who reads such a set afterwards flushes first.
 local SOME = 1000
-local waiting, grown, counters, opened = {}, {}, {}, {}
+local waiting, grown, counters, opened, open = {}, {}, {}, {}, {}
 
 local function gather(command, key, one, other)
   local name = command .. key
@@ -40,12 +40,23 @@ local function flush()
       call(batch.command, batch.key, unpack(batch, from, math.min(from + SOME - 1, #batch)))
     end
   end
-  for field, more in pairs(grown) do call('HINCRBY', P .. 'meta', field, str(more)) end
+  for key, own in pairs(grown) do
+    for field, more in pairs(own) do call('HINCRBY', key, field, str(more)) end
+  end
+  for chunk, more in pairs(open) do
+    if call('HINCRBY', P .. 'open', str(chunk), str(more)) <= 0 then call('HDEL', P .. 'open', str(chunk)) end
+  end
   for lane in pairs(opened) do call('SADD', P .. 'lanes', lane) end
-  waiting, grown, counters, opened = {}, {}, {}, {}
+  waiting, grown, counters, opened, open = {}, {}, {}, {}, {}
 end
 
-local function bump(field, more) grown[field] = (grown[field] or 0) + more end
+local function grow(key, field, more)
+  local own = grown[key] or {}
+  grown[key] = own
+  own[field] = (own[field] or 0) + more
+end
+
+local function bump(field, more) grow(P .. 'meta', field, more) end
 
 local function nextOf(field)
   counters[field] = (counters[field] or num(P .. 'meta', field)) + 1
@@ -89,8 +100,8 @@ end
 -- What a lane keeps of a request.
 local function standing(id)
   local f = call('HMGET', rkey(id), 'lane', 'priority', 'rank', 'seq', 'bytes', 'tokens', 'notBefore', 'deadlineAt',
-    'createdAt', 'attempts')
-  return { id = id, lane = f[1], priority = tonumber(f[2]), rank = tonumber(f[3]), seq = tonumber(f[4]),
+    'createdAt', 'attempts', 'tenant', 'job')
+  return { id = id, tenant = f[11], job = f[12] or '', lane = f[1], priority = tonumber(f[2]), rank = tonumber(f[3]), seq = tonumber(f[4]),
     bytes = tonumber(f[5]), tokens = tonumber(f[6]), notBefore = tonumber(f[7]),
     deadline = f[8] and tonumber(f[8]) or nil, created = tonumber(f[9]), attempts = tonumber(f[10]) }
 end
@@ -126,21 +137,6 @@ end
 -- An empty lane is no lane.
 local function closeIfEmpty(lane)
   if call('EXISTS', P .. 'q:' .. lane, P .. 'later:' .. lane) == 0 then call('SREM', P .. 'lanes', lane) end
-end
-
--- An outcome under the next cursor, and a delivery for each sink.
-local function finish(id, status, payload, attempts, sinks, now)
-  local cursor = nextOf('cursor')
-  bump(status, 1)
-  call('HSET', P .. 'c:' .. cursor, 'id', id, 'status', status, 'payload', payload, 'recordedAt', str(now),
-    'attempts', str(attempts))
-  gather('ZADD', P .. 'log', cursor, cursor)
-  call('HSET', rkey(id), 'cursor', cursor)
-  for _, sink in ipairs(sinks) do
-    call('HSET', P .. 'd:' .. cursor, sink, cjson.encode({ 'waiting', '0', str(now) }))
-    gather('ZADD', P .. 'w:' .. sink, cursor, cursor)
-    gather('ZADD', P .. 'due', str(now), cursor .. ':' .. sink)
-  end
 end
 
 local function ledgerSums(name, now)

@@ -1,4 +1,4 @@
-// The part of the script about outcomes: settle, outcomes, deliveries. Lua.
+// The part of the script about outcomes: settle, deliveries. Lua.
 
 export const OUTCOMES = `
 local function requeue(id, item, attempts, input)
@@ -8,13 +8,17 @@ local function requeue(id, item, attempts, input)
 end
 
 local function settleOne(id, item, input)
-  local known = call('HMGET', rkey(id), 'wish', 'attempts')
-  local attempts = tonumber(known[2]) + (item.charged and 1 or 0)
+  local f = call('HMGET', rkey(id), 'wish', 'attempts', 'tenant', 'job', 'lane', 'seq')
+  local r = { id = id, tenant = f[3], job = f[4] or '', lane = f[5], seq = tonumber(f[6]),
+    attempts = tonumber(f[2]) + (item.charged and 1 or 0) }
   call('HDEL', rkey(id), 'wish', 'batchKey', 'ord')
-  if item.kind == 'final' then finish(id, item.status, item.payload, attempts, input.sinks, input.now)
-  elseif known[1] then finish(id, 'cancelled', input.cancelledPayload, attempts, input.sinks, input.now)
-  else requeue(id, item, attempts, input) end
-  return known[1] and 1 or 0
+  item.batchKey = input.key
+  if item.kind == 'final' then finish(r, item, input.sinks, input.now)
+  elseif f[1] then
+    finish(r, { status = 'cancelled', payload = input.cancelledPayload, code = input.cancelledCode,
+      batchKey = input.key }, input.sinks, input.now)
+  else requeue(id, item, r.attempts, input) end
+  return f[1] and 1 or 0
 end
 
 function methods.settle(input)
@@ -33,29 +37,6 @@ function methods.settle(input)
   end
   call('HINCRBY', bkey(input.key), 'cancelRequested', 0 - wishes)
   return { 'ok', applied, #input.items - applied, call('HINCRBY', bkey(input.key), 'remaining', 0 - applied) }
-end
-
-local function readOutcome(cursor, deliveries)
-  local c = call('HMGET', P .. 'c:' .. cursor, 'id', 'status', 'payload', 'attempts', 'recordedAt')
-  local r = call('HMGET', rkey(c[1]), 'generation', 'tenant', 'metadata')
-  return { cursor, c[1], c[2], c[3], c[4], c[5], r[1], r[2], r[3],
-    deliveries and call('HGETALL', P .. 'd:' .. cursor) or false,
-    deliveries and call('LRANGE', P .. 'g:' .. cursor, 0, -1) or false }
-end
-
-function methods.outcomes(query)
-  local rows = {}
-  if query.ids then
-    for _, id in ipairs(query.ids) do
-      local cursor = call('HGET', rkey(id), 'cursor')
-      if cursor then table.insert(rows, readOutcome(cursor, query.deliveries)) end
-    end
-    return rows
-  end
-  local log = P .. (query.dead and 'dead:' .. query.dead or 'log')
-  local cursors = call('ZRANGEBYSCORE', log, '(' .. str(query.after), '+inf', 'LIMIT', 0, str(query.limit))
-  for n, cursor in ipairs(cursors) do rows[n] = readOutcome(cursor, query.deliveries) end
-  return rows
 end
 
 -- Out of the way of takes until its time comes.
@@ -105,7 +86,7 @@ local function dueOf(sink, limit, now, found)
   end
   local count = 0
   while count < limit do
-    local cursors = call('ZRANGE', P .. 'w:' .. sink, count, math.min(count + CHUNK, limit) - 1)
+    local cursors = call('ZRANGE', P .. 'w:' .. sink, count, math.min(count + SOON, limit) - 1)
     if #cursors == 0 then return end
     for _, cursor in ipairs(cursors) do
       local d = cjson.decode(call('HGET', P .. 'd:' .. cursor, sink))

@@ -1,4 +1,4 @@
-// The part of the script about requests: enqueue, amend, requests, probe. Lua.
+// The part of the script about requests: enqueue, amend, probe. Lua.
 
 export const REQUESTS = `
 -- A tenant's place in a lane, read once a call.
@@ -16,15 +16,32 @@ local function shareOf(shares, q)
   return shares[name]
 end
 
+-- A longer one would take the hash out of the server's packed form (hash-max-listpack-value).
+local PACKED = 64
+
+local function keepMetadata(id, text)
+  if #text <= PACKED then call('HSET', rkey(id), 'metadata', text)
+  else
+    call('HSET', rkey(id), 'apart', 1)
+    call('SET', P .. 'i:' .. id, text)
+  end
+end
+
 local function store(q, key, rank, now)
   local seq = nextOf('seq')
-  local r = { id = q.id, lane = q.lane, priority = q.priority, rank = rank, seq = tonumber(seq), bytes = q.bytes,
+  local r = { id = q.id, tenant = q.tenant, job = q.job, lane = q.lane, priority = q.priority, rank = rank, seq = tonumber(seq), bytes = q.bytes,
     tokens = q.tokens, notBefore = 0, deadline = given(q.deadlineAt) and q.deadlineAt or nil, created = now }
   call('HSET', key, 'digest', q.digest, 'lane', q.lane, 'priority', str(q.priority), 'tenant', q.tenant,
-    'bytes', str(q.bytes), 'tokens', str(q.tokens), 'body', q.body, 'seq', seq, 'rank', str(rank),
+    'bytes', str(q.bytes), 'tokens', str(q.tokens), 'seq', seq, 'rank', str(rank),
     'createdAt', str(now), 'notBefore', 0, 'attempts', 0, 'generation', 0)
-  if given(q.metadata) then call('HSET', key, 'metadata', q.metadata) end
+  call('SET', P .. 'x:' .. q.id, q.body)
+  if given(q.metadata) then keepMetadata(q.id, q.metadata) end
+  if q.job ~= '' then
+    call('HSET', key, 'job', q.job)
+    use(r, 'requests', 1)
+  end
   if r.deadline then call('HSET', key, 'deadlineAt', str(r.deadline)) end
+  arrive(r)
   makeReady(r, now)
 end
 
@@ -53,26 +70,34 @@ local function takeOut(id, change, status, sinks, now)
   if r.notBefore > 0 then call('ZREM', P .. 'later:' .. r.lane, id) end
   if r.deadline then forgetDeadline(r.lane, r.seq, id) end
   closeIfEmpty(r.lane)
-  finish(id, status, change.payload, r.attempts, sinks, now)
+  finish(r, { status = status, payload = change.payload, code = change.code }, sinks, now)
 end
 
 local function retry(id, lane, now)
   local key = rkey(id)
   local cursor = call('HGET', key, 'cursor')
   if not cursor then return 'waiting' end
-  if call('HGET', P .. 'c:' .. cursor, 'status') == 'succeeded' then return 'ended' end
+  local status = call('HGET', key, 'status') or call('HGET', P .. 'c:' .. cursor, 'status')
+  if status == 'succeeded' then return 'ended' end
   for _, sink in ipairs(call('HKEYS', P .. 'd:' .. cursor)) do
     call('ZREM', P .. 'w:' .. sink, cursor)
     call('ZREM', P .. 's:' .. sink, cursor)
     call('ZREM', P .. 'dead:' .. sink, cursor)
     call('ZREM', P .. 'due', cursor .. ':' .. sink)
   end
-  call('DEL', P .. 'c:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor)
+  call('DEL', P .. 'c:' .. cursor, P .. 'e:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor)
   call('ZREM', P .. 'log', cursor)
-  call('HDEL', key, 'cursor', 'deadlineAt')
+  call('XDEL', P .. 'ends', cursor .. '-0')
+  call('HDEL', key, 'cursor', 'deadlineAt', 'status', 'code', 'endedIn', 'endedAt')
   call('HSET', key, 'lane', lane, 'attempts', 0, 'notBefore', str(now))
   call('HINCRBY', key, 'generation', 1)
-  makeReady(standing(id), now)
+  local r = standing(id)
+  if r.job ~= '' then
+    call('ZREM', P .. 'je:' .. r.job, cursor)
+    use(r, 'requests', 1)
+  end
+  if hasArrived(r.seq) then countOpen(r.seq, 1) end
+  makeReady(r, now)
   return 'changed'
 end
 
@@ -135,7 +160,7 @@ local function redeliver(change, now)
     call('ZREM', dead, cursor)
     call('ZADD', P .. 'w:' .. change.sink, cursor, cursor)
     call('ZADD', P .. 'due', str(now), cursor .. ':' .. change.sink)
-    table.insert(answers, call('HGET', P .. 'c:' .. cursor, 'id'))
+    table.insert(answers, (endingOf(cursor)))
     table.insert(answers, 'changed')
   end
   return answers
@@ -181,48 +206,19 @@ function methods.amend(input)
   return answers
 end
 
-local FIELDS = { 'lane', 'priority', 'tenant', 'createdAt', 'notBefore', 'deadlineAt', 'bytes', 'tokens', 'attempts',
-  'generation', 'batchKey', 'ord', 'wish', 'metadata', 'cursor' }
-
-local function readRequest(id, query)
-  local key = rkey(id)
-  if call('EXISTS', key) == 0 then return nil end
-  local row = call('HMGET', key, unpack(FIELDS))
-  if row[15] then row[9] = call('HGET', P .. 'c:' .. row[15], 'attempts') end
-  table.insert(row, query.bodies and call('HGET', key, 'body') or false)
-  table.insert(row, query.history and call('LRANGE', P .. 'h:' .. id, 0, -1) or false)
-  table.insert(row, id)
-  return row
-end
-
-function methods.requests(query)
-  local rows = {}
-  if query.ids then
-    for _, id in ipairs(query.ids) do
-      local row = readRequest(id, query)
-      if row then table.insert(rows, row) end
-    end
-    return rows
-  end
-  local ids = call('ZRANGEBYSCORE', P .. 'm:' .. query.batchKey, str(query.fromOrd), '+inf', 'LIMIT', 0,
-    str(query.limit))
-  for _, id in ipairs(ids) do table.insert(rows, readRequest(id, query)) end
-  return rows
-end
-
-local CHUNK = 1000
+local SOON = 1000
 
 -- Calls 'visit' with each entry of a lane in claim order that may go at 'now', until it answers false.
 local function eachReady(lane, now, visit)
   local from = 0
   while true do
-    local entries = call('ZRANGE', P .. 'q:' .. lane, from, from + CHUNK - 1)
+    local entries = call('ZRANGE', P .. 'q:' .. lane, from, from + SOON - 1)
     for _, e in ipairs(entries) do
       local r = parse(e)
       if r.notBefore <= now and not visit(r) then return end
     end
-    if #entries < CHUNK then return end
-    from = from + CHUNK
+    if #entries < SOON then return end
+    from = from + SOON
   end
 end
 

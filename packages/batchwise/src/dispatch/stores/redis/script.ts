@@ -4,16 +4,19 @@
 
 import { BATCHES } from "./script-batches.ts";
 import { COMMON } from "./script-common.ts";
+import { ENDINGS } from "./script-endings.ts";
 import { EPOCH } from "./script-epoch.ts";
+import { FINDING } from "./script-finding.ts";
 import { OUTCOMES } from "./script-outcomes.ts";
 import { REQUESTS } from "./script-requests.ts";
+import { ROWS } from "./script-rows.ts";
 
-const BODY = `${COMMON}${REQUESTS}${BATCHES}${OUTCOMES}${EPOCH}`;
+const BODY = `${COMMON}${ENDINGS}${REQUESTS}${ROWS}${BATCHES}${OUTCOMES}${FINDING}${EPOCH}`;
 
 const WRITING: string = `#!lua\nlocal WRITING = true\n${BODY}`;
 const READING: string = `#!lua flags=no-writes\nlocal WRITING = false\n${BODY}`;
 
-const READS: ReadonlySet<string> = new Set(["probe", "requests", "outcomes", "batches"]);
+const READS: ReadonlySet<string> = new Set(["probe", "requests", "outcomes", "batches", "find", "usage", "readMarks"]);
 
 /** The script that a method of the store is run in. */
 export function scriptOf(method: string): string {

@@ -3,21 +3,31 @@
 // opens.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
+import { type Owner, UsageSums } from "../sql/usage.ts";
 import { count } from "./counters.ts";
-import { atMost, type Connection } from "./database.ts";
+import { atMost, type Connection, runAll } from "./database.ts";
 import { redeliver } from "./deliveries.ts";
 import { Endings } from "./endings.ts";
 import { hasten } from "./hasten.ts";
 import { laneId, READY_LANES } from "./lanes.ts";
 import { makeReady } from "./settle.ts";
 
-interface Found {
+/** A request that waited when it ended. */
+const WAITED = { charged: false, batch: null } as const;
+
+interface Owned extends Owner {
+  readonly seq: number;
+  readonly id: string;
+}
+
+interface Found extends Owner {
   readonly seq: number;
   readonly batch: number | null;
   readonly ord: number | null;
   readonly cancel_requested: number | null;
   readonly cursor: number | null;
   readonly status: string | null;
+  readonly ended_in: number | null;
 }
 
 export function amend(db: Connection, change: Amendment, sinks: readonly string[], now: number): Amended[] {
@@ -34,19 +44,19 @@ export function amend(db: Connection, change: Amendment, sinks: readonly string[
 
 function expire(
   db: Connection,
-  { limit, payload }: Extract<Amendment, { kind: "expire" }>,
+  { limit, payload, code }: Extract<Amendment, { kind: "expire" }>,
   endings: Endings,
   now: number,
 ): Amended[] {
-  const late = db.all<{ seq: number; id: string }>(
-    `${READY_LANES} SELECT c.seq, r.id FROM lanes
+  const late = db.all<Owned>(
+    `${READY_LANES} SELECT c.seq, r.id, r.tenant, r.job, l.name AS lane FROM lanes
      JOIN batchwise_ready c ON c.lane = lanes.id AND c.deadline_at <= ?
-     JOIN batchwise_request r ON r.seq = c.seq ORDER BY c.deadline_at, c.seq LIMIT ?`,
+     JOIN batchwise_request r ON r.seq = c.seq JOIN batchwise_lane l ON l.id = r.lane ORDER BY c.deadline_at, c.seq LIMIT ?`,
     ...[now, atMost(limit)],
   );
-  return late.map(({ seq, id }) => {
+  return late.map(({ seq, id, tenant, job, lane }) => {
     leaveLane(db, seq);
-    endings.add(seq, "expired", payload, false);
+    endings.add({ seq, tenant, job, lane, ...WAITED }, "expired", { payload, code, usage: null });
     return { id, result: "changed" };
   });
 }
@@ -57,20 +67,31 @@ function amendAll(
   endings: Endings,
   now: number,
 ): Amended[] {
-  return change.ids.map((id, index) => {
+  const usage = new UsageSums();
+  const answers = change.ids.map((id, index): Amended => {
     const found = db.get<Found>(
-      `SELECT r.seq, m.batch, m.ord, m.cancel_requested, o.cursor, o.status FROM batchwise_request r
-       LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_outcome o ON o.seq = r.seq WHERE r.id = ?`,
+      `SELECT r.seq, r.tenant, r.job, l.name AS lane, m.batch, m.ord, m.cancel_requested, o.cursor, o.status, o.batch AS ended_in FROM batchwise_request r
+       JOIN batchwise_lane l ON l.id = r.lane LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_outcome o ON o.seq = r.seq
+       WHERE r.id = ? AND r.pruned IS NULL`,
       id,
     );
     if (found === undefined) return { id, result: "not_found" };
-    if (change.kind === "retry") return { id, result: retry(db, found, change.lanes[index] as string, now) };
+    const { seq, tenant, job, lane } = found;
+    if (change.kind === "retry") {
+      const result = retry(db, found, change.lanes[index] as string, now);
+      if (result === "changed") usage.requested({ tenant, job, lane: change.lanes[index] as string });
+      return { id, result };
+    }
     if (found.cursor !== null) return { id, result: "ended" };
     if (found.batch !== null) return { id, result: change.kind === "cancel" ? wish(db, found) : "waiting" };
-    leaveLane(db, found.seq);
-    endings.add(found.seq, change.kind === "cancel" ? "cancelled" : "failed", change.payload, false);
+    leaveLane(db, seq);
+    const { payload, code } = change;
+    const status = change.kind === "cancel" ? "cancelled" : "failed";
+    endings.add({ seq, tenant, job, lane, ...WAITED }, status, { payload, code, usage: null });
     return { id, result: "changed" };
   });
+  runAll(db, usage.statements());
+  return answers;
 }
 
 /** Sets the wish of a claimed request; its batch counts it once. */
@@ -82,10 +103,11 @@ function wish(db: Connection, { batch, ord, cancel_requested }: Found): "request
   return "requested";
 }
 
-function retry(db: Connection, { seq, cursor, status }: Found, lane: string, now: number): Amended["result"] {
+function retry(db: Connection, { seq, cursor, status, ended_in }: Found, lane: string, now: number): Amended["result"] {
   if (cursor === null) return "waiting";
   if (status === "succeeded") return "ended";
   db.run("DELETE FROM batchwise_outcome WHERE cursor = ?", cursor);
+  if (ended_in !== null) db.run("UPDATE batchwise_batch SET gone = gone + 1 WHERE id = ?", ended_in);
   const waiting = db.run("DELETE FROM batchwise_delivery WHERE cursor = ? AND state = 'waiting'", cursor);
   count(db, "waiting", -waiting);
   db.run("DELETE FROM batchwise_delivery WHERE cursor = ?", cursor);

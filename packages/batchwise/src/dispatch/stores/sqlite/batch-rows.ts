@@ -117,9 +117,13 @@ export function leaseBatches(db: Connection, input: LeaseInput): BatchRow[] {
   });
 }
 
-/** The id of the batch, if `fence` is still the present one. */
-export function heldBatch(db: Connection, key: string, fence: number): number | undefined {
-  return db.get<{ id: number }>("SELECT id FROM batchwise_batch WHERE key = ? AND fence = ?", key, fence)?.id;
+/** The id and lane of the batch, if `fence` is still the present one. */
+export function heldBatch(db: Connection, key: string, fence: number): { id: number; lane: string } | undefined {
+  return db.get<{ id: number; lane: string }>(
+    "SELECT id, lane FROM batchwise_batch WHERE key = ? AND fence = ?",
+    key,
+    fence,
+  );
 }
 
 export function transition(
@@ -129,7 +133,7 @@ export function transition(
   changes: BatchChanges,
   now: number,
 ): TransitionResult {
-  const id = heldBatch(db, key, fence);
+  const id = heldBatch(db, key, fence)?.id;
   const before = id === undefined ? undefined : readBatch(db, key);
   if (id === undefined || before === undefined) return { ok: false, reason: "fence" };
   const reason = refusal(db, before, changes);

@@ -3,6 +3,7 @@
 // synchronous FULL). Waiting for a lock is the caller's: nothing here sleeps.
 
 import { DispatchError } from "../../contract/errors.ts";
+import type { Statement } from "../sql/statement.ts";
 
 export type SqliteValue = string | number | bigint | null | Uint8Array;
 
@@ -89,6 +90,11 @@ export class Connection {
     this.#statements.set(sql, statement);
     return statement;
   }
+}
+
+/** Runs statements that both SQL stores have. */
+export function runAll(db: Connection, statements: readonly Statement[]): void {
+  for (const { sql, values } of statements) db.run(sql, ...values);
 }
 
 const BUSY = 5;

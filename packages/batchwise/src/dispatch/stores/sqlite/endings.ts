@@ -1,18 +1,38 @@
 // How requests end: an outcome under the next cursor and a delivery for each sink. Guarantees that counters and cursor
 // move with the rows, once a transaction; runs inside a transaction that its caller opens.
 
+import type { StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
+import { type Owner, UsageSums } from "../sql/usage.ts";
 import { count, counters } from "./counters.ts";
-import type { Connection } from "./database.ts";
+import { type Connection, runAll } from "./database.ts";
 
 /** The row of the request itself is one of many, and mostly not in memory any more. */
 const TRIED = `(SELECT attempts FROM batchwise_request INDEXED BY batchwise_request_tried WHERE seq = ? AND attempts > 0)`;
+
+/** Whom the requests of a settle are counted for: most have neither tenant nor job. */
+const OWNER = `SELECT tenant, job FROM batchwise_request INDEXED BY batchwise_request_owner
+  WHERE seq = ? AND (tenant <> '' OR job <> '')`;
+
+export function ownerOf(db: Connection, seq: number): Pick<Owner, "tenant" | "job"> {
+  const found = db.get<Pick<Owner, "tenant" | "job">>(OWNER, seq);
+  return found === undefined ? { tenant: "", job: "" } : { tenant: found.tenant, job: found.job };
+}
+
+/** A request that ends, and whom it is counted for. */
+export interface Ended extends Owner {
+  readonly seq: number;
+  readonly charged: boolean;
+  /** The batch in which it ends; null where it waited. */
+  readonly batch: number | null;
+}
 
 export class Endings {
   readonly #db: Connection;
   readonly #sinks: readonly string[];
   readonly #now: number;
   readonly #first: number;
+  readonly #usage: UsageSums = new UsageSums();
   readonly #ended: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
   #cursor: number;
 
@@ -25,14 +45,16 @@ export class Endings {
   }
 
   /** Ends a request that is neither ready nor a member any more. */
-  add(seq: number, status: OutcomeStatus, payload: string, charged: boolean): void {
+  add({ seq, charged, batch, ...owner }: Ended, status: OutcomeStatus, { payload, code, usage }: StoredEnding): void {
     this.#cursor += 1;
     this.#ended[status] += 1;
+    const job = owner.job === "" ? null : owner.job;
     this.#db.run(
-      `INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload)
-       VALUES (?, ?, ?, ? + coalesce(${TRIED}, 0), ?, ?)`,
-      ...[this.#cursor, seq, status, charged ? 1 : 0, seq, this.#now, payload],
+      `INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload, batch, job, code)
+       VALUES (?, ?, ?, ? + coalesce(${TRIED}, 0), ?, ?, ?, ?, ?)`,
+      ...[this.#cursor, seq, status, charged ? 1 : 0, seq, this.#now, payload, batch, job, code],
     );
+    this.#usage.ended(owner, status, usage);
     for (const sink of this.#sinks) {
       const delivery = [this.#cursor, sink, this.#now];
       this.#db.run("INSERT INTO batchwise_delivery (cursor, sink, next_at, is_due) VALUES (?, ?, ?, 1)", ...delivery);
@@ -47,5 +69,6 @@ export class Endings {
     for (const [status, ended] of Object.entries(this.#ended) as [OutcomeStatus, number][]) {
       count(this.#db, status, ended);
     }
+    runAll(this.#db, this.#usage.statements());
   }
 }

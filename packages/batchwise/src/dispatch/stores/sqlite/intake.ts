@@ -3,7 +3,8 @@
 
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
-import type { Connection, SqliteValue } from "./database.ts";
+import { UsageSums } from "../sql/usage.ts";
+import { type Connection, runAll, type SqliteValue } from "./database.ts";
 import { laneId } from "./lanes.ts";
 
 export interface EnqueueCall {
@@ -28,8 +29,8 @@ const ROWS_A_STATEMENT = 10;
  * is undone.
  */
 const REQUESTS = `INSERT OR FAIL INTO batchwise_request
-  (seq, id, lane, priority, rank, tenant, created_at, deadline_at, bytes, tokens) VALUES `;
-const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  (seq, id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens) VALUES `;
+const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const UNLESS_KNOWN = " ON CONFLICT (id) DO NOTHING";
 const BODIES = "INSERT OR FAIL INTO batchwise_body VALUES ";
 const BODY = "(?, ?, ?, ?)";
@@ -63,6 +64,7 @@ class Intake {
   readonly #shares = new Map<string, Share>();
   /** Neighbours mostly share a place. */
   #last: { readonly of: NewRequest; readonly share: Share } | null = null;
+  readonly #usage: UsageSums = new UsageSums();
   readonly #first: number;
   #next: number;
 
@@ -102,11 +104,11 @@ class Intake {
     const bodies: SqliteValue[] = [];
     let seq = this.#next;
     for (const [n, request] of requests.entries()) {
-      const { id, digest, priority, tenant, deadlineAt, bytes, tokens, metadata, body } = request;
+      const { id, digest, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body } = request;
       const share = this.#share(request);
       const rank = Math.max(share.claimed, finished.get(share) ?? share.finished);
       finished.set(share, rank + Math.max(1, tokens));
-      rows.push(seq, id, share.lane, priority, rank, tenant, times[n] as number, deadlineAt, bytes, tokens);
+      rows.push(seq, id, share.lane, priority, rank, tenant, job, times[n] as number, deadlineAt, bytes, tokens);
       bodies.push(seq, digest, metadata, body);
       seq += 1;
     }
@@ -118,6 +120,7 @@ class Intake {
     this.#db.run(sql.bodies, ...bodies);
     for (const [share, rank] of finished) share.finished = rank;
     this.#next = seq;
+    for (const request of requests) this.#usage.requested(request);
     return true;
   }
 
@@ -134,11 +137,13 @@ class Intake {
       const share = [lane, priority, tenant, finished];
       this.#db.run("INSERT OR REPLACE INTO batchwise_share VALUES (?, ?, ?, ?)", ...share);
     }
+    runAll(this.#db, this.#usage.statements());
   }
 
   #compare({ id, digest }: NewRequest): EnqueueResult {
     const known = this.#db.get<{ digest: string }>(
-      "SELECT b.digest FROM batchwise_request r JOIN batchwise_body b ON b.seq = r.seq WHERE r.id = ?",
+      `SELECT coalesce(r.pruned, b.digest) AS digest FROM batchwise_request r
+       LEFT JOIN batchwise_body b ON b.seq = r.seq WHERE r.id = ?`,
       id,
     );
     return known?.digest === digest ? "same" : "conflict";

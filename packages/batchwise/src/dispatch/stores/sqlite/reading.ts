@@ -1,6 +1,9 @@
 // Requests, the outcome log and the probe, as the contract's rows. Reads only.
 
 import type {
+  Ended,
+  FindQuery,
+  FindResult,
   HistoryRow,
   LaneRow,
   OutcomeQuery,
@@ -10,6 +13,7 @@ import type {
   RequestRow,
 } from "../../contract/rows.ts";
 import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
+import { candidates, page } from "../sql/finding.ts";
 import { counters } from "./counters.ts";
 import { atMost, type Connection } from "./database.ts";
 import { deliveryStates } from "./deliveries.ts";
@@ -22,6 +26,7 @@ interface RawRequest {
   readonly lane: string;
   readonly priority: number;
   readonly tenant: string;
+  readonly job: string;
   readonly created_at: number;
   readonly not_before: number;
   readonly deadline_at: number | null;
@@ -33,17 +38,21 @@ interface RawRequest {
   readonly ord: number | null;
   readonly cancel_requested: number | null;
   readonly cursor: number | null;
+  readonly status: OutcomeStatus | null;
+  readonly code: string | null;
+  readonly ended_in: string | null;
+  readonly recorded_at: number | null;
   readonly metadata: string | null;
   readonly body: string | null;
 }
 
 const REQUEST = (bodies: boolean): string => `
-  SELECT r.seq, r.id, l.name AS lane, r.priority, r.tenant, r.created_at, r.not_before, r.deadline_at, r.bytes,
+  SELECT r.seq, r.id, l.name AS lane, r.priority, r.tenant, r.job, r.created_at, r.not_before, r.deadline_at, r.bytes,
     r.tokens, coalesce(o.attempts, r.attempts) AS attempts, r.generation, b.key AS batch_key, m.ord, m.cancel_requested,
-    o.cursor, t.metadata, ${bodies ? "t.body" : "NULL AS body"}`;
+    o.cursor, o.status, o.code, e.key AS ended_in, o.recorded_at, t.metadata, ${bodies ? "t.body" : "NULL AS body"}`;
 const JOINED = `
   JOIN batchwise_lane l ON l.id = r.lane JOIN batchwise_body t ON t.seq = r.seq
-  LEFT JOIN batchwise_outcome o ON o.seq = r.seq`;
+  LEFT JOIN batchwise_outcome o ON o.seq = r.seq LEFT JOIN batchwise_batch e ON e.id = o.batch`;
 
 export function readRequests(db: Connection, query: RequestQuery): RequestRow[] {
   const bodies = query.bodies ?? false;
@@ -73,11 +82,34 @@ function requestRow(raw: RawRequest, past: readonly HistoryRow[] | null): Reques
   const unclaimed = raw.cursor === null ? "ready" : "ended";
   return {
     ...{ id: raw.id, lane: raw.lane, state: raw.batch_key === null ? unclaimed : "claimed", priority: raw.priority },
-    ...{ tenant: raw.tenant, createdAt: raw.created_at, notBefore: raw.not_before, deadlineAt: raw.deadline_at },
+    ...{ tenant: raw.tenant, job: raw.job, arrival: raw.seq, ended: endedOf(raw) },
+    ...{ createdAt: raw.created_at, notBefore: raw.not_before, deadlineAt: raw.deadline_at },
     ...{ bytes: raw.bytes, tokens: raw.tokens, attempts: raw.attempts, generation: raw.generation },
     ...{ batchKey: raw.batch_key, ord: raw.ord, cancelRequested: raw.cancel_requested === 1 },
     ...{ metadata: raw.metadata, body: raw.body, history: past },
   };
+}
+
+function endedOf({ cursor, status, code, ended_in, recorded_at }: RawRequest): Ended | null {
+  if (cursor === null || status === null || recorded_at === null) return null;
+  return { status, code, batchKey: ended_in, cursor, recordedAt: recorded_at };
+}
+
+/** A page of the requests that match. */
+export function findRequests(db: Connection, query: FindQuery): FindResult {
+  const { sql, values } = candidates(query);
+  const seqs = db.all<{ seq: number }>(sql, ...values).map(({ seq }) => seq);
+  const rows = db.all<RawRequest>(
+    `${REQUEST(false)} FROM json_each(?) j JOIN batchwise_request r ON r.seq = j.value ${JOINED}
+     LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_batch b ON b.id = m.batch
+     WHERE r.pruned IS NULL ORDER BY r.seq`,
+    JSON.stringify(seqs),
+  );
+  return page(
+    query,
+    seqs,
+    rows.map((raw) => requestRow(raw, null)),
+  );
 }
 
 function history(db: Connection, seq: number): HistoryRow[] {
@@ -99,12 +131,17 @@ interface RawOutcome {
   readonly generation: number;
   readonly recorded_at: number;
   readonly tenant: string;
+  readonly job: string;
+  readonly batch_key: string | null;
+  readonly code: string | null;
   readonly metadata: string | null;
 }
 
 const OUTCOME = `
-  SELECT o.cursor, r.id, o.status, o.payload, o.attempts, r.generation, o.recorded_at, r.tenant, t.metadata
-  FROM batchwise_outcome o JOIN batchwise_request r ON r.seq = o.seq JOIN batchwise_body t ON t.seq = o.seq`;
+  SELECT o.cursor, r.id, o.status, o.payload, o.attempts, r.generation, o.recorded_at, r.tenant, r.job, o.code,
+    e.key AS batch_key, t.metadata
+  FROM batchwise_outcome o JOIN batchwise_request r ON r.seq = o.seq JOIN batchwise_body t ON t.seq = o.seq
+  LEFT JOIN batchwise_batch e ON e.id = o.batch`;
 
 export function readOutcomes(db: Connection, query: OutcomeQuery): OutcomeRow[] {
   const found =
@@ -114,7 +151,12 @@ export function readOutcomes(db: Connection, query: OutcomeQuery): OutcomeRow[] 
   return found.map((raw) => outcomeRow(db, raw, query.deliveries ?? false));
 }
 
-function outcomesAfter(db: Connection, { after, limit, dead }: Extract<OutcomeQuery, { after: number }>): RawOutcome[] {
+function outcomesAfter(db: Connection, query: Extract<OutcomeQuery, { after: number }>): RawOutcome[] {
+  const { after, limit, dead, job } = query;
+  if (job !== undefined) {
+    const its = "o.job = ? AND o.job IS NOT NULL AND o.cursor > ?";
+    return db.all<RawOutcome>(`${OUTCOME} WHERE ${its} ORDER BY o.cursor LIMIT ?`, job, after, atMost(limit));
+  }
   if (dead === undefined) {
     return db.all<RawOutcome>(`${OUTCOME} WHERE o.cursor > ? ORDER BY o.cursor LIMIT ?`, after, atMost(limit));
   }
@@ -132,9 +174,10 @@ export function readOutcome(db: Connection, cursor: number): OutcomeRow | undefi
 }
 
 function outcomeRow(db: Connection, raw: RawOutcome, deliveries: boolean): OutcomeRow {
-  const { cursor, id, status, payload, attempts, generation, tenant, metadata } = raw;
-  const facts = { cursor, id, status, payload, attempts, generation, recordedAt: raw.recorded_at, tenant, metadata };
-  return { ...facts, deliveries: deliveries ? deliveryStates(db, cursor) : null };
+  const { cursor, id, status, payload, attempts, generation, tenant, job, code, metadata } = raw;
+  const facts = { cursor, id, status, payload, attempts, generation, tenant, job, code, metadata };
+  const place = { batchKey: raw.batch_key, recordedAt: raw.recorded_at };
+  return { ...facts, ...place, deliveries: deliveries ? deliveryStates(db, cursor) : null };
 }
 
 export function readProbe(db: Connection, limit: number, now: number): Probe {

@@ -140,6 +140,39 @@ const STEPS: readonly string[] = [
     WHERE m.batch = batchwise_batch.id
   ) WHERE state <> 'done';
   `,
+  `
+  -- A request of which only id and digest are left has its digest here, and neither body nor outcome.
+  ALTER TABLE batchwise_request ADD COLUMN pruned TEXT;
+  -- The batch in which it ended; null where it waited, and for what ended before this was kept.
+  ALTER TABLE batchwise_outcome ADD COLUMN batch INTEGER;
+  -- Members that no outcome and no history names any more.
+  ALTER TABLE batchwise_batch ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
+  UPDATE batchwise_batch SET gone = requests - remaining;
+  UPDATE batchwise_batch SET gone = gone - h.members
+  FROM (SELECT batch, count(*) AS members FROM batchwise_history GROUP BY batch) h WHERE h.batch = batchwise_batch.id;
+  CREATE INDEX batchwise_batch_over ON batchwise_batch (updated_at) WHERE state = 'done' AND gone >= requests;
+  `,
+  `
+  -- '' for none. An ending finds in the first index whom to count for, without the row of its request.
+  ALTER TABLE batchwise_request ADD COLUMN job TEXT NOT NULL DEFAULT '';
+  CREATE INDEX batchwise_request_owner ON batchwise_request (seq, tenant, job) WHERE tenant <> '' OR job <> '';
+  CREATE INDEX batchwise_request_job ON batchwise_request (job, seq) WHERE job <> '';
+  -- NULL for none.
+  ALTER TABLE batchwise_outcome ADD COLUMN job TEXT;
+  ALTER TABLE batchwise_outcome ADD COLUMN code TEXT;
+  UPDATE batchwise_outcome SET code = json_extract(payload, '$.error.code') WHERE status <> 'succeeded';
+  CREATE INDEX batchwise_outcome_job ON batchwise_outcome (job, cursor) WHERE job IS NOT NULL;
+  CREATE INDEX batchwise_outcome_code ON batchwise_outcome (code, seq) WHERE code IS NOT NULL;
+  CREATE INDEX batchwise_outcome_batch ON batchwise_outcome (batch, seq) WHERE batch IS NOT NULL;
+  CREATE TABLE batchwise_usage (
+    tenant TEXT NOT NULL, job TEXT NOT NULL, lane TEXT NOT NULL, requests INTEGER NOT NULL, succeeded INTEGER NOT NULL,
+    failed INTEGER NOT NULL, cancelled INTEGER NOT NULL, expired INTEGER NOT NULL, input_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, reasoning_tokens INTEGER NOT NULL,
+    PRIMARY KEY (tenant, job, lane)
+  ) WITHOUT ROWID;
+  CREATE INDEX batchwise_usage_job ON batchwise_usage (job);
+  CREATE TABLE batchwise_mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

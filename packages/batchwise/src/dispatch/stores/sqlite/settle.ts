@@ -5,7 +5,7 @@ import type { Settlement } from "../../contract/rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";
 import { heldBatch } from "./batch-rows.ts";
 import type { Connection } from "./database.ts";
-import { Endings } from "./endings.ts";
+import { Endings, ownerOf } from "./endings.ts";
 import { laneId } from "./lanes.ts";
 
 interface Member {
@@ -14,8 +14,9 @@ interface Member {
 }
 
 export function settle(db: Connection, input: SettleInput): SettleResult {
-  const batch = heldBatch(db, input.key, input.fence);
-  if (batch === undefined) return { ok: false, reason: "fence" };
+  const held = heldBatch(db, input.key, input.fence);
+  if (held === undefined) return { ok: false, reason: "fence" };
+  const { id: batch, lane } = held;
   const endings = new Endings(db, input.sinks, input.now);
   let [applied, wishes] = [0, 0];
   for (const item of input.items) {
@@ -26,9 +27,13 @@ export function settle(db: Connection, input: SettleInput): SettleResult {
     if (member === undefined) continue;
     applied += 1;
     wishes += member.cancel_requested;
-    if (item.kind === "final") endings.add(member.seq, item.status, item.payload, item.charged);
-    else if (member.cancel_requested === 0) requeue(db, batch, member.seq, item, input.now);
-    else endings.add(member.seq, "cancelled", input.cancelledPayload, item.charged);
+    if (item.kind === "requeue" && member.cancel_requested === 0) {
+      requeue(db, batch, member.seq, item, input.now);
+      continue;
+    }
+    const ended = { seq: member.seq, charged: item.charged, batch, lane, ...ownerOf(db, member.seq) };
+    if (item.kind === "final") endings.add(ended, item.status, item);
+    else endings.add(ended, "cancelled", { payload: input.cancelledPayload, code: input.cancelledCode, usage: null });
   }
   endings.finish();
   db.run(

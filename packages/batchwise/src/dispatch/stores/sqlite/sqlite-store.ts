@@ -6,17 +6,24 @@
 import { createBatcher } from "../../../core/api/batch.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
   BatchRow,
   DeliveryRow,
+  FindQuery,
+  FindResult,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
   Probe,
   RequestQuery,
   RequestRow,
+  UsageQuery,
+  UsageRow,
 } from "../../contract/rows.ts";
 import type {
   Amended,
@@ -31,15 +38,19 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
+import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
+import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
 import { amend } from "./amend.ts";
 import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
-import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
+import { type Connection, isBusy, runAll, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { type EnqueueCall, enqueueAll } from "./intake.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
-import { readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
+import { Pruning, tombstones } from "./prune.ts";
+import { findRequests, readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
 import { settle } from "./settle.ts";
+import { giveBack } from "./space.ts";
 
 /** Most calls, and most requests, that share one commit. */
 const GROUP_CALLS = 1_000;
@@ -70,6 +81,7 @@ class SqliteStore implements Store {
   readonly #options: ResolvedOptions;
   readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #pruning = new Pruning();
   #database: SqliteDatabase | null = null;
   #connection: Connection | null = null;
   #closing: Promise<void> | null = null;
@@ -110,7 +122,10 @@ class SqliteStore implements Store {
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#read((db) => readRequests(db, query));
+    return this.#read((db) => {
+      const rows = readRequests(db, query);
+      return "ids" in query && query.tombstones ? tombstones(db, query.ids, rows) : rows;
+    });
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -132,6 +147,32 @@ class SqliteStore implements Store {
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
     return this.#read((db) => findBatches(db, query));
+  }
+
+  async prune(input: PruneInput): Promise<PruneStep> {
+    const step = await this.#write((db) => this.#pruning.step(db, input));
+    if (step.next !== null) return step;
+    // Only at the end: before it, pages that are still to be freed would be moved.
+    const hasMore = await this.#tracked(this.#patiently(giveBack));
+    return hasMore ? { ...step, next: input.after } : step;
+  }
+
+  async find(query: FindQuery): Promise<FindResult> {
+    return this.#read((db) => findRequests(db, query));
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    const { sql, values } = readUsage(query);
+    return this.#read((db) => db.all<RawUsage>(sql, ...values).map(usageRow));
+  }
+
+  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
+    const all = (db: Connection): MarkRow[] => markRows(db.all<MarkRow>(readMarks().sql));
+    if (changes.length === 0) return this.#read(all);
+    return this.#write((db) => {
+      runAll(db, changeMarks(changes));
+      return all(db);
+    });
   }
 
   close(): Promise<void> {

@@ -47,6 +47,8 @@ export const lastingCases: readonly StoreCase[] = [
     await rejected(store.outcomes({ after: 0, limit: 1 }), "CLOSED");
     await rejected(store.deliveries({ now: NOW, reports: [], take: null }), "CLOSED");
     await rejected(store.batches({ limit: 1 }), "CLOSED");
+    const times = { before: NOW, batchesBefore: NOW, now: NOW };
+    await rejected(store.prune({ ...times, statuses: [], after: 0, limit: 1 }), "CLOSED");
   }),
 
   storeCase("answers what was asked before close", async (store) => {

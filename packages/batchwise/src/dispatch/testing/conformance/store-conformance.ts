@@ -11,6 +11,7 @@ import { holdCases } from "./hold.ts";
 import { lastingCases } from "./lasting.ts";
 import { marksCases } from "./marks.ts";
 import { probeCases } from "./probe.ts";
+import { pruneCases } from "./prune.ts";
 import { sealCases } from "./seal.ts";
 import { settleCases } from "./settle.ts";
 import { usageCases } from "./usage.ts";
@@ -43,5 +44,6 @@ export const storeConformance: readonly StoreCase[] = [
   ...findCases,
   ...usageCases,
   ...marksCases,
+  ...pruneCases,
   ...lastingCases,
 ];

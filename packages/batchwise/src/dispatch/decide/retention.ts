@@ -1,0 +1,30 @@
+// What may be let go of, and in steps of which size. Pure.
+
+/**
+ * The sweeper looks at what a provider lists of the last day, and at uploads: it knows by the row of a batch whose they
+ * are. So an ended batch stays for two days, however old its requests may get.
+ */
+const BATCHES_STAY_MS = 48 * 3_600_000;
+
+const LEAST = 25;
+const MOST = 5_000;
+export const FIRST_STEP = 500;
+/** A step that took longer is too large, one that took less than a third of it too small. */
+const LONGEST_STEP_MS = 30;
+
+export interface Cutoffs {
+  readonly before: number;
+  readonly batchesBefore: number;
+}
+
+/** Up to which times outcomes and batches may go. */
+export function cutoffs(now: number, olderThanMs: number): Cutoffs {
+  const before = now - olderThanMs;
+  return { before, batchesBefore: Math.min(before, now - BATCHES_STAY_MS) };
+}
+
+/** The size of the next step, after one of this size took so long: other calls wait for a step on some stores. */
+export function nextStep(size: number, tookMs: number): number {
+  if (tookMs > LONGEST_STEP_MS) return Math.max(LEAST, Math.floor(size / 2));
+  return tookMs < LONGEST_STEP_MS / 3 ? Math.min(MOST, size * 2) : size;
+}

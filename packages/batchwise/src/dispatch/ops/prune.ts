@@ -1,0 +1,69 @@
+// Lets go of what ended long ago, in steps so small that intake, seals and settles go on in between. A run that is cut
+// off has done whole steps; the next one does the rest.
+
+import { DispatchError } from "../contract/errors.ts";
+import type { OutcomeStatus, PruneResult } from "../contract/types.ts";
+import { cutoffs, FIRST_STEP, nextStep } from "../decide/retention.ts";
+import { takeDuty } from "../runtime/duty.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+const EVERY_MS = 600_000;
+/** A run that takes longer says so, so that nobody else begins one. */
+const RENEW_MS = 60_000;
+const STATUSES: readonly OutcomeStatus[] = ["succeeded", "failed", "cancelled", "expired"];
+
+interface PruneRun {
+  readonly olderThanMs: number;
+  readonly statuses: readonly OutcomeStatus[];
+  /** Asked before each step; false ends the run. */
+  readonly mayGoOn: () => Promise<boolean>;
+}
+
+/** Prunes what is that old now. Rejects with CLOSED when the dispatcher stops meanwhile. */
+export async function prune(
+  runtime: Runtime,
+  options: { readonly olderThanMs: number; readonly statuses: readonly OutcomeStatus[] | null },
+): Promise<PruneResult> {
+  const statuses = options.statuses ?? STATUSES;
+  return run(runtime, { olderThanMs: options.olderThanMs, statuses, mayGoOn: async () => true });
+}
+
+/** The loop's turn where there is a retention: one process at a time prunes, every ten minutes. */
+export function retention(runtime: Runtime, retentionMs: number): () => Promise<number> {
+  return async () => {
+    const { clock } = runtime;
+    if (await takeDuty(runtime, "prune", EVERY_MS)) {
+      let renewedAt = clock.monotonic();
+      const mayGoOn = async (): Promise<boolean> => {
+        if (clock.monotonic() - renewedAt < RENEW_MS) return true;
+        renewedAt = clock.monotonic();
+        return takeDuty(runtime, "prune", EVERY_MS);
+      };
+      await run(runtime, { olderThanMs: retentionMs, statuses: STATUSES, mayGoOn });
+    }
+    return clock.now() + EVERY_MS;
+  };
+}
+
+async function run(runtime: Runtime, { olderThanMs, statuses, mayGoOn }: PruneRun): Promise<PruneResult> {
+  const { store, clock } = runtime;
+  const times = cutoffs(clock.now(), olderThanMs);
+  const sum = { requests: 0, batches: 0, kept: 0 };
+  let limit = FIRST_STEP;
+  for (let after: number | null = 0; after !== null && (await mayGoOn()); ) {
+    if (runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
+    const begunAt = clock.monotonic();
+    const step: Awaited<ReturnType<typeof store.prune>> = await store.prune({
+      ...{ ...times, statuses, after, limit, now: clock.now() },
+    });
+    const tookMs = clock.monotonic() - begunAt;
+    sum.requests += step.requests;
+    sum.batches += step.batches;
+    sum.kept += step.kept;
+    limit = nextStep(limit, tookMs);
+    after = step.next;
+    // An embedded store answers without a pause: timers and sockets have their turn here.
+    if (after !== null) await runtime.sleep(0);
+  }
+  return sum;
+}

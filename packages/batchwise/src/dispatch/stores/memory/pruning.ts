@@ -1,0 +1,55 @@
+// What is left of old requests: their ids and digests. Guarantees that nothing goes of which a delivery waits, or of which
+// something that stays speaks.
+
+import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
+import type { RequestRow } from "../../contract/rows.ts";
+import type { Batches } from "./batches.ts";
+import type { OutcomeLog } from "./outcome-log.ts";
+import { type MemoryOutcome, type MemoryRequest, tombstoneRow } from "./records.ts";
+
+export class Pruning {
+  readonly #requests: Map<string, MemoryRequest>;
+  readonly #log: OutcomeLog;
+  readonly #batches: Batches;
+  /** Digests by id. */
+  readonly #tombstones = new Map<string, string>();
+
+  constructor(requests: Map<string, MemoryRequest>, log: OutcomeLog, batches: Batches) {
+    this.#requests = requests;
+    this.#log = log;
+    this.#batches = batches;
+  }
+
+  digestOf(id: string): string | undefined {
+    return this.#tombstones.get(id);
+  }
+
+  /** The rows of these ids, in their order: those given, and those of tombstones. */
+  among(ids: readonly string[], rows: readonly RequestRow[]): RequestRow[] {
+    const known = new Map(rows.map((row) => [row.id, row]));
+    return ids.flatMap((id) => known.get(id) ?? (this.#tombstones.has(id) ? tombstoneRow(id) : []));
+  }
+
+  step(input: PruneInput): PruneStep {
+    const { before, statuses, after, limit } = input;
+    const seen = this.#log.look(after, limit);
+    const old = seen.filter(({ recordedAt }) => recordedAt <= before);
+    const chosen = old.filter(({ status }) => statuses.includes(status));
+    const free = chosen.filter(({ deliveries }) => deliveries.every(({ state }) => state !== "waiting"));
+    for (const outcome of free) this.#remove(outcome);
+    for (const job of new Set(free.map(({ job }) => job))) this.#log.trim(job);
+    const batches = this.#batches.prune(input);
+    const isEnd = seen.length < limit || old.length === 0;
+    const next = isEnd && batches < limit ? null : (seen.at(-1)?.cursor ?? after);
+    return { requests: free.length, batches, kept: chosen.length - free.length, next };
+  }
+
+  #remove(outcome: MemoryOutcome): void {
+    const request = this.#requests.get(outcome.id) as MemoryRequest;
+    this.#log.takeBack(outcome);
+    this.#requests.delete(request.id);
+    this.#tombstones.set(request.id, request.digest);
+    if (outcome.batchKey !== null) this.#batches.leave(outcome.batchKey);
+    for (const { batchKey } of request.history) this.#batches.leave(batchKey);
+  }
+}

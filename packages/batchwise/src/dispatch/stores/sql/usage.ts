@@ -1,0 +1,99 @@
+// The sums by tenant, job and lane: what one transaction adds to them, and reading them. A row is found by the three
+// texts. Guarantees that rows are written in one order, so that two transactions never wait for each other in a circle.
+
+import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
+import type { Statement } from "./statement.ts";
+
+/** Who is counted for. */
+export interface Owner {
+  readonly tenant: string;
+  readonly job: string;
+  /** By its name. */
+  readonly lane: string;
+}
+
+const NO_TOKENS: TokenCounts = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+const COLUMNS = [
+  ...["requests", "succeeded", "failed", "cancelled", "expired"],
+  ...["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"],
+] as const;
+const ADD = `
+  INSERT INTO batchwise_usage (tenant, job, lane, ${COLUMNS.join(", ")})
+  VALUES (?, ?, ?, ${COLUMNS.map(() => "?").join(", ")})
+  ON CONFLICT (tenant, job, lane)
+  DO UPDATE SET ${COLUMNS.map((name) => `${name} = batchwise_usage.${name} + excluded.${name}`).join(", ")}`;
+
+type Sums = { -readonly [Field in keyof TokenCounts]: number } & {
+  readonly owner: Owner;
+  requests: number;
+  readonly ended: Record<OutcomeStatus, number>;
+};
+
+/** What one transaction counts. */
+export class UsageSums {
+  readonly #sums = new Map<string, Sums>();
+  /** Neighbours mostly have one owner. */
+  #last: Sums | null = null;
+
+  /** One more that may run. Without a job nothing is counted. */
+  requested(owner: Owner): void {
+    if (owner.job !== "") this.#of(owner).requests += 1;
+  }
+
+  ended(owner: Owner, status: OutcomeStatus, tokens: TokenCounts | null): void {
+    const sums = this.#of(owner);
+    sums.ended[status] += 1;
+    if (tokens === null) return;
+    sums.inputTokens += tokens.inputTokens;
+    sums.cachedTokens += tokens.cachedTokens;
+    sums.outputTokens += tokens.outputTokens;
+    sums.reasoningTokens += tokens.reasoningTokens;
+  }
+
+  /** What adds them to the table. */
+  statements(): Statement[] {
+    const keys = [...this.#sums.keys()].sort();
+    return keys.map((key) => ({ sql: ADD, values: valuesOf(this.#sums.get(key) as Sums) }));
+  }
+
+  #of({ tenant, job, lane }: Owner): Sums {
+    const last = this.#last?.owner;
+    if (this.#last !== null && last?.lane === lane && last.tenant === tenant && last.job === job) return this.#last;
+    const key = JSON.stringify([tenant, job, lane]);
+    const ended = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+    const sums = this.#sums.get(key) ?? { owner: { tenant, job, lane }, requests: 0, ended, ...NO_TOKENS };
+    this.#sums.set(key, sums);
+    this.#last = sums;
+    return sums;
+  }
+}
+
+function valuesOf({ owner, requests, ended, ...tokens }: Sums): (string | number)[] {
+  return [
+    ...[owner.tenant, owner.job, owner.lane, requests],
+    ...[ended.succeeded, ended.failed, ended.cancelled, ended.expired],
+    ...[tokens.inputTokens, tokens.cachedTokens, tokens.outputTokens, tokens.reasoningTokens],
+  ];
+}
+
+export function readUsage({ tenant, job }: UsageQuery): Statement {
+  const filters = [...(tenant === undefined ? [] : ["tenant = ?"]), ...(job === undefined ? [] : ["job = ?"])];
+  const where = filters.length === 0 ? "" : ` WHERE ${filters.join(" AND ")}`;
+  const values = [...(tenant === undefined ? [] : [tenant]), ...(job === undefined ? [] : [job])];
+  return { sql: `SELECT * FROM batchwise_usage${where}`, values };
+}
+
+/** A row as the database gives it. */
+export type RawUsage = { readonly tenant: string; readonly job: string; readonly lane: string } & {
+  readonly [Column in (typeof COLUMNS)[number]]: number;
+};
+
+export function usageRow(raw: RawUsage): UsageRow {
+  const { tenant, job, lane, requests, succeeded, failed, cancelled, expired } = raw;
+  return {
+    ...{ tenant, job, lane, requests, ended: { succeeded, failed, cancelled, expired } },
+    ...{ inputTokens: raw.input_tokens, cachedTokens: raw.cached_tokens },
+    ...{ outputTokens: raw.output_tokens, reasoningTokens: raw.reasoning_tokens },
+  };
+}

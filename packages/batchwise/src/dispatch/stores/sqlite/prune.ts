@@ -1,0 +1,209 @@
+// Lets go of old outcomes and requests, and of batches that nothing names any more. The row of a request stays, with its
+// id and digest only: the index of ids, whose order is no order of time, is not touched. Bodies lie in order of arrival
+// and outcomes in order of recording, so a run goes over some thousands of them twice: each page is written once. In
+// between an outcome has no body and is seen by nobody. Each step runs inside a transaction that its caller opens.
+
+import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
+import type { RequestRow } from "../../contract/rows.ts";
+import { atMost, type Connection } from "./database.ts";
+
+/** Outcomes that are gone over together, and looked at by one call. */
+const WINDOW = 50_000;
+const LOOK = 2_000;
+/** Outcomes for each request of a step: their rows are smaller. */
+const MANY = 4;
+/** Bodies of more bytes are not deleted in one transaction, unless one alone has as many. */
+const MOST_BYTES = 16_000_000;
+
+interface Seen {
+  readonly cursor: number;
+  readonly seq: number;
+  readonly status: string;
+  readonly recorded_at: number;
+  readonly bytes: number;
+  readonly is_pruned: number;
+  readonly waits: number;
+}
+
+/** What a run still has to do of its window. Only a plan: each step looks again at what it takes. */
+interface Plan {
+  readonly of: PruneInput;
+  /** The last outcome that was looked at, and how many were. */
+  last: number;
+  seen: number;
+  isLooking: boolean;
+  /** The log goes on, and was old enough here. */
+  isEnd: boolean;
+  /** Requests to prune; once all are found, last arrival first. */
+  readonly requests: Seen[];
+  /** Cursors of outcomes to delete after them, highest first. */
+  readonly cursors: number[];
+}
+
+/** The runs of one store. A call that goes on where none has been, after a restart say, begins with a new plan. */
+export class Pruning {
+  #plan: Plan | null = null;
+
+  step(db: Connection, input: PruneInput): PruneStep {
+    const plan = this.#plan !== null && isOf(this.#plan, input) ? this.#plan : newPlan(input);
+    this.#plan = null;
+    const [requests, kept] = advance(db, plan, input);
+    if (plan.isLooking || plan.requests.length + plan.cursors.length > 0) {
+      // Kept only by a call that comes to its end: what failed is planned anew.
+      this.#plan = plan;
+      return { requests, batches: 0, kept, next: input.after };
+    }
+    const batches = removeBatches(db, input);
+    return { requests, batches, kept, next: plan.isEnd && batches < input.limit ? null : plan.last };
+  }
+}
+
+function newPlan(of: PruneInput): Plan {
+  return { of, last: of.after, seen: 0, isLooking: true, isEnd: false, requests: [], cursors: [] };
+}
+
+function isOf({ of }: Plan, { before, after, statuses }: PruneInput): boolean {
+  return of.before === before && of.after === after && String(of.statuses) === String(statuses);
+}
+
+/** Does the next part of the plan. Gives the number of requests that it pruned, and of those that it saw have to stay. */
+function advance(db: Connection, plan: Plan, input: PruneInput): readonly [requests: number, kept: number] {
+  const kept = plan.isLooking ? look(db, plan, input) : 0;
+  if (plan.isLooking) return [0, kept];
+  if (plan.requests.length > 0) {
+    const requests = removeSome(db, plan.requests, input.limit);
+    if (plan.requests.length > 0 || plan.cursors.length > MANY * input.limit) return [requests, kept];
+    removeOutcomes(db, plan.cursors, MANY * input.limit);
+    return [requests, kept];
+  }
+  removeOutcomes(db, plan.cursors, MANY * input.limit);
+  return [0, kept];
+}
+
+/** Adds what the next outcomes of the log have to give. Gives the number of those that have to stay. */
+function look(db: Connection, plan: Plan, input: PruneInput): number {
+  const page = db.all<Seen>(
+    `SELECT o.cursor, o.seq, o.status, o.recorded_at, r.bytes, r.pruned IS NOT NULL AS is_pruned,
+       EXISTS (SELECT 1 FROM batchwise_delivery d WHERE d.cursor = o.cursor AND d.state = 'waiting') AS waits
+     FROM batchwise_outcome o JOIN batchwise_request r ON r.seq = o.seq
+     WHERE o.cursor > ? ORDER BY o.cursor LIMIT ?`,
+    ...[plan.last, LOOK],
+  );
+  const chosen = page.filter((seen) => mayGo(seen, input));
+  const free = chosen.filter(({ waits }) => waits === 0);
+  plan.requests.push(...free);
+  for (const { cursor, is_pruned } of page) if (is_pruned === 1) plan.cursors.push(cursor);
+  for (const { cursor } of free) plan.cursors.push(cursor);
+  plan.last = page.at(-1)?.cursor ?? plan.last;
+  plan.seen += page.length;
+  plan.isEnd = page.length < LOOK || !page.some(({ recorded_at }) => recorded_at <= input.before);
+  plan.isLooking = !plan.isEnd && plan.seen < WINDOW;
+  if (!plan.isLooking) {
+    plan.requests.sort((a, b) => b.seq - a.seq);
+    plan.cursors.sort((a, b) => b - a);
+  }
+  return chosen.length - free.length;
+}
+
+function mayGo({ recorded_at, status, is_pruned }: Seen, { before, statuses }: PruneInput): boolean {
+  return is_pruned === 0 && recorded_at <= before && (statuses as readonly string[]).includes(status);
+}
+
+/** Takes the next ones off the plan: as many as may be, with no more bytes than may be. Gives how many were pruned. */
+function removeSome(db: Connection, requests: Seen[], limit: number): number {
+  const some: number[] = [];
+  let bytes = 0;
+  for (let next = requests.at(-1); next !== undefined && some.length < limit; next = requests.at(-1)) {
+    bytes += next.bytes;
+    if (some.length > 0 && bytes > MOST_BYTES) break;
+    some.push(next.cursor);
+    requests.pop();
+  }
+  return some.length === 0 ? 0 : remove(db, some);
+}
+
+interface Free {
+  readonly cursor: number;
+  readonly seq: number;
+  readonly batch: number | null;
+}
+
+/** Prunes the requests of these outcomes, but for what was retried, pruned or let wait again since the plan. */
+function remove(db: Connection, some: readonly number[]): number {
+  const free = db.all<Free>(
+    `SELECT o.cursor, o.seq, o.batch FROM json_each(?) j JOIN batchwise_outcome o ON o.cursor = j.value
+     JOIN batchwise_request r ON r.seq = o.seq AND r.pruned IS NULL
+     WHERE NOT EXISTS (SELECT 1 FROM batchwise_delivery d WHERE d.cursor = o.cursor AND d.state = 'waiting')`,
+    JSON.stringify(some),
+  );
+  const seqs = JSON.stringify(free.map(({ seq }) => seq));
+  const cursors = JSON.stringify(free.map(({ cursor }) => cursor));
+  db.run(
+    `UPDATE batchwise_request SET pruned = (SELECT digest FROM batchwise_body b WHERE b.seq = batchwise_request.seq),
+       lane = 0, priority = 0, rank = 0, tenant = '', created_at = 0, not_before = 0, deadline_at = NULL, bytes = 0,
+       tokens = 0, attempts = 0, generation = 0 ${AMONG("seq")}`,
+    seqs,
+  );
+  db.run(`DELETE FROM batchwise_body ${AMONG("seq")}`, seqs);
+  const left = db.all<{ batch: number }>(`DELETE FROM batchwise_history ${AMONG("seq")} RETURNING batch`, seqs);
+  leave(db, [...free, ...left]);
+  for (const table of ["delivery", "delivery_log"]) {
+    db.run(`DELETE FROM batchwise_${table} ${AMONG("cursor")}`, cursors);
+  }
+  return free.length;
+}
+
+const AMONG = (column: string): string => `WHERE ${column} IN (SELECT value FROM json_each(?))`;
+
+/** Notes of each batch how many of its members are gone. */
+function leave(db: Connection, members: readonly { readonly batch: number | null }[]): void {
+  const gone = new Map<number, number>();
+  for (const { batch } of members) if (batch !== null) gone.set(batch, (gone.get(batch) ?? 0) + 1);
+  for (const [batch, count] of gone) {
+    db.run("UPDATE batchwise_batch SET gone = gone + ? WHERE id = ?", count, batch);
+  }
+}
+
+function removeOutcomes(db: Connection, cursors: number[], limit: number): void {
+  const some = JSON.stringify(cursors.splice(-limit));
+  db.run(
+    `DELETE FROM batchwise_outcome WHERE cursor IN (
+       SELECT o.cursor FROM json_each(?) j JOIN batchwise_outcome o ON o.cursor = j.value
+       JOIN batchwise_request r ON r.seq = o.seq WHERE r.pruned IS NOT NULL
+     )`,
+    some,
+  );
+}
+
+/** Of some the members were gone before they ended: the index is of both. */
+function removeBatches(db: Connection, { batchesBefore, limit, now }: PruneInput): number {
+  const over = db.all<{ id: number }>(
+    `SELECT id FROM batchwise_batch INDEXED BY batchwise_batch_over
+     WHERE state = 'done' AND gone >= requests AND updated_at <= ? AND release_at <= ? AND lease_until <= ? LIMIT ?`,
+    ...[batchesBefore, now, now, atMost(limit)],
+  );
+  for (const { id } of over) {
+    db.run("DELETE FROM batchwise_orphan WHERE batch = ?", id);
+    db.run("DELETE FROM batchwise_batch WHERE id = ?", id);
+  }
+  return over.length;
+}
+
+/** The rows of these ids, in their order: those given, and those of tombstones. */
+export function tombstones(db: Connection, ids: readonly string[], rows: readonly RequestRow[]): RequestRow[] {
+  const known = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => {
+    const row = known.get(id);
+    if (row !== undefined) return row;
+    const sql = "SELECT 1 FROM batchwise_request WHERE id = ? AND pruned IS NOT NULL";
+    return db.get(sql, id) === undefined ? [] : tombstone(id);
+  });
+}
+
+function tombstone(id: string): RequestRow {
+  return {
+    ...{ id, lane: "", state: "ended", priority: 0, tenant: "", job: "", arrival: 0, createdAt: 0, notBefore: 0 },
+    ...{ deadlineAt: null, bytes: 0, tokens: 0, attempts: 0, generation: 0, batchKey: null, ord: null },
+    ...{ cancelRequested: false, ended: null, metadata: null, body: null, history: null },
+  };
+}

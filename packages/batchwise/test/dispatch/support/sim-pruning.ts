@@ -1,0 +1,62 @@
+// The books of what was pruned in one run of the simulation: every outcome that a prune took, as it was, and whether it
+// was one that might go. The store that is watched does a call's work when it is called, so nothing comes in between.
+
+import type { PruneInput, PruneStep } from "../../../src/dispatch/contract/pruning.ts";
+import type { BatchRow, OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
+
+const ALL = 100_000;
+
+export class PruningBooks {
+  readonly outcomes: OutcomeRow[] = [];
+  /** What went although it had to stay, or is not known any more. */
+  readonly faults: string[] = [];
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async prune(input: PruneInput): Promise<PruneStep> {
+    const [outcomesBefore, batchesBefore] = this.#read();
+    const call = this.#store.prune(input);
+    const [outcomesAfter, batchesAfter] = this.#read();
+    const left = new Set((await outcomesAfter).map(({ cursor }) => cursor));
+    const gone = (await outcomesBefore).filter(({ cursor }) => !left.has(cursor));
+    for (const outcome of gone) if (!mayGo(outcome, input)) this.faults.push(`outcome ${outcome.id}`);
+    this.outcomes.push(...gone);
+    const keys = new Set((await batchesAfter).map(({ key }) => key));
+    const over = (await batchesBefore).filter(({ key }) => !keys.has(key));
+    for (const batch of over) if (!isOver(batch, input)) this.faults.push(`batch ${batch.key}`);
+    const step = await call;
+    if (step.requests !== gone.length || step.batches !== over.length) this.faults.push("count");
+    return step;
+  }
+
+  #read(): [Promise<readonly OutcomeRow[]>, Promise<readonly BatchRow[]>] {
+    const outcomes = this.#store.outcomes({ after: 0, limit: ALL, deliveries: true });
+    return [outcomes, this.#store.batches({ limit: ALL })];
+  }
+
+  /** Adds what is not as it should be at the end: an id that is forgotten, or a batch that something still names. */
+  async finish(): Promise<readonly string[]> {
+    const ids = this.outcomes.map(({ id }) => id);
+    if ((await this.#store.requests({ ids })).length > 0) this.faults.push("a pruned request is back");
+    const known = await this.#store.requests({ ids, tombstones: true });
+    if (known.length !== ids.length) this.faults.push("a pruned id is forgotten");
+    const keys = new Set((await this.#store.batches({ limit: ALL })).map(({ key }) => key));
+    for (const { id, batchKey } of await this.#store.outcomes({ after: 0, limit: ALL })) {
+      if (batchKey !== null && !keys.has(batchKey)) this.faults.push(`the batch of ${id}`);
+    }
+    return this.faults;
+  }
+}
+
+function mayGo({ recordedAt, status, deliveries }: OutcomeRow, { before, statuses }: PruneInput): boolean {
+  const isOpen = deliveries?.some(({ state }) => state === "waiting") ?? true;
+  return recordedAt <= before && statuses.includes(status) && !isOpen;
+}
+
+function isOver({ state, remaining, updatedAt, leaseUntil }: BatchRow, { batchesBefore, now }: PruneInput): boolean {
+  return state === "done" && remaining === 0 && updatedAt <= batchesBefore && leaseUntil <= now;
+}
