@@ -4,6 +4,7 @@
 
 import type { Estimate } from "./contract/cost.ts";
 import { DispatchError } from "./contract/errors.ts";
+import type { DispatcherEventName, DispatcherListener } from "./contract/events.ts";
 import type {
   CancelCounts,
   CancelFilter,
@@ -139,6 +140,11 @@ export interface Dispatcher extends OperatorMethods {
    */
   prune(options: PruneOptions): Promise<PruneResult>;
   stats(): Promise<DispatcherStats>;
+  /**
+   * Calls the listener at each of these events, in this process, from now on. Returns a function that ends it. What a
+   * listener throws, or rejects with, is told to `onError`. INVALID_OPTION for a name that is no event's.
+   */
+  on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -339,6 +345,10 @@ class StoreDispatcher implements Dispatcher {
     const { store, clock, options } = this.#runtime;
     const probe = await store.probe(options.thresholds.maxRequests, clock.now());
     return dispatcherStats(probe, await this.#runtime.readPauses(), this.#runtime);
+  }
+
+  on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void {
+    return this.#runtime.events.on(event, listener);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

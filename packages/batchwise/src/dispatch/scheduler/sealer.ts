@@ -26,6 +26,7 @@ import { parseLane, ulid } from "../format/encode.ts";
 import { EXPIRED, errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { Tails } from "./tails.ts";
+import { WaitingEvents } from "./waiting-events.ts";
 import { WaitingLanes } from "./waiting-lanes.ts";
 import type { Workers } from "./workers.ts";
 
@@ -45,6 +46,7 @@ export class Sealer {
   readonly #workers: Workers;
   readonly #tails: Tails;
   readonly #waiting: WaitingLanes = new WaitingLanes();
+  readonly #told: WaitingEvents;
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
@@ -59,6 +61,7 @@ export class Sealer {
     this.#runtime = runtime;
     this.#workers = workers;
     this.#tails = new Tails(runtime);
+    this.#told = new WaitingEvents(runtime);
   }
 
   /** Closes batches of all requests that wait now. */
@@ -103,6 +106,8 @@ export class Sealer {
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
+    this.#told.tellLanes(probe, now);
+    await this.#told.tellBatches(probe, now);
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
@@ -212,10 +217,11 @@ export class Sealer {
     return true;
   }
 
-  #sealed({ lane }: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
+  #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
     bookOn(ledgers, ledger, batch);
-    this.#tails.forget(lane);
-    this.#waiting.sealed(lane);
+    this.#tails.forget(lane.lane);
+    this.#told.tellSealed(lane, batch);
+    this.#waiting.sealed(lane.lane);
   }
 
   #noRoom(
