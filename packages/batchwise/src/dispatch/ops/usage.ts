@@ -2,7 +2,7 @@
 
 import type { UsageFilter, UsageRecord } from "../contract/operations.ts";
 import type { UsageRow } from "../contract/rows.ts";
-import { laneProper, parseLane } from "../format/encode.ts";
+import { parseLane } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 export async function usageBy(runtime: Runtime, filter: UsageFilter): Promise<UsageRecord[]> {
@@ -13,7 +13,8 @@ export async function usageBy(runtime: Runtime, filter: UsageFilter): Promise<Us
 export function summed(rows: readonly UsageRow[]): UsageRecord[] {
   const sums = new Map<string, UsageRecord>();
   for (const row of rows) {
-    const name = JSON.stringify([row.tenant, row.job, laneProper(row.lane)]);
+    const { endpoint, model } = parseLane(row.lane);
+    const name = JSON.stringify([row.tenant, row.job, endpoint, model]);
     const known = sums.get(name);
     sums.set(name, known === undefined ? recordOf(row) : added(known, row));
   }
