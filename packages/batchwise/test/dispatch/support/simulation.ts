@@ -7,7 +7,6 @@ import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
 import type { PruneInput } from "../../../src/dispatch/contract/pruning.ts";
 import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
-import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
@@ -15,7 +14,8 @@ import { DOOMED, SimOperator } from "./sim-operator.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { PruningBooks } from "./sim-pruning.ts";
 import { OUTAGE, REFUSALS, WHOLE } from "./sim-refusals.ts";
-import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
+import { askOf, statusOf } from "./sim-requests.ts";
+import { isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -63,21 +63,6 @@ const KINDS: readonly Kind[] = [
   { tag: "none", input: "inline" },
   { tag: "idempotencyToken", input: "inline" },
 ];
-
-/** What the provider answers, told from the name alone, so that the right end is known beforehand. */
-function statusOf(identity: string, run: number): number {
-  if (identity.startsWith("bad")) return 400;
-  if (identity.startsWith("flaky")) return run === 1 ? 500 : 200;
-  if (identity.startsWith("silent")) return run === 1 ? -1 : 200;
-  if (identity.startsWith("dead")) return 503;
-  return 200;
-}
-
-/** Of two models, whose lanes share the limits of each account. */
-function askOf(name: string): DispatchRequest {
-  const { body, ...more } = ask(name);
-  return { ...more, body: { ...body, model: name.length % 3 === 0 ? "other" : "m" } };
-}
 
 export async function simulate(seed: number): Promise<Report> {
   return new Simulation(seed).run();
