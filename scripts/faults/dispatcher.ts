@@ -70,4 +70,22 @@ export const dispatcherFaults: readonly Fault[] = [
     find: "return batch?.fence === fence ? batch : undefined;",
     replace: "return fence === -1 ? undefined : batch;",
   },
+  {
+    name: "sends what was closed before its account was paused",
+    file: "dispatch/steps/wait-for-operator.ts",
+    find: "return pauses.accounts.has(account.name) || isLanePaused(pauses, batch.lane);",
+    replace: "return account.name === batch.key || isLanePaused(pauses, batch.lane);",
+  },
+  {
+    name: "adopts whatever an operator names, unverified",
+    file: "dispatch/decide/named-batch.ts",
+    find: 'return { kind: "fits", verified: false };',
+    replace: 'return { kind: "fits", verified: seen !== null };',
+  },
+  {
+    name: "sends again a quarantined batch after a wrong adoption",
+    file: "dispatch/steps/undo-adoption.ts",
+    find: 'orphan.action === "adopted"',
+    replace: 'orphan.action === "foreign"',
+  },
 ];

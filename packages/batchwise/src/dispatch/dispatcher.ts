@@ -3,6 +3,17 @@
 // any point. docs/dispatch-design.md says when a request runs twice.
 
 import { DispatchError } from "./contract/errors.ts";
+import type { DispatcherEventName, DispatcherListener } from "./contract/events.ts";
+import type {
+  CancelCounts,
+  CancelFilter,
+  OperatorMethods,
+  RequestPage,
+  RequestsOptions,
+  RetryFilter,
+  UsageFilter,
+  UsageRecord,
+} from "./contract/operations.ts";
 import type {
   BatchFilter,
   BatchLine,
@@ -13,6 +24,7 @@ import type {
   DispatcherStats,
   DispatchRequest,
   Enqueued,
+  LaneRef,
   LoggedOutcome,
   Outcome,
   OutcomesOptions,
@@ -20,12 +32,17 @@ import type {
   PruneResult,
   RedeliverOptions,
 } from "./contract/types.ts";
-import { laneProper } from "./format/encode.ts";
-import { batchRecord, CANCELLED } from "./format/payload.ts";
+import { batchRecord } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
+import { adopt } from "./ops/adopt.ts";
 import { abandon, cancelMembers } from "./ops/batch-control.ts";
+import { cancelMany, cancelOne } from "./ops/cancel-requests.ts";
+import { findRequests } from "./ops/find-requests.ts";
+import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./ops/pausing.ts";
 import { prune, retention } from "./ops/prune.ts";
+import { retryRequests } from "./ops/retry-requests.ts";
 import { dispatcherStats } from "./ops/stats.ts";
+import { usageBy } from "./ops/usage.ts";
 import {
   abandonOptions,
   checkBatchFilter,
@@ -36,6 +53,15 @@ import {
   redeliverOptions,
 } from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
+import {
+  cancelWhich,
+  checkName,
+  laneRef,
+  reasonOf,
+  requestsOptions,
+  retryWhich,
+  usageFilter,
+} from "./options/operator-options.ts";
 import { resolveOptions } from "./options/resolve-options.ts";
 import { readDeadLetters, redeliver } from "./outcomes/dead-letters.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./outcomes/deliverer.ts";
@@ -47,7 +73,7 @@ import { sweeper } from "./steps/sweep.ts";
 
 const BATCHES_SHOWN = 100;
 
-export interface Dispatcher {
+export interface Dispatcher extends OperatorMethods {
   /** Starts the loops. Requests can be enqueued before, and by processes that never start theirs. */
   start(): Promise<void>;
   /**
@@ -77,9 +103,6 @@ export interface Dispatcher {
    * from these. Counts for the loops of this process: call it where `start` was called.
    */
   flush(): void;
-  cancel(id: string): Promise<CancelResult>;
-  /** Lets requests run again that ended without success. Gives the number of them. */
-  retry(ids: string | readonly string[]): Promise<number>;
   /** Sends the open members of quarantined batches back to their lanes, uncharged. Gives the number of batches. */
   requeue(keys: string | readonly string[]): Promise<number>;
   /** Goes on with quarantined batches: looks at the provider's batch again, or sends one that nothing took. */
@@ -107,6 +130,11 @@ export interface Dispatcher {
    */
   prune(options: PruneOptions): Promise<PruneResult>;
   stats(): Promise<DispatcherStats>;
+  /**
+   * Calls the listener at each of these events, in this process, from now on. Returns a function that ends it. What a
+   * listener throws, or rejects with, is told to `onError`. INVALID_OPTION for a name that is no event's.
+   */
+  on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -207,32 +235,21 @@ class StoreDispatcher implements Dispatcher {
     return this.#reader.outcomes(outcomesOptions(options));
   }
 
-  async cancel(id: string): Promise<CancelResult> {
+  cancel(id: string): Promise<CancelResult>;
+  cancel(which: readonly string[] | CancelFilter): Promise<CancelCounts>;
+  async cancel(which: string | readonly string[] | CancelFilter): Promise<CancelResult | CancelCounts> {
     this.#refuseWhenStopped();
-    const { store, sinks, clock } = this.#runtime;
-    const change = { kind: "cancel", ids: [id], ...CANCELLED } as const;
-    const [answer] = await store.amend(change, sinks, clock.now());
-    if (answer?.result === "changed") {
-      this.#runtime.outcomesRecorded();
-      return "cancelled";
-    }
-    if (answer?.result !== "requested") return answer?.result === "ended" ? "ended" : "not_found";
-    // The cancel is durable. Stopping the batch early is optional, and only processes with running loops do it.
-    if (this.#isStarted)
-      await this.#hurryCancelled(id).catch((error: unknown) => this.#runtime.report(error, { operation: "store" }));
-    return "requested";
+    if (typeof which === "string") return cancelOne(this.#runtime, this.#startedWorkers, which);
+    return cancelMany(this.#runtime, this.#startedWorkers, cancelWhich(which));
   }
 
-  async retry(ids: string | readonly string[]): Promise<number> {
+  async retry(which: string | readonly string[] | RetryFilter): Promise<number> {
     this.#refuseWhenStopped();
-    const { store, sinks, clock, sealing } = this.#runtime;
-    const requests = await store.requests({ ids: typeof ids === "string" ? [ids] : ids });
-    // A request that failed in a half of a split batch goes back to the lane itself, not to that half's group.
-    const lanes = requests.map(({ lane }) => laneProper(lane));
-    const change = { kind: "retry", ids: requests.map(({ id }) => id), lanes } as const;
-    const answers = await store.amend(change, sinks, clock.now());
-    sealing.wake();
-    return answers.filter(({ result }) => result === "changed").length;
+    return retryRequests(this.#runtime, typeof which === "string" ? [which] : retryWhich(which));
+  }
+
+  async requests(options: RequestsOptions = {}): Promise<RequestPage> {
+    return findRequests(this.#runtime, requestsOptions(options));
   }
 
   requeue(keys: string | readonly string[]): Promise<number> {
@@ -250,13 +267,44 @@ class StoreDispatcher implements Dispatcher {
     const { count, isAside } = await cancelMembers(this.#runtime, key);
     // The store ends those as cancelled that go back with a wish to be.
     if (isAside) await abandon(this.#runtime, key, "requeue");
-    else if (this.#isStarted) await this.#workers.hurry(key);
+    else if (this.#isStarted) await this.#workers.hurry([key]);
     return count;
   }
 
   async abandon(key: string, options: { readonly requests: "end" | "requeue" }): Promise<number> {
     this.#refuseWhenStopped();
     return abandon(this.#runtime, key, abandonOptions(options).requests);
+  }
+
+  async adopt(key: string, providerBatchId: string): Promise<BatchRecord> {
+    this.#refuseWhenStopped();
+    checkName("key", key);
+    checkName("providerBatchId", providerBatchId);
+    return adopt(this.#runtime, key, providerBatchId);
+  }
+
+  async pauseAccount(name: string, reason?: string): Promise<boolean> {
+    this.#refuseWhenStopped();
+    return pauseAccount(this.#runtime, name, reasonOf(reason));
+  }
+
+  async resumeAccount(name: string): Promise<boolean> {
+    this.#refuseWhenStopped();
+    return resumeAccount(this.#runtime, name);
+  }
+
+  async pauseLane(lane: LaneRef, reason?: string): Promise<boolean> {
+    this.#refuseWhenStopped();
+    return pauseLane(this.#runtime, laneRef(lane), reasonOf(reason));
+  }
+
+  async resumeLane(lane: LaneRef): Promise<boolean> {
+    this.#refuseWhenStopped();
+    return resumeLane(this.#runtime, laneRef(lane));
+  }
+
+  async usage(filter: UsageFilter = {}): Promise<UsageRecord[]> {
+    return usageBy(this.#runtime, usageFilter(filter));
   }
 
   async batches(filter: BatchFilter = {}): Promise<BatchRecord[]> {
@@ -282,20 +330,20 @@ class StoreDispatcher implements Dispatcher {
   async stats(): Promise<DispatcherStats> {
     const { store, clock, options } = this.#runtime;
     const probe = await store.probe(options.thresholds.maxRequests, clock.now());
-    return dispatcherStats(probe, this.#runtime);
+    return dispatcherStats(probe, await this.#runtime.readPauses(), this.#runtime);
+  }
+
+  on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void {
+    return this.#runtime.events.on(event, listener);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
 
-  /** Leases the request's batch at once when all of its open members are cancelled, instead of at its next poll. */
-  async #hurryCancelled(id: string): Promise<void> {
-    const { store } = this.#runtime;
-    const [request] = await store.requests({ ids: [id] });
-    if (request === undefined || request.batchKey === null) return;
-    const [batch] = await store.batches({ keys: [request.batchKey], limit: 1 });
-    if (batch !== undefined && batch.cancelRequested === batch.remaining) await this.#workers.hurry(batch.key);
+  /** Null in a process that only enqueues: stopping a batch early is optional, and left to those with running loops. */
+  get #startedWorkers(): Workers | null {
+    return this.#isStarted ? this.#workers : null;
   }
 
   #refuseWhenStopped(): void {

@@ -19,6 +19,47 @@ export type {
   TagKind,
 } from "./contract/account.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
+export type {
+  AdoptEvent,
+  BatchEvent,
+  BatchesEvent,
+  BatchesInState,
+  ClockStepEvent,
+  CollectEvent,
+  DeliveryEvent,
+  DispatcherEventName,
+  DispatcherEvents,
+  DispatcherListener,
+  EndedBatch,
+  EnqueueEvent,
+  LaneAge,
+  LanesEvent,
+  LeaseLostEvent,
+  OfBatch,
+  PauseEvent,
+  PollEvent,
+  PruneEvent,
+  QuarantineEvent,
+  SealEvent,
+  SetBackEvent,
+  SplitEvent,
+  SubmitEvent,
+  SweepEvent,
+  UsageEvent,
+} from "./contract/events.ts";
+export type {
+  CancelCounts,
+  CancelFilter,
+  OperatorMethods,
+  RequestFilter,
+  RequestPage,
+  RequestRecord,
+  RequestStatus,
+  RequestsOptions,
+  RetryFilter,
+  UsageFilter,
+  UsageRecord,
+} from "./contract/operations.ts";
 export type { PruneInput, PruneStep } from "./contract/pruning.ts";
 export type {
   BatchChanges,
@@ -28,18 +69,27 @@ export type {
   DeliveryReport,
   DeliveryRow,
   DeliveryState,
+  Ended,
+  FindQuery,
+  FindResult,
   HistoryRow,
   LaneRow,
   LedgerChanges,
   LedgerLimits,
   LedgerRow,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
   Probe,
+  RequestMatch,
   RequestQuery,
   RequestRow,
   Settlement,
+  TokenCounts,
+  UsageQuery,
+  UsageRow,
 } from "./contract/rows.ts";
 export type {
   Amended,
@@ -68,6 +118,7 @@ export type {
   Enqueued,
   Json,
   JsonObject,
+  LaneRef,
   LaneStats,
   LedgerStats,
   LoggedOutcome,
@@ -77,6 +128,8 @@ export type {
   OutcomeResponse,
   OutcomeStatus,
   OutcomesOptions,
+  PausedRecord,
+  PauseRecord,
   PruneOptions,
   PruneResult,
   RedeliverOptions,
@@ -84,6 +137,19 @@ export type {
   Usage,
 } from "./contract/types.ts";
 export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
+export {
+  lineOf,
+  type ReadRequestsOptions,
+  readRequests,
+  type TextSource,
+  type WebReadable,
+} from "./ops/read-requests.ts";
+export {
+  type NodeWritable,
+  type WebWritable,
+  type WriteOutcomesOptions,
+  writeOutcomes,
+} from "./ops/write-outcomes.ts";
 export type {
   DispatchClock,
   DispatcherOptions,

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { QuarantinedError } from "../../src/dispatch/contract/errors.ts";
 import type { LoggedOutcome } from "../../src/dispatch/contract/types.ts";
 import { drive } from "./support/drive.ts";
+import { anthropic, MINUTE, operatorWorld, requests } from "./support/operator-world.ts";
 import { ask, world } from "./support/world.ts";
 
 const HOUR = 3_600_000;
@@ -56,5 +57,23 @@ test("a log read until idle gives what there is, and then says which batches wai
   await drive(time, fake, async () => isOver);
   expect(count).toBe(200);
   expect([...fake.runs().values()].every((runs) => runs === 1)).toBe(true);
+  await dispatcher.stop();
+});
+
+test("a batch that was found by its size and is then forgotten waits for a person, and is not sent again", async () => {
+  const { open, fake, pass, rest } = operatorWorld({ plan: { runMs: 2 * HOUR } });
+  fake.inject({ on: "messages.create", reply: "drop" });
+  const dispatcher = await open(anthropic.account(fake));
+  await dispatcher.enqueueMany(requests(4));
+  await pass(10 * MINUTE);
+  expect(await dispatcher.batches()).toMatchObject([{ state: "running" }]);
+  fake.inject({ on: "messages.retrieve", times: 1_000, accept: false, reply: { status: 404 } });
+  await pass(HOUR);
+  const [batch] = await dispatcher.batches();
+  expect(batch?.state).toBe("quarantined");
+  fake.heal();
+  expect(await dispatcher.resume(batch?.key as string)).toBe(1);
+  await rest();
+  expect([...fake.runs().values()]).toEqual([1, 1, 1, 1]);
   await dispatcher.stop();
 });

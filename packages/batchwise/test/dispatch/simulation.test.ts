@@ -27,6 +27,7 @@ test.each(starts)(
         blamed: [],
         notDelivered: [],
         unendedBatches: [],
+        sentWhilePaused: [],
         wronglyPruned: [],
       });
       expect(report.leftOver ?? 0, again).toBe(0);

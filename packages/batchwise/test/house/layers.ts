@@ -54,9 +54,10 @@ const dispatchFolders: readonly string[] = [
 const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "": [...dispatchFolders, "stores/memory"],
   "stores/memory": ["contract"],
-  "stores/postgres": ["contract"],
+  "stores/postgres": ["stores/sql", "contract"],
   "stores/redis": ["contract"],
-  "stores/sqlite": ["contract"],
+  "stores/sql": ["contract"],
+  "stores/sqlite": ["stores/sql", "contract"],
   "providers/anthropic": ["providers/shapes", "format", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],
   "providers/shapes": ["contract"],

@@ -6,12 +6,7 @@
 
 import { basename, relative } from "node:path";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
-
-const STOP_SIGNALS = ["SIGINT", "SIGTERM"] as const;
-
-// A package manager in between passes on the Ctrl-C that the terminal has already sent to everyone. Signals this
-// close together are one press.
-const ONE_PRESS_MS = 500;
+import { onStopSignal } from "./shared/stop-signals.ts";
 
 export interface ServeOptions extends ServiceOptions {
   /** True when the user named the port. */
@@ -60,22 +55,9 @@ function command(): string {
 /** Resolves once the service has drained after the first signal. */
 function stopOnSignal(service: Service): Promise<void> {
   return new Promise((resolve, reject) => {
-    let firstAt: number | undefined;
-    const onSignal = (signal: NodeJS.Signals): void => {
-      const now = performance.now();
-      if (firstAt === undefined) {
-        firstAt = now;
-        console.log("\nStopping: answering what is running. Press Ctrl-C again to stop at once.");
-        service.close().then(resolve, reject).finally(stopListening);
-      } else if (now - firstAt > ONE_PRESS_MS) {
-        stopListening();
-        // The system's own handling: leaving through process.exit would abort inside a running model.
-        process.kill(process.pid, signal);
-      }
-    };
-    const stopListening = (): void => {
-      for (const signal of STOP_SIGNALS) process.off(signal, onSignal);
-    };
-    for (const signal of STOP_SIGNALS) process.on(signal, onSignal);
+    const stopListening = onStopSignal(() => {
+      console.log("\nStopping: answering what is running. Press Ctrl-C again to stop at once.");
+      service.close().then(resolve, reject).finally(stopListening);
+    });
   });
 }

@@ -1,7 +1,8 @@
 /** Runs the `batchwise` command from the sources in a process of its own, and ends that process with the test. */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { afterEach } from "vitest";
 
@@ -12,6 +13,8 @@ export interface Command {
   readonly process: ChildProcess;
   /** Everything written so far, to either stream. */
   output(): string;
+  /** Everything written so far to standard output. */
+  stdout(): string;
   /** Resolves once the output matches; rejects when the process ends before. */
   prints(pattern: RegExp): Promise<RegExpMatchArray>;
   /** The exit code, or the name of the signal that ended the process. */
@@ -27,9 +30,32 @@ afterEach(async () => {
   }
 });
 
+export interface CommandPlace {
+  readonly cwd?: string;
+  /** In place of the environment of the tests, but for the path. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 export function startCommand(...args: readonly string[]): Command {
-  const child = spawn(process.execPath, ["--import", NAMES, MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  return startCommandIn({}, ...args);
+}
+
+export function startCommandIn({ cwd, env }: CommandPlace, ...args: readonly string[]): Command {
+  const child = spawn(process.execPath, ["--import", NAMES, MAIN, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env: { PATH: process.env.PATH, ...env } }),
+  });
+  return commandOf(child);
+}
+
+/** What a process that was started in another way prints, and how it ends. */
+export function commandOf(child: ChildProcessByStdio<null, Readable, Readable>): Command {
   let output = "";
+  let printed = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    printed += chunk.toString();
+  });
   const waiting = new Set<() => void>();
   for (const stream of [child.stdout, child.stderr]) {
     stream.on("data", (chunk: Buffer) => {
@@ -41,6 +67,7 @@ export function startCommand(...args: readonly string[]): Command {
   const command: Command = {
     process: child,
     output: () => output,
+    stdout: () => printed,
     prints: (pattern) =>
       new Promise((resolve, reject) => {
         const check = (): void => {

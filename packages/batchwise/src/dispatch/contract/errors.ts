@@ -8,8 +8,9 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
  * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`, `STORE_SET_BACK` (what it had answered for is gone).
- * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a result source was cut, short or damaged. `BATCH_STUCK`: a
- * batch has not ended in its time. `BATCH_BUSY`: another process works on the batch. `BELOW_MINIMUM`: told to `onError`,
+ * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a
+ * result source was cut, short or damaged. `BATCH_STUCK`: a batch has not ended in its time. `BATCH_BUSY`: another process
+ * works on the batch. `ADOPTION_REFUSED`: the provider's batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`,
  * fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are left.
  * `CLOSED`: stopped or closed before. Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
  * `ACCOUNT_PAUSED`: its account refuses whatever it is sent.
@@ -32,6 +33,7 @@ export type DispatchErrorCode =
   | "QUARANTINED"
   | "BATCH_STUCK"
   | "BATCH_BUSY"
+  | "ADOPTION_REFUSED"
   | "ACCOUNT_PAUSED"
   | "BATCH_REFUSED"
   | "CLOSED";

@@ -191,8 +191,11 @@ export interface BatchRecord {
 export interface Orphan {
   readonly providerBatchId: string;
   readonly seenAt: number;
-  /** `ended`: an earlier attempt that failed as a whole. `foreign`: adopted by mistake, given back. */
-  readonly action: "cancelled" | "ended" | "foreign" | "ignored";
+  /**
+   * `ended`: an earlier attempt that failed as a whole. `foreign`: adopted by mistake, given back. `adopted`: of record, by an
+   * operator, while the batch was quarantined.
+   */
+  readonly action: "cancelled" | "ended" | "foreign" | "ignored" | "adopted";
 }
 
 export interface BatchFilter {
@@ -223,6 +226,25 @@ export interface LedgerStats {
   readonly blockedUntil: number;
 }
 
+/** The requests of one endpoint and model. */
+export interface LaneRef {
+  readonly endpoint: Endpoint;
+  readonly model: string;
+}
+
+/** Since when, and why, nothing new is sent. */
+export interface PauseRecord {
+  readonly since: number;
+  /** As given to `pauseAccount` or `pauseLane`; null for none. */
+  readonly reason: string | null;
+}
+
+/** What operators have paused, for all processes of the store. */
+export interface PausedRecord {
+  readonly accounts: readonly (PauseRecord & { readonly name: string })[];
+  readonly lanes: readonly (PauseRecord & LaneRef)[];
+}
+
 export interface DispatcherStats {
   readonly lanes: readonly LaneStats[];
   readonly ledgers: readonly LedgerStats[];
@@ -233,6 +255,8 @@ export interface DispatcherStats {
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
   /** Deliveries not made yet, whatever they wait for; what has been given up is in `deadLetters()` instead. */
   readonly deliveriesWaiting: number;
+  /** What operators have paused, for all processes. */
+  readonly paused: PausedRecord;
   /** Result lines that changed nothing: late, repeated or foreign. Of this process. */
   readonly ignoredResults: number;
   /** Provider batches found beyond the one of record. Of this process. */

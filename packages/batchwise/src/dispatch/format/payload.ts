@@ -40,6 +40,12 @@ function tokenCounts({ inputTokens, outputTokens }: Usage): TokenCounts {
   return { inputTokens, cachedTokens: 0, outputTokens, reasoningTokens: 0 };
 }
 
+/** The tokens that the provider counted for an ended request; null where it gave none. */
+export function outcomeUsage({ payload }: Pick<OutcomeRow, "payload">): TokenCounts | null {
+  const { usage } = JSON.parse(payload) as Payload;
+  return usage === null ? null : tokenCounts(usage);
+}
+
 export const CANCELLED: ErrorEnding = errorEnding({
   code: OUTCOME_CODES.cancelled,
   message: "The request was cancelled.",

@@ -78,7 +78,7 @@ async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | 
 }
 
 /** Leases the batch, once nobody works on it any more. */
-async function take(runtime: Runtime, key: string): Promise<Lease> {
+export async function take(runtime: Runtime, key: string): Promise<Lease> {
   const { store, clock, options } = runtime;
   const { owner, leaseMs, accounts } = options;
   const until = clock.monotonic() + leaseMs;

@@ -26,7 +26,7 @@ import { TRANSITIONS } from "../decide/life-cycle.ts";
 const DEAD_LETTERS_SHOWN = 100;
 const STATES = Object.keys(TRANSITIONS);
 const STATUSES = ["succeeded", "failed", "cancelled", "expired"] as const;
-const aName: Rule = {
+export const aName: Rule = {
   expected: "a name, not an empty string",
   type: "string",
   test: (value: string) => value !== "",
@@ -98,12 +98,16 @@ export function checkBatchFilter(filter: BatchFilter): void {
   for (const key of listOf("keys", filter.keys)) check("keys", aString, key);
 }
 
-function checkNames(options: object, known: readonly string[]): void {
+export function checkNames(
+  options: object,
+  known: readonly string[],
+  hints: Readonly<Record<string, string>> = {},
+): void {
   checkIsObject("options", options);
-  refuseUnknown(options, known);
+  refuseUnknown(options, known, "", hints);
 }
 
-function listOf(name: string, values: readonly unknown[] | undefined): readonly unknown[] {
+export function listOf(name: string, values: readonly unknown[] | undefined): readonly unknown[] {
   if (values === undefined || Array.isArray(values)) return values ?? [];
   throw expected(name, { expected: "an array", type: "object", test: () => false }, values);
 }

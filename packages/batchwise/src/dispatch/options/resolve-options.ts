@@ -17,6 +17,7 @@ import {
   zeroOrMore,
 } from "../../core/contract/validate.ts";
 import type { Account } from "../contract/account.ts";
+import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { STUCK_AFTER_MS } from "../decide/stuck.ts";
@@ -39,6 +40,7 @@ export interface ResolvedOptions {
   readonly stuckAfterMs: number;
   readonly retentionMs: number;
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
+  readonly onBatch: ((batch: EndedBatch) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
   readonly onError: (error: unknown, context: ErrorContext) => void;
@@ -58,6 +60,7 @@ const KNOWN: readonly (keyof DispatcherOptions)[] = [
   "stuckAfterMs",
   "retentionMs",
   "onOutcome",
+  "onBatch",
   "webhook",
   "onTail",
   "onError",
@@ -104,11 +107,12 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   checkIsObject("options", options);
   refuseUnknown(options, KNOWN);
   check("store", objectWith(...STORE_METHODS), options.store);
-  const { leaseMs = 90_000, clock = systemClock, random = goodChance(), onOutcome = null } = options;
+  const { leaseMs = 90_000, clock = systemClock, random = goodChance(), onOutcome = null, onBatch = null } = options;
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
   check("clock", objectWith("now", "monotonic", "setTimeout", "clearTimeout"), clock);
   check("random", aFunction, random);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
+  if (onBatch !== null) check("onBatch", aFunction, onBatch);
   const { onError = () => {}, failpoint = () => {}, onTail = "wait", stuckAfterMs = STUCK_AFTER_MS } = options;
   check("onTail", oneOf("wait", "fail"), onTail);
   check("stuckAfterMs", aboveZero, stuckAfterMs);
@@ -128,6 +132,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     stuckAfterMs,
     retentionMs,
     onOutcome,
+    onBatch,
     webhook: resolveWebhook(options.webhook),
     onTail,
     onError,

@@ -7,6 +7,7 @@ import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
 import type { EnqueueResult, SealResult } from "../contract/store.ts";
 import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
+import { isLanePaused, type Pauses } from "../decide/pauses.ts";
 import { type AccountChoice, batchTokens, rankAccounts, serves } from "../decide/rank-accounts.ts";
 import { type SealRefusal, type Tail, tailOf } from "../decide/tail.ts";
 import {
@@ -22,6 +23,7 @@ import { parseLane, ulid } from "../format/encode.ts";
 import { EXPIRED, errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { Tails } from "./tails.ts";
+import { WaitingEvents } from "./waiting-events.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -39,6 +41,7 @@ export class Sealer {
   readonly #runtime: Runtime;
   readonly #workers: Workers;
   readonly #tails: Tails;
+  readonly #told: WaitingEvents;
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
@@ -53,6 +56,7 @@ export class Sealer {
     this.#runtime = runtime;
     this.#workers = workers;
     this.#tails = new Tails(runtime);
+    this.#told = new WaitingEvents(runtime);
   }
 
   /** Closes batches of all requests that wait now. */
@@ -89,10 +93,15 @@ export class Sealer {
     if (this.#runtime.isStopping) return Number.POSITIVE_INFINITY;
     this.#added = new Map();
     const now = clock.now();
-    const probe = await store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now);
+    const [probe, pauses] = await Promise.all([
+      store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now),
+      this.#runtime.readPauses(),
+    ]);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
+    this.#told.tellLanes(probe, now);
+    await this.#told.tellBatches(probe, now);
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
@@ -103,8 +112,9 @@ export class Sealer {
       const caps = laneCaps(options.thresholds, accounts);
       const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
       nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
+      if (isLanePaused(pauses, lane.lane)) continue;
       if (at > now) nextAt = Math.min(nextAt, at);
-      else if (await this.#close(lane, accounts, ledgers)) sealing.wake();
+      else if (await this.#close(lane, accounts, ledgers, pauses)) sealing.wake();
       else nextAt = Math.min(nextAt, unblockedAt(lane, accounts, ledgers, now));
     }
     return Math.max(nextAt, now + LEAST_PAUSE_MS);
@@ -163,11 +173,12 @@ export class Sealer {
   }
 
   /** Closes one batch of the lane at the best account that takes it. True when the lane should be looked at again. */
-  async #close(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<boolean> {
+  async #close(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
     const name = parseLane(lane.lane);
     let tooLarge: Refusal["head"] = null;
     const refusals: SealRefusal[] = [];
-    const choices = rankAccounts(accounts, name, ledgers, this.#runtime.clock.now());
+    const open = accounts.filter(({ name }) => !pauses.accounts.has(name));
+    const choices = rankAccounts(open, name, ledgers, this.#runtime.clock.now());
     for (const choice of choices) {
       const result = await this.#seal(lane.lane, choice);
       if (result.ok) {
@@ -187,9 +198,10 @@ export class Sealer {
     return true;
   }
 
-  #sealed({ lane }: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
+  #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
     bookOn(ledgers, ledger, batch);
-    this.#tails.forget(lane);
+    this.#tails.forget(lane.lane);
+    this.#told.tellSealed(lane, batch);
   }
 
   /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */

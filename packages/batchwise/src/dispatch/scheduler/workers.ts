@@ -9,6 +9,7 @@ import { Lease, LeaseLost } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { collect } from "../steps/collect.ts";
 import { dispose, drop } from "../steps/dispose.ts";
+import { BatchEnder, isSettled } from "../steps/end-batch.ts";
 import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
 import { reconcile } from "../steps/reconcile.ts";
 import { submit } from "../steps/submit.ts";
@@ -26,11 +27,13 @@ export class Workers {
   readonly #runtime: Runtime;
   readonly #heavy: Semaphore = new Semaphore(HEAVY_PLACES);
   readonly #running: Set<Promise<void>> = new Set();
+  readonly #ender: BatchEnder;
   /** When batches that this process has released fall due, by key. */
   readonly #dueAt: Map<string, number> = new Map();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    this.#ender = new BatchEnder(runtime);
   }
 
   /** The loop's turn: leases due batches. The sealer's probes wake it for batches that other processes released. */
@@ -61,9 +64,10 @@ export class Workers {
     else await new Lease(this.#runtime, account, batch, begunAt).end({});
   }
 
-  /** Leases one batch before it is due, unless it is leased already. */
-  async hurry(key: string): Promise<void> {
-    if (!this.#runtime.isStopping) await this.#lease({ limit: 1, keys: [key] });
+  /** Leases batches before they are due, but for those that are leased already; as many as there are places, or one. */
+  async hurry(keys: readonly string[]): Promise<void> {
+    const limit = Math.min(keys.length, Math.max(1, MOST_LEASES - this.#running.size));
+    if (limit > 0 && !this.#runtime.isStopping) await this.#lease({ limit, keys });
   }
 
   /** Sends the members of quarantined batches back to their lanes. Returns the number of batches. */
@@ -151,7 +155,8 @@ export class Workers {
     try {
       await look;
       while (!lease.isOver) {
-        if (this.#runtime.isStopping) await lease.end((now) => ({ nextAt: Math.min(lease.batch.nextAt, now) }));
+        if (isSettled(lease.batch)) await this.#ender.end(lease);
+        else if (this.#runtime.isStopping) await lease.end((now) => ({ nextAt: Math.min(lease.batch.nextAt, now) }));
         else await this.#step(lease);
       }
       if (lease.batch.state === "done") await this.#wakeWaiting(lease.batch);
@@ -209,6 +214,6 @@ export class Workers {
     const states = ["waiting_capacity"] as const;
     const waiting = await this.#runtime.store.batches({ account, states, limit: WAITING_LOOKED_AT });
     const first = waiting.findLast((batch) => batch.ledger === ledger);
-    if (first !== undefined) await this.hurry(first.key);
+    if (first !== undefined) await this.hurry([first.key]);
   }
 }

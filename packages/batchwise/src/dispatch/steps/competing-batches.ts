@@ -90,7 +90,8 @@ async function splitAt(runtime: Runtime, batch: BatchRow, code: string): Promise
 export function mayChangeAccount(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<string, LedgerRow>): boolean {
   const now = runtime.clock.now();
   if (now - batch.createdAt < PATIENCE_MS) return false;
-  const others = runtime.accounts.filter(({ name }) => name !== batch.account);
+  const paused = runtime.lastPauses.accounts;
+  const others = runtime.accounts.filter(({ name }) => name !== batch.account && !paused.has(name));
   // An account with strikes would only send them back: when all are full, waiting is better.
   return rankAccounts(others, parseLane(batch.lane), ledgers, now).some(
     ({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0,

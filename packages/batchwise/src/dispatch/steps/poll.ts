@@ -32,6 +32,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const id = batch.providerBatchId;
   if (id === null) throw new Error(`Batch ${batch.key} is ${batch.state} without a provider's id.`);
+  const listed = lease.seen !== null;
   if (lease.seen === null) {
     try {
       lease.seen = await readFor(runtime, lease, (call) => account.retrieve(id, call));
@@ -40,6 +41,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
       return;
     }
   }
+  tellPolled(runtime, lease, listed, lease.seen, null);
   const seen = await blamed(runtime, lease, lease.seen);
   const needsLedger = seen?.state === "failed" || (batch.state === "submitted" && seen?.state !== "validating");
   const ledgers = needsLedger ? await runtime.ledgers() : new Map<string, LedgerRow>();
@@ -66,14 +68,31 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   tellOfRefusal(runtime, batch, plan, "retrieve");
 }
 
+function tellPolled(
+  { events, clock }: Runtime,
+  { batch }: Lease,
+  listed: boolean,
+  seen: ProviderBatch | null,
+  code: string | null,
+): void {
+  events.emit("poll", () => ({
+    ...{ account: batch.account, batch: batch.key, listed, code, providerState: seen?.rawState ?? null },
+    result: code !== null ? "failed" : seen === null ? "gone" : "seen",
+    ageMs: clock.now() - (batch.submitStartedAt ?? batch.createdAt),
+  }));
+}
+
 async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null): Promise<ProviderBatch | null> {
   if (seen === null || seen.failure === null) return seen;
   return { ...seen, failure: await blameMembers(runtime, lease, seen.failure) };
 }
 
-/** An unverified batch that is gone, or ended and will have no result that would show whose it is, may not be ours. */
+/**
+ * An unverified batch that has ended and will have no result that would show whose it is may not be ours. One that is gone
+ * may have been, and have run.
+ */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
-  if (seen === null) return plan.state === "quarantined";
+  if (seen === null) return false;
   return hasEnded(seen) && (plan.forget || (seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0));
 }
 
@@ -126,6 +145,7 @@ async function pollFailed(
   runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = failureOf(account, error, "retrieve");
+  if (operation === "retrieve") tellPolled(runtime, lease, false, null, failure.code);
   const told = failure.kind === "rateLimited" ? failure.retryAfterMs : null;
   const wait = Math.max(account.pollMs, batch.pollMs, told ?? 0);
   const lastError = JSON.stringify({ code: failure.code, message: failure.message });

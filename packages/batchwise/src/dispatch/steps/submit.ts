@@ -3,7 +3,6 @@
 // lease outlasts the call. An uncertain outcome is written as `unknown` and left to reconcile.ts.
 
 import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts";
-import type { BatchRow } from "../contract/rows.ts";
 import { afterSubmitFailure } from "../decide/after-failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../decide/after-repeat.ts";
 import { NO_EVIDENCE } from "../decide/after-whole-failure.ts";
@@ -20,10 +19,14 @@ import { applyPlan } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
 import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers, expireMembers } from "./expire-members.ts";
+import { submitTeller, type TellSubmit } from "./submit-events.ts";
 import { tellOfRefusal } from "./tell-of-refusal.ts";
+import { isHeld, isUnsent, waitsForOperator } from "./wait-for-operator.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
+
+const LOST: Failure = { kind: "unknown", code: "lease_lost", message: "The lease was lost during the call." };
 
 /** How long a batch waits while nobody knows whether the clock is right. */
 const DOUBT_MS = 60_000;
@@ -37,12 +40,13 @@ interface Source {
 export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
   if (await waitsForClock(runtime, lease)) return;
   if (await expireMembers(runtime, lease)) return;
+  if (await waitsForOperator(runtime, lease)) return;
   if (await waitsForAccount(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
   const source = await upload(runtime, lease);
   if (source === null) return;
-  if (runtime.isStopping) {
+  if (runtime.isStopping || (await isHeld(runtime, lease))) {
     await sealAgain(lease);
     return;
   }
@@ -99,11 +103,6 @@ async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boole
   return goesAlone;
 }
 
-/** True where no create of the batch can be under way. */
-function isUnsent(batch: BatchRow): boolean {
-  return (batch.state === "sealed" || batch.state === "waiting_capacity") && batch.unknownSince === null;
-}
-
 /** Nothing was sent: the next owner starts again. An idempotency token is kept, so its batch stays `submitting`. */
 async function sealAgain(lease: Lease): Promise<void> {
   const state = lease.account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
@@ -129,31 +128,36 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
 async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   const { account, batch } = lease;
   const { providerFileId } = batch;
+  const tell = submitTeller(runtime, lease, "upload");
   if (account.capabilities.input === "inline" || providerFileId !== null) return { providerFileId };
   try {
     const input = batchInput(runtime.store, account, batch);
     const send = requireUpload(account.upload?.bind(account));
     const cuts = [lease.signal, runtime.stopping.signal];
     const sent = await bounded(runtime, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
+    tell(null);
     return { providerFileId: sent.fileId };
   } catch (error) {
     if (runtime.isStopping) await sealAgain(lease);
-    else await failed(runtime, lease, error, "upload");
+    else await failed(runtime, lease, error, "upload", tell);
     return null;
   }
 }
 
 async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promise<void> {
   const { account, batch } = lease;
+  const tell = submitTeller(runtime, lease, "create");
+  const isSent = (): unknown => runtime.sentAt.set(account.name, runtime.clock.now());
   let seen: ProviderBatch;
   try {
     seen = await bounded(runtime, timeoutMs, [lease.signal], (call) =>
-      account.create(createInput(runtime, lease, timeoutMs), call),
+      account.create(createInput(runtime, lease, timeoutMs), call).finally(isSent),
     );
   } catch (error) {
-    await failed(runtime, lease, error, "create");
+    await failed(runtime, lease, error, "create", tell);
     return;
   }
+  tell(null);
   await runtime.options.failpoint("create-answered");
   const answered = await lease.end((now) => ({
     state: "submitted",
@@ -192,11 +196,21 @@ function within(runtime: Runtime, timeoutMs: number): () => void {
   };
 }
 
-async function failed(runtime: Runtime, lease: Lease, error: unknown, operation: "upload" | "create"): Promise<void> {
-  if (lease.isOver) throw error;
+async function failed(
+  runtime: Runtime,
+  lease: Lease,
+  error: unknown,
+  operation: "upload" | "create",
+  tell: TellSubmit,
+): Promise<void> {
+  if (lease.isOver) {
+    tell(LOST);
+    throw error;
+  }
   runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = refusal(error) ?? (await blameMembers(runtime, lease, failureOf(account, error, operation)));
+  tell(failure);
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));

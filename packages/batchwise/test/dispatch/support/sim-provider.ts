@@ -75,6 +75,8 @@ export interface SimOptions {
   /** Whether batches that have ended tell how many of their requests ran. Default true. */
   readonly counts?: boolean;
   readonly shuffle?: () => number;
+  /** While this is true, no batch can be had by its id; lists show it. */
+  readonly forgets?: () => boolean;
 }
 
 export interface Execution {
@@ -326,7 +328,7 @@ export class SimProvider {
 
   #find(id: string, record: Capabilities): ProviderBatch | null {
     const batch = this.#batches.find((other) => other.id === id);
-    return batch === undefined ? null : shown(this.#view(batch), record);
+    return batch === undefined || this.#options.forgets?.() === true ? null : shown(this.#view(batch), record);
   }
 
   #cancel(id: string, record: Capabilities): ProviderBatch {

@@ -10,6 +10,7 @@ import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
+import { DOOMED, SimOperator } from "./sim-operator.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { PruningBooks } from "./sim-pruning.ts";
 import { OUTAGE, REFUSALS, WHOLE } from "./sim-refusals.ts";
@@ -41,6 +42,8 @@ export interface Report {
   readonly blamed: readonly string[];
   readonly notDelivered: readonly string[];
   readonly unendedBatches: readonly string[];
+  /** Made at the provider while their account was paused. */
+  readonly sentWhilePaused: readonly string[];
   readonly pruned: number;
   /** Pruned although it had to stay, or forgotten altogether. */
   readonly wronglyPruned: readonly string[];
@@ -86,6 +89,8 @@ class Simulation {
   readonly #cancelled: Set<string> = new Set();
   readonly #wanted: Set<string> = new Set();
   readonly #deadlines: Map<string, number> = new Map();
+  readonly #jobs: Map<string, string> = new Map();
+  readonly #operator: SimOperator;
   readonly #badness: number;
   /** Fewest lines that the providers take in a batch. */
   readonly #minLines: number;
@@ -106,6 +111,16 @@ class Simulation {
     this.#minLines = this.#random() < 0.25 ? 2 + this.#below(3) : 1;
     const count = 1 + this.#below(3);
     for (let index = 0; index < count; index += 1) this.#addProvider();
+    this.#operator = new SimOperator({
+      time: this.#time,
+      store: this.#store,
+      providers: this.#providers,
+      below: (most) => this.#below(most),
+      anybody: () => this.#anybody()?.dispatcher,
+      mayEnd: (ids) => {
+        for (const id of ids) this.#cancelled.add(id);
+      },
+    });
   }
 
   async run(): Promise<Report> {
@@ -118,6 +133,7 @@ class Simulation {
     const end = this.#time.now() + REST_WITHIN_MS;
     while (!(await this.#isDone())) {
       if (this.#time.now() > end) break;
+      await this.#operator.tidyUp();
       await this.#time.advance(5 * MINUTE);
     }
     const leftOver = this.#random() < 0.1 ? await this.#pruneAll() : null;
@@ -163,6 +179,8 @@ class Simulation {
     const hasLimit = this.#random() < 0.4;
     const counts = this.#random() < 0.8;
     const isOut = this.#outage();
+    const forgetsFrom = this.#random() < 0.4 ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
+    const forgetsMs = this.#below(60 * MINUTE);
     const provider = new SimProvider({
       time: this.#time,
       minLines: this.#minLines,
@@ -172,6 +190,7 @@ class Simulation {
       },
       listLagMs: () => this.#below(lag + 1),
       counts,
+      forgets: () => this.#time.now() >= forgetsFrom && this.#time.now() < forgetsFrom + forgetsMs,
       shuffle: this.#random,
       ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
       plan: ({ index }) => {
@@ -286,19 +305,12 @@ class Simulation {
     for (let index = 0; index < count; index += 1) {
       const name = `${kinds[this.#below(kinds.length)]}-${index}`;
       this.#wanted.add(name);
+      if (index % 10 === 9) this.#jobs.set(name, DOOMED);
       this.#time.setTimeout(() => this.#enqueue(name), this.#below(HOUR));
       if (this.#random() < 0.1) this.#time.setTimeout(() => this.#cancel(name), this.#below(STORM_MS));
       if (this.#random() < 0.1) this.#deadlines.set(name, START + this.#below(STORM_MS));
     }
-    // Strangers in the same workspace, of the sizes that our own batches have.
-    for (const provider of this.#providers) {
-      for (let strangers = this.#below(4); strangers > 0; strangers -= 1) {
-        this.#time.setTimeout(() => provider.addForeign(1 + this.#below(12)), this.#below(STORM_MS));
-      }
-    }
-    for (let whims = this.#below(3); whims > 0; whims -= 1) {
-      this.#time.setTimeout(() => this.#abandon().catch(() => {}), this.#below(STORM_MS));
-    }
+    this.#operator.plan(STORM_MS);
     for (let prunes = this.#below(4); prunes > 0; prunes -= 1) {
       this.#time.setTimeout(() => this.#prune(), this.#below(STORM_MS));
     }
@@ -322,8 +334,9 @@ class Simulation {
     if (this.#answered.has(name)) return;
     this.#time.setTimeout(() => this.#enqueue(name), MINUTE);
     const deadlineAt = this.#deadlines.get(name);
+    const job = this.#jobs.get(name) ?? "";
     this.#anybody()
-      ?.dispatcher.enqueue(ask(name, deadlineAt === undefined ? {} : { deadlineAt }))
+      ?.dispatcher.enqueue(ask(name, deadlineAt === undefined ? { job } : { job, deadlineAt }))
       .then(
         () => this.#answered.add(name),
         () => {},
@@ -337,23 +350,12 @@ class Simulation {
       .catch(() => {});
   }
 
-  /** An operator lets go of some batch. Its requests are not to run again. */
-  async #abandon(): Promise<void> {
-    const batches = await this.#store.batches({ limit: 1_000 });
-    const open = batches.filter(({ state }) => state !== "done");
-    const chosen = open[this.#below(open.length)];
-    if (chosen === undefined) return;
-    const members = await this.#store.requests({ batchKey: chosen.key, fromOrd: 0, limit: 1_000 });
-    for (const { id } of members) this.#cancelled.add(id);
-    await this.#anybody()?.dispatcher.abandon(chosen.key, { requests: "end" });
-  }
-
   #isRight({ id, status, payload, recordedAt }: OutcomeRow): boolean {
     if (payload.includes(OUTCOME_CODES.belowMinimum)) return status === "failed" && this.#minLines > 1;
     // A clock that stepped for some minutes has recorded nothing, and expired nobody.
     if (recordedAt < START - MINUTE || recordedAt > this.#time.now() + MINUTE) return false;
     if (payload.includes(OUTCOME_CODES.expired) && recordedAt < (this.#deadlines.get(id) ?? Infinity)) return false;
-    if (status === "cancelled") return this.#cancelled.has(id);
+    if (status === "cancelled") return this.#cancelled.has(id) || this.#jobs.get(id) === DOOMED;
     if (id.startsWith("bad") || id.startsWith("dead")) return status === "failed" || status === "expired";
     // Faults of the provider may use up all tries of a request that would have succeeded.
     return true;
@@ -388,6 +390,7 @@ class Simulation {
         executions.filter((each) => this.#isLate(each)).map(({ identity }) => identity),
       ),
       notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
+      sentWhilePaused: this.#operator.sentWhilePaused(),
       unendedBatches: batches.filter(({ state }) => state !== "done").map(({ key, state }) => `${key} ${state}`),
       pruned: this.#pruning.outcomes.length,
       wronglyPruned: await this.#pruning.finish(),

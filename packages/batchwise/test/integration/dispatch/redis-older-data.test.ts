@@ -109,7 +109,15 @@ test.each([
 test("a new one that waits is found when all of the older ones have ended before they were looked for", async () => {
   const store = await olderStore();
   await store.enqueue(requests(1, "new"), LATER);
-  const item = { ord: 3, kind: "final", status: "failed", payload: "{}", code: "c", usage: null, charged: true } as const;
+  const item = {
+    ord: 3,
+    kind: "final",
+    status: "failed",
+    payload: "{}",
+    code: "c",
+    usage: null,
+    charged: true,
+  } as const;
   await store.settle({ key: "first", fence: 1, items: [item], ...after });
   await store.amend({ kind: "cancel", ids: ["again", "waits", "dated"], payload: "{}", code: "c" }, [], LATER);
   expect(await ids(store, { states: ["ready", "claimed"] })).toEqual(["new0"]);
@@ -117,4 +125,20 @@ test("a new one that waits is found when all of the older ones have ended before
   await store.amend({ kind: "retry", ids: ["inside"], lanes }, [], LATER);
   await store.amend({ kind: "cancel", ids: ["new0"], payload: "{}", code: "c" }, [], LATER);
   expect(await ids(store, { states: ["ready", "claimed"] })).toEqual(["inside"]);
+});
+
+test("what a later version may have written is not touched", async () => {
+  const { port, prefix } = await redisPlace();
+  const client = clientAt(port);
+  onTestFinished(() => client.disconnect());
+  const store = redisStore({ client, prefix });
+  await store.enqueue(requests(1, "r"), NOW);
+  await client.hset(`{${prefix}}:epoch`, "layout", 3);
+  const refused = {
+    code: "STORE_UNAVAILABLE",
+    message: expect.stringContaining("layout 3, newer than this batchwise"),
+  };
+  await expect(store.enqueue(requests(1, "r"), NOW)).rejects.toMatchObject(refused);
+  await expect(store.probe(1, NOW)).rejects.toMatchObject(refused);
+  await expect(redisStore({ client, prefix }).find({ match: {}, after: 0, limit: 1 })).rejects.toMatchObject(refused);
 });

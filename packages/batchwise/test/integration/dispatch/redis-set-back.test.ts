@@ -90,6 +90,30 @@ describe("a flushed server", () => {
   });
 });
 
+describe("a flushed server, asked for what it finds, sums or marks", () => {
+  const ask = { match: {}, after: 0, limit: 10 };
+  test.each<[string, (store: Store) => Promise<unknown>, unknown]>([
+    ["find", (store) => store.find(ask), { rows: [], next: null }],
+    ["usage", (store) => store.usage({}), []],
+    ["marks that are read", (store) => store.marks([], NOW), []],
+    [
+      "marks that are written",
+      (store) => store.marks([{ name: "m", expected: null, value: "2" }], NOW),
+      [{ name: "m", value: "2" }],
+    ],
+    ["a job's outcomes", (store) => store.outcomes({ after: 0, limit: 10, job: "j" }), []],
+  ])("is found out by %s, which does nothing", async (_name, call, afterwards) => {
+    const [store, other] = [processStore(), processStore()];
+    await store.marks([{ name: "m", expected: null, value: "1" }], NOW);
+    await store.enqueue(requests(3, "a"), NOW);
+    expect((await store.find(ask)).rows).toHaveLength(3);
+    await admin.flushall();
+    await expect(call(store)).rejects.toEqual(setBack);
+    expect(await other.marks([], NOW)).toEqual([]);
+    expect(await call(store)).toEqual(afterwards);
+  });
+});
+
 describe("a server that comes back without its last writes", () => {
   test("is found out by who has seen them, whatever others have written since, and by nobody else", async () => {
     const [store, idle, other] = [processStore(), processStore(), processStore()];

@@ -2,7 +2,8 @@
 // that takes a request out of the table where it is, so that a seal or a settle at the same moment is seen.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
-import { Again, atMost, type Connection } from "./database.ts";
+import { type Owner, UsageSums } from "../sql/usage.ts";
+import { Again, atMost, type Connection, runAll } from "./database.ts";
 import { redeliver } from "./deliveries.ts";
 import { count, end } from "./endings.ts";
 import { hasten } from "./hasten.ts";
@@ -30,7 +31,7 @@ export async function amend(
     ...[change.ids],
   );
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
-  const all = [...seqs.values()];
+  const all = [...new Set(change.ids.flatMap((id) => seqs.get(id) ?? []))];
   const results =
     change.kind === "retry" ? await retry(db, change, seqs, now) : await takeOut(db, change, all, sinks, now);
   const again: Result = change.kind === "retry" ? "waiting" : "ended";
@@ -46,7 +47,7 @@ export async function amend(
 
 async function expire(
   db: Connection,
-  { limit, payload }: ById<"expire">,
+  { limit, payload, code }: ById<"expire">,
   sinks: readonly string[],
   now: number,
 ): Promise<Amended[]> {
@@ -60,8 +61,10 @@ async function expire(
      SELECT r.seq, r.id FROM late JOIN batchwise_request r ON r.seq = late.seq ORDER BY late.deadline_at, late.seq`,
     ...[now, atMost(limit)],
   );
-  const endings = late.map(({ seq }) => ({ seq, status: "expired", payload, charged: false, batch: null }) as const);
-  await end(db, endings, sinks, now);
+  const endings = late.map(
+    ({ seq }) => ({ seq, status: "expired", payload, code, usage: null, charged: false }) as const,
+  );
+  await end(db, endings, null, sinks, now);
   return late.map(({ id }) => ({ id, result: "changed" }));
 }
 
@@ -89,8 +92,9 @@ async function takeOut(
   if (seqs.some((seq) => !results.has(seq))) throw new Again();
   const status = change.kind === "cancel" ? "cancelled" : "failed";
   const order = seqs.filter((seq) => results.get(seq) === "changed");
-  const endings = order.map((seq) => ({ seq, status, payload: change.payload, charged: false, batch: null }) as const);
-  await end(db, endings, sinks, now);
+  const { payload, code } = change;
+  const endings = order.map((seq) => ({ seq, status, payload, code, usage: null, charged: false }) as const);
+  await end(db, endings, null, sinks, now);
   return results;
 }
 
@@ -155,6 +159,18 @@ async function retry(
     ...[now, again, again.map((seq) => lanes.get(seq) ?? 0)],
   );
   await makeReady(db, again, now);
+  await countRetries(db, again);
   await count(db, "waiting", -dropped.filter(({ state }) => state === "waiting").length);
   return results;
+}
+
+async function countRetries(db: Connection, seqs: readonly number[]): Promise<void> {
+  const owners = await db.all<Owner>(
+    `SELECT r.tenant, r.job, l.name AS lane FROM batchwise_request r JOIN batchwise_lane l ON l.id = r.lane
+     WHERE r.seq = ANY($1::bigint[]) AND r.job <> ''`,
+    ...[seqs],
+  );
+  const sums = new UsageSums();
+  for (const owner of owners) sums.requested(owner);
+  await runAll(db, sums.statements());
 }

@@ -3,6 +3,7 @@
 // because two were in each other's way runs again. Does not repeat a call whose connection was cut: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
+import { numbered, type Statement } from "../sql/statement.ts";
 
 export type PostgresValue = string | number | boolean | null | readonly (string | number | boolean | null)[];
 
@@ -66,6 +67,16 @@ export class Connection {
   async get<Row>(text: string, ...values: PostgresValue[]): Promise<Row | undefined> {
     return (await this.all<Row>(text, ...values))[0];
   }
+}
+
+/** Runs statements that both SQL stores have, in order. */
+export async function runAll(db: Connection, statements: readonly Statement[]): Promise<void> {
+  for (const statement of statements) await db.run(numbered(statement), ...statement.values);
+}
+
+/** The rows of a statement that both SQL stores have. */
+export function allOf<Row>(db: Connection, statement: Statement): Promise<Row[]> {
+  return db.all<Row>(numbered(statement), ...statement.values);
 }
 
 /** Thrown inside `write` to undo the transaction and answer all the same. */

@@ -4,7 +4,8 @@
 import { DispatchError } from "../../contract/errors.ts";
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
-import type { Connection } from "./database.ts";
+import { UsageSums } from "../sql/usage.ts";
+import { type Connection, runAll } from "./database.ts";
 import { laneIds } from "./lanes.ts";
 
 export interface EnqueueCall {
@@ -29,9 +30,9 @@ interface Share {
 
 /** Postgres has no text with a NUL in it. */
 export function refuseNul(requests: readonly NewRequest[]): void {
-  for (const { id, tenant, metadata, body } of requests) {
-    if (![id, tenant, metadata ?? "", body].some((text) => text.includes("\0"))) continue;
-    throw new DispatchError("INVALID_REQUEST", "Postgres cannot store a NUL character: the id or tenant has one.");
+  for (const { id, tenant, job, metadata, body } of requests) {
+    if (![id, tenant, job, metadata ?? "", body].some((text) => text.includes("\0"))) continue;
+    throw new DispatchError("INVALID_REQUEST", "Postgres cannot store a NUL character: the id, tenant or job has one.");
   }
 }
 
@@ -92,7 +93,11 @@ async function insert(
   });
   const stored = await insertRows(db, ranked);
   await writeShares(db, [...shares.values()]);
-  return new Set(stored.map(({ id }) => id));
+  const ids = new Set(stored.map(({ id }) => id));
+  const usage = new UsageSums();
+  for (const { request } of fresh) if (ids.has(request.id)) usage.requested(request);
+  await runAll(db, usage.statements());
+  return ids;
 }
 
 function insertRows(db: Connection, rows: readonly Ranked[]): Promise<{ id: string }[]> {
@@ -100,11 +105,11 @@ function insertRows(db: Connection, rows: readonly Ranked[]): Promise<{ id: stri
   return db.all<{ id: string }>(
     `WITH input AS (
        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[],
-         $8::float8[], $9::bigint[], $10::bigint[], $11::text[], $12::text[]) WITH ORDINALITY
-         AS t (id, digest, lane, priority, rank, tenant, now, deadline_at, bytes, tokens, metadata, body, n)
+         $8::float8[], $9::bigint[], $10::bigint[], $11::text[], $12::text[], $13::text[]) WITH ORDINALITY
+         AS t (id, digest, lane, priority, rank, tenant, now, deadline_at, bytes, tokens, metadata, body, job, n)
      ), added AS (
-       INSERT INTO batchwise_request (id, lane, priority, rank, tenant, created_at, deadline_at, bytes, tokens)
-       SELECT id, lane, priority, rank, tenant, now, deadline_at, bytes, tokens FROM input ORDER BY n
+       INSERT INTO batchwise_request (id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens)
+       SELECT id, lane, priority, rank, tenant, job, now, deadline_at, bytes, tokens FROM input ORDER BY n
        ON CONFLICT (id) DO NOTHING RETURNING *
      ), bodies AS (
        INSERT INTO batchwise_body
@@ -117,6 +122,7 @@ function insertRows(db: Connection, rows: readonly Ranked[]): Promise<{ id: stri
     ...[column((row) => row.priority), column((row) => row.rank), column((row) => row.tenant)],
     ...[column((row) => row.now), column((row) => row.deadlineAt), column((row) => row.bytes)],
     ...[column((row) => row.tokens), column((row) => row.metadata), column((row) => row.body)],
+    column((row) => row.job),
   );
 }
 

@@ -11,12 +11,18 @@ import type {
   BatchQuery,
   BatchRow,
   DeliveryRow,
+  FindQuery,
+  FindResult,
+  MarkChange,
+  MarkRow,
   NewRequest,
   OutcomeQuery,
   OutcomeRow,
   Probe,
   RequestQuery,
   RequestRow,
+  UsageQuery,
+  UsageRow,
 } from "../../contract/rows.ts";
 import type {
   Amended,
@@ -31,17 +37,19 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
+import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
+import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
 import { amend } from "./amend.ts";
 import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
-import { type Connection, type PostgresPool, read, write } from "./database.ts";
+import { allOf, type Connection, type PostgresPool, read, runAll, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
 import { wake } from "./lanes.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
 import { prune, tombstones } from "./prune.ts";
-import { outcomesAt, readOutcomes, readRequests } from "./reading.ts";
+import { findRequests, outcomesAt, readOutcomes, readRequests } from "./reading.ts";
 import { migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
 
@@ -148,6 +156,21 @@ class PostgresStore implements Store {
 
   async prune(input: PruneInput): Promise<PruneStep> {
     return this.#tracked(write, (db) => prune(db, input));
+  }
+
+  async find(query: FindQuery): Promise<FindResult> {
+    return this.#tracked(read, (db) => findRequests(db, query));
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    return this.#tracked(read, async (db) => (await allOf<RawUsage>(db, readUsage(query))).map(usageRow));
+  }
+
+  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
+    return this.#tracked(changes.length === 0 ? read : write, async (db) => {
+      await runAll(db, changeMarks(changes));
+      return markRows(await allOf<MarkRow>(db, readMarks()));
+    });
   }
 
   close(): Promise<void> {

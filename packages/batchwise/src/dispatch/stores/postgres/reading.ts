@@ -1,8 +1,18 @@
 // Requests and the outcome log, as the contract's rows. Reads only.
 
-import type { HistoryRow, OutcomeQuery, OutcomeRow, RequestQuery, RequestRow } from "../../contract/rows.ts";
+import type {
+  Ended,
+  FindQuery,
+  FindResult,
+  HistoryRow,
+  OutcomeQuery,
+  OutcomeRow,
+  RequestQuery,
+  RequestRow,
+} from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
-import { atMost, type Connection } from "./database.ts";
+import { candidates, page } from "../sql/finding.ts";
+import { allOf, atMost, type Connection } from "./database.ts";
 import { deliveryStates } from "./deliveries.ts";
 
 interface RawRequest {
@@ -11,6 +21,7 @@ interface RawRequest {
   readonly lane: string;
   readonly priority: number;
   readonly tenant: string;
+  readonly job: string;
   readonly created_at: number;
   readonly not_before: number;
   readonly deadline_at: number | null;
@@ -22,17 +33,21 @@ interface RawRequest {
   readonly ord: number | null;
   readonly cancel_requested: boolean | null;
   readonly cursor: number | null;
+  readonly status: OutcomeStatus | null;
+  readonly code: string | null;
+  readonly ended_in: string | null;
+  readonly recorded_at: number | null;
   readonly metadata: string | null;
   readonly body: string | null;
 }
 
 const REQUEST = (bodies: boolean): string => `
-  SELECT r.seq, r.id, l.name AS lane, r.priority, r.tenant, r.created_at, r.not_before, r.deadline_at, r.bytes,
+  SELECT r.seq, r.id, l.name AS lane, r.priority, r.tenant, r.job, r.created_at, r.not_before, r.deadline_at, r.bytes,
     r.tokens, coalesce(o.attempts, r.attempts) AS attempts, r.generation, b.key AS batch_key, m.ord, m.cancel_requested,
-    o.cursor, t.metadata, ${bodies ? "t.body" : "NULL AS body"}`;
+    o.cursor, o.status, o.code, e.key AS ended_in, o.recorded_at, t.metadata, ${bodies ? "t.body" : "NULL AS body"}`;
 const JOINED = `
   JOIN batchwise_lane l ON l.id = r.lane JOIN batchwise_body t ON t.seq = r.seq
-  LEFT JOIN batchwise_outcome o ON o.seq = r.seq`;
+  LEFT JOIN batchwise_outcome o ON o.seq = r.seq LEFT JOIN batchwise_batch e ON e.id = o.batch`;
 
 export async function readRequests(db: Connection, query: RequestQuery): Promise<RequestRow[]> {
   const bodies = query.bodies ?? false;
@@ -68,11 +83,34 @@ function requestRow(raw: RawRequest, past: readonly HistoryRow[] | null): Reques
   const unclaimed = raw.cursor === null ? "ready" : "ended";
   return {
     ...{ id: raw.id, lane: raw.lane, state: raw.batch_key === null ? unclaimed : "claimed", priority: raw.priority },
-    ...{ tenant: raw.tenant, createdAt: raw.created_at, notBefore: raw.not_before, deadlineAt: raw.deadline_at },
+    ...{ tenant: raw.tenant, job: raw.job, arrival: raw.seq, ended: endedOf(raw) },
+    ...{ createdAt: raw.created_at, notBefore: raw.not_before, deadlineAt: raw.deadline_at },
     ...{ bytes: raw.bytes, tokens: raw.tokens, attempts: raw.attempts, generation: raw.generation },
     ...{ batchKey: raw.batch_key, ord: raw.ord, cancelRequested: raw.cancel_requested === true },
     ...{ metadata: raw.metadata, body: raw.body, history: past },
   };
+}
+
+function endedOf({ cursor, status, code, ended_in, recorded_at }: RawRequest): Ended | null {
+  if (cursor === null || status === null || recorded_at === null) return null;
+  return { status, code, batchKey: ended_in, cursor, recordedAt: recorded_at };
+}
+
+/** A page of the requests that match. */
+export async function findRequests(db: Connection, query: FindQuery): Promise<FindResult> {
+  const looked = await allOf<{ seq: number }>(db, candidates(query));
+  const seqs = looked.map(({ seq }) => seq);
+  const rows = await db.all<RawRequest>(
+    `${REQUEST(false)} FROM batchwise_request r ${JOINED}
+     LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_batch b ON b.id = m.batch
+     WHERE r.seq = ANY($1::bigint[]) ORDER BY r.seq`,
+    ...[seqs],
+  );
+  return page(
+    query,
+    seqs,
+    rows.map((raw) => requestRow(raw, null)),
+  );
 }
 
 async function histories(db: Connection, requests: readonly RawRequest[]): Promise<Map<number, HistoryRow[]>> {
@@ -95,12 +133,17 @@ interface RawOutcome {
   readonly generation: number;
   readonly recorded_at: number;
   readonly tenant: string;
+  readonly job: string;
+  readonly batch_key: string | null;
+  readonly code: string | null;
   readonly metadata: string | null;
 }
 
 const OUTCOME = `
-  SELECT o.cursor, r.id, o.status, o.payload, o.attempts, r.generation, o.recorded_at, r.tenant, t.metadata
-  FROM batchwise_outcome o JOIN batchwise_request r ON r.seq = o.seq JOIN batchwise_body t ON t.seq = o.seq`;
+  SELECT o.cursor, r.id, o.status, o.payload, o.attempts, r.generation, o.recorded_at, r.tenant, r.job, o.code,
+    e.key AS batch_key, t.metadata
+  FROM batchwise_outcome o JOIN batchwise_request r ON r.seq = o.seq JOIN batchwise_body t ON t.seq = o.seq
+  LEFT JOIN batchwise_batch e ON e.id = o.batch`;
 
 export async function readOutcomes(db: Connection, query: OutcomeQuery): Promise<OutcomeRow[]> {
   const raws = "after" in query ? await after(db, query) : await ofIds(db, query.ids);
@@ -118,6 +161,12 @@ function after(db: Connection, query: Extract<OutcomeQuery, { after: number }>):
          ORDER BY cursor LIMIT $3
        ) ORDER BY o.cursor`,
       ...[query.dead, query.after, atMost(query.limit)],
+    );
+  }
+  if (query.job !== undefined) {
+    return db.all<RawOutcome>(
+      `${OUTCOME} WHERE o.job = $1 AND o.cursor > $2 ORDER BY o.cursor LIMIT $3`,
+      ...[query.job, query.after, atMost(query.limit)],
     );
   }
   return db.all<RawOutcome>(
@@ -140,7 +189,8 @@ export async function outcomesAt(db: Connection, cursors: readonly number[]): Pr
 }
 
 function outcomeRow(raw: RawOutcome, deliveries: OutcomeRow["deliveries"]): OutcomeRow {
-  const { cursor, id, status, payload, attempts, generation, tenant, metadata } = raw;
-  const facts = { cursor, id, status, payload, attempts, generation, recordedAt: raw.recorded_at, tenant, metadata };
-  return { ...facts, deliveries };
+  const { cursor, id, status, payload, attempts, generation, tenant, job, code, metadata } = raw;
+  const facts = { cursor, id, status, payload, attempts, generation, tenant, job, code, metadata };
+  const place = { batchKey: raw.batch_key, recordedAt: raw.recorded_at };
+  return { ...facts, ...place, deliveries };
 }

@@ -133,10 +133,29 @@ const STEPS: readonly string[] = [
   ) WHERE b.state <> 'done';
   `,
   `
+  -- '' for none.
+  ALTER TABLE batchwise_request ADD COLUMN job TEXT NOT NULL DEFAULT '';
+  CREATE INDEX batchwise_request_job ON batchwise_request (job, seq) WHERE job <> '';
+  -- The batch in which it ended; null where it waited, and for what ended before this was kept. NULL for no job.
+  ALTER TABLE batchwise_outcome ADD COLUMN batch BIGINT;
+  ALTER TABLE batchwise_outcome ADD COLUMN job TEXT;
+  ALTER TABLE batchwise_outcome ADD COLUMN code TEXT;
+  UPDATE batchwise_outcome SET code = payload::json -> 'error' ->> 'code' WHERE status <> 'succeeded';
+  CREATE INDEX batchwise_outcome_job ON batchwise_outcome (job, cursor) WHERE job IS NOT NULL;
+  CREATE INDEX batchwise_outcome_code ON batchwise_outcome (code, seq) WHERE code IS NOT NULL;
+  CREATE INDEX batchwise_outcome_batch ON batchwise_outcome (batch, seq) WHERE batch IS NOT NULL;
+  CREATE TABLE batchwise_usage (
+    tenant TEXT NOT NULL, job TEXT NOT NULL, lane TEXT NOT NULL, requests BIGINT NOT NULL, succeeded BIGINT NOT NULL,
+    failed BIGINT NOT NULL, cancelled BIGINT NOT NULL, expired BIGINT NOT NULL, input_tokens BIGINT NOT NULL,
+    cached_tokens BIGINT NOT NULL, output_tokens BIGINT NOT NULL, reasoning_tokens BIGINT NOT NULL,
+    PRIMARY KEY (tenant, job, lane)
+  );
+  CREATE INDEX batchwise_usage_job ON batchwise_usage (job);
+  CREATE TABLE batchwise_mark (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+  `,
+  `
   -- A request of which only id and digest are left has its digest here, and neither body nor outcome.
   ALTER TABLE batchwise_request ADD COLUMN pruned TEXT;
-  -- The batch in which it ended; null where it waited, and for what ended before this was kept.
-  ALTER TABLE batchwise_outcome ADD COLUMN batch BIGINT;
   -- Members that no outcome and no history names any more.
   ALTER TABLE batchwise_batch ADD COLUMN gone BIGINT NOT NULL DEFAULT 0;
   UPDATE batchwise_batch SET gone = requests - remaining;

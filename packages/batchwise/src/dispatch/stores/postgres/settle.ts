@@ -32,11 +32,11 @@ export async function settle(db: Connection, input: SettleInput): Promise<Settle
     members.delete(item.ord);
     const { seq, cancel_requested: cancelled } = member;
     const { charged } = item;
-    if (item.kind === "final")
-      endings.push({ seq, status: item.status, payload: item.payload, charged, batch: held.id });
-    else if (cancelled)
-      endings.push({ seq, status: "cancelled", payload: input.cancelledPayload, charged, batch: held.id });
-    else requeues.push({ ...item, seq });
+    if (item.kind === "final") endings.push({ ...item, seq });
+    else if (cancelled) {
+      const { cancelledPayload: payload, cancelledCode: code } = input;
+      endings.push({ seq, status: "cancelled", payload, code, usage: null, charged });
+    } else requeues.push({ ...item, seq });
   }
   const wishes = found.filter((member) => member.cancel_requested).length;
   const left = await db.get<{ remaining: number }>(
@@ -45,7 +45,7 @@ export async function settle(db: Connection, input: SettleInput): Promise<Settle
     ...[found.length, wishes, held.id],
   );
   await requeue(db, held.id, requeues, input.now);
-  await end(db, endings, input.sinks, input.now);
+  await end(db, endings, held.id, input.sinks, input.now);
   const applied = found.length;
   return { ok: true, applied, ignored: input.items.length - applied, remaining: left?.remaining ?? 0 };
 }

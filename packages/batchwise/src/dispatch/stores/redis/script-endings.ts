@@ -71,10 +71,10 @@ local function finish(r, ending, sinks, now)
   bump(ending.status, 1)
   call('SET', P .. 'e:' .. cursor, #r.id .. ':' .. r.id .. ending.payload)
   call('XADD', P .. 'ends', cursor .. '-0', '', '')
-  local key = rkey(r.id)
-  call('HSET', key, 'cursor', cursor, 'status', ending.status, 'endedAt', str(now), 'attempts', str(r.attempts))
-  if given(ending.code) then call('HSET', key, 'code', ending.code) end
-  if ending.batchKey then call('HSET', key, 'endedIn', ending.batchKey) end
+  local fields = { 'cursor', cursor, 'status', ending.status, 'endedAt', str(now), 'attempts', str(r.attempts) }
+  if given(ending.code) then fields[9], fields[10] = 'code', ending.code end
+  if ending.batchKey then fields[#fields + 1], fields[#fields + 2] = 'endedIn', ending.batchKey end
+  call('HSET', rkey(r.id), unpack(fields))
   if r.job ~= '' then gather('ZADD', P .. 'je:' .. r.job, cursor, cursor) end
   if hasArrived(r.seq) then countOpen(r.seq, -1) end
   use(r, ending.status, 1)

@@ -9,6 +9,9 @@
 export const EPOCH = `
 local EPOCH = P .. 'epoch'
 
+-- How the data is laid out. 1, which is not noted: bodies in the requests' hashes, outcomes as hashes, no arrivals.
+local LAYOUT = 2
+
 -- Who may not ask for it gets no answer: then a loss shows by the epoch and the count alone.
 local function serverRun()
   local info = redis.pcall('INFO', 'server')
@@ -16,12 +19,13 @@ local function serverRun()
 end
 
 local function readEpoch()
-  local f = call('HMGET', EPOCH, 'id', 'run', 'writes')
-  return { id = f[1] or '', run = f[2] or '', writes = tonumber(f[3] or '0') }
+  local f = call('HMGET', EPOCH, 'id', 'run', 'writes', 'layout')
+  return { id = f[1] or '', run = f[2] or '', writes = tonumber(f[3] or '0'), layout = tonumber(f[4] or '1') }
 end
 
 -- Before the first write of a run.
 local function beginRun(epoch)
+  if epoch.layout < LAYOUT then call('HSET', EPOCH, 'layout', LAYOUT) end
   local run = serverRun()
   if epoch.id == '' then
     local time = call('TIME')
@@ -49,6 +53,9 @@ end
 
 local function perform(method, input, id, run, writes)
   local epoch = readEpoch()
+  if epoch.layout > LAYOUT then
+    return redis.error_reply('ERR The data has layout ' .. epoch.layout .. ', newer than this batchwise knows (' .. LAYOUT .. ')')
+  end
   -- What is lost as a whole is found out before a new epoch begins.
   if id ~= '' and id ~= epoch.id then return { 'set back' } end
   if WRITING then beginRun(epoch) end

@@ -1,0 +1,72 @@
+// Requests out of a JSONL file or stream, one at a time, so that a file of any size takes the memory of one line.
+
+import { check, checkIsObject, finiteIntegerFrom, invalidOption, refuseUnknown } from "../../core/contract/validate.ts";
+import type { BatchLine, DispatchRequest } from "../contract/types.ts";
+import { requestOfLine } from "../format/request-line.ts";
+import { kindOf, type TextSource, textLines } from "../format/text-lines.ts";
+
+export type { TextSource, WebReadable } from "../format/text-lines.ts";
+
+/** More than any provider takes in a file. */
+const LONGEST_LINE = 200_000_000;
+
+export interface ReadRequestsOptions {
+  /** Longest line in characters; one that is longer rejects before it is read to its end. Default 200_000_000. */
+  readonly maxLineLength?: number;
+}
+
+const lines = new WeakMap<object, number>();
+
+/**
+ * The requests of a JSONL stream, for `enqueueMany` or `runBatch`. A line is one of
+ * - a line of an OpenAI batch file: `{ custom_id, method, url, body }`; `method` may be missing, `/v1` in `url` too;
+ * - a request as `enqueue` takes it: `{ body, id?, endpoint?, priority?, deadlineAt?, tenant?, metadata?, job? }`;
+ * - a bare body, with `messages` or `input`; an `id` in it becomes the request's.
+ *
+ * Blank lines are passed over; CRLF, a byte order mark and a last line without a newline are fine. Rejects with a
+ * DispatchError INVALID_REQUEST that names the line, what was expected and what came; a TypeError for a source that is
+ * no stream. Bodies are checked at `enqueue`.
+ *
+ * @example
+ * ```ts
+ * import { readRequests } from "batchwise/dispatch";
+ * const file = new Blob(['{"id":"a","body":{"model":"m","input":"x"}}\n']); // or createReadStream("requests.jsonl")
+ * for await (const request of readRequests(file.stream())) console.log(request);
+ * ```
+ */
+export function readRequests(
+  stream: TextSource,
+  options: ReadRequestsOptions = {},
+): AsyncGenerator<DispatchRequest | BatchLine, void, undefined> {
+  checkIsObject("options", options);
+  refuseUnknown(options, ["maxLineLength"]);
+  const { maxLineLength = LONGEST_LINE } = options;
+  check("maxLineLength", finiteIntegerFrom(1), maxLineLength);
+  if (isSource(stream)) return requestsOf(stream, maxLineLength);
+  const what = kindOf(stream);
+  const message = `Expected a stream of bytes or text, got ${what}: pass createReadStream(path), or [text] for a text`;
+  throw invalidOption(TypeError, message);
+}
+
+/** The line, counted from 1, that `readRequests` made this very object from; undefined for any other object. */
+export function lineOf(request: DispatchRequest | BatchLine): number | undefined {
+  return lines.get(request);
+}
+
+async function* requestsOf(
+  stream: TextSource,
+  mostCharacters: number,
+): AsyncGenerator<DispatchRequest | BatchLine, void, undefined> {
+  for await (const { number, text } of textLines(stream, mostCharacters)) {
+    if (text.trim() === "") continue;
+    const request = requestOfLine(text, number);
+    lines.set(request, number);
+    yield request;
+  }
+}
+
+/** A text, and bytes, can be iterated too, but not by chunks. */
+function isSource(value: unknown): value is TextSource {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return false;
+  return Symbol.asyncIterator in value || Symbol.iterator in value || "getReader" in value;
+}

@@ -1,0 +1,158 @@
+// Outcomes into a JSONL file or stream. It reads the next outcome only when the stream has taken the last one, so that
+// memory stays bounded however slow the stream is.
+
+import { aBoolean, check, checkIsObject, invalidOption, oneOf, refuseUnknown } from "../../core/contract/validate.ts";
+import type { Outcome } from "../contract/types.ts";
+import { type OutcomeFormat, outcomeLine } from "../format/outcome-line.ts";
+import { kindOf } from "../format/text-lines.ts";
+
+/** The part of a Node Writable that is used. */
+export interface NodeWritable {
+  /** False: full until the callback is called. */
+  write(text: string, done: (error?: Error | null) => void): boolean;
+  end(done: () => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "error", listener: (error: Error) => void): unknown;
+  /** 1 and 2, the standard streams, are never ended. */
+  readonly fd?: number | null;
+}
+
+/** The part of a web WritableStream of bytes that is used. */
+export interface WebWritable {
+  getWriter(): {
+    readonly ready: Promise<unknown>;
+    write(bytes: Uint8Array): Promise<unknown>;
+    close(): Promise<unknown>;
+    releaseLock(): void;
+  };
+}
+
+export interface WriteOutcomesOptions {
+  /**
+   * `"openai"`, the default: `{ id, custom_id, response: { status_code, body } | null, error: { code, message } | null }`,
+   * so that what reads OpenAI's output and error files reads these lines too; `id` is `outcome_<cursor>`. `"full"`: the
+   * outcome as it is, with status, attempts, usage and, from the log, cursor, batch, job, tenant and metadata.
+   */
+  readonly format?: OutcomeFormat;
+  /** Leaves the stream open at the end. Default false; standard output and error are never closed. */
+  readonly keepOpen?: boolean;
+}
+
+/** Where lines go, whatever kind of stream it is. */
+interface Sink {
+  write(text: string): Promise<void>;
+  /** Resolves once all is written. */
+  close(keepOpen: boolean): Promise<void>;
+}
+
+/**
+ * Writes one line for each outcome to a web WritableStream of bytes or a Node Writable, and closes it. Gives the number
+ * of outcomes. When `outcomes` rejects (QUARANTINED, say) the lines so far are written and the stream is closed before
+ * this rejects with the same error; it rejects with the stream's own error, and reads no further, when that fails.
+ *
+ * @example
+ * ```ts
+ * import { createWriteStream } from "node:fs";
+ * import { type Dispatcher, writeOutcomes } from "batchwise/dispatch";
+ * declare const dispatcher: Dispatcher;
+ * await writeOutcomes(createWriteStream("out.jsonl"), dispatcher.outcomes({ untilIdle: true }));
+ * ```
+ */
+export async function writeOutcomes(
+  stream: NodeWritable | WebWritable,
+  outcomes: AsyncIterable<Outcome> | Iterable<Outcome>,
+  options: WriteOutcomesOptions = {},
+): Promise<number> {
+  checkIsObject("options", options);
+  refuseUnknown(options, ["format", "keepOpen"]);
+  const { format = "openai", keepOpen = false } = options;
+  check("format", oneOf("openai", "full"), format);
+  check("keepOpen", aBoolean, keepOpen);
+  const sink = sinkOf(stream);
+  let count = 0;
+  try {
+    for await (const outcome of outcomes) {
+      await sink.write(outcomeLine(outcome, format));
+      count += 1;
+    }
+  } catch (error) {
+    // The first error is the one to tell; a stream that has failed cannot be closed.
+    await sink.close(keepOpen).catch(() => {});
+    throw error;
+  }
+  await sink.close(keepOpen);
+  return count;
+}
+
+function sinkOf(stream: NodeWritable | WebWritable): Sink {
+  const methods = Object(stream) as Partial<NodeWritable & WebWritable>;
+  if (typeof methods.getWriter === "function") return webSink(stream as WebWritable);
+  if (typeof methods.write === "function" && typeof methods.end === "function") return nodeSink(stream as NodeWritable);
+  const message = `Expected a stream to write to, got ${kindOf(stream)}: pass createWriteStream(path)`;
+  throw invalidOption(TypeError, message);
+}
+
+function webSink(stream: WebWritable): Sink {
+  const writer = stream.getWriter();
+  const encoder = new TextEncoder();
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    write: async (text) => {
+      await writer.ready;
+      last = writer.write(encoder.encode(text));
+      // `ready` and `close` reject with the same error.
+      last.catch(() => {});
+    },
+    close: async (keepOpen) => {
+      await (keepOpen ? last : writer.close());
+      writer.releaseLock();
+    },
+  };
+}
+
+function nodeSink(stream: NodeWritable): Sink {
+  let failure: Error | null = null;
+  let last: Promise<void> = Promise.resolve();
+  const onError = (error: Error): void => {
+    failure ??= error;
+  };
+  stream.on("error", onError);
+  const written = (text: string): { readonly isFull: boolean; readonly done: Promise<void> } => {
+    let isFull = false;
+    const done = new Promise<void>((resolve, reject) => {
+      isFull = !stream.write(text, (error) => (error ? reject(error) : resolve()));
+    });
+    done.catch(onError);
+    return { isFull, done };
+  };
+  return {
+    write: async (text) => {
+      if (failure !== null) throw failure;
+      const { isFull, done } = written(text);
+      last = done;
+      if (isFull) await done;
+    },
+    close: async (keepOpen) => {
+      try {
+        await last;
+        const isStandard = stream.fd === 1 || stream.fd === 2;
+        if (failure === null && !keepOpen && !isStandard) await ended(stream, () => failure);
+        if (failure !== null) throw failure;
+      } finally {
+        stream.off("error", onError);
+      }
+    },
+  };
+}
+
+/** Resolves when the stream has finished, and also when it fails meanwhile: the caller looks at that. */
+function ended(stream: NodeWritable, failure: () => Error | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error): void => reject(failure() ?? error);
+    stream.on("error", onError);
+    stream.end(() => {
+      stream.off("error", onError);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,40 @@
+// Holds a batch back while an operator has paused its account or its lane. What has been sent goes on.
+
+import type { BatchRow } from "../contract/rows.ts";
+import { isLanePaused } from "../decide/pauses.ts";
+import type { Disposal } from "../format/payload.ts";
+import type { Lease } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { mayChangeAccount } from "./competing-batches.ts";
+
+/** Other processes see a resume that late at most. */
+const LOOK_AGAIN_MS = 60_000;
+
+/** True while nothing new of the batch may be sent. */
+export async function isHeld(runtime: Runtime, { account, batch }: Lease): Promise<boolean> {
+  const pauses = await runtime.readPauses();
+  return pauses.accounts.has(account.name) || isLanePaused(pauses, batch.lane);
+}
+
+/** True when the batch is held: then it waits, or its requests go to another account. */
+export async function waitsForOperator(runtime: Runtime, lease: Lease): Promise<boolean> {
+  if (!(await isHeld(runtime, lease))) return false;
+  const { batch } = lease;
+  const isOfLane = isLanePaused(runtime.lastPauses, batch.lane);
+  if (!isOfLane && isUnsent(batch) && mayChangeAccount(runtime, batch, await runtime.ledgers())) {
+    const disposal: Disposal = { kind: "requeue", code: "account_paused" };
+    await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+    return true;
+  }
+  const hasToken = lease.account.capabilities.tag === "idempotencyToken";
+  const isUnresolved = batch.state === "submitting" || batch.state === "unknown";
+  // Its create is known not to have happened: where there are no tags, others would wait for it.
+  const resolved = isUnresolved && !hasToken ? ({ state: "sealed", unknownSince: null } as const) : {};
+  await lease.end((now) => ({ ...resolved, nextAt: now + LOOK_AGAIN_MS }));
+  return true;
+}
+
+/** True where no create of the batch can be under way. */
+export function isUnsent(batch: BatchRow): boolean {
+  return (batch.state === "sealed" || batch.state === "waiting_capacity") && batch.unknownSince === null;
+}

@@ -1,0 +1,115 @@
+// `batchwise jobs doctor`: looks at everything that work on a store depends on, and says what to do about each problem.
+// It changes nothing, and calls the provider twice: for the time, and for one page of batches. It needs no key: without
+// one it says so and checks the rest.
+
+import type { BatchState, Dispatcher } from "batchwise/dispatch";
+import { checkAccount, chooseProvider, type OpenAccount, openAccount } from "../shared/accounts.ts";
+import { storeFlag } from "../shared/command-line.ts";
+import { EXIT, wordsOf } from "../shared/failures.ts";
+import { duration, print, printJson } from "../shared/print.ts";
+import { withStoreOf } from "../shared/with-store.ts";
+import {
+  batchFindings,
+  clockFinding,
+  deadLetterFinding,
+  type Finding,
+  ledgerFindings,
+  limitsFinding,
+  nodeFinding,
+  waitingFinding,
+} from "./findings.ts";
+import type { DoctorFlags } from "./jobs-flags.ts";
+
+const OPEN: readonly BatchState[] = [
+  ...(["sealed", "submitting", "unknown", "waiting_capacity"] as const),
+  ...(["submitted", "running", "collecting", "quarantined"] as const),
+];
+const MOST_BATCHES = 1_000;
+const DEAD_LETTERS_COUNTED = 100;
+const CLOCK_MS = 10_000;
+
+/** Gives the exit code. */
+export async function doctor(flags: DoctorFlags): Promise<number> {
+  const findings = [nodeFinding(process.version), ...(await storeFindings(flags)), ...(await providerFindings(flags))];
+  if (flags.json) printJson({ healthy: !findings.some(isProblem), findings });
+  else print(findings.map(lineOf).join("\n"));
+  return findings.some(isProblem) ? EXIT.attention : EXIT.done;
+}
+
+function isProblem({ level }: Finding): boolean {
+  return level === "problem";
+}
+
+const SIGNS = { ok: "ok     ", notice: "notice ", problem: "PROBLEM" } as const;
+
+function lineOf({ check, level, found, advice }: Finding): string {
+  return `${SIGNS[level]} ${check}: ${found}${advice === null ? "" : `\n        -> ${advice}`}`;
+}
+
+async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {
+  try {
+    return await withStoreOf(url, async ({ dispatcher, name }) => {
+      const begunAt = performance.now();
+      await dispatcher.stats();
+      const found = `${name} answers in ${duration(performance.now() - begunAt)}, and its schema is this version's`;
+      return [
+        { check: "store", level: "ok", found, advice: null },
+        ...(await workFindings(dispatcher, storeFlag(url))),
+      ];
+    });
+  } catch (error) {
+    const advice = "Check the address, the server and its rights; --store names another.";
+    return [{ check: "store", level: "problem", found: wordsOf(error), advice }];
+  }
+}
+
+async function workFindings(dispatcher: Dispatcher, store: string): Promise<Finding[]> {
+  const now = Date.now();
+  const stats = await dispatcher.stats();
+  const batches = await dispatcher.batches({ states: OPEN, limit: MOST_BATCHES });
+  const dead = await dispatcher.deadLetters({ limit: DEAD_LETTERS_COUNTED + 1 });
+  return [
+    waitingFinding(stats, now),
+    ...batchFindings(batches, now, store),
+    deadLetterFinding(Math.min(dead.length, DEAD_LETTERS_COUNTED), dead.length > DEAD_LETTERS_COUNTED),
+    ...ledgerFindings(stats, now),
+  ];
+}
+
+async function providerFindings(flags: DoctorFlags): Promise<Finding[]> {
+  const check = "account";
+  if (chooseProvider(flags) === null) {
+    const advice = "Export OPENAI_API_KEY or ANTHROPIC_API_KEY to have it checked.";
+    return [{ check, level: "notice", found: "not checked: no key is set", advice }];
+  }
+  try {
+    const opened = openAccount(flags);
+    return [await accountFinding(opened), limitsFinding(opened.account.capabilities.limits), await clockOf(opened)];
+  } catch (error) {
+    return [{ check, level: "problem", found: wordsOf(error), advice: null }];
+  }
+}
+
+async function accountFinding(opened: OpenAccount): Promise<Finding> {
+  const check = "account";
+  try {
+    await checkAccount(opened);
+    return { check, level: "ok", found: `${opened.url} takes the key in ${opened.keyName}`, advice: null };
+  } catch (error) {
+    const advice = `Check ${opened.keyName}, the account's billing, and --base-url.`;
+    return { check, level: "problem", found: wordsOf(error), advice };
+  }
+}
+
+/** Any answer has a Date, a refusal too. It is in whole seconds. */
+async function clockOf({ url }: OpenAccount): Promise<Finding> {
+  try {
+    const begunAt = Date.now();
+    const { headers } = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(CLOCK_MS) });
+    const middle = (begunAt + Date.now()) / 2;
+    const date = Date.parse(headers.get("date") ?? "");
+    return clockFinding(Number.isNaN(date) ? null : middle - (date + 500));
+  } catch {
+    return clockFinding(null);
+  }
+}

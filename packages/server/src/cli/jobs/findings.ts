@@ -1,0 +1,126 @@
+// What the facts that `doctor` has gathered mean, and what to do about them. Pure.
+
+import type { BatchRecord, DispatcherStats, ProviderLimits } from "batchwise/dispatch";
+import { counted, duration, plural } from "../shared/print.ts";
+
+export interface Finding {
+  readonly check: string;
+  /** `problem`: work stands still, or will. `notice`: worth a look. */
+  readonly level: "ok" | "notice" | "problem";
+  readonly found: string;
+  /** What to do; null where there is nothing. */
+  readonly advice: string | null;
+}
+
+const SECOND = 1_000;
+const HOUR = 3_600_000;
+/** Two hours is how long a batch waits for company, unless told otherwise. */
+const WAITED_LONG_MS = 3 * HOUR;
+/** As `stuckAfterMs`. */
+const STUCK_MS = 26 * HOUR;
+const SKEW_NOTICE_MS = 30 * SECOND;
+const SKEW_PROBLEM_MS = 10 * 60 * SECOND;
+const LEAST_NODE = [20, 19] as const;
+const SQLITE_NODE = [22, 13] as const;
+
+function ok(check: string, found: string): Finding {
+  return { check, level: "ok", found, advice: null };
+}
+
+export function nodeFinding(version: string): Finding {
+  const check = "Node.js";
+  if (isOlder(version, LEAST_NODE)) {
+    return { check, level: "problem", found: version, advice: `Install Node.js ${LEAST_NODE.join(".")} or later.` };
+  }
+  if (isOlder(version, SQLITE_NODE)) {
+    const advice = `A SQLite store by its path needs Node.js ${SQLITE_NODE.join(".")} or later.`;
+    return { check, level: "notice", found: version, advice };
+  }
+  return ok(check, version);
+}
+
+function isOlder(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [itsMajor = 0, itsMinor = 0] = version.replace(/^v/, "").split(".").map(Number);
+  return itsMajor < major || (itsMajor === major && itsMinor < minor);
+}
+
+/** `aheadMs`: of the provider's clock; null where it gave no time. */
+export function clockFinding(aheadMs: number | null): Finding {
+  const check = "clock";
+  if (aheadMs === null) return { check, level: "notice", found: "the provider tells no time", advice: null };
+  const off = Math.abs(aheadMs);
+  const found = `${duration(off)} ${aheadMs > 0 ? "ahead of" : "behind"} the provider's`;
+  if (off < SKEW_NOTICE_MS) return ok(check, "agrees with the provider's");
+  const level = off < SKEW_PROBLEM_MS ? "notice" : "problem";
+  return { check, level, found, advice: "Set the machine's clock by NTP: deadlines and retries go by it." };
+}
+
+export function limitsFinding(limits: ProviderLimits): Finding {
+  const names: [keyof ProviderLimits, string][] = [
+    ["maxRequests", "requests a batch"],
+    ["maxBytes", "bytes a batch"],
+    ["maxEnqueuedTokens", "tokens enqueued"],
+    ["maxEnqueuedRequests", "requests enqueued"],
+    ["maxCreatesPerHour", "batches an hour"],
+  ];
+  const known = names.flatMap(([name, words]) => {
+    const limit = limits[name];
+    return limit === undefined || limit === Number.POSITIVE_INFINITY ? [] : [`${counted(limit)} ${words}`];
+  });
+  return ok("limits", known.join(", ") || "none known");
+}
+
+export function ledgerFindings({ ledgers }: DispatcherStats, now: number): Finding[] {
+  return ledgers.flatMap(({ name, tokens, batches, learnedTokens, blockedUntil }) => {
+    const check = `limit of ${name}`;
+    if (blockedUntil > now) {
+      const advice =
+        "The provider has refused: `batchwise jobs list` shows the errors of its batches. It is tried again then.";
+      return [{ check, level: "problem" as const, found: `paused for ${duration(blockedUntil - now)} more`, advice }];
+    }
+    const learned = learnedTokens === null ? "" : ` of ${counted(learnedTokens)} that a refusal has taught`;
+    return [ok(check, `${counted(tokens)} tokens in flight${learned}, ${plural(batches, "batch", "batches")}`)];
+  });
+}
+
+/** `batches`: those that have not ended. `store`: the flag that names it, or "". */
+export function batchFindings(batches: readonly BatchRecord[], now: number, store: string): Finding[] {
+  const findings: Finding[] = [];
+  for (const batch of batches) {
+    const { key, state, remaining, createdAt, lastError, account } = batch;
+    if (state === "quarantined") {
+      const why = lastError === null ? "" : `: ${lastError.message}`;
+      const ways = `batchwise jobs requeue ${key}${store} sends them again (they may have run)`;
+      const advice = `${ways}; with --resume it looks at the provider's batch once more.`;
+      const found = `quarantined, ${plural(remaining, "request")} wait${why}`;
+      findings.push({ check: `batch ${key}`, level: "problem", found, advice });
+    } else if (now - createdAt > STUCK_MS) {
+      const id = batch.providerBatchId === null ? "was never sent" : `is ${batch.providerState} there`;
+      const advice = `It ${id}. Is a process running that has the account "${account}"? Else batchwise jobs cancel --batch ${key}${store}`;
+      const found = `${state} for ${duration(now - createdAt)}`;
+      findings.push({ check: `batch ${key}`, level: "problem", found, advice });
+    }
+  }
+  return findings.length > 0
+    ? findings
+    : [ok("batches", `${plural(batches.length, "batch", "batches")} open, none stuck`)];
+}
+
+export function waitingFinding({ lanes }: DispatcherStats, now: number): Finding {
+  const check = "waiting";
+  const waiting = lanes.reduce((sum, lane) => sum + lane.waiting, 0);
+  const oldest = Math.min(...lanes.map(({ oldestAt }) => oldestAt ?? Number.POSITIVE_INFINITY));
+  if (waiting === 0 || oldest === Number.POSITIVE_INFINITY) return ok(check, "no request waits for a batch");
+  const found = `${plural(waiting, "request")}, the oldest for ${duration(now - oldest)}`;
+  if (now - oldest < WAITED_LONG_MS) return ok(check, found);
+  const advice = "Does a dispatcher run on this store, with an account for these models? `batchwise run` is one.";
+  return { check, level: "problem", found, advice };
+}
+
+/** `isMore`: there are more than that. */
+export function deadLetterFinding(count: number, isMore: boolean): Finding {
+  if (count === 0) return ok("dead letters", "none");
+  const found = `${isMore ? "more than " : ""}${plural(count, "outcome")} the webhook did not take in twelve tries`;
+  const advice = "Once it answers again: dispatcher.redeliver() gives each twelve more tries.";
+  return { check: "dead letters", level: "problem", found, advice };
+}

@@ -1,0 +1,134 @@
+// `batchwise jobs inspect <name>`: a request, a batch or a job, whichever has this name. Reads only.
+
+import type { BatchRecord, Dispatcher, OutcomeRow, RequestRow, Store } from "batchwise/dispatch";
+import type { StoreFlags } from "../shared/arguments.ts";
+import { CommandError } from "../shared/failures.ts";
+import { counted, listed, plural, print, printJson } from "../shared/print.ts";
+import { withStoreOf } from "../shared/with-store.ts";
+import { type JobSums, jobSums } from "./job-sums.ts";
+import { findRequests } from "./which-requests.ts";
+
+const CODES_LOOKED_AT = 10_000;
+
+export function inspect(name: string, { store: url, json }: StoreFlags): Promise<void> {
+  return withStoreOf(url, async ({ store, dispatcher }) => {
+    const found =
+      (await requestOf(store, name)) ?? (await batchOf(dispatcher, name)) ?? (await jobOf(store, name)) ?? null;
+    if (found === null) {
+      const ids = "a request's id (a job's has the job before it, as in reviews:17)";
+      throw new CommandError(`Nothing is named "${name}": expected ${ids}, a batch's key or a job's name.`);
+    }
+    if (json) printJson(found.json);
+    else print(found.lines.map(([field, value]) => `${field.padEnd(FIELD_WIDTH)}${value}`).join("\n"));
+  });
+}
+
+interface Found {
+  readonly json: object;
+  readonly lines: readonly (readonly [field: string, value: string])[];
+}
+
+const FIELD_WIDTH = 14;
+
+async function requestOf(store: Store, id: string): Promise<Found | null> {
+  const [row] = await store.requests({ ids: [id], bodies: true, history: true });
+  if (row === undefined) return null;
+  const [outcome] = await store.outcomes({ ids: [id] });
+  const { body, metadata, ...rest } = row;
+  const json = {
+    ...{ kind: "request", ...rest, metadata: parsed(metadata), body: parsed(body) },
+    outcome:
+      outcome === undefined ? null : { ...outcome, payload: parsed(outcome.payload), metadata: parsed(metadata) },
+  };
+  return { json, lines: requestLines(row, outcome) };
+}
+
+function requestLines(row: RequestRow, outcome: OutcomeRow | undefined): [string, string][] {
+  const state = row.state === "ended" ? (outcome?.status ?? "ended") : row.state === "claimed" ? "in a batch" : "waits";
+  const history = row.history ?? [];
+  return [
+    ["request", row.id],
+    ["state", row.cancelRequested ? `${state}, its cancel is asked for` : state],
+    ["lane", row.lane.replaceAll(/ +/g, " ")],
+    ...(row.job === "" ? [] : ([["job", row.job]] as [string, string][])),
+    ...(row.tenant === "" ? [] : ([["tenant", row.tenant]] as [string, string][])),
+    ["enqueued", time(row.createdAt)],
+    ["attempts", String(outcome?.attempts ?? row.attempts)],
+    ["tokens", `${counted(row.tokens)} (estimated)`],
+    ...(row.batchKey === null ? [] : ([["batch", row.batchKey]] as [string, string][])),
+    ...history.map(({ batchKey, code, at }): [string, string] => ["sent back", `${code}, ${batchKey}, ${time(at)}`]),
+    ...(outcome === undefined ? [] : outcomeLines(outcome)),
+    ["body", row.body ?? ""],
+  ];
+}
+
+function outcomeLines({ recordedAt, payload, batchKey }: OutcomeRow): [string, string][] {
+  const { response, error } = JSON.parse(payload) as { readonly response: unknown; readonly error: unknown };
+  return [
+    ["ended", `${time(recordedAt)}${batchKey === null ? "" : `, in batch ${batchKey}`}`],
+    ...(error === null ? [] : ([["error", JSON.stringify(error)]] as [string, string][])),
+    ["response", JSON.stringify(response)],
+  ];
+}
+
+async function batchOf(dispatcher: Dispatcher, key: string): Promise<Found | null> {
+  const [batch] = await dispatcher.batches({ keys: [key], limit: 1 });
+  return batch === undefined ? null : { json: { kind: "batch", ...batch }, lines: batchLines(batch) };
+}
+
+function batchLines(batch: BatchRecord): [string, string][] {
+  const { lastError, orphans, providerBatchId } = batch;
+  return [
+    ["batch", batch.key],
+    ["state", batch.state],
+    ["account", batch.account],
+    ["lane", `${batch.endpoint} ${batch.model}`],
+    ["requests", `${counted(batch.requests)}, ${counted(batch.remaining)} of them open`],
+    ["size", `${counted(batch.bytes)} bytes, ${counted(batch.tokens)} tokens (estimated)`],
+    ["formed", time(batch.createdAt)],
+    ["changed", time(batch.updatedAt)],
+    ["sent", plural(batch.submitAttempt, "time")],
+    ["provider's", providerBatchId === null ? "none" : `${providerBatchId}, ${batch.providerState ?? "not seen yet"}`],
+    ...orphans.map(({ providerBatchId: id, action }): [string, string] => ["earlier", `${id}, ${action}`]),
+    ...(lastError === null ? [] : ([["error", `${lastError.code}: ${lastError.message}`]] as [string, string][])),
+  ];
+}
+
+async function jobOf(store: Store, job: string): Promise<Found | null> {
+  const [sums] = jobSums(await store.usage({ job }));
+  if (sums === undefined || job === "") return null;
+  const codes: Record<string, number> = {};
+  let seen = 0;
+  for await (const { ended } of findRequests(store, { job, states: ["failed", "cancelled", "expired"] })) {
+    const code = ended?.code ?? "none";
+    codes[code] = (codes[code] ?? 0) + 1;
+    seen += 1;
+    if (seen === CODES_LOOKED_AT) break;
+  }
+  return { json: { kind: "job", ...sums, errorCodes: codes }, lines: jobLines(sums, codes) };
+}
+
+function jobLines(sums: JobSums, codes: Readonly<Record<string, number>>): [string, string][] {
+  const { succeeded, failed, cancelled, expired } = sums;
+  return [
+    ["job", sums.job],
+    ["requests", `${counted(sums.requests)}, ${counted(sums.open ?? 0)} of them open`],
+    ["ended", listed({ succeeded, failed, cancelled, expired }) || "none"],
+    ["tokens", `${counted(sums.inputTokens)} in, ${counted(sums.outputTokens)} out`],
+    ["error codes", codeList(codes) || "none"],
+  ];
+}
+
+/** The most frequent first. */
+function codeList(codes: Readonly<Record<string, number>>): string {
+  const byCount = Object.entries(codes).sort(([, one], [, other]) => other - one);
+  return listed(Object.fromEntries(byCount));
+}
+
+function parsed(text: string | null): unknown {
+  return text === null ? null : JSON.parse(text);
+}
+
+function time(at: number): string {
+  return new Date(at).toISOString();
+}

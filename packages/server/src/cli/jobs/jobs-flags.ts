@@ -1,0 +1,38 @@
+// What the options of `batchwise jobs …` become.
+
+import type { OutcomeStatus } from "batchwise/dispatch";
+import type { AccountFlags, StoreFlags } from "../shared/arguments.ts";
+
+export interface ListFlags extends StoreFlags {
+  readonly limit: number;
+}
+
+/** Which requests: by id, or all that match. */
+export interface RequestFlags extends StoreFlags {
+  readonly job?: string;
+  readonly tenant?: string;
+  readonly batch?: string;
+  readonly code?: string;
+  readonly status?: "failed" | "cancelled" | "expired";
+}
+
+export interface OutcomesFlags extends StoreFlags {
+  readonly job?: string;
+  readonly status?: string;
+  readonly after: number;
+  readonly output?: string;
+  readonly format: "openai" | "full";
+}
+
+export interface RequeueFlags extends StoreFlags {
+  readonly all?: true;
+  readonly resume?: true;
+}
+
+export interface PruneFlags extends StoreFlags {
+  /** Milliseconds. */
+  readonly olderThan: number;
+  readonly status?: readonly OutcomeStatus[];
+}
+
+export interface DoctorFlags extends StoreFlags, AccountFlags {}

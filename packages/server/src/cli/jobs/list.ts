@@ -1,0 +1,43 @@
+// `batchwise jobs list`: the jobs with their sums, what waits by model, and the newest batches. Reads only.
+
+import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
+import { ago, print, printJson, table } from "../shared/print.ts";
+import { withStoreOf } from "../shared/with-store.ts";
+import { type JobSums, jobSums } from "./job-sums.ts";
+import type { ListFlags } from "./jobs-flags.ts";
+
+export function list({ store: url, json, limit }: ListFlags): Promise<void> {
+  return withStoreOf(url, async ({ store, dispatcher }) => {
+    const jobs = jobSums(await store.usage({}));
+    const stats = await dispatcher.stats();
+    const batches = await dispatcher.batches({ limit });
+    if (json) printJson({ jobs, ...stats, newest: batches });
+    else print([jobTable(jobs), laneTable(stats, Date.now()), batchTable(batches, Date.now())].join("\n\n"));
+  });
+}
+
+function jobTable(jobs: readonly JobSums[]): string {
+  const head = ["JOB", "REQUESTS", "OPEN", "SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "TOKENS IN", "OUT"];
+  const rows = jobs.map((sums) => [
+    ...[sums.job === "" ? "(none)" : sums.job, sums.requests, sums.open, sums.succeeded, sums.failed],
+    ...[sums.cancelled, sums.expired, sums.inputTokens, sums.outputTokens],
+  ]);
+  return table(head, rows, "No jobs.");
+}
+
+function laneTable({ lanes }: DispatcherStats, now: number): string {
+  const head = ["WAITING FOR", "MODEL", "REQUESTS", "TOKENS", "OLDEST"];
+  const rows = lanes.map(({ endpoint, model, waiting, tokens, oldestAt }) => [
+    ...[endpoint, model, waiting, tokens, ago(oldestAt, now)],
+  ]);
+  return table(head, rows, "Nothing waits for a batch.");
+}
+
+function batchTable(batches: readonly BatchRecord[], now: number): string {
+  const head = ["BATCH", "STATE", "ACCOUNT", "MODEL", "REQUESTS", "OPEN", "FORMED", "PROVIDER'S", "ERROR"];
+  const rows = batches.map((batch) => [
+    ...[batch.key, batch.state, batch.account, batch.model, batch.requests, batch.remaining],
+    ...[ago(batch.createdAt, now), batch.providerBatchId, batch.lastError?.code ?? null],
+  ]);
+  return table(head, rows, "No batches.");
+}

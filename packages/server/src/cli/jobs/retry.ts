@@ -1,0 +1,29 @@
+// `batchwise jobs retry`: requests that ended without success wait again, with all their tries.
+
+import { quoted, storeFlag } from "../shared/command-line.ts";
+import { plural, print, printJson } from "../shared/print.ts";
+import { withStoreOf } from "../shared/with-store.ts";
+import type { RequestFlags } from "./jobs-flags.ts";
+import { whichRequests } from "./which-requests.ts";
+
+export function retry(ids: readonly string[], flags: RequestFlags): Promise<void> {
+  return withStoreOf(flags.store, async ({ store, dispatcher }) => {
+    let [asked, retried] = [0, 0];
+    for await (const part of whichRequests(store, ids, flags, ["failed", "cancelled", "expired"])) {
+      asked += part.length;
+      retried += await dispatcher.retry(part);
+    }
+    if (flags.json) {
+      printJson({ asked, retried });
+      return;
+    }
+    const others =
+      asked === retried ? "" : ` ${plural(asked - retried, "other")} waited already, succeeded or are unknown.`;
+    print(`Set to run again: ${plural(retried, "request")}.${others}`);
+    if (retried === 0) return;
+    const job = flags.job === undefined ? "" : ` --job ${quoted(flags.job)}`;
+    print(
+      `They run where a dispatcher runs on this store, or with: batchwise run <input>${job}${storeFlag(flags.store)}`,
+    );
+  });
+}

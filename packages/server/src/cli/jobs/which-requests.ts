@@ -1,0 +1,47 @@
+// The requests that a command is about: those named, or all that match its flags, page by page.
+
+import type { RequestMatch, RequestRow, Store } from "batchwise/dispatch";
+import { CommandError } from "../shared/failures.ts";
+import type { RequestFlags } from "./jobs-flags.ts";
+
+const PAGE = 1_000;
+
+type States = NonNullable<RequestMatch["states"]>;
+
+/** Ids in parts of up to a thousand. Refuses to mean all requests of a store by saying nothing. */
+export async function* whichRequests(
+  store: Store,
+  ids: readonly string[],
+  flags: RequestFlags,
+  states: States,
+): AsyncGenerator<readonly string[]> {
+  const { job, tenant, batch, code, status } = flags;
+  const isMatch = [job, tenant, batch, code, status].some((flag) => flag !== undefined);
+  if (ids.length > 0 === isMatch) {
+    throw new CommandError("Expected ids of requests, or at least one of the options that choose them (see --help).");
+  }
+  if (ids.length > 0) {
+    for (let from = 0; from < ids.length; from += PAGE) yield ids.slice(from, from + PAGE);
+    return;
+  }
+  const match: RequestMatch = {
+    ...{ states: status === undefined ? states : [status] },
+    ...(job === undefined ? {} : { job }),
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(batch === undefined ? {} : { batchKey: batch }),
+    ...(code === undefined ? {} : { code }),
+  };
+  for await (const rows of pages(store, match)) yield rows.map(({ id }) => id);
+}
+
+export async function* findRequests(store: Store, match: RequestMatch): AsyncGenerator<RequestRow> {
+  for await (const rows of pages(store, match)) yield* rows;
+}
+
+async function* pages(store: Store, match: RequestMatch): AsyncGenerator<readonly RequestRow[]> {
+  for (let after: number | null = 0; after !== null; ) {
+    const page: Awaited<ReturnType<Store["find"]>> = await store.find({ match, after, limit: PAGE });
+    if (page.rows.length > 0) yield page.rows;
+    after = page.next;
+  }
+}

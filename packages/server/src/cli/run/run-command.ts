@@ -1,0 +1,32 @@
+// The arguments of `batchwise run`.
+
+import { Command, InvalidArgumentError, Option } from "commander";
+import { integerFrom, withAccount, withStore } from "../shared/arguments.ts";
+import { jobOf } from "./input-file.ts";
+import type { Price } from "./run-figures.ts";
+import type { RunFlags } from "./run-flags.ts";
+
+export function runCommand(): Command {
+  const positive = integerFrom(1);
+  const command = new Command("run")
+    .description("send the requests of a JSONL file through a provider's Batch API; again after a stop, it goes on")
+    .argument("<input>", "one request a line: a line of an OpenAI batch file, { id?, body }, or a body")
+    .option("--output <file>", "outcomes, one a line; written anew at each run (default: <input>.outcomes.jsonl)")
+    .option("--job <name>", "what the run is resumed by; unset: the input's file name without its extension")
+    .option("--model <name>", "for requests that name none")
+    .addOption(new Option("--format <form>", "lines of the output").choices(["openai", "full"]).default("openai"))
+    .option("--price <input/output>", "dollars for a million tokens, such as 0.05/0.20, to show the cost", price)
+    .option("--max-requests <count>", "most requests of a batch (default: 50000)", positive)
+    .option("--lease-ms <ms>", "how long others wait for a killed process's batches (default: 90000)", positive)
+    .option("--force", "write over an output that holds something else");
+  return withAccount(withStore(command)).action(async (input: string, flags: RunFlags) => {
+    const { run } = await import("./run.ts");
+    process.exitCode = await run({ input, job: flags.job ?? jobOf(input), flags });
+  });
+}
+
+function price(text: string): Price {
+  const [, input, output] = /^(\d*\.?\d+)\/(\d*\.?\d+)$/.exec(text) ?? [];
+  if (input !== undefined && output !== undefined) return { input: Number(input), output: Number(output) };
+  throw new InvalidArgumentError("Expected two prices in dollars, for input and output, such as 0.05/0.20.");
+}

@@ -1,0 +1,71 @@
+// The figures of one run: what has ended, how fast, what it cost, how long it will take. Pure.
+
+import type { LoggedOutcome, OutcomeStatus } from "batchwise/dispatch";
+import { counted, duration, listed, short } from "../shared/print.ts";
+
+/** Dollars for a million tokens. */
+export interface Price {
+  readonly input: number;
+  readonly output: number;
+}
+
+const MILLION = 1_000_000;
+
+export class RunFigures {
+  readonly total: number;
+  readonly price: Price | null;
+  readonly ended: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+  inputTokens = 0;
+  outputTokens = 0;
+  /** Of them, those that ended in this run, and its start. */
+  added = 0;
+  readonly startedAt: number;
+
+  constructor(total: number, price: Price | null, startedAt: number) {
+    this.total = total;
+    this.price = price;
+    this.startedAt = startedAt;
+  }
+
+  add({ status, usage, recordedAt }: LoggedOutcome): void {
+    this.ended[status] += 1;
+    this.inputTokens += usage?.inputTokens ?? 0;
+    this.outputTokens += usage?.outputTokens ?? 0;
+    if (recordedAt >= this.startedAt) this.added += 1;
+  }
+
+  get written(): number {
+    return Object.values(this.ended).reduce((sum, count) => sum + count, 0);
+  }
+
+  get unsuccessful(): number {
+    return this.written - this.ended.succeeded;
+  }
+
+  /** Dollars; null without a price. */
+  get cost(): number | null {
+    if (this.price === null) return null;
+    return (this.inputTokens * this.price.input + this.outputTokens * this.price.output) / MILLION;
+  }
+}
+
+/** The parts of a progress line, the weightiest first. */
+export function progressParts(figures: RunFigures, batches: Readonly<Record<string, number>>, now: number): string[] {
+  const { total, written, added, startedAt, inputTokens, outputTokens } = figures;
+  const rate = now > startedAt ? (added * 1_000) / (now - startedAt) : 0;
+  const left = Math.max(0, total - written);
+  const unsuccessful = { ...figures.ended, succeeded: 0 };
+  return [
+    `${counted(written)} of ${counted(total)}`,
+    left === 0 ? "done" : rate > 0 ? `${duration((left / rate) * 1_000)} left` : "nothing back yet",
+    ...(rate === 0 ? [] : [`${rate < 10 ? rate.toFixed(1) : short(rate)}/s`]),
+    `${short(inputTokens + outputTokens)} tokens`,
+    ...(figures.cost === null ? [] : [dollars(figures.cost)]),
+    ...(figures.unsuccessful === 0 ? [] : [listed(unsuccessful)]),
+    `batches: ${listed(batches) || "none yet"}`,
+  ];
+}
+
+export function dollars(amount: number): string {
+  return `$${amount.toFixed(amount < 10 ? 4 : 2)}`;
+}

@@ -1,0 +1,15 @@
+// What the options of `batchwise run` become.
+
+import type { AccountFlags, StoreFlags } from "../shared/arguments.ts";
+import type { Price } from "./run-figures.ts";
+
+export interface RunFlags extends StoreFlags, AccountFlags {
+  readonly output?: string;
+  readonly job?: string;
+  readonly model?: string;
+  readonly format: "openai" | "full";
+  readonly price?: Price;
+  readonly maxRequests?: number;
+  readonly leaseMs?: number;
+  readonly force?: true;
+}

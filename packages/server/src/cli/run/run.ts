@@ -1,0 +1,188 @@
+// `batchwise run`: a file of requests in, a file of outcomes out. Everything in between is in the store, so that the same
+// command again goes on after Ctrl-C, kill -9 or a crash, and pays for nothing twice.
+
+import {
+  createDispatcher,
+  type Dispatcher,
+  type ErrorContext,
+  type LoggedOutcome,
+  QuarantinedError,
+  writeOutcomes,
+} from "batchwise/dispatch";
+import { checkAccount, openAccount } from "../shared/accounts.ts";
+import { EXIT, wordsOf } from "../shared/failures.ts";
+import { plural, counted as thousands } from "../shared/print.ts";
+import { onStopSignal } from "../shared/stop-signals.ts";
+import { type OpenStore, openStore } from "../shared/stores.ts";
+import { enqueueFile } from "./enqueue-file.ts";
+import { checkInput, fileId } from "./input-file.ts";
+import { type OutputFile, takeOutput } from "./output-file.ts";
+import { Progress } from "./progress.ts";
+import { progressParts, RunFigures } from "./run-figures.ts";
+import type { RunFlags } from "./run-flags.ts";
+import { printEnd } from "./run-report.ts";
+
+const SAID_AGAIN_MS = 60_000;
+
+export interface RunOptions {
+  readonly input: string;
+  readonly job: string;
+  readonly flags: RunFlags;
+}
+
+/** Gives the exit code. */
+export async function run(options: RunOptions): Promise<number> {
+  const { input, job, flags } = options;
+  const total = await checkInput(input, job);
+  const opened = openAccount(flags);
+  const output = flags.output ?? `${input.replace(/\.jsonl$/, "")}.outcomes.jsonl`;
+  const file = takeOutput(output, input, flags.force === true);
+  try {
+    const store = await openStore(flags.store, { create: true });
+    try {
+      await checkAccount(opened);
+      return await new Run(options, output, file, store, opened.account).carryOut(total);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    file.release();
+  }
+}
+
+class Run {
+  readonly #options: RunOptions;
+  readonly #output: string;
+  readonly #file: OutputFile;
+  readonly #store: OpenStore;
+  readonly #dispatcher: Dispatcher;
+  readonly #said: Map<string, number> = new Map();
+  #progress: Progress | null = null;
+  #signal: "SIGINT" | "SIGTERM" | null = null;
+
+  constructor(
+    options: RunOptions,
+    output: string,
+    file: OutputFile,
+    store: OpenStore,
+    account: ReturnType<typeof openAccount>["account"],
+  ) {
+    this.#options = options;
+    this.#output = output;
+    this.#file = file;
+    this.#store = store;
+    const { model, maxRequests, leaseMs } = options.flags;
+    this.#dispatcher = createDispatcher({
+      ...{ store: store.store, accounts: [account], onError: (error, context) => this.#onError(error, context) },
+      ...(model === undefined ? {} : { requestDefaults: { model } }),
+      ...(maxRequests === undefined ? {} : { thresholds: { maxRequests } }),
+      ...(leaseMs === undefined ? {} : { leaseMs }),
+    });
+  }
+
+  async carryOut(total: number): Promise<number> {
+    const { input, job, flags } = this.#options;
+    const figures = new RunFigures(total, flags.price ?? null, Date.now());
+    const stopListening = onStopSignal((signal) => {
+      this.#signal = signal;
+      this.#say("Stopping. (Ctrl-C again: at once, which loses nothing either.)");
+      void this.#dispatcher.stop();
+    });
+    try {
+      this.#say(`${input}: ${plural(total, "request")}, job "${job}", store ${this.#store.name}`);
+      const aside = await this.#work(figures);
+      const unwritten = total - figures.written;
+      if (unwritten <= 0) this.#file.complete();
+      const isStopped = this.#signal !== null && unwritten > 0;
+      printEnd({ figures, aside, isStopped, ...this.#options, output: this.#output, previous: this.#file.previous() });
+      if (isStopped) return this.#signal === "SIGINT" ? EXIT.interrupted : EXIT.terminated;
+      return figures.unsuccessful > 0 || aside.length > 0 || unwritten > 0 ? EXIT.attention : EXIT.done;
+    } finally {
+      stopListening();
+      await this.#dispatcher.stop();
+    }
+  }
+
+  /** Gives the keys of quarantined batches that the rest of the outcomes waits for. */
+  async #work(figures: RunFigures): Promise<readonly string[]> {
+    try {
+      await this.#enqueue(figures.total);
+      await this.#dispatcher.start();
+      // All lines are in: no batch waits for more.
+      this.#dispatcher.flush();
+      await this.#collect(figures);
+    } catch (error) {
+      if (error instanceof QuarantinedError) return error.keys;
+      // Stopped while it enqueued: what was enqueued is stored.
+      if (this.#signal === null) throw error;
+    }
+    return [];
+  }
+
+  async #enqueue(total: number): Promise<void> {
+    let [enqueued, known] = [0, 0];
+    this.#progress = new Progress(async () => ({
+      share: enqueued / total,
+      parts: [
+        `${thousands(enqueued)} of ${thousands(total)} in the store`,
+        ...(known > 0 ? [`${thousands(known)} of them from an earlier run`] : []),
+      ],
+    }));
+    try {
+      const { input, job } = this.#options;
+      await enqueueFile({
+        ...{ dispatcher: this.#dispatcher, store: this.#store.store, input, job },
+        onProgress: (now, before) => {
+          [enqueued, known] = [now, before];
+        },
+      });
+    } finally {
+      await this.#endProgress();
+    }
+  }
+
+  async #collect(figures: RunFigures): Promise<void> {
+    const { flags } = this.#options;
+    this.#progress = new Progress(async () => {
+      const { batches } = await this.#dispatcher.stats();
+      return { share: figures.written / figures.total, parts: progressParts(figures, batches, Date.now()) };
+    });
+    try {
+      await writeOutcomes(this.#file.open(), this.#counted(figures), { format: flags.format });
+    } finally {
+      await this.#endProgress();
+    }
+  }
+
+  async #endProgress(): Promise<void> {
+    const progress = this.#progress;
+    this.#progress = null;
+    await progress?.end();
+  }
+
+  #say(text: string): void {
+    if (this.#progress === null) process.stderr.write(`${text}\n`);
+    else this.#progress.say(text);
+  }
+
+  /** The same words at most once a minute. */
+  #onError(error: unknown, { account, batch, operation }: ErrorContext): void {
+    const where = [operation, account, batch].filter((part) => part !== undefined).join(" ");
+    const words = `${where}: ${wordsOf(error)}`;
+    const now = performance.now();
+    if (now - (this.#said.get(words) ?? Number.NEGATIVE_INFINITY) < SAID_AGAIN_MS) return;
+    this.#said.set(words, now);
+    this.#say(`Will be tried again: ${words}`);
+  }
+
+  /** Counts outcomes on their way to the file, under the ids of the input, until a signal. */
+  async *#counted(figures: RunFigures): AsyncGenerator<LoggedOutcome> {
+    const { job } = this.#options;
+    for await (const outcome of this.#dispatcher.outcomes({ job, untilIdle: true })) {
+      // A stopped dispatcher would still give all that is recorded.
+      if (this.#signal !== null) return;
+      yield { ...outcome, id: fileId(job, outcome.id) };
+      figures.add(outcome);
+    }
+  }
+}

@@ -1,0 +1,51 @@
+// The arguments of `batchwise serve`. The service itself, with its models' runtime, is loaded only when it is started.
+
+import { Command, Option } from "commander";
+import { integerFrom } from "./shared/arguments.ts";
+
+const DEFAULT_PORT = 8080;
+
+interface ServeFlags {
+  readonly port?: number;
+  readonly host: string;
+  readonly model?: string;
+  readonly tokenizer?: string;
+  readonly modelDir?: string;
+  readonly modelName?: string;
+  readonly maxTokens?: number;
+  readonly workers?: number;
+  readonly maxBatchTokens?: number;
+  readonly maxBatchSize?: number;
+  readonly maxWaitMs?: number;
+  readonly maxQueueSize?: number;
+  readonly timeoutMs?: number;
+}
+
+const positive = integerFrom(1);
+
+export function serveCommand(): Command {
+  return new Command("serve")
+    .description("answer POST /v1/embeddings over HTTP, batching the texts of all callers")
+    .addOption(new Option("--port <port>", `port; ${DEFAULT_PORT}, or a free one`).argParser(integerFrom(0, 65_535)))
+    .option("--host <address>", "address to listen on", "127.0.0.1")
+    .option("--model <path>", "an .onnx sentence encoder, or its folder; unset: a small one with random weights")
+    .option("--tokenizer <path>", "the model's tokenizer.json; unset: the one beside the model")
+    .option("--model-dir <path>", "where the built-in model is kept; unset: the user's cache folder")
+    .option("--model-name <name>", "the name that callers ask for; unset: taken from the file")
+    .option("--max-tokens <count>", "longest text in tokens; unset: what the model's files say", positive)
+    .option("--workers <count>", "threads with a model each; unset: one less than there are cores", positive)
+    .option("--max-batch-tokens <count>", "cap on a batch's padded tokens (default: 512)", positive)
+    .option("--max-batch-size <count>", "cap on a batch's texts (default: 64)", positive)
+    .option("--max-wait-ms <ms>", "how long a text may wait for company (default: 0)", integerFrom(0))
+    .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
+    .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
+    .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
+      const { serve } = await import("./serve.ts");
+      await serve({
+        ...flags,
+        ...(modelDir === undefined ? {} : { modelDirectory: modelDir }),
+        port: port ?? DEFAULT_PORT,
+        portAsked: port !== undefined,
+      });
+    });
+}

@@ -1,0 +1,53 @@
+// Readers of option values that refuse what is wrong with what was expected, and the options that commands share.
+
+import { type Command, InvalidArgumentError, Option } from "commander";
+
+export const DEFAULT_STORE = "sqlite:batchwise.sqlite";
+
+export interface StoreFlags {
+  readonly store: string;
+  readonly json?: true;
+}
+
+export interface AccountFlags {
+  readonly account?: "openai" | "anthropic";
+  readonly baseUrl?: string;
+  readonly pollMs?: number;
+  readonly requestTimeoutMs?: number;
+  readonly reconcileGraceMs?: number;
+}
+
+export function integerFrom(minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= minimum && value <= maximum) return value;
+    const range = maximum === Number.MAX_SAFE_INTEGER ? `>= ${minimum}` : `from ${minimum} to ${maximum}`;
+    throw new InvalidArgumentError(`Expected an integer ${range}.`);
+  };
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A span such as 90s, 15m, 12h or 30d, in milliseconds. */
+export function span(text: string): number {
+  const [, count = "", unit = ""] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
+  const size = UNITS[unit];
+  if (size === undefined) throw new InvalidArgumentError("Expected a span such as 90s, 15m, 12h or 30d.");
+  return Number(count) * size;
+}
+
+export function withStore(command: Command): Command {
+  return command
+    .option("--store <url>", "sqlite:path, postgres://… or redis://…", process.env.BATCHWISE_STORE ?? DEFAULT_STORE)
+    .option("--json", "print JSON");
+}
+
+export function withAccount(command: Command): Command {
+  const positive = integerFrom(1);
+  return command
+    .addOption(new Option("--account <name>", "unset: the one whose key is set").choices(["openai", "anthropic"]))
+    .option("--base-url <url>", "another address of the provider's API")
+    .option("--poll-ms <ms>", "first look at a batch after it was sent (default: 30000)", positive)
+    .option("--request-timeout-ms <ms>", "longest call of the provider (default: 60000)", positive)
+    .option("--reconcile-grace-ms <ms>", "how long a lost create is looked for (default: 300000)", positive);
+}

@@ -1,0 +1,33 @@
+// How the command ends when it cannot do what was asked. A CommandError is shown by its sentence alone, without a stack.
+
+export const EXIT = {
+  done: 0,
+  /** It could not be carried out: a store or provider that does not answer. What was done until then stays done. */
+  failed: 1,
+  /** Wrong arguments or input, or no key: nothing was done. */
+  usage: 2,
+  /** It was carried out, and found what needs a person: outcomes without success, quarantined batches, problems. */
+  attention: 3,
+  /** Stopped by Ctrl-C; 143 for SIGTERM. Nothing is lost. */
+  interrupted: 130,
+  terminated: 143,
+} as const;
+
+export class CommandError extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = EXIT.usage, cause?: unknown) {
+    super(message, { cause });
+    this.name = "CommandError";
+    this.exitCode = exitCode;
+  }
+}
+
+/** The words of an error, and of its cause where they say more: "Connection error." says nothing. */
+export function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? wordsOf(error.cause) : "";
+  const message = error.message === "" ? error.name : error.message;
+  const isSaid = cause === "" || message.includes(cause);
+  return isSaid ? message : `${message.replace(/[.:]$/, "")}: ${cause}`;
+}

@@ -1,0 +1,115 @@
+// Opens the store that `--store` names. The client of a server's store comes from the user's project.
+
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { Store } from "batchwise/dispatch";
+import { CommandError, EXIT, wordsOf } from "./failures.ts";
+import { loadPackage } from "./packages.ts";
+
+export interface OpenStore {
+  readonly store: Store;
+  /** As shown to the user, without a password. */
+  readonly name: string;
+  close(): Promise<void>;
+}
+
+export interface OpenStoreOptions {
+  /** Make a SQLite file that is not there; otherwise that is an error. */
+  readonly create: boolean;
+}
+
+const FORMS = "sqlite:path, postgres://user@host/database or redis://host:port";
+const SQLITE_FROM = "22.13";
+
+export async function openStore(url: string, options: OpenStoreOptions): Promise<OpenStore> {
+  const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
+  switch (scheme) {
+    case "sqlite":
+      return sqlite(rest.replace(/^\/\/(?=.)/, ""), options);
+    case "postgres":
+    case "postgresql":
+      return postgres(url);
+    case "redis":
+    case "rediss":
+      return redis(url);
+    default:
+      throw new CommandError(`Expected --store to be ${FORMS}, got "${withoutPassword(url)}".`);
+  }
+}
+
+async function sqlite(path: string, { create }: OpenStoreOptions): Promise<OpenStore> {
+  if (path === "") throw new CommandError("Expected --store sqlite:path, got no path.");
+  if (process.getBuiltinModule?.("node:sqlite") === undefined) {
+    const here = `this is ${process.versions.node}`;
+    throw new CommandError(
+      `A SQLite store needs Node.js ${SQLITE_FROM} or later; ${here}. Or use postgres:// or redis://.`,
+    );
+  }
+  if (!create && !existsSync(path)) {
+    throw new CommandError(`There is no store ${path}: \`batchwise run\` makes one, or name another with --store.`);
+  }
+  if (!existsSync(dirname(resolve(path)))) throw new CommandError(`There is no folder ${dirname(path)} for the store.`);
+  const { sqliteStore } = await import("batchwise/dispatch/sqlite");
+  const store = sqliteStore({ path });
+  return { store, name: `sqlite:${path}`, close: () => store.close() };
+}
+
+interface Pg {
+  readonly Pool: new (
+    options: object,
+  ) => {
+    connect(): Promise<never>;
+    on(event: "error", listener: (error: Error) => void): unknown;
+    end(): Promise<void>;
+  };
+}
+
+async function postgres(url: string): Promise<OpenStore> {
+  const { Pool } = loadPackage<Pg>("pg", "A Postgres store");
+  const { postgresStore } = await import("batchwise/dispatch/postgres");
+  const pool = new Pool({ connectionString: url, connectionTimeoutMillis: CONNECT_MS });
+  // A connection that is cut while idle: the next call opens another.
+  pool.on("error", () => {});
+  const store = postgresStore({ pool });
+  const close = async (): Promise<void> => {
+    await store.close();
+    await pool.end();
+  };
+  return { store, name: withoutPassword(url), close };
+}
+
+const CONNECT_MS = 10_000;
+
+interface Redis {
+  call(...parts: string[]): Promise<unknown>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  connect(): Promise<unknown>;
+  disconnect(): void;
+}
+
+async function redis(url: string): Promise<OpenStore> {
+  const Client = loadPackage<new (url: string, options: object) => Redis>("ioredis", "A Redis store");
+  const { redisStore } = await import("batchwise/dispatch/redis");
+  const client = new Client(url, { lazyConnect: true, connectTimeout: CONNECT_MS });
+  let last: Error | null = null;
+  client.on("error", (error) => {
+    last = error;
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    client.disconnect();
+    const words = wordsOf(last ?? error);
+    throw new CommandError(`The store ${withoutPassword(url)} does not answer: ${words}`, EXIT.failed, error);
+  }
+  const store = redisStore({ client: client as never });
+  const close = async (): Promise<void> => {
+    await store.close();
+    client.disconnect();
+  };
+  return { store, name: withoutPassword(url), close };
+}
+
+export function withoutPassword(url: string): string {
+  return url.replace(/^([a-z]+:\/\/[^/@:]*):[^@]*@/, "$1:…@");
+}

@@ -1,0 +1,28 @@
+// Runs an action on a store that is there, with a dispatcher that calls no provider, and closes both.
+
+import { createDispatcher, type Dispatcher, type Store } from "batchwise/dispatch";
+import { wordsOf } from "./failures.ts";
+import { standIns } from "./stand-ins.ts";
+import { openStore } from "./stores.ts";
+
+export interface Opened {
+  readonly store: Store;
+  readonly dispatcher: Dispatcher;
+  readonly name: string;
+}
+
+export async function withStoreOf<Result>(url: string, action: (opened: Opened) => Promise<Result>): Promise<Result> {
+  const { store, name, close } = await openStore(url, { create: false });
+  try {
+    const accounts = await standIns(store);
+    const onError = (error: unknown): void => console.error(`batchwise: ${wordsOf(error)}`);
+    const dispatcher = createDispatcher({ store, accounts, onError });
+    try {
+      return await action({ store, dispatcher, name });
+    } finally {
+      await dispatcher.stop();
+    }
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,105 @@
+import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
+import { describe, expect, test } from "vitest";
+import {
+  batchFindings,
+  clockFinding,
+  deadLetterFinding,
+  ledgerFindings,
+  limitsFinding,
+  nodeFinding,
+  waitingFinding,
+} from "../../../src/cli/jobs/findings.ts";
+import { jobSums } from "../../../src/cli/jobs/job-sums.ts";
+
+const NOW = 1_700_000_000_000;
+const HOUR = 3_600_000;
+
+const batch: BatchRecord = {
+  ...{ key: "K", account: "openai", endpoint: "/v1/embeddings", model: "m", state: "running", requests: 5, bytes: 1 },
+  ...{ tokens: 1, remaining: 4, createdAt: NOW - HOUR, updatedAt: NOW, submitAttempt: 1, providerBatchId: "b" },
+  ...{ providerState: "in_progress", lastError: null, orphans: [] },
+};
+const stats = { lanes: [], ledgers: [] } as unknown as DispatcherStats;
+
+describe("doctor", () => {
+  test.each([
+    ["v24.9.0", "ok"],
+    ["v22.13.0", "ok"],
+    ["v22.12.9", "notice"],
+    ["v20.19.0", "notice"],
+    ["v20.18.3", "problem"],
+    ["v18.20.0", "problem"],
+  ])("says of Node.js %s: %s", (version, level) => {
+    expect(nodeFinding(version).level).toBe(level);
+  });
+
+  test.each([
+    [0, "ok", "agrees with the provider's"],
+    [-20_000, "ok", "agrees with the provider's"],
+    [60_000, "notice", "60 s ahead of the provider's"],
+    [-86_400_000, "problem", "24.0 h behind the provider's"],
+    [null, "notice", "the provider tells no time"],
+  ])("says of a clock that is %s ms ahead: %s", (ahead, level, found) => {
+    expect(clockFinding(ahead)).toMatchObject({ level, found });
+  });
+
+  test("tells quarantined batches with their reason and the command that decides about them", () => {
+    const lastError = { code: "lost", message: "It is lost." };
+    const aside: BatchRecord = { ...batch, state: "quarantined", lastError };
+    expect(batchFindings([aside], NOW, " --store s")).toEqual([
+      {
+        ...{ check: "batch K", level: "problem", found: "quarantined, 4 requests wait: It is lost." },
+        advice: expect.stringContaining("batchwise jobs requeue K --store s"),
+      },
+    ]);
+  });
+
+  test("tells batches that have not ended after 26 hours, and not before", () => {
+    expect(batchFindings([batch], NOW, "")).toMatchObject([{ level: "ok", found: "1 batch open, none stuck" }]);
+    const old = { ...batch, createdAt: NOW - 27 * HOUR };
+    expect(batchFindings([old], NOW, "")).toMatchObject([{ level: "problem", found: "running for 27.0 h" }]);
+  });
+
+  test("tells requests that have waited longer than a batch waits for company", () => {
+    const lane = { endpoint: "/v1/embeddings", model: "m", waiting: 3, bytes: 1, tokens: 1 } as const;
+    const of = (oldestAt: number): ReturnType<typeof waitingFinding> =>
+      waitingFinding({ ...stats, lanes: [{ ...lane, oldestAt }] }, NOW);
+    expect(of(NOW - HOUR)).toMatchObject({ level: "ok" });
+    expect(of(NOW - 4 * HOUR)).toMatchObject({ level: "problem", found: "3 requests, the oldest for 4.0 h" });
+    expect(waitingFinding(stats, NOW)).toMatchObject({ level: "ok" });
+  });
+
+  test("tells paused limits, dead letters, and what limits are known", () => {
+    const ledger = { name: "openai/m", tokens: 7, requests: 1, batches: 1, learnedTokens: 90, blockedUntil: 0 };
+    const paused = { ...ledger, blockedUntil: NOW + 60_000 };
+    expect(ledgerFindings({ ...stats, ledgers: [ledger, paused] }, NOW)).toMatchObject([
+      { level: "ok", found: "7 tokens in flight of 90 that a refusal has taught, 1 batch" },
+      { level: "problem", found: "paused for 60 s more" },
+    ]);
+    expect(deadLetterFinding(0, false)).toMatchObject({ level: "ok" });
+    expect(deadLetterFinding(100, true).found).toContain("more than 100 outcomes");
+    const limits = {
+      maxRequests: 50_000,
+      maxBytes: 1,
+      maxTokens: Infinity,
+      minRequests: 1,
+      maxEnqueuedTokens: Infinity,
+    };
+    const all = { ...limits, maxEnqueuedRequests: Infinity, maxEnqueuedBatches: Infinity };
+    expect(limitsFinding(all).found).toBe("50,000 requests a batch, 1 bytes a batch");
+  });
+});
+
+test("sums are by job, over tenants and lanes; of requests without a job only the ended ones are known", () => {
+  const tokens = { inputTokens: 2, cachedTokens: 0, outputTokens: 1, reasoningTokens: 0 };
+  const ended = { succeeded: 1, failed: 1, cancelled: 0, expired: 0 };
+  const rows = [
+    { tenant: "a", job: "j", lane: "l", requests: 3, ended, ...tokens },
+    { tenant: "b", job: "j", lane: "l", requests: 2, ended, ...tokens },
+    { tenant: "", job: "", lane: "l", requests: 0, ended, ...tokens },
+  ];
+  expect(jobSums(rows)).toMatchObject([
+    { job: "", requests: 2, open: null, succeeded: 1 },
+    { job: "j", requests: 5, open: 1, succeeded: 2, failed: 2, inputTokens: 4, outputTokens: 2 },
+  ]);
+});

@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import { quoted } from "../../../src/cli/shared/command-line.ts";
+import { wordsOf } from "../../../src/cli/shared/failures.ts";
+import { duration, listed, plural, short, table } from "../../../src/cli/shared/print.ts";
+import { withoutPassword } from "../../../src/cli/shared/stores.ts";
+
+test("a table has columns as wide as their widest cell, numbers to the right, and - for nothing", () => {
+  expect(
+    table(
+      ["NAME", "COUNT"],
+      [
+        ["a long name", 1_234],
+        ["b", null],
+      ],
+      "none",
+    ),
+  ).toBe("NAME         COUNT\na long name  1,234\nb                -");
+  expect(table(["NAME"], [], "Nothing.")).toBe("Nothing.");
+});
+
+test.each([
+  [20, "20 ms"],
+  [1_500, "2 s"],
+  [91_000, "2 min"],
+  [2 * 3_600_000, "2.0 h"],
+  [3 * 86_400_000, "3.0 d"],
+])("%i ms are %s", (ms, text) => {
+  expect(duration(ms)).toBe(text);
+});
+
+test.each([
+  [999, "999"],
+  [1_200, "1.2k"],
+  [45_000, "45k"],
+  [1_200_000, "1.2M"],
+  [3e9, "3.0G"],
+])("%i is %s in short", (value, text) => {
+  expect(short(value)).toBe(text);
+});
+
+test("counts are listed without those of nothing", () => {
+  expect(listed({ running: 3, done: 0, sealed: 1_000 })).toBe("3 running, 1,000 sealed");
+  expect([plural(1, "batch", "batches"), plural(2, "batch", "batches")]).toEqual(["1 batch", "2 batches"]);
+});
+
+test("words are quoted for a shell, and passwords left out", () => {
+  expect(["a-b.jsonl", "it's here"].map(quoted)).toEqual(["a-b.jsonl", "'it'\\''s here'"]);
+  expect(withoutPassword("postgres://me:p:w@host/db")).toBe("postgres://me:…@host/db");
+  expect(withoutPassword("redis://host:6379")).toBe("redis://host:6379");
+});
+
+test("an error's words have those of its causes, once", () => {
+  const cause = new Error("connect ECONNREFUSED");
+  expect(wordsOf(new Error("Connection error.", { cause }))).toBe("Connection error: connect ECONNREFUSED");
+  expect(wordsOf(new Error("It failed: connect ECONNREFUSED.", { cause }))).toBe("It failed: connect ECONNREFUSED.");
+  expect(wordsOf("text")).toBe("text");
+});

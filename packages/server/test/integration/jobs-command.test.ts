@@ -1,0 +1,232 @@
+import { existsSync } from "node:fs";
+import { createDispatcher } from "batchwise/dispatch";
+import { openaiAccount } from "batchwise/dispatch/openai";
+import { sqliteStore } from "batchwise/dispatch/sqlite";
+import { fakeProvider } from "batchwise/dispatch/testing";
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { ended, Practice } from "../support/practice.ts";
+
+/** A job "in" of three requests, of which r1 failed. */
+async function ranJob(): Promise<Practice> {
+  const practice = await Practice.start({
+    answer: ({ body }) =>
+      JSON.stringify(body).includes("Say 1.")
+        ? { status: 400, body: { error: { code: "bad_word", message: "No." } } }
+        : { status: 200, body: { ok: true, usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 } } },
+  });
+  practice.writeLines("in.jsonl", 3);
+  expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 3 });
+  return practice;
+}
+
+/** Requests that wait in the store of a folder, where no dispatcher runs. */
+async function enqueued(practice: Practice, count: number): Promise<void> {
+  const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
+  const client = new OpenAI({ apiKey: "any", baseURL: "http://fake.test/v1", fetch: fakeProvider().fetch });
+  const dispatcher = createDispatcher({ store, accounts: [openaiAccount({ client })] });
+  const body = { model: "m", input: "x" };
+  await dispatcher.enqueueMany(Array.from({ length: count }, (_, n) => ({ id: `job:${n}`, job: "job", body })));
+  await dispatcher.stop();
+  await store.close();
+}
+
+async function json(practice: Practice, ...args: readonly string[]): Promise<unknown> {
+  const { code, stdout, output } = await practice.done("jobs", ...args, "--json");
+  expect({ code, output }).toMatchObject({ code: 0 });
+  return JSON.parse(stdout);
+}
+
+describe("batchwise jobs", () => {
+  test("list shows jobs with their sums, and batches", async () => {
+    const practice = await ranJob();
+    const { output } = await practice.done("jobs", "list");
+    expect(output).toMatch(/^JOB +REQUESTS +OPEN +SUCCEEDED +FAILED/);
+    expect(output).toMatch(/^in +3 +0 +2 +1 +0 +0 +10 +4$/m);
+    expect(output).toMatch(/ done +openai +m +3 +0 .* ago +batch_\w+/);
+    expect(await json(practice, "list")).toMatchObject({
+      jobs: [{ job: "in", requests: 3, open: 0, succeeded: 2, failed: 1, inputTokens: 10, outputTokens: 4 }],
+      newest: [{ state: "done", requests: 3 }],
+      outcomes: { succeeded: 2, failed: 1 },
+    });
+  });
+
+  test("inspect shows a request, a batch or a job, whichever is named", async () => {
+    const practice = await ranJob();
+    const { output } = await practice.done("jobs", "inspect", "in:r1");
+    expect(output).toMatch(/^state +failed$/m);
+    expect(output).toMatch(/^error +\{"code":"bad_word"/m);
+    const list = (await json(practice, "list")) as { readonly newest: readonly { readonly key: string }[] };
+    const key = list.newest[0]?.key ?? "";
+    expect(await json(practice, "inspect", "in:r1")).toMatchObject({
+      ...{ kind: "request", id: "in:r1", state: "ended", body: { model: "m" } },
+      outcome: { status: "failed", payload: { error: { code: "bad_word" } }, batchKey: key },
+    });
+    expect(await json(practice, "inspect", key)).toMatchObject({ kind: "batch", key, remaining: 0 });
+    expect(await json(practice, "inspect", "in")).toMatchObject({
+      kind: "job",
+      failed: 1,
+      errorCodes: { bad_word: 1 },
+    });
+    const none = await practice.done("jobs", "inspect", "r1");
+    expect(none).toMatchObject({ code: 2, output: expect.stringContaining('Nothing is named "r1"') });
+  });
+
+  test("outcomes prints what is recorded, and ends", async () => {
+    const practice = await ranJob();
+    const { stdout } = await practice.done("jobs", "outcomes");
+    const all = stdout.trim().split("\n");
+    expect(all.length).toBe(3);
+    const failed = await practice.done("jobs", "outcomes", "--status", "failed", "--job", "in", "--format", "openai");
+    expect(JSON.parse(failed.stdout)).toMatchObject({ custom_id: "in:r1", error: { code: "bad_word" } });
+    const last = JSON.parse(all.at(-1) ?? "");
+    expect(await practice.done("jobs", "outcomes", "--after", String(last.cursor))).toMatchObject({
+      code: 0,
+      stdout: "",
+    });
+    expect(await json(practice, "outcomes", "--output", "all.jsonl")).toEqual({ output: "all.jsonl", outcomes: 3 });
+    expect(practice.lines("all.jsonl").length).toBe(3);
+    expect((await practice.done("jobs", "outcomes", "--job", "other")).stdout).toBe("");
+  });
+
+  test("retry takes ids, or all that match, and what succeeded stays", async () => {
+    const practice = await ranJob();
+    expect(await json(practice, "retry", "in:r0", "in:r9")).toEqual({ asked: 1 + 1, retried: 0 });
+    expect(await json(practice, "retry", "--job", "in", "--code", "other")).toEqual({ asked: 0, retried: 0 });
+    expect(await json(practice, "retry", "--job", "in", "--code", "bad_word")).toEqual({ asked: 1, retried: 1 });
+    const both = await practice.done("jobs", "retry", "in:r0", "--job", "in");
+    expect(both).toMatchObject({
+      code: 2,
+      output: expect.stringContaining("Expected ids of requests, or at least one"),
+    });
+    expect(await practice.done("jobs", "retry")).toMatchObject({ code: 2 });
+  });
+
+  test("cancel ends what waits, by id or by job", async () => {
+    const practice = await Practice.start();
+    await enqueued(practice, 1_500);
+    const one = await json(practice, "cancel", "job:0", "job:0", "nobody");
+    expect(one).toEqual({ cancelled: 1, requested: 0, ended: 1, not_found: 1 });
+    expect(await json(practice, "cancel", "--job", "job")).toEqual({
+      cancelled: 1_499,
+      requested: 0,
+      ended: 0,
+      not_found: 0,
+    });
+    const { output } = await practice.done("jobs", "cancel", "--job", "job");
+    expect(output).toContain("No request matches.");
+  });
+
+  test("requeue sends the requests of a quarantined batch again", async () => {
+    const practice = await Practice.start();
+    practice.writeLines("in.jsonl", 2);
+    const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
+    const fake = fakeProvider();
+    const client = new OpenAI({ apiKey: "any", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+    const dispatcher = createDispatcher({ store, accounts: [openaiAccount({ client })] });
+    const messages = (n: number): { role: string; content: string }[] => [{ role: "user", content: `Say ${n}.` }];
+    await dispatcher.enqueueMany(
+      [0, 1].map((n) => ({
+        ...{ id: `in:r${n}`, job: "in", endpoint: "/v1/chat/completions" as const },
+        body: { model: "m", messages: messages(n) },
+      })),
+    );
+    const limits = { tokens: Infinity, requests: Infinity, batches: Infinity };
+    const { lanes } = await store.probe(1, Date.now());
+    const sealed = await store.seal({
+      ...{
+        key: "01HZZZZZZZZZZZZZZZZZZZZZZZ",
+        lane: lanes[0]?.lane ?? "",
+        account: "openai",
+        ledger: "openai/m",
+        limits,
+      },
+      ...{ maxRequests: 10, maxBytes: 1e6, maxTokens: 1e6, minRequests: 1, avoidCounts: [], owner: "test" },
+      ...{ leaseUntil: Date.now(), now: Date.now() },
+    });
+    expect(sealed.ok).toBe(true);
+    const lastError = JSON.stringify({ code: "lost", message: "The provider lost it." });
+    const changes = { state: "quarantined", lastError, leaseUntil: 0 } as const;
+    await store.transition("01HZZZZZZZZZZZZZZZZZZZZZZZ", 1, changes, Date.now());
+    await dispatcher.stop();
+    await store.close();
+
+    const stopped = await ended(practice.run("in.jsonl"));
+    expect(stopped).toMatchObject({ code: 3, output: expect.stringContaining("2 requests wait for a person") });
+    const line = /batchwise (jobs requeue \S+)/.exec(stopped.output)?.[1]?.replace(",", "") ?? "";
+    const sick = await practice.done("jobs", "doctor");
+    expect(sick).toMatchObject({
+      code: 3,
+      output: expect.stringContaining("quarantined, 2 requests wait: The provider lost it."),
+    });
+    expect(sick.output).toContain(line);
+    expect(await practice.done(...line.split(" "))).toMatchObject({ code: 0, output: "1 batch of 1 requeued.\n" });
+    expect(await practice.done("jobs", "requeue", "--all")).toMatchObject({ code: 0 });
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    expect(practice.lines("in.outcomes.jsonl").length).toBe(2);
+  });
+
+  test("prune lets go of old outcomes; a run of a pruned job sends nothing and keeps its earlier output", async () => {
+    const practice = await Practice.start();
+    practice.writeLines("in.jsonl", 3);
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    expect(await json(practice, "prune", "--older-than", "1h")).toEqual({ requests: 0, batches: 0, kept: 0 });
+    const pruned = await practice.done("jobs", "prune", "--older-than", "0s", "--status", "succeeded");
+    expect(pruned).toMatchObject({ code: 0, output: expect.stringContaining("Pruned: 3 requests") });
+    const again = await ended(practice.run("in.jsonl"));
+    expect(again).toMatchObject({ code: 3, output: expect.stringContaining("were they pruned?") });
+    expect(practice.lines("in.outcomes.jsonl.previous").length).toBe(3);
+    expect([...practice.fake.runs().values()]).toEqual([1, 1, 1]);
+    const wrong = await practice.done("jobs", "prune", "--older-than", "soon");
+    expect(wrong).toMatchObject({ code: 2, output: expect.stringContaining("Expected a span such as 90s") });
+  });
+
+  test("doctor finds nothing where all is well, and a refused key where it is not", async () => {
+    const practice = await ranJob();
+    const well = await practice.done("jobs", "doctor");
+    expect(well).toMatchObject({ code: 0, output: expect.not.stringContaining("PROBLEM") });
+    expect(well.output).toContain("takes the key in OPENAI_API_KEY");
+    expect(well.output).toContain("clock: agrees with the provider's");
+    practice.fake.inject({
+      on: "batches.list",
+      times: 9,
+      reply: { status: 401, body: { error: { message: "Wrong key." } } },
+    });
+    const sick = await practice.done("jobs", "doctor", "--json");
+    expect(sick.code).toBe(3);
+    const { healthy, findings } = JSON.parse(sick.stdout);
+    expect(healthy).toBe(false);
+    expect(findings.find(({ check }: { readonly check: string }) => check === "account")).toMatchObject({
+      ...{ level: "problem", found: expect.stringContaining("Wrong key.") },
+      advice: expect.stringContaining("Check OPENAI_API_KEY"),
+    });
+  });
+
+  test("a store that is not there is told, and not made", async () => {
+    const practice = await Practice.start();
+    for (const command of ["list", "outcomes"]) {
+      const { code, output } = await practice.done("jobs", command);
+      expect({ code, output }).toMatchObject({
+        code: 2,
+        output: expect.stringContaining("There is no store batchwise.sqlite"),
+      });
+    }
+    expect(await practice.done("jobs", "doctor")).toMatchObject({
+      code: 3,
+      output: expect.stringContaining("PROBLEM store"),
+    });
+    expect(existsSync(practice.file("batchwise.sqlite"))).toBe(false);
+  });
+
+  test("a server that does not answer is told by its address, without the password", async () => {
+    const practice = await Practice.start();
+    const postgres = await practice.done("jobs", "list", "--store", "postgres://me:secret@127.0.0.1:1/db");
+    expect(postgres).toMatchObject({ code: 1, output: expect.stringContaining("ECONNREFUSED") });
+    const redis = await practice.done("jobs", "list", "--store", "redis://me:secret@127.0.0.1:1");
+    expect(redis).toMatchObject({
+      code: 1,
+      output: expect.stringContaining("redis://me:…@127.0.0.1:1 does not answer"),
+    });
+    expect(`${postgres.output}${redis.output}`).not.toContain("secret");
+  });
+});

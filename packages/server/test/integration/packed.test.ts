@@ -1,0 +1,108 @@
+// Both packages as a user gets them: packed, and installed from the tarballs into an empty project without a network.
+// Their dependencies are packed from this repository's own node_modules. The runtime of models, 290 MB, is an empty
+// package here: neither help nor jobs nor run may load it.
+
+import { execFile, spawn } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { beforeAll, expect, test } from "vitest";
+import { type Command, commandOf } from "../support/command.ts";
+import { temporaryFolder } from "../support/folders.ts";
+import { ended, Practice, QUICK } from "../support/practice.ts";
+
+const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+const PACKED = ["packages/batchwise", "packages/server"];
+const INSTALLED = ["commander", "hono", "@hono/node-server", "@huggingface/tokenizers"];
+/** This Node.js comes before the system's. */
+const ENV = { PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` };
+
+const execute = promisify(execFile);
+let project: string;
+
+async function pack(folder: string, to: string): Promise<string> {
+  const args = ["pack", folder, "--pack-destination", to, "--ignore-scripts", "--json"];
+  const { stdout } = await execute("npm", args, { cwd: ROOT, env: { ...process.env, ...ENV } });
+  const answer = JSON.parse(stdout) as Record<string, Tarball>;
+  const [tarball] = Array.isArray(answer) ? (answer as Tarball[]) : Object.values(answer);
+  return join(to, tarball?.filename ?? "");
+}
+
+/** The server's own version of a dependency comes before the workspace's. */
+function installedAt(name: string): string {
+  const own = `packages/server/node_modules/${name}`;
+  return existsSync(ROOT + own) ? own : `node_modules/${name}`;
+}
+
+interface Tarball {
+  readonly filename: string;
+}
+
+async function install(...tarballs: readonly string[]): Promise<void> {
+  const args = ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", ...tarballs];
+  await execute("npm", args, { cwd: project, env: { ...process.env, ...ENV } });
+}
+
+beforeAll(async () => {
+  for (const file of ["packages/batchwise/dist/index.js", "packages/server/dist/cli/main.js"]) {
+    if (!existsSync(ROOT + file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
+  }
+  const tarballs = await temporaryFolder();
+  project = await temporaryFolder();
+  writeFileSync(join(project, "package.json"), '{"private":true}');
+  const runtime = join(tarballs, "onnxruntime-node");
+  mkdirSync(runtime);
+  const { dependencies } = (await import("../../package.json", { with: { type: "json" } })).default;
+  const manifest = { name: "onnxruntime-node", version: dependencies["onnxruntime-node"] };
+  writeFileSync(join(runtime, "package.json"), JSON.stringify(manifest));
+  const folders = [...PACKED, ...INSTALLED.map(installedAt)].map((path) => `./${path}`);
+  await install(...(await Promise.all([...folders, runtime].map((folder) => pack(folder, tarballs)))));
+});
+
+function npx(practice: Practice | null, ...args: readonly string[]): Command {
+  const account = practice === null ? {} : { OPENAI_API_KEY: "practice", OPENAI_BASE_URL: practice.url };
+  const child = spawn("npx", ["--offline", "batchwise", ...args], {
+    cwd: project,
+    env: { ...process.env, ...ENV, ...account },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  return commandOf(child);
+}
+
+test("in an empty project the command runs by npx, names a client that is missing, and works once that is there", async () => {
+  const help = await ended(npx(null, "--help"));
+  expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining("Usage: batchwise [options] [command]") });
+
+  const practice = await Practice.start();
+  practice.writeLines("in.jsonl", 20);
+  const input = practice.file("in.jsonl");
+  const output = practice.file("out.jsonl");
+  const run = (): Command => npx(practice, "run", input, "--output", output, ...QUICK);
+  const says = '--account openai needs the package "openai", which is not installed here: npm install openai';
+  expect(await ended(run())).toMatchObject({ code: 2, output: expect.stringContaining(says) });
+  await install(await pack(`./${installedAt("openai")}`, await temporaryFolder()));
+  expect(await ended(run())).toMatchObject({ code: 0, output: expect.stringContaining("20 outcomes (20 succeeded)") });
+  expect(practice.lines("out.jsonl").length).toBe(20);
+
+  const list = await ended(npx(null, "jobs", "list", "--json"));
+  expect({ code: list.code, ...JSON.parse(list.stdout) }).toMatchObject({
+    code: 0,
+    jobs: [{ job: "in", succeeded: 20 }],
+  });
+  for (const [store, needed] of [
+    ["postgres://h/d", "pg"],
+    ["redis://h", "ioredis"],
+  ] as const) {
+    const { code, output: told } = await ended(npx(null, "jobs", "list", "--store", store));
+    expect({ code, told }).toMatchObject({ code: 2, told: expect.stringContaining(`npm install ${needed}`) });
+  }
+});
+
+test("in a clone that is built the command runs by npx", async () => {
+  const { stdout } = await execute("npx", ["--offline", "batchwise", "jobs", "--help"], {
+    cwd: ROOT,
+    env: { ...process.env, ...ENV },
+  });
+  expect(stdout).toContain("Usage: batchwise jobs [options] [command]");
+});

@@ -1,0 +1,37 @@
+// The command over real servers: Postgres through `pg` and Redis through `ioredis`, both loaded by the command itself.
+
+import { expect, test } from "vitest";
+import { postgresPlace, startOwnRedis } from "../../../batchwise/test/integration/services/kept.ts";
+import { ended, Practice } from "../support/practice.ts";
+
+async function postgresUrl(): Promise<string> {
+  const { host, port, user, database } = (await postgresPlace()) as PostgresAddress;
+  return `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`;
+}
+
+interface PostgresAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+}
+
+async function redisUrl(): Promise<string> {
+  const { port } = await startOwnRedis();
+  return `redis://127.0.0.1:${port}`;
+}
+
+test.each([
+  ["Postgres", postgresUrl],
+  ["Redis", redisUrl],
+])("on %s a job runs to its end, and doctor finds the store well", async (_name, urlOf) => {
+  const practice = await Practice.start();
+  practice.writeLines("in.jsonl", 20);
+  const url = await urlOf();
+  const doctor = await practice.done("jobs", "doctor", "--store", url);
+  expect(doctor).toMatchObject({ code: 0, output: expect.stringContaining("its schema is this version's") });
+  const run = await ended(practice.run("in.jsonl", "--store", url));
+  expect(run).toMatchObject({ code: 0, output: expect.stringContaining("20 outcomes (20 succeeded)") });
+  const list = await practice.done("jobs", "list", "--store", url, "--json");
+  expect(JSON.parse(list.stdout)).toMatchObject({ jobs: [{ job: "in", succeeded: 20, open: 0 }] });
+});
