@@ -91,6 +91,10 @@ const STORE_METHODS = [
   "outcomes",
   "deliveries",
   "batches",
+  "find",
+  "usage",
+  "marks",
+  "prune",
   "close",
 ] as const;
 
