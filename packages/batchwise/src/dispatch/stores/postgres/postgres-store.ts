@@ -154,10 +154,6 @@ class PostgresStore implements Store {
     return this.#tracked(read, (db) => findBatches(db, query));
   }
 
-  async prune(input: PruneInput): Promise<PruneStep> {
-    return this.#tracked(write, (db) => prune(db, input));
-  }
-
   async find(query: FindQuery): Promise<FindResult> {
     return this.#tracked(read, (db) => findRequests(db, query));
   }
@@ -171,6 +167,10 @@ class PostgresStore implements Store {
       await runAll(db, changeMarks(changes));
       return markRows(await allOf<MarkRow>(db, readMarks()));
     });
+  }
+
+  async prune(input: PruneInput): Promise<PruneStep> {
+    return this.#tracked(write, (db) => prune(db, input));
   }
 
   close(): Promise<void> {
