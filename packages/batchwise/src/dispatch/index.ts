@@ -19,6 +19,7 @@ export type {
   TagKind,
 } from "./contract/account.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
+export type { JobOutcome, JobProgress, JobRequest, JobRequestId, JobRequestMetadata } from "./contract/jobs.ts";
 export type {
   CancelCounts,
   CancelFilter,
@@ -129,4 +130,6 @@ export type {
   RetryOptions,
   WebhookOptions,
 } from "./options/dispatcher-options.ts";
+export type { RunBatchOptions } from "./options/run-batch-options.ts";
+export { runBatch } from "./run-batch.ts";
 export { memoryStore } from "./stores/memory/memory-store.ts";
