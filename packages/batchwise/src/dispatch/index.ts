@@ -18,8 +18,45 @@ export type {
   ResultLine,
   TagKind,
 } from "./contract/account.ts";
+export type {
+  Estimate,
+  EstimatedPrice,
+  EstimateSums,
+  ModelEstimate,
+  ModelPrice,
+  PricedTokens,
+  PriceTable,
+} from "./contract/cost.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
 export type { JobOutcome, JobProgress, JobRequest, JobRequestId, JobRequestMetadata } from "./contract/jobs.ts";
+export type {
+  AdoptEvent,
+  BatchEvent,
+  BatchesEvent,
+  BatchesInState,
+  ClockStepEvent,
+  CollectEvent,
+  DeliveryEvent,
+  DispatcherEventName,
+  DispatcherEvents,
+  DispatcherListener,
+  EndedBatch,
+  EnqueueEvent,
+  LaneAge,
+  LanesEvent,
+  LeaseLostEvent,
+  OfBatch,
+  PauseEvent,
+  PollEvent,
+  PruneEvent,
+  QuarantineEvent,
+  SealEvent,
+  SetBackEvent,
+  SplitEvent,
+  SubmitEvent,
+  SweepEvent,
+  UsageEvent,
+} from "./contract/events.ts";
 export type {
   CancelCounts,
   CancelFilter,
@@ -109,6 +146,8 @@ export type {
   Thresholds,
   Usage,
 } from "./contract/types.ts";
+export { defaultPrices } from "./decide/default-prices.ts";
+export { priceOf } from "./decide/price.ts";
 export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 export {
   lineOf,

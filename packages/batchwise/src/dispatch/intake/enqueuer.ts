@@ -77,7 +77,15 @@ export class Enqueuer {
     const { store, clock } = this.#runtime;
     const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
     this.#sealer.onEnqueued(rows, answers);
+    this.#tell(answers);
     return [...answers];
+  }
+
+  #tell(answers: readonly EnqueueResult[]): void {
+    this.#runtime.events.emit("enqueue", () => {
+      const count = (result: EnqueueResult): number => answers.filter((answer) => answer === result).length;
+      return { stored: count("stored"), existing: count("same"), conflicts: count("conflict") };
+    });
   }
 }
 

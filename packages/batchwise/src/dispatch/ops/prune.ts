@@ -45,10 +45,26 @@ export function retention(runtime: Runtime, retentionMs: number): () => Promise<
   };
 }
 
-async function run(runtime: Runtime, { olderThanMs, statuses, mayGoOn }: PruneRun): Promise<PruneResult> {
+async function run(runtime: Runtime, which: PruneRun): Promise<PruneResult> {
+  const { events, clock } = runtime;
+  const begunAt = clock.monotonic();
+  const sum = { requests: 0, batches: 0, kept: 0 };
+  try {
+    await runInto(sum, runtime, which);
+  } finally {
+    events.emit("prune", () => ({ ...sum, durationMs: clock.monotonic() - begunAt }));
+  }
+  return sum;
+}
+
+/** `sum` is of the steps so far, also where a later one fails. */
+async function runInto(
+  sum: { -readonly [Name in keyof PruneResult]: PruneResult[Name] },
+  runtime: Runtime,
+  { olderThanMs, statuses, mayGoOn }: PruneRun,
+): Promise<void> {
   const { store, clock } = runtime;
   const times = cutoffs(clock.now(), olderThanMs);
-  const sum = { requests: 0, batches: 0, kept: 0 };
   let limit = FIRST_STEP;
   for (let after: number | null = 0; after !== null && (await mayGoOn()); ) {
     if (runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
@@ -65,5 +81,4 @@ async function run(runtime: Runtime, { olderThanMs, statuses, mayGoOn }: PruneRu
     // An embedded store answers without a pause: timers and sockets have their turn here.
     if (after !== null) await runtime.sleep(0);
   }
-  return sum;
 }

@@ -2,6 +2,8 @@
 // account contracts, which are themselves written in the words of types.ts.
 
 import type { Account, Operation } from "../contract/account.ts";
+import type { PriceTable } from "../contract/cost.ts";
+import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 
@@ -21,8 +23,11 @@ export interface ErrorContext {
   readonly account?: string;
   /** The batch's key; absent where it is about none, or about several. */
   readonly batch?: string;
-  /** The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`, `prune`. */
-  readonly operation: Operation | "store" | "seal" | "work" | "deliver" | "prune";
+  /**
+   * The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on batches, `deliver`, `prune`, or
+   * a listener of an `event`.
+   */
+  readonly operation: Operation | "store" | "seal" | "work" | "deliver" | "prune" | "event";
 }
 
 export interface WebhookOptions {
@@ -46,6 +51,8 @@ export interface DispatcherOptions {
   readonly retry?: RetryOptions;
   /** A batch that has not ended so long after it was sent is told to `onError`, then once a day. Default 93_600_000. */
   readonly stuckAfterMs?: number;
+  /** What `estimate` reckons with. Default: `defaultPrices`; write `{ ...defaultPrices, ... }` to add to it. */
+  readonly prices?: PriceTable;
   /**
    * Prunes outcomes so many milliseconds after they were recorded, within ten minutes or so: see `prune`. One process at
    * a time does it for all; give all of them the same. Default Infinity: everything is kept.
@@ -53,6 +60,11 @@ export interface DispatcherOptions {
   readonly retentionMs?: number;
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
+  /**
+   * Called at least once per batch, before it counts as done: by the process that ends it, again after a rejection or
+   * after `leaseMs`, and by another one after a crash. Parts of refused batches are batches too.
+   */
+  readonly onBatch?: (batch: EndedBatch) => void | Promise<void>;
   readonly webhook?: WebhookOptions;
   /**
    * What becomes of requests that are fewer than any account takes in a batch, once their lane would close: "wait", the

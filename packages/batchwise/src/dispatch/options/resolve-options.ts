@@ -17,6 +17,8 @@ import {
   zeroOrMore,
 } from "../../core/contract/validate.ts";
 import type { Account } from "../contract/account.ts";
+import type { PriceTable } from "../contract/cost.ts";
+import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { STUCK_AFTER_MS } from "../decide/stuck.ts";
@@ -28,6 +30,7 @@ import type {
   RetryOptions,
   WebhookOptions,
 } from "./dispatcher-options.ts";
+import { resolvePrices } from "./resolve-prices.ts";
 
 export interface ResolvedOptions {
   readonly store: Store;
@@ -39,8 +42,10 @@ export interface ResolvedOptions {
   readonly stuckAfterMs: number;
   readonly retentionMs: number;
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
+  readonly onBatch: ((batch: EndedBatch) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
+  readonly prices: PriceTable;
   readonly onError: (error: unknown, context: ErrorContext) => void;
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
@@ -58,8 +63,10 @@ export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
   "stuckAfterMs",
   "retentionMs",
   "onOutcome",
+  "onBatch",
   "webhook",
   "onTail",
+  "prices",
   "onError",
   "failpoint",
   "owner",
@@ -104,11 +111,12 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   checkIsObject("options", options);
   refuseUnknown(options, DISPATCHER_OPTIONS);
   check("store", objectWith(...STORE_METHODS), options.store);
-  const { leaseMs = 90_000, clock = systemClock, random = goodChance(), onOutcome = null } = options;
+  const { leaseMs = 90_000, clock = systemClock, random = goodChance(), onOutcome = null, onBatch = null } = options;
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
   check("clock", objectWith("now", "monotonic", "setTimeout", "clearTimeout"), clock);
   check("random", aFunction, random);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
+  if (onBatch !== null) check("onBatch", aFunction, onBatch);
   const { onError = () => {}, failpoint = () => {}, onTail = "wait", stuckAfterMs = STUCK_AFTER_MS } = options;
   check("onTail", oneOf("wait", "fail"), onTail);
   check("stuckAfterMs", aboveZero, stuckAfterMs);
@@ -128,8 +136,10 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     stuckAfterMs,
     retentionMs,
     onOutcome,
+    onBatch,
     webhook: resolveWebhook(options.webhook),
     onTail,
+    prices: resolvePrices(options.prices),
     onError,
     failpoint,
     owner,

@@ -90,6 +90,7 @@ export class Deliverer {
   }
 
   async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
+    const begunAt = this.#runtime.clock.monotonic();
     const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageOf(error) }));
     if (tried.error !== null)
       this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`), { operation: "deliver" });
@@ -97,6 +98,10 @@ export class Deliverer {
     const pauseMs = pauseAfterFailure(this.#sink, row.attempt, this.#runtime.options.retry);
     const result = tried.error === null ? "delivered" : pauseMs === null ? "dead" : "retry";
     if (result === "dead") this.#reportDead(row);
+    this.#runtime.events.emit("delivery", () => ({
+      ...{ sink: this.#sink, result, attempt: row.attempt, statusCode: tried.statusCode },
+      durationMs: this.#runtime.clock.monotonic() - begunAt,
+    }));
     return {
       cursor: row.outcome.cursor,
       sink: row.sink,

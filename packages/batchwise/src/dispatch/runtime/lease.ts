@@ -3,12 +3,14 @@
 // process owns the batch now.
 
 import type { Account, ProviderBatch } from "../contract/account.ts";
+import type { LeaseLostEvent } from "../contract/events.ts";
 import type { BatchChanges, BatchRow, Settlement } from "../contract/rows.ts";
 import type { TransitionResult } from "../contract/store.ts";
 import { backoff } from "../decide/backoff.ts";
 import { isLegal, maySend } from "../decide/life-cycle.ts";
 import { CANCELLED } from "../format/payload.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
+import { tellWritten, UsageTold } from "./lease-events.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** Thrown by an operation whose lease is lost. Not reported: the next owner continues the batch. */
@@ -36,15 +38,17 @@ export class Lease {
   #isOver = false;
   /** A store that was set back gives the same fences out again: no lease from before counts after it. */
   readonly #forgetSetBack: () => void;
+  readonly #usage: UsageTold;
 
   /** `renewedAt` is the monotonic time before the call that gave this lease out. */
   constructor(runtime: Runtime, account: Account, batch: BatchRow, renewedAt: number) {
     this.#runtime = runtime;
     this.account = account;
     this.#batch = batch;
+    this.#usage = new UsageTold(runtime);
     this.#renewedAt = renewedAt;
     this.#spanMs = runtime.options.leaseMs;
-    this.#forgetSetBack = runtime.onSetBack(() => this.#lose());
+    this.#forgetSetBack = runtime.onSetBack(() => this.#lose("set_back"));
     this.#armHeartbeat();
   }
 
@@ -108,8 +112,10 @@ export class Lease {
     const { store, sinks } = this.#runtime;
     const { key, fence } = this.#batch;
     const fixed = { key, fence, items, sinks, cancelledPayload: CANCELLED.payload, cancelledCode: CANCELLED.code };
+    await this.#usage.prepare(this.#batch);
     const result = await this.#insist((now) => store.settle({ ...fixed, now }));
-    if (!result.ok) throw this.#lose();
+    if (!result.ok) throw this.#lose("taken");
+    this.#usage.tell(this.#batch, items);
     this.#runtime.ignoredResults += result.ignored;
     this.#batch = { ...this.#batch, remaining: result.remaining };
     this.#runtime.outcomesRecorded();
@@ -119,8 +125,10 @@ export class Lease {
     const { store, clock } = this.#runtime;
     const { key, fence, state } = this.#batch;
     let begunAt = 0;
+    let written: BatchChanges = {};
     const result = await this.#insist((now) => {
       const wanted = typeof changes === "function" ? changes(now) : changes;
+      written = wanted;
       if (wanted.state !== undefined && !isLegal(state, wanted.state)) {
         throw new Error(`A batch may not go from ${state} to ${wanted.state}.`);
       }
@@ -130,8 +138,9 @@ export class Lease {
     if (result.ok) {
       this.#renewedAt = begunAt;
       this.#batch = result.batch;
+      tellWritten(this.#runtime, state, result.batch, written);
     } else if (result.reason === "fence") {
-      throw this.#lose();
+      throw this.#lose("taken");
     }
     return result;
   }
@@ -148,7 +157,7 @@ export class Lease {
       } catch (error) {
         this.#runtime.reportShared(error, { operation: "store" });
         const leftMs = this.#spanMs - this.#heldMs() - FIRST_RETRY_MS;
-        if (leftMs <= 0) throw this.#lose();
+        if (leftMs <= 0) throw this.#lose("store");
         await this.#runtime.sleep(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
       }
     }
@@ -176,7 +185,9 @@ export class Lease {
     return this.#runtime.clock.monotonic() - this.#renewedAt;
   }
 
-  #lose(): LeaseLost {
+  #lose(reason: LeaseLostEvent["reason"]): LeaseLost {
+    const { key: batch, account } = this.#batch;
+    if (!this.#isOver) this.#runtime.events.emit("leaseLost", () => ({ account, batch, reason }));
     this.close();
     const lost = new LeaseLost(`The lease of batch ${this.#batch.key} is lost.`);
     this.#lost.abort(lost);

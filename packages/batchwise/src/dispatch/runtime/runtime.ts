@@ -8,6 +8,7 @@ import type { Store } from "../contract/store.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../decide/pauses.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
 import { SteadyClock } from "./steady-clock.ts";
 import { watchedStore } from "./watched-store.ts";
@@ -32,17 +33,21 @@ export class Runtime {
   readonly posting: Loop;
   /** Aborted when the dispatcher stops: nothing new is begun after that. */
   readonly stopping: AbortController = new AbortController();
+  readonly events: Events;
   ignoredResults = 0;
   duplicateBatches = 0;
   #pauses: Pauses = NO_PAUSES;
+  /** When this process last had a create on its way, by account: one that it sent late is not in the store. */
+  readonly sentAt: Map<string, number> = new Map();
   readonly #told: Map<string, number> = new Map();
   readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
   #setBack: DispatchError | null = null;
 
   constructor(options: ResolvedOptions) {
     this.options = options;
+    this.events = new Events((error) => this.report(error, { operation: "event" }));
     this.store = watchedStore(options.store, (loss) => this.#whenSetBack(loss));
-    this.clock = new SteadyClock(options.clock, (message, isBelieved) => this.#clockStepped(message, isBelieved));
+    this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
     this.accounts = [...options.accounts.values()];
     this.sinks = [
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
@@ -64,9 +69,10 @@ export class Runtime {
   }
 
   /** A believed step moves what is due: the sweeper pulls back what lies too far ahead, the sealer looks at the rest. */
-  #clockStepped(message: string, isBelieved: boolean): void {
+  #clockStepped(message: string, believed: boolean, steppedMs: number): void {
     this.report(new Error(message), { operation: "work" });
-    if (!isBelieved) return;
+    this.events.emit("clockStep", () => ({ steppedMs, believed }));
+    if (!believed) return;
     this.sweeping.wake();
     this.sealing.wake();
   }
@@ -84,6 +90,7 @@ export class Runtime {
 
   #whenSetBack(loss: DispatchError): void {
     this.report(loss, { operation: "store" });
+    this.events.emit("setBack", () => ({ code: loss.code, message: loss.message }));
     this.#setBack = loss;
     for (const listener of [...this.#setBackListeners]) listener(loss);
   }

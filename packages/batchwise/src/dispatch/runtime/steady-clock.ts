@@ -5,13 +5,15 @@
 import { BELIEVED_AFTER_MS, lookAtClock, STEP_MS, type WallClock } from "../decide/wall-clock.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
 
+type OnStep = (message: string, isBelieved: boolean, steppedMs: number) => void;
+
 export class SteadyClock implements DispatchClock {
   readonly #clock: DispatchClock;
-  readonly #onStep: (message: string, isBelieved: boolean) => void;
+  readonly #onStep: OnStep;
   #known: WallClock;
 
   /** `onStep` is told of each step when it is first seen, and again when it is believed. */
-  constructor(clock: DispatchClock, onStep: (message: string, isBelieved: boolean) => void) {
+  constructor(clock: DispatchClock, onStep: OnStep) {
     this.#clock = clock;
     this.#onStep = onStep;
     this.#known = { offset: clock.now() - clock.monotonic(), doubt: null };
@@ -48,11 +50,15 @@ export class SteadyClock implements DispatchClock {
     const { offset, doubt } = this.#known;
     if (doubt !== null && doubt.since !== before.doubt?.since) {
       const rest = `Until it has lasted ${BELIEVED_AFTER_MS / 60_000} minutes, the old time goes on and no batch is sent.`;
-      this.#onStep(`The wall clock stepped by ${seconds(doubt.offset - offset)} s. ${rest}`, false);
+      this.#onStep(
+        `The wall clock stepped by ${seconds(doubt.offset - offset)} s. ${rest}`,
+        false,
+        doubt.offset - offset,
+      );
     }
     const steppedMs = offset - before.offset;
     if (doubt === null && Math.abs(steppedMs) > STEP_MS) {
-      this.#onStep(`The wall clock's step by ${seconds(steppedMs)} s has lasted, and is believed.`, true);
+      this.#onStep(`The wall clock's step by ${seconds(steppedMs)} s has lasted, and is believed.`, true, steppedMs);
     }
   }
 }

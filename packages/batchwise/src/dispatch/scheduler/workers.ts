@@ -9,6 +9,7 @@ import { Lease, LeaseLost } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { collect } from "../steps/collect.ts";
 import { dispose, drop } from "../steps/dispose.ts";
+import { BatchEnder, isSettled } from "../steps/end-batch.ts";
 import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
 import { reconcile } from "../steps/reconcile.ts";
 import { submit } from "../steps/submit.ts";
@@ -26,11 +27,13 @@ export class Workers {
   readonly #runtime: Runtime;
   readonly #heavy: Semaphore = new Semaphore(HEAVY_PLACES);
   readonly #running: Set<Promise<void>> = new Set();
+  readonly #ender: BatchEnder;
   /** When batches that this process has released fall due, by key. */
   readonly #dueAt: Map<string, number> = new Map();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    this.#ender = new BatchEnder(runtime);
   }
 
   /** The loop's turn: leases due batches. The sealer's probes wake it for batches that other processes released. */
@@ -152,7 +155,8 @@ export class Workers {
     try {
       await look;
       while (!lease.isOver) {
-        if (this.#runtime.isStopping) await lease.end((now) => ({ nextAt: Math.min(lease.batch.nextAt, now) }));
+        if (isSettled(lease.batch)) await this.#ender.end(lease);
+        else if (this.#runtime.isStopping) await lease.end((now) => ({ nextAt: Math.min(lease.batch.nextAt, now) }));
         else await this.#step(lease);
       }
       if (lease.batch.state === "done") await this.#wakeWaiting(lease.batch);

@@ -56,14 +56,12 @@ export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
     else await collectFailed(runtime, lease, error);
     return;
   }
-  await finish(runtime, lease);
+  await leaveOpen(lease);
 }
 
-/** Ends a batch that has no open member. */
-export async function finish(runtime: Runtime, lease: Lease): Promise<void> {
-  const ended = await lease.end({ state: "done" });
-  if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
-  runtime.sealing.wake();
+/** Members that nobody decided about, although all were asked for: looks again later. */
+export async function leaveOpen(lease: Lease): Promise<void> {
+  if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
 }
 
 /** The provider's batch with its result addresses; null, and the lease ended, when it cannot be collected yet. */
@@ -95,6 +93,7 @@ class Collection {
   #chars = 0;
   #settling: Promise<void> = Promise.resolve();
   #isPaused = false;
+  #lines = 0;
 
   constructor(runtime: Runtime, lease: Lease) {
     this.#runtime = runtime;
@@ -106,12 +105,30 @@ class Collection {
   }
 
   async run(seen: ProviderBatch): Promise<void> {
-    if (seen.resultRefs.length > 0) await this.#stream(seen);
+    if (seen.resultRefs.length > 0) await this.#told(() => this.#stream(seen));
     if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     this.#checkRead(seen.ran ?? null);
     // Without a single line the adoption stays unverified, and members are not charged.
     if (!this.#lease.batch.verified) throw new ForeignResults();
     await this.#settleAbsent(seen.state);
+  }
+
+  async #told(read: () => Promise<void>): Promise<void> {
+    const { events, clock } = this.#runtime;
+    const { account, batch } = this.#lease;
+    const begunAt = clock.monotonic();
+    const tell = (code: string | null): void =>
+      events.emit("collect", () => ({
+        ...{ account: account.name, batch: batch.key, lines: this.#lines, code },
+        durationMs: clock.monotonic() - begunAt,
+      }));
+    try {
+      await read();
+      tell(null);
+    } catch (error) {
+      tell(failureOf(account, error, "results").code);
+      throw error;
+    }
   }
 
   /** Throws UnreadResults where members without a line may have one that the provider has not shown yet. */
@@ -181,6 +198,7 @@ class Collection {
   }
 
   async #take(line: ResultLine): Promise<void> {
+    this.#lines += 1;
     const name = parseCustomId(line.customId);
     if (name === null || name.prefix !== this.#prefix) {
       if (!this.#lease.batch.verified) throw new ForeignResults();
@@ -266,7 +284,8 @@ export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: O
 
 async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
   if (runtime.isStopping) {
-    await lease.end((now) => ({ nextAt: now }));
+    // With the last member decided it needs no more of the provider, and still ends.
+    if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
     return;
   }
   runtime.report(error, lease.context("results"));

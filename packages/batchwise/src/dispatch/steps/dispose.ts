@@ -9,7 +9,7 @@ import { laneName, parseLane } from "../format/encode.ts";
 import { type Disposal, errorEnding, parseDisposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { eachOpen, finish } from "./collect.ts";
+import { eachOpen, leaveOpen } from "./collect.ts";
 import { maySplitAt } from "./split-budget.ts";
 
 const CHUNK = 10_000;
@@ -34,7 +34,17 @@ export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
     items.push(decide(ord));
   });
   for (let from = 0; from < items.length; from += CHUNK) await lease.settle(items.slice(from, from + CHUNK));
-  await finish(runtime, lease);
+  tellSplit(runtime, batch, disposal);
+  await leaveOpen(lease);
+}
+
+function tellSplit({ events }: Runtime, { key: batch, account, requests }: BatchRow, disposal: Disposal): void {
+  if (disposal.kind !== "split" && disposal.kind !== "canary") return;
+  const { kind, error } = disposal;
+  events.emit("split", () => ({
+    ...{ account, batch, requests, code: error.code },
+    kind: kind === "split" ? "halves" : "canary",
+  }));
 }
 
 /** All members are cancelled and nothing was sent: requeues them, and the store ends each as cancelled. */

@@ -7,17 +7,22 @@ import type { Runtime } from "../runtime/runtime.ts";
 
 const MOST_PAGES = 1_000;
 
-/** The pages of the list, newest first where the provider orders them, until one reaches back before `since`. */
+/**
+ * The pages of the list, newest first where the provider orders them, until one reaches back before `since`. `onCall` is
+ * called before each call.
+ */
 export async function* pages(
   runtime: Runtime,
   account: Account,
   since: number,
   cuts: readonly AbortSignal[],
+  onCall: () => void = () => {},
 ): AsyncGenerator<readonly ProviderBatch[]> {
   const { newestFirst, pageSize: limit } = account.capabilities.list;
   let cursor: string | null = null;
   for (let count = 0; count < MOST_PAGES; count += 1) {
     const ask = { cursor, limit };
+    onCall();
     const page: ListPage = await bounded(runtime, account.requestTimeoutMs, cuts, (call) => account.list(ask, call));
     yield page.batches;
     const isPast = newestFirst && page.batches.some(({ createdAt }) => createdAt < since);

@@ -32,6 +32,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const id = batch.providerBatchId;
   if (id === null) throw new Error(`Batch ${batch.key} is ${batch.state} without a provider's id.`);
+  const listed = lease.seen !== null;
   if (lease.seen === null) {
     try {
       lease.seen = await readFor(runtime, lease, (call) => account.retrieve(id, call));
@@ -40,6 +41,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
       return;
     }
   }
+  tellPolled(runtime, lease, listed, lease.seen, null);
   const seen = await blamed(runtime, lease, lease.seen);
   const needsLedger = seen?.state === "failed" || (batch.state === "submitted" && seen?.state !== "validating");
   const ledgers = needsLedger ? await runtime.ledgers() : new Map<string, LedgerRow>();
@@ -64,6 +66,20 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   if (isWaiting) lease.seen = null;
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
   tellOfRefusal(runtime, batch, plan, "retrieve");
+}
+
+function tellPolled(
+  { events, clock }: Runtime,
+  { batch }: Lease,
+  listed: boolean,
+  seen: ProviderBatch | null,
+  code: string | null,
+): void {
+  events.emit("poll", () => ({
+    ...{ account: batch.account, batch: batch.key, listed, code, providerState: seen?.rawState ?? null },
+    result: code !== null ? "failed" : seen === null ? "gone" : "seen",
+    ageMs: clock.now() - (batch.submitStartedAt ?? batch.createdAt),
+  }));
 }
 
 async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null): Promise<ProviderBatch | null> {
@@ -129,6 +145,7 @@ async function pollFailed(
   runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = failureOf(account, error, "retrieve");
+  if (operation === "retrieve") tellPolled(runtime, lease, false, null, failure.code);
   const told = failure.kind === "rateLimited" ? failure.retryAfterMs : null;
   const wait = Math.max(account.pollMs, batch.pollMs, told ?? 0);
   const lastError = JSON.stringify({ code: failure.code, message: failure.message });

@@ -78,6 +78,10 @@ async function adopt(runtime: Runtime, lease: Lease, found: Extract<Adoption, { 
     return;
   }
   lease.seen = seen;
+  runtime.events.emit("adopt", () => ({
+    ...{ account: lease.account.name, batch: lease.batch.key, providerBatchId: seen.id, verified },
+    duplicates: extras.length,
+  }));
   for (const extra of extras) await cancelExtra(runtime, lease, extra);
 }
 

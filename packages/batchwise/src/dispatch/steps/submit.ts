@@ -19,11 +19,14 @@ import { applyPlan } from "./apply-plan.ts";
 import { batchInput, LineRefused } from "./batch-input.ts";
 import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers, expireMembers } from "./expire-members.ts";
+import { submitTeller, type TellSubmit } from "./submit-events.ts";
 import { tellOfRefusal } from "./tell-of-refusal.ts";
 import { isHeld, isUnsent, waitsForOperator } from "./wait-for-operator.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
+
+const LOST: Failure = { kind: "unknown", code: "lease_lost", message: "The lease was lost during the call." };
 
 /** How long a batch waits while nobody knows whether the clock is right. */
 const DOUBT_MS = 60_000;
@@ -125,31 +128,36 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
 async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   const { account, batch } = lease;
   const { providerFileId } = batch;
+  const tell = submitTeller(runtime, lease, "upload");
   if (account.capabilities.input === "inline" || providerFileId !== null) return { providerFileId };
   try {
     const input = batchInput(runtime.store, account, batch);
     const send = requireUpload(account.upload?.bind(account));
     const cuts = [lease.signal, runtime.stopping.signal];
     const sent = await bounded(runtime, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
+    tell(null);
     return { providerFileId: sent.fileId };
   } catch (error) {
     if (runtime.isStopping) await sealAgain(lease);
-    else await failed(runtime, lease, error, "upload");
+    else await failed(runtime, lease, error, "upload", tell);
     return null;
   }
 }
 
 async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promise<void> {
   const { account, batch } = lease;
+  const tell = submitTeller(runtime, lease, "create");
+  const isSent = (): unknown => runtime.sentAt.set(account.name, runtime.clock.now());
   let seen: ProviderBatch;
   try {
     seen = await bounded(runtime, timeoutMs, [lease.signal], (call) =>
-      account.create(createInput(runtime, lease, timeoutMs), call),
+      account.create(createInput(runtime, lease, timeoutMs), call).finally(isSent),
     );
   } catch (error) {
-    await failed(runtime, lease, error, "create");
+    await failed(runtime, lease, error, "create", tell);
     return;
   }
+  tell(null);
   await runtime.options.failpoint("create-answered");
   const answered = await lease.end((now) => ({
     state: "submitted",
@@ -188,11 +196,21 @@ function within(runtime: Runtime, timeoutMs: number): () => void {
   };
 }
 
-async function failed(runtime: Runtime, lease: Lease, error: unknown, operation: "upload" | "create"): Promise<void> {
-  if (lease.isOver) throw error;
+async function failed(
+  runtime: Runtime,
+  lease: Lease,
+  error: unknown,
+  operation: "upload" | "create",
+  tell: TellSubmit,
+): Promise<void> {
+  if (lease.isOver) {
+    tell(LOST);
+    throw error;
+  }
   runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = refusal(error) ?? (await blameMembers(runtime, lease, failureOf(account, error, operation)));
+  tell(failure);
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;
   const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));

@@ -1,40 +1,54 @@
-// At the start and every ten minutes, makes due what a wrong clock has put off too far, and cancels and records provider
-// batches that carry our tag but are not the ones that the store knows: their creates were accepted after we gave up, or
+// Every ten minutes, makes due what a wrong clock has put off too far. At the times of sweep-turns.ts, cancels and records
+// provider batches that carry our tag but are not the ones that the store knows: their creates were accepted after we gave up, or
 // sent by a process that slept. Deletes uploads that no batch uses. Leaves alone whatever carries no tag of a batch in
 // this store.
 
-import type { Account, ProviderBatch } from "../contract/account.ts";
+import { type Account, hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchRow } from "../contract/rows.ts";
 import { isTagged } from "../decide/adoption.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "../decide/life-cycle.ts";
+import { SWEEP_EVERY_MS } from "../decide/sweep-schedule.ts";
 import { latestDueAt } from "../decide/wall-clock.ts";
 import { Lease } from "../runtime/lease.ts";
 import { bounded } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { parseFileName } from "./batch-input.ts";
-import { listBack } from "./list-batches.ts";
+import { pages } from "./list-batches.ts";
 import { cancelExtra } from "./reconcile.ts";
+import { inTurn, type Swept } from "./sweep-turns.ts";
 
-const EVERY_MS = 600_000;
 const BACK_MS = 24 * 3_600_000;
 const KEYS_AT_ONCE = 500;
 const ROWS_BY_FILE = 2_000;
+/** As accounts ask for them. */
+const FILES_A_CALL = 1_000;
 
 /** The loop's turn. An account that does not answer is swept next time. */
 export function sweeper(runtime: Runtime): () => Promise<number> {
   return async () => {
     await hasten(runtime).catch((error: unknown) => runtime.report(error, { operation: "store" }));
+    let nextAt = runtime.clock.now() + SWEEP_EVERY_MS;
     for (const account of runtime.accounts) {
       if (runtime.isStopping) break;
       try {
-        await sweepBatches(runtime, account);
-        await sweepFiles(runtime, account);
+        nextAt = Math.min(nextAt, await inTurn(runtime, account, (swept) => sweep(runtime, account, swept)));
       } catch (error) {
         runtime.report(error, { account: account.name, operation: "list" });
       }
     }
-    return runtime.clock.now() + EVERY_MS;
+    return nextAt;
   };
+}
+
+async function sweep(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
+  try {
+    await sweepBatches(runtime, account, swept);
+    await sweepFiles(runtime, account, swept);
+  } finally {
+    const { lists, others, duplicates, filesDeleted } = swept;
+    const told = { account: account.name, calls: lists + others, duplicates, filesDeleted };
+    runtime.events.emit("sweep", () => told);
+  }
 }
 
 /** The loops see at their next look what has become due. */
@@ -50,17 +64,21 @@ export function isDuplicate(batch: BatchRow, seen: ProviderBatch): boolean {
   return seen.id !== batch.providerBatchId && !batch.orphans.some((orphan) => orphan.providerBatchId === seen.id);
 }
 
-async function sweepBatches(runtime: Runtime, account: Account): Promise<void> {
+async function sweepBatches(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
   const { tag } = account.capabilities;
   if (tag !== "metadata" && tag !== "inputFile") return;
   const since = runtime.clock.now() - BACK_MS - CLOCK_SKEW_MS;
   // Listed before the rows are read: a batch in the list that its row does not know yet is then still unresolved.
-  const listed = await listBack(runtime, account, since, [runtime.stopping.signal]);
+  const listed: ProviderBatch[] = [];
+  const count = (): void => {
+    swept.lists += 1;
+  };
+  for await (const page of pages(runtime, account, since, [runtime.stopping.signal], count)) listed.push(...page);
   const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
   for (const seen of listed) {
     const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
     const row = name === undefined || name === null ? undefined : rows.get(name);
-    if (row !== undefined && isDuplicate(row, seen)) await stop(runtime, account, row.key, seen);
+    if (row !== undefined && isDuplicate(row, seen)) await stop(runtime, account, row.key, seen, swept);
   }
 }
 
@@ -80,7 +98,7 @@ async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<strin
 }
 
 /** Cancels duplicates under the batch's lease, if its row, read again, still shows them as such. */
-async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch): Promise<void> {
+async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch, swept: Swept): Promise<void> {
   const { store, clock, options } = runtime;
   const begunAt = clock.monotonic();
   const now = clock.now();
@@ -95,7 +113,11 @@ async function stop(runtime: Runtime, account: Account, key: string, seen: Provi
   if (row === undefined) return;
   const lease = new Lease(runtime, account, row, begunAt);
   try {
-    if (isDuplicate(row, seen)) await cancelExtra(runtime, lease, seen);
+    if (isDuplicate(row, seen)) {
+      await cancelExtra(runtime, lease, seen);
+      swept.duplicates += 1;
+      if (!hasEnded(seen)) swept.others += 1;
+    }
     await lease.end({});
   } finally {
     lease.close();
@@ -103,13 +125,17 @@ async function stop(runtime: Runtime, account: Account, key: string, seen: Provi
 }
 
 /** Deletes uploads of batches of this store that have ended, or that an earlier attempt left behind. */
-async function sweepFiles(runtime: Runtime, account: Account): Promise<void> {
+async function sweepFiles(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
   const { listFiles, deleteFile } = account;
   if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;
   const cuts = [runtime.stopping.signal];
   const ours = await bounded(runtime, account.requestTimeoutMs, cuts, async (call) => {
     const found: { readonly fileId: string; readonly key: string; readonly attempt: number }[] = [];
+    swept.lists += 1;
+    let seen = 0;
     for await (const { fileId, fileName } of listFiles.call(account, call)) {
+      seen += 1;
+      if (seen % FILES_A_CALL === 0) swept.lists += 1;
       const name = parseFileName(fileName);
       if (name !== null) found.push({ fileId, ...name });
     }
@@ -123,6 +149,8 @@ async function sweepFiles(runtime: Runtime, account: Account): Promise<void> {
       const row = rows.get(file.key);
       if (row === undefined || isNeeded(row, file)) continue;
       await bounded(runtime, account.requestTimeoutMs, cuts, (call) => deleteFile.call(account, file.fileId, call));
+      swept.others += 1;
+      swept.filesDeleted += 1;
     }
   }
 }

@@ -7,6 +7,7 @@ import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
 import type { PruneInput } from "../../../src/dispatch/contract/pruning.ts";
 import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
@@ -70,6 +71,12 @@ function statusOf(identity: string, run: number): number {
   if (identity.startsWith("silent")) return run === 1 ? -1 : 200;
   if (identity.startsWith("dead")) return 503;
   return 200;
+}
+
+/** Of two models, whose lanes share the limits of each account. */
+function askOf(name: string): DispatchRequest {
+  const { body, ...more } = ask(name);
+  return { ...more, body: { ...body, model: name.length % 3 === 0 ? "other" : "m" } };
 }
 
 export async function simulate(seed: number): Promise<Report> {
@@ -234,7 +241,7 @@ class Simulation {
       const { tag, input } = this.#kinds[index] as Kind;
       const sizes = { minRequests: this.#minLines, maxRequests: 15 };
       const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, ...sizes };
-      const account = provider.account({ tag, input, limits }, { name: `sim${index}` });
+      const account = provider.account({ tag, input, limits, ledgerScope: "account" }, { name: `sim${index}` });
       return process.wrap(account, (_name, call) => this.#killed(process, call));
     });
   }
@@ -303,7 +310,9 @@ class Simulation {
     const kinds = ["good", "good", "good", "good", "good", "bad", "flaky", "silent", "dead"];
     const count = 20 + this.#below(80);
     for (let index = 0; index < count; index += 1) {
-      const name = `${kinds[this.#below(kinds.length)]}-${index}`;
+      const short = `${kinds[this.#below(kinds.length)]}-${index}`;
+      // Large ones need a good part of a limit on tokens.
+      const name = index % 12 === 0 ? short.padEnd(200, "-") : short;
       this.#wanted.add(name);
       if (index % 10 === 9) this.#jobs.set(name, DOOMED);
       this.#time.setTimeout(() => this.#enqueue(name), this.#below(HOUR));
@@ -336,7 +345,7 @@ class Simulation {
     const deadlineAt = this.#deadlines.get(name);
     const job = this.#jobs.get(name) ?? "";
     this.#anybody()
-      ?.dispatcher.enqueue(ask(name, deadlineAt === undefined ? { job } : { job, deadlineAt }))
+      ?.dispatcher.enqueue({ ...askOf(name), job, ...(deadlineAt === undefined ? {} : { deadlineAt }) })
       .then(
         () => this.#answered.add(name),
         () => {},

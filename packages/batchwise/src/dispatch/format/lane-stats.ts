@@ -1,0 +1,25 @@
+// What waits, as callers see it, from one probe of the store. Pure.
+
+import type { Probe } from "../contract/rows.ts";
+import type { LaneStats } from "../contract/types.ts";
+import { parseLane } from "./encode.ts";
+
+/** One entry per endpoint and model; groups of split batches are summed into it. */
+export function laneStats(probe: Probe): LaneStats[] {
+  const byName = new Map<string, LaneStats>();
+  for (const row of probe.lanes) {
+    const { endpoint, model } = parseLane(row.lane);
+    const name = `${endpoint} ${model}`;
+    const sum = byName.get(name);
+    const oldest = [sum?.oldestAt ?? null, row.oldestAt].filter((at) => at !== null);
+    byName.set(name, {
+      endpoint,
+      model,
+      waiting: (sum?.waiting ?? 0) + row.ready,
+      bytes: (sum?.bytes ?? 0) + row.bytes,
+      tokens: (sum?.tokens ?? 0) + row.tokens,
+      oldestAt: oldest.length === 0 ? null : Math.min(...oldest),
+    });
+  }
+  return [...byName.values()];
+}

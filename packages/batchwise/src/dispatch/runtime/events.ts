@@ -1,0 +1,76 @@
+// Who listens to the dispatcher, and telling them. Listeners are the user's functions. They are called in order, after the
+// code that told has gone on, never inside it: whatever a listener does or throws, the dispatcher's own call is not in the
+// middle of anything. What no one listens to is not even made.
+
+import { attempt } from "../../core/contract/thenable.ts";
+import { aFunction, check, invalidOption } from "../../core/contract/validate.ts";
+import {
+  type DispatcherEventName,
+  type DispatcherEvents,
+  type DispatcherListener,
+  EVENT_NAMES,
+} from "../contract/events.ts";
+
+interface Listening {
+  readonly listener: (event: never) => unknown;
+  isOff: boolean;
+}
+
+export class Events {
+  readonly #failed: (error: unknown) => void;
+  readonly #listeners: Map<DispatcherEventName, readonly Listening[]> = new Map();
+  /** Told, and not heard yet. */
+  #waiting: (() => void)[] = [];
+
+  /** `failed` is told what a listener throws, or rejects with. */
+  constructor(failed: (error: unknown) => void) {
+    this.#failed = failed;
+  }
+
+  /** Listens until the function that it returns is called. The same listener twice hears twice. */
+  on<Name extends DispatcherEventName>(name: Name, listener: DispatcherListener<Name>): () => void {
+    if (!EVENT_NAMES.includes(name)) {
+      const known = EVENT_NAMES.join(", ");
+      throw invalidOption(RangeError, `Expected \`event\` to be one of ${known}, got \`${String(name)}\``);
+    }
+    check("listener", aFunction, listener);
+    const added: Listening = { listener, isOff: false };
+    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), added]);
+    return () => {
+      added.isOff = true;
+      const left = this.#listeners.get(name)?.filter((other) => other !== added) ?? [];
+      if (left.length === 0) this.#listeners.delete(name);
+      else this.#listeners.set(name, left);
+    };
+  }
+
+  hears(name: DispatcherEventName): boolean {
+    return this.#listeners.has(name);
+  }
+
+  /** Tells those who listen now. `make` is not called where nobody does. */
+  emit<Name extends DispatcherEventName>(name: Name, make: () => DispatcherEvents[Name]): void {
+    const listening = this.#listeners.get(name);
+    if (listening === undefined) return;
+    const event = make();
+    this.#waiting.push(() => this.#tell(name, listening, event));
+    if (this.#waiting.length === 1) queueMicrotask(() => this.#tellAll());
+  }
+
+  #tellAll(): void {
+    const waiting = this.#waiting;
+    // What listeners cause is told after this, in a turn of its own.
+    this.#waiting = [];
+    for (const tell of waiting) tell();
+  }
+
+  #tell(name: DispatcherEventName, listening: readonly Listening[], event: unknown): void {
+    for (const one of listening) {
+      if (one.isOff) continue;
+      attempt(
+        () => one.listener(event as never),
+        (error) => this.#failed(new Error(`A listener of "${name}" threw.`, { cause: error })),
+      );
+    }
+  }
+}

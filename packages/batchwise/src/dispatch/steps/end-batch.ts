@@ -1,0 +1,91 @@
+// Ends a batch whose members are all decided: calls `onBatch` first, and writes `done` once that has returned. So a process
+// that dies in between leaves a batch that is not done, and the next one calls again: at least once for each batch.
+
+import type { EndedBatch } from "../contract/events.ts";
+import type { BatchRow, TokenCounts } from "../contract/rows.ts";
+import type { OutcomeStatus } from "../contract/types.ts";
+import { pauseAfterFailure } from "../decide/delivery-policy.ts";
+import { priceOf } from "../decide/price.ts";
+import { batchRecord, outcomeUsage } from "../format/payload.ts";
+import type { Lease } from "../runtime/lease.ts";
+import { bounded } from "../runtime/provider-calls.ts";
+import { CALLBACK_SINK, type Runtime } from "../runtime/runtime.ts";
+
+const BUSY_MS = 5_000;
+const PAGE = 500;
+const ENDED: readonly OutcomeStatus[] = ["succeeded", "failed", "cancelled", "expired"];
+
+/** True for a batch that has nothing left to do but to end. */
+export function isSettled({ state, remaining }: BatchRow): boolean {
+  return state === "collecting" && remaining === 0;
+}
+
+export class BatchEnder {
+  readonly #runtime: Runtime;
+  /** Calls of `onBatch` in a row that failed in this process, by batch. */
+  readonly #failures: Map<string, number> = new Map();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  async end(lease: Lease): Promise<void> {
+    if (!(await this.#call(lease))) return;
+    const ended = await lease.end({ state: "done" });
+    if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
+    this.#runtime.sealing.wake();
+  }
+
+  /** False, and the lease given back until the next try, when the user's function threw or took too long. */
+  async #call(lease: Lease): Promise<boolean> {
+    const { options } = this.#runtime;
+    const { onBatch, leaseMs } = options;
+    if (onBatch === null) return true;
+    const { key } = lease.batch;
+    try {
+      const ended = await endedBatch(this.#runtime, lease.batch);
+      await bounded(this.#runtime, leaseMs, [lease.signal], async () => onBatch(ended));
+      this.#failures.delete(key);
+      return true;
+    } catch (error) {
+      if (lease.isOver) throw error;
+      this.#runtime.report(error, lease.context("deliver"));
+      const failures = (this.#failures.get(key) ?? 0) + 1;
+      this.#failures.set(key, failures);
+      const pauseMs = pauseAfterFailure(CALLBACK_SINK, failures, options.retry) ?? options.retry.maxBackoffMs;
+      // Nothing of it is at the provider any more: others may be sent meanwhile.
+      await lease.end((now) => ({ nextAt: now + pauseMs, releaseAt: now }));
+      return false;
+    }
+  }
+}
+
+/** The batch with what its requests came to, as far as the store still has their outcomes. */
+async function endedBatch({ store, options }: Runtime, row: BatchRow): Promise<EndedBatch> {
+  const counts = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+  let tokens: TokenCounts = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+  for (let after: number | null = 0; after !== null; ) {
+    const match = { batchKey: row.key, states: ENDED };
+    const page: Awaited<ReturnType<typeof store.find>> = await store.find({ match, after, limit: PAGE });
+    for (const outcome of await store.outcomes({ ids: page.rows.map(({ id }) => id) })) {
+      if (outcome.batchKey !== row.key) continue;
+      counts[outcome.status] += 1;
+      tokens = sumOf(tokens, outcomeUsage(outcome));
+    }
+    after = page.next;
+  }
+  const ended = counts.succeeded + counts.failed + counts.cancelled + counts.expired;
+  const record = batchRecord(row);
+  const price = priceOf(tokens, record.model, options.prices);
+  return { ...record, state: "done", ended: counts, requeued: row.requests - ended, ...tokens, price };
+}
+
+function sumOf(a: TokenCounts, b: TokenCounts | null): TokenCounts {
+  if (b === null) return a;
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+  };
+}
