@@ -28,7 +28,6 @@ export type {
   PriceTable,
 } from "./contract/cost.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
-export type { JobOutcome, JobProgress, JobRequest, JobRequestId, JobRequestMetadata } from "./contract/jobs.ts";
 export type {
   AdoptEvent,
   BatchEvent,
@@ -57,6 +56,7 @@ export type {
   SweepEvent,
   UsageEvent,
 } from "./contract/events.ts";
+export type { JobOutcome, JobProgress, JobRequest, JobRequestId, JobRequestMetadata } from "./contract/jobs.ts";
 export type {
   CancelCounts,
   CancelFilter,

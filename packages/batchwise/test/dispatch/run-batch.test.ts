@@ -291,11 +291,13 @@ test("progress is told at the start, at a sane pace, and at the end", async () =
   const told: { at: number; progress: JobProgress }[] = [];
   const startedAt = time.now();
   const onProgress = (progress: JobProgress): void => void told.push({ at: time.now() - startedAt, progress });
-  await settle(all(run({ requests: plain(25), onProgress })));
+  await settle(all(run({ requests: plain(25), onProgress, prices: { m: { input: 2, output: 4 } } })));
   const last = told.at(-1)?.progress;
   expect(last).toMatchObject({ enqueued: 25, existing: 0, allEnqueued: true, total: 25, done: 25, leftMs: 0 });
   expect(last).toMatchObject({ waiting: 0, inBatches: 0, outcomes: { succeeded: 25, failed: 0 } });
-  expect(last?.outputTokens).toBeGreaterThan(0);
+  const { inputTokens = 0, outputTokens = 0, price } = last ?? {};
+  expect(outputTokens).toBeGreaterThan(0);
+  expect(price).toBeCloseTo((inputTokens + 2 * outputTokens) / 1e6, 9);
   const middle = told.find(({ progress }) => progress.done === 10)?.progress;
   expect(middle).toMatchObject({ total: 25, waiting: 0, inBatches: 15, leftMs: expect.any(Number) });
   const gaps = told.slice(1, -1).map(({ at }, n) => at - (told[n]?.at ?? 0));
@@ -310,7 +312,7 @@ test("what onProgress throws is told to onError, and the job goes on", async () 
     throw new Error("No terminal.");
   };
   expect(await settle(all(run({ requests: plain(3), onProgress, onError })))).toHaveLength(3);
-  expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: "No terminal." }), expect.anything());
+  expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: "No terminal." }), { operation: "event" });
 });
 
 test("a job without requests ends at once, with the outcomes of earlier runs", async () => {

@@ -50,6 +50,8 @@ export interface JobProgress extends TokenCounts {
   /** Outcomes that this iteration has given, and how many of each status. */
   readonly done: number;
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
+  /** US dollars for these tokens, by the option `prices`; null where a model has no price. */
+  readonly price: number | null;
   /** Since this run has begun. */
   readonly elapsedMs: number;
   /** Outcomes a second that were recorded in this run, and given. */

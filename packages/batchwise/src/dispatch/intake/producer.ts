@@ -115,6 +115,8 @@ export class Producer {
         const chunk = this.#chunk;
         this.#chunk = { first: chunk.first + chunk.rows.length, rows: [], bytes: 0 };
         await this.#store(chunk);
+        // A store in this process, and an array, would leave nobody else a turn.
+        await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
       this.#isStopped = true;

@@ -2,10 +2,12 @@
 // of one look at the store.
 
 import type { JobProgress } from "../contract/jobs.ts";
-import type { TokenCounts, UsageRow } from "../contract/rows.ts";
+import type { UsageRecord } from "../contract/operations.ts";
+import type { TokenCounts } from "../contract/rows.ts";
 import type { LoggedOutcome, OutcomeStatus } from "../contract/types.ts";
 import { Loop } from "../runtime/loop.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { usageBy } from "./usage.ts";
 
 const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 30_000;
@@ -26,7 +28,7 @@ export interface JobFacts {
   readonly added: number;
   readonly elapsedMs: number;
   /** Of the job. */
-  readonly usage: readonly UsageRow[];
+  readonly usage: readonly UsageRecord[];
   /** Of all of the store. */
   readonly inBatches: number;
 }
@@ -49,19 +51,26 @@ export function progressOf({ job, produced, outcomes, added, elapsedMs, usage, i
     done,
     outcomes,
     ...tokensOf(usage),
+    price: priceSum(usage),
     elapsedMs,
     perSecond,
     leftMs: isKnown ? Math.ceil(((total - done) * 1_000) / (perSecond || 1)) : null,
   };
 }
 
-function tokensOf(usage: readonly UsageRow[]): TokenCounts {
+function tokensOf(usage: readonly UsageRecord[]): TokenCounts {
   return {
     inputTokens: sum(usage.map(({ inputTokens }) => inputTokens)),
     cachedTokens: sum(usage.map(({ cachedTokens }) => cachedTokens)),
     outputTokens: sum(usage.map(({ outputTokens }) => outputTokens)),
     reasoningTokens: sum(usage.map(({ reasoningTokens }) => reasoningTokens)),
   };
+}
+
+/** null where tokens of a model without a price were used. */
+function priceSum(usage: readonly UsageRecord[]): number | null {
+  const used = usage.filter(({ inputTokens, outputTokens }) => inputTokens + outputTokens > 0);
+  return used.some(({ price }) => price === null) ? null : sum(used.map(({ price }) => price ?? 0));
 }
 
 function sum(values: readonly number[]): number {
@@ -122,12 +131,12 @@ export class ProgressTeller {
   async #tell(): Promise<string> {
     const { runtime, job, produced, onProgress } = this.#input;
     const { store, clock } = runtime;
-    const [usage, probe] = await Promise.all([store.usage({ job }), store.probe(1, clock.now())]);
+    const [usage, probe] = await Promise.all([usageBy(runtime, { job }), store.probe(1, clock.now())]);
     const elapsedMs = clock.monotonic() - this.#started;
     const outcomes = { ...this.#outcomes };
     const facts = { job, produced, outcomes, added: this.#added, elapsedMs, usage, inBatches: probe.inBatches };
     const progress = progressOf(facts);
-    const tellOf = (error: unknown): void => runtime.report(error, { operation: "work" });
+    const tellOf = (error: unknown): void => runtime.report(error, { operation: "event" });
     try {
       // A function that is async after all may reject.
       const given: unknown = onProgress?.(progress);
