@@ -2,8 +2,9 @@
 // that takes a request out of the table where it is, so that a seal or a settle at the same moment is seen.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
+import { atMost } from "../sql/statement.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";
-import { Again, atMost, type Connection, runAll } from "./database.ts";
+import { Again, type Connection, runAll } from "./database.ts";
 import { redeliver } from "./deliveries.ts";
 import { count, end } from "./endings.ts";
 import { hasten } from "./hasten.ts";

@@ -4,7 +4,9 @@
 import type { BatchChanges, BatchQuery, BatchRow } from "../../contract/rows.ts";
 import type { LeaseInput, TransitionResult } from "../../contract/store.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
-import { atMost, type Connection, type PostgresValue } from "./database.ts";
+import type { SqlBound } from "../sql/statement.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
 import { count } from "./endings.ts";
 import { writeLedgers } from "./ledgers.ts";
 
@@ -70,8 +72,8 @@ export async function readBatch(db: Connection, key: string): Promise<BatchRow |
 
 export async function findBatches(db: Connection, query: BatchQuery): Promise<BatchRow[]> {
   const filters: string[] = [];
-  const values: PostgresValue[] = [];
-  const filter = (sql: string, value: PostgresValue): void => {
+  const values: SqlBound[] = [];
+  const filter = (sql: string, value: SqlBound): void => {
     values.push(value);
     filters.push(sql.replaceAll("?", `$${values.length}`));
   };
@@ -157,7 +159,7 @@ async function refusal(
   if (changes.exclusive || id !== null) {
     await db.run("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", `batchwise:${account}`);
   }
-  const other = async (sql: string, ...values: PostgresValue[]): Promise<boolean> => {
+  const other = async (sql: string, ...values: SqlBound[]): Promise<boolean> => {
     const where = `account = $1 AND key <> $2 AND ${sql}`;
     const found = await db.all(`SELECT 1 FROM batchwise_batch WHERE ${where} LIMIT 1`, account, key, ...values);
     return found.length > 0;
@@ -170,7 +172,7 @@ async function refusal(
 async function write(
   db: Connection,
   id: number,
-  fields: Partial<Record<keyof typeof COLUMNS, PostgresValue>>,
+  fields: Partial<Record<keyof typeof COLUMNS, SqlBound>>,
   now: number,
 ): Promise<void> {
   const names = Object.keys(fields) as (keyof typeof COLUMNS)[];

@@ -3,8 +3,9 @@
 // each other or taking the same request. No row per request comes into JavaScript.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
+import { atMost } from "../sql/statement.ts";
 import { readBatch } from "./batch-rows.ts";
-import { atMost, type Connection, Undo } from "./database.ts";
+import { type Connection, Undo } from "./database.ts";
 import { knownLane } from "./lanes.ts";
 import { type Headroom, lockedHeadroom } from "./ledgers.ts";
 

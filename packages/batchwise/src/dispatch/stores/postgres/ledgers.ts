@@ -2,7 +2,8 @@
 // those that are not released. The ledger's row is what two seals take turns on.
 
 import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../contract/rows.ts";
-import type { Connection, PostgresValue } from "./database.ts";
+import type { SqlBound } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
 
 export interface Headroom extends LedgerLimits {
   readonly blocked: boolean;
@@ -51,7 +52,7 @@ export async function writeLedgers(db: Connection, all: readonly LedgerChanges[]
   const sorted = [...all].sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const { name, ...changes } of sorted) {
     await openLedger(db, name);
-    const fields = Object.entries(changes) as [keyof typeof COLUMNS, PostgresValue][];
+    const fields = Object.entries(changes) as [keyof typeof COLUMNS, SqlBound][];
     if (fields.length === 0) continue;
     const sets = fields.map(([field], n) => `${COLUMNS[field]} = $${n + 2}`).join(", ");
     const values = fields.map(([, value]) => value);

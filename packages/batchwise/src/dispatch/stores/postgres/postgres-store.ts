@@ -37,19 +37,21 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
-import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
-import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
+import { changeMarks } from "../sql/marks.ts";
+import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
+import { findRequests, readRequests } from "../sql/requests.ts";
+import { readUsage } from "../sql/usage.ts";
 import { amend } from "./amend.ts";
 import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
-import { allOf, type Connection, type PostgresPool, read, runAll, write } from "./database.ts";
+import { type Connection, type PostgresPool, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
+import { postgres } from "./dialect.ts";
 import { type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
 import { wake } from "./lanes.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
-import { prune, tombstones } from "./prune.ts";
-import { findRequests, outcomesAt, readOutcomes, readRequests } from "./reading.ts";
+import { prune } from "./prune.ts";
 import { migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
 
@@ -122,10 +124,7 @@ class PostgresStore implements Store {
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#tracked(read, async (db) => {
-      const rows = await readRequests(db, query);
-      return "ids" in query && query.tombstones ? tombstones(db, query.ids, rows) : rows;
-    });
+    return this.#tracked(read, (db) => db.follow(readRequests(postgres, query)));
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -133,21 +132,11 @@ class PostgresStore implements Store {
   }
 
   async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.#tracked(read, (db) => readOutcomes(db, query));
+    return this.#tracked(read, (db) => db.follow(readOutcomes(postgres, query)));
   }
 
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
-    return this.#tracked(write, async (db) => {
-      const taken = await bookAndTake(db, input);
-      const outcomes = await outcomesAt(
-        db,
-        taken.map(({ cursor }) => cursor),
-      );
-      return taken.flatMap(({ cursor, sink, attempt }) => {
-        const outcome = outcomes.get(cursor);
-        return outcome === undefined ? [] : { sink, attempt, outcome };
-      });
-    });
+    return this.#tracked(write, async (db) => db.follow(withOutcomes(postgres, await bookAndTake(db, input))));
   }
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
@@ -155,18 +144,15 @@ class PostgresStore implements Store {
   }
 
   async find(query: FindQuery): Promise<FindResult> {
-    return this.#tracked(read, (db) => findRequests(db, query));
+    return this.#tracked(read, (db) => db.follow(findRequests(postgres, query)));
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    return this.#tracked(read, async (db) => (await allOf<RawUsage>(db, readUsage(query))).map(usageRow));
+    return this.#tracked(read, (db) => db.follow(readUsage(query)));
   }
 
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    return this.#tracked(changes.length === 0 ? read : write, async (db) => {
-      await runAll(db, changeMarks(changes));
-      return markRows(await allOf<MarkRow>(db, readMarks()));
-    });
+    return this.#tracked(changes.length === 0 ? read : write, (db) => db.follow(changeMarks(changes)));
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {

@@ -2,7 +2,8 @@
 
 import type { LaneRow, Probe } from "../../contract/rows.ts";
 import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
-import { atMost, type Connection } from "./database.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
 import { READY_LANES } from "./lanes.ts";
 import { ledgerRows } from "./ledgers.ts";
 

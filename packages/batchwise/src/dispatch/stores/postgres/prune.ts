@@ -3,9 +3,8 @@
 // transaction has locked is passed over: it is being retried or pruned.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { RequestRow } from "../../contract/rows.ts";
-import { withTombstones } from "../../contract/tombstone.ts";
-import { atMost, type Connection } from "./database.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
 
 interface Seen {
   readonly cursor: number;
@@ -102,18 +101,4 @@ async function removeBatches(db: Connection, input: PruneInput, limit: number): 
     await db.run("DELETE FROM batchwise_orphan WHERE batch = ANY($1::bigint[])", ids);
   }
   return over.length;
-}
-
-/** With the rows of those of these ids that were pruned. */
-export async function tombstones(
-  db: Connection,
-  ids: readonly string[],
-  rows: readonly RequestRow[],
-): Promise<RequestRow[]> {
-  const pruned = await db.all<{ id: string }>(
-    "SELECT id FROM batchwise_request WHERE id = ANY($1::text[]) AND pruned IS NOT NULL",
-    ids,
-  );
-  const known = new Set(pruned.map(({ id }) => id));
-  return withTombstones(ids, rows, (id) => known.has(id));
 }

@@ -3,9 +3,10 @@
 // opens.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
+import { atMost } from "../sql/statement.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";
 import { count } from "./counters.ts";
-import { atMost, type Connection, runAll } from "./database.ts";
+import { type Connection, runAll } from "./database.ts";
 import { redeliver } from "./deliveries.ts";
 import { Endings } from "./endings.ts";
 import { hasten } from "./hasten.ts";

@@ -4,8 +4,9 @@
 import type { BatchChanges, BatchQuery, BatchRow } from "../../contract/rows.ts";
 import type { LeaseInput, TransitionResult } from "../../contract/store.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
+import { atMost } from "../sql/statement.ts";
 import { count } from "./counters.ts";
-import { atMost, type Connection, type SqliteValue } from "./database.ts";
+import type { Connection, SqliteValue } from "./database.ts";
 import { writeLedger } from "./ledgers.ts";
 
 interface RawBatch {

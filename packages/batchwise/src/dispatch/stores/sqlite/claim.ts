@@ -3,8 +3,9 @@
 // per request into JavaScript: sums, cuts and moves are single statements over the lane's index.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
+import { atMost } from "../sql/statement.ts";
 import { readBatch } from "./batch-rows.ts";
-import { atMost, type Connection, type SqliteValue } from "./database.ts";
+import type { Connection, SqliteValue } from "./database.ts";
 import { knownLane, wake } from "./lanes.ts";
 import { type Headroom, headroom, openLedger } from "./ledgers.ts";
 

@@ -1,17 +1,12 @@
 // Handing outcomes on: booking what came of earlier attempts, then taking what is due. Runs inside a transaction that
 // its caller opens.
 
-import type { DeliveryLogRow, DeliveryReport, DeliveryState } from "../../contract/rows.ts";
+import type { DeliveryReport, DeliveryState } from "../../contract/rows.ts";
 import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
+import type { Taken } from "../sql/outcomes.ts";
+import { atMost } from "../sql/statement.ts";
 import { count } from "./counters.ts";
-import { atMost, type Connection } from "./database.ts";
-
-/** What was taken: the outcome is read by the caller. */
-export interface Taken {
-  readonly cursor: number;
-  readonly sink: string;
-  readonly attempt: number;
-}
+import type { Connection } from "./database.ts";
 
 export function bookAndTake(db: Connection, { reports, take, now }: DeliveriesInput): Taken[] {
   for (const report of reports) book(db, report);
@@ -83,26 +78,4 @@ export function redeliver(
   }
   count(db, "waiting", dead.length);
   return dead.map(({ id }) => ({ id, result: "changed" }));
-}
-
-/** The delivery log of one outcome. */
-export function deliveryStates(db: Connection, cursor: number): DeliveryState[] {
-  const rows = db.all<{ sink: string; state: DeliveryState["state"]; attempt: number; next_at: number }>(
-    "SELECT sink, state, attempt, next_at FROM batchwise_delivery WHERE cursor = ? ORDER BY sink",
-    cursor,
-  );
-  return rows.map(({ sink, state, attempt, next_at }) => ({
-    ...{ sink, state, attempt, nextAt: next_at },
-    log: deliveryLog(db, cursor, sink),
-  }));
-}
-
-function deliveryLog(db: Connection, cursor: number, sink: string): DeliveryLogRow[] {
-  return db
-    .all<{ attempt: number; at: number; status_code: number | null; error: string | null }>(
-      `SELECT attempt, at, status_code, error FROM batchwise_delivery_log WHERE cursor = ? AND sink = ?
-       ORDER BY at, attempt`,
-      ...[cursor, sink],
-    )
-    .map(({ attempt, at, status_code, error }) => ({ attempt, at, statusCode: status_code, error }));
 }

@@ -4,9 +4,8 @@
 // between an outcome has no body and is seen by nobody. Each step runs inside a transaction that its caller opens.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { RequestRow } from "../../contract/rows.ts";
-import { withTombstones } from "../../contract/tombstone.ts";
-import { atMost, type Connection } from "./database.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
 
 /** Outcomes that are gone over together, and looked at by one call. */
 const WINDOW = 50_000;
@@ -188,10 +187,4 @@ function removeBatches(db: Connection, { batchesBefore, limit, now }: PruneInput
     db.run("DELETE FROM batchwise_batch WHERE id = ?", id);
   }
   return over.length;
-}
-
-/** With the rows of those of these ids that were pruned. */
-export function tombstones(db: Connection, ids: readonly string[], rows: readonly RequestRow[]): RequestRow[] {
-  const sql = "SELECT 1 FROM batchwise_request WHERE id = ? AND pruned IS NOT NULL";
-  return withTombstones(ids, rows, (id) => db.get(sql, id) !== undefined);
 }

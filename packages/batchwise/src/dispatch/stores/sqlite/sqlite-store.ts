@@ -38,17 +38,20 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
-import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
-import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
+import { changeMarks } from "../sql/marks.ts";
+import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
+import { findRequests, readRequests } from "../sql/requests.ts";
+import { readUsage } from "../sql/usage.ts";
 import { amend } from "./amend.ts";
 import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
-import { type Connection, isBusy, runAll, type SqliteDatabase, storeError } from "./database.ts";
+import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
+import { sqlite } from "./dialect.ts";
 import { type EnqueueCall, enqueueAll } from "./intake.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
-import { Pruning, tombstones } from "./prune.ts";
-import { findRequests, readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
+import { readProbe } from "./probe.ts";
+import { Pruning } from "./prune.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 
@@ -122,10 +125,7 @@ class SqliteStore implements Store {
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#read((db) => {
-      const rows = readRequests(db, query);
-      return "ids" in query && query.tombstones ? tombstones(db, query.ids, rows) : rows;
-    });
+    return this.#read((db) => db.follow(readRequests(sqlite, query)));
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -133,16 +133,11 @@ class SqliteStore implements Store {
   }
 
   async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.#read((db) => readOutcomes(db, query));
+    return this.#read((db) => db.follow(readOutcomes(sqlite, query)));
   }
 
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
-    return this.#write((db) =>
-      bookAndTake(db, input).flatMap(({ cursor, sink, attempt }) => {
-        const outcome = readOutcome(db, cursor);
-        return outcome === undefined ? [] : { sink, attempt, outcome };
-      }),
-    );
+    return this.#write((db) => db.follow(withOutcomes(sqlite, bookAndTake(db, input))));
   }
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
@@ -158,21 +153,16 @@ class SqliteStore implements Store {
   }
 
   async find(query: FindQuery): Promise<FindResult> {
-    return this.#read((db) => findRequests(db, query));
+    return this.#read((db) => db.follow(findRequests(sqlite, query)));
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    const { sql, values } = readUsage(query);
-    return this.#read((db) => db.all<RawUsage>(sql, ...values).map(usageRow));
+    return this.#read((db) => db.follow(readUsage(query)));
   }
 
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    const all = (db: Connection): MarkRow[] => markRows(db.all<MarkRow>(readMarks().sql));
-    if (changes.length === 0) return this.#read(all);
-    return this.#write((db) => {
-      runAll(db, changeMarks(changes));
-      return all(db);
-    });
+    const work = (db: Connection): MarkRow[] => db.follow(changeMarks(changes));
+    return changes.length === 0 ? this.#read(work) : this.#write(work);
   }
 
   close(): Promise<void> {
