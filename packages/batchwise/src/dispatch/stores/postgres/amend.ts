@@ -2,11 +2,12 @@
 // that takes a request out of the table where it is, so that a seal or a settle at the same moment is seen.
 
 import type { Amended, Amendment } from "../../contract/store.ts";
+import { count } from "../sql/counters.ts";
 import { atMost } from "../sql/statement.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";
 import { Again, type Connection, runAll } from "./database.ts";
 import { redeliver } from "./deliveries.ts";
-import { count, end } from "./endings.ts";
+import { end } from "./endings.ts";
 import { hasten } from "./hasten.ts";
 import { laneIds, READY_LANES } from "./lanes.ts";
 import { leave } from "./prune.ts";
@@ -161,7 +162,7 @@ async function retry(
   );
   await makeReady(db, again, now);
   await countRetries(db, again);
-  await count(db, "waiting", -dropped.filter(({ state }) => state === "waiting").length);
+  await db.follow(count("waiting", -dropped.filter(({ state }) => state === "waiting").length));
   return results;
 }
 

@@ -3,11 +3,12 @@
 // each other or taking the same request. No row per request comes into JavaScript.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
+import { readBatch } from "../sql/batches.ts";
+import { type Headroom, headroom, openLedger } from "../sql/ledgers.ts";
 import { atMost } from "../sql/statement.ts";
-import { readBatch } from "./batch-rows.ts";
 import { type Connection, Undo } from "./database.ts";
+import { postgres } from "./dialect.ts";
 import { knownLane } from "./lanes.ts";
-import { type Headroom, lockedHeadroom } from "./ledgers.ts";
 
 /** When a reservation stops counting, as long as nobody knows. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -30,8 +31,9 @@ const CANDIDATES = `
   ORDER BY priority DESC, rank, seq`;
 
 export async function seal(db: Connection, input: SealInput): Promise<SealResult> {
-  const left = await lockedHeadroom(db, input.ledger, input.limits, input.now);
-  const known = await readBatch(db, input.key);
+  await db.follow(openLedger(input.ledger));
+  const left = await db.follow(headroom(postgres, input.ledger, input.limits, input.now));
+  const known = await db.follow(readBatch(postgres, input.key));
   if (known !== undefined) return { ok: true, batch: known };
   const lane = await knownLane(db, input.lane);
   const head = lane === undefined ? null : await headOf(db, lane, input.now);
@@ -42,7 +44,7 @@ export async function seal(db: Connection, input: SealInput): Promise<SealResult
   const total = levels.reduce((sum, { count }) => sum + count, 0);
   if (total < input.minRequests) throw new Undo<SealResult>({ ok: false, reason: "too_few", head });
   await book(db, id, lane, levels);
-  const batch = await readBatch(db, input.key);
+  const batch = await db.follow(readBatch(postgres, input.key));
   if (batch === undefined) throw new Undo<SealResult>({ ok: false, reason: "empty", head });
   return { ok: true, batch };
 }

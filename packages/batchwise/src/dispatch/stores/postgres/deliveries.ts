@@ -3,10 +3,10 @@
 
 import type { DeliveryReport } from "../../contract/rows.ts";
 import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
+import { count } from "../sql/counters.ts";
 import type { Taken } from "../sql/outcomes.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
-import { count } from "./endings.ts";
 
 const NOTED_AT_ONCE = 1_000;
 
@@ -14,7 +14,7 @@ export async function bookAndTake(db: Connection, { reports, take, now }: Delive
   let waiting = 0;
   for (const wave of waves(reports)) waiting += await book(db, wave);
   const taken = take === null ? [] : await takeDue(db, take, now);
-  await count(db, "waiting", waiting);
+  await db.follow(count("waiting", waiting));
   return taken;
 }
 
@@ -120,6 +120,6 @@ export async function redeliver(
      JOIN batchwise_request r ON r.seq = o.seq ORDER BY dead.cursor`,
     ...[sink, after, atMost(limit), now],
   );
-  await count(db, "waiting", again.length);
+  await db.follow(count("waiting", again.length));
   return again.map(({ id }) => ({ id, result: "changed" }));
 }

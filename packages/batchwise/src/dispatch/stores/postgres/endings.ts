@@ -3,6 +3,7 @@
 
 import type { StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
+import { count } from "../sql/counters.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll } from "./database.ts";
 
@@ -45,7 +46,7 @@ export async function end(
     ...[endings.map(({ charged }) => (charged ? 1 : 0)), endings.map(({ payload }) => payload), sinks],
     ...[batch, endings.map(({ code }) => code)],
   );
-  await count(db, "waiting", endings.length * sinks.length);
+  await db.follow(count("waiting", endings.length * sinks.length));
 }
 
 /** Before the log's row is locked, so that a wait for a row of the sums holds up nobody else. */
@@ -62,9 +63,4 @@ async function countUsage(db: Connection, endings: readonly Ending[]): Promise<v
     if (owner !== undefined) sums.ended(owner, status, usage);
   }
   await runAll(db, sums.statements());
-}
-
-/** `done`: batches that ended; `waiting`: deliveries not made. Kept, because counting them would cost more and more. */
-export async function count(db: Connection, name: "done" | "waiting", more: number): Promise<void> {
-  if (more !== 0) await db.run("UPDATE batchwise_counter SET value = value + $1 WHERE name = $2", more, name);
 }

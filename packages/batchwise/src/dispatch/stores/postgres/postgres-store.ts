@@ -37,18 +37,19 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
+import { findBatches, transition } from "../sql/batches.ts";
 import { changeMarks } from "../sql/marks.ts";
 import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
 import { findRequests, readRequests } from "../sql/requests.ts";
 import { readUsage } from "../sql/usage.ts";
 import { amend } from "./amend.ts";
-import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
 import { type Connection, type PostgresPool, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { postgres } from "./dialect.ts";
 import { type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
 import { wake } from "./lanes.ts";
+import { leaseBatches } from "./lease.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
 import { prune } from "./prune.ts";
@@ -120,7 +121,7 @@ class PostgresStore implements Store {
   }
 
   async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    return this.#tracked(write, (db) => transition(db, key, fence, changes, now));
+    return this.#tracked(write, (db) => db.follow(transition(postgres, key, fence, changes, now)));
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
@@ -140,7 +141,7 @@ class PostgresStore implements Store {
   }
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return this.#tracked(read, (db) => findBatches(db, query));
+    return this.#tracked(read, (db) => db.follow(findBatches(postgres, query)));
   }
 
   async find(query: FindQuery): Promise<FindResult> {

@@ -3,8 +3,9 @@
 
 import type { Settlement } from "../../contract/rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";
-import { lockHeld } from "./batch-rows.ts";
+import { heldBatch } from "../sql/batches.ts";
 import type { Connection } from "./database.ts";
+import { postgres } from "./dialect.ts";
 import { type Ending, end } from "./endings.ts";
 import { laneIds } from "./lanes.ts";
 
@@ -17,7 +18,7 @@ interface Member {
 type Requeue = Extract<Settlement, { kind: "requeue" }> & { readonly seq: number };
 
 export async function settle(db: Connection, input: SettleInput): Promise<SettleResult> {
-  const held = await lockHeld(db, input.key, input.fence);
+  const held = await db.follow(heldBatch(postgres, input.key, input.fence));
   if (held === undefined) return { ok: false, reason: "fence" };
   const found = await db.all<Member>(
     "DELETE FROM batchwise_member WHERE batch = $1 AND ord = ANY($2::bigint[]) RETURNING ord, seq, cancel_requested",

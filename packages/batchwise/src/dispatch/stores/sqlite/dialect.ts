@@ -5,4 +5,6 @@ import type { Dialect } from "../sql/dialect.ts";
 
 export const sqlite: Dialect = {
   among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
+  lock: "",
+  takeTurns: () => [],
 };

@@ -1,12 +1,12 @@
 // What there is to do, as one look at one state of the data. Reads only.
 
-import type { LaneRow, Probe } from "../../contract/rows.ts";
+import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
 import type { BatchState } from "../../contract/types.ts";
+import { bookedOn } from "../sql/ledgers.ts";
 import { atMost } from "../sql/statement.ts";
 import { counters } from "./counters.ts";
 import type { Connection } from "./database.ts";
 import { READY_LANES } from "./lanes.ts";
-import { ledgerRows } from "./ledgers.ts";
 
 export function readProbe(db: Connection, limit: number, now: number): Probe {
   const { cursor, done, waiting, ...outcomes } = counters(db);
@@ -96,4 +96,25 @@ function batchFigures(db: Connection, done: number): Pick<Probe, "batches" | "in
      WHERE state <> 'done' AND state <> 'quarantined'`,
   );
   return { batches, inBatches, batchDueAt: due?.at ?? null };
+}
+
+interface LearnedRow {
+  readonly name: string;
+  readonly learned_tokens: number | null;
+  readonly learned_at: number | null;
+  readonly blocked_until: number;
+  readonly strikes: number;
+  readonly note: string | null;
+}
+
+function ledgerRows(db: Connection, now: number): LedgerRow[] {
+  return db.all<LearnedRow>("SELECT * FROM batchwise_ledger ORDER BY name").map((row) => ({
+    name: row.name,
+    ...db.follow(bookedOn(row.name, now)),
+    learnedTokens: row.learned_tokens,
+    learnedAt: row.learned_at,
+    blockedUntil: row.blocked_until,
+    strikes: row.strikes,
+    note: row.note,
+  }));
 }

@@ -3,8 +3,9 @@
 
 import type { Settlement } from "../../contract/rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";
-import { heldBatch } from "./batch-rows.ts";
+import { heldBatch } from "../sql/batches.ts";
 import type { Connection } from "./database.ts";
+import { sqlite } from "./dialect.ts";
 import { Endings, ownerOf } from "./endings.ts";
 import { laneId } from "./lanes.ts";
 
@@ -14,7 +15,7 @@ interface Member {
 }
 
 export function settle(db: Connection, input: SettleInput): SettleResult {
-  const held = heldBatch(db, input.key, input.fence);
+  const held = db.follow(heldBatch(sqlite, input.key, input.fence));
   if (held === undefined) return { ok: false, reason: "fence" };
   const { id: batch, lane } = held;
   const endings = new Endings(db, input.sinks, input.now);

@@ -38,17 +38,18 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
+import { findBatches, transition } from "../sql/batches.ts";
 import { changeMarks } from "../sql/marks.ts";
 import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
 import { findRequests, readRequests } from "../sql/requests.ts";
 import { readUsage } from "../sql/usage.ts";
 import { amend } from "./amend.ts";
-import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
 import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { sqlite } from "./dialect.ts";
 import { type EnqueueCall, enqueueAll } from "./intake.ts";
+import { leaseBatches } from "./lease.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
 import { readProbe } from "./probe.ts";
 import { Pruning } from "./prune.ts";
@@ -121,7 +122,7 @@ class SqliteStore implements Store {
   }
 
   async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    return this.#write((db) => transition(db, key, fence, changes, now));
+    return this.#write((db) => db.follow(transition(sqlite, key, fence, changes, now)));
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
@@ -141,7 +142,7 @@ class SqliteStore implements Store {
   }
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return this.#read((db) => findBatches(db, query));
+    return this.#read((db) => db.follow(findBatches(sqlite, query)));
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {
