@@ -4,7 +4,7 @@
 
 import { DispatchError } from "../../contract/errors.ts";
 import { numbered, type SqlBound, type Statement } from "../sql/statement.ts";
-import { followLater, type Step, type Steps } from "../sql/steps.ts";
+import { Again, followLater, type Step, type Steps } from "../sql/steps.ts";
 
 export interface PostgresQuery {
   readonly text: string;
@@ -81,9 +81,6 @@ export class Undo<Result> {
     this.answer = answer;
   }
 }
-
-/** Thrown inside `write` where another transaction came in between: undo, and once more from the start. */
-export class Again extends Error {}
 
 const TRIES = 8;
 const WRITE = "BEGIN; SET LOCAL synchronous_commit = on";

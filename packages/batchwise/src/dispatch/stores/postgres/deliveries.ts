@@ -2,7 +2,7 @@
 // take the same delivery for the same attempt, and never wait for each other.
 
 import type { DeliveryReport } from "../../contract/rows.ts";
-import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
 import { count } from "../sql/counters.ts";
 import type { Taken } from "../sql/outcomes.ts";
 import { atMost } from "../sql/statement.ts";
@@ -100,26 +100,4 @@ async function book(db: Connection, wave: readonly DeliveryReport[]): Promise<nu
     ...[column(({ result }) => (result === "retry" ? "waiting" : result)), column(({ nextAt }) => nextAt)],
   );
   return changed?.more ?? 0;
-}
-
-/** Dead deliveries wait again. Gives the ids of their requests. */
-export async function redeliver(
-  db: Connection,
-  { sink, after, limit }: Extract<Amendment, { kind: "redeliver" }>,
-  now: number,
-): Promise<Amended[]> {
-  const again = await db.all<{ id: string }>(
-    `WITH dead AS (
-       SELECT cursor FROM batchwise_delivery WHERE sink = $1 AND state = 'dead' AND cursor > $2
-       ORDER BY cursor LIMIT $3 FOR UPDATE
-     ), changed AS (
-       UPDATE batchwise_delivery d SET state = 'waiting', is_due = FALSE, next_at = $4
-       FROM dead WHERE d.cursor = dead.cursor AND d.sink = $1
-     )
-     SELECT r.id FROM dead JOIN batchwise_outcome o ON o.cursor = dead.cursor
-     JOIN batchwise_request r ON r.seq = o.seq ORDER BY dead.cursor`,
-    ...[sink, after, atMost(limit), now],
-  );
-  await db.follow(count("waiting", again.length));
-  return again.map(({ id }) => ({ id, result: "changed" }));
 }

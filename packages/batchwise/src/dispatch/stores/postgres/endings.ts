@@ -1,17 +1,11 @@
 // How requests end: an outcome under the next cursor and a delivery for each sink. The log's row is locked from here to
 // the commit, which is what makes cursors visible in order: call it last in a transaction.
 
-import type { StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
+import type { Ending } from "../sql/amend.ts";
 import { count } from "../sql/counters.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll } from "./database.ts";
-
-export interface Ending extends StoredEnding {
-  readonly seq: number;
-  readonly status: OutcomeStatus;
-  readonly charged: boolean;
-}
 
 interface Owned extends Owner {
   readonly seq: number;

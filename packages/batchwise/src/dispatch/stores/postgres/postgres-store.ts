@@ -37,18 +37,18 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
+import { amend } from "../sql/amend.ts";
 import { findBatches, transition } from "../sql/batches.ts";
 import { changeMarks } from "../sql/marks.ts";
 import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
 import { findRequests, readRequests } from "../sql/requests.ts";
 import { readUsage } from "../sql/usage.ts";
-import { amend } from "./amend.ts";
-import { seal } from "./claim.ts";
+import { seal, wake } from "./claim.ts";
 import { type Connection, type PostgresPool, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { postgres } from "./dialect.ts";
+import { end } from "./endings.ts";
 import { type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
-import { wake } from "./lanes.ts";
 import { leaseBatches } from "./lease.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
@@ -104,7 +104,11 @@ class PostgresStore implements Store {
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    return this.#tracked(write, (db) => amend(db, change, sinks, now));
+    return this.#tracked(write, async (db) => {
+      const { answers, endings } = await db.follow(amend(postgres, change, now));
+      await end(db, endings, null, sinks, now);
+      return answers;
+    });
   }
 
   async probe(limit: number, now: number): Promise<Probe> {

@@ -2,9 +2,9 @@
 
 import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
 import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
+import { READY_LANES } from "../sql/lanes.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
-import { READY_LANES } from "./lanes.ts";
 
 export async function readProbe(db: Connection, limit: number, now: number): Promise<Probe> {
   const log = await db.get<Record<OutcomeStatus | "cursor", number>>("SELECT * FROM batchwise_log");

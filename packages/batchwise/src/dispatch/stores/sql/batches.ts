@@ -98,7 +98,11 @@ export function* findBatches(dialect: Dialect, query: BatchQuery): Steps<BatchRo
 
 /** Locks the batch until the transaction ends, if `fence` is still the present one. */
 export function heldBatch(dialect: Dialect, key: string, fence: number): Steps<RawBatch | undefined> {
-  return get<RawBatch>(`SELECT * FROM batchwise_batch WHERE key = ? AND fence = ?${dialect.lock}`, key, fence);
+  return get<RawBatch>(
+    `SELECT * FROM batchwise_batch WHERE key = ? AND fence = ? ${dialect.lock("batchwise_batch")}`,
+    key,
+    fence,
+  );
 }
 
 export function* transition(
@@ -154,6 +158,24 @@ function* write(id: number, fields: Partial<Record<keyof typeof COLUMNS, SqlBoun
   const sets = names.map((name) => `${COLUMNS[name]} = ?, `).join("");
   const values = names.map((name) => fields[name] ?? null);
   yield* run(`UPDATE batchwise_batch SET ${sets}updated_at = ? WHERE id = ?`, ...values, now, id);
+}
+
+/** Adds to a figure of each batch the number of these rows that name it. In the order of their ids, as others lock them. */
+export function* addToBatches(
+  dialect: Dialect,
+  figure: "gone" | "cancel_requested",
+  rows: readonly { readonly batch: number | null }[],
+): Steps<void> {
+  const more = new Map<number, number>();
+  for (const { batch } of rows) if (batch !== null) more.set(batch, (more.get(batch) ?? 0) + 1);
+  if (more.size === 0) return;
+  const among = dialect.among("id", "bigint");
+  const lock = dialect.lock("batchwise_batch");
+  yield* all(`SELECT id FROM batchwise_batch WHERE ${among} ORDER BY id ${lock}`, [...more.keys()]);
+  for (const size of new Set(more.values())) {
+    const ids = [...more.keys()].filter((id) => more.get(id) === size);
+    yield* run(`UPDATE batchwise_batch SET ${figure} = ${figure} + ? WHERE ${among}`, size, ids);
+  }
 }
 
 interface RawOrphan {

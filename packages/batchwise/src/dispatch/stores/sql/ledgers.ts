@@ -18,7 +18,7 @@ export function* openLedger(name: string): Steps<void> {
 /** Locks the ledger, if there is one, until the transaction ends: what is left stays left. */
 export function* headroom(dialect: Dialect, name: string, limits: LedgerLimits, now: number): Steps<Headroom> {
   const known = yield* get<{ learned_tokens: number | null; blocked_until: number }>(
-    `SELECT learned_tokens, blocked_until FROM batchwise_ledger WHERE name = ?${dialect.lock}`,
+    `SELECT learned_tokens, blocked_until FROM batchwise_ledger WHERE name = ? ${dialect.lock("batchwise_ledger")}`,
     name,
   );
   const { tokens, requests, batches } = yield* bookedOn(name, now);

@@ -10,6 +10,9 @@ export interface Step extends Statement {
 
 export type Steps<Result> = Generator<Step, Result, unknown>;
 
+/** Thrown where another transaction came in between: undo, and once more from the start. */
+export class Again extends Error {}
+
 export function* all<Row>(sql: string, ...values: SqlBound[]): Steps<Row[]> {
   return (yield { sql, values, wants: "rows" }) as Row[];
 }

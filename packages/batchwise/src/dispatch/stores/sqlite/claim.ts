@@ -4,11 +4,11 @@
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "../sql/batches.ts";
+import { knownLane } from "../sql/lanes.ts";
 import { type Headroom, headroom, openLedger } from "../sql/ledgers.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection, SqliteValue } from "./database.ts";
 import { sqlite } from "./dialect.ts";
-import { knownLane, wake } from "./lanes.ts";
 
 /** When a reservation stops counting, as long as nobody knows. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -34,7 +34,7 @@ const CANDIDATES = `FROM batchwise_ready WHERE ${MAY_GO} ORDER BY priority DESC,
 export function seal(db: Connection, input: SealInput): SealResult {
   const known = db.follow(readBatch(sqlite, input.key));
   if (known !== undefined) return { ok: true, batch: known };
-  const lane = knownLane(db, input.lane);
+  const lane = db.follow(knownLane(input.lane));
   if (lane !== undefined) wake(db, lane, input.now);
   const left = db.follow(headroom(sqlite, input.ledger, input.limits, input.now));
   const head = lane === undefined ? null : headOf(db, lane, input.now);
@@ -161,4 +161,9 @@ function moveMembers(db: Connection, batch: number, lane: number, count: number,
     `DELETE FROM batchwise_ready WHERE ${MAY_GO} AND priority = ? AND (rank, seq) <= (?, ?)`,
     ...[...range, last.rank, last.seq],
   );
+}
+
+/** Puts what has waited for its time among those that a claim walks through. Each request is woken once a requeue. */
+function wake(db: Connection, lane: number, now: number): void {
+  db.run("UPDATE batchwise_ready SET later = 0 WHERE lane = ? AND later = 1 AND not_before <= ?", lane, now);
 }

@@ -2,7 +2,7 @@
 // its caller opens.
 
 import type { DeliveryReport, DeliveryState } from "../../contract/rows.ts";
-import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
 import type { Taken } from "../sql/outcomes.ts";
 import { atMost } from "../sql/statement.ts";
 import { count } from "./counters.ts";
@@ -56,26 +56,4 @@ function book(db: Connection, { cursor, sink, attempt, at, statusCode, error, re
     );
   }
   count(db, "waiting", Number(state === "waiting") - Number(delivery.state === "waiting"));
-}
-
-/** Dead deliveries wait again. Gives the ids of their requests. */
-export function redeliver(
-  db: Connection,
-  { sink, after, limit }: Extract<Amendment, { kind: "redeliver" }>,
-  now: number,
-): Amended[] {
-  const dead = db.all<{ cursor: number; id: string }>(
-    `SELECT d.cursor, r.id FROM batchwise_delivery d JOIN batchwise_outcome o ON o.cursor = d.cursor
-     JOIN batchwise_request r ON r.seq = o.seq
-     WHERE d.sink = ? AND d.state = 'dead' AND d.cursor > ? ORDER BY d.cursor LIMIT ?`,
-    ...[sink, after, atMost(limit)],
-  );
-  for (const { cursor } of dead) {
-    db.run(
-      "UPDATE batchwise_delivery SET state = 'waiting', is_due = 0, next_at = ? WHERE cursor = ? AND sink = ?",
-      ...[now, cursor, sink],
-    );
-  }
-  count(db, "waiting", dead.length);
-  return dead.map(({ id }) => ({ id, result: "changed" }));
 }

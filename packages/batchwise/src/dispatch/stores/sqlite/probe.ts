@@ -2,11 +2,11 @@
 
 import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
 import type { BatchState } from "../../contract/types.ts";
+import { READY_LANES } from "../sql/lanes.ts";
 import { bookedOn } from "../sql/ledgers.ts";
 import { atMost } from "../sql/statement.ts";
 import { counters } from "./counters.ts";
 import type { Connection } from "./database.ts";
-import { READY_LANES } from "./lanes.ts";
 
 export function readProbe(db: Connection, limit: number, now: number): Probe {
   const { cursor, done, waiting, ...outcomes } = counters(db);

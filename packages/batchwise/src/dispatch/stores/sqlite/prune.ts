@@ -4,8 +4,10 @@
 // between an outcome has no body and is seen by nobody. Each step runs inside a transaction that its caller opens.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
+import { addToBatches } from "../sql/batches.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
+import { sqlite } from "./dialect.ts";
 
 /** Outcomes that are gone over together, and looked at by one call. */
 const WINDOW = 50_000;
@@ -146,7 +148,7 @@ function remove(db: Connection, some: readonly number[]): number {
   );
   db.run(`DELETE FROM batchwise_body ${AMONG("seq")}`, seqs);
   const left = db.all<{ batch: number }>(`DELETE FROM batchwise_history ${AMONG("seq")} RETURNING batch`, seqs);
-  leave(db, [...free, ...left]);
+  db.follow(addToBatches(sqlite, "gone", [...free, ...left]));
   for (const table of ["delivery", "delivery_log"]) {
     db.run(`DELETE FROM batchwise_${table} ${AMONG("cursor")}`, cursors);
   }
@@ -154,15 +156,6 @@ function remove(db: Connection, some: readonly number[]): number {
 }
 
 const AMONG = (column: string): string => `WHERE ${column} IN (SELECT value FROM json_each(?))`;
-
-/** Notes of each batch how many of its members are gone. */
-function leave(db: Connection, members: readonly { readonly batch: number | null }[]): void {
-  const gone = new Map<number, number>();
-  for (const { batch } of members) if (batch !== null) gone.set(batch, (gone.get(batch) ?? 0) + 1);
-  for (const [batch, count] of gone) {
-    db.run("UPDATE batchwise_batch SET gone = gone + ? WHERE id = ?", count, batch);
-  }
-}
 
 function removeOutcomes(db: Connection, cursors: number[], limit: number): void {
   const some = JSON.stringify(cursors.splice(-limit));

@@ -38,16 +38,17 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
+import { amend } from "../sql/amend.ts";
 import { findBatches, transition } from "../sql/batches.ts";
 import { changeMarks } from "../sql/marks.ts";
 import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
 import { findRequests, readRequests } from "../sql/requests.ts";
 import { readUsage } from "../sql/usage.ts";
-import { amend } from "./amend.ts";
 import { seal } from "./claim.ts";
 import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { sqlite } from "./dialect.ts";
+import { endWaiting } from "./endings.ts";
 import { type EnqueueCall, enqueueAll } from "./intake.ts";
 import { leaseBatches } from "./lease.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
@@ -106,7 +107,11 @@ class SqliteStore implements Store {
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    return this.#write((db) => amend(db, change, sinks, now));
+    return this.#write((db) => {
+      const { answers, endings } = db.follow(amend(sqlite, change, now));
+      endWaiting(db, endings, sinks, now);
+      return answers;
+    });
   }
 
   async probe(limit: number, now: number): Promise<Probe> {
