@@ -95,6 +95,10 @@ const STORE_METHODS = [
   "outcomes",
   "deliveries",
   "batches",
+  "find",
+  "usage",
+  "marks",
+  "prune",
   "close",
 ] as const;
 

@@ -27,7 +27,7 @@ import { EXPIRED, errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { Tails } from "./tails.ts";
 import { WaitingEvents } from "./waiting-events.ts";
-import { WaitingLanes } from "./waiting-lanes.ts";
+import { noRoomAt, WaitingLanes } from "./waiting-lanes.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -97,13 +97,13 @@ export class Sealer {
     const { store, clock, options, sealing } = this.#runtime;
     if (this.#runtime.isStopping) return Number.POSITIVE_INFINITY;
     this.#added = new Map();
-    this.#waiting.beginTurn();
     const now = clock.now();
     const [probe, pauses] = await Promise.all([
       store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now),
       this.#runtime.readPauses(),
     ]);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
+    this.#waiting.beginTurn();
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
     this.#told.tellLanes(probe, now);
@@ -187,6 +187,7 @@ export class Sealer {
     let tooLarge: Refusal["head"] = null;
     const refusals: SealRefusal[] = [];
     const noRoom = new Map<string, NoRoom>();
+    const { thresholds } = this.#runtime.options;
     const now = this.#runtime.clock.now();
     const open = accounts.filter(({ name }) => !pauses.accounts.has(name));
     const choices = rankAccounts(open, name, ledgers, now);
@@ -204,10 +205,12 @@ export class Sealer {
       const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
       const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
       refusals.push({ account, reason: result.reason, minRequests, booked });
-      noRoom.set(choice.ledger, this.#noRoom(lane.lane, choice, result.reason, booked, result.head));
+      const answer = { reason: result.reason, booked, headTokens: result.head?.tokens ?? 0 };
+      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
     }
     for (const choice of fullAccounts(open, name, ledgers, now)) {
-      noRoom.set(choice.ledger, this.#noRoom(lane.lane, choice, "full", 1, null));
+      const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
+      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
     }
     this.#waiting.refused(lane, noRoom);
     const tail = tailOf(lane, accounts.length, refusals);
@@ -222,22 +225,6 @@ export class Sealer {
     this.#tails.forget(lane.lane);
     this.#told.tellSealed(lane, batch);
     this.#waiting.sealed(lane.lane);
-  }
-
-  #noRoom(
-    lane: string,
-    { account, tokenLimit }: AccountChoice<Account>,
-    reason: NoRoom["reason"],
-    booked: number,
-    head: Refusal["head"],
-  ): NoRoom {
-    const { limits } = account.capabilities;
-    const caps = batchCaps(this.#runtime.options.thresholds, limits, parseLane(lane).inputs);
-    const { first, most } = batchTokens(caps.maxTokens, tokenLimit);
-    const minRequests = Math.max(1, limits.minRequests);
-    const requests = Math.min(caps.maxRequests, Math.ceil(limits.maxEnqueuedRequests / 2));
-    const usual = { tokens: first, requests };
-    return { reason, headTokens: head?.tokens ?? 0, booked, minRequests, usual, mostTokens: most, tokenLimit };
   }
 
   /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */

@@ -3,8 +3,10 @@
 
 import type { Account } from "../contract/account.ts";
 import type { LaneRow, LedgerLimits } from "../contract/rows.ts";
-import type { AccountChoice } from "../decide/rank-accounts.ts";
+import type { Thresholds } from "../contract/types.ts";
+import { type AccountChoice, batchTokens } from "../decide/rank-accounts.ts";
 import { keptFrom, limitsWithout, type NoRoom, roomFor, type WaitingLane } from "../decide/shared-ledger.ts";
+import { batchCaps } from "../decide/thresholds.ts";
 
 export class WaitingLanes {
   readonly #waiting: Map<string, WaitingLane & { readonly seen: number }> = new Map();
@@ -43,4 +45,19 @@ export class WaitingLanes {
   sealed(lane: string): void {
     this.#waiting.delete(lane);
   }
+}
+
+/** How an account's ledger had no room for the next batch of a lane whose requests hold at most so many inputs. */
+export function noRoomAt(
+  thresholds: Thresholds,
+  inputs: number,
+  { account, tokenLimit }: AccountChoice<Account>,
+  answer: Pick<NoRoom, "reason" | "booked" | "headTokens">,
+): NoRoom {
+  const { limits } = account.capabilities;
+  const caps = batchCaps(thresholds, limits, inputs);
+  const { first, most } = batchTokens(caps.maxTokens, tokenLimit);
+  const requests = Math.min(caps.maxRequests, Math.ceil(limits.maxEnqueuedRequests / 2));
+  const minRequests = Math.max(1, limits.minRequests);
+  return { ...answer, minRequests, usual: { tokens: first, requests }, mostTokens: most, tokenLimit };
 }

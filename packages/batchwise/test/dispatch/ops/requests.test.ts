@@ -161,11 +161,12 @@ test("parts of a split batch, and embeddings of more inputs, count for their lan
   const ended = { succeeded: 1, failed: 2, cancelled: 3, expired: 4 };
   const row = { tenant: "", job: "", requests: 5, ended, ...tokens };
   const rows = ["/v1/embeddings  m o", "/v1/embeddings#8 K.a m o"].map((lane) => ({ ...row, lane }));
-  expect(summed(rows)).toEqual([
+  const prices = { "m o": { input: 500_000, output: 1_000_000 } };
+  expect(summed(rows, prices)).toEqual([
     {
       ...{ tenant: "", job: "", endpoint: "/v1/embeddings", model: "m o", requests: 10 },
       ended: { succeeded: 2, failed: 4, cancelled: 6, expired: 8 },
-      ...{ inputTokens: 2, cachedTokens: 4, outputTokens: 6, reasoningTokens: 8 },
+      ...{ inputTokens: 2, cachedTokens: 4, outputTokens: 6, reasoningTokens: 8, price: 3.5 },
     },
   ]);
 });

@@ -61,7 +61,7 @@ async function remove(db: Connection, gone: readonly Seen[]): Promise<void> {
   const cursors = gone.map(({ cursor }) => cursor);
   await db.run(
     `WITH bodies AS (DELETE FROM batchwise_body WHERE seq = ANY($1::bigint[]) RETURNING seq, digest)
-     UPDATE batchwise_request r SET pruned = bodies.digest, tenant = '', deadline_at = NULL, attempts = 0
+     UPDATE batchwise_request r SET pruned = bodies.digest, tenant = '', job = '', deadline_at = NULL, attempts = 0
      FROM bodies WHERE r.seq = bodies.seq`,
     seqs,
   );
