@@ -4,6 +4,7 @@ import { expect, expectTypeOf, test, vi } from "vitest";
 import { DispatchError } from "../../src/dispatch/contract/errors.ts";
 import type { JobProgress } from "../../src/dispatch/contract/jobs.ts";
 import { all, bodyOf, HOUR, jobWorld, MINUTE, plain, runsOf } from "./support/job-world.ts";
+import { losingStore } from "./support/set-back.ts";
 import { SimProcess, storeDown } from "./support/world.ts";
 
 test("a job gives one outcome for each request, with its place, and ends long before its last batch is two hours old", async () => {
@@ -389,4 +390,14 @@ test("a run that nobody reads on with goes on: what is read later has all of it"
   const before = time.now();
   expect(await settle(all(outcomes))).toHaveLength(24);
   expect(time.now() - before).toBeLessThan(MINUTE);
+});
+
+test("a store that has lost what it had answered for ends the run, and the next one enqueues again what is missing", async () => {
+  const { run, settle, time } = jobWorld();
+  const store = losingStore();
+  time.setTimeout(() => store.lose(), 10 * MINUTE);
+  const lost = settle(all(run({ requests: plain(12), store })));
+  await expect(lost).rejects.toMatchObject({ code: "STORE_SET_BACK" });
+  expect(time.nextAt).toBe(Number.POSITIVE_INFINITY);
+  expect(await settle(all(run({ requests: plain(12), store })))).toHaveLength(12);
 });
