@@ -113,6 +113,7 @@ export type {
   Store,
   TransitionResult,
 } from "./contract/store.ts";
+export type { TransactionalStore, TransactionIntake } from "./contract/transactions.ts";
 export type {
   BatchFilter,
   BatchLine,

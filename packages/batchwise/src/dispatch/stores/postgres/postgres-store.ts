@@ -4,6 +4,7 @@
 
 import { createBatcher } from "../../../core/api/batch.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
+import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
@@ -37,27 +38,56 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
+import type { TransactionalStore, TransactionIntake } from "../../contract/transactions.ts";
+import type { BatchLine, DispatchRequest, Enqueued } from "../../contract/types.ts";
 import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
 import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
 import { amend } from "./amend.ts";
 import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
 import { seal } from "./claim.ts";
-import { allOf, type Connection, type PostgresPool, read, runAll, write } from "./database.ts";
+import {
+  allOf,
+  type Connection,
+  type PostgresPool,
+  type PostgresTransaction,
+  read,
+  runAll,
+  write,
+} from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
-import { type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
+import { addShares, type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
 import { wake } from "./lanes.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
 import { prune, tombstones } from "./prune.ts";
 import { findRequests, outcomesAt, readOutcomes, readRequests } from "./reading.ts";
-import { migrate } from "./schema.ts";
+import { isMigrated, migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
+import { within } from "./transaction.ts";
 
 /** Most calls, and most requests, that share one commit. */
 const GROUP_CALLS = 1_000;
 const GROUP_REQUESTS = 2_000;
 /** A request of more bytes counts as several: a full group stays at some 32 MB. */
 const GROUP_REQUEST_BYTES = 16_000;
+
+/** The store in Postgres, and what it alone can do. */
+export interface PostgresStore extends TransactionalStore {
+  /**
+   * Enqueues requests in a transaction of yours: they exist if, and only if, you commit. `client` is one of node-postgres
+   * on which you have run BEGIN, in the database of the store's pool. Checked like those of `enqueueMany`, by the dispatcher that was made
+   * last on this store object, started or not. A call that rejects has stored nothing, and the transaction goes on.
+   *
+   * Commit soon: until then any other enqueue of the same id, of a model that the store never had before, and of the same
+   * `job` waits, and a wait of your own on that before COMMIT never ends. Dispatchers find the requests within 30 s of it.
+   *
+   * @throws DispatchError with the codes of `enqueueMany` (with DUPLICATE_ID nothing is stored); `NO_DISPATCHER` where
+   * none was made on this store object, or all were stopped; `TRANSACTION_UNUSABLE` for a client without one;
+   * `STORE_UNAVAILABLE` where another transaction was in the way: roll back, and run yours again. TypeError with
+   * `code: "INVALID_OPTION"` for what is no client.
+   */
+  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
+}
 
 /**
  * Makes a {@link Store} in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
@@ -73,14 +103,15 @@ const GROUP_REQUEST_BYTES = 16_000;
  * }
  * ```
  */
-export function postgresStore(options: PostgresStoreOptions): Store {
-  return new PostgresStore(resolvePostgresStoreOptions(options).pool);
+export function postgresStore(options: PostgresStoreOptions): PostgresStore {
+  return new PooledStore(resolvePostgresStoreOptions(options).pool);
 }
 
-class PostgresStore implements Store {
+class PooledStore implements PostgresStore {
   readonly #pool: PostgresPool;
   readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #dispatchers = new Set<TransactionIntake>();
   #prepared: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -98,6 +129,32 @@ class PostgresStore implements Store {
     this.#assertOpen();
     refuseNul(requests);
     return this.#intake.submit({ requests, now });
+  }
+
+  useIntake(intake: TransactionIntake): () => void {
+    this.#dispatchers.add(intake);
+    return () => this.#dispatchers.delete(intake);
+  }
+
+  async enqueueIn(
+    client: PostgresTransaction,
+    requests: readonly (DispatchRequest | BatchLine)[],
+  ): Promise<Enqueued[]> {
+    this.#assertOpen();
+    check("client", objectWith("query"), client);
+    const intake = [...this.#dispatchers].at(-1);
+    if (intake === undefined) throw noDispatcherError();
+    const rows = intake.check(requests);
+    refuseNul(rows);
+    const call = within(client, async (db) => {
+      // Through the pool only where it must be: the caller may hold its last connection.
+      if (!(await isMigrated(db))) await this.#prepare();
+      return intake.enqueue(rows, {
+        enqueue: async (some, now) => (await enqueueAll(db, [{ requests: some, now }], addShares)).flat(),
+        requests: (query) => readRequests(db, query),
+      });
+    });
+    return this.#untilEnd(call);
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
@@ -189,12 +246,21 @@ class PostgresStore implements Store {
 
   async #tracked<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {
     this.#assertOpen();
-    const call = this.#run(how, work);
+    return this.#untilEnd(this.#run(how, work));
+  }
+
+  /** `close` waits for it. */
+  #untilEnd<Result>(call: Promise<Result>): Promise<Result> {
     this.#running.add(call);
     return call.finally(() => this.#running.delete(call));
   }
 
   async #run<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {
+    await this.#prepare();
+    return how(this.#pool, work);
+  }
+
+  async #prepare(): Promise<void> {
     this.#prepared ??= migrate(this.#pool);
     try {
       await this.#prepared;
@@ -203,6 +269,12 @@ class PostgresStore implements Store {
       this.#prepared = null;
       throw error;
     }
-    return how(this.#pool, work);
   }
+}
+
+function noDispatcherError(): DispatchError {
+  const message = "No dispatcher uses this store object, so nobody can check the requests: make one in this process,";
+  const how =
+    "createDispatcher({ store, accounts }) with this very store. It need not be started; a stopped one is none.";
+  return new DispatchError("NO_DISPATCHER", `${message} ${how}`);
 }
