@@ -17,7 +17,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 import { chunks, MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
 import { offerIntake } from "./in-transaction.ts";
-import { Intake } from "./intake.ts";
+import { Intake, type RequestDefaults } from "./intake.ts";
 import { compareBodies } from "./repeated-ids.ts";
 
 export class Enqueuer {
@@ -63,6 +63,16 @@ export class Enqueuer {
       throw takenIdsError(place, (rows[place] as NewRequest).id, taken, others);
     }
     return rows.map((row, index) => enqueued(row, answers[index] as EnqueueResult));
+  }
+
+  /** Checks a request of a job; throws what `enqueue` would reject with. */
+  rowOf(request: DispatchRequest | BatchLine, defaults: RequestDefaults): NewRequest {
+    return this.#intake.rowOf(request, defaults);
+  }
+
+  /** Stores rows in one transaction, and tells the sealer. */
+  store(rows: NewRequest[]): Promise<EnqueueResult[]> {
+    return this.#commit(rows);
   }
 
   #check(requests: readonly (DispatchRequest | BatchLine)[]): NewRequest[] {

@@ -4,9 +4,10 @@
 import { DispatchError } from "../../contract/errors.ts";
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
+import { laneIds } from "../sql/lanes.ts";
 import { UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll } from "./database.ts";
-import { laneIds } from "./lanes.ts";
+import { postgres } from "./dialect.ts";
 
 export interface EnqueueCall {
   readonly requests: readonly NewRequest[];
@@ -82,9 +83,11 @@ async function insert(
   keep: typeof writeShares,
 ): Promise<Set<string>> {
   if (fresh.length === 0) return new Set();
-  const lanes = await laneIds(
-    db,
-    fresh.map(({ request }) => request.lane),
+  const lanes = await db.follow(
+    laneIds(
+      postgres,
+      fresh.map(({ request }) => request.lane),
+    ),
   );
   const shares = await readShares(
     db,

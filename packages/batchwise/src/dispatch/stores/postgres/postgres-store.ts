@@ -40,27 +40,22 @@ import type {
 } from "../../contract/store.ts";
 import type { TransactionalStore, TransactionIntake } from "../../contract/transactions.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "../../contract/types.ts";
-import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
-import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
-import { amend } from "./amend.ts";
-import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
-import { seal } from "./claim.ts";
-import {
-  allOf,
-  type Connection,
-  type PostgresPool,
-  type PostgresTransaction,
-  read,
-  runAll,
-  write,
-} from "./database.ts";
+import { amend } from "../sql/amend.ts";
+import { findBatches, transition } from "../sql/batches.ts";
+import { changeMarks } from "../sql/marks.ts";
+import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
+import { findRequests, readRequests } from "../sql/requests.ts";
+import { readUsage } from "../sql/usage.ts";
+import { seal, wake } from "./claim.ts";
+import { type Connection, type PostgresPool, type PostgresTransaction, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
+import { postgres } from "./dialect.ts";
+import { end } from "./endings.ts";
 import { addShares, type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
-import { wake } from "./lanes.ts";
+import { leaseBatches } from "./lease.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
-import { prune, tombstones } from "./prune.ts";
-import { findRequests, outcomesAt, readOutcomes, readRequests } from "./reading.ts";
+import { prune } from "./prune.ts";
 import { isMigrated, migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
 import { within } from "./transaction.ts";
@@ -151,14 +146,18 @@ class PooledStore implements PostgresStore {
       if (!(await isMigrated(db))) await this.#prepare();
       return intake.enqueue(rows, {
         enqueue: async (some, now) => (await enqueueAll(db, [{ requests: some, now }], addShares)).flat(),
-        requests: (query) => readRequests(db, query),
+        requests: (query) => db.follow(readRequests(postgres, query)),
       });
     });
     return this.#untilEnd(call);
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    return this.#tracked(write, (db) => amend(db, change, sinks, now));
+    return this.#tracked(write, async (db) => {
+      const { answers, endings } = await db.follow(amend(postgres, change, now));
+      await end(db, endings, null, sinks, now);
+      return answers;
+    });
   }
 
   async probe(limit: number, now: number): Promise<Probe> {
@@ -175,14 +174,11 @@ class PooledStore implements PostgresStore {
   }
 
   async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    return this.#tracked(write, (db) => transition(db, key, fence, changes, now));
+    return this.#tracked(write, (db) => db.follow(transition(postgres, key, fence, changes, now)));
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#tracked(read, async (db) => {
-      const rows = await readRequests(db, query);
-      return "ids" in query && query.tombstones ? tombstones(db, query.ids, rows) : rows;
-    });
+    return this.#tracked(read, (db) => db.follow(readRequests(postgres, query)));
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -190,40 +186,27 @@ class PooledStore implements PostgresStore {
   }
 
   async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.#tracked(read, (db) => readOutcomes(db, query));
+    return this.#tracked(read, (db) => db.follow(readOutcomes(postgres, query)));
   }
 
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
-    return this.#tracked(write, async (db) => {
-      const taken = await bookAndTake(db, input);
-      const outcomes = await outcomesAt(
-        db,
-        taken.map(({ cursor }) => cursor),
-      );
-      return taken.flatMap(({ cursor, sink, attempt }) => {
-        const outcome = outcomes.get(cursor);
-        return outcome === undefined ? [] : { sink, attempt, outcome };
-      });
-    });
+    return this.#tracked(write, async (db) => db.follow(withOutcomes(postgres, await bookAndTake(db, input))));
   }
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return this.#tracked(read, (db) => findBatches(db, query));
+    return this.#tracked(read, (db) => db.follow(findBatches(postgres, query)));
   }
 
   async find(query: FindQuery): Promise<FindResult> {
-    return this.#tracked(read, (db) => findRequests(db, query));
+    return this.#tracked(read, (db) => db.follow(findRequests(postgres, query)));
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    return this.#tracked(read, async (db) => (await allOf<RawUsage>(db, readUsage(query))).map(usageRow));
+    return this.#tracked(read, (db) => db.follow(readUsage(query)));
   }
 
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    return this.#tracked(changes.length === 0 ? read : write, async (db) => {
-      await runAll(db, changeMarks(changes));
-      return markRows(await allOf<MarkRow>(db, readMarks()));
-    });
+    return this.#tracked(changes.length === 0 ? read : write, (db) => db.follow(changeMarks(changes)));
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {
