@@ -56,6 +56,7 @@ export type {
   SweepEvent,
   UsageEvent,
 } from "./contract/events.ts";
+export type { JobOutcome, JobProgress, JobRequest, JobRequestId, JobRequestMetadata } from "./contract/jobs.ts";
 export type {
   CancelCounts,
   CancelFilter,
@@ -112,6 +113,7 @@ export type {
   Store,
   TransitionResult,
 } from "./contract/store.ts";
+export type { TransactionalStore, TransactionIntake } from "./contract/transactions.ts";
 export type {
   BatchFilter,
   BatchLine,
@@ -168,4 +170,6 @@ export type {
   RetryOptions,
   WebhookOptions,
 } from "./options/dispatcher-options.ts";
+export type { RunBatchOptions } from "./options/run-batch-options.ts";
+export { runBatch } from "./run-batch.ts";
 export { memoryStore } from "./stores/memory/memory-store.ts";

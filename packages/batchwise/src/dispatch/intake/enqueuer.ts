@@ -16,7 +16,8 @@ import { ulid } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 import { chunks, MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
-import { Intake } from "./intake.ts";
+import { offerIntake } from "./in-transaction.ts";
+import { Intake, type RequestDefaults } from "./intake.ts";
 import { compareBodies } from "./repeated-ids.ts";
 
 export class Enqueuer {
@@ -38,6 +39,7 @@ export class Enqueuer {
       clock,
     });
     this.#storeTogether = (request) => commits.submit(request);
+    offerIntake(runtime, sealer, (requests) => this.#check(requests));
   }
 
   async one(request: DispatchRequest | BatchLine): Promise<Enqueued> {
@@ -46,8 +48,7 @@ export class Enqueuer {
   }
 
   async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
-    if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
-    const rows = placed(requests, (request) => this.#intake.rowOf(request));
+    const rows = this.#check(requests);
     const answers: EnqueueResult[] = [];
     for (const some of chunks(rows)) {
       const stored = this.#commit(some).catch((error: unknown) => {
@@ -58,9 +59,25 @@ export class Enqueuer {
     const place = answers.indexOf("conflict");
     if (place >= 0) {
       const taken = answers.filter((answer) => answer === "conflict").length;
-      throw takenIdsError(place, (rows[place] as NewRequest).id, taken, rows.length);
+      const others = `The other ${rows.length - taken} of ${rows.length} requests are stored.`;
+      throw takenIdsError(place, (rows[place] as NewRequest).id, taken, others);
     }
     return rows.map((row, index) => enqueued(row, answers[index] as EnqueueResult));
+  }
+
+  /** Checks a request of a job; throws what `enqueue` would reject with. */
+  rowOf(request: DispatchRequest | BatchLine, defaults: RequestDefaults): NewRequest {
+    return this.#intake.rowOf(request, defaults);
+  }
+
+  /** Stores rows in one transaction, and tells the sealer. */
+  store(rows: NewRequest[]): Promise<EnqueueResult[]> {
+    return this.#commit(rows);
+  }
+
+  #check(requests: readonly (DispatchRequest | BatchLine)[]): NewRequest[] {
+    if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
+    return placed(requests, (request) => this.#intake.rowOf(request));
   }
 
   async #commit(rows: NewRequest[]): Promise<EnqueueResult[]> {

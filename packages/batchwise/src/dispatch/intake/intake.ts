@@ -37,6 +37,12 @@ interface Route {
   readonly mostInputs: number;
 }
 
+/** What a request has where its caller has given nothing. */
+export interface RequestDefaults {
+  readonly id: string;
+  readonly job: string;
+}
+
 /** Makes rows of what callers enqueue. */
 export class Intake {
   readonly #options: IntakeOptions;
@@ -50,14 +56,14 @@ export class Intake {
     this.#newId = newId;
   }
 
-  /** Checks one request or batch line and gives its row. */
-  rowOf(given: DispatchRequest | BatchLine): NewRequest {
+  /** Checks one request or batch line and gives its row. An id by default is as good as one that was given. */
+  rowOf(given: DispatchRequest | BatchLine, defaults?: RequestDefaults): NewRequest {
     if (!isObject(given)) throw invalid("A request must be an object.");
     const isLine = "custom_id" in given;
     const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
     refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
     if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
-    const givenId = checkId(request.id);
+    const givenId = checkId(request.id ?? defaults?.id);
     const id = givenId ?? this.#newId();
     const endpoint = endpointOf(request);
     const callerBody = jsonOf(request.body, BODY);
@@ -72,7 +78,7 @@ export class Intake {
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
     if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
     if (inputs > mostInputs) throw tooLargeError("inputs", inputs, mostInputs);
-    const { priority, tenant, job, deadlineAt } = checkOptional(request);
+    const { priority, tenant, job, deadlineAt } = checkOptional(request, defaults?.job);
     const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
     const metadata = metadataOf(request.metadata);
     return new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
@@ -183,8 +189,11 @@ function longestLine(accounts: readonly Account[], request: LineRequest, bodyByt
   return longest;
 }
 
-function checkOptional(request: DispatchRequest): Pick<NewRequest, "priority" | "tenant" | "job" | "deadlineAt"> {
-  const { priority = 0, tenant = "", job = "", deadlineAt = null } = request;
+function checkOptional(
+  request: DispatchRequest,
+  defaultJob = "",
+): Pick<NewRequest, "priority" | "tenant" | "job" | "deadlineAt"> {
+  const { priority = 0, tenant = "", job = defaultJob, deadlineAt = null } = request;
   if (!Number.isSafeInteger(priority)) throw invalid("A request's `priority` must be a whole number.");
   if (typeof tenant !== "string") throw invalid("A request's `tenant` must be a string.");
   storable("`tenant`", tenant);

@@ -22,6 +22,11 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
+interface Ending {
+  isNear: boolean;
+  rejection: { readonly error: unknown } | null;
+}
+
 export class OutcomeReader {
   readonly #runtime: Runtime;
   readonly #waiters: Map<string, Set<Waiter>> = new Map();
@@ -63,14 +68,16 @@ export class OutcomeReader {
   async *outcomes({ after, untilIdle, job }: ResolvedOutcomesOptions): AsyncGenerator<LoggedOutcome> {
     const { store, setBack } = this.#runtime;
     const of = job === null ? {} : { job };
+    const ending = this.#endingOf(untilIdle);
     await this.#checkCursor(after);
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
       try {
         // The log that this cursor is from is gone.
         if (this.#runtime.setBack !== setBack) throw this.#runtime.setBack;
+        if (ending.rejection !== null) throw ending.rejection.error;
         // Asked before the log is read: what ends in between is still read.
-        const idle = untilIdle ? await idleness(this.#runtime, job) : null;
+        const idle = ending.isNear ? await idleness(this.#runtime, job) : null;
         const rows = await store.outcomes({ after: cursor, limit: PAGE, ...of });
         for (const row of rows) {
           cursor = row.cursor;
@@ -86,6 +93,23 @@ export class OutcomeReader {
         news.leave();
       }
     }
+  }
+
+  /** Whether the iteration is to end once all is idle, or at once with an error; wakes it when a promise says so. */
+  #endingOf(untilIdle: boolean | PromiseLike<unknown>): Ending {
+    const ending: Ending = { isNear: untilIdle === true, rejection: null };
+    if (typeof untilIdle === "boolean") return ending;
+    const wake = (): void => this.#runtime.watching.wake();
+    const end = (): void => {
+      ending.isNear = true;
+      wake();
+    };
+    const fail = (error: unknown): void => {
+      ending.rejection = { error };
+      wake();
+    };
+    untilIdle.then(end, fail);
+    return ending;
   }
 
   /** A cursor beyond the log, from another store or from before a backup was restored, would wait for ever. */

@@ -113,19 +113,22 @@ async function claimLevels(
     `INSERT INTO batchwise_level
      SELECT $1, c.priority, c.rank FROM unnest($2::bigint[], $3::bigint[]) AS c (priority, rank)
      WHERE EXISTS (SELECT 1 FROM batchwise_share s WHERE s.lane = $1 AND s.priority = c.priority)
+       OR EXISTS (SELECT 1 FROM batchwise_share_added a WHERE a.lane = $1 AND a.priority = c.priority)
        OR EXISTS (SELECT 1 FROM batchwise_level l WHERE l.lane = $1 AND l.priority = c.priority)
      ON CONFLICT (lane, priority) DO UPDATE SET claimed = greatest(batchwise_level.claimed, excluded.claimed)`,
     ...values,
   );
   // One that an enqueue is just writing stays until a later seal.
-  await db.run(
-    `DELETE FROM batchwise_share WHERE ctid = ANY (ARRAY(
-       SELECT s.ctid FROM unnest($2::bigint[], $3::bigint[]) AS c (priority, rank)
-       JOIN batchwise_share s ON s.lane = $1 AND s.priority = c.priority AND s.finished <= c.rank
-       FOR UPDATE OF s SKIP LOCKED
-     ))`,
-    ...values,
-  );
+  for (const table of ["batchwise_share", "batchwise_share_added"]) {
+    await db.run(
+      `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+         SELECT s.ctid FROM unnest($2::bigint[], $3::bigint[]) AS c (priority, rank)
+         JOIN ${table} s ON s.lane = $1 AND s.priority = c.priority AND s.finished <= c.rank
+         FOR UPDATE OF s SKIP LOCKED
+       ))`,
+      ...values,
+    );
+  }
 }
 
 /**

@@ -17,9 +17,13 @@ export interface PostgresResult {
   readonly rowCount: number | null;
 }
 
-/** A connection that has been taken from the pool, as node-postgres has it. */
-export interface PostgresClient {
+/** A connection on which the user has begun a transaction: a client of node-postgres. */
+export interface PostgresTransaction {
   query(query: PostgresQuery): Promise<PostgresResult>;
+}
+
+/** A connection that has been taken from the pool, as node-postgres has it. */
+export interface PostgresClient extends PostgresTransaction {
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
   release(destroy?: boolean): void;
@@ -41,9 +45,9 @@ const types: PostgresQuery["types"] = {
 
 /** The statements of one transaction. */
 export class Connection {
-  readonly #client: PostgresClient;
+  readonly #client: PostgresTransaction;
 
-  constructor(client: PostgresClient) {
+  constructor(client: PostgresTransaction) {
     this.#client = client;
   }
 
@@ -156,7 +160,7 @@ async function transaction<Result>(pool: PostgresPool, begin: string, work: Work
   }
 }
 
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   const code = typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" ? code : "";
 }
@@ -166,7 +170,7 @@ function isCollision(error: unknown): boolean {
   return error instanceof Again || ["40001", "40P01", "23505"].includes(codeOf(error));
 }
 
-function storeError(error: unknown): DispatchError {
+export function storeError(error: unknown): DispatchError {
   if (error instanceof DispatchError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   switch (codeOf(error)) {

@@ -2,6 +2,8 @@
 // every commit (`synchronous_commit` on, whatever the role's default), for any number of processes. Single enqueues
 // that arrive together share one commit. Does not own the pool: connections, their number and their end are the user's.
 
+import { check, objectWith } from "../../../core/contract/validate.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type { BatchRow, DeliveryRow, NewRequest, Probe } from "../../contract/rows.ts";
 import type {
@@ -14,24 +16,45 @@ import type {
   SealResult,
   SettleInput,
   SettleResult,
-  Store,
 } from "../../contract/store.ts";
+import type { TransactionalStore, TransactionIntake } from "../../contract/transactions.ts";
+import type { BatchLine, DispatchRequest, Enqueued } from "../../contract/types.ts";
 import { amend } from "../sql/amend.ts";
 import { withOutcomes } from "../sql/outcomes.ts";
+import { readRequests } from "../sql/requests.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
 import type { Steps } from "../sql/steps.ts";
 import { seal, wake } from "./claim.ts";
-import { type Connection, type PostgresPool, read, write } from "./database.ts";
+import { type Connection, type PostgresPool, type PostgresTransaction, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { postgres } from "./dialect.ts";
 import { end } from "./endings.ts";
-import { enqueueAll, refuseNul } from "./intake.ts";
+import { addShares, enqueueAll, refuseNul } from "./intake.ts";
 import { leaseBatches } from "./lease.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
 import { prune } from "./prune.ts";
-import { migrate } from "./schema.ts";
+import { isMigrated, migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
+import { within } from "./transaction.ts";
+
+/** The store in Postgres, and what it alone can do. */
+export interface PostgresStore extends TransactionalStore {
+  /**
+   * Enqueues requests in a transaction of yours: they exist if, and only if, you commit. `client` is one of node-postgres
+   * on which you have run BEGIN, in the database of the store's pool. Checked like those of `enqueueMany`, by the dispatcher that was made
+   * last on this store object, started or not. A call that rejects has stored nothing, and the transaction goes on.
+   *
+   * Commit soon: until then any other enqueue of the same id, of a model that the store never had before, and of the same
+   * `job` waits, and a wait of your own on that before COMMIT never ends. Dispatchers find the requests within 30 s of it.
+   *
+   * @throws DispatchError with the codes of `enqueueMany` (with DUPLICATE_ID nothing is stored); `NO_DISPATCHER` where
+   * none was made on this store object, or all were stopped; `TRANSACTION_UNUSABLE` for a client without one;
+   * `STORE_UNAVAILABLE` where another transaction was in the way: roll back, and run yours again. TypeError with
+   * `code: "INVALID_OPTION"` for what is no client.
+   */
+  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
+}
 
 /**
  * Makes a {@link Store} in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
@@ -47,12 +70,13 @@ import { settle } from "./settle.ts";
  * }
  * ```
  */
-export function postgresStore(options: PostgresStoreOptions): Store {
-  return new PostgresStore(resolvePostgresStoreOptions(options).pool);
+export function postgresStore(options: PostgresStoreOptions): PostgresStore {
+  return new PooledStore(resolvePostgresStoreOptions(options).pool);
 }
 
-class PostgresStore extends SqlStore implements Store {
+class PooledStore extends SqlStore implements PostgresStore {
   readonly #pool: PostgresPool;
+  readonly #dispatchers = new Set<TransactionIntake>();
   #prepared: Promise<void> | null = null;
 
   constructor(pool: PostgresPool) {
@@ -63,6 +87,29 @@ class PostgresStore extends SqlStore implements Store {
   override async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     refuseNul(requests);
     return super.enqueue(requests, now);
+  }
+
+  useIntake(intake: TransactionIntake): () => void {
+    this.#dispatchers.add(intake);
+    return () => this.#dispatchers.delete(intake);
+  }
+
+  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
+    return this.tracked(async () => {
+      check("client", objectWith("query"), client);
+      const intake = [...this.#dispatchers].at(-1);
+      if (intake === undefined) throw noDispatcherError();
+      const rows = intake.check(requests);
+      refuseNul(rows);
+      return within(client, async (db) => {
+        // Through the pool only where it must be: the caller may hold its last connection.
+        if (!(await isMigrated(db))) await this.#prepare();
+        return intake.enqueue(rows, {
+          enqueue: async (some, now) => (await enqueueAll(db, [{ requests: some, now }], addShares)).flat(),
+          requests: (query) => db.follow(readRequests(postgres, query)),
+        });
+      });
+    });
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
@@ -118,6 +165,11 @@ class PostgresStore extends SqlStore implements Store {
   }
 
   async #run<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {
+    await this.#prepare();
+    return how(this.#pool, work);
+  }
+
+  async #prepare(): Promise<void> {
     this.#prepared ??= migrate(this.#pool);
     try {
       await this.#prepared;
@@ -126,6 +178,12 @@ class PostgresStore extends SqlStore implements Store {
       this.#prepared = null;
       throw error;
     }
-    return how(this.#pool, work);
   }
+}
+
+function noDispatcherError(): DispatchError {
+  const message = "No dispatcher uses this store object, so nobody can check the requests: make one in this process,";
+  const how =
+    "createDispatcher({ store, accounts }) with this very store. It need not be started; a stopped one is none.";
+  return new DispatchError("NO_DISPATCHER", `${message} ${how}`);
 }

@@ -1,0 +1,130 @@
+// A job from beginning to end: enqueues its requests, runs a dispatcher, gives all outcomes, and stops the dispatcher
+// whichever way the iteration ends. All it knows of a job is in the store, so that the same call again goes on with it.
+
+import type { JobOutcome, JobRequest } from "./contract/jobs.ts";
+import type { LoggedOutcome } from "./contract/types.ts";
+import { createDispatcherParts, type Dispatcher } from "./dispatcher.ts";
+import { Producer } from "./intake/producer.ts";
+import { JobPlaces } from "./ops/job-places.ts";
+import { ProgressTeller } from "./ops/job-progress.ts";
+import { type RunBatchOptions, type RunBatchPlan, runBatchOptions } from "./options/run-batch-options.ts";
+import type { Runtime } from "./runtime/runtime.ts";
+import { waitOut } from "./runtime/wait-out.ts";
+
+/**
+ * Runs requests as one job and gives their outcomes, those of earlier runs included, in the order they were recorded. It
+ * begins when the first outcome is asked for, and ends when each request of the job has one. Whatever stops it (`break`,
+ * the signal, an error, a kill), all that was enqueued is durable, and the same call again goes on: what the store has is
+ * not enqueued, nor paid for, twice. The last batches do not wait for company. The store stays open.
+ *
+ * Several processes may run the same job on one store: each gives all outcomes, and they share the work.
+ *
+ * The iteration rejects, once its dispatcher has stopped, with
+ * - the signal's reason, or what `requests` threw;
+ * - a DispatchError that names the request (`requests[17]: ...`) when no account takes it, or DUPLICATE_ID when it is not
+ *   the one that an earlier run had; what came before it stays enqueued;
+ * - a QuarantinedError, which has the `keys`, when all that is left waits for a person; all outcomes come first;
+ * - the store's error. A store that does not answer for a while is waited for, and told to `onError`.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range.
+ *
+ * @example
+ * ```ts
+ * import { type Account, memoryStore, runBatch } from "batchwise/dispatch";
+ * async function classify(accounts: readonly Account[], texts: readonly string[]): Promise<void> {
+ *   const messages = (content: string) => [{ role: "user", content }];
+ *   const requests = texts.map((text) => ({ body: { model: "gpt-4o-mini", messages: messages(text) } }));
+ *   for await (const { index, status, response } of runBatch({ store: memoryStore(), accounts, job: "night", requests })) {
+ *     console.log(index, status, response?.body);
+ *   }
+ * }
+ * ```
+ */
+export function runBatch<Request extends JobRequest>(
+  options: RunBatchOptions<Request>,
+): AsyncIterableIterator<JobOutcome<Request>> {
+  return outcomesOf(runBatchOptions(options));
+}
+
+async function* outcomesOf<Request extends JobRequest>(
+  plan: RunBatchPlan<Request>,
+): AsyncGenerator<JobOutcome<Request>, void, undefined> {
+  plan.signal?.throwIfAborted();
+  const run = new JobRun(plan);
+  try {
+    yield* run.outcomes();
+  } finally {
+    await run.end();
+  }
+}
+
+class JobRun<Request extends JobRequest> {
+  readonly #plan: RunBatchPlan<Request>;
+  readonly #places: JobPlaces<Request>;
+  readonly #runtime: Runtime;
+  readonly #dispatcher: Dispatcher;
+  readonly #producer: Producer;
+  readonly #progress: ProgressTeller;
+
+  constructor(plan: RunBatchPlan<Request>) {
+    const { job, requests, onProgress } = plan;
+    const { runtime, dispatcher, enqueuer } = createDispatcherParts(plan.dispatcher);
+    this.#plan = plan;
+    this.#places = new JobPlaces(job, requests);
+    this.#runtime = runtime;
+    this.#dispatcher = dispatcher;
+    this.#producer = new Producer({ runtime, enqueuer, job, requests });
+    this.#progress = new ProgressTeller({ runtime, job, produced: this.#producer, onProgress });
+    plan.signal?.addEventListener("abort", this.#onAbort);
+  }
+
+  async *outcomes(): AsyncGenerator<JobOutcome<Request>, void, undefined> {
+    const { job, signal } = this.#plan;
+    await this.#dispatcher.start();
+    this.#progress.start();
+    const untilIdle = this.#produce();
+    let [after, failures] = [0, 0];
+    for (let isOver = false; !isOver; ) {
+      try {
+        for await (const outcome of this.#dispatcher.outcomes({ job, after, untilIdle })) {
+          signal?.throwIfAborted();
+          [after, failures] = [outcome.cursor, 0];
+          this.#progress.add(outcome);
+          yield this.#inTypes(outcome);
+        }
+        isOver = true;
+      } catch (error) {
+        failures += 1;
+        await waitOut(this.#runtime, signal?.aborted ? signal.reason : error, failures);
+      }
+    }
+    signal?.throwIfAborted();
+  }
+
+  /** Resolves when nothing of this run goes on. */
+  async end(): Promise<void> {
+    this.#plan.signal?.removeEventListener("abort", this.#onAbort);
+    await Promise.all([this.#producer.stop(), this.#dispatcher.stop()]);
+    await this.#progress.end();
+  }
+
+  readonly #onAbort = (): void => {
+    // Awaited, with its errors, at the end.
+    this.#dispatcher.stop().catch(() => {});
+  };
+
+  #produce(): Promise<void> {
+    const produced = this.#producer.run().then(() => {
+      // The job has all of its requests: no batch waits for more.
+      if (!this.#runtime.isStopping) this.#dispatcher.flush();
+    });
+    // The iteration, which may not look at it any more, has the errors.
+    produced.catch(() => {});
+    return produced;
+  }
+
+  #inTypes(outcome: LoggedOutcome): JobOutcome<Request> {
+    // The types are the caller's word for what these requests have.
+    return { ...outcome, ...this.#places.placeOf(outcome.id) } as JobOutcome<Request>;
+  }
+}
