@@ -34,6 +34,7 @@ import type {
 } from "./contract/types.ts";
 import { batchRecord } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
+import type { DispatcherParts } from "./jobs/parts.ts";
 import { adopt } from "./ops/adopt.ts";
 import { abandon, cancelMembers } from "./ops/batch-control.ts";
 import { cancelMany, cancelOne } from "./ops/cancel-requests.ts";
@@ -157,7 +158,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return new StoreDispatcher(new Runtime(resolveOptions(options)));
 }
 
-class StoreDispatcher implements Dispatcher {
+export class StoreDispatcher implements Dispatcher {
   readonly #runtime: Runtime;
   readonly #workers: Workers;
   readonly #sealer: Sealer;
@@ -179,6 +180,11 @@ class StoreDispatcher implements Dispatcher {
       ...(webhook === null ? [] : [webhookDeliverer(runtime, webhook)]),
     ];
     this.#enqueuer = new Enqueuer(runtime, this.#sealer);
+  }
+
+  /** For `runBatch`. */
+  get parts(): DispatcherParts {
+    return { runtime: this.#runtime, enqueuer: this.#enqueuer, reader: this.#reader };
   }
 
   async start(): Promise<void> {

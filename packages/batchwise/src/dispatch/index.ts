@@ -47,6 +47,7 @@ export type {
   SweepEvent,
   UsageEvent,
 } from "./contract/events.ts";
+export type { BatchOutcome, BatchProgress } from "./contract/job.ts";
 export type {
   CancelCounts,
   CancelFilter,
@@ -157,4 +158,6 @@ export type {
   RetryOptions,
   WebhookOptions,
 } from "./options/dispatcher-options.ts";
+export type { RunBatchOptions } from "./options/run-batch-options.ts";
+export { runBatch } from "./run-batch.ts";
 export { memoryStore } from "./stores/memory/memory-store.ts";

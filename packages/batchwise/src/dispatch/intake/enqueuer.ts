@@ -13,6 +13,7 @@ import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "../contract/types.ts";
 import { ulid } from "../format/encode.ts";
+import type { JobPlace } from "../format/job-place.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 import { chunks, MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
@@ -63,6 +64,20 @@ export class Enqueuer {
     return rows.map((row, index) => enqueued(row, answers[index] as EnqueueResult));
   }
 
+  /** The row of a request at a place of a job. Throws for what cannot be sent, naming the place. */
+  rowAt(request: DispatchRequest | BatchLine, place: JobPlace): NewRequest {
+    try {
+      return this.#intake.rowOf(request, place);
+    } catch (error) {
+      throw atPlace(error, place.index);
+    }
+  }
+
+  /** Stores rows in one transaction. Gives an answer for each, also for an id that another request has. */
+  store(rows: NewRequest[]): Promise<EnqueueResult[]> {
+    return this.#commit(rows);
+  }
+
   async #commit(rows: NewRequest[]): Promise<EnqueueResult[]> {
     const { store, clock } = this.#runtime;
     const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
@@ -91,7 +106,11 @@ function placed<Item, Result>(items: readonly Item[], work: (item: Item) => Resu
     for (const item of items) results.push(work(item));
     return results;
   } catch (error) {
-    if (!(error instanceof DispatchError)) throw error;
-    throw new DispatchError(error.code as DispatchErrorCode, `requests[${results.length}]: ${error.message}`, error);
+    throw atPlace(error, results.length);
   }
+}
+
+function atPlace(error: unknown, place: number): unknown {
+  if (!(error instanceof DispatchError)) return error;
+  return new DispatchError(error.code as DispatchErrorCode, `requests[${place}]: ${error.message}`, error);
 }

@@ -7,6 +7,7 @@ import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
 import { serves } from "../decide/rank-accounts.ts";
 import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "../format/encode.ts";
+import { INDEX_FIELD, idAt, type JobPlace, metadataAt } from "../format/job-place.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { jsonOf } from "./strict-json.ts";
 
@@ -45,15 +46,15 @@ export class Intake {
     this.#newId = newId;
   }
 
-  /** Checks one request or batch line and gives its row. */
-  rowOf(given: DispatchRequest | BatchLine): NewRequest {
+  /** Checks one request or batch line and gives its row; with a place in a job, as the request at that place. */
+  rowOf(given: DispatchRequest | BatchLine, place: JobPlace | null = null): NewRequest {
     if (!isObject(given)) throw invalid("A request must be an object.");
     const isLine = "custom_id" in given;
     const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
     refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
     if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
-    const givenId = checkId(request.id);
-    const id = givenId ?? this.#newId();
+    const lastingId = checkId(request.id) ?? (place === null ? undefined : idAt(place));
+    const id = lastingId ?? this.#newId();
     const endpoint = endpointOf(request);
     const callerBody = jsonOf(request.body, BODY);
     const merged = isLine ? request.body : mergeDefaults(this.#options.requestDefaults, request.body);
@@ -65,9 +66,9 @@ export class Intake {
     const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
     if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
-    const { priority, tenant, job, deadlineAt } = checkOptional(request);
-    const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
-    const metadata = metadataOf(request.metadata);
+    const { priority, tenant, job, deadlineAt } = checkOptional(request, place);
+    const digest = lastingId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
+    const metadata = metadataOf(request.metadata, place);
     return new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
   }
 
@@ -173,24 +174,35 @@ function longestLine(accounts: readonly Account[], request: LineRequest, bodyByt
   return longest;
 }
 
-function checkOptional(request: DispatchRequest): Pick<NewRequest, "priority" | "tenant" | "job" | "deadlineAt"> {
-  const { priority = 0, tenant = "", job = "", deadlineAt = null } = request;
+function checkOptional(
+  request: DispatchRequest,
+  place: JobPlace | null,
+): Pick<NewRequest, "priority" | "tenant" | "job" | "deadlineAt"> {
+  const { priority = 0, tenant = "", job = place?.job ?? "", deadlineAt = null } = request;
   if (!Number.isSafeInteger(priority)) throw invalid("A request's `priority` must be a whole number.");
   if (typeof tenant !== "string") throw invalid("A request's `tenant` must be a string.");
   storable("`tenant`", tenant);
   if (typeof job !== "string") throw invalid("A request's `job` must be a string.");
   storable("`job`", job);
+  if (place !== null && job !== place.job) {
+    throw invalid(`A request's \`job\` must be left out, or be "${place.job}" as here; it is "${job}".`);
+  }
   if (deadlineAt !== null && !(Number.isFinite(deadlineAt) && deadlineAt >= 0 && deadlineAt <= LATEST_TIME)) {
     throw invalid("A request's `deadlineAt` must be a time in milliseconds since 1970, before the year 275760.");
   }
   return { priority, tenant, job, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
 }
 
-function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
-  if (metadata === undefined) return null;
-  if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) {
-    return JSON.stringify(metadata);
-  }
+function metadataOf(metadata: DispatchRequest["metadata"], place: JobPlace | null): string | null {
+  if (metadata !== undefined) checkMetadata(metadata);
+  if (place === null) return metadata === undefined ? null : JSON.stringify(metadata);
+  if (metadata === undefined || !Object.hasOwn(metadata, INDEX_FIELD))
+    return JSON.stringify(metadataAt(place, metadata));
+  throw invalid(`A request's \`metadata\` must not have the field "${INDEX_FIELD}": it is made here.`);
+}
+
+function checkMetadata(metadata: object): void {
+  if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) return;
   throw invalid("A request's `metadata` must be an object of strings.");
 }
 

@@ -50,7 +50,7 @@ export interface ResolvedOptions {
   readonly random: () => number;
 }
 
-const KNOWN: readonly (keyof DispatcherOptions)[] = [
+export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
   "store",
   "accounts",
   "thresholds",
@@ -105,7 +105,7 @@ const systemClock: DispatchClock = {
 
 export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   checkIsObject("options", options);
-  refuseUnknown(options, KNOWN);
+  refuseUnknown(options, DISPATCHER_OPTIONS);
   check("store", objectWith(...STORE_METHODS), options.store);
   const { leaseMs = 90_000, clock = systemClock, random = goodChance(), onOutcome = null, onBatch = null } = options;
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);

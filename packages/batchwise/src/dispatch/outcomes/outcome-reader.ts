@@ -22,6 +22,11 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
+export interface OutcomesPlan extends ResolvedOutcomesOptions {
+  /** False while more requests are on their way: idle does not count as the end then. Wake `watching` when it changes. */
+  readonly isAllIn?: () => boolean;
+}
+
 export class OutcomeReader {
   readonly #runtime: Runtime;
   readonly #waiters: Map<string, Set<Waiter>> = new Map();
@@ -60,7 +65,7 @@ export class OutcomeReader {
    * Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do;
    * rejects with QUARANTINED when all that is left to do is a person's.
    */
-  async *outcomes({ after, untilIdle, job }: ResolvedOutcomesOptions): AsyncGenerator<LoggedOutcome> {
+  async *outcomes({ after, untilIdle, job, isAllIn }: OutcomesPlan): AsyncGenerator<LoggedOutcome> {
     const { store, setBack } = this.#runtime;
     const of = job === null ? {} : { job };
     await this.#checkCursor(after);
@@ -70,7 +75,7 @@ export class OutcomeReader {
         // The log that this cursor is from is gone.
         if (this.#runtime.setBack !== setBack) throw this.#runtime.setBack;
         // Asked before the log is read: what ends in between is still read.
-        const idle = untilIdle ? await idleness(this.#runtime, job) : null;
+        const idle = untilIdle && (isAllIn?.() ?? true) ? await idleness(this.#runtime, job) : null;
         const rows = await store.outcomes({ after: cursor, limit: PAGE, ...of });
         for (const row of rows) {
           cursor = row.cursor;
