@@ -9,6 +9,7 @@ import type { Measurement } from "../harness/child.ts";
 import { anyStore } from "./any-store.ts";
 import { fleet } from "./fleet.ts";
 import { at, type Measures } from "./measures.ts";
+import { PRUNED, prune } from "./pruning.ts";
 import { onPostgres } from "./servers.ts";
 import { BATCH, byCallers, CHUNK, callsOf, NOW, payload, requests, seconds } from "./work.ts";
 
@@ -36,6 +37,21 @@ function inStore(work: (store: Store) => Promise<Measurement>): Promise<Measurem
     await store.close();
     return seen;
   });
+}
+
+/** The size of all tables, their free space included, after a vacuum as the server's own does it. */
+async function pruneOnServer(pool: pg.Pool, count: number): Promise<Measurement> {
+  const store = postgresStore({ pool });
+  await store.probe(1, NOW);
+  const seen = await prune(store, count, async () => {
+    await pool.query("VACUUM");
+    const { rows } = await pool.query<{ bytes: string }>(
+      `SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class WHERE relname LIKE 'batchwise%' AND relkind = 'r'`,
+    );
+    return Number(rows[0]?.bytes ?? 0);
+  });
+  await store.close();
+  return seen;
 }
 
 async function ingestRaw(pool: pg.Pool, count: number): Promise<Measurement> {
@@ -86,6 +102,7 @@ export const measures: Measures = {
       ingestRawOrdered: { run: ingestRawOrdered, count: anyStore.ingest.count },
       singleRaw: { run: singleRaw, count: anyStore.single.count },
       settleRaw: { run: settleRaw, count: BATCH },
+      prune: { run: pruneOnServer, count: PRUNED },
     },
     withPool,
   ),

@@ -8,6 +8,7 @@ import { Redis } from "ioredis";
 import type { Measurement } from "../harness/child.ts";
 import { anyStore } from "./any-store.ts";
 import { at, type Measures } from "./measures.ts";
+import { PRUNED, prune } from "./pruning.ts";
 import { onRedis } from "./servers.ts";
 import { BATCH, byCallers, CHUNK, callsOf, NOW, payload, requests, seconds } from "./work.ts";
 
@@ -30,6 +31,19 @@ function inStore(work: (store: Store) => Promise<Measurement>): Promise<Measurem
     await store.close();
     return seen;
   });
+}
+
+/** What the server's data takes of its memory. */
+async function pruneOnServer(client: Redis, count: number): Promise<Measurement> {
+  const store = redisStore({ client });
+  await store.probe(1, NOW);
+  const seen = await prune(store, count, async () => {
+    // UNLINK frees in the background.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return Number(/used_memory:(?<bytes>\d+)/.exec(await client.info("memory"))?.groups?.bytes ?? Number.NaN);
+  });
+  await store.close();
+  return seen;
 }
 
 /** Fields of one hash, each set by a command of its own: a thousand in one pipeline, which is one transaction. */
@@ -78,6 +92,7 @@ export const measures: Measures = {
       ingestRaw: { run: ingestRaw, count: anyStore.ingest.count },
       singleRaw: { run: singleRaw, count: anyStore.single.count },
       settleRaw: { run: settleRaw, count: BATCH },
+      prune: { run: pruneOnServer, count: PRUNED },
     },
     withClient,
   ),

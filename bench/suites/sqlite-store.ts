@@ -4,6 +4,7 @@
  */
 import type { Progress } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";
+import { PRUNED } from "../store/pruning.ts";
 import { Rounds } from "../store/rounds.ts";
 import { MANY_DONE, PASSING } from "../store/work.ts";
 
@@ -24,6 +25,7 @@ export async function sqliteStore({ rounds, quick }: Scale, progress: Progress):
   }
   await seen.add("sealAmong", many);
   await seen.add("passing", passing);
+  await seen.add("prune", PRUNED / (quick ? 2 : 1));
   return sectionOf(seen, many, passing);
 }
 
@@ -62,6 +64,10 @@ function sectionOf(seen: Rounds, many: number, passing: number): Section {
           alone("seal 50,000 among 10,000 done", seen.of("sealAmong", "fewMs"), " ms"),
           alone(`seal 50,000 among ${figure(many)} done`, seen.of("sealAmong", "manyMs"), " ms"),
           alone("probe the 50,000 there", seen.of("sealAmong", "probeMs"), " ms"),
+          alone("pruned, while single requests come in", seen.of("prune", "perSecond"), "/s"),
+          alone("99 of 100 of these wait at most", seen.of("prune", "enqueueP99Ms"), " ms"),
+          alone("an ended request takes", seen.of("prune", "fullBytes"), " bytes"),
+          alone("the same once it is pruned", seen.of("prune", "leftBytes"), " bytes"),
           alone("all the way through one dispatcher", seen.of("passing", "perSecond"), "/s"),
         ],
       },

@@ -2,6 +2,7 @@
 // state that is not in the store, so any number of processes may run one on the same store, and any of them may die at
 // any point. docs/dispatch-design.md says when a request runs twice.
 
+import type { Estimate } from "./contract/cost.ts";
 import { DispatchError } from "./contract/errors.ts";
 import type { DispatcherEventName, DispatcherListener } from "./contract/events.ts";
 import type {
@@ -34,6 +35,7 @@ import type {
 } from "./contract/types.ts";
 import { batchRecord } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
+import { type EstimateInput, estimate } from "./intake/estimator.ts";
 import type { DispatcherParts } from "./jobs/parts.ts";
 import { adopt } from "./ops/adopt.ts";
 import { abandon, cancelMembers } from "./ops/batch-control.ts";
@@ -91,6 +93,14 @@ export interface Dispatcher extends OperatorMethods {
    * every request has an `id`; those without one would be stored again.
    */
   enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
+  /**
+   * What these requests would take: tokens, bytes, batches, dollars. Stores and sends nothing, and keeps sums only, so a
+   * long iterable is fine. Rejects with a DispatchError, naming the place, for one that `enqueue` would refuse; does not
+   * know which are enqueued already, nor ids that come twice.
+   */
+  estimate(
+    requests: Iterable<DispatchRequest | BatchLine> | AsyncIterable<DispatchRequest | BatchLine>,
+  ): Promise<Estimate>;
   /** The outcome of a request, however long it takes and whichever process records it. NOT_FOUND where there is none. */
   result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
   /**
@@ -225,6 +235,10 @@ export class StoreDispatcher implements Dispatcher {
   async enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
     this.#refuseWhenStopped();
     return this.#enqueuer.many(requests);
+  }
+
+  async estimate(requests: EstimateInput): Promise<Estimate> {
+    return estimate(this.#runtime.options, requests);
   }
 
   flush(): void {

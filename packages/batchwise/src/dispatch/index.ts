@@ -18,6 +18,15 @@ export type {
   ResultLine,
   TagKind,
 } from "./contract/account.ts";
+export type {
+  Estimate,
+  EstimatedPrice,
+  EstimateSums,
+  ModelEstimate,
+  ModelPrice,
+  PricedTokens,
+  PriceTable,
+} from "./contract/cost.ts";
 export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
 export type {
   AdoptEvent,
@@ -137,6 +146,8 @@ export type {
   Thresholds,
   Usage,
 } from "./contract/types.ts";
+export { defaultPrices } from "./decide/default-prices.ts";
+export { priceOf } from "./decide/price.ts";
 export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
 export {
   lineOf,

@@ -127,6 +127,25 @@ test("a limit on enqueued tokens is backpressure at Azure too, which names resul
   expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
 });
 
+test("recordings and documents fit a token limit that their base64 would exceed as text", async () => {
+  const { time, store, start } = world();
+  const fake = fakeProvider({ clock: time, limits: { enqueuedTokens: 60_000 } });
+  const limits = { maxEnqueuedTokens: 60_000 };
+  const dispatcher = await start({ accounts: [openaiAccount({ client: openai(fake), limits })] });
+  const data = Buffer.alloc(600_000, "mp3").toString("base64");
+  const file = { filename: "a.pdf", file_data: `data:application/pdf;base64,${data}` };
+  const parts = [
+    { type: "input_audio", input_audio: { data, format: "mp3" } },
+    { type: "file", file },
+  ];
+  const bodies = parts.map((part) => ({ model: "m", messages: [{ role: "user", content: [part] }] }));
+  await dispatcher.enqueueMany(bodies.map((body, index) => ({ id: `r${index}`, body })));
+  dispatcher.flush();
+  await drive(time, fake, () => isAtRest(store, time.now()));
+  expect(await dispatcher.stats()).toMatchObject({ outcomes: { succeeded: 2 }, batches: { done: 1 } });
+  expect(new Set(fake.batches().map(({ state }) => state))).toEqual(new Set(["completed"]));
+});
+
 describe("embeddings", () => {
   const embed = (id: string): DispatchRequest => ({ id, body: { model: "e", input: [`${id} a`, `${id} b`] } });
 

@@ -58,6 +58,8 @@ export interface ProviderLimits {
   readonly maxEnqueuedBatches: number;
   /** Batches that may be created in an hour: half of it is for parts of refused ones. Absent: no limit. */
   readonly maxCreatesPerHour?: number;
+  /** Inputs of one batch of embeddings, summed over its requests, of which each may hold a list. Absent: no limit. */
+  readonly maxInputs?: number;
 }
 
 /** Options that every account factory takes, beside its `client`. */

@@ -111,7 +111,7 @@ export function partlyStored(error: unknown, stored: number, total: number): unk
   return new DispatchError(error.code as DispatchErrorCode, message, error);
 }
 
-export function tooLargeError(what: "bytes" | "tokens", size: number, cap: number): DispatchError {
+export function tooLargeError(what: "bytes" | "tokens" | "inputs", size: number, cap: number): DispatchError {
   const message = `The request has ${size} ${what} alone, more than a whole batch may (${cap}).`;
   return new DispatchError("REQUEST_TOO_LARGE", message);
 }

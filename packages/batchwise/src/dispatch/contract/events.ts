@@ -118,6 +118,8 @@ export interface UsageEvent extends OfBatch, TokenCounts {
   readonly tenant: string;
   readonly job: string;
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
+  /** US dollars, by the option `prices`; null for a model without a price. */
+  readonly price: number | null;
 }
 
 /** A batch has ended: each of its requests has an outcome, or is back in a lane. */
@@ -133,6 +135,8 @@ export interface EndedBatch extends BatchRecord, TokenCounts {
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
   /** The others: they went back to a lane, to be tried again. */
   readonly requeued: number;
+  /** US dollars, by the option `prices`; null for a model without a price. */
+  readonly price: number | null;
 }
 
 /** An operation on a batch had to stop. Another process goes on with it, or this one later. */

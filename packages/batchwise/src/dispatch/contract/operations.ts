@@ -119,6 +119,8 @@ export interface UsageRecord extends TokenCounts {
   /** Enqueued or let run again. Counted for requests with a job only: 0 for others. */
   readonly requests: number;
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
+  /** US dollars, by the option `prices`; null for a model without a price. */
+  readonly price: number | null;
 }
 
 /** The methods of a dispatcher for the one who runs it. They work in a process that never starts its loops, too. */

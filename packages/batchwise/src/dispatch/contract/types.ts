@@ -58,8 +58,14 @@ export interface OutcomeError {
 
 /** Tokens as the provider counted them. */
 export interface Usage {
+  /** All of the input, cached or not. */
   readonly inputTokens: number;
+  /** Of the input: read from a prompt cache, at a lower price. What was written into one is none of these. */
+  readonly cachedTokens: number;
+  /** All of the output, thoughts included. */
   readonly outputTokens: number;
+  /** Of the output: thoughts that the answer does not show, where the provider counts them. */
+  readonly reasoningTokens: number;
   readonly totalTokens: number;
 }
 

@@ -29,11 +29,35 @@ export function serves(account: AccountCandidate, lane: Pick<LaneName, "endpoint
  */
 export function rankAccounts<A extends AccountCandidate>(
   accounts: readonly A[],
-  lane: LaneName,
+  lane: Pick<LaneName, "endpoint" | "model">,
   ledgers: ReadonlyMap<string, LedgerRow>,
   now: number,
 ): AccountChoice<A>[] {
-  const ranked: (AccountChoice<A> & { readonly used: number; readonly load: number })[] = [];
+  const ranked = usable(accounts, lane, ledgers, now).filter(({ used }) => used < 1);
+  return ranked
+    .map((one) => ({ ...one, used: one.used / one.account.weight }))
+    .sort((a, b) => a.used - b.used || a.load - b.load);
+}
+
+/** Those that serve the lane and are not paused, but have a limit that is used up. */
+export function fullAccounts<A extends AccountCandidate>(
+  accounts: readonly A[],
+  lane: Pick<LaneName, "endpoint" | "model">,
+  ledgers: ReadonlyMap<string, LedgerRow>,
+  now: number,
+): AccountChoice<A>[] {
+  return usable(accounts, lane, ledgers, now).filter(({ used }) => used >= 1);
+}
+
+type Weighed<A extends AccountCandidate> = AccountChoice<A> & { readonly used: number; readonly load: number };
+
+function usable<A extends AccountCandidate>(
+  accounts: readonly A[],
+  lane: Pick<LaneName, "endpoint" | "model">,
+  ledgers: ReadonlyMap<string, LedgerRow>,
+  now: number,
+): Weighed<A>[] {
+  const usable: Weighed<A>[] = [];
   for (const account of accounts) {
     if (!serves(account, lane)) continue;
     const { ledgerScope, limits } = account.capabilities;
@@ -41,9 +65,7 @@ export function rankAccounts<A extends AccountCandidate>(
     const ledger = ledgers.get(name);
     if (isBlocked(ledger, now) || isBlocked(ledgers.get(account.name), now)) continue;
     const tokenLimit = Math.min(limits.maxEnqueuedTokens, ledger?.learnedTokens ?? Number.POSITIVE_INFINITY);
-    const used = usedShare(ledger, { ...limits, maxEnqueuedTokens: tokenLimit });
-    if (used >= 1) continue;
-    ranked.push({
+    usable.push({
       account,
       ledger: name,
       limits: {
@@ -52,11 +74,11 @@ export function rankAccounts<A extends AccountCandidate>(
         batches: limits.maxEnqueuedBatches,
       },
       tokenLimit,
-      used: used / account.weight,
+      used: usedShare(ledger, { ...limits, maxEnqueuedTokens: tokenLimit }),
       load: (ledger?.tokens ?? 0) / account.weight,
     });
   }
-  return ranked.sort((a, b) => a.used - b.used || a.load - b.load);
+  return usable;
 }
 
 /**

@@ -6,11 +6,11 @@
  */
 const BATCHES_STAY_MS = 48 * 3_600_000;
 
-const LEAST = 25;
+const LEAST = 100;
 const MOST = 5_000;
 export const FIRST_STEP = 500;
-/** A step that took longer is too large, one that took less than a third of it too small. */
-const LONGEST_STEP_MS = 30;
+/** A step that took longer is too large, one that took less than a third of it too small: a commit alone takes some ms. */
+const LONGEST_STEP_MS = 60;
 
 export interface Cutoffs {
   readonly before: number;

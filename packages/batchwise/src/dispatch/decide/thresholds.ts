@@ -2,7 +2,7 @@
 // could have been claimed first, so a lane waits at most `maxAgeMs` for a full batch; requests that are tried again start
 // a new wait. It does not choose an account; see rank-accounts.ts.
 
-import type { Account } from "../contract/account.ts";
+import type { Account, ProviderLimits } from "../contract/account.ts";
 import type { LaneRow } from "../contract/rows.ts";
 import type { Thresholds } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
@@ -27,10 +27,25 @@ export interface LaneCaps {
 }
 
 /** The largest batch that any of these accounts takes: at this size waiting longer gains nothing. */
-export function laneCaps(thresholds: Thresholds, accounts: readonly Pick<Account, "capabilities">[]): LaneCaps {
-  const largest = (of: "maxRequests" | "maxBytes" | "maxTokens"): number =>
-    Math.min(thresholds[of], Math.max(0, ...accounts.map(({ capabilities }) => capabilities.limits[of])));
+export function laneCaps(
+  thresholds: Thresholds,
+  accounts: readonly Pick<Account, "capabilities">[],
+  inputs: number,
+): LaneCaps {
+  const caps = accounts.map(({ capabilities }) => batchCaps(thresholds, capabilities.limits, inputs));
+  const largest = (of: keyof LaneCaps): number => Math.max(0, ...caps.map((each) => each[of]));
   return { maxRequests: largest("maxRequests"), maxBytes: largest("maxBytes"), maxTokens: largest("maxTokens") };
+}
+
+/** The largest batch that an account takes of requests that hold at most so many inputs each. */
+export function batchCaps(thresholds: Thresholds, limits: ProviderLimits, inputs: number): LaneCaps {
+  // A single request was looked at when it was enqueued.
+  const withinInputs = Math.max(1, Math.floor((limits.maxInputs ?? Number.POSITIVE_INFINITY) / inputs));
+  return {
+    maxRequests: Math.min(thresholds.maxRequests, limits.maxRequests, withinInputs),
+    maxBytes: Math.min(thresholds.maxBytes, limits.maxBytes),
+    maxTokens: Math.min(thresholds.maxTokens, limits.maxTokens),
+  };
 }
 
 export function isFull(sums: LaneSums, caps: LaneCaps): boolean {

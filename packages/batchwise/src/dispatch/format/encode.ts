@@ -2,7 +2,6 @@
 // Pure, but for the hash. Changing an output here changes the content of batches that are already sealed: don't.
 
 import { hash } from "node:crypto";
-import { estimateAsciiTokens, estimateTokens } from "../../core/api/estimate-tokens.ts";
 import type { LineRequest } from "../contract/account.ts";
 import type { Endpoint, JsonObject } from "../contract/types.ts";
 
@@ -88,30 +87,29 @@ export function mergeDefaults(defaults: JsonObject, body: JsonObject): JsonObjec
   return { ...defaults, ...body };
 }
 
-/** The estimated prompt tokens of a body, as counted against caps and reserved on ledgers. */
-export function tokensOf(body: JsonObject, isAscii: boolean): number {
-  return isAscii ? estimateAsciiTokens(body) : estimateTokens(body);
-}
-
 /** Waiting requests that may share a batch. `group` keeps the parts of a split batch apart; "" is the lane proper. */
 export interface LaneName {
   readonly endpoint: Endpoint;
   readonly group: string;
   readonly model: string;
+  /** Most inputs of one request: see inputs.ts. */
+  readonly inputs: number;
 }
 
-/** A lane's name as stores keep it. Endpoint and group hold no space, so the model may. */
-export function laneName(lane: LaneName): string {
-  return `${lane.endpoint} ${lane.group} ${lane.model}`;
+/** A lane's name as stores keep it. Endpoint and group hold no space, so the model may. One input is not written. */
+export function laneName({ endpoint, group, model, inputs }: LaneName): string {
+  return `${endpoint}${inputs > 1 ? `#${inputs}` : ""} ${group} ${model}`;
 }
 
 export function parseLane(name: string): LaneName {
   const first = name.indexOf(" ");
   const second = name.indexOf(" ", first + 1);
+  const [endpoint, inputs = 1] = name.slice(0, first).split("#");
   return {
-    endpoint: name.slice(0, first) as Endpoint,
+    endpoint: endpoint as Endpoint,
     group: name.slice(first + 1, second),
     model: name.slice(second + 1),
+    inputs: Number(inputs),
   };
 }
 

@@ -36,8 +36,15 @@ export function errorEnding(error: OutcomeError): ErrorEnding {
   return { ...ending({ response: null, error, usage: null }), code: error.code, usage: null };
 }
 
-function tokenCounts({ inputTokens, outputTokens }: Usage): TokenCounts {
-  return { inputTokens, cachedTokens: 0, outputTokens, reasoningTokens: 0 };
+function tokenCounts({ inputTokens, cachedTokens, outputTokens, reasoningTokens }: Usage): TokenCounts {
+  return { inputTokens, cachedTokens, outputTokens, reasoningTokens };
+}
+
+/** Payloads that were stored before these two were counted have neither. */
+function usageOf(stored: Usage | null): Usage | null {
+  return stored === null
+    ? null
+    : { ...stored, cachedTokens: stored.cachedTokens ?? 0, reasoningTokens: stored.reasoningTokens ?? 0 };
 }
 
 /** The tokens that the provider counted for an ended request; null where it gave none. */
@@ -64,7 +71,7 @@ export function loggedOutcome(row: OutcomeRow): LoggedOutcome {
     response,
     error,
     attempts: row.attempts,
-    usage,
+    usage: usageOf(usage),
     batch: row.batchKey,
     cursor: row.cursor,
     recordedAt: row.recordedAt,

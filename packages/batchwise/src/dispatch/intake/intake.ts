@@ -6,7 +6,9 @@ import { DispatchError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
 import { serves } from "../decide/rank-accounts.ts";
-import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, tokensOf, utf8Length } from "../format/encode.ts";
+import { tokensOf } from "../format/body-tokens.ts";
+import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, utf8Length } from "../format/encode.ts";
+import { inputsOf, laneInputs } from "../format/inputs.ts";
 import { INDEX_FIELD, idAt, type JobPlace, metadataAt } from "../format/job-place.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { jsonOf } from "./strict-json.ts";
@@ -21,16 +23,19 @@ const LATEST_TIME = 8.64e15;
 /** Of a request whose id is made here: see repeated-ids.ts. */
 const NO_DIGEST = "";
 
-type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
+export type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
 
 /** What the requests of one endpoint and model have in common. */
 interface Route {
   readonly endpoint: Endpoint;
   readonly model: string;
+  /** Of its lane. */
+  readonly inputs: number;
   readonly lane: string;
   readonly accounts: readonly Account[];
   readonly mostBytes: number;
   readonly mostTokens: number;
+  readonly mostInputs: number;
 }
 
 /** Makes rows of what callers enqueue. */
@@ -59,23 +64,26 @@ export class Intake {
     const callerBody = jsonOf(request.body, BODY);
     const merged = isLine ? request.body : mergeDefaults(this.#options.requestDefaults, request.body);
     const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
-    const { lane, accounts, mostBytes, mostTokens } = this.#routeOf(endpoint, merged.model, id);
+    const inputs = endpoint === "/v1/embeddings" ? inputsOf(merged.input) : 1;
+    const { lane, accounts, mostBytes, mostTokens, mostInputs } = this.#routeOf(endpoint, merged.model, inputs, id);
     const bodyBytes = utf8Length(body);
     const tokens = tokensOf(merged, bodyBytes === body.length);
     for (const account of accounts) account.checkBody(endpoint, merged);
     const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
     if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
+    if (inputs > mostInputs) throw tooLargeError("inputs", inputs, mostInputs);
     const { priority, tenant, job, deadlineAt } = checkOptional(request, place);
     const digest = lastingId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
     const metadata = metadataOf(request.metadata, place);
     return new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
   }
 
-  #routeOf(endpoint: Endpoint, model: unknown, id: string): Route {
+  #routeOf(endpoint: Endpoint, model: unknown, given: number, id: string): Route {
     const last = this.#last;
-    if (last !== null && last.model === model && last.endpoint === endpoint) return last;
-    const next = route(this.#options, endpoint, checkModel(model, id));
+    const inputs = laneInputs(given);
+    if (last !== null && last.model === model && last.endpoint === endpoint && last.inputs === inputs) return last;
+    const next = route(this.#options, endpoint, checkModel(model, id), inputs);
     this.#last = next;
     return next;
   }
@@ -146,7 +154,7 @@ function checkModel(model: unknown, id: string): string {
 }
 
 /** Refuses what no account serves. Each of those that do must take the request. */
-function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint, model: string): Route {
+function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint, model: string, inputs: number): Route {
   const accounts = [...all.values()].filter((account) => serves(account, { endpoint, model }));
   if (accounts.length === 0) {
     throw new DispatchError("NO_ACCOUNT", `No account serves the model "${model}" at ${endpoint}.`);
@@ -155,13 +163,15 @@ function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint,
   return {
     endpoint,
     model,
-    lane: laneName({ endpoint, group: "", model }),
+    inputs,
+    lane: laneName({ endpoint, group: "", model, inputs }),
     accounts,
     mostBytes: Math.min(thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes)),
     mostTokens: Math.min(
       thresholds.maxTokens,
       ...limits.map(({ maxTokens, maxEnqueuedTokens }) => Math.min(maxTokens, maxEnqueuedTokens)),
     ),
+    mostInputs: Math.min(...limits.map(({ maxInputs }) => maxInputs ?? Number.POSITIVE_INFINITY)),
   };
 }
 

@@ -8,7 +8,7 @@ import type { RequestsPlan } from "../options/operator-options.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 /** Rows read at once. */
-export const PAGE = 1_000;
+const PAGE = 1_000;
 /** Reads of the store for one page: each of them looks at many requests, and may find none. */
 const MOST_READS = 200;
 

@@ -1,31 +1,37 @@
 // Sums of requests and tokens by tenant, job, endpoint and model. Pure, but for the reading.
 
+import type { PriceTable } from "../contract/cost.ts";
 import type { UsageFilter, UsageRecord } from "../contract/operations.ts";
 import type { UsageRow } from "../contract/rows.ts";
-import { laneProper, parseLane } from "../format/encode.ts";
+import { priceOf } from "../decide/price.ts";
+import { parseLane } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
+type Unpriced = Omit<UsageRecord, "price">;
+
 export async function usageBy(runtime: Runtime, filter: UsageFilter): Promise<UsageRecord[]> {
-  return summed(await runtime.store.usage(filter));
+  return summed(await runtime.store.usage(filter), runtime.options.prices);
 }
 
 /** One record for each tenant, job, endpoint and model, in this order: parts of split batches count for their lane. */
-export function summed(rows: readonly UsageRow[]): UsageRecord[] {
-  const sums = new Map<string, UsageRecord>();
+export function summed(rows: readonly UsageRow[], prices: PriceTable): UsageRecord[] {
+  const sums = new Map<string, Unpriced>();
   for (const row of rows) {
-    const name = JSON.stringify([row.tenant, row.job, laneProper(row.lane)]);
+    const { endpoint, model } = parseLane(row.lane);
+    const name = JSON.stringify([row.tenant, row.job, endpoint, model]);
     const known = sums.get(name);
     sums.set(name, known === undefined ? recordOf(row) : added(known, row));
   }
-  return [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record);
+  const inOrder = [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return inOrder.map(([, record]) => ({ ...record, price: priceOf(record, record.model, prices) }));
 }
 
-function recordOf({ lane, ...row }: UsageRow): UsageRecord {
+function recordOf({ lane, ...row }: UsageRow): Unpriced {
   const { endpoint, model } = parseLane(lane);
   return { ...row, endpoint, model };
 }
 
-function added(sum: UsageRecord, row: UsageRow): UsageRecord {
+function added(sum: Unpriced, row: UsageRow): Unpriced {
   const { succeeded, failed, cancelled, expired } = row.ended;
   return {
     ...sum,

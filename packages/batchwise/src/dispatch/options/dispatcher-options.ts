@@ -2,6 +2,7 @@
 // account contracts, which are themselves written in the words of types.ts.
 
 import type { Account, Operation } from "../contract/account.ts";
+import type { PriceTable } from "../contract/cost.ts";
 import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
@@ -50,6 +51,8 @@ export interface DispatcherOptions {
   readonly retry?: RetryOptions;
   /** A batch that has not ended so long after it was sent is told to `onError`, then once a day. Default 93_600_000. */
   readonly stuckAfterMs?: number;
+  /** What `estimate` reckons with. Default: `defaultPrices`; write `{ ...defaultPrices, ... }` to add to it. */
+  readonly prices?: PriceTable;
   /**
    * Prunes outcomes so many milliseconds after they were recorded, within ten minutes or so: see `prune`. One process at
    * a time does it for all; give all of them the same. Default Infinity: everything is kept.

@@ -17,6 +17,7 @@ import {
   zeroOrMore,
 } from "../../core/contract/validate.ts";
 import type { Account } from "../contract/account.ts";
+import type { PriceTable } from "../contract/cost.ts";
 import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
@@ -29,6 +30,7 @@ import type {
   RetryOptions,
   WebhookOptions,
 } from "./dispatcher-options.ts";
+import { resolvePrices } from "./resolve-prices.ts";
 
 export interface ResolvedOptions {
   readonly store: Store;
@@ -43,6 +45,7 @@ export interface ResolvedOptions {
   readonly onBatch: ((batch: EndedBatch) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
+  readonly prices: PriceTable;
   readonly onError: (error: unknown, context: ErrorContext) => void;
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
@@ -63,6 +66,7 @@ export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
   "onBatch",
   "webhook",
   "onTail",
+  "prices",
   "onError",
   "failpoint",
   "owner",
@@ -91,6 +95,10 @@ const STORE_METHODS = [
   "outcomes",
   "deliveries",
   "batches",
+  "find",
+  "usage",
+  "marks",
+  "prune",
   "close",
 ] as const;
 
@@ -135,6 +143,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     onBatch,
     webhook: resolveWebhook(options.webhook),
     onTail,
+    prices: resolvePrices(options.prices),
     onError,
     failpoint,
     owner,

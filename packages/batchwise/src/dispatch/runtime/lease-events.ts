@@ -3,6 +3,7 @@
 import type { BatchChanges, BatchRow, RequestRow, Settlement, TokenCounts } from "../contract/rows.ts";
 import type { BatchState, OutcomeError, OutcomeStatus } from "../contract/types.ts";
 import { pauseCode } from "../decide/outage.ts";
+import { priceOf } from "../decide/price.ts";
 import { parseLane } from "../format/encode.ts";
 import { batchRecord } from "../format/payload.ts";
 import type { Runtime } from "./runtime.ts";
@@ -54,7 +55,10 @@ export class UsageTold {
     if (open === null) return;
     const { endpoint, model } = parseLane(batch.lane);
     const about = { account: batch.account, batch: batch.key, endpoint, model };
-    for (const sums of sumsOf(open, items)) this.#runtime.events.emit("usage", () => ({ ...about, ...sums }));
+    const { events, options } = this.#runtime;
+    for (const sums of sumsOf(open, items)) {
+      events.emit("usage", () => ({ ...about, ...sums, price: priceOf(sums, model, options.prices) }));
+    }
   }
 }
 

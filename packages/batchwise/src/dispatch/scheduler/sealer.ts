@@ -8,12 +8,15 @@ import type { BatchRow, LaneRow, LedgerRow, NewRequest, Probe } from "../contrac
 import type { EnqueueResult, SealResult } from "../contract/store.ts";
 import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
 import { isLanePaused, type Pauses } from "../decide/pauses.ts";
-import { type AccountChoice, batchTokens, rankAccounts, serves } from "../decide/rank-accounts.ts";
+import { type AccountChoice, batchTokens, fullAccounts, rankAccounts, serves } from "../decide/rank-accounts.ts";
+import type { NoRoom } from "../decide/shared-ledger.ts";
 import { type SealRefusal, type Tail, tailOf } from "../decide/tail.ts";
 import {
+  batchCaps,
   closesAt,
   DEADLINE_LEAD_MS,
   isFull,
+  type LaneCaps,
   type LaneSums,
   laneCaps,
   mostUrgentFirst,
@@ -24,6 +27,7 @@ import { EXPIRED, errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { Tails } from "./tails.ts";
 import { WaitingEvents } from "./waiting-events.ts";
+import { noRoomAt, WaitingLanes } from "./waiting-lanes.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -41,6 +45,7 @@ export class Sealer {
   readonly #runtime: Runtime;
   readonly #workers: Workers;
   readonly #tails: Tails;
+  readonly #waiting: WaitingLanes = new WaitingLanes();
   readonly #told: WaitingEvents;
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
@@ -98,6 +103,7 @@ export class Sealer {
       this.#runtime.readPauses(),
     ]);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
+    this.#waiting.beginTurn();
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
     this.#told.tellLanes(probe, now);
@@ -109,7 +115,7 @@ export class Sealer {
       const accounts = this.#serving(lane.lane);
       if (accounts.length === 0) this.#reportUnserved(lane);
       if (accounts.length === 0 || this.#runtime.isStopping) continue;
-      const caps = laneCaps(options.thresholds, accounts);
+      const caps = this.#capsOf(lane.lane);
       const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
       nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
       if (isLanePaused(pauses, lane.lane)) continue;
@@ -122,15 +128,18 @@ export class Sealer {
 
   /** Requests stored while the probe ran may fill lanes that the probe did not see full. */
   #wakeForAdded(): void {
-    const { sealing, options } = this.#runtime;
     for (const lane of this.#added.keys()) {
-      const caps = laneCaps(options.thresholds, this.#serving(lane));
-      if (!isFull(this.#probed.get(lane) ?? NOTHING, caps) && this.#isFull(lane)) sealing.wake();
+      const wasFull = isFull(this.#probed.get(lane) ?? NOTHING, this.#capsOf(lane));
+      if (!wasFull && this.#isFull(lane)) this.#runtime.sealing.wake();
     }
   }
 
   #isFull(lane: string): boolean {
-    return isFull(this.#sumsOf(lane), laneCaps(this.#runtime.options.thresholds, this.#serving(lane)));
+    return isFull(this.#sumsOf(lane), this.#capsOf(lane));
+  }
+
+  #capsOf(lane: string): LaneCaps {
+    return laneCaps(this.#runtime.options.thresholds, this.#serving(lane), parseLane(lane).inputs);
   }
 
   #sumsOf(lane: string): LaneSums {
@@ -177,8 +186,11 @@ export class Sealer {
     const name = parseLane(lane.lane);
     let tooLarge: Refusal["head"] = null;
     const refusals: SealRefusal[] = [];
+    const noRoom = new Map<string, NoRoom>();
+    const { thresholds } = this.#runtime.options;
+    const now = this.#runtime.clock.now();
     const open = accounts.filter(({ name }) => !pauses.accounts.has(name));
-    const choices = rankAccounts(open, name, ledgers, this.#runtime.clock.now());
+    const choices = rankAccounts(open, name, ledgers, now);
     for (const choice of choices) {
       const result = await this.#seal(lane.lane, choice);
       if (result.ok) {
@@ -189,8 +201,18 @@ export class Sealer {
       if (result.reason === "head_too_large") tooLarge = result.head;
       const { name: account, capabilities } = choice.account;
       const { minRequests } = capabilities.limits;
-      refusals.push({ account, reason: result.reason, minRequests, booked: ledgers.get(choice.ledger)?.batches ?? 0 });
+      // What is kept for another lane is booked, as far as this one can tell.
+      const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
+      const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
+      refusals.push({ account, reason: result.reason, minRequests, booked });
+      const answer = { reason: result.reason, booked, headTokens: result.head?.tokens ?? 0 };
+      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
     }
+    for (const choice of fullAccounts(open, name, ledgers, now)) {
+      const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
+      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+    }
+    this.#waiting.refused(lane, noRoom);
     const tail = tailOf(lane, accounts.length, refusals);
     if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
     if (tooLarge === null || this.#fitsSomewhere(tooLarge, name.model, accounts, ledgers)) return false;
@@ -202,6 +224,7 @@ export class Sealer {
     bookOn(ledgers, ledger, batch);
     this.#tails.forget(lane.lane);
     this.#told.tellSealed(lane, batch);
+    this.#waiting.sealed(lane.lane);
   }
 
   /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */
@@ -229,7 +252,8 @@ export class Sealer {
     const { store, clock, options } = this.#runtime;
     const { thresholds, owner, leaseMs } = options;
     const { limits } = choice.account.capabilities;
-    const tokens = batchTokens(Math.min(thresholds.maxTokens, limits.maxTokens), choice.tokenLimit);
+    const caps = batchCaps(thresholds, limits, parseLane(lane).inputs);
+    const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
     const avoidCounts = await this.#countsToAvoid(choice.account);
     const begunAt = clock.monotonic();
     const now = clock.now();
@@ -238,9 +262,8 @@ export class Sealer {
       lane,
       account: choice.account.name,
       ledger: choice.ledger,
-      limits: choice.limits,
-      maxRequests: Math.min(thresholds.maxRequests, limits.maxRequests),
-      maxBytes: Math.min(thresholds.maxBytes, limits.maxBytes),
+      limits: this.#waiting.limitsOf(lane, choice),
+      ...caps,
       maxTokens: tokens.first,
       minRequests: Math.max(1, limits.minRequests),
       avoidCounts,

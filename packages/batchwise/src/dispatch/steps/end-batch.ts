@@ -5,6 +5,7 @@ import type { EndedBatch } from "../contract/events.ts";
 import type { BatchRow, TokenCounts } from "../contract/rows.ts";
 import type { OutcomeStatus } from "../contract/types.ts";
 import { pauseAfterFailure } from "../decide/delivery-policy.ts";
+import { priceOf } from "../decide/price.ts";
 import { batchRecord, outcomeUsage } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { bounded } from "../runtime/provider-calls.ts";
@@ -60,7 +61,7 @@ export class BatchEnder {
 }
 
 /** The batch with what its requests came to, as far as the store still has their outcomes. */
-async function endedBatch({ store }: Runtime, row: BatchRow): Promise<EndedBatch> {
+async function endedBatch({ store, options }: Runtime, row: BatchRow): Promise<EndedBatch> {
   const counts = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
   let tokens: TokenCounts = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
   for (let after: number | null = 0; after !== null; ) {
@@ -74,7 +75,9 @@ async function endedBatch({ store }: Runtime, row: BatchRow): Promise<EndedBatch
     after = page.next;
   }
   const ended = counts.succeeded + counts.failed + counts.cancelled + counts.expired;
-  return { ...batchRecord(row), state: "done", ended: counts, requeued: row.requests - ended, ...tokens };
+  const record = batchRecord(row);
+  const price = priceOf(tokens, record.model, options.prices);
+  return { ...record, state: "done", ended: counts, requeued: row.requests - ended, ...tokens, price };
 }
 
 function sumOf(a: TokenCounts, b: TokenCounts | null): TokenCounts {

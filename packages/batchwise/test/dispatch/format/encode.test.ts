@@ -1,6 +1,5 @@
 // Names, lines and counts: what must come out the same everywhere.
 
-import { estimateTokens } from "batchwise";
 import { expect, test } from "vitest";
 import * as encode from "../../../src/dispatch/format/encode.ts";
 
@@ -63,21 +62,21 @@ test("a digest is the SHA-1 of the body beside the endpoint, as stores hold it",
   expect(encode.digestOf("/v1/embeddings", '{"input":"grüße 🎈"}')).toBe("jMZR9cFrpyRiRLDkQhi13wX09zI /v1/embeddings");
 });
 
-test("the tokens of a body are those of estimateTokens, whatever its alphabet", () => {
-  for (const content of ["The quick brown fox!", "grüße 🎈", "日本語", "abcd日本", "\u007f\u0080"]) {
-    for (const body of [{ messages: [{ role: "user", content }] }, { input: [content, content] }, { other: content }]) {
-      expect(encode.tokensOf(body, Buffer.byteLength(content) === content.length)).toBe(estimateTokens(body));
-    }
-  }
-});
-
 test("the body wins over the defaults", () => {
   expect(encode.mergeDefaults({ model: "a", temperature: 0 }, { model: "b" })).toEqual({ model: "b", temperature: 0 });
 });
 
 test("a lane's name is read back, whatever the model is called", () => {
-  for (const group of ["", `${KEY}.a`]) {
-    const lane = { endpoint: "/v1/embeddings", group, model: "my model / v2" } as const;
+  for (const [group, inputs] of [
+    ["", 1],
+    [`${KEY}.a`, 1],
+    ["", 16],
+    [`${KEY}.a`, 2_048],
+  ] as const) {
+    const lane = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs } as const;
     expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
+    expect(encode.parseLane(encode.laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
   }
+  // What was stored before inputs were counted.
+  expect(encode.laneName(encode.parseLane("/v1/embeddings  m"))).toBe("/v1/embeddings  m");
 });

@@ -122,7 +122,8 @@ test("what a tired operator types is refused with what was expected", async () =
 });
 
 test("sums are by tenant, job, endpoint and model, with what the provider counted", async () => {
-  const usage = { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13 };
+  const details = { prompt_tokens_details: { cached_tokens: 4 }, completion_tokens_details: { reasoning_tokens: 1 } };
+  const usage = { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13, ...details };
   const { open, fake, rest } = operatorWorld({
     answer: ({ body }) => {
       const isBad = JSON.stringify(body.messages).includes("bad");
@@ -141,8 +142,8 @@ test("sums are by tenant, job, endpoint and model, with what the provider counte
   const none = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
   const alone = { tenant: "", job: "", endpoint: "/v1/chat/completions", model: "m", requests: 0 };
   const ofJob = { ...alone, tenant: "t", job: "a" };
-  const three = { inputTokens: 30, cachedTokens: 0, outputTokens: 9, reasoningTokens: 0 };
-  const one = { inputTokens: 10, cachedTokens: 0, outputTokens: 3, reasoningTokens: 0 };
+  const three = { inputTokens: 30, cachedTokens: 12, outputTokens: 9, reasoningTokens: 3 };
+  const one = { inputTokens: 10, cachedTokens: 4, outputTokens: 3, reasoningTokens: 1 };
   const all = [
     { ...alone, ...one, ended: { ...none, succeeded: 1 } },
     { ...ofJob, ...three, requests: 4, ended: { ...none, succeeded: 3, failed: 1 } },
@@ -155,16 +156,17 @@ test("sums are by tenant, job, endpoint and model, with what the provider counte
   await dispatcher.stop();
 });
 
-test("parts of a split batch count for their lane", () => {
+test("parts of a split batch, and embeddings of more inputs, count for their lane", () => {
   const tokens = { inputTokens: 1, cachedTokens: 2, outputTokens: 3, reasoningTokens: 4 };
   const ended = { succeeded: 1, failed: 2, cancelled: 3, expired: 4 };
   const row = { tenant: "", job: "", requests: 5, ended, ...tokens };
-  const rows = ["/v1/embeddings  m o", "/v1/embeddings K.a m o"].map((lane) => ({ ...row, lane }));
-  expect(summed(rows)).toEqual([
+  const rows = ["/v1/embeddings  m o", "/v1/embeddings#8 K.a m o"].map((lane) => ({ ...row, lane }));
+  const prices = { "m o": { input: 500_000, output: 1_000_000 } };
+  expect(summed(rows, prices)).toEqual([
     {
       ...{ tenant: "", job: "", endpoint: "/v1/embeddings", model: "m o", requests: 10 },
       ended: { succeeded: 2, failed: 4, cancelled: 6, expired: 8 },
-      ...{ inputTokens: 2, cachedTokens: 4, outputTokens: 6, reasoningTokens: 8 },
+      ...{ inputTokens: 2, cachedTokens: 4, outputTokens: 6, reasoningTokens: 8, price: 3.5 },
     },
   ]);
 });

@@ -13,7 +13,8 @@ export function parseLine(text: string): { customId: string; identity: string; t
 
 export function resultOf(customId: string, identity: string, status: number): ResultLine {
   if (status === 0) return { customId, response: null, error: null, usage: null };
-  const usage = status === 200 ? { inputTokens: 5, outputTokens: 2, totalTokens: 7 } : null;
+  const usage =
+    status === 200 ? { inputTokens: 5, cachedTokens: 0, outputTokens: 2, reasoningTokens: 0, totalTokens: 7 } : null;
   const body = status === 200 ? { answer: identity } : { error: { code: `status_${status}`, message: "No." } };
   return { customId, response: { statusCode: status, body }, error: null, usage };
 }

@@ -2,7 +2,7 @@
 // wrong drawn from a seed, and at the end the books of both sides compared. After a while the faults stop, and all must
 // come to rest.
 
-import type { Account, Capabilities, Failure } from "../../../src/dispatch/contract/account.ts";
+import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
 import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
 import type { PruneInput } from "../../../src/dispatch/contract/pruning.ts";
 import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
@@ -14,7 +14,9 @@ import { DOOMED, SimOperator } from "./sim-operator.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { PruningBooks } from "./sim-pruning.ts";
 import { OUTAGE, REFUSALS, WHOLE } from "./sim-refusals.ts";
-import { ask, isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
+import type { Report } from "./sim-report.ts";
+import { askOf, KINDS, type Kind, statusOf } from "./sim-requests.ts";
+import { isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -23,54 +25,6 @@ const DAY = 24 * HOUR;
 const SENDING_MS = 6 * MINUTE;
 const STORM_MS = 2 * HOUR;
 const REST_WITHIN_MS = 7 * 24 * HOUR;
-
-export interface Report {
-  readonly requests: number;
-  readonly outcomes: number;
-  readonly kills: number;
-  readonly batches: number;
-  /** Answered for, but without an outcome at the end. */
-  readonly lost: readonly string[];
-  readonly repeatedOutcomes: readonly string[];
-  /** Ended otherwise than the provider's answers and the caller's wishes allow. */
-  readonly wrong: readonly string[];
-  /** Ran successfully at the provider more than once. */
-  readonly ranTwice: readonly string[];
-  /** In a create that was first sent long after their deadlines. */
-  readonly sentLate: readonly string[];
-  /** Ended with the words of an outage. */
-  readonly blamed: readonly string[];
-  readonly notDelivered: readonly string[];
-  readonly unendedBatches: readonly string[];
-  /** Made at the provider while their account was paused. */
-  readonly sentWhilePaused: readonly string[];
-  readonly pruned: number;
-  /** Pruned although it had to stay, or forgotten altogether. */
-  readonly wronglyPruned: readonly string[];
-  /** Outcomes and batches left after all was old enough to go; null where this run did not end so. */
-  readonly leftOver: number | null;
-}
-
-interface Kind {
-  readonly tag: Capabilities["tag"];
-  readonly input: Capabilities["input"];
-}
-
-const KINDS: readonly Kind[] = [
-  { tag: "metadata", input: "file" },
-  { tag: "inputFile", input: "file" },
-  { tag: "none", input: "inline" },
-  { tag: "idempotencyToken", input: "inline" },
-];
-
-/** What the provider answers, told from the name alone, so that the right end is known beforehand. */
-function statusOf(identity: string, run: number): number {
-  if (identity.startsWith("bad")) return 400;
-  if (identity.startsWith("flaky")) return run === 1 ? 500 : 200;
-  if (identity.startsWith("silent")) return run === 1 ? -1 : 200;
-  if (identity.startsWith("dead")) return 503;
-  return 200;
-}
 
 export async function simulate(seed: number): Promise<Report> {
   return new Simulation(seed).run();
@@ -234,7 +188,7 @@ class Simulation {
       const { tag, input } = this.#kinds[index] as Kind;
       const sizes = { minRequests: this.#minLines, maxRequests: 15 };
       const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, ...sizes };
-      const account = provider.account({ tag, input, limits }, { name: `sim${index}` });
+      const account = provider.account({ tag, input, limits, ledgerScope: "account" }, { name: `sim${index}` });
       return process.wrap(account, (_name, call) => this.#killed(process, call));
     });
   }
@@ -303,7 +257,9 @@ class Simulation {
     const kinds = ["good", "good", "good", "good", "good", "bad", "flaky", "silent", "dead"];
     const count = 20 + this.#below(80);
     for (let index = 0; index < count; index += 1) {
-      const name = `${kinds[this.#below(kinds.length)]}-${index}`;
+      const short = `${kinds[this.#below(kinds.length)]}-${index}`;
+      // Large ones need a good part of a limit on tokens.
+      const name = index % 12 === 0 ? short.padEnd(200, "-") : short;
       this.#wanted.add(name);
       if (index % 10 === 9) this.#jobs.set(name, DOOMED);
       this.#time.setTimeout(() => this.#enqueue(name), this.#below(HOUR));
@@ -336,7 +292,7 @@ class Simulation {
     const deadlineAt = this.#deadlines.get(name);
     const job = this.#jobs.get(name) ?? "";
     this.#anybody()
-      ?.dispatcher.enqueue(ask(name, deadlineAt === undefined ? { job } : { job, deadlineAt }))
+      ?.dispatcher.enqueue({ ...askOf(name), job, ...(deadlineAt === undefined ? {} : { deadlineAt }) })
       .then(
         () => this.#answered.add(name),
         () => {},

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDispatcher, type Dispatcher } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
-import { fakeProvider } from "batchwise/dispatch/testing";
+import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { afterAll, expect, test } from "vitest";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
@@ -30,6 +30,23 @@ async function readAll(dispatcher: Dispatcher): Promise<string[]> {
   return ids;
 }
 
+async function twoOn(at: Place, fake: FakeProvider) {
+  const opened = await Promise.all([openStore(at), openStore(at)]);
+  const [one, two] = opened.map(({ store }) =>
+    createDispatcher({
+      store,
+      accounts: [
+        openaiAccount({
+          client: new OpenAI({ apiKey: "k", baseURL: "http://fake.test/v1", fetch: fake.fetch }),
+          pollMs: 50,
+        }),
+      ],
+      thresholds: { maxRequests: 40, maxAgeMs: 50 },
+    }),
+  ) as [Dispatcher, Dispatcher];
+  return { one, two, end: () => Promise.all(opened.map(({ end }) => end())) };
+}
+
 test.each(places)(
   "operators find, pause, cancel, retry and count on %s",
   async (_name, place) => {
@@ -44,20 +61,7 @@ test.each(places)(
         return { status: 200, body: { choices: [], usage } };
       },
     });
-    const at = await place();
-    const opened = await Promise.all([openStore(at), openStore(at)]);
-    const [one, two] = opened.map(({ store }) =>
-      createDispatcher({
-        store,
-        accounts: [
-          openaiAccount({
-            client: new OpenAI({ apiKey: "k", baseURL: "http://fake.test/v1", fetch: fake.fetch }),
-            pollMs: 50,
-          }),
-        ],
-        thresholds: { maxRequests: 40, maxAgeMs: 50 },
-      }),
-    ) as [Dispatcher, Dispatcher];
+    const { one, two, end } = await twoOn(await place(), fake);
     const request = (id: string, job: string) => ({
       id,
       job,
@@ -107,7 +111,7 @@ test.each(places)(
       { job: "b", model: "m", requests: 2, ended: { ...none, cancelled: 2 }, inputTokens: 0 },
     ]);
     await Promise.all([one.stop(), two.stop()]);
-    await Promise.all(opened.map(({ end }) => end()));
+    await end();
   },
   60_000,
 );

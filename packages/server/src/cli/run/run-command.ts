@@ -15,7 +15,11 @@ export function runCommand(): Command {
     .option("--job <name>", "what the run is resumed by; unset: the input's file name without its extension")
     .option("--model <name>", "for requests that name none")
     .addOption(new Option("--format <form>", "lines of the output").choices(["openai", "full"]).default("openai"))
-    .option("--price <input/output>", "dollars for a million tokens, such as 0.05/0.20, to show the cost", price)
+    .option(
+      "--price <input/output>",
+      "dollars for a million tokens, such as 0.05/0.20; unset: list prices less half, where the model is known",
+      price,
+    )
     .option("--max-requests <count>", "most requests of a batch (default: 50000)", positive)
     .option("--lease-ms <ms>", "how long others wait for a killed process's batches (default: 90000)", positive)
     .option("--force", "write over an output that holds something else");

@@ -1,6 +1,6 @@
 // The figures of one run: what has ended, how fast, what it cost, how long it will take. Pure.
 
-import type { LoggedOutcome, OutcomeStatus } from "batchwise/dispatch";
+import { defaultPrices, type LoggedOutcome, type OutcomeStatus, priceOf, type Usage } from "batchwise/dispatch";
 import { counted, duration, listed, short } from "../shared/print.ts";
 
 /** Dollars for a million tokens. */
@@ -15,6 +15,8 @@ export class RunFigures {
   readonly total: number;
   readonly price: Price | null;
   readonly ended: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+  /** Dollars; null while no price is known. */
+  cost: number | null = null;
   inputTokens = 0;
   outputTokens = 0;
   /** Of them, those that ended in this run, and its start. */
@@ -27,11 +29,19 @@ export class RunFigures {
     this.startedAt = startedAt;
   }
 
-  add({ status, usage, recordedAt }: LoggedOutcome): void {
+  add({ status, usage, recordedAt, response }: LoggedOutcome): void {
     this.ended[status] += 1;
     this.inputTokens += usage?.inputTokens ?? 0;
     this.outputTokens += usage?.outputTokens ?? 0;
     if (recordedAt >= this.startedAt) this.added += 1;
+    const cost = usage === null ? null : this.#costOf(usage, response?.body.model);
+    if (cost !== null) this.cost = (this.cost ?? 0) + cost;
+  }
+
+  /** By the price that was given; else by the default table, which names models and has the discount for batches. */
+  #costOf(usage: Usage, model: unknown): number | null {
+    if (this.price === null) return typeof model === "string" ? priceOf(usage, model, defaultPrices) : null;
+    return (usage.inputTokens * this.price.input + usage.outputTokens * this.price.output) / MILLION;
   }
 
   get written(): number {
@@ -40,12 +50,6 @@ export class RunFigures {
 
   get unsuccessful(): number {
     return this.written - this.ended.succeeded;
-  }
-
-  /** Dollars; null without a price. */
-  get cost(): number | null {
-    if (this.price === null) return null;
-    return (this.inputTokens * this.price.input + this.outputTokens * this.price.output) / MILLION;
   }
 }
 

@@ -1,6 +1,6 @@
-// An Anthropic message as a chat completion in OpenAI's shape, and its usage in our words. Pure.
+// An Anthropic message as a chat completion in OpenAI's shape. Pure.
 
-import type { JsonObject, Usage } from "../../contract/types.ts";
+import type { JsonObject } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
@@ -60,15 +60,6 @@ function toUsageBody(usage: { readonly [key: string]: unknown }): JsonObject {
     total_tokens: prompt + completion,
     prompt_tokens_details: { cached_tokens: read, cache_creation_tokens: written },
     ...(typeof thinking === "number" ? { completion_tokens_details: { reasoning_tokens: thinking } } : {}),
-  };
-}
-
-export function usageOf(completion: JsonObject): Usage {
-  const { prompt_tokens, completion_tokens, total_tokens } = objectOf(completion.usage);
-  return {
-    inputTokens: count(prompt_tokens),
-    outputTokens: count(completion_tokens),
-    totalTokens: count(total_tokens),
   };
 }
 

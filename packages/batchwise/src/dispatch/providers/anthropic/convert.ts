@@ -4,7 +4,8 @@ import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/ac
 import { DispatchError } from "../../contract/errors.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
-import { toCompletion, usageOf } from "./completion.ts";
+import { toUsage } from "../shapes/usage.ts";
+import { toCompletion } from "./completion.ts";
 
 const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;
 
@@ -70,7 +71,7 @@ export function toResultLine(value: unknown, batch: ProviderBatch): ResultLine {
   const { type, message, error } = objectOf(result);
   if (type === "succeeded") {
     const body = toCompletion(jsonObject(message) ?? {}, batch.createdAt);
-    return { customId, response: { statusCode: 200, body }, error: null, usage: usageOf(body) };
+    return { customId, response: { statusCode: 200, body }, error: null, usage: toUsage(body.usage) };
   }
   if (type === "errored") return errored(customId, error);
   return { customId, response: null, error: NOT_RUN.get(type) ?? null, usage: null };

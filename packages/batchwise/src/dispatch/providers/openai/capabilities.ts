@@ -39,7 +39,7 @@ const openai: Capabilities = {
   list: { paged: true, pageSize: 100, newestFirst: true },
   listsFiles: true,
   ledgerScope: "model",
-  limits: { ...LIMITS, maxCreatesPerHour: 2_000 },
+  limits: { ...LIMITS, maxCreatesPerHour: 2_000, maxInputs: 50_000 },
 };
 
 const unpaged = { paged: false, pageSize: 100, newestFirst: false };

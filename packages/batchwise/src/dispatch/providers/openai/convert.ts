@@ -3,8 +3,10 @@
 
 import type { Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "../../contract/types.ts";
+import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
+import { inputsOf } from "../../format/inputs.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { toUsage } from "../shapes/usage.ts";
 import { classifyBatchErrors } from "./classify.ts";
 
 /** Where our tag travels in a batch's metadata. */
@@ -81,7 +83,7 @@ export function toResultLine(line: JsonObject): ResultLine {
     customId,
     response,
     error: errorOf(line.error) ?? statusError(line.response, response),
-    usage: response === null ? null : usageOf(response.body),
+    usage: response === null ? null : toUsage(response.body.usage),
   };
 }
 
@@ -119,15 +121,6 @@ function statusError(wire: unknown, response: OutcomeResponse | null): OutcomeEr
   return told === null ? { code: `http_${response.statusCode}`, message } : told;
 }
 
-/** Tokens as counted by the provider, in either vocabulary of OpenAI's. */
-function usageOf(body: JsonObject): Usage | null {
-  const usage = jsonObject(body.usage);
-  if (usage === null) return null;
-  const inputTokens = count(usage.prompt_tokens) ?? count(usage.input_tokens) ?? 0;
-  const outputTokens = count(usage.completion_tokens) ?? count(usage.output_tokens) ?? 0;
-  return { inputTokens, outputTokens, totalTokens: count(usage.total_tokens) ?? inputTokens + outputTokens };
-}
-
 function tagOf(metadata: unknown): ProviderBatch["tag"] {
   const key = text(objectOf(metadata)[TAG_KEY]);
   const attempt = Number(objectOf(metadata)[TAG_ATTEMPT]);
@@ -163,11 +156,6 @@ export function checkBody(
   if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
   const odd = messages.findIndex((message) => text(objectOf(message).role) === null);
   if (odd >= 0) throw invalid(`\`messages[${odd}]\` has no role`);
-}
-
-/** One, or one for each entry of a list of texts or of token lists; a list of numbers is one input in tokens. */
-function inputsOf(input: unknown): number {
-  return Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;
 }
 
 function invalid(reason: string): DispatchError {

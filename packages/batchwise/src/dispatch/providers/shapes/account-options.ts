@@ -21,6 +21,7 @@ const LIMITS: readonly (keyof ProviderLimits)[] = [
   "maxEnqueuedRequests",
   "maxEnqueuedBatches",
   "maxCreatesPerHour",
+  "maxInputs",
 ];
 
 /** The plain fields of an Account. */

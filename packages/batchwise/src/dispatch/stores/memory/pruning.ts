@@ -3,9 +3,10 @@
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type { RequestRow } from "../../contract/rows.ts";
+import { withTombstones } from "../../contract/tombstone.ts";
 import type { Batches } from "./batches.ts";
 import type { OutcomeLog } from "./outcome-log.ts";
-import { type MemoryOutcome, type MemoryRequest, tombstoneRow } from "./records.ts";
+import type { MemoryOutcome, MemoryRequest } from "./records.ts";
 
 export class Pruning {
   readonly #requests: Map<string, MemoryRequest>;
@@ -26,8 +27,7 @@ export class Pruning {
 
   /** The rows of these ids, in their order: those given, and those of tombstones. */
   among(ids: readonly string[], rows: readonly RequestRow[]): RequestRow[] {
-    const known = new Map(rows.map((row) => [row.id, row]));
-    return ids.flatMap((id) => known.get(id) ?? (this.#tombstones.has(id) ? tombstoneRow(id) : []));
+    return withTombstones(ids, rows, (id) => this.#tombstones.has(id));
   }
 
   step(input: PruneInput): PruneStep {

@@ -50,15 +50,6 @@ function endedOf({ status, code, batchKey, cursor, recordedAt }: MemoryOutcome):
   return { status, code, batchKey, cursor, recordedAt };
 }
 
-/** What is left of a pruned request: only the id counts. */
-export function tombstoneRow(id: string): RequestRow {
-  return {
-    ...{ id, lane: "", state: "ended", priority: 0, tenant: "", job: "", arrival: 0, createdAt: 0, notBefore: 0 },
-    ...{ deadlineAt: null, bytes: 0, tokens: 0, attempts: 0, generation: 0, batchKey: null, ord: null },
-    ...{ cancelRequested: false, ended: null, metadata: null, body: null, history: null },
-  };
-}
-
 export function batchRow(batch: MemoryBatch): BatchRow {
   const { members: _members, releaseAt: _releaseAt, gone: _gone, ...row } = batch;
   return row;

@@ -8,6 +8,7 @@ import { redeliver } from "./deliveries.ts";
 import { count, end } from "./endings.ts";
 import { hasten } from "./hasten.ts";
 import { laneIds, READY_LANES } from "./lanes.ts";
+import { leave } from "./prune.ts";
 import { makeReady } from "./settle.ts";
 
 type Result = Amended["result"];
@@ -26,7 +27,7 @@ export async function amend(
   }
   if (change.kind === "redeliver") return redeliver(db, change, now);
   const rows = await db.all<{ id: string; seq: number }>(
-    "SELECT id, seq FROM batchwise_request WHERE id = ANY($1::text[])",
+    "SELECT id, seq FROM batchwise_request WHERE id = ANY($1::text[]) AND pruned IS NULL",
     ...[change.ids],
   );
   const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
@@ -130,8 +131,8 @@ async function retry(
   now: number,
 ): Promise<Map<number, Result>> {
   const seqs = [...known.values()];
-  const removed = await db.all<{ seq: number; cursor: number }>(
-    "DELETE FROM batchwise_outcome WHERE seq = ANY($1::bigint[]) AND status <> 'succeeded' RETURNING seq, cursor",
+  const removed = await db.all<{ seq: number; cursor: number; batch: number | null }>(
+    "DELETE FROM batchwise_outcome WHERE seq = ANY($1::bigint[]) AND status <> 'succeeded' RETURNING seq, cursor, batch",
     ...[seqs],
   );
   const results = new Map<number, Result>(removed.map(({ seq }) => [seq, "changed"]));
@@ -147,6 +148,7 @@ async function retry(
     "DELETE FROM batchwise_delivery WHERE cursor = ANY($1::bigint[]) RETURNING state",
     ...[cursors],
   );
+  await leave(db, removed);
   const again = removed.map(({ seq }) => seq);
   const ids = await laneIds(db, change.lanes);
   const lanes = new Map(change.ids.map((id, index) => [known.get(id), ids.get(change.lanes[index] as string)]));

@@ -64,8 +64,8 @@ export async function enqueueAll(db: Connection, calls: readonly EnqueueCall[]):
 async function digests(db: Connection, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
   const rows = await db.all<{ id: string; digest: string }>(
-    `SELECT r.id, b.digest FROM batchwise_request r JOIN batchwise_body b ON b.seq = r.seq
-     WHERE r.id = ANY($1::text[])`,
+    `SELECT r.id, coalesce(r.pruned, b.digest) AS digest FROM batchwise_request r
+     LEFT JOIN batchwise_body b ON b.seq = r.seq WHERE r.id = ANY($1::text[])`,
     ...[ids],
   );
   return new Map(rows.map(({ id, digest }) => [id, digest]));

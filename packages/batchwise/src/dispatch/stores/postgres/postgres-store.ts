@@ -5,6 +5,7 @@
 import { createBatcher } from "../../../core/api/batch.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -47,6 +48,7 @@ import { type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
 import { wake } from "./lanes.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
+import { prune, tombstones } from "./prune.ts";
 import { findRequests, outcomesAt, readOutcomes, readRequests } from "./reading.ts";
 import { migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
@@ -120,7 +122,10 @@ class PostgresStore implements Store {
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#tracked(read, (db) => readRequests(db, query));
+    return this.#tracked(read, async (db) => {
+      const rows = await readRequests(db, query);
+      return "ids" in query && query.tombstones ? tombstones(db, query.ids, rows) : rows;
+    });
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -162,6 +167,10 @@ class PostgresStore implements Store {
       await runAll(db, changeMarks(changes));
       return markRows(await allOf<MarkRow>(db, readMarks()));
     });
+  }
+
+  async prune(input: PruneInput): Promise<PruneStep> {
+    return this.#tracked(write, (db) => prune(db, input));
   }
 
   close(): Promise<void> {

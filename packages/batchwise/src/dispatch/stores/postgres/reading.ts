@@ -103,7 +103,7 @@ export async function findRequests(db: Connection, query: FindQuery): Promise<Fi
   const rows = await db.all<RawRequest>(
     `${REQUEST(false)} FROM batchwise_request r ${JOINED}
      LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_batch b ON b.id = m.batch
-     WHERE r.seq = ANY($1::bigint[]) ORDER BY r.seq`,
+     WHERE r.seq = ANY($1::bigint[]) AND r.pruned IS NULL ORDER BY r.seq`,
     ...[seqs],
   );
   return page(

@@ -133,11 +133,22 @@ const STEPS: readonly string[] = [
   ) WHERE b.state <> 'done';
   `,
   `
+  -- A request of which only id and digest are left has its digest here, and neither body nor outcome.
+  ALTER TABLE batchwise_request ADD COLUMN pruned TEXT;
+  -- The batch in which it ended; null where it waited, and for what ended before this was kept.
+  ALTER TABLE batchwise_outcome ADD COLUMN batch BIGINT;
+  -- Members that no outcome and no history names any more.
+  ALTER TABLE batchwise_batch ADD COLUMN gone BIGINT NOT NULL DEFAULT 0;
+  UPDATE batchwise_batch SET gone = requests - remaining;
+  UPDATE batchwise_batch b SET gone = gone - h.members
+  FROM (SELECT batch, count(*) AS members FROM batchwise_history GROUP BY batch) h WHERE h.batch = b.id;
+  CREATE INDEX batchwise_batch_over ON batchwise_batch (updated_at) WHERE state = 'done' AND gone >= requests;
+  `,
+  `
   -- '' for none.
   ALTER TABLE batchwise_request ADD COLUMN job TEXT NOT NULL DEFAULT '';
   CREATE INDEX batchwise_request_job ON batchwise_request (job, seq) WHERE job <> '';
-  -- The batch in which it ended; null where it waited, and for what ended before this was kept. NULL for no job.
-  ALTER TABLE batchwise_outcome ADD COLUMN batch BIGINT;
+  -- NULL for none.
   ALTER TABLE batchwise_outcome ADD COLUMN job TEXT;
   ALTER TABLE batchwise_outcome ADD COLUMN code TEXT;
   UPDATE batchwise_outcome SET code = payload::json -> 'error' ->> 'code' WHERE status <> 'succeeded';

@@ -3,6 +3,7 @@
 // file was told to keep: docs/dispatch-stores.md says exactly what can be lost. Does not own the client.
 
 import { DispatchError } from "../../contract/errors.ts";
+import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -160,6 +161,13 @@ class RedisStore implements Store {
 
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
     return markRows(await this.#run(changes.length === 0 ? "readMarks" : "marks", { changes }));
+  }
+
+  async prune(input: PruneInput): Promise<PruneStep> {
+    const limited = { ...input, limit: atMost(input.limit) };
+    const [requests, batches, kept, next] = list(await this.#run("prune", limited));
+    const counts = { requests: number(requests), batches: number(batches), kept: number(kept) };
+    return { ...counts, next: next === null ? null : number(next) };
   }
 
   close(): Promise<void> {

@@ -14,6 +14,7 @@ import type {
   RequestRow,
   UsageRow,
 } from "../../contract/rows.ts";
+import { tombstoneRow } from "../../contract/tombstone.ts";
 import type { BatchState, Orphan, OutcomeStatus } from "../../contract/types.ts";
 import type { Reply } from "./server.ts";
 
@@ -46,6 +47,7 @@ function fields(reply: Reply | undefined): Map<string, Reply> {
 }
 
 export function requestRow(reply: Reply): RequestRow {
+  if (list(reply).length === 1) return tombstoneRow(text(list(reply)[0]));
   const [lane, priority, tenant, createdAt, notBefore, deadlineAt, bytes, tokens, attempts, ...rest] = list(reply);
   const [generation, batchKey, ord, wish, metadata, cursor, seq, job, ...ending] = rest;
   const [, , , , , body, history, id] = ending;

@@ -156,7 +156,10 @@ local function writeFields(key, fields, before)
   local state = fields.state or before[2]
   if state == 'done' then call('ZREM', P .. 'live', key)
   else call('ZADD', P .. 'live', call('HGET', bkey(key), 'nextAt'), key) end
-  if state == 'done' and before[2] ~= 'done' then bump('done', 1) end
+  if state == 'done' and before[2] ~= 'done' then
+    bump('done', 1)
+    noteIfOver(key)
+  end
 end
 
 function methods.transition(input)

@@ -49,7 +49,7 @@ function methods.enqueue(input)
   local answers, shares = {}, {}
   for n, q in ipairs(input.requests) do
     local key = rkey(q.id)
-    local digest = call('HGET', key, 'digest')
+    local digest = call('HGET', key, 'digest') or buried(q.id)
     if digest then
       answers[n] = digest == q.digest and 'same' or 'conflict'
     else
@@ -88,6 +88,8 @@ local function retry(id, lane, now)
   call('DEL', P .. 'c:' .. cursor, P .. 'e:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor)
   call('ZREM', P .. 'log', cursor)
   call('XDEL', P .. 'ends', cursor .. '-0')
+  local endedIn = call('HGET', key, 'endedIn')
+  if endedIn then leave(endedIn, 1) end
   call('HDEL', key, 'cursor', 'deadlineAt', 'status', 'code', 'endedIn', 'endedAt')
   call('HSET', key, 'lane', lane, 'attempts', 0, 'notBefore', str(now))
   call('HINCRBY', key, 'generation', 1)

@@ -36,7 +36,8 @@ function methods.requests(query)
     str(query.limit))
   for _, id in ipairs(ids) do
     local row = readRequest(id, query)
-    if row then table.insert(rows, row) end
+    if row then table.insert(rows, row)
+    elseif query.tombstones and buried(id) then table.insert(rows, { id }) end
   end
   return rows
 end

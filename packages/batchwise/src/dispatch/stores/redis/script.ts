@@ -8,10 +8,11 @@ import { ENDINGS } from "./script-endings.ts";
 import { EPOCH } from "./script-epoch.ts";
 import { FINDING } from "./script-finding.ts";
 import { OUTCOMES } from "./script-outcomes.ts";
+import { PRUNING, TOMBSTONES } from "./script-pruning.ts";
 import { REQUESTS } from "./script-requests.ts";
 import { ROWS } from "./script-rows.ts";
 
-const BODY = `${COMMON}${ENDINGS}${REQUESTS}${ROWS}${BATCHES}${OUTCOMES}${FINDING}${EPOCH}`;
+const BODY = `${COMMON}${TOMBSTONES}${ENDINGS}${REQUESTS}${ROWS}${BATCHES}${OUTCOMES}${FINDING}${PRUNING}${EPOCH}`;
 
 const WRITING: string = `#!lua\nlocal WRITING = true\n${BODY}`;
 const READING: string = `#!lua flags=no-writes\nlocal WRITING = false\n${BODY}`;

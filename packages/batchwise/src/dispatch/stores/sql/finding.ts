@@ -8,7 +8,7 @@ import type { Statement } from "./statement.ts";
 const LOOK = 1_000;
 
 /** How many the call looks at. */
-export function lookOf({ limit }: FindQuery): number {
+function lookOf({ limit }: FindQuery): number {
   return Math.max(LOOK, limit + 1);
 }
 

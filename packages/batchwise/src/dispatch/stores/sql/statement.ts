@@ -1,6 +1,6 @@
 // A statement that both SQL stores run: `?` stands for each value.
 
-export type SqlValue = string | number | null;
+type SqlValue = string | number | null;
 
 export interface Statement {
   readonly sql: string;

@@ -14,10 +14,11 @@ export interface Owner {
 }
 
 const NO_TOKENS: TokenCounts = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
-const COLUMNS = [
-  ...["requests", "succeeded", "failed", "cancelled", "expired"],
-  ...["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"],
-] as const;
+type Column = "requests" | OutcomeStatus | "input_tokens" | "cached_tokens" | "output_tokens" | "reasoning_tokens";
+const COLUMNS: readonly Column[] = [
+  ...(["requests", "succeeded", "failed", "cancelled", "expired"] as const),
+  ...(["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"] as const),
+];
 const ADD = `
   INSERT INTO batchwise_usage (tenant, job, lane, ${COLUMNS.join(", ")})
   VALUES (?, ?, ?, ${COLUMNS.map(() => "?").join(", ")})
@@ -86,7 +87,7 @@ export function readUsage({ tenant, job }: UsageQuery): Statement {
 
 /** A row as the database gives it. */
 export type RawUsage = { readonly tenant: string; readonly job: string; readonly lane: string } & {
-  readonly [Column in (typeof COLUMNS)[number]]: number;
+  readonly [Name in Column]: number;
 };
 
 export function usageRow(raw: RawUsage): UsageRow {

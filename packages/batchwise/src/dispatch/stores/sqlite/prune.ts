@@ -5,6 +5,7 @@
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type { RequestRow } from "../../contract/rows.ts";
+import { withTombstones } from "../../contract/tombstone.ts";
 import { atMost, type Connection } from "./database.ts";
 
 /** Outcomes that are gone over together, and looked at by one call. */
@@ -32,7 +33,7 @@ interface Plan {
   last: number;
   seen: number;
   isLooking: boolean;
-  /** The log goes on, and was old enough here. */
+  /** There is nothing behind this window, or what is there is too young. */
   isEnd: boolean;
   /** Requests to prune; once all are found, last arrival first. */
   readonly requests: Seen[];
@@ -140,7 +141,7 @@ function remove(db: Connection, some: readonly number[]): number {
   const cursors = JSON.stringify(free.map(({ cursor }) => cursor));
   db.run(
     `UPDATE batchwise_request SET pruned = (SELECT digest FROM batchwise_body b WHERE b.seq = batchwise_request.seq),
-       lane = 0, priority = 0, rank = 0, tenant = '', created_at = 0, not_before = 0, deadline_at = NULL, bytes = 0,
+       lane = 0, priority = 0, rank = 0, tenant = '', job = '', created_at = 0, not_before = 0, deadline_at = NULL, bytes = 0,
        tokens = 0, attempts = 0, generation = 0 ${AMONG("seq")}`,
     seqs,
   );
@@ -189,21 +190,8 @@ function removeBatches(db: Connection, { batchesBefore, limit, now }: PruneInput
   return over.length;
 }
 
-/** The rows of these ids, in their order: those given, and those of tombstones. */
+/** With the rows of those of these ids that were pruned. */
 export function tombstones(db: Connection, ids: readonly string[], rows: readonly RequestRow[]): RequestRow[] {
-  const known = new Map(rows.map((row) => [row.id, row]));
-  return ids.flatMap((id) => {
-    const row = known.get(id);
-    if (row !== undefined) return row;
-    const sql = "SELECT 1 FROM batchwise_request WHERE id = ? AND pruned IS NOT NULL";
-    return db.get(sql, id) === undefined ? [] : tombstone(id);
-  });
-}
-
-function tombstone(id: string): RequestRow {
-  return {
-    ...{ id, lane: "", state: "ended", priority: 0, tenant: "", job: "", arrival: 0, createdAt: 0, notBefore: 0 },
-    ...{ deadlineAt: null, bytes: 0, tokens: 0, attempts: 0, generation: 0, batchKey: null, ord: null },
-    ...{ cancelRequested: false, ended: null, metadata: null, body: null, history: null },
-  };
+  const sql = "SELECT 1 FROM batchwise_request WHERE id = ? AND pruned IS NOT NULL";
+  return withTombstones(ids, rows, (id) => db.get(sql, id) !== undefined);
 }

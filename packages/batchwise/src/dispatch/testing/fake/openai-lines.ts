@@ -2,13 +2,16 @@
 // checks are at least as strict as the real ones: a request that passes here should pass there.
 
 import { estimateTokens } from "../../../core/api/estimate-tokens.ts";
-import type { JsonObject } from "../../contract/types.ts";
+import type { Json, JsonObject } from "../../contract/types.ts";
 import type { Entry } from "./batch-book.ts";
 import type { Settings } from "./settings.ts";
 import type { FakeLineFault } from "./types.ts";
 
 const CUSTOM_ID = /^[A-Za-z0-9_-]{1,64}$/;
 const MOST_FAULTS = 50;
+const BASE64 = /^(?:data:[^,]*,)?[A-Za-z0-9+/]+=*$/;
+const LEAST_DATA = 1_000;
+const DATA_CHARACTERS_A_LETTER = 8;
 
 export interface CheckedFile {
   readonly entries: readonly Entry[];
@@ -35,7 +38,7 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
     if (fault !== null) {
       if (faults.length < MOST_FAULTS) faults.push({ ...fault, line: index + 1 });
     } else if (line !== null) {
-      tokens += estimateTokens(line.body);
+      tokens += estimateTokens(JSON.parse(JSON.stringify(line.body), withoutData));
       inputs += inputsOf(line.body as JsonObject);
       entries.push(entryOf(line, endpoint, settings));
     }
@@ -45,6 +48,12 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
   if (texts.length > maxLines) faults.unshift(tooMany(`${maxLines} lines`));
   if (inputs > maxEmbeddingInputs) faults.unshift(tooMany(`${maxEmbeddingInputs} embedding inputs`));
   return { entries, faults, model: seen.model ?? "", tokens };
+}
+
+/** Images, audio and files are not read as text: about as many tokens as a PDF has pages for, and more than audio takes. */
+function withoutData(_name: string, value: Json): Json {
+  const isData = typeof value === "string" && value.length >= LEAST_DATA && BASE64.test(value);
+  return isData ? "x".repeat(value.length / DATA_CHARACTERS_A_LETTER) : value;
 }
 
 function parseLine(text: string): JsonObject | null {

@@ -81,7 +81,7 @@ describe("a message as a completion", () => {
     expect(completionOf(message)).toEqual({
       customId: "a",
       error: null,
-      usage: { inputTokens: 130, outputTokens: 5, totalTokens: 135 },
+      usage: { inputTokens: 130, cachedTokens: 100, outputTokens: 5, reasoningTokens: 2, totalTokens: 135 },
       response: {
         statusCode: 200,
         body: {

@@ -181,14 +181,14 @@ describe("a result line", () => {
       customId: "a",
       response: { statusCode: 200, body },
       error: null,
-      usage: { inputTokens: 3, outputTokens: 4, totalTokens: 7 },
+      usage: { inputTokens: 3, cachedTokens: 0, outputTokens: 4, reasoningTokens: 0, totalTokens: 7 },
     });
   });
 
   test("of an embedding has no output tokens", () => {
     const body = { object: "list", usage: { prompt_tokens: 8, total_tokens: 8 } };
     const { usage: counted } = toResultLine(line({ response: { status_code: 200, body } }));
-    expect(counted).toEqual({ inputTokens: 8, outputTokens: 0, totalTokens: 8 });
+    expect(counted).toMatchObject({ inputTokens: 8, outputTokens: 0, totalTokens: 8 });
   });
 
   test("whose body is a text of JSON", () => {

@@ -87,7 +87,7 @@ export async function submit(account: Account, count: number, options: CallOptio
   return account.create(create, options);
 }
 
-export function inputOf(lines: readonly string[]): BatchInput {
+function inputOf(lines: readonly string[]): BatchInput {
   return {
     fileName: `${KEY}-1.jsonl`,
     requests: lines.length,

@@ -1,0 +1,34 @@
+// What tokens cost. Pure. A price is of one try: what was tried again and gave no answer is not in a usage.
+
+import type { ModelPrice, PricedTokens, PriceTable } from "../contract/cost.ts";
+
+const A_MILLION = 1_000_000;
+const BATCH_DISCOUNT = 0.5;
+/** The date of a snapshot, as OpenAI and Anthropic append it to a model's name. */
+const SNAPSHOT = /-(\d{4}-\d{2}-\d{2}|\d{8})$/;
+
+/**
+ * US dollars for these tokens in a batch; null for a model that is not in the table. A snapshot that is not there by its
+ * own name (`gpt-4o-mini-2024-07-18`) costs what its model does.
+ *
+ * @example
+ * ```ts
+ * import { defaultPrices, priceOf } from "batchwise/dispatch";
+ * const usage = { inputTokens: 1_000_000, cachedTokens: 0, outputTokens: 100_000 };
+ * console.log(priceOf(usage, "gpt-4o-mini", defaultPrices)); // 0.105
+ * console.log(priceOf(usage, "my-model", { ...defaultPrices, "my-model": { input: 1, output: 2 } })); // 0.6
+ * ```
+ */
+export function priceOf(usage: PricedTokens, model: string, prices: PriceTable): number | null {
+  const price = findPrice(model, prices);
+  if (price === null) return null;
+  const { input, cachedInput = input, output, batchDiscount = BATCH_DISCOUNT } = price;
+  const { inputTokens, cachedTokens, outputTokens } = usage;
+  const full = (inputTokens - cachedTokens) * input + cachedTokens * cachedInput + outputTokens * output;
+  return (full * (1 - batchDiscount)) / A_MILLION;
+}
+
+function findPrice(model: string, prices: PriceTable): ModelPrice | null {
+  const own = (name: string): ModelPrice | null => (Object.hasOwn(prices, name) ? (prices[name] ?? null) : null);
+  return own(model) ?? own(model.replace(SNAPSHOT, ""));
+}

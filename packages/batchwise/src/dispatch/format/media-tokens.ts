@@ -1,0 +1,114 @@
+// Estimates the tokens of what a body carries besides text: images, audio and files, written as base64, as an address or as
+// an id. Their base64 is never counted as text. Pure. The figures are those that providers document for common models.
+
+import type { JsonObject } from "../contract/types.ts";
+import { imageSize } from "./image-size.ts";
+
+/** OpenAI's count of an image in low detail. */
+const TOKENS_IN_LOW_DETAIL = 85;
+/** Anthropic's rule, width x height / 750; more than OpenAI's tiles and patches come to for most images. */
+const PIXELS_A_TOKEN = 750;
+/** About the most that one image costs where it is cut down to size; also of one whose size nobody knows. */
+const TOKENS_AN_IMAGE = 1_600;
+/** OpenAI counts a tenth of a second as one token. */
+const AUDIO_TOKENS_A_SECOND = 10;
+/** Of mp3 at 128 kbit/s. */
+const MP3_BYTES_A_SECOND = 16_000;
+/** Of wav where its header does not tell: 24,000 samples of 16 bits. */
+const WAV_BYTES_A_SECOND = 48_000;
+/** Anthropic says 1,500 to 3,000 for a page of a PDF. */
+const TOKENS_A_PAGE = 2_000;
+/** A page of text takes less, a scanned one more. */
+const BYTES_A_PAGE = 50_000;
+const BYTES_A_TOKEN = 4;
+
+const DATA_URL = /^data:([^;,]*)[^,]*;base64,/;
+const LONGEST_PREFIX = 200;
+/** Bytes of a wav file up to and with its bytes a second. */
+const WAV_HEADER = 32;
+
+interface Part {
+  readonly [name: string]: unknown;
+}
+
+/** The tokens of one part of a message, or null where it is no image, audio or file. */
+export function mediaTokens(part: Part): number | null {
+  switch (part.type) {
+    case "image_url":
+      return ofImageAt(part.image_url);
+    case "input_image":
+      return ofImageAt(part.image_url, part.detail);
+    case "input_audio":
+      return ofAudio(objectOf(part.input_audio));
+    case "file":
+      return ofFile(objectOf(part.file).file_data);
+    case "input_file":
+      return ofFile(part.file_data);
+    case "image":
+      return ofSource(objectOf(part.source), ofImage);
+    case "document":
+      return ofSource(objectOf(part.source), ofDocument);
+    default:
+      return null;
+  }
+}
+
+/** `{ url, detail }`, or the address alone. */
+function ofImageAt(image: unknown, detail: unknown = objectOf(image).detail): number {
+  if (detail === "low") return TOKENS_IN_LOW_DETAIL;
+  const url = typeof image === "string" ? image : objectOf(image).url;
+  return ofImage(typeof url === "string" ? (parseDataUrl(url)?.data ?? "") : "");
+}
+
+function ofImage(base64: string): number {
+  const size = base64 === "" ? null : imageSize(base64);
+  if (size === null) return TOKENS_AN_IMAGE;
+  const tokens = Math.ceil((size.width * size.height) / PIXELS_A_TOKEN);
+  return Math.min(TOKENS_AN_IMAGE, Math.max(TOKENS_IN_LOW_DETAIL, tokens));
+}
+
+function ofAudio({ data, format }: Part): number {
+  if (typeof data !== "string") return AUDIO_TOKENS_A_SECOND;
+  const base64 = parseDataUrl(data)?.data ?? data;
+  const bytesASecond = format === "wav" ? wavRate(base64) : MP3_BYTES_A_SECOND;
+  return Math.ceil((bytesOf(base64) / bytesASecond) * AUDIO_TOKENS_A_SECOND);
+}
+
+function wavRate(base64: string): number {
+  const header = Buffer.from(base64.slice(0, Math.ceil((WAV_HEADER * 4) / 3)), "base64");
+  const isWav = header.length >= WAV_HEADER && header.toString("latin1", 0, 4) === "RIFF";
+  return (isWav ? header.readUInt32LE(28) : 0) || WAV_BYTES_A_SECOND;
+}
+
+/** One known by its id or address only counts as a page. */
+function ofFile(file: unknown): number {
+  if (typeof file !== "string") return TOKENS_A_PAGE;
+  const parsed = parseDataUrl(file);
+  return parsed === null ? ofDocument(file, "") : ofDocument(parsed.data, parsed.type);
+}
+
+function ofDocument(base64: string, type: string): number {
+  const bytes = bytesOf(base64);
+  if (type.startsWith("text/") || type === "application/json") return Math.ceil(bytes / BYTES_A_TOKEN);
+  return TOKENS_A_PAGE * Math.max(1, Math.ceil(bytes / BYTES_A_PAGE));
+}
+
+/** Anthropic's form: base64, an address, an id, or a text, which is left to be counted as text. */
+function ofSource(source: Part, of: (base64: string, type: string) => number): number | null {
+  if (source.type === "base64" && typeof source.data === "string") return of(source.data, String(source.media_type));
+  return source.type === "url" || source.type === "file" ? of("", "") : null;
+}
+
+function parseDataUrl(url: string): { readonly type: string; readonly data: string } | null {
+  const match = DATA_URL.exec(url.slice(0, LONGEST_PREFIX));
+  return match === null ? null : { type: match[1] ?? "", data: url.slice(match[0].length) };
+}
+
+function bytesOf(base64: string): number {
+  const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
+  return Math.floor((base64.length * 3) / 4) - padding;
+}
+
+function objectOf(value: unknown): Part {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}

@@ -1,0 +1,119 @@
+// Lets go of old outcomes and requests, and of batches that nothing names any more. The row of a request stays, with its
+// id and digest only. Deliveries are locked first, so that none begins to wait meanwhile; an outcome that another
+// transaction has locked is passed over: it is being retried or pruned.
+
+import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
+import type { RequestRow } from "../../contract/rows.ts";
+import { withTombstones } from "../../contract/tombstone.ts";
+import { atMost, type Connection } from "./database.ts";
+
+interface Seen {
+  readonly cursor: number;
+  readonly seq: number;
+  readonly batch: number | null;
+  readonly is_old: boolean;
+  readonly may_go: boolean;
+}
+
+export async function prune(db: Connection, input: PruneInput): Promise<PruneStep> {
+  const limit = atMost(input.limit);
+  const seen = await look(db, input, limit);
+  const chosen = seen.filter(({ may_go }) => may_go);
+  const held = await waiting(db, chosen);
+  const free = chosen.filter(({ cursor }) => !held.has(cursor));
+  const locked = await lock(db, free);
+  const gone = free.filter(({ cursor }) => locked.has(cursor));
+  if (gone.length > 0) await remove(db, gone);
+  const batches = await removeBatches(db, input, limit);
+  const isEnd = seen.length < limit || !seen.some(({ is_old }) => is_old);
+  const next = isEnd && batches < limit ? null : (seen.at(-1)?.cursor ?? input.after);
+  return { requests: gone.length, batches, kept: held.size, next };
+}
+
+function look(db: Connection, { before, statuses, after }: PruneInput, limit: number): Promise<Seen[]> {
+  return db.all<Seen>(
+    `SELECT cursor, seq, batch, recorded_at <= $1 AS is_old, recorded_at <= $1 AND status = ANY($2::text[]) AS may_go
+     FROM batchwise_outcome WHERE cursor > $3 ORDER BY cursor LIMIT $4`,
+    ...[before, statuses, after, limit],
+  );
+}
+
+async function lock(db: Connection, some: readonly Seen[]): Promise<Set<number>> {
+  const rows = await db.all<{ cursor: number }>(
+    `SELECT cursor FROM batchwise_outcome WHERE cursor = ANY($1::bigint[]) ORDER BY cursor FOR UPDATE SKIP LOCKED`,
+    some.map(({ cursor }) => cursor),
+  );
+  return new Set(rows.map(({ cursor }) => cursor));
+}
+
+/** Those with a delivery that waits. Their deliveries are locked: none of the others begins to wait meanwhile. */
+async function waiting(db: Connection, some: readonly Seen[]): Promise<Set<number>> {
+  const rows = await db.all<{ cursor: number; state: string }>(
+    `SELECT cursor, state FROM batchwise_delivery WHERE cursor = ANY($1::bigint[]) ORDER BY cursor, sink FOR UPDATE`,
+    some.map(({ cursor }) => cursor),
+  );
+  return new Set(rows.filter(({ state }) => state === "waiting").map(({ cursor }) => cursor));
+}
+
+async function remove(db: Connection, gone: readonly Seen[]): Promise<void> {
+  const seqs = gone.map(({ seq }) => seq);
+  const cursors = gone.map(({ cursor }) => cursor);
+  await db.run(
+    `WITH bodies AS (DELETE FROM batchwise_body WHERE seq = ANY($1::bigint[]) RETURNING seq, digest)
+     UPDATE batchwise_request r SET pruned = bodies.digest, tenant = '', job = '', deadline_at = NULL, attempts = 0
+     FROM bodies WHERE r.seq = bodies.seq`,
+    seqs,
+  );
+  const left = await db.all<{ batch: number }>(
+    "DELETE FROM batchwise_history WHERE seq = ANY($1::bigint[]) RETURNING batch",
+    seqs,
+  );
+  await db.run("DELETE FROM batchwise_outcome WHERE cursor = ANY($1::bigint[])", cursors);
+  await db.run("DELETE FROM batchwise_delivery WHERE cursor = ANY($1::bigint[])", cursors);
+  await db.run("DELETE FROM batchwise_delivery_log WHERE cursor = ANY($1::bigint[])", cursors);
+  await leave(db, [...gone, ...left]);
+}
+
+/** Notes of each batch how many of its members are gone. In the order of their ids, as others lock them too. */
+export async function leave(db: Connection, members: readonly { readonly batch: number | null }[]): Promise<void> {
+  const gone = new Map<number, number>();
+  for (const { batch } of members) if (batch !== null) gone.set(batch, (gone.get(batch) ?? 0) + 1);
+  if (gone.size === 0) return;
+  const ids = [...gone.keys()];
+  await db.run("SELECT id FROM batchwise_batch WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", ids);
+  await db.run(
+    `UPDATE batchwise_batch b SET gone = b.gone + i.members FROM unnest($1::bigint[], $2::bigint[]) AS i (id, members)
+     WHERE b.id = i.id`,
+    ...[ids, [...gone.values()]],
+  );
+}
+
+async function removeBatches(db: Connection, input: PruneInput, limit: number): Promise<number> {
+  const { batchesBefore, now } = input;
+  const over = await db.all<{ id: number }>(
+    `DELETE FROM batchwise_batch WHERE id IN (
+       SELECT id FROM batchwise_batch WHERE state = 'done' AND gone >= requests AND updated_at <= $1
+         AND release_at <= $2 AND lease_until <= $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED
+     ) RETURNING id`,
+    ...[batchesBefore, now, limit],
+  );
+  if (over.length > 0) {
+    const ids = over.map(({ id }) => id);
+    await db.run("DELETE FROM batchwise_orphan WHERE batch = ANY($1::bigint[])", ids);
+  }
+  return over.length;
+}
+
+/** With the rows of those of these ids that were pruned. */
+export async function tombstones(
+  db: Connection,
+  ids: readonly string[],
+  rows: readonly RequestRow[],
+): Promise<RequestRow[]> {
+  const pruned = await db.all<{ id: string }>(
+    "SELECT id FROM batchwise_request WHERE id = ANY($1::text[]) AND pruned IS NOT NULL",
+    ids,
+  );
+  const known = new Set(pruned.map(({ id }) => id));
+  return withTombstones(ids, rows, (id) => known.has(id));
+}

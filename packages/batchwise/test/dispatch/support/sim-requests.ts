@@ -1,0 +1,32 @@
+// The requests of a simulated world, and the kinds of provider that they go to. Pure.
+
+import type { Capabilities } from "../../../src/dispatch/contract/account.ts";
+import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
+import { ask } from "./world.ts";
+
+export interface Kind {
+  readonly tag: Capabilities["tag"];
+  readonly input: Capabilities["input"];
+}
+
+export const KINDS: readonly Kind[] = [
+  { tag: "metadata", input: "file" },
+  { tag: "inputFile", input: "file" },
+  { tag: "none", input: "inline" },
+  { tag: "idempotencyToken", input: "inline" },
+];
+
+/** What the provider answers, told from the name alone, so that the right end is known beforehand. */
+export function statusOf(identity: string, run: number): number {
+  if (identity.startsWith("bad")) return 400;
+  if (identity.startsWith("flaky")) return run === 1 ? 500 : 200;
+  if (identity.startsWith("silent")) return run === 1 ? -1 : 200;
+  if (identity.startsWith("dead")) return 503;
+  return 200;
+}
+
+/** Of two models, whose lanes share the limits of each account. */
+export function askOf(name: string): DispatchRequest {
+  const { body, ...more } = ask(name);
+  return { ...more, body: { ...body, model: name.length % 3 === 0 ? "other" : "m" } };
+}
