@@ -17,7 +17,6 @@ const { folder = "", ...files } = parseArgs({ options }).values;
 const { input = `${folder}/messages.jsonl`, output = `${folder}/results.jsonl` } = files;
 
 const message = (role: string, content: string) => ({ role, content });
-
 async function* requests() {
   for await (const line of (await open(input)).readLines()) {
     const { id, text } = JSON.parse(line) as { id: string; text: string };
@@ -26,9 +25,7 @@ async function* requests() {
 }
 
 /** To practise with. */
-const madeUp = Array.from({ length: 5_000 }, (_, n) => `{"id":"m${n}","text":"${LABELS[n % 4]}, number ${n}"}`).join(
-  "\n",
-);
+const madeUp = Array.from({ length: 5_000 }, (_, n) => `{"id":"m${n}","text":"${LABELS[n % 4]} ${n}"}`).join("\n");
 
 function show({ enqueued, existing, ended, waiting, inBatches, rate, timeLeftMs }: BatchProgress): void {
   const done = `${ended.succeeded + ended.failed} of ${enqueued} done, ${existing} of them known`;

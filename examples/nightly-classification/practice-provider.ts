@@ -5,8 +5,8 @@ import { renameSync, writeFileSync } from "node:fs";
 import { fakeProvider } from "batchwise/dispatch/testing";
 
 const [, , file = "practice-provider.json"] = process.argv;
-// Each batch takes longer than the one before, up to the tenth, so that there is time to interrupt.
-const fake = fakeProvider({ plan: ({ index }) => ({ validateMs: 400, runMs: 3_000 * (1 + (index % 10)) }) });
+// Each batch takes longer than the one before, so that there is time to interrupt.
+const fake = fakeProvider({ plan: ({ index }) => ({ validateMs: 400, runMs: 3_000 * (index + 1), finalizeMs: 200 }) });
 const { url } = await fake.listen();
 writeFileSync(`${file}.new`, JSON.stringify({ url, pid: process.pid }));
 renameSync(`${file}.new`, file);

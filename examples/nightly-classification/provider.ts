@@ -12,9 +12,7 @@ const { OPENAI_API_KEY, ANTHROPIC_API_KEY: ANTHROPIC_KEY, MODEL, PRACTICE_URL } 
 
 /** The options that depend on the provider. The practice provider's address is in `file`. */
 export async function chooseProvider(file: string) {
-  const by = (model: string) => ({
-    requestDefaults: { model: MODEL ?? model, temperature: 0, max_completion_tokens: 5 },
-  });
+  const by = (model: string) => ({ requestDefaults: { model: MODEL ?? model, max_completion_tokens: 5 } });
   if (OPENAI_API_KEY) return { accounts: [openaiAccount({ client: new OpenAI() })], ...by("gpt-4o-mini") };
   if (ANTHROPIC_KEY) return { accounts: [anthropicAccount({ client: new Anthropic() })], ...by("claude-haiku-4-5") };
   const url = PRACTICE_URL ?? (await practiceProvider(file));

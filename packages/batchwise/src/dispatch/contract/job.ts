@@ -45,6 +45,8 @@ export interface BatchProgress {
   readonly rate: number;
   /** As providers counted them, earlier runs' included. */
   readonly tokens: TokenCounts;
+  /** What these tokens cost in US dollars, by the option `prices`; null where a model of the job has no price. */
+  readonly price: number | null;
   /** At this rate; null until all is enqueued and something has ended in this run. 0 at the end. */
   readonly timeLeftMs: number | null;
 }

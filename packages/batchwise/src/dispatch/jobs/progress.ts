@@ -2,8 +2,10 @@
 // costs two small reads of the store.
 
 import type { BatchProgress } from "../contract/job.ts";
-import type { Probe, UsageRow } from "../contract/rows.ts";
+import type { UsageRecord } from "../contract/operations.ts";
+import type { Probe } from "../contract/rows.ts";
 import type { OutcomeStatus } from "../contract/types.ts";
+import { usageBy } from "../ops/usage.ts";
 import type { DispatcherParts } from "./parts.ts";
 import { pause } from "./patience.ts";
 
@@ -19,7 +21,7 @@ export interface Produced {
 
 /** Of the whole job, and of this run. */
 export interface JobSums {
-  readonly usage: readonly UsageRow[];
+  readonly usage: readonly UsageRecord[];
   readonly probe: Pick<Probe, "lanes" | "inBatches">;
   readonly produced: Produced;
   /** How many had ended when this run began, and how long ago that was. */
@@ -56,10 +58,11 @@ export class ProgressTeller {
 
   /** False when nothing has changed since the last time, or the store does not answer. */
   async tell(): Promise<boolean> {
-    const { store, clock } = this.#parts.runtime;
-    let read: [readonly UsageRow[], Probe];
+    const { runtime } = this.#parts;
+    const { store, clock } = runtime;
+    let read: [readonly UsageRecord[], Probe];
     try {
-      read = await Promise.all([store.usage({ job: this.#job }), store.probe(1, clock.now())]);
+      read = await Promise.all([usageBy(runtime, { job: this.#job }), store.probe(1, clock.now())]);
     } catch {
       // It is asked again; those who need an answer tell of it.
       return false;
@@ -97,8 +100,13 @@ export function progressOf({ usage, probe, produced, endedBefore, elapsedMs }: J
       outputTokens: sum(usage, ({ outputTokens }) => outputTokens),
       reasoningTokens: sum(usage, ({ reasoningTokens }) => reasoningTokens),
     },
+    price: priceOf(usage),
     timeLeftMs: timeLeft(open, rate, produced.isDone),
   };
+}
+
+function priceOf(usage: readonly UsageRecord[]): number | null {
+  return usage.some(({ price }) => price === null) ? null : sum(usage, ({ price }) => price ?? 0);
 }
 
 function timeLeft(open: number, rate: number, isAllIn: boolean): number | null {
@@ -113,7 +121,7 @@ function shareInBatches(open: number, { lanes, inBatches }: JobSums["probe"]): n
   return all === 0 ? 0 : Math.min(open, Math.round((open * inBatches) / all));
 }
 
-function endedOf(usage: readonly UsageRow[]): Record<OutcomeStatus, number> {
+function endedOf(usage: readonly UsageRecord[]): Record<OutcomeStatus, number> {
   const of = (status: OutcomeStatus): number => sum(usage, ({ ended }) => ended[status]);
   return { succeeded: of("succeeded"), failed: of("failed"), cancelled: of("cancelled"), expired: of("expired") };
 }
