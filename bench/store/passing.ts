@@ -1,12 +1,19 @@
 /**
- * Lets requests pass all the way through one dispatcher on SQLite: taken in, sealed, uploaded, run by a provider in
+ * Lets requests pass all the way through one dispatcher, or one job, on SQLite: taken in, sealed, uploaded, run by a provider in
  * another process, collected, settled and read by their cursors. What it measures is the peak memory of this process
  * while they do; that each came back once is checked on the way.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { createDispatcher, type Dispatcher } from "batchwise/dispatch";
+import {
+  createDispatcher,
+  type Dispatcher,
+  type DispatcherOptions,
+  type DispatchRequest,
+  type Outcome,
+  runBatch,
+} from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
 import type { Measurement } from "../harness/child.ts";
@@ -17,28 +24,48 @@ const providerFile = fileURLToPath(new URL("provider-process.ts", import.meta.ur
 const POLL_MS = 100;
 
 /** Peak memory in MB, and requests a second from the first enqueue to the last outcome. */
-export async function passing(file: string, count: number): Promise<Measurement> {
+export function passing(file: string, count: number): Promise<Measurement> {
+  return withProvider(file, async (options) => {
+    const dispatcher = createDispatcher({ ...options, thresholds: { maxAgeMs: 1_000 } });
+    await dispatcher.start();
+    const took = await seconds(async () => {
+      await Promise.all([enqueueAll(dispatcher, count), readAll(dispatcher.outcomes(), count)]);
+    });
+    await dispatcher.stop();
+    return { perSecond: count / took };
+  });
+}
+
+/** The same by `runBatch` from an async iterable, and once more when all is done: `againPerSecond` enqueued and read. */
+export function job(file: string, count: number): Promise<Measurement> {
+  return withProvider(file, async (options) => {
+    const run = () => runBatch({ ...options, job: "bench", requests: each(count) });
+    const took = await seconds(() => readAll(run(), count));
+    const peakMb = process.resourceUsage().maxRSS / 1_024;
+    const again = await seconds(() => readAll(run(), count));
+    return { firstPeakMb: peakMb, perSecond: count / took, againPerSecond: count / again };
+  });
+}
+
+type Options = Pick<DispatcherOptions, "store" | "accounts" | "onError">;
+
+async function withProvider(file: string, work: (options: Options) => Promise<Measurement>): Promise<Measurement> {
   const provider = spawn(process.execPath, ["--no-warnings", providerFile], { stdio: ["pipe", "pipe", "inherit"] });
   const client = await clientOf(provider);
   const store = sqliteStore({ path: file });
   const errors: unknown[] = [];
-  const dispatcher = createDispatcher({
-    store,
-    accounts: [openaiAccount({ client, pollMs: POLL_MS })],
-    thresholds: { maxAgeMs: 1_000 },
-    onError: (error) => errors.push(error),
-  });
-  await dispatcher.start();
-  const took = await seconds(async () => {
-    await Promise.all([enqueueAll(dispatcher, count), readAll(dispatcher, count)]);
-  });
-  await dispatcher.stop();
+  const accounts = [openaiAccount({ client, pollMs: POLL_MS })];
+  const figures = await work({ store, accounts, onError: (error) => errors.push(error) });
   await store.close();
   client.close();
   provider.stdin?.end();
   await once(provider, "close");
   if (errors.length > 0) throw new AggregateError(errors, "The dispatcher reported errors");
-  return { peakMb: process.resourceUsage().maxRSS / 1_024, perSecond: count / took };
+  return { peakMb: process.resourceUsage().maxRSS / 1_024, ...figures };
+}
+
+async function* each(count: number): AsyncGenerator<DispatchRequest> {
+  for (let n = 0; n < count; n += 1) yield dispatchRequest(String(n));
 }
 
 async function clientOf(provider: ChildProcess): Promise<PlainClient> {
@@ -54,10 +81,10 @@ async function enqueueAll(dispatcher: Dispatcher, count: number): Promise<void> 
 }
 
 /** Each of them once, with an answer in it. */
-async function readAll(dispatcher: Dispatcher, count: number): Promise<void> {
+async function readAll(outcomes: AsyncIterable<Outcome>, count: number): Promise<void> {
   const seen = new Uint8Array(count);
   let left = count;
-  for await (const { id, status, response } of dispatcher.outcomes()) {
+  for await (const { id, status, response } of outcomes) {
     if (status !== "succeeded" || response?.statusCode !== 200) throw new Error(`Request ${id} ended as ${status}`);
     if (seen[Number(id)] !== 0) throw new Error(`Request ${id} ended twice, or was never sent`);
     seen[Number(id)] = 1;

@@ -12,7 +12,7 @@ import { anyStore } from "./any-store.ts";
 import { inFolder } from "./folder.ts";
 import { addDone } from "./history.ts";
 import { at, type Measures } from "./measures.ts";
-import { passing } from "./passing.ts";
+import { job, passing } from "./passing.ts";
 import { PRUNED, prune } from "./pruning.ts";
 import {
   BATCH,
@@ -175,6 +175,7 @@ export const measures: Measures = {
       settleRaw: { run: settleRaw, count: BATCH },
       sealAmong: { run: sealAmong, count: MANY_DONE },
       passing: { run: passing, count: PASSING },
+      job: { run: job, count: PASSING },
       prune: { run: pruneInFile, count: PRUNED },
     },
     inFolder,

@@ -1,64 +1,58 @@
-// Puts a label on each line of a JSONL file, at the price of a Batch API. Run it again after Ctrl-C or kill -9, with the
-// same folder, and it goes on. See README.md.
+// Classifies the lines of a JSONL file overnight, at the price of a Batch API. Run it again after Ctrl-C, kill -9 or a
+// crash, with the same folder, and it goes on: every line gets exactly one result, and none is paid for twice.
 
-import { existsSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
+import { mkdirSync, openSync, renameSync, writeSync } from "node:fs";
 import { open } from "node:fs/promises";
-import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
-import { type BatchProgress, runBatch } from "batchwise/dispatch";
+import { type JobProgress, runBatch } from "batchwise/dispatch";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
-import { chooseProvider, endProvider } from "./provider.ts";
+import type OpenAI from "openai";
+import { chooseProvider } from "./provider.ts";
 
 const LABELS = ["billing", "bug", "shipping", "other"];
 const TASK = `You sort messages to a shop. Answer with one word, and nothing else: ${LABELS.join(", ")}.`;
-const [kind, byDefault] = ["string", ".cache/nightly-classification"] as const;
-const options = { folder: { type: kind, default: byDefault }, input: { type: kind }, output: { type: kind } } as const;
-const { folder = "", ...files } = parseArgs({ options }).values;
-const { input = `${folder}/messages.jsonl`, output = `${folder}/results.jsonl` } = files;
+const MADE_UP = ["I was charged twice.", "The app crashes.", "Where is my parcel?", "I love the new design."];
 
-const message = (role: string, content: string) => ({ role, content });
-async function* requests() {
-  for await (const line of (await open(input)).readLines()) {
-    const { id, text } = JSON.parse(line) as { id: string; text: string };
-    yield { id, body: { messages: [message("system", TASK), message("user", text)] } };
+/** The id of a line is the id of its request: it is the same request in every run. */
+async function* requestsOf(path: string | undefined) {
+  const madeUp = Array.from({ length: 5_000 }, (_, n) => `{"id":"message-${n}","text":"${MADE_UP[n % 4]} (${n})"}`);
+  for await (const line of path === undefined ? madeUp : (await open(path)).readLines()) {
+    const { id, text } = JSON.parse(line) as { readonly id: string; readonly text: string };
+    yield { id, body: { messages: [TASK, text].map((content, n) => ({ role: n ? "user" : "system", content })) } };
   }
 }
 
-/** To practise with. */
-const madeUp = Array.from({ length: 5_000 }, (_, n) => `{"id":"m${n}","text":"${LABELS[n % 4]} ${n}"}`).join("\n");
-
-function show({ enqueued, existing, ended, waiting, inBatches, rate, timeLeftMs }: BatchProgress): void {
-  const done = `${ended.succeeded + ended.failed} of ${enqueued} done, ${existing} of them known`;
-  const left = timeLeftMs === null ? "" : ` | ${Math.ceil(timeLeftMs / 1_000)} s left`;
-  const rest = `${waiting} waiting, ${inBatches} in batches | ${rate.toFixed(1)}/s${left}`;
-  process.stderr.write(process.stderr.isTTY ? `\r${done} | ${rest}\x1b[K` : `${done} | ${rest}\n`);
+function show({ total, done, existing, waiting, inBatches, perSecond, leftMs }: JobProgress): void {
+  const left = leftMs === null ? "" : ` | ${Math.ceil(leftMs / 60_000)} min left`;
+  const where = `${waiting} waiting, ${inBatches} in batches | ${existing} of them known from an earlier run`;
+  const line = `${done} of ${total} done | ${perSecond.toFixed(1)}/s${left} | ${where}`;
+  process.stderr.write(process.stderr.isTTY ? `\r${line.slice(0, process.stderr.columns - 1)}\x1b[K` : `${line}\n`);
 }
 
-const practice = `${folder}/practice-provider.json`;
 const stop = new AbortController();
 process.once("SIGINT", () => stop.abort(new Error("Stopped. Run it again to go on.")));
-mkdirSync(folder, { recursive: true });
-const lock = new DatabaseSync(`${folder}/process.lock`);
 try {
-  // Two processes may run one job, but not write one file. However a process ends, the system takes this lock back.
-  lock.exec("BEGIN EXCLUSIVE");
-  if (files.input === undefined && !existsSync(input)) writeFileSync(input, madeUp);
-  const provider = await chooseProvider(practice);
-  process.stderr.write(`process ${process.pid}: ${input} -> ${output}\n`);
+  const text = { type: "string" } as const;
+  const { values } = parseArgs({ options: { folder: text, input: text, output: text } });
+  const { folder = ".cache/nightly-classification", input, output = `${folder}/results.jsonl` } = values;
+  mkdirSync(folder, { recursive: true });
+  const { options, end } = await chooseProvider(folder);
   const store = sqliteStore({ path: `${folder}/requests.sqlite` });
-  // Each run writes all results anew: the store has those of earlier runs.
-  const file = openSync(output, "w");
-  const job = { store, ...provider, job: "night", requests: requests(), onProgress: show, signal: stop.signal };
-  for await (const { id, status, response, error } of runBatch(job)) {
-    const said = JSON.stringify(response?.body.choices ?? null).toLowerCase();
-    const label = LABELS.find((each) => said.includes(each)) ?? null;
-    writeSync(file, `${JSON.stringify({ id, label, status, error })}\n`);
+  // Of this process alone: a second one at the same time, on the same folder, does no harm.
+  const part = `${output}.part-${process.pid}`;
+  const results = openSync(part, "w");
+  const onError = (error: unknown): boolean => process.stderr.write(`\nwill be tried again: ${error}\n`);
+  const job = { store, job: "messages", requests: requestsOf(input), signal: stop.signal, onError, onProgress: show };
+  for await (const { id, status, response, error } of runBatch({ ...options, ...job })) {
+    const said = (response?.body as OpenAI.ChatCompletion | undefined)?.choices[0]?.message.content?.toLowerCase();
+    const label = LABELS.find((label) => said?.includes(label)) ?? null;
+    writeSync(results, `${JSON.stringify({ id, label, status, error })}\n`);
   }
   await store.close();
-  endProvider(practice);
+  renameSync(part, output);
+  process.stderr.write("\n");
+  end();
 } catch (error) {
-  const isLocked = String(error).includes("is locked");
-  process.stderr.write(`\n${isLocked ? `Another process works on ${folder}.` : (error as Error).message}\n`);
+  process.stderr.write(`\n${(error as Error).message}\n`);
   process.exitCode = stop.signal.aborted ? 130 : 1;
 }
-lock.close();

@@ -1,13 +1,18 @@
-// A provider to practise with: batchwise's strict fake, which answers with what it was asked, in a process of its own, so
-// that its batches outlive an example that is killed. Writes its address into a file. Ends after an hour.
+// A provider to practise with: batchwise's strict fake in a process of its own, as a real provider is elsewhere, so that
+// its batches outlive an example that is stopped or killed. Prints its address; ends after a day.
 
-import { renameSync, writeFileSync } from "node:fs";
 import { fakeProvider } from "batchwise/dispatch/testing";
 
-const [, , file = "practice-provider.json"] = process.argv;
-// Each batch takes longer than the one before, so that there is time to interrupt.
-const fake = fakeProvider({ plan: ({ index }) => ({ validateMs: 400, runMs: 3_000 * (index + 1), finalizeMs: 200 }) });
-const { url } = await fake.listen();
-writeFileSync(`${file}.new`, JSON.stringify({ url, pid: process.pid }));
-renameSync(`${file}.new`, file);
-setTimeout(() => process.exit(), 3_600_000);
+/** In place of a model: the words that give each label away. */
+const WORDS = { billing: /invoice|charged|refund/i, bug: /error|crash|fails/i, shipping: /parcel|courier|delivery/i };
+
+const fake = fakeProvider({
+  plan: ({ index }) => ({ validateMs: 400, runMs: 3_000 * (1 + (index % 10)), finalizeMs: 200 }),
+  answer: ({ body }) => {
+    const text = JSON.stringify(body.messages).split('"role":"user"')[1] ?? "";
+    const content = Object.entries(WORDS).find(([, words]) => words.test(text))?.[0] ?? "other";
+    return { status: 200, body: { choices: [{ message: { role: "assistant", content } }] } };
+  },
+});
+process.stdout.write((await fake.listen()).url);
+setTimeout(() => process.exit(), 24 * 3_600_000);

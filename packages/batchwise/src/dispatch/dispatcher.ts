@@ -36,7 +36,6 @@ import type {
 import { batchRecord } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
 import { type EstimateInput, estimate } from "./intake/estimator.ts";
-import type { DispatcherParts } from "./jobs/parts.ts";
 import { adopt } from "./ops/adopt.ts";
 import { abandon, cancelMembers } from "./ops/batch-control.ts";
 import { cancelMany, cancelOne } from "./ops/cancel-requests.ts";
@@ -65,7 +64,7 @@ import {
   retryWhich,
   usageFilter,
 } from "./options/operator-options.ts";
-import { resolveOptions } from "./options/resolve-options.ts";
+import { type ResolvedOptions, resolveOptions } from "./options/resolve-options.ts";
 import { readDeadLetters, redeliver } from "./outcomes/dead-letters.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./outcomes/deliverer.ts";
 import { OutcomeReader } from "./outcomes/outcome-reader.ts";
@@ -105,7 +104,8 @@ export interface Dispatcher extends OperatorMethods {
   result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
   /**
    * All outcomes in the order they were recorded, from `after` on. Waits for more until the dispatcher stops; with
-   * `untilIdle` it ends once no request waits or is in a batch, and rejects with a QuarantinedError, which has the `keys`,
+   * `untilIdle` it ends once no request waits or is in a batch (looked at from when it has resolved, where it is a promise),
+   * and rejects with a QuarantinedError, which has the `keys`,
    * once only quarantined batches have some. A RangeError for a cursor beyond the log.
    */
   outcomes(options?: OutcomesOptions): AsyncIterableIterator<LoggedOutcome>;
@@ -165,10 +165,27 @@ export interface Dispatcher extends OperatorMethods {
  * ```
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  return new StoreDispatcher(new Runtime(resolveOptions(options)));
+  return createDispatcherParts(resolveOptions(options)).dispatcher;
 }
 
-export class StoreDispatcher implements Dispatcher {
+/** A dispatcher, with what runBatch needs beside its methods. */
+export interface DispatcherParts {
+  readonly runtime: Runtime;
+  readonly workers: Workers;
+  readonly sealer: Sealer;
+  readonly enqueuer: Enqueuer;
+  readonly dispatcher: Dispatcher;
+}
+
+export function createDispatcherParts(options: ResolvedOptions): DispatcherParts {
+  const runtime = new Runtime(options);
+  const workers = new Workers(runtime);
+  const sealer = new Sealer(runtime, workers);
+  const parts = { runtime, workers, sealer, enqueuer: new Enqueuer(runtime, sealer) };
+  return { ...parts, dispatcher: new StoreDispatcher(parts) };
+}
+
+class StoreDispatcher implements Dispatcher {
   readonly #runtime: Runtime;
   readonly #workers: Workers;
   readonly #sealer: Sealer;
@@ -178,10 +195,11 @@ export class StoreDispatcher implements Dispatcher {
   #isStarted = false;
   #stopped: Promise<void> | null = null;
 
-  constructor(runtime: Runtime) {
+  constructor({ runtime, workers, sealer, enqueuer }: Omit<DispatcherParts, "dispatcher">) {
     this.#runtime = runtime;
-    this.#workers = new Workers(runtime);
-    this.#sealer = new Sealer(runtime, this.#workers);
+    this.#workers = workers;
+    this.#sealer = sealer;
+    this.#enqueuer = enqueuer;
     this.#reader = new OutcomeReader(runtime);
     runtime.watching.start(this.#reader.turn);
     const { onOutcome, webhook } = runtime.options;
@@ -189,12 +207,6 @@ export class StoreDispatcher implements Dispatcher {
       ...(onOutcome === null ? [] : [callbackDeliverer(runtime)]),
       ...(webhook === null ? [] : [webhookDeliverer(runtime, webhook)]),
     ];
-    this.#enqueuer = new Enqueuer(runtime, this.#sealer);
-  }
-
-  /** For `runBatch`. */
-  get parts(): DispatcherParts {
-    return { runtime: this.#runtime, enqueuer: this.#enqueuer, reader: this.#reader };
   }
 
   async start(): Promise<void> {

@@ -56,7 +56,7 @@ export type {
   SweepEvent,
   UsageEvent,
 } from "./contract/events.ts";
-export type { BatchOutcome, BatchProgress } from "./contract/job.ts";
+export type { JobOutcome, JobProgress, JobRequest, JobRequestId, JobRequestMetadata } from "./contract/jobs.ts";
 export type {
   CancelCounts,
   CancelFilter,
@@ -113,6 +113,7 @@ export type {
   Store,
   TransitionResult,
 } from "./contract/store.ts";
+export type { TransactionalStore, TransactionIntake } from "./contract/transactions.ts";
 export type {
   BatchFilter,
   BatchLine,

@@ -1,46 +1,130 @@
-// Runs a job with an end: requests in, outcomes out. Makes a dispatcher for it and stops it again.
+// A job from beginning to end: enqueues its requests, runs a dispatcher, gives all outcomes, and stops the dispatcher
+// whichever way the iteration ends. All it knows of a job is in the store, so that the same call again goes on with it.
 
-import type { BatchOutcome } from "./contract/job.ts";
-import type { BatchLine, DispatchRequest } from "./contract/types.ts";
-import { StoreDispatcher } from "./dispatcher.ts";
-import { runJob } from "./jobs/run-job.ts";
-import { resolveOptions } from "./options/resolve-options.ts";
-import { type RunBatchOptions, runBatchOptions } from "./options/run-batch-options.ts";
-import { Runtime } from "./runtime/runtime.ts";
+import type { JobOutcome, JobRequest } from "./contract/jobs.ts";
+import type { LoggedOutcome } from "./contract/types.ts";
+import { createDispatcherParts, type Dispatcher } from "./dispatcher.ts";
+import { Producer } from "./intake/producer.ts";
+import { JobPlaces } from "./ops/job-places.ts";
+import { ProgressTeller } from "./ops/job-progress.ts";
+import { type RunBatchOptions, type RunBatchPlan, runBatchOptions } from "./options/run-batch-options.ts";
+import type { Runtime } from "./runtime/runtime.ts";
+import { waitOut } from "./runtime/wait-out.ts";
 
 /**
- * Runs all `requests` as one job and gives the outcome of each, as they come in. The same call again, with the same `job`
- * and store, resumes it after a crash or a kill, and gives all outcomes again, earlier runs' first: none is lost, and what
- * has run is not sent again. Two processes may run one job at a time; each gets all outcomes. Works from the first
- * `next()` on: reads `requests` while batches run, sends the last batch at once when they end, and ends when all have
- * ended. `break` stops the dispatcher, and so does `signal`; the provider goes on with what it has. The store stays open.
+ * Runs requests as one job and gives their outcomes, those of earlier runs included, in the order they were recorded. It
+ * begins when the first outcome is asked for, and ends when each request of the job has one. Whatever stops it (`break`,
+ * the signal, an error, a kill), all that was enqueued is durable, and the same call again goes on: what the store has is
+ * not enqueued, nor paid for, twice. The last batches do not wait for company. The store stays open.
  *
- * Rejects, once the dispatcher has stopped, with the signal's reason; with what `requests` throws; with a DispatchError
- * that names the index for a request that cannot be sent, and DUPLICATE_ID for one that an earlier run had otherwise; and
- * with a QuarantinedError when all that is left waits for a person. Wrong options throw at the call.
+ * Several processes may run the same job on one store: each gives all outcomes, and they share the work.
+ *
+ * The iteration rejects, once its dispatcher has stopped, with
+ * - the signal's reason, or what `requests` threw;
+ * - a DispatchError that names the request (`requests[17]: ...`) when no account takes it, or DUPLICATE_ID when it is not
+ *   the one that an earlier run had; what came before it stays enqueued;
+ * - a QuarantinedError, which has the `keys`, when all that is left waits for a person; all outcomes come first;
+ * - the store's error. A store that does not answer for a while is waited for, and told to `onError`.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range.
  *
  * @example
  * ```ts
- * import { runBatch } from "batchwise/dispatch";
- * import { openaiAccount } from "batchwise/dispatch/openai";
- * import { sqliteStore } from "batchwise/dispatch/sqlite";
- * import OpenAI from "openai";
- * async function translate(texts: readonly string[]): Promise<void> {
- *   const store = sqliteStore({ path: "jobs.sqlite" });
- *   const accounts = [openaiAccount({ client: new OpenAI() })];
- *   const requests = texts.map((content) => ({ body: { model: "gpt-4o-mini", messages: [{ role: "user", content }] } }));
- *   for await (const { index, status, response } of runBatch({ store, accounts, job: "translations", requests })) {
- *     console.log(texts[index], status, response?.body.choices);
+ * import { type Account, memoryStore, runBatch } from "batchwise/dispatch";
+ * async function classify(accounts: readonly Account[], texts: readonly string[]): Promise<void> {
+ *   const messages = (content: string) => [{ role: "user", content }];
+ *   const requests = texts.map((text) => ({ body: { model: "gpt-4o-mini", messages: messages(text) } }));
+ *   for await (const { index, status, response } of runBatch({ store: memoryStore(), accounts, job: "night", requests })) {
+ *     console.log(index, status, response?.body);
  *   }
- *   await store.close();
  * }
  * ```
  */
-export function runBatch<Request extends DispatchRequest | BatchLine>(
+export function runBatch<Request extends JobRequest>(
   options: RunBatchOptions<Request>,
-): AsyncIterableIterator<BatchOutcome<Request>> {
-  const [own, others] = runBatchOptions(options as RunBatchOptions);
-  const resolved = resolveOptions(others);
-  const outcomes: AsyncIterableIterator<unknown> = runJob(() => new StoreDispatcher(new Runtime(resolved)), own);
-  return outcomes as AsyncIterableIterator<BatchOutcome<Request>>;
+): AsyncIterableIterator<JobOutcome<Request>> {
+  return outcomesOf(runBatchOptions(options));
+}
+
+async function* outcomesOf<Request extends JobRequest>(
+  plan: RunBatchPlan<Request>,
+): AsyncGenerator<JobOutcome<Request>, void, undefined> {
+  plan.signal?.throwIfAborted();
+  const run = new JobRun(plan);
+  try {
+    yield* run.outcomes();
+  } finally {
+    await run.end();
+  }
+}
+
+class JobRun<Request extends JobRequest> {
+  readonly #plan: RunBatchPlan<Request>;
+  readonly #places: JobPlaces<Request>;
+  readonly #runtime: Runtime;
+  readonly #dispatcher: Dispatcher;
+  readonly #producer: Producer;
+  readonly #progress: ProgressTeller;
+
+  constructor(plan: RunBatchPlan<Request>) {
+    const { job, requests, onProgress } = plan;
+    const { runtime, dispatcher, enqueuer } = createDispatcherParts(plan.dispatcher);
+    this.#plan = plan;
+    this.#places = new JobPlaces(job, requests);
+    this.#runtime = runtime;
+    this.#dispatcher = dispatcher;
+    this.#producer = new Producer({ runtime, enqueuer, job, requests });
+    this.#progress = new ProgressTeller({ runtime, job, produced: this.#producer, onProgress });
+    plan.signal?.addEventListener("abort", this.#onAbort);
+  }
+
+  async *outcomes(): AsyncGenerator<JobOutcome<Request>, void, undefined> {
+    const { job, signal } = this.#plan;
+    await this.#dispatcher.start();
+    this.#progress.start();
+    const untilIdle = this.#produce();
+    let [after, failures] = [0, 0];
+    for (let isOver = false; !isOver; ) {
+      try {
+        for await (const outcome of this.#dispatcher.outcomes({ job, after, untilIdle })) {
+          signal?.throwIfAborted();
+          [after, failures] = [outcome.cursor, 0];
+          this.#progress.add(outcome);
+          yield this.#inTypes(outcome);
+        }
+        isOver = true;
+      } catch (error) {
+        failures += 1;
+        await waitOut(this.#runtime, signal?.aborted ? signal.reason : error, failures);
+      }
+    }
+    signal?.throwIfAborted();
+  }
+
+  /** Resolves when nothing of this run goes on. */
+  async end(): Promise<void> {
+    this.#plan.signal?.removeEventListener("abort", this.#onAbort);
+    await Promise.all([this.#producer.stop(), this.#dispatcher.stop()]);
+    await this.#progress.end();
+  }
+
+  readonly #onAbort = (): void => {
+    // Awaited, with its errors, at the end.
+    this.#dispatcher.stop().catch(() => {});
+  };
+
+  #produce(): Promise<void> {
+    const produced = this.#producer.run().then(() => {
+      // The job has all of its requests: no batch waits for more.
+      if (!this.#runtime.isStopping) this.#dispatcher.flush();
+    });
+    // The iteration, which may not look at it any more, has the errors.
+    produced.catch(() => {});
+    return produced;
+  }
+
+  #inTypes(outcome: LoggedOutcome): JobOutcome<Request> {
+    // The types are the caller's word for what these requests have.
+    return { ...outcome, ...this.#places.placeOf(outcome.id) } as JobOutcome<Request>;
+  }
 }

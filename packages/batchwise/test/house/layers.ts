@@ -38,7 +38,6 @@ const coreFolders: readonly string[] = [
 
 /** The folders of the dispatcher, from the top down: each imports itself and those after it. */
 const dispatchFolders: readonly string[] = [
-  "jobs",
   "intake",
   "ops",
   "outcomes",

@@ -92,14 +92,14 @@ describe("batchwise serve", () => {
   });
 
   test.each([
-    [["--port", "70000"], "from 0 to 65535"],
-    [["--workers", "0"], "integer >= 1"],
-    [["--max-wait-ms", "soon"], "integer >= 0"],
-    [["--model", "/nowhere/model.onnx"], "There is no model at /nowhere/model.onnx"],
-    [["--colour"], "unknown option"],
-  ])("refuses %j and says what it expected", async (args, message) => {
+    [["--port", "70000"], "from 0 to 65535", 2],
+    [["--workers", "0"], "integer >= 1", 2],
+    [["--max-wait-ms", "soon"], "integer >= 0", 2],
+    [["--model", "/nowhere/model.onnx"], "There is no model at /nowhere/model.onnx", 1],
+    [["--colour"], "unknown option", 2],
+  ])("refuses %j and says what it expected: %s", async (args, message, code) => {
     const command = serve(...args);
-    expect(await command.ended).toBe(1);
+    expect(await command.ended).toBe(code);
     expect(command.output()).toContain(message);
     expect(command.output()).not.toContain("    at ");
   });

@@ -12,7 +12,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * result source was cut, short or damaged. `BATCH_STUCK`: a batch has not ended in its time. `BATCH_BUSY`: another process
  * works on the batch. `ADOPTION_REFUSED`: the provider's batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`,
  * fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are left.
- * `CLOSED`: stopped or closed before. Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
+ * `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store object, so nobody can check),
+ * `TRANSACTION_UNUSABLE` (the client has none, or one that failed or is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
  * `ACCOUNT_PAUSED`: its account refuses whatever it is sent.
  */
 export type DispatchErrorCode =
@@ -36,6 +37,8 @@ export type DispatchErrorCode =
   | "ADOPTION_REFUSED"
   | "ACCOUNT_PAUSED"
   | "BATCH_REFUSED"
+  | "NO_DISPATCHER"
+  | "TRANSACTION_UNUSABLE"
   | "CLOSED";
 
 const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([
@@ -97,11 +100,11 @@ export function duplicateIdError(id: string): DispatchError {
   );
 }
 
-/** The same for a call of many: which one it was, and what became of the others. */
-export function takenIdsError(place: number, id: string, taken: number, total: number): DispatchError {
+/** The same for a call of many: which one it was, and what became of the `others`. */
+export function takenIdsError(place: number, id: string, taken: number, others: string): DispatchError {
   const more = taken === 1 ? "" : ` The call has ${taken} such ids.`;
   const message = `requests[${place}]: ${duplicateIdError(id).message}${more}`;
-  return new DispatchError("DUPLICATE_ID", `${message} The other ${total - taken} of ${total} requests are stored.`);
+  return new DispatchError("DUPLICATE_ID", `${message} ${others}`);
 }
 
 /** The error of a store in the middle of many requests, saying how far it came. */

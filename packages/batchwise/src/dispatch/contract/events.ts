@@ -47,7 +47,8 @@ export interface BatchesEvent {
   readonly states: readonly BatchesInState[];
 }
 
-/** A call of `enqueue` or a part of one of `enqueueMany` is stored. Single requests that come together are one event. */
+/** A call of `enqueue` or a part of one of `enqueueMany` is stored. Single requests that come together are one event.
+ * Not told for `enqueueIn` of the Postgres store: nobody here knows whether that transaction is committed. */
 export interface EnqueueEvent {
   readonly stored: number;
   /** The same id and body were there before. */

@@ -96,8 +96,11 @@ export interface LoggedOutcome extends Outcome {
 export interface OutcomesOptions {
   /** The cursor of the last outcome that is done with; 0, the default, for all. */
   readonly after?: number;
-  /** End when nothing is left to wait for; reject with QUARANTINED when that is for a person to decide. Default false. */
-  readonly untilIdle?: boolean;
+  /**
+   * End when nothing is left to wait for; reject with QUARANTINED when that is for a person to decide. Default false. A
+   * promise, such as of what enqueues: the same from when it has resolved on; reject as it does.
+   */
+  readonly untilIdle?: boolean | PromiseLike<unknown>;
   /** Only outcomes of this job; `untilIdle` waits for this job's requests alone then. */
   readonly job?: string;
 }

@@ -13,11 +13,11 @@ import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "../contract/types.ts";
 import { ulid } from "../format/encode.ts";
-import type { JobPlace } from "../format/job-place.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 import { chunks, MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
-import { Intake } from "./intake.ts";
+import { offerIntake } from "./in-transaction.ts";
+import { Intake, type RequestDefaults } from "./intake.ts";
 import { compareBodies } from "./repeated-ids.ts";
 
 export class Enqueuer {
@@ -39,6 +39,7 @@ export class Enqueuer {
       clock,
     });
     this.#storeTogether = (request) => commits.submit(request);
+    offerIntake(runtime, sealer, (requests) => this.#check(requests));
   }
 
   async one(request: DispatchRequest | BatchLine): Promise<Enqueued> {
@@ -47,8 +48,7 @@ export class Enqueuer {
   }
 
   async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
-    if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
-    const rows = placed(requests, (request) => this.#intake.rowOf(request));
+    const rows = this.#check(requests);
     const answers: EnqueueResult[] = [];
     for (const some of chunks(rows)) {
       const stored = this.#commit(some).catch((error: unknown) => {
@@ -59,23 +59,25 @@ export class Enqueuer {
     const place = answers.indexOf("conflict");
     if (place >= 0) {
       const taken = answers.filter((answer) => answer === "conflict").length;
-      throw takenIdsError(place, (rows[place] as NewRequest).id, taken, rows.length);
+      const others = `The other ${rows.length - taken} of ${rows.length} requests are stored.`;
+      throw takenIdsError(place, (rows[place] as NewRequest).id, taken, others);
     }
     return rows.map((row, index) => enqueued(row, answers[index] as EnqueueResult));
   }
 
-  /** The row of a request at a place of a job. Throws for what cannot be sent, naming the place. */
-  rowAt(request: DispatchRequest | BatchLine, place: JobPlace): NewRequest {
-    try {
-      return this.#intake.rowOf(request, place);
-    } catch (error) {
-      throw atPlace(error, place.index);
-    }
+  /** Checks a request of a job; throws what `enqueue` would reject with. */
+  rowOf(request: DispatchRequest | BatchLine, defaults: RequestDefaults): NewRequest {
+    return this.#intake.rowOf(request, defaults);
   }
 
-  /** Stores rows in one transaction. Gives an answer for each, also for an id that another request has. */
+  /** Stores rows in one transaction, and tells the sealer. */
   store(rows: NewRequest[]): Promise<EnqueueResult[]> {
     return this.#commit(rows);
+  }
+
+  #check(requests: readonly (DispatchRequest | BatchLine)[]): NewRequest[] {
+    if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
+    return placed(requests, (request) => this.#intake.rowOf(request));
   }
 
   async #commit(rows: NewRequest[]): Promise<EnqueueResult[]> {
@@ -106,11 +108,7 @@ function placed<Item, Result>(items: readonly Item[], work: (item: Item) => Resu
     for (const item of items) results.push(work(item));
     return results;
   } catch (error) {
-    throw atPlace(error, results.length);
+    if (!(error instanceof DispatchError)) throw error;
+    throw new DispatchError(error.code as DispatchErrorCode, `requests[${results.length}]: ${error.message}`, error);
   }
-}
-
-function atPlace(error: unknown, place: number): unknown {
-  if (!(error instanceof DispatchError)) return error;
-  return new DispatchError(error.code as DispatchErrorCode, `requests[${place}]: ${error.message}`, error);
 }

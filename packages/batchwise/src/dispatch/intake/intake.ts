@@ -9,7 +9,6 @@ import { serves } from "../decide/rank-accounts.ts";
 import { tokensOf } from "../format/body-tokens.ts";
 import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, utf8Length } from "../format/encode.ts";
 import { inputsOf, laneInputs } from "../format/inputs.ts";
-import { INDEX_FIELD, idAt, type JobPlace, metadataAt } from "../format/job-place.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { jsonOf } from "./strict-json.ts";
 
@@ -38,6 +37,12 @@ interface Route {
   readonly mostInputs: number;
 }
 
+/** What a request has where its caller has given nothing. */
+export interface RequestDefaults {
+  readonly id: string;
+  readonly job: string;
+}
+
 /** Makes rows of what callers enqueue. */
 export class Intake {
   readonly #options: IntakeOptions;
@@ -51,15 +56,15 @@ export class Intake {
     this.#newId = newId;
   }
 
-  /** Checks one request or batch line and gives its row; with a place in a job, as the request at that place. */
-  rowOf(given: DispatchRequest | BatchLine, place: JobPlace | null = null): NewRequest {
+  /** Checks one request or batch line and gives its row. An id by default is as good as one that was given. */
+  rowOf(given: DispatchRequest | BatchLine, defaults?: RequestDefaults): NewRequest {
     if (!isObject(given)) throw invalid("A request must be an object.");
     const isLine = "custom_id" in given;
     const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
     refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
     if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
-    const lastingId = checkId(request.id) ?? (place === null ? undefined : idAt(place));
-    const id = lastingId ?? this.#newId();
+    const givenId = checkId(request.id ?? defaults?.id);
+    const id = givenId ?? this.#newId();
     const endpoint = endpointOf(request);
     const callerBody = jsonOf(request.body, BODY);
     const merged = isLine ? request.body : mergeDefaults(this.#options.requestDefaults, request.body);
@@ -73,9 +78,9 @@ export class Intake {
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
     if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
     if (inputs > mostInputs) throw tooLargeError("inputs", inputs, mostInputs);
-    const { priority, tenant, job, deadlineAt } = checkOptional(request, place);
-    const digest = lastingId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
-    const metadata = metadataOf(request.metadata, place);
+    const { priority, tenant, job, deadlineAt } = checkOptional(request, defaults?.job);
+    const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
+    const metadata = metadataOf(request.metadata);
     return new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
   }
 
@@ -186,33 +191,25 @@ function longestLine(accounts: readonly Account[], request: LineRequest, bodyByt
 
 function checkOptional(
   request: DispatchRequest,
-  place: JobPlace | null,
+  defaultJob = "",
 ): Pick<NewRequest, "priority" | "tenant" | "job" | "deadlineAt"> {
-  const { priority = 0, tenant = "", job = place?.job ?? "", deadlineAt = null } = request;
+  const { priority = 0, tenant = "", job = defaultJob, deadlineAt = null } = request;
   if (!Number.isSafeInteger(priority)) throw invalid("A request's `priority` must be a whole number.");
   if (typeof tenant !== "string") throw invalid("A request's `tenant` must be a string.");
   storable("`tenant`", tenant);
   if (typeof job !== "string") throw invalid("A request's `job` must be a string.");
   storable("`job`", job);
-  if (place !== null && job !== place.job) {
-    throw invalid(`A request's \`job\` must be left out, or be "${place.job}" as here; it is "${job}".`);
-  }
   if (deadlineAt !== null && !(Number.isFinite(deadlineAt) && deadlineAt >= 0 && deadlineAt <= LATEST_TIME)) {
     throw invalid("A request's `deadlineAt` must be a time in milliseconds since 1970, before the year 275760.");
   }
   return { priority, tenant, job, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
 }
 
-function metadataOf(metadata: DispatchRequest["metadata"], place: JobPlace | null): string | null {
-  if (metadata !== undefined) checkMetadata(metadata);
-  if (place === null) return metadata === undefined ? null : JSON.stringify(metadata);
-  if (metadata === undefined || !Object.hasOwn(metadata, INDEX_FIELD))
-    return JSON.stringify(metadataAt(place, metadata));
-  throw invalid(`A request's \`metadata\` must not have the field "${INDEX_FIELD}": it is made here.`);
-}
-
-function checkMetadata(metadata: object): void {
-  if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) return;
+function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
+  if (metadata === undefined) return null;
+  if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) {
+    return JSON.stringify(metadata);
+  }
   throw invalid("A request's `metadata` must be an object of strings.");
 }
 

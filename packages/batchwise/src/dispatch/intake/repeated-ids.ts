@@ -8,7 +8,7 @@ import { parseLane } from "../format/encode.ts";
 
 /** Turns `conflict` into `same` where the stored body is equal. Calls the store once more if there is a conflict. */
 export async function compareBodies(
-  store: Store,
+  store: Pick<Store, "requests">,
   rows: readonly NewRequest[],
   answers: readonly EnqueueResult[],
 ): Promise<readonly EnqueueResult[]> {

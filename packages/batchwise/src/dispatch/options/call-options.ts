@@ -31,15 +31,17 @@ export const aName: Rule = {
   type: "string",
   test: (value: string) => value !== "",
 };
-const aSignal: Rule = {
+export const aSignal: Rule = {
   expected: "an AbortSignal",
   type: "object",
   test: (value: object) => "aborted" in value,
 };
 
+const aBooleanOrPromise: Rule = { ...aBoolean, expected: "a boolean or a promise" };
+
 export interface ResolvedOutcomesOptions {
   readonly after: number;
-  readonly untilIdle: boolean;
+  readonly untilIdle: boolean | PromiseLike<unknown>;
   /** null for the outcomes of all. */
   readonly job: string | null;
 }
@@ -48,9 +50,13 @@ export function outcomesOptions(options: OutcomesOptions): ResolvedOutcomesOptio
   checkNames(options, ["after", "untilIdle", "job"]);
   const { after = 0, untilIdle = false, job = null } = options;
   check("after", integerFrom(0), after);
-  check("untilIdle", aBoolean, untilIdle);
+  if (!isThenable(untilIdle)) check("untilIdle", aBooleanOrPromise, untilIdle);
   if (job !== null) check("job", aName, job);
   return { after, untilIdle, job };
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 export function deadLettersOptions(options: DeadLettersOptions): Required<DeadLettersOptions> {

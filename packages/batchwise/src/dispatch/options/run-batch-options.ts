@@ -1,75 +1,76 @@
-// The options of runBatch: those of a dispatcher, and the job's own. Checked before anything starts. Pure.
+// The options of runBatch: those of a dispatcher, and what the job is. Checked once, before anything happens.
 
-import {
-  aFunction,
-  check,
-  checkIsObject,
-  expected,
-  invalidOption,
-  type Rule,
-  refuseUnknown,
-} from "../../core/contract/validate.ts";
-import type { BatchProgress } from "../contract/job.ts";
-import type { BatchLine, DispatchRequest } from "../contract/types.ts";
-import { checkResultOptions } from "./call-options.ts";
+import { aFunction, check, checkIsObject, expected, type Rule, refuseUnknown } from "../../core/contract/validate.ts";
+import type { JobProgress, JobRequest } from "../contract/jobs.ts";
+import { aName, aSignal } from "./call-options.ts";
 import type { DispatcherOptions } from "./dispatcher-options.ts";
-import { DISPATCHER_OPTIONS } from "./resolve-options.ts";
+import { DISPATCHER_OPTIONS, type ResolvedOptions, resolveOptions } from "./resolve-options.ts";
 
-export interface RunBatchOptions<Request extends DispatchRequest | BatchLine = DispatchRequest | BatchLine>
-  extends DispatcherOptions {
-  /** The job's name, 1 to 200 characters: the same name resumes the job, in whichever process. */
+/** An id has at most 256 characters; this leaves room for `:` and the largest index. */
+const LONGEST_JOB = 239;
+
+export interface RunBatchOptions<Request extends JobRequest = JobRequest> extends DispatcherOptions {
+  /**
+   * The name of the work: 1 to 239 characters. Calling `runBatch` again with the same name goes on with it, in this
+   * process, in another one, or in several at once.
+   */
   readonly job: string;
   /**
-   * What to run. It is read as fast as the store takes it, at most a thousand requests or 16 MB ahead. Each run must give
-   * all of it again, in the same order: a request without an `id` gets `<job>:<index>`.
+   * An array, an iterable or an async iterable. Each run must give the same requests in the same order: one without an id
+   * gets `${job}:${index}`. Requests with ids of their own may come in any order; these are unique in the whole store.
+   * Read one at a time, and no faster than the store takes them.
    */
   readonly requests: Iterable<Request> | AsyncIterable<Request>;
-  /** Called about once a second, more rarely while nothing changes, and at the end. What it throws ends the run. */
-  readonly onProgress?: (progress: BatchProgress) => void;
-  /** Stops the run: iteration rejects with the signal's reason once all is at rest. Nothing is cancelled. */
+  /**
+   * Called at the start, at the end, and at most once a second between, down to once in 30 s while nothing changes. What it
+   * throws is told to `onError`.
+   */
+  readonly onProgress?: (progress: JobProgress) => void;
+  /** Stops the run when it is aborted: the iteration rejects with its reason once all has come to a halt. */
   readonly signal?: AbortSignal;
 }
 
-export interface JobOptions {
+export interface RunBatchPlan<Request extends JobRequest> {
   readonly job: string;
-  readonly requests: Iterable<DispatchRequest | BatchLine> | AsyncIterable<DispatchRequest | BatchLine>;
-  readonly onProgress: ((progress: BatchProgress) => void) | null;
+  readonly requests: RunBatchOptions<Request>["requests"];
+  readonly onProgress: ((progress: JobProgress) => void) | null;
   readonly signal: AbortSignal | null;
+  readonly dispatcher: ResolvedOptions;
 }
 
-const OWN: readonly string[] = ["job", "requests", "onProgress", "signal"];
-const LONGEST_NAME = 200;
-const aJobName: Rule = {
-  expected: `a name of 1 to ${LONGEST_NAME} characters`,
+const NAMES = ["job", "requests", "onProgress", "signal"];
+const HINTS = { id: "the name of the work is `job`", input: "the requests are `requests`" };
+
+const aJob: Rule = {
+  expected: `a name of 1 to ${LONGEST_JOB} characters, Unicode without NUL`,
   type: "string",
-  test: (name: string) => name !== "" && name.length <= LONGEST_NAME,
+  test: (name: string) =>
+    aName.test(name as never) && name.length <= LONGEST_JOB && !name.includes("\0") && !/\p{Surrogate}/u.test(name),
 };
-const someRequests: Rule = {
+
+const requestsRule: Rule = {
   expected: "an array, an iterable or an async iterable of requests",
   type: "object",
-  test: (value: object) => Symbol.iterator in value || Symbol.asyncIterator in value,
+  test: (value: object) => Symbol.asyncIterator in value || Symbol.iterator in value,
 };
 
-/** Divides the options into the job's and the dispatcher's, which are not checked here. */
-export function runBatchOptions(options: RunBatchOptions): readonly [JobOptions, DispatcherOptions] {
-  checkIsObject("options", options);
-  if (options === undefined) throw invalidOption(TypeError, "Expected options for runBatch, got none");
-  refuseUnknown(options, [...DISPATCHER_OPTIONS, ...OWN]);
-  const { job, requests, onProgress, signal, ...others } = options;
-  check("job", aJobName, job);
-  checkRequests(requests);
-  if (onProgress !== undefined) check("onProgress", aFunction, onProgress);
-  if (signal !== undefined) checkResultOptions({ signal });
-  return [{ job, requests, onProgress: onProgress ?? null, signal: signal ?? null }, others];
-}
-
-function checkRequests(requests: unknown): void {
+/** TypeError or RangeError with `code: "INVALID_OPTION"`. */
+export function runBatchOptions<Request extends JobRequest>(given: RunBatchOptions<Request>): RunBatchPlan<Request> {
+  checkIsObject("options", given);
+  refuseUnknown(given ?? {}, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);
+  const { job, requests, onProgress, signal, ...dispatcher } = given;
+  check("job", aJob, job);
   if (typeof requests === "function") {
-    throw invalidOption(TypeError, `Expected \`requests\` to be ${someRequests.expected}, got a function: call it`);
+    throw expected("requests", { ...requestsRule, expected: `${requestsRule.expected} (call the function)` }, requests);
   }
-  if (requests instanceof Promise) {
-    throw invalidOption(TypeError, `Expected \`requests\` to be ${someRequests.expected}, got a Promise: await it`);
-  }
-  if (typeof requests === "string") throw expected("requests", someRequests, requests);
-  check("requests", someRequests, requests);
+  check("requests", requestsRule, requests);
+  if (onProgress !== undefined) check("onProgress", aFunction, onProgress);
+  if (signal !== undefined) check("signal", aSignal, signal);
+  return {
+    job,
+    requests,
+    onProgress: onProgress ?? null,
+    signal: signal ?? null,
+    dispatcher: resolveOptions(dispatcher),
+  };
 }

@@ -22,9 +22,9 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-export interface OutcomesPlan extends ResolvedOutcomesOptions {
-  /** False while more requests are on their way: idle does not count as the end then. Wake `watching` when it changes. */
-  readonly isAllIn?: () => boolean;
+interface Ending {
+  isNear: boolean;
+  rejection: { readonly error: unknown } | null;
 }
 
 export class OutcomeReader {
@@ -65,17 +65,19 @@ export class OutcomeReader {
    * Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do;
    * rejects with QUARANTINED when all that is left to do is a person's.
    */
-  async *outcomes({ after, untilIdle, job, isAllIn }: OutcomesPlan): AsyncGenerator<LoggedOutcome> {
+  async *outcomes({ after, untilIdle, job }: ResolvedOutcomesOptions): AsyncGenerator<LoggedOutcome> {
     const { store, setBack } = this.#runtime;
     const of = job === null ? {} : { job };
+    const ending = this.#endingOf(untilIdle);
     await this.#checkCursor(after);
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
       try {
         // The log that this cursor is from is gone.
         if (this.#runtime.setBack !== setBack) throw this.#runtime.setBack;
+        if (ending.rejection !== null) throw ending.rejection.error;
         // Asked before the log is read: what ends in between is still read.
-        const idle = untilIdle && (isAllIn?.() ?? true) ? await idleness(this.#runtime, job) : null;
+        const idle = ending.isNear ? await idleness(this.#runtime, job) : null;
         const rows = await store.outcomes({ after: cursor, limit: PAGE, ...of });
         for (const row of rows) {
           cursor = row.cursor;
@@ -91,6 +93,23 @@ export class OutcomeReader {
         news.leave();
       }
     }
+  }
+
+  /** Whether the iteration is to end once all is idle, or at once with an error; wakes it when a promise says so. */
+  #endingOf(untilIdle: boolean | PromiseLike<unknown>): Ending {
+    const ending: Ending = { isNear: untilIdle === true, rejection: null };
+    if (typeof untilIdle === "boolean") return ending;
+    const wake = (): void => this.#runtime.watching.wake();
+    const end = (): void => {
+      ending.isNear = true;
+      wake();
+    };
+    const fail = (error: unknown): void => {
+      ending.rejection = { error };
+      wake();
+    };
+    untilIdle.then(end, fail);
+    return ending;
   }
 
   /** A cursor beyond the log, from another store or from before a backup was restored, would wait for ever. */

@@ -92,6 +92,13 @@ export class Sealer {
     }
   }
 
+  /** Requests were stored in a caller's transaction: looks for them in a second, and then less and less often again. */
+  expectCommit(): void {
+    const { sealing, clock } = this.#runtime;
+    this.#lookMs = FIRST_LOOK_MS;
+    sealing.wakeAt(clock.now() + FIRST_LOOK_MS);
+  }
+
   /** The loop's turn. */
   readonly turn = async (): Promise<number> => {
     const { store, clock, options, sealing } = this.#runtime;

@@ -1,5 +1,5 @@
-// A run of a job in a process of its own, on a SQLite file, through the official client. Run as
-// `node job-child.ts <json of JobWork>`; prints `enqueued <n>` as it goes on, and each outcome as a line `<index> <status>`.
+// One run of a job in a process of its own, for tests that kill it. Run as `node job-child.ts <json of JobWork>`; tells on
+// its output the id of each outcome that it is given, a line each, and at last "end".
 
 import { writeSync } from "node:fs";
 import OpenAI from "openai";
@@ -9,45 +9,38 @@ import { sqliteStore } from "../../../src/dispatch/stores/sqlite/index.ts";
 
 export interface JobWork {
   readonly path: string;
+  /** Where the fake listens. */
   readonly url: string;
-  readonly count: number;
-  /** Between two thousand requests of the source. */
-  readonly pauseMs: number;
+  readonly requests: number;
 }
 
-const { path, url, count, pauseMs } = JSON.parse(process.argv[2] ?? "") as JobWork;
+const LEASE_MS = 2_000;
 
-async function* requests() {
-  for (let n = 0; n < count; n += 1) {
-    if (n % 1_000 === 999) await new Promise<void>((resolve) => void setTimeout(resolve, pauseMs));
-    yield { body: { messages: [{ role: "user", content: `Say ${n}.` }] } };
-  }
+const { path, url, requests: count } = JSON.parse(process.argv[2] ?? "") as JobWork;
+
+async function* requests(): AsyncGenerator<{ body: { model: string; messages: { role: string; content: string }[] } }> {
+  for (let n = 0; n < count; n += 1) yield { body: { model: "m", messages: [{ role: "user", content: `Say ${n}.` }] } };
 }
 
-/** At once and for good: what was told before a kill has been told. */
-function tell(line: string): void {
-  writeSync(1, `${line}\n`);
-}
-
-const store = sqliteStore({ path });
-const client = new OpenAI({ apiKey: "key", baseURL: `${url}/v1`, maxRetries: 0 });
 const stop = new AbortController();
-process.once("SIGTERM", () => stop.abort());
-const outcomes = runBatch({
+process.once("SIGINT", () => stop.abort());
+const client = new OpenAI({ apiKey: "key", baseURL: `${url}/v1` });
+const store = sqliteStore({ path });
+const job = runBatch({
   store,
-  accounts: [openaiAccount({ client, pollMs: 100, requestTimeoutMs: 2_000, reconcileGraceMs: 1_000 })],
+  accounts: [openaiAccount({ client, requestTimeoutMs: LEASE_MS - 200, reconcileGraceMs: 1_000, pollMs: 50 })],
+  leaseMs: LEASE_MS,
   thresholds: { maxRequests: 500 },
-  requestDefaults: { model: "m" },
-  leaseMs: 3_000,
   job: "night",
   requests: requests(),
   signal: stop.signal,
-  onProgress: ({ enqueued }) => tell(`enqueued ${enqueued}`),
 });
 try {
-  for await (const { index, status } of outcomes) tell(`${index} ${status}`);
+  // At once and for good: what was told before a kill has been told.
+  for await (const { id } of job) writeSync(1, `${id}\n`);
+  writeSync(1, "end\n");
 } catch (error) {
-  if (error !== stop.signal.reason) throw error;
-  process.exitCode = 3;
+  if (!stop.signal.aborted) throw error;
+  writeSync(1, "stopped\n");
 }
 await store.close();

@@ -1,85 +1,95 @@
-// Runs of a job as real processes on one SQLite file, over a real socket to the strict fake provider: killed, stopped by a
-// signal, and two at a time.
+// A job in real processes on SQLite: killed, interrupted and run twice at once, over a socket to the strict fake.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { type FakeProvider, fakeProvider, type Listening } from "batchwise/dispatch/testing";
+import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import { afterAll, expect, test } from "vitest";
 import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
 import type { JobWork } from "./job-child.ts";
 
-const COUNT = 3_000;
+const REQUESTS = 2_600;
 const folder = makeFolder();
 afterAll(() => folder.remove());
 
-class Runs {
-  readonly fake: FakeProvider = fakeProvider({
-    plan: ({ index }) => ({ validateMs: 50, runMs: 300 * (index + 1), finalizeMs: 50 }),
-  });
-  readonly #path = folder.file();
-  #server: Promise<Listening> | null = null;
+/** One batch ends after the other, so that there is a middle to be killed in. */
+function slowFake(): FakeProvider {
+  return fakeProvider({ plan: ({ index }) => ({ validateMs: 50, runMs: 500 * (index + 1), finalizeMs: 50 }) });
+}
 
-  /** Runs a child to its end; it gets the signal at the first line that `at` says yes to. */
-  async run(signal: NodeJS.Signals | null = null, at: (line: string) => boolean = () => false, pauseMs = 0) {
-    this.#server ??= this.fake.listen();
-    const { url } = await this.#server;
-    const work: JobWork = { path: this.#path, url, count: COUNT, pauseMs };
+class Run {
+  readonly lines: string[] = [];
+  readonly #child: ChildProcess;
+  readonly #closed: Promise<unknown[]>;
+
+  constructor(work: JobWork) {
     const script = new URL("job-child.ts", import.meta.url).pathname;
-    const child: ChildProcess = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(work)], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const closed = once(child, "close");
-    const outcomes = new Map<number, string>();
-    let lines = 0;
-    let isSent = false;
-    for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
-      const [index = "", status = ""] = line.split(" ");
-      if (index !== "enqueued") {
-        outcomes.set(Number(index), status);
-        lines += 1;
-      }
-      if (signal === null || isSent || !at(line)) continue;
-      isSent = child.kill(signal);
-    }
-    const [code, killedBy] = (await closed) as [number | null, string | null];
-    return { outcomes, lines, code, killedBy };
+    const args = ["--no-warnings", script, JSON.stringify(work)];
+    this.#child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    const output = createInterface({ input: this.#child.stdout as NonNullable<ChildProcess["stdout"]> });
+    output.on("line", (line) => void this.lines.push(line));
+    this.#closed = Promise.all([once(this.#child, "close"), once(output, "close")]);
   }
 
-  expectAll({ outcomes, lines, code }: { outcomes: ReadonlyMap<number, string>; lines: number; code: number | null }) {
-    expect([code, lines, outcomes.size]).toEqual([0, COUNT, COUNT]);
-    expect([...outcomes.values()].every((status) => status === "succeeded")).toBe(true);
-    const runs = [...this.fake.runs().values()];
-    expect([runs.length, Math.max(...runs)]).toEqual([COUNT, 1]);
+  /** Sends the signal once it is time for it. */
+  async interrupt(signal: "SIGKILL" | "SIGINT", isTime: () => boolean): Promise<void> {
+    while (!isTime()) await new Promise((resolve) => setTimeout(resolve, 5));
+    this.#child.kill(signal);
+    await this.#closed;
   }
 
   async end(): Promise<void> {
-    await (await this.#server)?.close();
+    await this.#closed;
   }
 }
 
-test("killed with SIGKILL while it enqueues, and while outcomes come, a job resumes and runs nothing twice", async () => {
-  const runs = new Runs();
-  const first = await runs.run("SIGKILL", (line) => /^enqueued [1-9]/.test(line), 1_200);
-  expect([first.killedBy, first.lines < COUNT]).toEqual(["SIGKILL", true]);
-  const second = await runs.run("SIGKILL", (line) => /^\d+ succeeded$/.test(line));
-  expect([second.killedBy, second.lines > 0, second.lines < COUNT]).toEqual(["SIGKILL", true, true]);
-  runs.expectAll(await runs.run());
-  await runs.end();
+const ids = Array.from({ length: REQUESTS }, (_, n) => `night:${n}`).toSorted();
+
+function expectAllOnce({ lines }: Run, fake: FakeProvider): void {
+  expect(lines.at(-1)).toBe("end");
+  expect(lines.slice(0, -1).toSorted()).toEqual(ids);
+  expect([fake.runs().size, Math.max(...fake.runs().values())]).toEqual([REQUESTS, 1]);
+}
+
+test("killed with SIGKILL while it sends and while it reads, a job goes on in the next run and runs nothing twice", async () => {
+  const fake = slowFake();
+  const { url, close } = await fake.listen();
+  const work = { path: folder.file(), url, requests: REQUESTS };
+  const sending = new Run(work);
+  await sending.interrupt("SIGKILL", () => fake.calls("batches.create") > 0);
+  expect(sending.lines).not.toContain("end");
+
+  const reading = new Run(work);
+  await reading.interrupt("SIGKILL", () => reading.lines.length > 0);
+  expect(reading.lines).not.toContain("end");
+  expect(reading.lines.length).toBeLessThan(REQUESTS);
+
+  const last = new Run(work);
+  await last.end();
+  expectAllOnce(last, fake);
+  await close();
 });
 
-test("stopped by a signal in the middle, a job ends by itself and the next run goes on", async () => {
-  const runs = new Runs();
-  const first = await runs.run("SIGTERM", (line) => /^\d+ succeeded$/.test(line));
-  expect([first.code, first.lines > 0, first.lines < COUNT]).toEqual([3, true, true]);
-  runs.expectAll(await runs.run());
-  await runs.end();
+test("interrupted, it comes to an end by itself, and the next run goes on at once", async () => {
+  const fake = slowFake();
+  const { url, close } = await fake.listen();
+  const work = { path: folder.file(), url, requests: REQUESTS };
+  const first = new Run(work);
+  await first.interrupt("SIGINT", () => first.lines.length > 0);
+  expect(first.lines.at(-1)).toBe("stopped");
+  expect(first.lines.length).toBeLessThan(REQUESTS);
+  const second = new Run(work);
+  await second.end();
+  expectAllOnce(second, fake);
+  await close();
 });
 
-test("two processes that run one job at a time each give every outcome once", async () => {
-  const runs = new Runs();
-  const [one, two] = await Promise.all([runs.run(null, undefined, 200), runs.run(null, undefined, 700)]);
-  runs.expectAll(one);
-  runs.expectAll(two);
-  await runs.end();
+test("two processes that run one job at once are each given all outcomes, and nothing runs twice", async () => {
+  const fake = slowFake();
+  const { url, close } = await fake.listen();
+  const work = { path: folder.file(), url, requests: REQUESTS };
+  const runs = [new Run(work), new Run(work)];
+  await Promise.all(runs.map((run) => run.end()));
+  for (const run of runs) expectAllOnce(run, fake);
+  await close();
 });

@@ -3,10 +3,12 @@
 // each other or taking the same request. No row per request comes into JavaScript.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
-import { readBatch } from "./batch-rows.ts";
-import { atMost, type Connection, Undo } from "./database.ts";
-import { knownLane } from "./lanes.ts";
-import { type Headroom, lockedHeadroom } from "./ledgers.ts";
+import { readBatch } from "../sql/batches.ts";
+import { knownLane } from "../sql/lanes.ts";
+import { type Headroom, headroom, openLedger } from "../sql/ledgers.ts";
+import { atMost } from "../sql/statement.ts";
+import { type Connection, Undo } from "./database.ts";
+import { postgres } from "./dialect.ts";
 
 /** When a reservation stops counting, as long as nobody knows. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -29,10 +31,11 @@ const CANDIDATES = `
   ORDER BY priority DESC, rank, seq`;
 
 export async function seal(db: Connection, input: SealInput): Promise<SealResult> {
-  const left = await lockedHeadroom(db, input.ledger, input.limits, input.now);
-  const known = await readBatch(db, input.key);
+  await db.follow(openLedger(input.ledger));
+  const left = await db.follow(headroom(postgres, input.ledger, input.limits, input.now));
+  const known = await db.follow(readBatch(postgres, input.key));
   if (known !== undefined) return { ok: true, batch: known };
-  const lane = await knownLane(db, input.lane);
+  const lane = await db.follow(knownLane(input.lane));
   const head = lane === undefined ? null : await headOf(db, lane, input.now);
   const reason = headRefusal(head, left, input);
   if (lane === undefined || reason !== null) throw new Undo<SealResult>({ ok: false, reason: reason ?? "empty", head });
@@ -41,7 +44,7 @@ export async function seal(db: Connection, input: SealInput): Promise<SealResult
   const total = levels.reduce((sum, { count }) => sum + count, 0);
   if (total < input.minRequests) throw new Undo<SealResult>({ ok: false, reason: "too_few", head });
   await book(db, id, lane, levels);
-  const batch = await readBatch(db, input.key);
+  const batch = await db.follow(readBatch(postgres, input.key));
   if (batch === undefined) throw new Undo<SealResult>({ ok: false, reason: "empty", head });
   return { ok: true, batch };
 }
@@ -124,17 +127,35 @@ async function claimLevels(
     `INSERT INTO batchwise_level
      SELECT $1, c.priority, c.rank FROM unnest($2::bigint[], $3::bigint[]) AS c (priority, rank)
      WHERE EXISTS (SELECT 1 FROM batchwise_share s WHERE s.lane = $1 AND s.priority = c.priority)
+       OR EXISTS (SELECT 1 FROM batchwise_share_added a WHERE a.lane = $1 AND a.priority = c.priority)
        OR EXISTS (SELECT 1 FROM batchwise_level l WHERE l.lane = $1 AND l.priority = c.priority)
      ON CONFLICT (lane, priority) DO UPDATE SET claimed = greatest(batchwise_level.claimed, excluded.claimed)`,
     ...values,
   );
   // One that an enqueue is just writing stays until a later seal.
+  for (const table of ["batchwise_share", "batchwise_share_added"]) {
+    await db.run(
+      `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+         SELECT s.ctid FROM unnest($2::bigint[], $3::bigint[]) AS c (priority, rank)
+         JOIN ${table} s ON s.lane = $1 AND s.priority = c.priority AND s.finished <= c.rank
+         FOR UPDATE OF s SKIP LOCKED
+       ))`,
+      ...values,
+    );
+  }
+}
+
+/**
+ * Puts what has waited for its time among those that a claim walks through. Each request is woken once a requeue: this
+ * commits before the seal, which undoes all else that it did when it refuses.
+ */
+export async function wake(db: Connection, name: string, now: number): Promise<void> {
   await db.run(
-    `DELETE FROM batchwise_share WHERE ctid = ANY (ARRAY(
-       SELECT s.ctid FROM unnest($2::bigint[], $3::bigint[]) AS c (priority, rank)
-       JOIN batchwise_share s ON s.lane = $1 AND s.priority = c.priority AND s.finished <= c.rank
-       FOR UPDATE OF s SKIP LOCKED
+    `UPDATE batchwise_ready SET later = FALSE WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM batchwise_ready
+       WHERE lane = (SELECT id FROM batchwise_lane WHERE name = $1) AND later AND not_before <= $2
+       FOR UPDATE SKIP LOCKED
      ))`,
-    ...values,
+    ...[name, now],
   );
 }

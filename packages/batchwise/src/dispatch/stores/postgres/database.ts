@@ -3,13 +3,12 @@
 // because two were in each other's way runs again. Does not repeat a call whose connection was cut: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { numbered, type Statement } from "../sql/statement.ts";
-
-export type PostgresValue = string | number | boolean | null | readonly (string | number | boolean | null)[];
+import { numbered, type SqlBound, type Statement } from "../sql/statement.ts";
+import { Again, followLater, type Step, type Steps } from "../sql/steps.ts";
 
 export interface PostgresQuery {
   readonly text: string;
-  readonly values: PostgresValue[];
+  readonly values: SqlBound[];
   readonly types: { getTypeParser(oid: number): (text: string) => unknown };
 }
 
@@ -18,9 +17,13 @@ export interface PostgresResult {
   readonly rowCount: number | null;
 }
 
-/** A connection that has been taken from the pool, as node-postgres has it. */
-export interface PostgresClient {
+/** A connection on which the user has begun a transaction: a client of node-postgres. */
+export interface PostgresTransaction {
   query(query: PostgresQuery): Promise<PostgresResult>;
+}
+
+/** A connection that has been taken from the pool, as node-postgres has it. */
+export interface PostgresClient extends PostgresTransaction {
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
   release(destroy?: boolean): void;
@@ -30,13 +33,6 @@ export interface PostgresClient {
 export interface PostgresPool {
   /** Calls back at once when a connection is there: what is told of it later than that may be told too late. */
   connect(done: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
-}
-
-/** Most that a LIMIT takes. */
-const MOST = 2 ** 31 - 1;
-
-export function atMost(limit: number): number {
-  return Math.max(0, Math.min(limit, MOST));
 }
 
 /** Whole numbers as numbers and truth as boolean, whatever parsers the user has set; the rest as text. */
@@ -49,34 +45,37 @@ const types: PostgresQuery["types"] = {
 
 /** The statements of one transaction. */
 export class Connection {
-  readonly #client: PostgresClient;
+  readonly #client: PostgresTransaction;
 
-  constructor(client: PostgresClient) {
+  constructor(client: PostgresTransaction) {
     this.#client = client;
   }
 
   /** Runs a statement and says how many rows it changed. */
-  async run(text: string, ...values: PostgresValue[]): Promise<number> {
+  async run(text: string, ...values: SqlBound[]): Promise<number> {
     return (await this.#client.query({ text, values, types })).rowCount ?? 0;
   }
 
-  async all<Row>(text: string, ...values: PostgresValue[]): Promise<Row[]> {
+  async all<Row>(text: string, ...values: SqlBound[]): Promise<Row[]> {
     return (await this.#client.query({ text, values, types })).rows as Row[];
   }
 
-  async get<Row>(text: string, ...values: PostgresValue[]): Promise<Row | undefined> {
+  async get<Row>(text: string, ...values: SqlBound[]): Promise<Row | undefined> {
     return (await this.all<Row>(text, ...values))[0];
   }
+
+  /** Runs what all SQL stores have. */
+  follow<Result>(steps: Steps<Result>): Promise<Result> {
+    return followLater(steps, this.#answer);
+  }
+
+  readonly #answer = (step: Step): Promise<unknown> =>
+    this[step.wants === "rows" ? "all" : "run"](numbered(step), ...step.values);
 }
 
-/** Runs statements that both SQL stores have, in order. */
+/** Runs statements that all SQL stores have, in order. */
 export async function runAll(db: Connection, statements: readonly Statement[]): Promise<void> {
   for (const statement of statements) await db.run(numbered(statement), ...statement.values);
-}
-
-/** The rows of a statement that both SQL stores have. */
-export function allOf<Row>(db: Connection, statement: Statement): Promise<Row[]> {
-  return db.all<Row>(numbered(statement), ...statement.values);
 }
 
 /** Thrown inside `write` to undo the transaction and answer all the same. */
@@ -86,9 +85,6 @@ export class Undo<Result> {
     this.answer = answer;
   }
 }
-
-/** Thrown inside `write` where another transaction came in between: undo, and once more from the start. */
-export class Again extends Error {}
 
 const TRIES = 8;
 const WRITE = "BEGIN; SET LOCAL synchronous_commit = on";
@@ -164,7 +160,7 @@ async function transaction<Result>(pool: PostgresPool, begin: string, work: Work
   }
 }
 
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   const code = typeof error === "object" && error !== null ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" ? code : "";
 }
@@ -174,7 +170,7 @@ function isCollision(error: unknown): boolean {
   return error instanceof Again || ["40001", "40P01", "23505"].includes(codeOf(error));
 }
 
-function storeError(error: unknown): DispatchError {
+export function storeError(error: unknown): DispatchError {
   if (error instanceof DispatchError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   switch (codeOf(error)) {

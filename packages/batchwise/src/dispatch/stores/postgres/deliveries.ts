@@ -1,25 +1,20 @@
 // Handing outcomes on: booking what came of earlier attempts, then taking what is due. SKIP LOCKED: two processes never
 // take the same delivery for the same attempt, and never wait for each other.
 
-import type { DeliveryLogRow, DeliveryReport, DeliveryState } from "../../contract/rows.ts";
-import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
-import { atMost, type Connection } from "./database.ts";
-import { count } from "./endings.ts";
+import type { DeliveryReport } from "../../contract/rows.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
+import { count } from "../sql/counters.ts";
+import type { Taken } from "../sql/outcomes.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
 
 const NOTED_AT_ONCE = 1_000;
-
-/** What was taken: the outcome is read by the caller. */
-export interface Taken {
-  readonly cursor: number;
-  readonly sink: string;
-  readonly attempt: number;
-}
 
 export async function bookAndTake(db: Connection, { reports, take, now }: DeliveriesInput): Promise<Taken[]> {
   let waiting = 0;
   for (const wave of waves(reports)) waiting += await book(db, wave);
   const taken = take === null ? [] : await takeDue(db, take, now);
-  await count(db, "waiting", waiting);
+  await db.follow(count("waiting", waiting));
   return taken;
 }
 
@@ -105,67 +100,4 @@ async function book(db: Connection, wave: readonly DeliveryReport[]): Promise<nu
     ...[column(({ result }) => (result === "retry" ? "waiting" : result)), column(({ nextAt }) => nextAt)],
   );
   return changed?.more ?? 0;
-}
-
-/** Dead deliveries wait again. Gives the ids of their requests. */
-export async function redeliver(
-  db: Connection,
-  { sink, after, limit }: Extract<Amendment, { kind: "redeliver" }>,
-  now: number,
-): Promise<Amended[]> {
-  const again = await db.all<{ id: string }>(
-    `WITH dead AS (
-       SELECT cursor FROM batchwise_delivery WHERE sink = $1 AND state = 'dead' AND cursor > $2
-       ORDER BY cursor LIMIT $3 FOR UPDATE
-     ), changed AS (
-       UPDATE batchwise_delivery d SET state = 'waiting', is_due = FALSE, next_at = $4
-       FROM dead WHERE d.cursor = dead.cursor AND d.sink = $1
-     )
-     SELECT r.id FROM dead JOIN batchwise_outcome o ON o.cursor = dead.cursor
-     JOIN batchwise_request r ON r.seq = o.seq ORDER BY dead.cursor`,
-    ...[sink, after, atMost(limit), now],
-  );
-  await count(db, "waiting", again.length);
-  return again.map(({ id }) => ({ id, result: "changed" }));
-}
-
-interface RawDelivery {
-  readonly cursor: number;
-  readonly sink: string;
-  readonly state: DeliveryState["state"];
-  readonly attempt: number;
-  readonly next_at: number;
-}
-
-interface RawLog extends DeliveryLogRow {
-  readonly cursor: number;
-  readonly sink: string;
-}
-
-/** The delivery logs of these outcomes. */
-export async function deliveryStates(
-  db: Connection,
-  cursors: readonly number[],
-): Promise<Map<number, DeliveryState[]>> {
-  const rows = await db.all<RawDelivery>(
-    `SELECT cursor, sink, state, attempt, next_at FROM batchwise_delivery WHERE cursor = ANY($1::bigint[])
-     ORDER BY cursor, sink COLLATE "C"`,
-    ...[cursors],
-  );
-  const logs = await db.all<RawLog>(
-    `SELECT cursor, sink, attempt, at, status_code AS "statusCode", error FROM batchwise_delivery_log
-     WHERE cursor = ANY($1::bigint[]) ORDER BY at, attempt`,
-    ...[cursors],
-  );
-  const byDelivery = new Map<string, DeliveryLogRow[]>();
-  for (const { cursor, sink, ...row } of logs) {
-    const key = `${cursor} ${sink}`;
-    byDelivery.set(key, [...(byDelivery.get(key) ?? []), row]);
-  }
-  const all = new Map<number, DeliveryState[]>(cursors.map((cursor) => [cursor, []]));
-  for (const { cursor, sink, state, attempt, next_at } of rows) {
-    const log = byDelivery.get(`${cursor} ${sink}`) ?? [];
-    all.get(cursor)?.push({ sink, state, attempt, nextAt: next_at, log });
-  }
-  return all;
 }

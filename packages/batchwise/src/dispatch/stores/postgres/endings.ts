@@ -1,16 +1,11 @@
 // How requests end: an outcome under the next cursor and a delivery for each sink. The log's row is locked from here to
 // the commit, which is what makes cursors visible in order: call it last in a transaction.
 
-import type { StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
+import type { Ending } from "../sql/amend.ts";
+import { count } from "../sql/counters.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll } from "./database.ts";
-
-export interface Ending extends StoredEnding {
-  readonly seq: number;
-  readonly status: OutcomeStatus;
-  readonly charged: boolean;
-}
 
 interface Owned extends Owner {
   readonly seq: number;
@@ -45,7 +40,7 @@ export async function end(
     ...[endings.map(({ charged }) => (charged ? 1 : 0)), endings.map(({ payload }) => payload), sinks],
     ...[batch, endings.map(({ code }) => code)],
   );
-  await count(db, "waiting", endings.length * sinks.length);
+  await db.follow(count("waiting", endings.length * sinks.length));
 }
 
 /** Before the log's row is locked, so that a wait for a row of the sums holds up nobody else. */
@@ -62,9 +57,4 @@ async function countUsage(db: Connection, endings: readonly Ending[]): Promise<v
     if (owner !== undefined) sums.ended(owner, status, usage);
   }
   await runAll(db, sums.statements());
-}
-
-/** `done`: batches that ended; `waiting`: deliveries not made. Kept, because counting them would cost more and more. */
-export async function count(db: Connection, name: "done" | "waiting", more: number): Promise<void> {
-  if (more !== 0) await db.run("UPDATE batchwise_counter SET value = value + $1 WHERE name = $2", more, name);
 }

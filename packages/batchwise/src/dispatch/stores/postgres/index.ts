@@ -1,5 +1,5 @@
 // The entry "batchwise/dispatch/postgres": names only.
 
-export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from "./database.ts";
+export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult, PostgresTransaction } from "./database.ts";
 export type { PostgresStoreOptions } from "./options.ts";
-export { postgresStore } from "./postgres-store.ts";
+export { type PostgresStore, postgresStore } from "./postgres-store.ts";

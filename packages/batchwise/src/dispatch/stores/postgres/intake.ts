@@ -4,9 +4,10 @@
 import { DispatchError } from "../../contract/errors.ts";
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
+import { laneIds } from "../sql/lanes.ts";
 import { UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll } from "./database.ts";
-import { laneIds } from "./lanes.ts";
+import { postgres } from "./dialect.ts";
 
 export interface EnqueueCall {
   readonly requests: readonly NewRequest[];
@@ -36,7 +37,12 @@ export function refuseNul(requests: readonly NewRequest[]): void {
   }
 }
 
-export async function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
+/** `keep` writes the shares: `writeShares` in a transaction that is over at once, `addShares` in one that may last. */
+export async function enqueueAll(
+  db: Connection,
+  calls: readonly EnqueueCall[],
+  keep: typeof writeShares = writeShares,
+): Promise<EnqueueResult[][]> {
   const all = calls.flatMap(({ requests, now }) => requests.map((request) => ({ request, now })));
   const known = await digests(
     db,
@@ -46,7 +52,7 @@ export async function enqueueAll(db: Connection, calls: readonly EnqueueCall[]):
   for (const one of all) {
     if (!known.has(one.request.id) && !fresh.has(one.request.id)) fresh.set(one.request.id, one);
   }
-  const stored = await insert(db, [...fresh.values()]);
+  const stored = await insert(db, [...fresh.values()], keep);
   const lost = [...fresh.keys()].filter((id) => !stored.has(id));
   for (const [id, digest] of await digests(db, lost)) known.set(id, digest);
   return calls.map(({ requests }) =>
@@ -74,11 +80,14 @@ async function digests(db: Connection, ids: readonly string[]): Promise<Map<stri
 async function insert(
   db: Connection,
   fresh: readonly { readonly request: NewRequest; readonly now: number }[],
+  keep: typeof writeShares,
 ): Promise<Set<string>> {
   if (fresh.length === 0) return new Set();
-  const lanes = await laneIds(
-    db,
-    fresh.map(({ request }) => request.lane),
+  const lanes = await db.follow(
+    laneIds(
+      postgres,
+      fresh.map(({ request }) => request.lane),
+    ),
   );
   const shares = await readShares(
     db,
@@ -92,7 +101,7 @@ async function insert(
     return { ...request, laneId: lane, rank, now };
   });
   const stored = await insertRows(db, ranked);
-  await writeShares(db, [...shares.values()]);
+  await keep(db, [...shares.values()]);
   const ids = new Set(stored.map(({ id }) => id));
   const usage = new UsageSums();
   for (const { request } of fresh) if (ids.has(request.id)) usage.requested(request);
@@ -136,7 +145,11 @@ async function readShares(db: Connection, places: readonly Place[]): Promise<Map
   const wanted = new Map(places.map((place) => [shareKey(place), place]));
   const all = [...wanted.values()];
   const rows = await db.all<Share>(
-    `SELECT w.lane, w.priority, w.tenant, coalesce(l.claimed, 0) AS claimed, coalesce(s.finished, 0) AS finished
+    `SELECT w.lane, w.priority, w.tenant, coalesce(l.claimed, 0) AS claimed,
+       coalesce(greatest(s.finished, (
+         SELECT max(a.finished) FROM batchwise_share_added a
+         WHERE a.lane = w.lane AND a.priority = w.priority AND a.tenant = w.tenant
+       )), 0) AS finished
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS w (lane, priority, tenant)
      LEFT JOIN batchwise_level l ON l.lane = w.lane AND l.priority = w.priority
      LEFT JOIN batchwise_share s ON s.lane = w.lane AND s.priority = w.priority AND s.tenant = w.tenant`,
@@ -154,5 +167,14 @@ async function writeShares(db: Connection, shares: readonly Share[]): Promise<vo
      DO UPDATE SET finished = greatest(batchwise_share.finished, excluded.finished)`,
     ...[all.map(({ lane }) => lane), all.map(({ priority }) => priority)],
     ...[all.map(({ tenant }) => tenant), all.map(({ finished }) => finished)],
+  );
+}
+
+/** The same in rows of their own: a transaction that lasts holds up no other enqueue. A seal takes them away. */
+export async function addShares(db: Connection, shares: readonly Share[]): Promise<void> {
+  await db.run(
+    "INSERT INTO batchwise_share_added SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[])",
+    ...[shares.map(({ lane }) => lane), shares.map(({ priority }) => priority)],
+    ...[shares.map(({ tenant }) => tenant), shares.map(({ finished }) => finished)],
   );
 }

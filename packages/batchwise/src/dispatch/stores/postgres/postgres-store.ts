@@ -4,6 +4,7 @@
 
 import { createBatcher } from "../../../core/api/batch.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
+import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
@@ -37,27 +38,51 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
-import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
-import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
-import { amend } from "./amend.ts";
-import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
-import { seal } from "./claim.ts";
-import { allOf, type Connection, type PostgresPool, read, runAll, write } from "./database.ts";
+import type { TransactionalStore, TransactionIntake } from "../../contract/transactions.ts";
+import type { BatchLine, DispatchRequest, Enqueued } from "../../contract/types.ts";
+import { amend } from "../sql/amend.ts";
+import { findBatches, transition } from "../sql/batches.ts";
+import { changeMarks } from "../sql/marks.ts";
+import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
+import { findRequests, readRequests } from "../sql/requests.ts";
+import { readUsage } from "../sql/usage.ts";
+import { seal, wake } from "./claim.ts";
+import { type Connection, type PostgresPool, type PostgresTransaction, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
-import { type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
-import { wake } from "./lanes.ts";
+import { postgres } from "./dialect.ts";
+import { end } from "./endings.ts";
+import { addShares, type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
+import { leaseBatches } from "./lease.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
-import { prune, tombstones } from "./prune.ts";
-import { findRequests, outcomesAt, readOutcomes, readRequests } from "./reading.ts";
-import { migrate } from "./schema.ts";
+import { prune } from "./prune.ts";
+import { isMigrated, migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
+import { within } from "./transaction.ts";
 
 /** Most calls, and most requests, that share one commit. */
 const GROUP_CALLS = 1_000;
 const GROUP_REQUESTS = 2_000;
 /** A request of more bytes counts as several: a full group stays at some 32 MB. */
 const GROUP_REQUEST_BYTES = 16_000;
+
+/** The store in Postgres, and what it alone can do. */
+export interface PostgresStore extends TransactionalStore {
+  /**
+   * Enqueues requests in a transaction of yours: they exist if, and only if, you commit. `client` is one of node-postgres
+   * on which you have run BEGIN, in the database of the store's pool. Checked like those of `enqueueMany`, by the dispatcher that was made
+   * last on this store object, started or not. A call that rejects has stored nothing, and the transaction goes on.
+   *
+   * Commit soon: until then any other enqueue of the same id, of a model that the store never had before, and of the same
+   * `job` waits, and a wait of your own on that before COMMIT never ends. Dispatchers find the requests within 30 s of it.
+   *
+   * @throws DispatchError with the codes of `enqueueMany` (with DUPLICATE_ID nothing is stored); `NO_DISPATCHER` where
+   * none was made on this store object, or all were stopped; `TRANSACTION_UNUSABLE` for a client without one;
+   * `STORE_UNAVAILABLE` where another transaction was in the way: roll back, and run yours again. TypeError with
+   * `code: "INVALID_OPTION"` for what is no client.
+   */
+  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
+}
 
 /**
  * Makes a {@link Store} in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
@@ -73,14 +98,15 @@ const GROUP_REQUEST_BYTES = 16_000;
  * }
  * ```
  */
-export function postgresStore(options: PostgresStoreOptions): Store {
-  return new PostgresStore(resolvePostgresStoreOptions(options).pool);
+export function postgresStore(options: PostgresStoreOptions): PostgresStore {
+  return new PooledStore(resolvePostgresStoreOptions(options).pool);
 }
 
-class PostgresStore implements Store {
+class PooledStore implements PostgresStore {
   readonly #pool: PostgresPool;
   readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #dispatchers = new Set<TransactionIntake>();
   #prepared: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -100,8 +126,38 @@ class PostgresStore implements Store {
     return this.#intake.submit({ requests, now });
   }
 
+  useIntake(intake: TransactionIntake): () => void {
+    this.#dispatchers.add(intake);
+    return () => this.#dispatchers.delete(intake);
+  }
+
+  async enqueueIn(
+    client: PostgresTransaction,
+    requests: readonly (DispatchRequest | BatchLine)[],
+  ): Promise<Enqueued[]> {
+    this.#assertOpen();
+    check("client", objectWith("query"), client);
+    const intake = [...this.#dispatchers].at(-1);
+    if (intake === undefined) throw noDispatcherError();
+    const rows = intake.check(requests);
+    refuseNul(rows);
+    const call = within(client, async (db) => {
+      // Through the pool only where it must be: the caller may hold its last connection.
+      if (!(await isMigrated(db))) await this.#prepare();
+      return intake.enqueue(rows, {
+        enqueue: async (some, now) => (await enqueueAll(db, [{ requests: some, now }], addShares)).flat(),
+        requests: (query) => db.follow(readRequests(postgres, query)),
+      });
+    });
+    return this.#untilEnd(call);
+  }
+
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    return this.#tracked(write, (db) => amend(db, change, sinks, now));
+    return this.#tracked(write, async (db) => {
+      const { answers, endings } = await db.follow(amend(postgres, change, now));
+      await end(db, endings, null, sinks, now);
+      return answers;
+    });
   }
 
   async probe(limit: number, now: number): Promise<Probe> {
@@ -118,14 +174,11 @@ class PostgresStore implements Store {
   }
 
   async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    return this.#tracked(write, (db) => transition(db, key, fence, changes, now));
+    return this.#tracked(write, (db) => db.follow(transition(postgres, key, fence, changes, now)));
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#tracked(read, async (db) => {
-      const rows = await readRequests(db, query);
-      return "ids" in query && query.tombstones ? tombstones(db, query.ids, rows) : rows;
-    });
+    return this.#tracked(read, (db) => db.follow(readRequests(postgres, query)));
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -133,40 +186,27 @@ class PostgresStore implements Store {
   }
 
   async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.#tracked(read, (db) => readOutcomes(db, query));
+    return this.#tracked(read, (db) => db.follow(readOutcomes(postgres, query)));
   }
 
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
-    return this.#tracked(write, async (db) => {
-      const taken = await bookAndTake(db, input);
-      const outcomes = await outcomesAt(
-        db,
-        taken.map(({ cursor }) => cursor),
-      );
-      return taken.flatMap(({ cursor, sink, attempt }) => {
-        const outcome = outcomes.get(cursor);
-        return outcome === undefined ? [] : { sink, attempt, outcome };
-      });
-    });
+    return this.#tracked(write, async (db) => db.follow(withOutcomes(postgres, await bookAndTake(db, input))));
   }
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return this.#tracked(read, (db) => findBatches(db, query));
+    return this.#tracked(read, (db) => db.follow(findBatches(postgres, query)));
   }
 
   async find(query: FindQuery): Promise<FindResult> {
-    return this.#tracked(read, (db) => findRequests(db, query));
+    return this.#tracked(read, (db) => db.follow(findRequests(postgres, query)));
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    return this.#tracked(read, async (db) => (await allOf<RawUsage>(db, readUsage(query))).map(usageRow));
+    return this.#tracked(read, (db) => db.follow(readUsage(query)));
   }
 
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    return this.#tracked(changes.length === 0 ? read : write, async (db) => {
-      await runAll(db, changeMarks(changes));
-      return markRows(await allOf<MarkRow>(db, readMarks()));
-    });
+    return this.#tracked(changes.length === 0 ? read : write, (db) => db.follow(changeMarks(changes)));
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {
@@ -189,12 +229,21 @@ class PostgresStore implements Store {
 
   async #tracked<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {
     this.#assertOpen();
-    const call = this.#run(how, work);
+    return this.#untilEnd(this.#run(how, work));
+  }
+
+  /** `close` waits for it. */
+  #untilEnd<Result>(call: Promise<Result>): Promise<Result> {
     this.#running.add(call);
     return call.finally(() => this.#running.delete(call));
   }
 
   async #run<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {
+    await this.#prepare();
+    return how(this.#pool, work);
+  }
+
+  async #prepare(): Promise<void> {
     this.#prepared ??= migrate(this.#pool);
     try {
       await this.#prepared;
@@ -203,6 +252,12 @@ class PostgresStore implements Store {
       this.#prepared = null;
       throw error;
     }
-    return how(this.#pool, work);
   }
+}
+
+function noDispatcherError(): DispatchError {
+  const message = "No dispatcher uses this store object, so nobody can check the requests: make one in this process,";
+  const how =
+    "createDispatcher({ store, accounts }) with this very store. It need not be started; a stopped one is none.";
+  return new DispatchError("NO_DISPATCHER", `${message} ${how}`);
 }

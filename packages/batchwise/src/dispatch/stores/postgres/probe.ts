@@ -1,10 +1,10 @@
 // What there is to do, as one look at one state of the data. Reads only.
 
-import type { LaneRow, Probe } from "../../contract/rows.ts";
+import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
 import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
-import { atMost, type Connection } from "./database.ts";
-import { READY_LANES } from "./lanes.ts";
-import { ledgerRows } from "./ledgers.ts";
+import { READY_LANES } from "../sql/lanes.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
 
 export async function readProbe(db: Connection, limit: number, now: number): Promise<Probe> {
   const log = await db.get<Record<OutcomeStatus | "cursor", number>>("SELECT * FROM batchwise_log");
@@ -68,4 +68,17 @@ async function batchFigures(
     if (state !== "quarantined") batchDueAt = Math.min(batchDueAt ?? due, due);
   }
   return { batches, inBatches, batchDueAt };
+}
+
+/** Adds up over the index of each ledger's batches, which is in the database's own collation. */
+function ledgerRows(db: Connection, now: number): Promise<LedgerRow[]> {
+  return db.all<LedgerRow>(
+    `SELECT l.name, booked.*, l.learned_tokens AS "learnedTokens", l.learned_at AS "learnedAt",
+       l.blocked_until AS "blockedUntil", l.strikes, l.note
+     FROM batchwise_ledger l, LATERAL (
+       SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(requests), 0) AS requests, count(*) AS batches
+       FROM batchwise_batch WHERE ledger = l.name COLLATE "default" AND release_at > $1
+     ) AS booked ORDER BY l.name`,
+    now,
+  );
 }

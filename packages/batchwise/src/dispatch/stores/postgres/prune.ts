@@ -3,9 +3,10 @@
 // transaction has locked is passed over: it is being retried or pruned.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { RequestRow } from "../../contract/rows.ts";
-import { withTombstones } from "../../contract/tombstone.ts";
-import { atMost, type Connection } from "./database.ts";
+import { addToBatches } from "../sql/batches.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
+import { postgres } from "./dialect.ts";
 
 interface Seen {
   readonly cursor: number;
@@ -71,21 +72,7 @@ async function remove(db: Connection, gone: readonly Seen[]): Promise<void> {
   await db.run("DELETE FROM batchwise_outcome WHERE cursor = ANY($1::bigint[])", cursors);
   await db.run("DELETE FROM batchwise_delivery WHERE cursor = ANY($1::bigint[])", cursors);
   await db.run("DELETE FROM batchwise_delivery_log WHERE cursor = ANY($1::bigint[])", cursors);
-  await leave(db, [...gone, ...left]);
-}
-
-/** Notes of each batch how many of its members are gone. In the order of their ids, as others lock them too. */
-export async function leave(db: Connection, members: readonly { readonly batch: number | null }[]): Promise<void> {
-  const gone = new Map<number, number>();
-  for (const { batch } of members) if (batch !== null) gone.set(batch, (gone.get(batch) ?? 0) + 1);
-  if (gone.size === 0) return;
-  const ids = [...gone.keys()];
-  await db.run("SELECT id FROM batchwise_batch WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE", ids);
-  await db.run(
-    `UPDATE batchwise_batch b SET gone = b.gone + i.members FROM unnest($1::bigint[], $2::bigint[]) AS i (id, members)
-     WHERE b.id = i.id`,
-    ...[ids, [...gone.values()]],
-  );
+  await db.follow(addToBatches(postgres, "gone", [...gone, ...left]));
 }
 
 async function removeBatches(db: Connection, input: PruneInput, limit: number): Promise<number> {
@@ -102,18 +89,4 @@ async function removeBatches(db: Connection, input: PruneInput, limit: number): 
     await db.run("DELETE FROM batchwise_orphan WHERE batch = ANY($1::bigint[])", ids);
   }
   return over.length;
-}
-
-/** With the rows of those of these ids that were pruned. */
-export async function tombstones(
-  db: Connection,
-  ids: readonly string[],
-  rows: readonly RequestRow[],
-): Promise<RequestRow[]> {
-  const pruned = await db.all<{ id: string }>(
-    "SELECT id FROM batchwise_request WHERE id = ANY($1::text[]) AND pruned IS NOT NULL",
-    ids,
-  );
-  const known = new Set(pruned.map(({ id }) => id));
-  return withTombstones(ids, rows, (id) => known.has(id));
 }

@@ -3,7 +3,7 @@
 // the first two; bodies and payloads lie apart.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { type PostgresPool, write } from "./database.ts";
+import { type Connection, type PostgresPool, write } from "./database.ts";
 
 /** One step from each version to the next, applied in order. A step that has been released never changes. */
 const STEPS: readonly string[] = [
@@ -164,6 +164,15 @@ const STEPS: readonly string[] = [
   CREATE INDEX batchwise_usage_job ON batchwise_usage (job);
   CREATE TABLE batchwise_mark (name TEXT PRIMARY KEY, value TEXT NOT NULL);
   `,
+  `
+  -- More shares, from transactions of callers, which must not lock the row of one for as long as they last: the highest
+  -- of a place counts.
+  CREATE TABLE batchwise_share_added (
+    lane BIGINT NOT NULL, priority BIGINT NOT NULL, tenant TEXT NOT NULL, finished BIGINT NOT NULL
+  );
+  CREATE INDEX batchwise_share_added_tenant ON batchwise_share_added (lane, priority, tenant, finished);
+  CREATE INDEX batchwise_share_added_finished ON batchwise_share_added (lane, priority, finished);
+  `,
 ];
 
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */
@@ -173,9 +182,7 @@ const MIGRATION_LOCK = 7_305_128_419;
 export async function migrate(pool: PostgresPool): Promise<void> {
   await write(pool, async (db) => {
     await db.run("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK);
-    const table = await db.get<{ found: boolean }>("SELECT to_regclass('batchwise_schema') IS NOT NULL AS found");
-    const known = table?.found ? await db.get<{ version: number }>("SELECT version FROM batchwise_schema") : undefined;
-    const version = known?.version ?? 0;
+    const version = await versionOf(db);
     if (version === STEPS.length) return;
     if (version > STEPS.length) {
       const message = `The database has schema ${version}, newer than this batchwise knows (${STEPS.length}).`;
@@ -186,4 +193,16 @@ export async function migrate(pool: PostgresPool): Promise<void> {
     await db.run("DELETE FROM batchwise_schema");
     await db.run("INSERT INTO batchwise_schema VALUES ($1)", STEPS.length);
   });
+}
+
+/** True where the connection sees the tables in the present version. */
+export async function isMigrated(db: Connection): Promise<boolean> {
+  return (await versionOf(db)) === STEPS.length;
+}
+
+/** 0 where there are no tables. */
+async function versionOf(db: Connection): Promise<number> {
+  const table = await db.get<{ found: boolean }>("SELECT to_regclass('batchwise_schema') IS NOT NULL AS found");
+  const known = table?.found ? await db.get<{ version: number }>("SELECT version FROM batchwise_schema") : undefined;
+  return known?.version ?? 0;
 }

@@ -3,10 +3,12 @@
 
 import type { Settlement } from "../../contract/rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";
-import { lockHeld } from "./batch-rows.ts";
+import type { Ending } from "../sql/amend.ts";
+import { heldBatch } from "../sql/batches.ts";
+import { laneIds, makeReady } from "../sql/lanes.ts";
 import type { Connection } from "./database.ts";
-import { type Ending, end } from "./endings.ts";
-import { laneIds } from "./lanes.ts";
+import { postgres } from "./dialect.ts";
+import { end } from "./endings.ts";
 
 interface Member {
   readonly ord: number;
@@ -17,7 +19,7 @@ interface Member {
 type Requeue = Extract<Settlement, { kind: "requeue" }> & { readonly seq: number };
 
 export async function settle(db: Connection, input: SettleInput): Promise<SettleResult> {
-  const held = await lockHeld(db, input.key, input.fence);
+  const held = await db.follow(heldBatch(postgres, input.key, input.fence));
   if (held === undefined) return { ok: false, reason: "fence" };
   const found = await db.all<Member>(
     "DELETE FROM batchwise_member WHERE batch = $1 AND ord = ANY($2::bigint[]) RETURNING ord, seq, cancel_requested",
@@ -52,9 +54,11 @@ export async function settle(db: Connection, input: SettleInput): Promise<Settle
 
 async function requeue(db: Connection, batch: number, items: readonly Requeue[], now: number): Promise<void> {
   if (items.length === 0) return;
-  const lanes = await laneIds(
-    db,
-    items.map(({ lane }) => lane),
+  const lanes = await db.follow(
+    laneIds(
+      postgres,
+      items.map(({ lane }) => lane),
+    ),
   );
   const seqs = items.map(({ seq }) => seq);
   await db.run(
@@ -68,15 +72,5 @@ async function requeue(db: Connection, batch: number, items: readonly Requeue[],
     `INSERT INTO batchwise_history SELECT i.seq, $1, i.code, $2 FROM unnest($3::bigint[], $4::text[]) AS i (seq, code)`,
     ...[batch, now, seqs, items.map(({ code }) => code)],
   );
-  await makeReady(db, seqs, now);
-}
-
-/** Into their lanes, where priority, rank and arrival put them. */
-export async function makeReady(db: Connection, seqs: readonly number[], now: number): Promise<void> {
-  await db.run(
-    `INSERT INTO batchwise_ready
-     SELECT seq, lane, priority, rank, bytes, tokens, not_before, deadline_at, created_at, not_before > $2
-     FROM batchwise_request WHERE seq = ANY($1::bigint[])`,
-    ...[seqs, now],
-  );
+  await db.follow(makeReady(postgres, seqs, now));
 }

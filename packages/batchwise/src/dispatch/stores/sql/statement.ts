@@ -1,10 +1,13 @@
-// A statement that both SQL stores run: `?` stands for each value.
+// A statement that the SQL stores run: `?` stands for each value.
 
-type SqlValue = string | number | null;
+export type SqlValue = string | number | boolean | null;
+
+/** A list is one value: see `among` of the dialect. */
+export type SqlBound = SqlValue | readonly SqlValue[];
 
 export interface Statement {
   readonly sql: string;
-  readonly values: readonly SqlValue[];
+  readonly values: readonly SqlBound[];
 }
 
 /** The same statement with Postgres' numbered places. No text of ours has a `?` in it. */
@@ -14,4 +17,11 @@ export function numbered({ sql }: Statement): string {
     n += 1;
     return `$${n}`;
   });
+}
+
+/** Most that a LIMIT takes: every driver binds it as a whole number. */
+const MOST = 2 ** 31 - 1;
+
+export function atMost(limit: number): number {
+  return Math.max(0, Math.min(limit, MOST));
 }

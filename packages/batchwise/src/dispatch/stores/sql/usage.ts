@@ -4,6 +4,7 @@
 import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Statement } from "./statement.ts";
+import { all, type Steps } from "./steps.ts";
 
 /** Who is counted for. */
 export interface Owner {
@@ -78,19 +79,19 @@ function valuesOf({ owner, requests, ended, ...tokens }: Sums): (string | number
   ];
 }
 
-export function readUsage({ tenant, job }: UsageQuery): Statement {
+export function* readUsage({ tenant, job }: UsageQuery): Steps<UsageRow[]> {
   const filters = [...(tenant === undefined ? [] : ["tenant = ?"]), ...(job === undefined ? [] : ["job = ?"])];
   const where = filters.length === 0 ? "" : ` WHERE ${filters.join(" AND ")}`;
   const values = [...(tenant === undefined ? [] : [tenant]), ...(job === undefined ? [] : [job])];
-  return { sql: `SELECT * FROM batchwise_usage${where}`, values };
+  return (yield* all<RawUsage>(`SELECT * FROM batchwise_usage${where}`, ...values)).map(usageRow);
 }
 
 /** A row as the database gives it. */
-export type RawUsage = { readonly tenant: string; readonly job: string; readonly lane: string } & {
+type RawUsage = { readonly tenant: string; readonly job: string; readonly lane: string } & {
   readonly [Name in Column]: number;
 };
 
-export function usageRow(raw: RawUsage): UsageRow {
+function usageRow(raw: RawUsage): UsageRow {
   const { tenant, job, lane, requests, succeeded, failed, cancelled, expired } = raw;
   return {
     ...{ tenant, job, lane, requests, ended: { succeeded, failed, cancelled, expired } },

@@ -3,10 +3,12 @@
 // per request into JavaScript: sums, cuts and moves are single statements over the lane's index.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
-import { readBatch } from "./batch-rows.ts";
-import { atMost, type Connection, type SqliteValue } from "./database.ts";
-import { knownLane, wake } from "./lanes.ts";
-import { type Headroom, headroom, openLedger } from "./ledgers.ts";
+import { readBatch } from "../sql/batches.ts";
+import { knownLane } from "../sql/lanes.ts";
+import { type Headroom, headroom, openLedger } from "../sql/ledgers.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection, SqliteValue } from "./database.ts";
+import { sqlite } from "./dialect.ts";
 
 /** When a reservation stops counting, as long as nobody knows. */
 const NEVER = Number.MAX_SAFE_INTEGER;
@@ -30,11 +32,11 @@ const MAY_GO = "lane = ? AND later = 0 AND not_before <= ? AND (deadline_at IS N
 const CANDIDATES = `FROM batchwise_ready WHERE ${MAY_GO} ORDER BY priority DESC, rank, seq LIMIT ?`;
 
 export function seal(db: Connection, input: SealInput): SealResult {
-  const known = readBatch(db, input.key);
+  const known = db.follow(readBatch(sqlite, input.key));
   if (known !== undefined) return { ok: true, batch: known };
-  const lane = knownLane(db, input.lane);
+  const lane = db.follow(knownLane(input.lane));
   if (lane !== undefined) wake(db, lane, input.now);
-  const left = headroom(db, input.ledger, input.limits, input.now);
+  const left = db.follow(headroom(sqlite, input.ledger, input.limits, input.now));
   const head = lane === undefined ? null : headOf(db, lane, input.now);
   const reason = headRefusal(head, left, input);
   if (lane === undefined || reason !== null) return { ok: false, reason: reason ?? "empty", head };
@@ -43,7 +45,7 @@ export function seal(db: Connection, input: SealInput): SealResult {
   const batch = insertBatch(db, input, sums);
   moveMembers(db, batch, lane, sums.count, input.now);
   for (const [priority, rank] of sums.ranks) claimLevel(db, lane, priority, rank);
-  const made = readBatch(db, input.key);
+  const made = db.follow(readBatch(sqlite, input.key));
   return made === undefined ? { ok: false, reason: "empty", head } : { ok: true, batch: made };
 }
 
@@ -126,7 +128,7 @@ function cut(db: Connection, values: readonly SqliteValue[]): number {
 
 function insertBatch(db: Connection, input: SealInput, sums: Sums): number {
   const { key, lane, account, ledger, now, owner, leaseUntil } = input;
-  openLedger(db, ledger);
+  db.follow(openLedger(ledger));
   db.run(
     `INSERT INTO batchwise_batch
        (key, lane, account, ledger, state, requests, remaining, bytes, tokens, created_at, updated_at, next_at,
@@ -159,4 +161,9 @@ function moveMembers(db: Connection, batch: number, lane: number, count: number,
     `DELETE FROM batchwise_ready WHERE ${MAY_GO} AND priority = ? AND (rank, seq) <= (?, ?)`,
     ...[...range, last.rank, last.seq],
   );
+}
+
+/** Puts what has waited for its time among those that a claim walks through. Each request is woken once a requeue. */
+function wake(db: Connection, lane: number, now: number): void {
+  db.run("UPDATE batchwise_ready SET later = 0 WHERE lane = ? AND later = 1 AND not_before <= ?", lane, now);
 }

@@ -1,13 +1,14 @@
 // Figures that are kept, because counting them would cost more with every request that has ended.
 
 import type { OutcomeStatus } from "../../contract/types.ts";
+import { count as counted } from "../sql/counters.ts";
 import type { Connection } from "./database.ts";
 
 /** `done`: batches that ended; `waiting`: deliveries not made; the statuses: outcomes ever recorded. */
 export type CounterName = "cursor" | "done" | "waiting" | OutcomeStatus;
 
 export function count(db: Connection, name: CounterName, more: number): void {
-  if (more !== 0) db.run("UPDATE batchwise_counter SET value = value + ? WHERE name = ?", more, name);
+  db.follow(counted(name, more));
 }
 
 export function counters(db: Connection): Readonly<Record<CounterName, number>> {

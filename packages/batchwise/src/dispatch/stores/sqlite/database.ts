@@ -3,7 +3,8 @@
 // synchronous FULL). Waiting for a lock is the caller's: nothing here sleeps.
 
 import { DispatchError } from "../../contract/errors.ts";
-import type { Statement } from "../sql/statement.ts";
+import type { SqlBound, Statement } from "../sql/statement.ts";
+import { follow, type Step, type Steps } from "../sql/steps.ts";
 
 export type SqliteValue = string | number | bigint | null | Uint8Array;
 
@@ -18,13 +19,6 @@ export interface SqliteStatement {
 export interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;
-}
-
-/** Most that a LIMIT takes: every driver binds it as a whole number. */
-const MOST = 2 ** 31 - 1;
-
-export function atMost(limit: number): number {
-  return Math.max(0, Math.min(limit, MOST));
 }
 
 export class Connection {
@@ -51,6 +45,16 @@ export class Connection {
   all<Row>(sql: string, ...values: SqliteValue[]): Row[] {
     return this.#statement(sql).all(...values) as Row[];
   }
+
+  /** Runs what all SQL stores have. */
+  follow<Result>(steps: Steps<Result>): Result {
+    return follow(steps, this.#answer);
+  }
+
+  readonly #answer = ({ sql, values, wants }: Step): unknown => {
+    const bound = values.map(bind);
+    return wants === "rows" ? this.all(sql, ...bound) : this.run(sql, ...bound);
+  };
 
   /** All of `work` or nothing; durable when it returns. */
   write<Result>(work: () => Result): Result {
@@ -92,9 +96,15 @@ export class Connection {
   }
 }
 
-/** Runs statements that both SQL stores have. */
+/** SQLite has neither lists nor truth values. */
+function bind(value: SqlBound): SqliteValue {
+  if (typeof value === "boolean") return Number(value);
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}
+
+/** Runs statements that all SQL stores have. */
 export function runAll(db: Connection, statements: readonly Statement[]): void {
-  for (const { sql, values } of statements) db.run(sql, ...values);
+  for (const { sql, values } of statements) db.run(sql, ...values.map(bind));
 }
 
 const BUSY = 5;

@@ -1,17 +1,12 @@
 // Handing outcomes on: booking what came of earlier attempts, then taking what is due. Runs inside a transaction that
 // its caller opens.
 
-import type { DeliveryLogRow, DeliveryReport, DeliveryState } from "../../contract/rows.ts";
-import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
+import type { DeliveryReport, DeliveryState } from "../../contract/rows.ts";
+import type { DeliveriesInput } from "../../contract/store.ts";
+import type { Taken } from "../sql/outcomes.ts";
+import { atMost } from "../sql/statement.ts";
 import { count } from "./counters.ts";
-import { atMost, type Connection } from "./database.ts";
-
-/** What was taken: the outcome is read by the caller. */
-export interface Taken {
-  readonly cursor: number;
-  readonly sink: string;
-  readonly attempt: number;
-}
+import type { Connection } from "./database.ts";
 
 export function bookAndTake(db: Connection, { reports, take, now }: DeliveriesInput): Taken[] {
   for (const report of reports) book(db, report);
@@ -61,48 +56,4 @@ function book(db: Connection, { cursor, sink, attempt, at, statusCode, error, re
     );
   }
   count(db, "waiting", Number(state === "waiting") - Number(delivery.state === "waiting"));
-}
-
-/** Dead deliveries wait again. Gives the ids of their requests. */
-export function redeliver(
-  db: Connection,
-  { sink, after, limit }: Extract<Amendment, { kind: "redeliver" }>,
-  now: number,
-): Amended[] {
-  const dead = db.all<{ cursor: number; id: string }>(
-    `SELECT d.cursor, r.id FROM batchwise_delivery d JOIN batchwise_outcome o ON o.cursor = d.cursor
-     JOIN batchwise_request r ON r.seq = o.seq
-     WHERE d.sink = ? AND d.state = 'dead' AND d.cursor > ? ORDER BY d.cursor LIMIT ?`,
-    ...[sink, after, atMost(limit)],
-  );
-  for (const { cursor } of dead) {
-    db.run(
-      "UPDATE batchwise_delivery SET state = 'waiting', is_due = 0, next_at = ? WHERE cursor = ? AND sink = ?",
-      ...[now, cursor, sink],
-    );
-  }
-  count(db, "waiting", dead.length);
-  return dead.map(({ id }) => ({ id, result: "changed" }));
-}
-
-/** The delivery log of one outcome. */
-export function deliveryStates(db: Connection, cursor: number): DeliveryState[] {
-  const rows = db.all<{ sink: string; state: DeliveryState["state"]; attempt: number; next_at: number }>(
-    "SELECT sink, state, attempt, next_at FROM batchwise_delivery WHERE cursor = ? ORDER BY sink",
-    cursor,
-  );
-  return rows.map(({ sink, state, attempt, next_at }) => ({
-    ...{ sink, state, attempt, nextAt: next_at },
-    log: deliveryLog(db, cursor, sink),
-  }));
-}
-
-function deliveryLog(db: Connection, cursor: number, sink: string): DeliveryLogRow[] {
-  return db
-    .all<{ attempt: number; at: number; status_code: number | null; error: string | null }>(
-      `SELECT attempt, at, status_code, error FROM batchwise_delivery_log WHERE cursor = ? AND sink = ?
-       ORDER BY at, attempt`,
-      ...[cursor, sink],
-    )
-    .map(({ attempt, at, status_code, error }) => ({ attempt, at, statusCode: status_code, error }));
 }

@@ -3,6 +3,7 @@
 
 import type { StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
+import type { Ending } from "../sql/amend.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";
 import { count, counters } from "./counters.ts";
 import { type Connection, runAll } from "./database.ts";
@@ -71,4 +72,17 @@ export class Endings {
     }
     runAll(this.#db, this.#usage.statements());
   }
+}
+
+/** Ends requests that waited. */
+export function endWaiting(
+  db: Connection,
+  ended: readonly (Ending & Owner)[],
+  sinks: readonly string[],
+  now: number,
+): void {
+  if (ended.length === 0) return;
+  const endings = new Endings(db, sinks, now);
+  for (const one of ended) endings.add({ ...one, batch: null }, one.status, one);
+  endings.finish();
 }

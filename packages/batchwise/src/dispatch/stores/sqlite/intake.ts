@@ -3,9 +3,10 @@
 
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
+import { laneIds } from "../sql/lanes.ts";
 import { UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll, type SqliteValue } from "./database.ts";
-import { laneId } from "./lanes.ts";
+import { sqlite } from "./dialect.ts";
 
 export interface EnqueueCall {
   readonly requests: readonly NewRequest[];
@@ -161,7 +162,7 @@ class Intake {
   }
 
   #readShare(name: string, priority: number, tenant: string): Share {
-    const lane = laneId(this.#db, name);
+    const lane = this.#db.follow(laneIds(sqlite, [name])).get(name) ?? 0;
     const share = this.#db.get<{ finished: number }>(
       "SELECT finished FROM batchwise_share WHERE lane = ? AND priority = ? AND tenant = ?",
       ...[lane, priority, tenant],

@@ -4,9 +4,10 @@
 // between an outcome has no body and is seen by nobody. Each step runs inside a transaction that its caller opens.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { RequestRow } from "../../contract/rows.ts";
-import { withTombstones } from "../../contract/tombstone.ts";
-import { atMost, type Connection } from "./database.ts";
+import { addToBatches } from "../sql/batches.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
+import { sqlite } from "./dialect.ts";
 
 /** Outcomes that are gone over together, and looked at by one call. */
 const WINDOW = 50_000;
@@ -147,7 +148,7 @@ function remove(db: Connection, some: readonly number[]): number {
   );
   db.run(`DELETE FROM batchwise_body ${AMONG("seq")}`, seqs);
   const left = db.all<{ batch: number }>(`DELETE FROM batchwise_history ${AMONG("seq")} RETURNING batch`, seqs);
-  leave(db, [...free, ...left]);
+  db.follow(addToBatches(sqlite, "gone", [...free, ...left]));
   for (const table of ["delivery", "delivery_log"]) {
     db.run(`DELETE FROM batchwise_${table} ${AMONG("cursor")}`, cursors);
   }
@@ -155,15 +156,6 @@ function remove(db: Connection, some: readonly number[]): number {
 }
 
 const AMONG = (column: string): string => `WHERE ${column} IN (SELECT value FROM json_each(?))`;
-
-/** Notes of each batch how many of its members are gone. */
-function leave(db: Connection, members: readonly { readonly batch: number | null }[]): void {
-  const gone = new Map<number, number>();
-  for (const { batch } of members) if (batch !== null) gone.set(batch, (gone.get(batch) ?? 0) + 1);
-  for (const [batch, count] of gone) {
-    db.run("UPDATE batchwise_batch SET gone = gone + ? WHERE id = ?", count, batch);
-  }
-}
 
 function removeOutcomes(db: Connection, cursors: number[], limit: number): void {
   const some = JSON.stringify(cursors.splice(-limit));
@@ -188,10 +180,4 @@ function removeBatches(db: Connection, { batchesBefore, limit, now }: PruneInput
     db.run("DELETE FROM batchwise_batch WHERE id = ?", id);
   }
   return over.length;
-}
-
-/** With the rows of those of these ids that were pruned. */
-export function tombstones(db: Connection, ids: readonly string[], rows: readonly RequestRow[]): RequestRow[] {
-  const sql = "SELECT 1 FROM batchwise_request WHERE id = ? AND pruned IS NOT NULL";
-  return withTombstones(ids, rows, (id) => db.get(sql, id) !== undefined);
 }

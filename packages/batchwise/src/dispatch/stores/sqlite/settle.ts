@@ -3,21 +3,25 @@
 
 import type { Settlement } from "../../contract/rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";
-import { heldBatch } from "./batch-rows.ts";
+import { heldBatch } from "../sql/batches.ts";
+import { laneIds, makeReady } from "../sql/lanes.ts";
 import type { Connection } from "./database.ts";
+import { sqlite } from "./dialect.ts";
 import { Endings, ownerOf } from "./endings.ts";
-import { laneId } from "./lanes.ts";
 
 interface Member {
   readonly seq: number;
   readonly cancel_requested: number;
 }
 
+type Requeue = Extract<Settlement, { kind: "requeue" }> & { readonly seq: number };
+
 export function settle(db: Connection, input: SettleInput): SettleResult {
-  const held = heldBatch(db, input.key, input.fence);
+  const held = db.follow(heldBatch(sqlite, input.key, input.fence));
   if (held === undefined) return { ok: false, reason: "fence" };
   const { id: batch, lane } = held;
   const endings = new Endings(db, input.sinks, input.now);
+  const requeues: Requeue[] = [];
   let [applied, wishes] = [0, 0];
   for (const item of input.items) {
     const member = db.get<Member>(
@@ -28,7 +32,7 @@ export function settle(db: Connection, input: SettleInput): SettleResult {
     applied += 1;
     wishes += member.cancel_requested;
     if (item.kind === "requeue" && member.cancel_requested === 0) {
-      requeue(db, batch, member.seq, item, input.now);
+      requeues.push({ ...item, seq: member.seq });
       continue;
     }
     const ended = { seq: member.seq, charged: item.charged, batch, lane, ...ownerOf(db, member.seq) };
@@ -36,6 +40,7 @@ export function settle(db: Connection, input: SettleInput): SettleResult {
     else endings.add(ended, "cancelled", { payload: input.cancelledPayload, code: input.cancelledCode, usage: null });
   }
   endings.finish();
+  requeue(db, batch, requeues, input.now);
   db.run(
     "UPDATE batchwise_batch SET remaining = remaining - ?, cancel_requested = cancel_requested - ? WHERE id = ?",
     ...[applied, wishes, batch],
@@ -44,27 +49,17 @@ export function settle(db: Connection, input: SettleInput): SettleResult {
   return { ok: true, applied, ignored: input.items.length - applied, remaining: left?.remaining ?? 0 };
 }
 
-function requeue(
-  db: Connection,
-  batch: number,
-  seq: number,
-  item: Extract<Settlement, { kind: "requeue" }>,
-  now: number,
-): void {
-  db.run(
-    "UPDATE batchwise_request SET lane = ?, not_before = ?, attempts = attempts + ? WHERE seq = ?",
-    ...[laneId(db, item.lane), item.notBefore, item.charged ? 1 : 0, seq],
-  );
-  db.run("INSERT INTO batchwise_history VALUES (?, ?, ?, ?)", seq, batch, item.code, now);
-  makeReady(db, seq, now);
-}
-
-/** Into its lane, where its priority, rank and arrival put it. */
-export function makeReady(db: Connection, seq: number, now: number): void {
-  db.run(
-    `INSERT INTO batchwise_ready
-     SELECT lane, not_before > ?, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
-     FROM batchwise_request WHERE seq = ?`,
-    ...[now, seq],
-  );
+function requeue(db: Connection, batch: number, items: readonly Requeue[], now: number): void {
+  if (items.length === 0) return;
+  const lanes = items.map(({ lane }) => lane);
+  const ids = db.follow(laneIds(sqlite, lanes));
+  for (const { seq, lane, notBefore, charged, code } of items) {
+    db.run(
+      "UPDATE batchwise_request SET lane = ?, not_before = ?, attempts = attempts + ? WHERE seq = ?",
+      ...[ids.get(lane) ?? 0, notBefore, charged ? 1 : 0, seq],
+    );
+    db.run("INSERT INTO batchwise_history VALUES (?, ?, ?, ?)", seq, batch, code, now);
+  }
+  const seqs = items.map(({ seq }) => seq);
+  db.follow(makeReady(sqlite, seqs, now));
 }

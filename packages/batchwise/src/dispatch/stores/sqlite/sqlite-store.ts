@@ -38,17 +38,22 @@ import type {
   Store,
   TransitionResult,
 } from "../../contract/store.ts";
-import { changeMarks, markRows, readMarks } from "../sql/marks.ts";
-import { type RawUsage, readUsage, usageRow } from "../sql/usage.ts";
-import { amend } from "./amend.ts";
-import { findBatches, leaseBatches, transition } from "./batch-rows.ts";
+import { amend } from "../sql/amend.ts";
+import { findBatches, transition } from "../sql/batches.ts";
+import { changeMarks } from "../sql/marks.ts";
+import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
+import { findRequests, readRequests } from "../sql/requests.ts";
+import { readUsage } from "../sql/usage.ts";
 import { seal } from "./claim.ts";
-import { type Connection, isBusy, runAll, type SqliteDatabase, storeError } from "./database.ts";
+import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
+import { sqlite } from "./dialect.ts";
+import { endWaiting } from "./endings.ts";
 import { type EnqueueCall, enqueueAll } from "./intake.ts";
+import { leaseBatches } from "./lease.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
-import { Pruning, tombstones } from "./prune.ts";
-import { findRequests, readOutcome, readOutcomes, readProbe, readRequests } from "./reading.ts";
+import { readProbe } from "./probe.ts";
+import { Pruning } from "./prune.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 
@@ -102,7 +107,11 @@ class SqliteStore implements Store {
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    return this.#write((db) => amend(db, change, sinks, now));
+    return this.#write((db) => {
+      const { answers, endings } = db.follow(amend(sqlite, change, now));
+      endWaiting(db, endings, sinks, now);
+      return answers;
+    });
   }
 
   async probe(limit: number, now: number): Promise<Probe> {
@@ -118,14 +127,11 @@ class SqliteStore implements Store {
   }
 
   async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    return this.#write((db) => transition(db, key, fence, changes, now));
+    return this.#write((db) => db.follow(transition(sqlite, key, fence, changes, now)));
   }
 
   async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#read((db) => {
-      const rows = readRequests(db, query);
-      return "ids" in query && query.tombstones ? tombstones(db, query.ids, rows) : rows;
-    });
+    return this.#read((db) => db.follow(readRequests(sqlite, query)));
   }
 
   async settle(input: SettleInput): Promise<SettleResult> {
@@ -133,20 +139,15 @@ class SqliteStore implements Store {
   }
 
   async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.#read((db) => readOutcomes(db, query));
+    return this.#read((db) => db.follow(readOutcomes(sqlite, query)));
   }
 
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
-    return this.#write((db) =>
-      bookAndTake(db, input).flatMap(({ cursor, sink, attempt }) => {
-        const outcome = readOutcome(db, cursor);
-        return outcome === undefined ? [] : { sink, attempt, outcome };
-      }),
-    );
+    return this.#write((db) => db.follow(withOutcomes(sqlite, bookAndTake(db, input))));
   }
 
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return this.#read((db) => findBatches(db, query));
+    return this.#read((db) => db.follow(findBatches(sqlite, query)));
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {
@@ -158,21 +159,16 @@ class SqliteStore implements Store {
   }
 
   async find(query: FindQuery): Promise<FindResult> {
-    return this.#read((db) => findRequests(db, query));
+    return this.#read((db) => db.follow(findRequests(sqlite, query)));
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    const { sql, values } = readUsage(query);
-    return this.#read((db) => db.all<RawUsage>(sql, ...values).map(usageRow));
+    return this.#read((db) => db.follow(readUsage(query)));
   }
 
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    const all = (db: Connection): MarkRow[] => markRows(db.all<MarkRow>(readMarks().sql));
-    if (changes.length === 0) return this.#read(all);
-    return this.#write((db) => {
-      runAll(db, changeMarks(changes));
-      return all(db);
-    });
+    const work = (db: Connection): MarkRow[] => db.follow(changeMarks(changes));
+    return changes.length === 0 ? this.#read(work) : this.#write(work);
   }
 
   close(): Promise<void> {

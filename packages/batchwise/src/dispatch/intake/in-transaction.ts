@@ -1,0 +1,41 @@
+// Lets a store check and encode what it is given in a caller's transaction, for as long as the dispatcher is not stopped.
+// Nothing is counted here that the caller may still roll back: the sealer finds what was committed by looking.
+
+import { takenIdsError } from "../contract/errors.ts";
+import type { NewRequest } from "../contract/rows.ts";
+import type { EnqueueResult } from "../contract/store.ts";
+import { isTransactional, type TransactionIntake } from "../contract/transactions.ts";
+import type { Enqueued } from "../contract/types.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Sealer } from "../scheduler/sealer.ts";
+import { chunks } from "./chunks.ts";
+import { compareBodies } from "./repeated-ids.ts";
+
+export function offerIntake(runtime: Runtime, sealer: Sealer, check: TransactionIntake["check"]): void {
+  const { store } = runtime.options;
+  if (!isTransactional(store)) return;
+  const enqueue: TransactionIntake["enqueue"] = async (rows, within) => {
+    const stored = await storeIn(rows, within, runtime);
+    sealer.expectCommit();
+    return stored;
+  };
+  const leave = store.useIntake({ check, enqueue });
+  runtime.stopping.signal.addEventListener("abort", leave, { once: true });
+}
+
+async function storeIn(
+  rows: readonly NewRequest[],
+  within: Parameters<TransactionIntake["enqueue"]>[1],
+  { clock }: Runtime,
+): Promise<Enqueued[]> {
+  const answers: EnqueueResult[] = [];
+  for (const some of chunks(rows)) {
+    answers.push(...(await compareBodies(within, some, await within.enqueue(some, clock.now()))));
+  }
+  const place = answers.indexOf("conflict");
+  if (place >= 0) {
+    const taken = answers.filter((answer) => answer === "conflict").length;
+    throw takenIdsError(place, (rows[place] as NewRequest).id, taken, "Nothing of this call is stored.");
+  }
+  return rows.map(({ id }, index) => ({ id, existing: answers[index] === "same" }));
+}

@@ -1,0 +1,192 @@
+// Puts the requests of a job into the store, in order, as fast as both sides go: it takes the next request while the last
+// ones are being stored, and holds one chunk beside the one on its way. Guarantees that a request is stored soon after it
+// came, also when the next one takes hours. Ids and digests make it repeatable: what is there already is found again.
+
+import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
+import type { JobRequest } from "../contract/jobs.ts";
+import type { NewRequest } from "../contract/rows.ts";
+import type { EnqueueResult } from "../contract/store.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { waitOut } from "../runtime/wait-out.ts";
+import { MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
+import type { Enqueuer } from "./enqueuer.ts";
+
+/** Neighbours in `requests`, `first` the place of the first of them. */
+interface Chunk {
+  readonly first: number;
+  readonly rows: NewRequest[];
+  bytes: number;
+}
+
+export interface ProducerInput {
+  readonly runtime: Runtime;
+  readonly enqueuer: Enqueuer;
+  readonly job: string;
+  readonly requests: Iterable<JobRequest> | AsyncIterable<JobRequest>;
+}
+
+export class Producer {
+  readonly #input: ProducerInput;
+  readonly #iterator: AsyncIterator<JobRequest>;
+  #chunk: Chunk = { first: 0, rows: [], bytes: 0 };
+  /** The chunks on their way to the store; null while there are none. Never rejects. */
+  #storing: Promise<void> | null = null;
+  #fail: (error: unknown) => void = () => {};
+  /** True while the caller's iterable is asked: it may never answer. */
+  #isAsking = false;
+  #isStopped = false;
+  enqueued = 0;
+  existing = 0;
+  isDone = false;
+
+  constructor(input: ProducerInput) {
+    this.#input = input;
+    this.#iterator = each(input.requests);
+  }
+
+  /** Resolves when all are stored; rejects with the first fault, be it the iterable's, a request's or the store's. */
+  run(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      this.#produce().then(resolve, reject);
+    });
+  }
+
+  /** Takes nothing more from the iterable and ends it. Resolves when nothing is on its way to the store. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    // An iterable that has not answered ends whenever it does. Its errors have nobody to go to.
+    const ended = this.#iterator.return?.().then(
+      () => {},
+      () => {},
+    );
+    if (!this.#isAsking) await ended;
+    await this.#storing;
+  }
+
+  async #produce(): Promise<void> {
+    for (let index = 0; ; index += 1) {
+      const step = await this.#next();
+      if (this.#isStopped) return;
+      if (step.done) break;
+      this.#add(step.value, index);
+      while (this.#isFull() && this.#storing !== null) await this.#storing;
+    }
+    while (this.#storing !== null) await this.#storing;
+    this.isDone = !this.#isStopped;
+  }
+
+  async #next(): Promise<IteratorResult<JobRequest>> {
+    this.#isAsking = true;
+    try {
+      return await this.#iterator.next();
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  #add(request: JobRequest, index: number): void {
+    const row = this.#rowOf(request, index);
+    this.#chunk.rows.push(row);
+    this.#chunk.bytes += sizeOf(row);
+    this.#storing ??= this.#storeAll();
+  }
+
+  #isFull(): boolean {
+    return this.#chunk.rows.length >= MOST_REQUESTS || this.#chunk.bytes >= MOST_BYTES;
+  }
+
+  #rowOf(request: JobRequest, index: number): NewRequest {
+    const { enqueuer, job } = this.#input;
+    try {
+      const row = enqueuer.rowOf(request, { id: ownId(job, index), job });
+      if (row.job === job) return row;
+      throw new DispatchError("INVALID_REQUEST", `Expected \`job\` to be "${job}" or absent, got "${row.job}".`);
+    } catch (error) {
+      if (!(error instanceof DispatchError)) throw error;
+      throw new DispatchError(error.code as DispatchErrorCode, `requests[${index}]: ${error.message}`, error);
+    }
+  }
+
+  /** Stores what has come, and what comes meanwhile. */
+  async #storeAll(): Promise<void> {
+    try {
+      while (this.#chunk.rows.length > 0 && !this.#isStopped) {
+        const chunk = this.#chunk;
+        this.#chunk = { first: chunk.first + chunk.rows.length, rows: [], bytes: 0 };
+        await this.#store(chunk);
+        // A store in this process, and an array, would leave nobody else a turn.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    } catch (error) {
+      this.#isStopped = true;
+      this.#fail(error);
+    } finally {
+      this.#storing = null;
+    }
+  }
+
+  async #store({ first, rows }: Chunk): Promise<void> {
+    const answers = await this.#answersFor(rows);
+    for (const [place, answer] of answers.entries()) {
+      if (answer === "conflict") throw this.#changed(first + place, (rows[place] as NewRequest).id);
+    }
+    await this.#refuseThoseOfOthers(first, rows, answers);
+    this.enqueued += rows.length;
+    this.existing += answers.filter((answer) => answer === "same").length;
+  }
+
+  async #answersFor(rows: NewRequest[]): Promise<readonly EnqueueResult[]> {
+    const { runtime, enqueuer } = this.#input;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await enqueuer.store(rows);
+      } catch (error) {
+        await waitOut(runtime, error, failures);
+      }
+    }
+  }
+
+  /** A request that was enqueued before without this job has its outcome elsewhere: this job would end without it. */
+  async #refuseThoseOfOthers(
+    first: number,
+    rows: readonly NewRequest[],
+    answers: readonly EnqueueResult[],
+  ): Promise<void> {
+    const { runtime, job } = this.#input;
+    const known = rows.flatMap((row, place) => {
+      const index = first + place;
+      return answers[place] === "same" && row.id !== ownId(job, index) ? [{ id: row.id, index }] : [];
+    });
+    if (known.length === 0) return;
+    const stored = await runtime.store.requests({ ids: known.map(({ id }) => id) });
+    const jobs = new Map(stored.map((row) => [row.id, row.job]));
+    for (const { id, index } of known) {
+      const other = jobs.get(id) ?? job;
+      if (other === job) continue;
+      const whose = other === "" ? "a request without a job" : `the job "${other}"`;
+      const message = `requests[${index}]: The id "${id}" is of ${whose} in this store, where ids are unique.`;
+      throw new DispatchError("DUPLICATE_ID", `${message} Give it another one, or none.`);
+    }
+  }
+
+  #changed(index: number, id: string): DispatchError {
+    const { job } = this.#input;
+    const isOwn = id === ownId(job, index);
+    const before = isOwn ? `an earlier run of the job "${job}" had another request here` : `the id "${id}" is taken`;
+    const what = isOwn ? "" : " by a request with another body or endpoint, of an earlier run or earlier in `requests`";
+    const rule = isOwn ? "A job is gone on with by the same requests in the same order" : "Bodies are compared as text";
+    const message = `requests[${index}] has changed: ${before}${what}. ${rule}; give a changed one another id or job.`;
+    return new DispatchError("DUPLICATE_ID", message);
+  }
+}
+
+/** The id of a request that came without one. */
+export function ownId(job: string, index: number): string {
+  return `${job}:${index}`;
+}
+
+/** Ends the iterable, as `for await` does, when it is ended itself. */
+async function* each<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
+  yield* items;
+}

@@ -1,0 +1,33 @@
+// Waits while the store does not answer, for callers that can repeat what failed.
+
+import { DispatchError } from "../contract/errors.ts";
+import { backoff } from "../decide/backoff.ts";
+import type { Runtime } from "./runtime.ts";
+
+const FIRST_PAUSE_MS = 500;
+const LAST_PAUSE_MS = 30_000;
+
+/**
+ * Tells `onError` of a store that does not answer and resolves after a pause, longer after each failure. Throws every other
+ * error, and each one once the dispatcher stops.
+ */
+export async function waitOut(runtime: Runtime, error: unknown, failures: number): Promise<void> {
+  const isAway = error instanceof DispatchError && error.code === "STORE_UNAVAILABLE";
+  if (!isAway || runtime.isStopping) throw error;
+  runtime.reportShared(error, { operation: "store" });
+  await pause(runtime, backoff(FIRST_PAUSE_MS, LAST_PAUSE_MS, failures));
+  if (runtime.isStopping) throw error;
+}
+
+/** Ends early when the dispatcher stops. */
+function pause({ clock, stopping }: Runtime, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clock.clearTimeout(timer);
+      stopping.signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = clock.setTimeout(end, ms);
+    stopping.signal.addEventListener("abort", end);
+  });
+}

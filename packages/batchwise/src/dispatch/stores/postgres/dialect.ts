@@ -1,0 +1,15 @@
+// How Postgres writes what the databases write differently.
+
+import type { Dialect } from "../sql/dialect.ts";
+
+export const postgres: Dialect = {
+  among: (column, type) => `${column} = ANY(?::${type}[])`,
+  readyAmong: "seq = ANY(?::bigint[])",
+  yes: (column) => column,
+  no: (column) => `NOT ${column}`,
+  lock: (table) => `FOR UPDATE OF ${table}`,
+  lockFree: (table) => `FOR UPDATE OF ${table} SKIP LOCKED`,
+  takeTurns: (account) => [
+    { sql: "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", values: [`batchwise:${account}`] },
+  ],
+};

@@ -1,0 +1,26 @@
+// Taking batches to work on. SKIP LOCKED: two processes never take the same one, and never wait for each other.
+
+import type { BatchRow } from "../../contract/rows.ts";
+import type { LeaseInput } from "../../contract/store.ts";
+import { type RawBatch, withOrphans } from "../sql/batches.ts";
+import { atMost } from "../sql/statement.ts";
+import type { Connection } from "./database.ts";
+import { postgres } from "./dialect.ts";
+
+export async function leaseBatches(db: Connection, input: LeaseInput): Promise<BatchRow[]> {
+  const { owner, now, leaseUntil, accounts, limit, keys } = input;
+  const which =
+    keys === undefined
+      ? "state <> 'done' AND state <> 'quarantined' AND next_at <= $1::float8"
+      : "key = ANY($1::text[])";
+  const taken = await db.all<RawBatch>(
+    `UPDATE batchwise_batch SET lease_owner = $2, lease_until = $3, fence = fence + 1
+     WHERE id IN (
+       SELECT id FROM batchwise_batch WHERE ${which} AND lease_until <= $4 AND account = ANY($5::text[])
+       ORDER BY next_at, key LIMIT $6 FOR UPDATE SKIP LOCKED
+     ) RETURNING *`,
+    ...[keys ?? now, owner, leaseUntil, now, accounts, atMost(limit)],
+  );
+  taken.sort((a, b) => a.next_at - b.next_at || (a.key < b.key ? -1 : 1));
+  return db.follow(withOrphans(postgres, taken));
+}

@@ -1,0 +1,108 @@
+// Work in a transaction that the user has begun, on the user's own connection. Guarantees that the work is done as a whole
+// or not at all, and that the transaction can go on after either: a savepoint surrounds it. Neither commits nor rolls back
+// the transaction, and takes no connection from the pool.
+
+import { DispatchError } from "../../contract/errors.ts";
+import { Connection, codeOf, type PostgresTransaction, storeError } from "./database.ts";
+
+/** A deadlock with one other call is over after the second. One that the transaction's earlier locks make is not. */
+const TRIES = 3;
+const DEADLOCK = "40P01";
+const SERIALIZATION_FAILURE = "40001";
+const NO_TRANSACTION = "25P01";
+const FAILED_TRANSACTION = "25P02";
+const NO_SAVEPOINT = "3B001";
+const NO_TABLE = "42P01";
+
+/** The last call on each client: savepoints of two calls at once would undo each other's work. */
+const lastOn: WeakMap<PostgresTransaction, Promise<unknown>> = new WeakMap();
+
+export function within<Result>(
+  client: PostgresTransaction,
+  work: (db: Connection) => Promise<Result>,
+): Promise<Result> {
+  const call = (lastOn.get(client) ?? Promise.resolve()).then(() => withSavepoint(new Connection(client), work));
+  lastOn.set(
+    client,
+    call.catch(() => undefined),
+  );
+  return call;
+}
+
+async function withSavepoint<Result>(db: Connection, work: (db: Connection) => Promise<Result>): Promise<Result> {
+  await db.run("SAVEPOINT batchwise").catch((error: unknown) => {
+    throw whyNotBegun(error);
+  });
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const result = await work(db);
+      await release(db);
+      return result;
+    } catch (error) {
+      const isUndone = await undo(db);
+      if (codeOf(error) !== DEADLOCK || tries >= TRIES || !isUndone) {
+        if (isUndone) await release(db);
+        throw whyFailed(error);
+      }
+    }
+  }
+}
+
+/** False where there is nothing left to go back to: the connection was cut, or the transaction has ended meanwhile. */
+async function undo(db: Connection): Promise<boolean> {
+  try {
+    await db.run("ROLLBACK TO SAVEPOINT batchwise");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function release(db: Connection): Promise<void> {
+  await db.run("RELEASE SAVEPOINT batchwise");
+}
+
+function whyNotBegun(error: unknown): DispatchError {
+  switch (codeOf(error)) {
+    case NO_TRANSACTION:
+      return unusable(
+        "No transaction is under way on this client: run BEGIN on it first. A pool gives each query any of its clients, so pass the one that pool.connect() gave.",
+        error,
+      );
+    case FAILED_TRANSACTION:
+      return unusable("An earlier statement of this transaction has failed: roll it back, and begin again.", error);
+    default:
+      return storeError(error);
+  }
+}
+
+function whyFailed(error: unknown): DispatchError {
+  switch (codeOf(error)) {
+    case NO_TRANSACTION:
+    case NO_SAVEPOINT:
+      return unusable(
+        "The transaction ended while requests were being stored in it, so some may be stored outside of it: await enqueueIn before COMMIT or ROLLBACK.",
+        error,
+      );
+    case NO_TABLE:
+      return unusable(
+        "The client does not see the tables of the store: give it the database and the search path of the store's pool.",
+        error,
+      );
+    case DEADLOCK:
+    case SERIALIZATION_FAILURE: {
+      const message = `Another transaction was in the way (${reasonOf(error)}): roll back, and run the whole transaction again.`;
+      return new DispatchError("STORE_UNAVAILABLE", message, error);
+    }
+    default:
+      return storeError(error);
+  }
+}
+
+function unusable(message: string, error: unknown): DispatchError {
+  return new DispatchError("TRANSACTION_UNUSABLE", message, error);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,229 @@
+// Changes of requests from outside their batch: cancel, fail, expire, retry, hasten, redeliver. What may happen is decided
+// by the statement that takes a request out of the table where it is, so that a seal or a settle at the same moment is
+// seen. What ends by it is for the store to end, last of all in the transaction.
+
+import type { StoredEnding } from "../../contract/rows.ts";
+import type { Amended, Amendment } from "../../contract/store.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
+import { addToBatches } from "./batches.ts";
+import { count } from "./counters.ts";
+import type { Dialect } from "./dialect.ts";
+import { hasten } from "./hasten.ts";
+import { laneIds, makeReady, READY_LANES } from "./lanes.ts";
+import { atMost } from "./statement.ts";
+import { Again, all, run, runAll, type Steps } from "./steps.ts";
+import { type Owner, UsageSums } from "./usage.ts";
+
+export interface Ending extends StoredEnding {
+  readonly seq: number;
+  readonly status: OutcomeStatus;
+  readonly charged: boolean;
+}
+
+export interface AmendResult {
+  readonly answers: Amended[];
+  /** Requests that waited, with whom they are counted for. */
+  readonly endings: readonly (Ending & Owner)[];
+}
+
+type Result = Amended["result"];
+type ById<Kind extends Amendment["kind"]> = Extract<Amendment, { kind: Kind }>;
+
+interface Known extends Owner {
+  readonly seq: number;
+  readonly id: string;
+}
+
+const KNOWN = "r.seq, r.id, r.tenant, r.job, l.name AS lane";
+
+export function* amend(dialect: Dialect, change: Amendment, now: number): Steps<AmendResult> {
+  switch (change.kind) {
+    case "hasten":
+      yield* hasten(dialect, change.after, now);
+      return { answers: [], endings: [] };
+    case "redeliver":
+      return { answers: yield* redeliver(dialect, change, now), endings: [] };
+    case "expire":
+      return yield* expire(dialect, change, now);
+    case "retry": {
+      const known = yield* find(dialect, change.ids);
+      return {
+        answers: answersOf(change.ids, known, yield* retry(dialect, change, known, now), "waiting"),
+        endings: [],
+      };
+    }
+    default: {
+      const known = yield* find(dialect, change.ids);
+      const results = yield* takeOut(dialect, change, known);
+      const gone = [...known.values()].filter(({ seq }) => results.get(seq) === "changed");
+      const endings = endingsOf(gone, change.kind === "cancel" ? "cancelled" : "failed", change);
+      return { answers: answersOf(change.ids, known, results, "ended"), endings };
+    }
+  }
+}
+
+/** In the order of the ids. */
+function* find(dialect: Dialect, ids: readonly string[]): Steps<Map<string, Known>> {
+  const rows = yield* all<Known>(
+    `SELECT ${KNOWN} FROM batchwise_request r JOIN batchwise_lane l ON l.id = r.lane
+     WHERE ${dialect.among("r.id", "text")} AND r.pruned IS NULL`,
+    ids,
+  );
+  const known = new Map(rows.map((row) => [row.id, row]));
+  return new Map(ids.flatMap((id) => known.get(id) ?? []).map((row) => [row.id, row]));
+}
+
+/** `again`: what one finds that was changed by an earlier mention of its id. */
+function answersOf(
+  ids: readonly string[],
+  known: ReadonlyMap<string, Known>,
+  results: Map<number, Result>,
+  again: Result,
+): Amended[] {
+  return ids.map((id) => {
+    const seq = known.get(id)?.seq;
+    if (seq === undefined) return { id, result: "not_found" };
+    const result = results.get(seq) ?? again;
+    if (result === "changed") results.set(seq, again);
+    return { id, result };
+  });
+}
+
+function endingsOf(
+  gone: readonly Known[],
+  status: OutcomeStatus,
+  { payload, code }: Pick<StoredEnding, "payload" | "code">,
+): (Ending & Owner)[] {
+  return gone.map(({ seq, tenant, job, lane }) => ({
+    ...{ seq, status, payload, code, usage: null, charged: false },
+    ...{ tenant, job, lane },
+  }));
+}
+
+function* expire(dialect: Dialect, change: ById<"expire">, now: number): Steps<AmendResult> {
+  const late = yield* all<Known>(
+    `${READY_LANES} SELECT ${KNOWN} FROM lanes JOIN batchwise_ready c ON c.lane = lanes.id AND c.deadline_at <= ?
+     JOIN batchwise_request r ON r.seq = c.seq JOIN batchwise_lane l ON l.id = r.lane
+     ORDER BY c.deadline_at, c.seq LIMIT ? ${dialect.lockFree("c")}`,
+    ...[now, atMost(change.limit)],
+  );
+  const seqs = late.map(({ seq }) => seq);
+  yield* run(`DELETE FROM batchwise_ready WHERE ${dialect.readyAmong}`, seqs);
+  return { answers: late.map(({ id }) => ({ id, result: "changed" })), endings: endingsOf(late, "expired", change) };
+}
+
+function* takeOut(
+  dialect: Dialect,
+  { kind }: ById<"cancel"> | ById<"fail">,
+  known: ReadonlyMap<string, Known>,
+): Steps<Map<number, Result>> {
+  const seqs = [...known.values()].map(({ seq }) => seq);
+  const gone = yield* all<{ seq: number }>(
+    `DELETE FROM batchwise_ready WHERE ${dialect.readyAmong} RETURNING seq`,
+    seqs,
+  );
+  const results = new Map<number, Result>(gone.map(({ seq }) => [seq, "changed"]));
+  const rest = seqs.filter((seq) => !results.has(seq));
+  const claimed = yield* kind === "cancel" ? wish(dialect, rest) : members(dialect, rest);
+  for (const seq of claimed) results.set(seq, kind === "cancel" ? "requested" : "waiting");
+  for (const seq of yield* ended(dialect, rest)) results.set(seq, "ended");
+  // Neither ready, nor claimed, nor ended: a settle or a seal moved it between our looks.
+  if (seqs.some((seq) => !results.has(seq))) throw new Again();
+  return results;
+}
+
+function* ended(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
+  const among = dialect.among("seq", "bigint");
+  return (yield* all<{ seq: number }>(`SELECT seq FROM batchwise_outcome WHERE ${among}`, seqs)).map(({ seq }) => seq);
+}
+
+/** Which of these a batch has. Its row is locked: none of them leaves it meanwhile. */
+function* members(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
+  const among = dialect.among("seq", "bigint");
+  yield* all(
+    `SELECT id FROM batchwise_batch WHERE id IN (SELECT batch FROM batchwise_member WHERE ${among})
+     ORDER BY id ${dialect.lock("batchwise_batch")}`,
+    seqs,
+  );
+  return (yield* all<{ seq: number }>(`SELECT seq FROM batchwise_member WHERE ${among}`, seqs)).map(({ seq }) => seq);
+}
+
+/** The same, and their cancel is asked for: their batch counts it once. */
+function* wish(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
+  const found = yield* members(dialect, seqs);
+  const wished = yield* all<{ batch: number }>(
+    `UPDATE batchwise_member SET cancel_requested = TRUE
+     WHERE ${dialect.among("seq", "bigint")} AND NOT cancel_requested RETURNING batch`,
+    found,
+  );
+  yield* addToBatches(dialect, "cancel_requested", wished);
+  return found;
+}
+
+function* retry(
+  dialect: Dialect,
+  change: ById<"retry">,
+  known: ReadonlyMap<string, Known>,
+  now: number,
+): Steps<Map<number, Result>> {
+  const seqs = [...known.values()].map(({ seq }) => seq);
+  const among = dialect.among("seq", "bigint");
+  const removed = yield* all<{ seq: number; cursor: number; batch: number | null }>(
+    `DELETE FROM batchwise_outcome WHERE ${among} AND status <> 'succeeded' RETURNING seq, cursor, batch`,
+    seqs,
+  );
+  const results = new Map<number, Result>();
+  for (const seq of yield* ended(dialect, seqs)) results.set(seq, "ended");
+  if (removed.length === 0) return results;
+  for (const { seq } of removed) results.set(seq, "changed");
+  const dropped = yield* dropDeliveries(
+    dialect,
+    removed.map(({ cursor }) => cursor),
+  );
+  yield* addToBatches(dialect, "gone", removed);
+  const lanes = new Map(change.ids.map((id, index) => [known.get(id)?.seq, change.lanes[index] as string]));
+  const usage = new UsageSums();
+  for (const { seq, tenant, job } of known.values()) {
+    if (results.get(seq) === "changed") usage.requested({ tenant, job, lane: lanes.get(seq) as string });
+  }
+  for (const [lane, id] of yield* laneIds(dialect, change.lanes)) {
+    const into = removed.filter(({ seq }) => lanes.get(seq) === lane).map(({ seq }) => seq);
+    yield* run(
+      `UPDATE batchwise_request SET lane = ?, attempts = 0, generation = generation + 1, not_before = ?,
+         deadline_at = NULL WHERE ${among}`,
+      ...[id, now, into],
+    );
+    yield* makeReady(dialect, into, now);
+  }
+  yield* runAll(usage.statements());
+  yield* count("waiting", -dropped);
+  return results;
+}
+
+/** Gives the number of those that waited. */
+function* dropDeliveries(dialect: Dialect, cursors: readonly number[]): Steps<number> {
+  const among = dialect.among("cursor", "bigint");
+  yield* run(`DELETE FROM batchwise_delivery_log WHERE ${among}`, cursors);
+  const dropped = yield* all<{ state: string }>(
+    `DELETE FROM batchwise_delivery WHERE ${among} RETURNING state`,
+    cursors,
+  );
+  return dropped.filter(({ state }) => state === "waiting").length;
+}
+
+/** Dead deliveries wait again. Gives the ids of their requests. */
+function* redeliver(dialect: Dialect, { sink, after, limit }: ById<"redeliver">, now: number): Steps<Amended[]> {
+  const dead = yield* all<{ cursor: number; id: string }>(
+    `SELECT d.cursor, r.id FROM batchwise_delivery d JOIN batchwise_outcome o ON o.cursor = d.cursor
+     JOIN batchwise_request r ON r.seq = o.seq
+     WHERE d.sink = ? AND d.state = 'dead' AND d.cursor > ? ORDER BY d.cursor LIMIT ? ${dialect.lock("d")}`,
+    ...[sink, after, atMost(limit)],
+  );
+  yield* run(
+    `UPDATE batchwise_delivery SET state = 'waiting', is_due = FALSE, next_at = ?
+     WHERE sink = ? AND ${dialect.among("cursor", "bigint")}`,
+    ...[now, sink, dead.map(({ cursor }) => cursor)],
+  );
+  yield* count("waiting", dead.length);
+  return dead.map(({ id }) => ({ id, result: "changed" }));
+}

@@ -1,0 +1,19 @@
+// What the databases write differently in the statements that they share.
+
+import type { Statement } from "./statement.ts";
+
+export interface Dialect {
+  /** That the column is one of a list: `?` is the whole list. */
+  among(column: string, type: "text" | "bigint"): string;
+  /** That a row of `batchwise_ready` is of one of a list of requests, by `seq`: `?` is the whole list. */
+  readonly readyAmong: string;
+  /** That a column of truth values is true, or false, so that an index of these serves. */
+  yes(column: string): string;
+  no(column: string): string;
+  /** At the end of a SELECT: its rows of this table are ours until the transaction ends. */
+  lock(table: string): string;
+  /** The same, but for those that another transaction has: they are left out. */
+  lockFree(table: string): string;
+  /** What makes transactions that look at other batches of the account take turns, where they do not anyway. */
+  takeTurns(account: string): readonly Statement[];
+}

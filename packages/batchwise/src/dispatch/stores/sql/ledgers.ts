@@ -1,0 +1,60 @@
+// What is booked on each limit of a provider: the reservations are the batches' own figures, added up over an index of
+// those that are not released. What was learned has a row for each ledger.
+
+import type { LedgerChanges, LedgerLimits } from "../../contract/rows.ts";
+import type { Dialect } from "./dialect.ts";
+import type { SqlValue } from "./statement.ts";
+import { get, run, type Steps } from "./steps.ts";
+
+export interface Headroom extends LedgerLimits {
+  readonly blocked: boolean;
+}
+
+/** Makes the ledger where there is none. */
+export function* openLedger(name: string): Steps<void> {
+  yield* run("INSERT INTO batchwise_ledger (name) VALUES (?) ON CONFLICT (name) DO NOTHING", name);
+}
+
+/** Locks the ledger, if there is one, until the transaction ends: what is left stays left. */
+export function* headroom(dialect: Dialect, name: string, limits: LedgerLimits, now: number): Steps<Headroom> {
+  const known = yield* get<{ learned_tokens: number | null; blocked_until: number }>(
+    `SELECT learned_tokens, blocked_until FROM batchwise_ledger WHERE name = ? ${dialect.lock("batchwise_ledger")}`,
+    name,
+  );
+  const { tokens, requests, batches } = yield* bookedOn(name, now);
+  return {
+    tokens: Math.min(limits.tokens, known?.learned_tokens ?? Number.POSITIVE_INFINITY) - tokens,
+    requests: limits.requests - requests,
+    batches: limits.batches - batches,
+    blocked: (known?.blocked_until ?? 0) > now,
+  };
+}
+
+export function* bookedOn(ledger: string, now: number): Steps<LedgerLimits> {
+  const sums = yield* get<LedgerLimits>(
+    `SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(requests), 0) AS requests, count(*) AS batches
+     FROM batchwise_batch WHERE ledger = ? AND release_at > ?`,
+    ...[ledger, now],
+  );
+  return { tokens: sums?.tokens ?? 0, requests: sums?.requests ?? 0, batches: sums?.batches ?? 0 };
+}
+
+const COLUMNS: Readonly<Record<keyof Omit<LedgerChanges, "name">, string>> = {
+  learnedTokens: "learned_tokens",
+  learnedAt: "learned_at",
+  blockedUntil: "blocked_until",
+  strikes: "strikes",
+  note: "note",
+};
+
+/** In the order of their names, so that two transactions never wait for each other. */
+export function* writeLedgers(all: readonly LedgerChanges[]): Steps<void> {
+  const sorted = [...all].sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const { name, ...changes } of sorted) {
+    yield* openLedger(name);
+    const fields = Object.entries(changes) as [keyof typeof COLUMNS, SqlValue][];
+    if (fields.length === 0) continue;
+    const sets = fields.map(([field]) => `${COLUMNS[field]} = ?`).join(", ");
+    yield* run(`UPDATE batchwise_ledger SET ${sets} WHERE name = ?`, ...fields.map(([, value]) => value), name);
+  }
+}

@@ -1,0 +1,132 @@
+// The outcome log, and the log of its deliveries, as the contract's rows. Reads only.
+
+import type { DeliveryLogRow, DeliveryRow, DeliveryState, OutcomeQuery, OutcomeRow } from "../../contract/rows.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
+import type { Dialect } from "./dialect.ts";
+import { atMost } from "./statement.ts";
+import { all, type Steps } from "./steps.ts";
+
+interface RawOutcome {
+  readonly cursor: number;
+  readonly id: string;
+  readonly status: OutcomeStatus;
+  readonly payload: string;
+  readonly attempts: number;
+  readonly generation: number;
+  readonly recorded_at: number;
+  readonly tenant: string;
+  readonly job: string;
+  readonly batch_key: string | null;
+  readonly code: string | null;
+  readonly metadata: string | null;
+}
+
+const OUTCOME = `
+  SELECT o.cursor, r.id, o.status, o.payload, o.attempts, r.generation, o.recorded_at, r.tenant, r.job, o.code,
+    e.key AS batch_key, t.metadata
+  FROM batchwise_outcome o JOIN batchwise_request r ON r.seq = o.seq JOIN batchwise_body t ON t.seq = o.seq
+  LEFT JOIN batchwise_batch e ON e.id = o.batch`;
+
+export function* readOutcomes(dialect: Dialect, query: OutcomeQuery): Steps<OutcomeRow[]> {
+  const raws = "after" in query ? yield* outcomesAfter(query) : yield* byIds(dialect, query.ids);
+  if (!query.deliveries) return raws.map((raw) => outcomeRow(raw, null));
+  const cursors = raws.map(({ cursor }) => cursor);
+  const deliveries = yield* deliveryStates(dialect, cursors);
+  return raws.map((raw) => outcomeRow(raw, deliveries.get(raw.cursor) ?? []));
+}
+
+function outcomesAfter(query: Extract<OutcomeQuery, { after: number }>): Steps<RawOutcome[]> {
+  const { after, limit, dead, job } = query;
+  if (dead !== undefined) {
+    return all<RawOutcome>(
+      `${OUTCOME} WHERE o.cursor IN (
+         SELECT cursor FROM batchwise_delivery WHERE sink = ? AND state = 'dead' AND cursor > ? ORDER BY cursor LIMIT ?
+       ) ORDER BY o.cursor`,
+      ...[dead, after, atMost(limit)],
+    );
+  }
+  const [its, values] = job === undefined ? ["", []] : ["o.job = ? AND o.job IS NOT NULL AND", [job]];
+  return all<RawOutcome>(
+    `${OUTCOME} WHERE ${its} o.cursor > ? ORDER BY o.cursor LIMIT ?`,
+    ...values,
+    after,
+    atMost(limit),
+  );
+}
+
+function* byIds(dialect: Dialect, ids: readonly string[]): Steps<RawOutcome[]> {
+  const rows = yield* all<RawOutcome>(`${OUTCOME} WHERE ${dialect.among("r.id", "text")}`, ids);
+  const known = new Map(rows.map((row) => [row.id, row]));
+  return ids.flatMap((id) => known.get(id) ?? []);
+}
+
+/** A delivery that was taken. */
+export interface Taken {
+  readonly cursor: number;
+  readonly sink: string;
+  readonly attempt: number;
+}
+
+/** What was taken with its outcomes, which have no log here. */
+export function* withOutcomes(dialect: Dialect, taken: readonly Taken[]): Steps<DeliveryRow[]> {
+  if (taken.length === 0) return [];
+  const cursors = [...new Set(taken.map(({ cursor }) => cursor))];
+  const raws = yield* all<RawOutcome>(`${OUTCOME} WHERE ${dialect.among("o.cursor", "bigint")}`, cursors);
+  const outcomes = new Map(raws.map((raw) => [raw.cursor, outcomeRow(raw, null)]));
+  return taken.flatMap(({ cursor, sink, attempt }) => {
+    const outcome = outcomes.get(cursor);
+    return outcome === undefined ? [] : { sink, attempt, outcome };
+  });
+}
+
+function outcomeRow(raw: RawOutcome, deliveries: OutcomeRow["deliveries"]): OutcomeRow {
+  const { cursor, id, status, payload, attempts, generation, tenant, job, code, metadata } = raw;
+  const facts = { cursor, id, status, payload, attempts, generation, tenant, job, code, metadata };
+  const place = { batchKey: raw.batch_key, recordedAt: raw.recorded_at };
+  return { ...facts, ...place, deliveries };
+}
+
+interface RawDelivery {
+  readonly cursor: number;
+  readonly sink: string;
+  readonly state: DeliveryState["state"];
+  readonly attempt: number;
+  readonly next_at: number;
+}
+
+interface RawLog {
+  readonly cursor: number;
+  readonly sink: string;
+  readonly attempt: number;
+  readonly at: number;
+  readonly status_code: number | null;
+  readonly error: string | null;
+}
+
+/** The delivery logs of these outcomes; sinks by their names. */
+function* deliveryStates(dialect: Dialect, cursors: readonly number[]): Steps<Map<number, DeliveryState[]>> {
+  const among = dialect.among("cursor", "bigint");
+  const rows = yield* all<RawDelivery>(
+    `SELECT cursor, sink, state, attempt, next_at FROM batchwise_delivery WHERE ${among}`,
+    cursors,
+  );
+  const logs = yield* all<RawLog>(
+    `SELECT cursor, sink, attempt, at, status_code, error FROM batchwise_delivery_log WHERE ${among}
+     ORDER BY at, attempt`,
+    cursors,
+  );
+  const byDelivery = new Map<string, DeliveryLogRow[]>(rows.map((row) => [keyOf(row), []]));
+  for (const { attempt, at, status_code, error, ...place } of logs) {
+    byDelivery.get(keyOf(place))?.push({ attempt, at, statusCode: status_code, error });
+  }
+  const states = new Map<number, DeliveryState[]>(cursors.map((cursor) => [cursor, []]));
+  for (const row of rows.sort((a, b) => (a.sink < b.sink ? -1 : 1))) {
+    const { sink, state, attempt, next_at } = row;
+    states.get(row.cursor)?.push({ sink, state, attempt, nextAt: next_at, log: byDelivery.get(keyOf(row)) ?? [] });
+  }
+  return states;
+}
+
+function keyOf({ cursor, sink }: Pick<RawLog, "cursor" | "sink">): string {
+  return `${cursor} ${sink}`;
+}

@@ -1,0 +1,120 @@
+// What there is to do, as one look at one state of the data. Reads only.
+
+import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
+import type { BatchState } from "../../contract/types.ts";
+import { READY_LANES } from "../sql/lanes.ts";
+import { bookedOn } from "../sql/ledgers.ts";
+import { atMost } from "../sql/statement.ts";
+import { counters } from "./counters.ts";
+import type { Connection } from "./database.ts";
+
+export function readProbe(db: Connection, limit: number, now: number): Probe {
+  const { cursor, done, waiting, ...outcomes } = counters(db);
+  const due = db.get<{ at: number | null }>(
+    "SELECT min(next_at) AS at FROM batchwise_delivery WHERE state = 'waiting'",
+  );
+  const lanes = db.all<{ id: number; name: string }>(
+    `${READY_LANES} SELECT l.id, l.name FROM lanes JOIN batchwise_lane l ON l.id = lanes.id`,
+  );
+  return {
+    lanes: lanes.map(({ id, name }) => laneRow(db, id, name, limit, now)),
+    ledgers: ledgerRows(db, now),
+    ...batchFigures(db, done),
+    outcomes,
+    cursor,
+    deliveriesWaiting: waiting,
+    deliveryDueAt: due?.at ?? null,
+  };
+}
+
+interface LaneSums {
+  readonly ready: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly oldest: number | null;
+  readonly since: number | null;
+}
+
+/** Sums over the first of a lane that may go: of those in claim order, or of those that no seal has woken yet. */
+function laneSums(db: Connection, id: number, limit: number, now: number, which: "in order" | "woken"): LaneSums {
+  const some =
+    which === "in order"
+      ? "later = 0 AND not_before <= ? ORDER BY priority DESC, rank, seq"
+      : "later = 1 AND not_before <= ?";
+  const sums = db.get<LaneSums>(
+    `SELECT count(*) AS ready, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(tokens), 0) AS tokens,
+       min(created_at) AS oldest, min(max(created_at, not_before)) AS since
+     FROM (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = ? AND ${some} LIMIT ?)`,
+    ...[id, now, atMost(limit)],
+  );
+  return sums ?? { ready: 0, bytes: 0, tokens: 0, oldest: null, since: null };
+}
+
+function earlier(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
+}
+
+function laneRow(db: Connection, id: number, lane: string, limit: number, now: number): LaneRow {
+  const first = laneSums(db, id, limit, now, "in order");
+  const woken = laneSums(db, id, limit - first.ready, now, "woken");
+  const deadline = db.get<{ at: number | null }>(
+    "SELECT min(deadline_at) AS at FROM batchwise_ready WHERE lane = ? AND deadline_at IS NOT NULL",
+    id,
+  );
+  const deferred = db.get<{ at: number | null }>(
+    "SELECT min(not_before) AS at FROM batchwise_ready WHERE lane = ? AND later = 1 AND not_before > ?",
+    ...[id, now],
+  );
+  return {
+    ...{
+      lane,
+      ready: first.ready + woken.ready,
+      bytes: first.bytes + woken.bytes,
+      tokens: first.tokens + woken.tokens,
+    },
+    ...{ oldestAt: earlier(first.oldest, woken.oldest), readySince: earlier(first.since, woken.since) },
+    ...{ deadlineAt: deadline?.at ?? null, deferredUntil: deferred?.at ?? null },
+  };
+}
+
+function batchFigures(db: Connection, done: number): Pick<Probe, "batches" | "inBatches" | "batchDueAt"> {
+  const batches: Record<BatchState, number> = {
+    ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
+    ...{ running: 0, collecting: 0, quarantined: 0, done },
+  };
+  let inBatches = 0;
+  const states = db.all<{ state: BatchState; count: number; remaining: number }>(
+    `SELECT state, count(*) AS count, sum(remaining) AS remaining FROM batchwise_batch
+     WHERE state <> 'done' GROUP BY state`,
+  );
+  for (const { state, count, remaining } of states) {
+    batches[state] = count;
+    inBatches += remaining;
+  }
+  const due = db.get<{ at: number | null }>(
+    `SELECT min(max(next_at, lease_until)) AS at FROM batchwise_batch
+     WHERE state <> 'done' AND state <> 'quarantined'`,
+  );
+  return { batches, inBatches, batchDueAt: due?.at ?? null };
+}
+
+interface LearnedRow {
+  readonly name: string;
+  readonly learned_tokens: number | null;
+  readonly learned_at: number | null;
+  readonly blocked_until: number;
+  readonly strikes: number;
+  readonly note: string | null;
+}
+
+function ledgerRows(db: Connection, now: number): LedgerRow[] {
+  return db.all<LearnedRow>("SELECT * FROM batchwise_ledger ORDER BY name").map((row) => ({
+    name: row.name,
+    ...db.follow(bookedOn(row.name, now)),
+    learnedTokens: row.learned_tokens,
+    learnedAt: row.learned_at,
+    blockedUntil: row.blocked_until,
+    strikes: row.strikes,
+    note: row.note,
+  }));
+}
