@@ -185,7 +185,7 @@ describe("a call that is refused", () => {
     const settled = await inTransaction(pool, (client) =>
       Promise.allSettled([
         store.enqueueIn(client, [ask("a")]),
-        store.enqueueIn(client, [conflict]),
+        store.enqueueIn(client, [...Array.from({ length: 1_100 }, (_, n) => ask(`r${n}`)), conflict]),
         store.enqueueIn(client, [ask("b")]),
       ]),
     );
@@ -250,7 +250,7 @@ describe("two transactions at once", () => {
 
   test("with the same ids in opposite order, in one call each, both succeed: each request is stored once", async () => {
     const { pool, store, dispatcher } = await shop();
-    const ids = Array.from({ length: 200 }, (_, n) => `r${n}`);
+    const ids = Array.from({ length: 2_500 }, (_, n) => `r${n}`);
     await dispatcher.enqueue(ask("first"));
     const enqueueAll = (some: readonly string[]) =>
       inTransaction(pool, (client) =>
@@ -260,8 +260,8 @@ describe("two transactions at once", () => {
         ),
       );
     const answers = await Promise.all([enqueueAll(ids), enqueueAll(ids.toReversed())]);
-    expect(answers.flat().filter(({ existing }) => !existing)).toHaveLength(200);
-    expect(await rowsIn(pool)).toMatchObject({ request: 201 });
+    expect(answers.flat().filter(({ existing }) => !existing)).toHaveLength(2_500);
+    expect(await rowsIn(pool)).toMatchObject({ request: 2_501 });
   }, 30_000);
 
   test("with the same job: one enqueue waits for the other's end, and both are counted", async () => {
