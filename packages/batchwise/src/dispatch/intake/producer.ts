@@ -127,22 +127,37 @@ export class Producer {
   }
 
   async #store({ first, rows }: Chunk): Promise<void> {
-    const answers = await this.#answersFor(rows);
-    for (const [place, answer] of answers.entries()) {
-      if (answer === "conflict") throw this.#changed(first + place, (rows[place] as NewRequest).id);
-    }
+    const answers = await this.#patiently(() => this.#answersFor(first, rows));
     await this.#refuseThoseOfOthers(first, rows, answers);
     this.enqueued += rows.length;
     this.existing += answers.filter((answer) => answer === "same").length;
   }
 
-  async #answersFor(rows: NewRequest[]): Promise<readonly EnqueueResult[]> {
+  /**
+   * Those that the store knows go first: where one of them has changed, nothing of the chunk is added. Added out of place, it
+   * would be paid for, and stand in the way of the right request in each later run.
+   */
+  async #answersFor(first: number, rows: NewRequest[]): Promise<readonly EnqueueResult[]> {
     const { runtime, enqueuer } = this.#input;
+    const stored = await runtime.store.requests({ ids: [...new Set(rows.map(({ id }) => id))], tombstones: true });
+    const known = new Set(stored.map(({ id }) => id));
+    const old = rows.filter(({ id }) => known.has(id));
+    const before = old.length === 0 ? [] : await enqueuer.store(old);
+    const changed = old[before.indexOf("conflict")];
+    if (changed !== undefined) throw this.#changed(first + rows.indexOf(changed), changed.id);
+    if (old.length === rows.length) return before;
+    const answers = await enqueuer.store(rows);
+    const place = answers.indexOf("conflict");
+    if (place >= 0) throw this.#changed(first + place, (rows[place] as NewRequest).id);
+    return answers;
+  }
+
+  async #patiently<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let failures = 1; ; failures += 1) {
       try {
-        return await enqueuer.store(rows);
+        return await work();
       } catch (error) {
-        await waitOut(runtime, error, failures);
+        await waitOut(this.#input.runtime, error, failures);
       }
     }
   }
