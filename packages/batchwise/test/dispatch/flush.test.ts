@@ -76,7 +76,7 @@ test.each<[string, object, RegExp]>([
   ["a cursor below 0", { after: -1 }, /Expected `after` to be an integer >= 0, got/],
   ["a cursor as text", { after: "0" }, /Expected `after` to be an integer >= 0, got/],
   ["a misspelt option", { form: 3 }, /Unknown option `form`/],
-  ["an answer that is neither yes nor no", { untilIdle: 1 }, /Expected `untilIdle` to be a boolean, got/],
+  ["an answer that is neither yes nor no", { untilIdle: 1 }, /Expected `untilIdle` to be a boolean or a promise, got/],
 ])("outcomes refuses %s at once", async (_, options, message) => {
   const here = world();
   const dispatcher = await here.start({ accounts: [new SimProvider({ time: here.time }).account()] });

@@ -52,7 +52,7 @@ export interface RequestRecord {
   readonly bytes: number;
   /** Estimated prompt tokens. */
   readonly tokens: number;
-  /** Of its outcome's error; null where it has none. */
+  /** Of its outcome's error, at most 256 characters of it; null where it has none. */
   readonly code: string | null;
   /** Asked for, and not done yet because it is in a batch. */
   readonly cancelRequested: boolean;

@@ -182,7 +182,7 @@ export class Producer {
 }
 
 /** The id of a request that came without one. */
-export function ownId(job: string, index: number): string {
+function ownId(job: string, index: number): string {
   return `${job}:${index}`;
 }
 

@@ -4,6 +4,7 @@
 import type { RequestFilter, RequestPage, RequestRecord, RequestStatus } from "../contract/operations.ts";
 import type { RequestMatch, RequestRow } from "../contract/rows.ts";
 import { parseLane } from "../format/encode.ts";
+import { storedCode } from "../format/stored-code.ts";
 import type { RequestsPlan } from "../options/operator-options.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
@@ -56,7 +57,7 @@ function isMatch(record: RequestRecord, { statuses, batch, tenant, job, code }: 
     (batch === undefined || batch === record.batch) &&
     (tenant === undefined || tenant === record.tenant) &&
     (job === undefined || job === record.job) &&
-    (code === undefined || code === record.code)
+    (code === undefined || storedCode(code) === record.code)
   );
 }
 
@@ -66,7 +67,7 @@ function matchOf({ statuses, batch, tenant, job, code }: RequestFilter): Request
     ...(batch === undefined ? {} : { batchKey: batch }),
     ...(tenant === undefined ? {} : { tenant }),
     ...(job === undefined ? {} : { job }),
-    ...(code === undefined ? {} : { code }),
+    ...(code === undefined ? {} : { code: storedCode(code) }),
   };
 }
 

@@ -13,7 +13,7 @@ const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 30_000;
 
 /** What has been read of `requests`, see intake/producer.ts. */
-export interface Produced {
+interface Produced {
   readonly enqueued: number;
   readonly existing: number;
   readonly isDone: boolean;

@@ -17,10 +17,10 @@ interface Read {
 }
 
 /** Reads a job's outcomes until it is idle; `end` is "ended" or what it rejects with. */
-function reading(dispatcher: Dispatcher, job: string): Read {
+function reading(dispatcher: Dispatcher, job: string, untilIdle: true | Promise<void> = true): Read {
   const read: Read = { ids: [], end: null };
   const work = async (): Promise<void> => {
-    for await (const outcome of dispatcher.outcomes({ job, untilIdle: true })) {
+    for await (const outcome of dispatcher.outcomes({ job, untilIdle })) {
       expect(outcome.job).toBe(job);
       read.ids.push(outcome.id);
     }
@@ -107,5 +107,29 @@ test("a job's name is checked", async () => {
   const dispatcher = await start();
   expect(() => dispatcher.outcomes({ job: "" })).toThrow("Expected `job` to be a name");
   await expect(dispatcher.enqueue({ ...ask("x"), job: 7 as never })).rejects.toThrow("`job` must be a string");
+  await dispatcher.stop();
+});
+
+test("with a promise the outcomes end no sooner than it resolves, and reject as it does, also while they wait", async () => {
+  const { time, fake, start } = rig();
+  const dispatcher = await start();
+  let end = (): void => {};
+  const enqueued = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const read = reading(dispatcher, "a", enqueued);
+  const pass = (ms: number) => {
+    const until = time.now() + ms;
+    return drive(time, fake, async () => time.now() >= until);
+  };
+  await pass(HOUR);
+  expect(read.end).toBe(null);
+  await dispatcher.enqueue({ ...ask("late"), job: "a" });
+  end();
+  await drive(time, fake, async () => read.end !== null);
+  expect(read).toEqual({ ids: ["late"], end: "ended" });
+  const failed = reading(dispatcher, "b", Promise.reject(new Error("The file is cut off.")));
+  await time.settle();
+  expect(failed).toEqual({ ids: [], end: new Error("The file is cut off.") });
   await dispatcher.stop();
 });

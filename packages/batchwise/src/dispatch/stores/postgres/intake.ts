@@ -5,14 +5,10 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
 import { laneIds } from "../sql/lanes.ts";
+import type { EnqueueCall } from "../sql/sql-store.ts";
 import { UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll } from "./database.ts";
 import { postgres } from "./dialect.ts";
-
-export interface EnqueueCall {
-  readonly requests: readonly NewRequest[];
-  readonly now: number;
-}
 
 interface Ranked extends NewRequest {
   readonly laneId: number;

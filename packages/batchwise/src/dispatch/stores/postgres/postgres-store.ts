@@ -2,29 +2,10 @@
 // every commit (`synchronous_commit` on, whatever the role's default), for any number of processes. Single enqueues
 // that arrive together share one commit. Does not own the pool: connections, their number and their end are the user's.
 
-import { createBatcher } from "../../../core/api/batch.ts";
-import type { Batcher } from "../../../core/contract/types.ts";
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type {
-  BatchChanges,
-  BatchQuery,
-  BatchRow,
-  DeliveryRow,
-  FindQuery,
-  FindResult,
-  MarkChange,
-  MarkRow,
-  NewRequest,
-  OutcomeQuery,
-  OutcomeRow,
-  Probe,
-  RequestQuery,
-  RequestRow,
-  UsageQuery,
-  UsageRow,
-} from "../../contract/rows.ts";
+import type { BatchRow, DeliveryRow, NewRequest, Probe } from "../../contract/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -35,23 +16,20 @@ import type {
   SealResult,
   SettleInput,
   SettleResult,
-  Store,
-  TransitionResult,
 } from "../../contract/store.ts";
 import type { TransactionalStore, TransactionIntake } from "../../contract/transactions.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "../../contract/types.ts";
 import { amend } from "../sql/amend.ts";
-import { findBatches, transition } from "../sql/batches.ts";
-import { changeMarks } from "../sql/marks.ts";
-import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
-import { findRequests, readRequests } from "../sql/requests.ts";
-import { readUsage } from "../sql/usage.ts";
+import { withOutcomes } from "../sql/outcomes.ts";
+import { readRequests } from "../sql/requests.ts";
+import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
+import type { Steps } from "../sql/steps.ts";
 import { seal, wake } from "./claim.ts";
 import { type Connection, type PostgresPool, type PostgresTransaction, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { postgres } from "./dialect.ts";
 import { end } from "./endings.ts";
-import { addShares, type EnqueueCall, enqueueAll, refuseNul } from "./intake.ts";
+import { addShares, enqueueAll, refuseNul } from "./intake.ts";
 import { leaseBatches } from "./lease.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
@@ -59,12 +37,6 @@ import { prune } from "./prune.ts";
 import { isMigrated, migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
 import { within } from "./transaction.ts";
-
-/** Most calls, and most requests, that share one commit. */
-const GROUP_CALLS = 1_000;
-const GROUP_REQUESTS = 2_000;
-/** A request of more bytes counts as several: a full group stays at some 32 MB. */
-const GROUP_REQUEST_BYTES = 16_000;
 
 /** The store in Postgres, and what it alone can do. */
 export interface PostgresStore extends TransactionalStore {
@@ -102,28 +74,19 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   return new PooledStore(resolvePostgresStoreOptions(options).pool);
 }
 
-class PooledStore implements PostgresStore {
+class PooledStore extends SqlStore implements PostgresStore {
   readonly #pool: PostgresPool;
-  readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
-  readonly #running = new Set<Promise<unknown>>();
   readonly #dispatchers = new Set<TransactionIntake>();
   #prepared: Promise<void> | null = null;
-  #closing: Promise<void> | null = null;
 
   constructor(pool: PostgresPool) {
+    super(postgres);
     this.#pool = pool;
-    this.#intake = createBatcher((calls: EnqueueCall[]) => this.#run(write, (db) => enqueueAll(db, calls)), {
-      maxBatchSize: GROUP_CALLS,
-      maxBatchCost: GROUP_REQUESTS,
-      cost: ({ requests }) => requests.reduce((sum, { bytes }) => sum + 1 + Math.floor(bytes / GROUP_REQUEST_BYTES), 0),
-      oversize: "alone",
-    });
   }
 
-  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
-    this.#assertOpen();
+  override async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     refuseNul(requests);
-    return this.#intake.submit({ requests, now });
+    return super.enqueue(requests, now);
   }
 
   useIntake(intake: TransactionIntake): () => void {
@@ -131,25 +94,22 @@ class PooledStore implements PostgresStore {
     return () => this.#dispatchers.delete(intake);
   }
 
-  async enqueueIn(
-    client: PostgresTransaction,
-    requests: readonly (DispatchRequest | BatchLine)[],
-  ): Promise<Enqueued[]> {
-    this.#assertOpen();
-    check("client", objectWith("query"), client);
-    const intake = [...this.#dispatchers].at(-1);
-    if (intake === undefined) throw noDispatcherError();
-    const rows = intake.check(requests);
-    refuseNul(rows);
-    const call = within(client, async (db) => {
-      // Through the pool only where it must be: the caller may hold its last connection.
-      if (!(await isMigrated(db))) await this.#prepare();
-      return intake.enqueue(rows, {
-        enqueue: async (some, now) => (await enqueueAll(db, [{ requests: some, now }], addShares)).flat(),
-        requests: (query) => db.follow(readRequests(postgres, query)),
+  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
+    return this.tracked(async () => {
+      check("client", objectWith("query"), client);
+      const intake = [...this.#dispatchers].at(-1);
+      if (intake === undefined) throw noDispatcherError();
+      const rows = intake.check(requests);
+      refuseNul(rows);
+      return within(client, async (db) => {
+        // Through the pool only where it must be: the caller may hold its last connection.
+        if (!(await isMigrated(db))) await this.#prepare();
+        return intake.enqueue(rows, {
+          enqueue: async (some, now) => (await enqueueAll(db, [{ requests: some, now }], addShares)).flat(),
+          requests: (query) => db.follow(readRequests(postgres, query)),
+        });
       });
     });
-    return this.#untilEnd(call);
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
@@ -173,69 +133,35 @@ class PooledStore implements PostgresStore {
     return this.#tracked(write, (db) => leaseBatches(db, input));
   }
 
-  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    return this.#tracked(write, (db) => db.follow(transition(postgres, key, fence, changes, now)));
-  }
-
-  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#tracked(read, (db) => db.follow(readRequests(postgres, query)));
-  }
-
   async settle(input: SettleInput): Promise<SettleResult> {
     return this.#tracked(write, (db) => settle(db, input));
-  }
-
-  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.#tracked(read, (db) => db.follow(readOutcomes(postgres, query)));
   }
 
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
     return this.#tracked(write, async (db) => db.follow(withOutcomes(postgres, await bookAndTake(db, input))));
   }
 
-  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return this.#tracked(read, (db) => db.follow(findBatches(postgres, query)));
-  }
-
-  async find(query: FindQuery): Promise<FindResult> {
-    return this.#tracked(read, (db) => db.follow(findRequests(postgres, query)));
-  }
-
-  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    return this.#tracked(read, (db) => db.follow(readUsage(query)));
-  }
-
-  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    return this.#tracked(changes.length === 0 ? read : write, (db) => db.follow(changeMarks(changes)));
-  }
-
   async prune(input: PruneInput): Promise<PruneStep> {
     return this.#tracked(write, (db) => prune(db, input));
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#end();
-    return this.#closing;
+  protected read<Result>(steps: Steps<Result>): Promise<Result> {
+    return this.#tracked(read, (db) => db.follow(steps));
   }
 
-  #assertOpen(): void {
-    if (this.#closing !== null) throw new DispatchError("CLOSED", "The store is closed.");
+  protected write<Result>(steps: Steps<Result>): Promise<Result> {
+    return this.#tracked(write, (db) => db.follow(steps));
   }
 
-  async #end(): Promise<void> {
-    await this.#intake.close();
-    await Promise.allSettled(this.#running);
+  protected enqueueTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
+    return this.#run(write, (db) => enqueueAll(db, calls));
   }
 
-  async #tracked<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {
-    this.#assertOpen();
-    return this.#untilEnd(this.#run(how, work));
-  }
+  /** The pool is the user's. */
+  protected release(): void {}
 
-  /** `close` waits for it. */
-  #untilEnd<Result>(call: Promise<Result>): Promise<Result> {
-    this.#running.add(call);
-    return call.finally(() => this.#running.delete(call));
+  #tracked<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {
+    return this.tracked(() => this.#run(how, work));
   }
 
   async #run<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {

@@ -1,7 +1,8 @@
 // What there is to do, as one look at one state of the data. Reads only.
 
 import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
-import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
+import { batchFigures } from "../sql/batches.ts";
 import { READY_LANES } from "../sql/lanes.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
@@ -17,7 +18,7 @@ export async function readProbe(db: Connection, limit: number, now: number): Pro
   return {
     lanes: await laneRows(db, limit, now),
     ledgers: await ledgerRows(db, now),
-    ...(await batchFigures(db, counter("done"))),
+    ...(await db.follow(batchFigures(counter("done")))),
     outcomes: { succeeded, failed, cancelled, expired },
     cursor,
     deliveriesWaiting: counter("waiting"),
@@ -46,28 +47,6 @@ function laneRows(db: Connection, limit: number, now: number): Promise<LaneRow[]
      ) s`,
     ...[now, atMost(limit)],
   );
-}
-
-async function batchFigures(
-  db: Connection,
-  done: number,
-): Promise<Pick<Probe, "batches" | "inBatches" | "batchDueAt">> {
-  const batches: Record<BatchState, number> = {
-    ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
-    ...{ running: 0, collecting: 0, quarantined: 0, done },
-  };
-  let inBatches = 0;
-  let batchDueAt: number | null = null;
-  const states = await db.all<{ state: BatchState; count: number; remaining: number; due: number }>(
-    `SELECT state, count(*) AS count, sum(remaining) AS remaining, min(greatest(next_at, lease_until)) AS due
-     FROM batchwise_batch WHERE state <> 'done' GROUP BY state`,
-  );
-  for (const { state, count, remaining, due } of states) {
-    batches[state] = count;
-    inBatches += remaining;
-    if (state !== "quarantined") batchDueAt = Math.min(batchDueAt ?? due, due);
-  }
-  return { batches, inBatches, batchDueAt };
 }
 
 /** Adds up over the index of each ledger's batches, which is in the database's own collation. */

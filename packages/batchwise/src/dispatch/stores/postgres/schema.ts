@@ -151,7 +151,10 @@ const STEPS: readonly string[] = [
   -- NULL for none.
   ALTER TABLE batchwise_outcome ADD COLUMN job TEXT;
   ALTER TABLE batchwise_outcome ADD COLUMN code TEXT;
-  UPDATE batchwise_outcome SET code = payload::json -> 'error' ->> 'code' WHERE status <> 'succeeded';
+  -- Postgres reads no JSON with a NUL or half a surrogate pair in it, and providers send both.
+  UPDATE batchwise_outcome SET code = left(
+    regexp_replace(payload, '\\\\(\\\\|u0000|u[dD][89a-fA-F][0-9a-fA-F]{2})', '_', 'g')::json -> 'error' ->> 'code', 256
+  ) WHERE status <> 'succeeded';
   CREATE INDEX batchwise_outcome_job ON batchwise_outcome (job, cursor) WHERE job IS NOT NULL;
   CREATE INDEX batchwise_outcome_code ON batchwise_outcome (code, seq) WHERE code IS NOT NULL;
   CREATE INDEX batchwise_outcome_batch ON batchwise_outcome (batch, seq) WHERE batch IS NOT NULL;

@@ -1,7 +1,7 @@
 // Batches as rows: reading them, and writing them. Guarantees the checks of `transition` inside the caller's transaction,
 // also against other processes at the same moment; does not know their members.
 
-import type { BatchChanges, BatchQuery, BatchRow } from "../../contract/rows.ts";
+import type { BatchChanges, BatchQuery, BatchRow, Probe } from "../../contract/rows.ts";
 import type { TransitionResult } from "../../contract/store.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
 import { count } from "./counters.ts";
@@ -176,6 +176,27 @@ export function* addToBatches(
     const ids = [...more.keys()].filter((id) => more.get(id) === size);
     yield* run(`UPDATE batchwise_batch SET ${figure} = ${figure} + ? WHERE ${among}`, size, ids);
   }
+}
+
+/** `done`: how many have ended. Walks the others only. */
+export function* batchFigures(done: number): Steps<Pick<Probe, "batches" | "inBatches" | "batchDueAt">> {
+  const batches: Record<BatchState, number> = {
+    ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
+    ...{ running: 0, collecting: 0, quarantined: 0, done },
+  };
+  let inBatches = 0;
+  let batchDueAt: number | null = null;
+  const states = yield* all<{ state: BatchState; count: number; remaining: number; due: number }>(
+    `SELECT state, count(*) AS count, sum(remaining) AS remaining,
+       min(CASE WHEN next_at > lease_until THEN next_at ELSE lease_until END) AS due
+     FROM batchwise_batch WHERE state <> 'done' GROUP BY state`,
+  );
+  for (const { state, count, remaining, due } of states) {
+    batches[state] = count;
+    inBatches += remaining;
+    if (state !== "quarantined") batchDueAt = Math.min(batchDueAt ?? due, due);
+  }
+  return { batches, inBatches, batchDueAt };
 }
 
 interface RawOrphan {

@@ -2,9 +2,15 @@
 // those that are not released. What was learned has a row for each ledger.
 
 import type { LedgerChanges, LedgerLimits } from "../../contract/rows.ts";
+import type { SealInput, SealResult } from "../../contract/store.ts";
 import type { Dialect } from "./dialect.ts";
 import type { SqlValue } from "./statement.ts";
 import { get, run, type Steps } from "./steps.ts";
+
+/** When a reservation stops counting, as long as nobody knows. */
+export const NEVER: number = Number.MAX_SAFE_INTEGER;
+
+export type Refusal = Extract<SealResult, { ok: false }>;
 
 export interface Headroom extends LedgerLimits {
   readonly blocked: boolean;
@@ -28,6 +34,16 @@ export function* headroom(dialect: Dialect, name: string, limits: LedgerLimits, 
     batches: limits.batches - batches,
     blocked: (known?.blocked_until ?? 0) > now,
   };
+}
+
+/** Why nothing can be claimed, as far as the first of the lane shows it. */
+export function headRefusal(head: Refusal["head"], left: Headroom, input: SealInput): Refusal["reason"] | null {
+  if (left.blocked) return "blocked";
+  if (head === null) return "empty";
+  if (left.batches < 1 || left.requests < 1) return "no_headroom";
+  const fitsCaps = head.bytes <= input.maxBytes && head.tokens <= input.maxTokens;
+  if (!fitsCaps) return "head_too_large";
+  return head.tokens > left.tokens ? "no_headroom" : null;
 }
 
 export function* bookedOn(ledger: string, now: number): Steps<LedgerLimits> {

@@ -5,15 +5,10 @@
 import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "../sql/batches.ts";
 import { knownLane } from "../sql/lanes.ts";
-import { type Headroom, headroom, openLedger } from "../sql/ledgers.ts";
+import { type Headroom, headRefusal, headroom, NEVER, openLedger, type Refusal } from "../sql/ledgers.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection, SqliteValue } from "./database.ts";
 import { sqlite } from "./dialect.ts";
-
-/** When a reservation stops counting, as long as nobody knows. */
-const NEVER = Number.MAX_SAFE_INTEGER;
-
-type Refusal = Extract<SealResult, { ok: false }>;
 
 interface Sums {
   readonly count: number;
@@ -68,15 +63,6 @@ function headOf(db: Connection, lane: number, now: number): Refusal["head"] {
     ...[lane, now, now, 1],
   );
   return head === undefined ? null : { id: head.id, bytes: head.bytes, tokens: head.tokens };
-}
-
-function headRefusal(head: Refusal["head"], left: Headroom, input: SealInput): Refusal["reason"] | null {
-  if (left.blocked) return "blocked";
-  if (head === null) return "empty";
-  if (left.batches < 1 || left.requests < 1) return "no_headroom";
-  const fitsCaps = head.bytes <= input.maxBytes && head.tokens <= input.maxTokens;
-  if (!fitsCaps) return "head_too_large";
-  return head.tokens > left.tokens ? "no_headroom" : null;
 }
 
 /** The longest prefix within the caps and the headroom, cut back from the sizes to avoid. */

@@ -4,14 +4,10 @@
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
 import { laneIds } from "../sql/lanes.ts";
+import type { EnqueueCall } from "../sql/sql-store.ts";
 import { UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll, type SqliteValue } from "./database.ts";
 import { sqlite } from "./dialect.ts";
-
-export interface EnqueueCall {
-  readonly requests: readonly NewRequest[];
-  readonly now: number;
-}
 
 /** A tenant's place in a lane: F and V of the claim order. */
 interface Share {

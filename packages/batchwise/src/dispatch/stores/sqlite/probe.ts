@@ -1,7 +1,7 @@
 // What there is to do, as one look at one state of the data. Reads only.
 
 import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
-import type { BatchState } from "../../contract/types.ts";
+import { batchFigures } from "../sql/batches.ts";
 import { READY_LANES } from "../sql/lanes.ts";
 import { bookedOn } from "../sql/ledgers.ts";
 import { atMost } from "../sql/statement.ts";
@@ -19,7 +19,7 @@ export function readProbe(db: Connection, limit: number, now: number): Probe {
   return {
     lanes: lanes.map(({ id, name }) => laneRow(db, id, name, limit, now)),
     ledgers: ledgerRows(db, now),
-    ...batchFigures(db, done),
+    ...db.follow(batchFigures(done)),
     outcomes,
     cursor,
     deliveriesWaiting: waiting,
@@ -75,27 +75,6 @@ function laneRow(db: Connection, id: number, lane: string, limit: number, now: n
     ...{ oldestAt: earlier(first.oldest, woken.oldest), readySince: earlier(first.since, woken.since) },
     ...{ deadlineAt: deadline?.at ?? null, deferredUntil: deferred?.at ?? null },
   };
-}
-
-function batchFigures(db: Connection, done: number): Pick<Probe, "batches" | "inBatches" | "batchDueAt"> {
-  const batches: Record<BatchState, number> = {
-    ...{ sealed: 0, submitting: 0, unknown: 0, waiting_capacity: 0, submitted: 0 },
-    ...{ running: 0, collecting: 0, quarantined: 0, done },
-  };
-  let inBatches = 0;
-  const states = db.all<{ state: BatchState; count: number; remaining: number }>(
-    `SELECT state, count(*) AS count, sum(remaining) AS remaining FROM batchwise_batch
-     WHERE state <> 'done' GROUP BY state`,
-  );
-  for (const { state, count, remaining } of states) {
-    batches[state] = count;
-    inBatches += remaining;
-  }
-  const due = db.get<{ at: number | null }>(
-    `SELECT min(max(next_at, lease_until)) AS at FROM batchwise_batch
-     WHERE state <> 'done' AND state <> 'quarantined'`,
-  );
-  return { batches, inBatches, batchDueAt: due?.at ?? null };
 }
 
 interface LearnedRow {

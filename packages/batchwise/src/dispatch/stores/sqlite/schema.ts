@@ -160,7 +160,9 @@ const STEPS: readonly string[] = [
   -- NULL for none.
   ALTER TABLE batchwise_outcome ADD COLUMN job TEXT;
   ALTER TABLE batchwise_outcome ADD COLUMN code TEXT;
-  UPDATE batchwise_outcome SET code = json_extract(payload, '$.error.code') WHERE status <> 'succeeded';
+  -- SQLite reads no JSON that is nested more than 1,000 deep.
+  UPDATE batchwise_outcome SET code = substr(json_extract(payload, '$.error.code'), 1, 256)
+  WHERE status <> 'succeeded' AND json_valid(payload);
   CREATE INDEX batchwise_outcome_job ON batchwise_outcome (job, cursor) WHERE job IS NOT NULL;
   CREATE INDEX batchwise_outcome_code ON batchwise_outcome (code, seq) WHERE code IS NOT NULL;
   CREATE INDEX batchwise_outcome_batch ON batchwise_outcome (batch, seq) WHERE batch IS NOT NULL;

@@ -3,28 +3,8 @@
 // own engine gathers them. The driver is synchronous, so a call holds the event loop for as long as it runs; waiting
 // for another process's lock does not.
 
-import { createBatcher } from "../../../core/api/batch.ts";
-import type { Batcher } from "../../../core/contract/types.ts";
-import { DispatchError } from "../../contract/errors.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type {
-  BatchChanges,
-  BatchQuery,
-  BatchRow,
-  DeliveryRow,
-  FindQuery,
-  FindResult,
-  MarkChange,
-  MarkRow,
-  NewRequest,
-  OutcomeQuery,
-  OutcomeRow,
-  Probe,
-  RequestQuery,
-  RequestRow,
-  UsageQuery,
-  UsageRow,
-} from "../../contract/rows.ts";
+import type { BatchRow, DeliveryRow, Probe } from "../../contract/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -36,20 +16,17 @@ import type {
   SettleInput,
   SettleResult,
   Store,
-  TransitionResult,
 } from "../../contract/store.ts";
 import { amend } from "../sql/amend.ts";
-import { findBatches, transition } from "../sql/batches.ts";
-import { changeMarks } from "../sql/marks.ts";
-import { readOutcomes, withOutcomes } from "../sql/outcomes.ts";
-import { findRequests, readRequests } from "../sql/requests.ts";
-import { readUsage } from "../sql/usage.ts";
+import { withOutcomes } from "../sql/outcomes.ts";
+import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
+import type { Steps } from "../sql/steps.ts";
 import { seal } from "./claim.ts";
 import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { sqlite } from "./dialect.ts";
 import { endWaiting } from "./endings.ts";
-import { type EnqueueCall, enqueueAll } from "./intake.ts";
+import { enqueueAll } from "./intake.ts";
 import { leaseBatches } from "./lease.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
 import { readProbe } from "./probe.ts";
@@ -57,11 +34,6 @@ import { Pruning } from "./prune.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 
-/** Most calls, and most requests, that share one commit. */
-const GROUP_CALLS = 1_000;
-const GROUP_REQUESTS = 2_000;
-/** A request of more bytes counts as several: a full group stays at some 32 MB. */
-const GROUP_REQUEST_BYTES = 16_000;
 /** Between two tries for a lock that another connection holds. */
 const LONGEST_PAUSE_MS = 50;
 
@@ -82,28 +54,15 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   return new SqliteStore(resolveSqliteStoreOptions(options));
 }
 
-class SqliteStore implements Store {
+class SqliteStore extends SqlStore implements Store {
   readonly #options: ResolvedOptions;
-  readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
-  readonly #running = new Set<Promise<unknown>>();
   readonly #pruning = new Pruning();
   #database: SqliteDatabase | null = null;
   #connection: Connection | null = null;
-  #closing: Promise<void> | null = null;
 
   constructor(options: ResolvedOptions) {
+    super(sqlite);
     this.#options = options;
-    this.#intake = createBatcher((calls: EnqueueCall[]) => this.#commitTogether(calls), {
-      maxBatchSize: GROUP_CALLS,
-      maxBatchCost: GROUP_REQUESTS,
-      cost: ({ requests }) => requests.reduce((sum, { bytes }) => sum + 1 + Math.floor(bytes / GROUP_REQUEST_BYTES), 0),
-      oversize: "alone",
-    });
-  }
-
-  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
-    this.#assertOpen();
-    return this.#intake.submit({ requests, now });
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
@@ -126,85 +85,46 @@ class SqliteStore implements Store {
     return this.#write((db) => leaseBatches(db, input));
   }
 
-  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    return this.#write((db) => db.follow(transition(sqlite, key, fence, changes, now)));
-  }
-
-  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.#read((db) => db.follow(readRequests(sqlite, query)));
-  }
-
   async settle(input: SettleInput): Promise<SettleResult> {
     return this.#write((db) => settle(db, input));
-  }
-
-  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.#read((db) => db.follow(readOutcomes(sqlite, query)));
   }
 
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
     return this.#write((db) => db.follow(withOutcomes(sqlite, bookAndTake(db, input))));
   }
 
-  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return this.#read((db) => db.follow(findBatches(sqlite, query)));
-  }
-
   async prune(input: PruneInput): Promise<PruneStep> {
     const step = await this.#write((db) => this.#pruning.step(db, input));
     if (step.next !== null) return step;
     // Only at the end: before it, pages that are still to be freed would be moved.
-    const hasMore = await this.#tracked(this.#patiently(giveBack));
+    const hasMore = await this.tracked(() => this.#patiently(giveBack));
     return hasMore ? { ...step, next: input.after } : step;
   }
 
-  async find(query: FindQuery): Promise<FindResult> {
-    return this.#read((db) => db.follow(findRequests(sqlite, query)));
+  protected read<Result>(steps: Steps<Result>): Promise<Result> {
+    return this.#read((db) => db.follow(steps));
   }
 
-  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    return this.#read((db) => db.follow(readUsage(query)));
+  protected write<Result>(steps: Steps<Result>): Promise<Result> {
+    return this.#write((db) => db.follow(steps));
   }
 
-  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    const work = (db: Connection): MarkRow[] => db.follow(changeMarks(changes));
-    return changes.length === 0 ? this.#read(work) : this.#write(work);
-  }
-
-  close(): Promise<void> {
-    this.#closing ??= this.#end();
-    return this.#closing;
-  }
-
-  #assertOpen(): void {
-    if (this.#closing !== null) throw new DispatchError("CLOSED", "The store is closed.");
-  }
-
-  async #end(): Promise<void> {
-    await this.#intake.close();
-    await Promise.allSettled(this.#running);
+  protected release(): void {
     if (this.#database !== null) this.#options.close(this.#database);
   }
 
   /** Lets the rest of this round's events in first: while they arrive, their enqueues gather for the next commit. */
-  async #commitTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
+  protected async enqueueTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     return this.#patiently((db) => db.write(() => enqueueAll(db, calls)));
   }
 
-  async #write<Result>(work: (db: Connection) => Result): Promise<Result> {
-    this.#assertOpen();
-    return this.#tracked(this.#patiently((db) => db.write(() => work(db))));
+  #write<Result>(work: (db: Connection) => Result): Promise<Result> {
+    return this.tracked(() => this.#patiently((db) => db.write(() => work(db))));
   }
 
-  async #read<Result>(work: (db: Connection) => Result): Promise<Result> {
-    this.#assertOpen();
-    return this.#tracked(this.#patiently((db) => db.read(() => work(db))));
-  }
-
-  async #tracked<Result>(call: Promise<Result>): Promise<Result> {
-    this.#running.add(call);
-    return call.finally(() => this.#running.delete(call));
+  #read<Result>(work: (db: Connection) => Result): Promise<Result> {
+    return this.tracked(() => this.#patiently((db) => db.read(() => work(db))));
   }
 
   /** Tries until no other connection is in the way, or patience ends. A try that was in the way has done nothing. */

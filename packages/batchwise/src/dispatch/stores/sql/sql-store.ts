@@ -1,0 +1,127 @@
+// What every SQL store is alike in: the operations of one text, calls that are waited for at the end, and single
+// enqueues that arrive together sharing one commit, which batchwise's own engine gathers. A store adds the operations
+// that carry the load, and how statements are run.
+
+import { createBatcher } from "../../../core/api/batch.ts";
+import type { Batcher } from "../../../core/contract/types.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type {
+  BatchChanges,
+  BatchQuery,
+  BatchRow,
+  FindQuery,
+  FindResult,
+  MarkChange,
+  MarkRow,
+  NewRequest,
+  OutcomeQuery,
+  OutcomeRow,
+  RequestQuery,
+  RequestRow,
+  UsageQuery,
+  UsageRow,
+} from "../../contract/rows.ts";
+import type { EnqueueResult, TransitionResult } from "../../contract/store.ts";
+import { findBatches, transition } from "./batches.ts";
+import type { Dialect } from "./dialect.ts";
+import { changeMarks } from "./marks.ts";
+import { readOutcomes } from "./outcomes.ts";
+import { findRequests, readRequests } from "./requests.ts";
+import type { Steps } from "./steps.ts";
+import { readUsage } from "./usage.ts";
+
+/** Most calls, and most requests, that share one commit. */
+const GROUP_CALLS = 1_000;
+const GROUP_REQUESTS = 2_000;
+/** A request of more bytes counts as several: a full group stays at some 32 MB. */
+const GROUP_REQUEST_BYTES = 16_000;
+
+export interface EnqueueCall {
+  readonly requests: readonly NewRequest[];
+  readonly now: number;
+}
+
+export abstract class SqlStore {
+  readonly #dialect: Dialect;
+  readonly #intake: Batcher<EnqueueCall, readonly EnqueueResult[]>;
+  readonly #running = new Set<Promise<unknown>>();
+  #closing: Promise<void> | null = null;
+
+  constructor(dialect: Dialect) {
+    this.#dialect = dialect;
+    this.#intake = createBatcher((calls: EnqueueCall[]) => this.enqueueTogether(calls), {
+      maxBatchSize: GROUP_CALLS,
+      maxBatchCost: GROUP_REQUESTS,
+      cost: ({ requests }) => requests.reduce((sum, { bytes }) => sum + 1 + Math.floor(bytes / GROUP_REQUEST_BYTES), 0),
+      oversize: "alone",
+    });
+  }
+
+  /** All calls in one transaction. */
+  protected abstract enqueueTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]>;
+
+  /** In one transaction that only reads, of one state of the data. */
+  protected abstract read<Result>(steps: Steps<Result>): Promise<Result>;
+
+  /** In one transaction: all of it, durable when it resolves, or nothing. */
+  protected abstract write<Result>(steps: Steps<Result>): Promise<Result>;
+
+  /** Lets go of what the store has opened. */
+  protected abstract release(): void;
+
+  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
+    this.#assertOpen();
+    return this.#intake.submit({ requests, now });
+  }
+
+  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
+    return this.write(transition(this.#dialect, key, fence, changes, now));
+  }
+
+  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
+    return this.read(readRequests(this.#dialect, query));
+  }
+
+  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
+    return this.read(readOutcomes(this.#dialect, query));
+  }
+
+  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
+    return this.read(findBatches(this.#dialect, query));
+  }
+
+  async find(query: FindQuery): Promise<FindResult> {
+    return this.read(findRequests(this.#dialect, query));
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    return this.read(readUsage(query));
+  }
+
+  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
+    return changes.length === 0 ? this.read(changeMarks(changes)) : this.write(changeMarks(changes));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  /** Starts a call, which the end of the store waits for; refuses once it is closed. */
+  protected async tracked<Result>(start: () => Promise<Result>): Promise<Result> {
+    this.#assertOpen();
+    const call = start();
+    this.#running.add(call);
+    return call.finally(() => this.#running.delete(call));
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== null) throw new DispatchError("CLOSED", "The store is closed.");
+  }
+
+  async #end(): Promise<void> {
+    await this.#intake.close();
+    await Promise.allSettled(this.#running);
+    this.release();
+  }
+}
