@@ -151,7 +151,10 @@ function endpointOf(request: DispatchRequest): Endpoint {
 }
 
 function checkModel(model: unknown, id: string): string {
-  if (typeof model === "string" && model !== "") return storable("model", model);
+  if (typeof model === "string" && model !== "") {
+    checkName("model", model);
+    return model;
+  }
   throw new DispatchError(
     "MISSING_MODEL",
     `The request "${id}" names no model: there is no \`body.model\`, and no default for it (a batch line gets none).`,
@@ -195,14 +198,21 @@ function checkOptional(
 ): Pick<NewRequest, "priority" | "tenant" | "job" | "deadlineAt"> {
   const { priority = 0, tenant = "", job = defaultJob, deadlineAt = null } = request;
   if (!Number.isSafeInteger(priority)) throw invalid("A request's `priority` must be a whole number.");
-  if (typeof tenant !== "string") throw invalid("A request's `tenant` must be a string.");
-  storable("`tenant`", tenant);
-  if (typeof job !== "string") throw invalid("A request's `job` must be a string.");
-  storable("`job`", job);
+  checkName("`tenant`", tenant);
+  checkName("`job`", job);
   if (deadlineAt !== null && !(Number.isFinite(deadlineAt) && deadlineAt >= 0 && deadlineAt <= LATEST_TIME)) {
     throw invalid("A request's `deadlineAt` must be a time in milliseconds since 1970, before the year 275760.");
   }
   return { priority, tenant, job, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
+}
+
+/** Stores find rows by these, and a database's index takes no long text. */
+function checkName(what: string, name: unknown): void {
+  if (typeof name !== "string") throw invalid(`A request's ${what} must be a string.`);
+  if (name.length > LONGEST_ID) {
+    throw invalid(`A request's ${what} must have at most ${LONGEST_ID} characters, got ${name.length}.`);
+  }
+  storable(what, name);
 }
 
 function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
