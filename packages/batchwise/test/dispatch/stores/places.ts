@@ -12,7 +12,7 @@ export async function comeAndGo(store: Store): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
     const some = requests(4, `${round}-`).map((one) => ({ ...one, tenant: `tenant ${round}` }));
     await store.enqueue(some, NOW);
-    const group = `group ${round}`;
+    const group = `/v1/embeddings ${round}.0 m`;
     await settleAll(store, `${round}a`, sealInput("").lane, group);
     await settleAll(store, `${round}b`, group, null);
   }

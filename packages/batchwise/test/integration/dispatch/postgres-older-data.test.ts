@@ -85,7 +85,7 @@ test("delivers it, and lets go of it", async () => {
   expect(await outcomes(store)).toEqual([]);
 });
 
-test("what waits in the lane of a split batch's part waits there, and the lane goes after it", async () => {
+test("what waits in the lane of a split batch's part is still found there, also after a prune", async () => {
   const store = await olderStore(`
     INSERT INTO batchwise_lane OVERRIDING SYSTEM VALUE VALUES (2, 'half'), (3, 'other half');
     UPDATE batchwise_request SET lane = 2 WHERE id = 'waits';
