@@ -75,4 +75,24 @@ describe.each(places)("on %s", (_name, place) => {
     expect(sums).toMatchObject({ requests: 4, ended: { succeeded: 4 } });
     expect(Number.isSafeInteger(sums?.inputTokens) && Number.isSafeInteger(sums?.outputTokens)).toBe(true);
   }, 20_000);
+
+  test("a callback's error of any text is logged, and the callback is called again", async () => {
+    const calls = new Map<string, number>();
+    const onOutcome = ({ id }: { readonly id: string }): void => {
+      const call = (calls.get(id) ?? 0) + 1;
+      calls.set(id, call);
+      if (call === 1) throw new Error(`It says \0 and half of ${"\ud83d"}, ${"and goes on, ".repeat(10_000)}`);
+    };
+    const { store } = await started(place, { onOutcome, retry: { backoffMs: 10, maxBackoffMs: 20 } });
+    await expect
+      .poll(async () => (await store.probe(1, Date.now())).cursor, { timeout: 10_000, interval: 50 })
+      .toBe(IDS.length);
+    await expect
+      .poll(async () => (await store.probe(1, Date.now())).deliveriesWaiting, { timeout: 8_000, interval: 50 })
+      .toBe(0);
+    const [row] = await store.outcomes({ ids: ["plain"], deliveries: true });
+    const [first] = row?.deliveries?.[0]?.log ?? [];
+    expect(first?.error).toContain("It says");
+    expect(first?.error?.length).toBeLessThanOrEqual(2_000);
+  }, 25_000);
 });
