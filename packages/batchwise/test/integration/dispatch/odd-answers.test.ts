@@ -95,4 +95,24 @@ describe.each(places)("on %s", (_name, place) => {
     expect(first?.error).toContain("It says");
     expect(first?.error?.length).toBeLessThanOrEqual(2_000);
   }, 25_000);
+
+  test.each([
+    ["a NUL", "no\0thing"],
+    ["half a surrogate pair", "half \ud83d"],
+  ])(
+    "an id with %s is not found, and fails nobody else's look-up",
+    async (_what, odd) => {
+      const { dispatcher } = await started(place, {});
+      const [found, good] = await Promise.allSettled([
+        dispatcher.result(odd),
+        dispatcher.result("plain", { signal: AbortSignal.timeout(10_000) }),
+      ]);
+      expect(found).toMatchObject({ status: "rejected", reason: { code: "NOT_FOUND" } });
+      expect(good).toMatchObject({ status: "fulfilled", value: { status: "succeeded" } });
+      expect(await dispatcher.cancel(odd)).toBe("not_found");
+      expect(await dispatcher.cancel([odd, "plain"])).toMatchObject({ notFound: 1, ended: 1 });
+      expect(await dispatcher.requests({ ids: [odd, "plain"] })).toMatchObject({ requests: [{ id: "plain" }] });
+    },
+    20_000,
+  );
 });
