@@ -3,7 +3,7 @@
 // because two were in each other's way runs again. Does not repeat a call whose connection was cut: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { numbered, type SqlBound, type SqlValue, type Statement } from "../sql/statement.ts";
+import { numbered, type SqlBound, type SqlValue } from "../sql/statement.ts";
 import { Again, followLater, type Step, type Steps } from "../sql/steps.ts";
 
 export interface PostgresQuery {
@@ -80,11 +80,6 @@ export class Connection {
 function comparable(value: SqlBound): SqlBound {
   const isStorable = (one: SqlValue): boolean => typeof one !== "string" || !one.includes("\0");
   return typeof value === "object" && value !== null ? value.filter(isStorable) : value;
-}
-
-/** Runs statements that all SQL stores have, in order. */
-export async function runAll(db: Connection, statements: readonly Statement[]): Promise<void> {
-  for (const statement of statements) await db.run(numbered(statement), ...statement.values);
 }
 
 /** Thrown inside `write` to undo the transaction and answer all the same. */
