@@ -28,7 +28,7 @@ const places: readonly (readonly [name: string, place: () => Promise<Place>])[] 
 ];
 
 /** Counts that a provider names for the request of this id. */
-const USAGE: Readonly<Record<string, object>> = {
+const USAGE: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   half: { prompt_tokens: 10.5, completion_tokens: 0.25 },
   huge: { prompt_tokens: 9e15, completion_tokens: 1e300 },
   huger: { prompt_tokens: 9e15, completion_tokens: 1e300 },
