@@ -95,7 +95,9 @@ class RedisStore implements Store {
   }
 
   async seal(input: SealInput): Promise<SealResult> {
-    const [result, value] = list(await this.#run("seal", input));
+    let [result, value] = list(await this.#run("seal", input));
+    // There were more to wake than one call should, and the first of them may be the first in order.
+    while (result === "more") [result, value] = list(await this.#run("seal", input));
     if (result === "ok") return { ok: true, batch: batchRow(value ?? null) };
     const [id, bytes, tokens] = list(value);
     const head = id === undefined ? null : { id: String(id), bytes: number(bytes), tokens: number(tokens) };
