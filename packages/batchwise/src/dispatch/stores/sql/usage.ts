@@ -20,11 +20,15 @@ const COLUMNS: readonly Column[] = [
   ...(["requests", "succeeded", "failed", "cancelled", "expired"] as const),
   ...(["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"] as const),
 ];
-const ADD = `
-  INSERT INTO batchwise_usage (tenant, job, lane, ${COLUMNS.join(", ")})
-  VALUES (?, ?, ?, ${COLUMNS.map(() => "?").join(", ")})
-  ON CONFLICT (tenant, job, lane)
-  DO UPDATE SET ${COLUMNS.map((name) => `${name} = batchwise_usage.${name} + excluded.${name}`).join(", ")}`;
+const ADD = addUsage(`VALUES (?, ?, ?, ${COLUMNS.map(() => "?").join(", ")})`);
+
+/** The statement that adds these rows to the table: three texts and the counts of `COLUMNS`. */
+export function addUsage(rows: string): string {
+  return `
+    INSERT INTO batchwise_usage (tenant, job, lane, ${COLUMNS.join(", ")}) ${rows}
+    ON CONFLICT (tenant, job, lane)
+    DO UPDATE SET ${COLUMNS.map((name) => `${name} = batchwise_usage.${name} + excluded.${name}`).join(", ")}`;
+}
 
 type Sums = { -readonly [Field in keyof TokenCounts]: number } & {
   readonly owner: Owner;
@@ -53,10 +57,15 @@ export class UsageSums {
     sums.reasoningTokens += tokens.reasoningTokens;
   }
 
-  /** What adds them to the table. */
+  /** What adds them to the table, one by one. */
   statements(): Statement[] {
+    return this.rows().map((values) => ({ sql: ADD, values }));
+  }
+
+  /** In the order of the table's columns. */
+  rows(): (string | number)[][] {
     const keys = [...this.#sums.keys()].sort();
-    return keys.map((key) => ({ sql: ADD, values: valuesOf(this.#sums.get(key) as Sums) }));
+    return keys.map((key) => valuesOf(this.#sums.get(key) as Sums));
   }
 
   #of({ tenant, job, lane }: Owner): Sums {
