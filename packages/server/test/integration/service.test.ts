@@ -42,7 +42,7 @@ describe("the official client", () => {
     const before = batcher.stats();
     expect(before.batches).toBe(200);
     const maxBatchSize = 16;
-    batcher.configure({ maxBatchSize, maxWaitMs: 20 });
+    batcher.configure({ maxBatchSize, maxBatchCost: 512, maxWaitMs: 20 });
     const sizes: number[] = [];
     batcher.on("batch", ({ size }) => sizes.push(size));
     const answers = await Promise.all(
@@ -69,7 +69,7 @@ describe("the official client", () => {
   });
 
   test("shares batches with other connections without any waiting time, while the model is busy", async () => {
-    const service = await start(await slowEncoder());
+    const service = await start({ ...(await slowEncoder()), maxBatchTokens: 512 });
     const client = clientOf(service);
     await Promise.all(
       Array.from({ length: 60 }, (_, index) => client.embeddings.create({ model, input: textOf(index) })),
