@@ -86,7 +86,9 @@ describe("batchwise jobs", () => {
     });
     expect(await json(practice, "outcomes", "--output", "all.jsonl")).toEqual({ output: "all.jsonl", outcomes: 3 });
     expect(practice.lines("all.jsonl").length).toBe(3);
-    expect((await practice.done("jobs", "outcomes", "--job", "other")).stdout).toBe("");
+    const none = await practice.done("jobs", "outcomes", "--job", "nope");
+    const says = 'No job is named "nope"; `batchwise jobs list` shows them.';
+    expect(none).toMatchObject({ code: 2, stdout: "", output: expect.stringContaining(says) });
   });
 
   test("retry takes ids, or all that match, and what succeeded stays", async () => {
