@@ -204,6 +204,19 @@ describe("batchwise jobs", () => {
     });
   });
 
+  test("doctor tells an address at which nobody answers from a key that is refused", async () => {
+    const practice = await ranJob();
+    const nobody = await practice.done("jobs", "doctor", "--base-url", "http://127.0.0.1:1/v1");
+    expect(nobody).toMatchObject({
+      code: 3,
+      output: expect.stringContaining("PROBLEM account: nobody answers at http:"),
+    });
+    expect(nobody.output).toContain("-> Check --base-url / OPENAI_BASE_URL, and the network.");
+    expect(nobody.output).not.toContain("OPENAI_API_KEY");
+    const elsewhere = await practice.done("jobs", "doctor", "--base-url", practice.url.replace("/v1", "/v9"));
+    expect(elsewhere).toMatchObject({ code: 3, output: expect.stringContaining("does not answer as it should: 404") });
+  });
+
   test("a store that is not there is told, and not made", async () => {
     const practice = await Practice.start();
     for (const command of ["list", "outcomes"]) {
@@ -213,10 +226,10 @@ describe("batchwise jobs", () => {
         output: expect.stringContaining("There is no store batchwise.sqlite"),
       });
     }
-    expect(await practice.done("jobs", "doctor")).toMatchObject({
-      code: 3,
-      output: expect.stringContaining("PROBLEM store"),
-    });
+    const doctor = await practice.done("jobs", "doctor");
+    expect(doctor).toMatchObject({ code: 3, output: expect.stringContaining("PROBLEM store: There is no store") });
+    expect(doctor.output).toContain("makes one, or name another with --store.");
+    expect(doctor.output).not.toContain("Check the address");
     expect(existsSync(practice.file("batchwise.sqlite"))).toBe(false);
   });
 
