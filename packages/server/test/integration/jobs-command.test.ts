@@ -108,7 +108,8 @@ describe("batchwise jobs", () => {
     const practice = await Practice.start();
     await enqueued(practice, 1_500);
     const one = await json(practice, "cancel", "job:0", "job:0", "nobody");
-    expect(one).toEqual({ cancelled: 1, requested: 0, ended: 1, not_found: 1 });
+    expect(one).toEqual({ cancelled: 1, requested: 0, ended: 0, not_found: 1 });
+    expect(await json(practice, "cancel", "job:0")).toMatchObject({ cancelled: 0, ended: 1 });
     expect(await json(practice, "cancel", "--job", "job")).toEqual({
       cancelled: 1_499,
       requested: 0,

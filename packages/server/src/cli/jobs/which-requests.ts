@@ -2,24 +2,29 @@
 
 import type { RequestMatch, RequestRow, Store } from "batchwise/dispatch";
 import { CommandError } from "../shared/failures.ts";
-import type { RequestFlags } from "./jobs-flags.ts";
+import type { RetryFlags } from "./jobs-flags.ts";
 
 const PAGE = 1_000;
 
 type States = NonNullable<RequestMatch["states"]>;
 
-/** Ids in parts of up to a thousand. Refuses to mean all requests of a store by saying nothing. */
-export async function* whichRequests(
-  store: Store,
-  ids: readonly string[],
-  flags: RequestFlags,
-  states: States,
-): AsyncGenerator<readonly string[]> {
-  const { job, tenant, batch, code, status } = flags;
+/** Refuses to mean all requests of a store by saying nothing. */
+export function expectWhich(ids: readonly string[], { job, tenant, batch, code, status }: Partial<RetryFlags>): void {
   const isMatch = [job, tenant, batch, code, status].some((flag) => flag !== undefined);
   if (ids.length > 0 === isMatch) {
     throw new CommandError("Expected ids of requests, or at least one of the options that choose them (see --help).");
   }
+}
+
+/** Ids in parts of up to a thousand. */
+export async function* whichRequests(
+  store: Store,
+  ids: readonly string[],
+  flags: RetryFlags,
+  states: States,
+): AsyncGenerator<readonly string[]> {
+  const { job, tenant, batch, code, status } = flags;
+  expectWhich(ids, flags);
   if (ids.length > 0) {
     for (let from = 0; from < ids.length; from += PAGE) yield ids.slice(from, from + PAGE);
     return;
