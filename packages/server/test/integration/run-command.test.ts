@@ -151,10 +151,29 @@ describe("batchwise run", () => {
     practice.write("in.jsonl", '{"model":"m","input":"new"}\n{"model":"m","input":"a"}\n');
     const { code, output } = await ended(practice.run("in.jsonl"));
     expect(code).toBe(2);
-    expect(output).toContain('in.jsonl: Line 1: the job "in" has another request of this id or place');
+    expect(output.trim().split("\n").at(-1)).toBe(
+      'batchwise: Line 1 of in.jsonl is another request than in an earlier run of the job "in": pass another --job. ' +
+        "Nothing of this file was sent in this run.",
+    );
     expect(await ended(practice.run("in.jsonl", "--job", "other"))).toMatchObject({ code: 0 });
     expect([...practice.fake.runs().values()].reduce((sum, runs) => sum + runs, 0)).toBe(3);
     expect(practice.lines("in.outcomes.jsonl").length).toBe(2);
+  });
+
+  test("of a file in which a late line has changed, no earlier line is added either", async () => {
+    const practice = await Practice.start();
+    practice.write("in.jsonl", '{"id":"z","body":{"model":"m","input":"a"}}\n');
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    const added = Array.from({ length: 1_000 }, (_, n) => `{"id":"r${n}","body":{"model":"m","input":"a"}}\n`);
+    practice.write("in.jsonl", `${added.join("")}{"id":"z","body":{"model":"m","input":"b"}}\n`);
+    const { code, output } = await ended(practice.run("in.jsonl"));
+    expect({ code, output }).toMatchObject({ code: 2, output: expect.stringContaining("Line 1001 of in.jsonl is") });
+    const { stdout } = await practice.done("jobs", "list", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ jobs: [{ job: "in", requests: 1 }] });
+    practice.write("in.jsonl", `${added.join("")}{"id":"z","body":{"model":"m","input":"a"}}\n`);
+    const grown = await ended(practice.run("in.jsonl"));
+    expect(grown).toMatchObject({ code: 0, output: expect.stringContaining("1 of them from an earlier run") });
+    expect(practice.lines("in.outcomes.jsonl").length).toBe(1_001);
   });
 
   test("a second process on one output is refused while the first lives", async () => {

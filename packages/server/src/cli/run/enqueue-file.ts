@@ -1,7 +1,8 @@
 // Puts the requests of a checked file into the store. Repeating it changes nothing: what is there already is found again.
+// Lines that an earlier run had go first: where one of them is another request now, nothing of the file is added.
 
 import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
-import { CommandError, EXIT } from "../shared/failures.ts";
+import { CommandError } from "../shared/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
 const AT_ONCE = 1_000;
@@ -16,58 +17,75 @@ export interface Enqueueing {
 }
 
 /** Rejects with a CommandError that names the line for a request that no account takes, or that was another before. */
-export async function enqueueFile({ dispatcher, store, input, job, onProgress }: Enqueueing): Promise<void> {
-  let [enqueued, known]: [number, number] = [0, 0];
-  const add = async (part: readonly NumberedRequest[]): Promise<void> => {
-    for (const { existing } of await enqueuePart(dispatcher, store, part, input)) known += existing ? 1 : 0;
-    enqueued += part.length;
-    onProgress(enqueued, known);
-  };
+export async function enqueueFile(given: Enqueueing): Promise<void> {
+  const { input, job, onProgress } = given;
+  const known = await knownIds(given);
+  let [enqueued, existing] = [known.size, known.size];
+  for await (const part of partsOf(input, job)) {
+    const added = part.filter(({ request }) => !known.has(request.id));
+    existing += await enqueuePart(
+      given,
+      added,
+      "It is enqueued with another file just now, and some of this one is too",
+    );
+    enqueued += added.length;
+    onProgress(enqueued, existing);
+  }
+}
+
+/** The ids that the store has, once their requests are found to be the same. Adds nothing. */
+async function knownIds(given: Enqueueing): Promise<ReadonlySet<string>> {
+  const { store, input, job, onProgress } = given;
+  const known = new Set<string>();
+  if ((await store.usage({ job })).length === 0) return known;
+  for await (const part of partsOf(input, job)) {
+    const rows = await store.requests({ ids: part.map(({ request }) => request.id), tombstones: true });
+    for (const { id } of rows) known.add(id);
+    const old = part.filter(({ request }) => known.has(request.id));
+    await enqueuePart(given, old, "Nothing of this file was sent in this run");
+    onProgress(known.size, known.size);
+  }
+  return known;
+}
+
+async function* partsOf(input: string, job: string): AsyncGenerator<readonly NumberedRequest[]> {
   let part: NumberedRequest[] = [];
   for await (const numbered of requestsOf(input, job)) {
     part.push(numbered);
     if (part.length < AT_ONCE) continue;
-    await add(part);
+    yield part;
     part = [];
   }
-  if (part.length > 0) await add(part);
+  if (part.length > 0) yield part;
 }
 
+/** Gives how many were there before. `onChange`: what to say of the file where a request has changed. */
 async function enqueuePart(
-  dispatcher: Dispatcher,
-  store: Store,
+  { dispatcher, input }: Enqueueing,
   part: readonly NumberedRequest[],
-  input: string,
-): Promise<readonly { readonly existing: boolean }[]> {
-  const ids = part.map(({ request }) => request.id);
-  const before = new Set((await store.requests({ ids })).map(({ id }) => id));
+  onChange: string,
+): Promise<number> {
+  if (part.length === 0) return 0;
   try {
-    return await dispatcher.enqueueMany(part.map(({ request }) => request));
+    const answers = await dispatcher.enqueueMany(part.map(({ request }) => request));
+    return answers.filter(({ existing }) => existing).length;
   } catch (error) {
-    if (!(error instanceof DispatchError)) throw error;
-    if (error.code === "DUPLICATE_ID") {
-      // The others of the call were stored. This file is not going to be run: they must not be sent later.
-      for (const id of ids) if (!before.has(id)) await dispatcher.cancel(id);
-    }
-    throw inLine(error, part, input);
+    throw error instanceof DispatchError ? inLine(error, part, input, onChange) : error;
   }
 }
 
 const PLACE = /^requests\[(\d+)\]: /;
 
-function inLine(error: DispatchError, part: readonly NumberedRequest[], input: string): unknown {
+function inLine(error: DispatchError, part: readonly NumberedRequest[], input: string, onChange: string): unknown {
   const place = PLACE.exec(error.message)?.[1];
   const numbered = place === undefined ? undefined : part[Number(place)];
   if (numbered === undefined) return error;
-  const where = `${input}: Line ${numbered.line}`;
-  return new CommandError(`${where}: ${adviceFor(error, numbered)}`, EXIT.usage, error);
-}
-
-function adviceFor(error: DispatchError, { request }: NumberedRequest): string {
-  if (error.code === "MISSING_MODEL") return "expected a `model` in the body, got none: add it, or pass --model.";
+  const { line, request } = numbered;
   if (error.code === "DUPLICATE_ID") {
-    const job = `the job "${request.job}"`;
-    return `${job} has another request of this id or place, from an earlier run. Pass another --job for a changed file.`;
+    const what = `is another request than in an earlier run of the job "${request.job}"`;
+    return new CommandError(`Line ${line} of ${input} ${what}: pass another --job. ${onChange}.`);
   }
-  return error.message.replace(PLACE, "");
+  const isModel = error.code === "MISSING_MODEL";
+  const missing = "expected a `model` in the body, got none: add it, or pass --model.";
+  return new CommandError(`${input}: Line ${line}: ${isModel ? missing : error.message.replace(PLACE, "")}`);
 }
