@@ -42,12 +42,34 @@ describe("batchwise jobs", () => {
     const practice = await ranJob();
     const { output } = await practice.done("jobs", "list");
     expect(output).toMatch(/^JOB +REQUESTS +OPEN +SUCCEEDED +FAILED/);
-    expect(output).toMatch(/^in +3 +0 +2 +1 +0 +0 +10 +4$/m);
+    expect(output).toMatch(/^in +3 +0 +2 +1 +0 +0 +10 +4 +-$/m);
     expect(output).toMatch(/ done +openai +m +3 +0 .* ago +batch_\w+/);
     expect(await json(practice, "list")).toMatchObject({
       jobs: [{ job: "in", requests: 3, open: 0, succeeded: 2, failed: 1, inputTokens: 10, outputTokens: 4 }],
       newest: [{ state: "done", requests: 3 }],
       outcomes: { succeeded: 2, failed: 1 },
+    });
+  });
+
+  test("list shows how a job stands now: a request that was retried counts once", async () => {
+    let isBad = true;
+    const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+    const practice = await Practice.start({
+      answer: () =>
+        isBad
+          ? { status: 400, body: { error: { code: "bad_word", message: "No." } } }
+          : { status: 200, body: { ok: true, usage } },
+    });
+    practice.writeLines("in.jsonl", 5, "gpt-4o-mini");
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 3 });
+    isBad = false;
+    expect(await json(practice, "retry", "--job", "in")).toMatchObject({ retried: 5 });
+    expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +5 +0 +0 +0 +0 +0 +0 +\$0\.0000$/m);
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +0 +5 +0 +0 +0 +25 +10 +\$0\.0000$/m);
+    expect(await json(practice, "inspect", "in")).toMatchObject({
+      ...{ kind: "job", requests: 5, open: 0, succeeded: 5, failed: 0, errorCodes: {} },
+      cost: expect.closeTo(25 * 0.075e-6 + 10 * 0.3e-6),
     });
   });
 

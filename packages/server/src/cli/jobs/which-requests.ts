@@ -36,17 +36,14 @@ export async function* whichRequests(
     ...(batch === undefined ? {} : { batchKey: batch }),
     ...(code === undefined ? {} : { code }),
   };
-  for await (const rows of pages(store, match)) yield rows.map(({ id }) => id);
+  for await (const rows of findPages(store, match)) if (rows.length > 0) yield rows.map(({ id }) => id);
 }
 
-export async function* findRequests(store: Store, match: RequestMatch): AsyncGenerator<RequestRow> {
-  for await (const rows of pages(store, match)) yield* rows;
-}
-
-async function* pages(store: Store, match: RequestMatch): AsyncGenerator<readonly RequestRow[]> {
+/** What matches, read by read. A read looks at a thousand requests or so, and may find none. */
+export async function* findPages(store: Store, match: RequestMatch): AsyncGenerator<readonly RequestRow[]> {
   for (let after: number | null = 0; after !== null; ) {
     const page: Awaited<ReturnType<Store["find"]>> = await store.find({ match, after, limit: PAGE });
-    if (page.rows.length > 0) yield page.rows;
+    yield page.rows;
     after = page.next;
   }
 }

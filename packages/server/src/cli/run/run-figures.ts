@@ -1,7 +1,7 @@
 // The figures of one run: what has ended, how fast, what it cost, how long it will take. Pure.
 
 import { defaultPrices, type LoggedOutcome, type OutcomeStatus, priceOf, type Usage } from "batchwise/dispatch";
-import { counted, duration, listed, short } from "../shared/print.ts";
+import { counted, dollars, duration, listed, short } from "../shared/print.ts";
 
 /** Dollars for a million tokens. */
 export interface Price {
@@ -68,8 +68,4 @@ export function progressParts(figures: RunFigures, batches: Readonly<Record<stri
     ...(figures.unsuccessful === 0 ? [] : [listed(unsuccessful)]),
     `batches: ${listed(batches) || "none yet"}`,
   ];
-}
-
-export function dollars(amount: number): string {
-  return `$${amount.toFixed(amount < 10 ? 4 : 2)}`;
 }
