@@ -134,6 +134,17 @@ describe("batchwise run", () => {
     expect(practice.lines("in.outcomes.jsonl")).toMatchObject([{ error: null }, { error: null }]);
   });
 
+  test("shows when the last requests are tried again, and no time left till then", async () => {
+    const answer = ({ body }: { readonly body: object }): { status: number; body: object } =>
+      JSON.stringify(body).includes("Say 1.")
+        ? { status: 500, body: { error: { code: "server_error", message: "Busy." } } }
+        : { status: 200, body: { ok: true } };
+    const practice = await Practice.start({ answer: answer as never });
+    practice.writeLines("in.jsonl", 3);
+    const [line] = await practice.run("in.jsonl").prints(/^.*tried again.*$/m);
+    expect(line).toMatch(/^2 of 3 · 1 waits to be tried again, next in \d+ s · [\d.]+\/s/);
+  });
+
   test("two files with the same ids are two jobs in one store", async () => {
     const practice = await Practice.start();
     practice.writeLines("march.jsonl", 2);
