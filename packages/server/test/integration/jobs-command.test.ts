@@ -37,6 +37,42 @@ async function json(practice: Practice, ...args: readonly string[]): Promise<unk
   return JSON.parse(stdout);
 }
 
+const ASIDE = "01HZZZZZZZZZZZZZZZZZZZZZZZ";
+
+/** Enqueues the two requests of in.jsonl and puts them aside in one batch. */
+async function putAside(practice: Practice, providerBatchId: string | null): Promise<void> {
+  const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
+  const fake = fakeProvider();
+  const client = new OpenAI({ apiKey: "any", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+  const dispatcher = createDispatcher({ store, accounts: [openaiAccount({ client })] });
+  const messages = (n: number): { role: string; content: string }[] => [{ role: "user", content: `Say ${n}.` }];
+  await dispatcher.enqueueMany(
+    [0, 1].map((n) => ({
+      ...{ id: `in:r${n}`, job: "in", endpoint: "/v1/chat/completions" as const },
+      body: { model: "m", messages: messages(n) },
+    })),
+  );
+  const limits = { tokens: Infinity, requests: Infinity, batches: Infinity };
+  const { lanes } = await store.probe(1, Date.now());
+  const sealed = await store.seal({
+    ...{
+      key: ASIDE,
+      lane: lanes[0]?.lane ?? "",
+      account: "openai",
+      ledger: "openai/m",
+      limits,
+    },
+    ...{ maxRequests: 10, maxBytes: 1e6, maxTokens: 1e6, minRequests: 1, avoidCounts: [], owner: "test" },
+    ...{ leaseUntil: Date.now(), now: Date.now() },
+  });
+  expect(sealed.ok).toBe(true);
+  const lastError = JSON.stringify({ code: "lost", message: "The provider lost it." });
+  const changes = { state: "quarantined", lastError, providerBatchId, leaseUntil: 0 } as const;
+  await store.transition(ASIDE, 1, changes, Date.now());
+  await dispatcher.stop();
+  await store.close();
+}
+
 describe("batchwise jobs", () => {
   test("list shows jobs with their sums, and batches", async () => {
     const practice = await ranJob();
@@ -130,52 +166,40 @@ describe("batchwise jobs", () => {
     const practice = await Practice.start();
     await enqueued(practice, 1_500);
     const one = await json(practice, "cancel", "job:0", "job:0", "nobody");
-    expect(one).toEqual({ cancelled: 1, requested: 0, ended: 0, not_found: 1 });
+    expect(one).toEqual({ cancelled: 1, requested: 0, ended: 0, not_found: 1, quarantined: [] });
     expect(await json(practice, "cancel", "job:0")).toMatchObject({ cancelled: 0, ended: 1 });
     expect(await json(practice, "cancel", "--job", "job")).toEqual({
       cancelled: 1_499,
       requested: 0,
       ended: 0,
       not_found: 0,
+      quarantined: [],
     });
     const { output } = await practice.done("jobs", "cancel", "--job", "job");
     expect(output).toContain("No request matches.");
   });
 
+  test("cancel leaves a quarantined batch, which it cannot cancel at the provider, and says how to end it", async () => {
+    const practice = await Practice.start();
+    await putAside(practice, "batch_live");
+    expect(await json(practice, "cancel", "--job", "in")).toMatchObject({ requested: 2, quarantined: [ASIDE] });
+    expect(await json(practice, "inspect", ASIDE)).toMatchObject({
+      ...{ state: "quarantined", providerBatchId: "batch_live", orphans: [] },
+    });
+    const { output } = await practice.done("jobs", "cancel", "--job", "in");
+    const line = /batchwise (jobs requeue \S+)/.exec(output)?.[1] ?? "";
+    expect(await practice.done(...line.split(" "))).toMatchObject({ code: 0 });
+    practice.writeLines("in.jsonl", 2);
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({
+      ...{ code: 3, output: expect.stringContaining("2 cancelled") },
+    });
+    expect(practice.fake.runs().size).toBe(0);
+  });
+
   test("requeue sends the requests of a quarantined batch again", async () => {
     const practice = await Practice.start();
     practice.writeLines("in.jsonl", 2);
-    const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
-    const fake = fakeProvider();
-    const client = new OpenAI({ apiKey: "any", baseURL: "http://fake.test/v1", fetch: fake.fetch });
-    const dispatcher = createDispatcher({ store, accounts: [openaiAccount({ client })] });
-    const messages = (n: number): { role: string; content: string }[] => [{ role: "user", content: `Say ${n}.` }];
-    await dispatcher.enqueueMany(
-      [0, 1].map((n) => ({
-        ...{ id: `in:r${n}`, job: "in", endpoint: "/v1/chat/completions" as const },
-        body: { model: "m", messages: messages(n) },
-      })),
-    );
-    const limits = { tokens: Infinity, requests: Infinity, batches: Infinity };
-    const { lanes } = await store.probe(1, Date.now());
-    const sealed = await store.seal({
-      ...{
-        key: "01HZZZZZZZZZZZZZZZZZZZZZZZ",
-        lane: lanes[0]?.lane ?? "",
-        account: "openai",
-        ledger: "openai/m",
-        limits,
-      },
-      ...{ maxRequests: 10, maxBytes: 1e6, maxTokens: 1e6, minRequests: 1, avoidCounts: [], owner: "test" },
-      ...{ leaseUntil: Date.now(), now: Date.now() },
-    });
-    expect(sealed.ok).toBe(true);
-    const lastError = JSON.stringify({ code: "lost", message: "The provider lost it." });
-    const changes = { state: "quarantined", lastError, leaseUntil: 0 } as const;
-    await store.transition("01HZZZZZZZZZZZZZZZZZZZZZZZ", 1, changes, Date.now());
-    await dispatcher.stop();
-    await store.close();
-
+    await putAside(practice, null);
     const stopped = await ended(practice.run("in.jsonl"));
     expect(stopped).toMatchObject({ code: 3, output: expect.stringContaining("2 requests wait for a person") });
     const line = /batchwise (jobs requeue \S+)/.exec(stopped.output)?.[1]?.replace(",", "") ?? "";

@@ -1,11 +1,15 @@
 // Puts the requests of a checked file into the store. Repeating it changes nothing: what is there already is found again.
-// Lines that an earlier run had go first: where one of them is another request now, nothing of the file is added.
+// All of the file is held against the accounts and the store first, so that nothing is added of one with a mistake in it.
 
 import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
 import { CommandError } from "../shared/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
 const AT_ONCE = 1_000;
+
+/** What to say of the file where a request has changed: in the check, and after it, when another process was quicker. */
+const NOTHING_SENT = "Nothing of this file was sent in this run";
+const SOME_STORED = "Another process has enqueued it just now, and some of this file is in the store too";
 
 export interface Enqueueing {
   readonly dispatcher: Dispatcher;
@@ -17,35 +21,14 @@ export interface Enqueueing {
 }
 
 /** Rejects with a CommandError that names the line for a request that no account takes, or that was another before. */
-export async function enqueueFile(given: Enqueueing): Promise<void> {
-  const { input, job, onProgress } = given;
-  const known = await knownIds(given);
-  let [enqueued, existing] = [known.size, known.size];
+export async function enqueueFile({ dispatcher, store, input, job, onProgress }: Enqueueing): Promise<void> {
+  for await (const part of partsOf(input, job)) await checkPart(dispatcher, store, part, input);
+  let [enqueued, known]: [number, number] = [0, 0];
   for await (const part of partsOf(input, job)) {
-    const added = part.filter(({ request }) => !known.has(request.id));
-    existing += await enqueuePart(
-      given,
-      added,
-      "It is enqueued with another file just now, and some of this one is too",
-    );
-    enqueued += added.length;
-    onProgress(enqueued, existing);
+    for (const { existing } of await enqueuePart(dispatcher, part, input, SOME_STORED)) known += existing ? 1 : 0;
+    enqueued += part.length;
+    onProgress(enqueued, known);
   }
-}
-
-/** The ids that the store has, once their requests are found to be the same. Adds nothing. */
-async function knownIds(given: Enqueueing): Promise<ReadonlySet<string>> {
-  const { store, input, job, onProgress } = given;
-  const known = new Set<string>();
-  if ((await store.usage({ job })).length === 0) return known;
-  for await (const part of partsOf(input, job)) {
-    const rows = await store.requests({ ids: part.map(({ request }) => request.id), tombstones: true });
-    for (const { id } of rows) known.add(id);
-    const old = part.filter(({ request }) => known.has(request.id));
-    await enqueuePart(given, old, "Nothing of this file was sent in this run");
-    onProgress(known.size, known.size);
-  }
-  return known;
 }
 
 async function* partsOf(input: string, job: string): AsyncGenerator<readonly NumberedRequest[]> {
@@ -59,16 +42,38 @@ async function* partsOf(input: string, job: string): AsyncGenerator<readonly Num
   if (part.length > 0) yield part;
 }
 
-/** Gives how many were there before. `onChange`: what to say of the file where a request has changed. */
-async function enqueuePart(
-  { dispatcher, input }: Enqueueing,
+/** Adds nothing: those that the store knows are compared with what it has. */
+async function checkPart(
+  dispatcher: Dispatcher,
+  store: Store,
   part: readonly NumberedRequest[],
+  input: string,
+): Promise<void> {
+  await inFile(dispatcher.estimate(part.map(({ request }) => request)), part, input, NOTHING_SENT);
+  const rows = await store.requests({ ids: part.map(({ request }) => request.id), tombstones: true });
+  const ids = new Set(rows.map(({ id }) => id));
+  const known = part.filter(({ request }) => ids.has(request.id));
+  if (known.length > 0) await enqueuePart(dispatcher, known, input, NOTHING_SENT);
+}
+
+function enqueuePart(
+  dispatcher: Dispatcher,
+  part: readonly NumberedRequest[],
+  input: string,
   onChange: string,
-): Promise<number> {
-  if (part.length === 0) return 0;
+): ReturnType<Dispatcher["enqueueMany"]> {
+  return inFile(dispatcher.enqueueMany(part.map(({ request }) => request)), part, input, onChange);
+}
+
+/** What a call with all of the part rejects with, by the line that it is about. */
+async function inFile<Result>(
+  call: Promise<Result>,
+  part: readonly NumberedRequest[],
+  input: string,
+  onChange: string,
+): Promise<Result> {
   try {
-    const answers = await dispatcher.enqueueMany(part.map(({ request }) => request));
-    return answers.filter(({ existing }) => existing).length;
+    return await call;
   } catch (error) {
     throw error instanceof DispatchError ? inLine(error, part, input, onChange) : error;
   }
