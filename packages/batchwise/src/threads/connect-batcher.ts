@@ -18,8 +18,16 @@ import {
 } from "./connect-options.ts";
 import { decodeReason } from "./encode-reason.ts";
 import { connectionClosedError, sameThreadError } from "./errors.ts";
-import { pack, post } from "./pack.ts";
-import { ANSWERS, type Answer, GONE, type Welcome } from "./protocol.ts";
+import { type Packed, pack, post } from "./pack.ts";
+import {
+  ANSWERS,
+  type Answer,
+  type CancelRequest,
+  GONE,
+  type ManyRequest,
+  type OneRequest,
+  type Welcome,
+} from "./protocol.ts";
 
 /**
  * Connects to the batcher behind a port that `shareBatcher(…).port()` made in another thread. A port is for one
@@ -71,6 +79,8 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
   readonly #isOwnThread: boolean;
   readonly #waiters: Map<number, Waiter> = new Map();
   #lastId = 0;
+  /** The port keeps this thread alive. */
+  #isKept = false;
   #isClosed = false;
 
   constructor(port: MessagePort, { cells, hostThread }: Welcome) {
@@ -87,9 +97,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
   submit(item: unknown, options?: ConnectedSubmitOptions): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const split = splitOptions(options, undefined, false);
-      this.#wait(split, resolve, reject, (id, isCancellable) =>
-        this.#post({ type: "one", id, item: null, options: split.plain, isCancellable }, "item", item, split),
-      );
+      this.#wait(split, resolve, reject, (id, isCancellable) => this.#postOne(id, item, split, isCancellable));
     });
   }
 
@@ -103,14 +111,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
 
   submitSync(item: unknown, options?: ConnectedSyncOptions): unknown {
     const split = splitOptions(options, undefined, true);
-    return this.#block(options?.timeoutMs, (id) =>
-      this.#post(
-        { type: "one", id, item: null, options: split.plain, isCancellable: isTimed(options) },
-        "item",
-        item,
-        split,
-      ),
-    );
+    return this.#block(options?.timeoutMs, (id) => this.#postOne(id, item, split, isTimed(options)));
   }
 
   submitManySync(items: readonly unknown[], options?: ConnectedManySyncOptions<unknown>): unknown[] {
@@ -128,18 +129,31 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     return this.#isClosed || Atomics.load(this.#cells, GONE) === 1;
   }
 
-  #postMany(id: number, items: readonly unknown[], split: SplitOptions, isCancellable: boolean): void {
-    const { plain: options, each } = split;
-    this.#post({ type: "many", id, items: [], options, each, isCancellable }, "items", items, split);
+  #postOne(id: number, item: unknown, split: SplitOptions, isCancellable: boolean): void {
+    const packed = pack(item, false);
+    const request: OneRequest = { id, item: packed.value };
+    this.#post(
+      isPlain(split) && !isCancellable ? request : { ...request, ...extrasOf(split, isCancellable) },
+      packed,
+      split,
+    );
   }
 
-  /** Posts a request with `value` in its place of this name. Throws where it cannot be cloned. */
-  #post(request: object, place: "item" | "items", value: unknown, { transfer }: SplitOptions): void {
-    const packed = pack(value, false);
-    const message = { ...request, [place]: packed.value };
+  #postMany(id: number, items: readonly unknown[], split: SplitOptions, isCancellable: boolean): void {
+    const packed = pack(items, false);
+    const request: ManyRequest = { id, items: packed.value as readonly unknown[], ...extrasOf(split, isCancellable) };
+    this.#post(request, packed, split);
+  }
+
+  /** Throws where the request cannot be cloned. */
+  #post(request: OneRequest | ManyRequest, packed: Packed, { transfer }: SplitOptions): void {
     // What the caller gives away must be possible: no second attempt hides a mistake.
-    if (transfer.length > 0) this.#port.postMessage(message, [...transfer, ...packed.transfer]);
-    else post(this.#port, message, packed.transfer);
+    if (transfer.length > 0) this.#port.postMessage(request, [...transfer, ...packed.transfer]);
+    else post(this.#port, request, packed.transfer);
+  }
+
+  #cancel(id: number): void {
+    this.#port.postMessage({ cancel: id } satisfies CancelRequest);
   }
 
   #wait(
@@ -159,7 +173,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     };
     const abort = (): void => {
       leave();
-      this.#port.postMessage({ type: "cancel", id });
+      this.#cancel(id);
       reject(signal?.reason);
     };
     const settle = (answer: Answer): void => {
@@ -171,7 +185,8 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
       leave();
       reject(connectionClosedError());
     };
-    if (this.#waiters.size === 0) this.#port.ref();
+    if (!this.#isKept) this.#port.ref();
+    this.#isKept = true;
     this.#waiters.set(id, { settle, close });
     signal?.addEventListener("abort", abort);
   }
@@ -202,7 +217,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
         if (isGone) throw connectionClosedError();
         const leftMs = until - performance.now();
         if (!(leftMs > 0)) {
-          this.#port.postMessage({ type: "cancel", id });
+          this.#cancel(id);
           throw deadlineError(timeoutMs as number);
         }
         Atomics.wait(this.#cells, ANSWERS, seen, leftMs);
@@ -214,7 +229,9 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
 
   #forget(id: number): void {
     this.#waiters.delete(id);
-    if (this.#waiters.size === 0) this.#port.unref();
+    if (this.#waiters.size > 0 || !this.#isKept) return;
+    this.#isKept = false;
+    this.#port.unref();
   }
 
   /** Takes what has come while no event could tell. */
@@ -240,6 +257,19 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
 function resultOf(answer: Answer): unknown {
   if ("error" in answer) throw decodeReason(answer.error);
   return answer.value;
+}
+
+function isPlain({ plain, each }: SplitOptions): boolean {
+  return plain === undefined && each === undefined;
+}
+
+/** What of a request is not there in a plain one. */
+function extrasOf({ plain, each }: SplitOptions, isCancellable: boolean): Omit<ManyRequest, "id" | "items"> {
+  return {
+    ...(plain === undefined ? {} : { options: plain }),
+    ...(each === undefined ? {} : { each }),
+    ...(isCancellable ? { isCancellable } : {}),
+  };
 }
 
 function isTimed(options: { readonly timeoutMs?: number | undefined } | undefined): boolean {

@@ -23,26 +23,28 @@ export interface Welcome {
 /** Options as the batcher takes them, without `signal` and without functions. */
 export type PlainOptions = Readonly<Record<string, unknown>>;
 
+/** A submit of one item. What a plain one does not need is left out: every property costs time on its way. */
+export interface OneRequest {
+  readonly id: number;
+  readonly item: unknown;
+  readonly options?: PlainOptions;
+  /** A "cancel" may follow. */
+  readonly isCancellable?: true;
+}
+
+/** A submit of many. */
+export interface ManyRequest extends Omit<OneRequest, "item"> {
+  readonly items: readonly unknown[];
+  /** Options that were functions of the item: their value for each item. */
+  readonly each?: Readonly<Record<string, readonly unknown[]>>;
+}
+
+export interface CancelRequest {
+  readonly cancel: number;
+}
+
 /** From a connected thread. */
-export type Request =
-  | {
-      readonly type: "one";
-      readonly id: number;
-      readonly item: unknown;
-      readonly options: PlainOptions | undefined;
-      /** A "cancel" may follow. */
-      readonly isCancellable: boolean;
-    }
-  | {
-      readonly type: "many";
-      readonly id: number;
-      readonly items: readonly unknown[];
-      readonly options: PlainOptions | undefined;
-      /** Options that were functions of the item: their value for each item. */
-      readonly each: Readonly<Record<string, readonly unknown[]>> | undefined;
-      readonly isCancellable: boolean;
-    }
-  | { readonly type: "cancel"; readonly id: number };
+export type Request = OneRequest | ManyRequest | CancelRequest;
 
 /** To a connected thread: one for each request that is no cancel. */
 export type Answer =

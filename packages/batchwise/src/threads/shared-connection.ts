@@ -6,8 +6,17 @@
 import type { MessagePort } from "node:worker_threads";
 import { encodeReason } from "./encode-reason.ts";
 import { callerGoneError, uncloneableResultError } from "./errors.ts";
+import { LightSignal } from "./light-signal.ts";
 import { pack, post } from "./pack.ts";
-import { ANSWERS, type Answer, GONE, type PlainOptions, type Request } from "./protocol.ts";
+import {
+  ANSWERS,
+  type Answer,
+  GONE,
+  type ManyRequest,
+  type OneRequest,
+  type PlainOptions,
+  type Request,
+} from "./protocol.ts";
 import type { ShareableBatcher } from "./share-batcher.ts";
 import { onThreadExit } from "./thread-exit.ts";
 
@@ -23,9 +32,9 @@ export class SharedConnection {
   readonly #onEnd: () => void;
   readonly #offExit: () => void;
   /** Aborts when the connection ends. The signal of all requests that have none of their own. */
-  readonly #gone: AbortController = new AbortController();
+  readonly #gone: LightSignal = new LightSignal();
   /** Of the requests that can be cancelled one by one. */
-  readonly #cancellable: Map<number, AbortController> = new Map();
+  readonly #cancellable: Map<number, LightSignal> = new Map();
   #waiting = 0;
   #isOver = false;
 
@@ -47,34 +56,36 @@ export class SharedConnection {
   }
 
   #take(request: Request): void {
-    if (request.type === "cancel") {
-      this.#cancellable.get(request.id)?.abort(callerGoneError());
+    if ("cancel" in request) {
+      this.#cancellable.get(request.cancel)?.abort(callerGoneError());
       return;
     }
     const { id } = request;
     if (this.#waiting === 0) this.#parts.port.ref();
     this.#waiting += 1;
-    this.#submit(request, this.#signalOf(request)).then(
+    this.#submit(request).then(
       (value) => this.#answer(id, value),
       (reason: unknown) => this.#settle({ id, error: encodeReason(reason) }),
     );
   }
 
-  #submit(request: Exclude<Request, { type: "cancel" }>, signal: AbortSignal): Promise<unknown> {
+  #submit(request: OneRequest | ManyRequest): Promise<unknown> {
     const { batcher } = this.#parts;
+    const signal = this.#signalOf(request);
+    const options = request.options === undefined ? { signal } : { ...request.options, signal };
     try {
-      if (request.type === "one") return batcher.submit(request.item, { ...request.options, signal });
-      return batcher.submitMany(request.items, { ...request.options, ...functionsOf(request.each), signal });
+      if ("item" in request) return batcher.submit(request.item, options);
+      return batcher.submitMany(request.items, { ...options, ...functionsOf(request.each) });
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  #signalOf({ id, isCancellable }: Exclude<Request, { type: "cancel" }>): AbortSignal {
-    if (!isCancellable) return this.#gone.signal;
-    const controller = new AbortController();
-    this.#cancellable.set(id, controller);
-    return controller.signal;
+  #signalOf({ id, isCancellable }: OneRequest | ManyRequest): LightSignal {
+    if (isCancellable === undefined) return this.#gone;
+    const signal = new LightSignal();
+    this.#cancellable.set(id, signal);
+    return signal;
   }
 
   #answer(id: number, value: unknown): void {
@@ -91,8 +102,7 @@ export class SharedConnection {
     if (this.#isOver) return;
     const { port, cells } = this.#parts;
     post(port, answer, transfer);
-    Atomics.add(cells, ANSWERS, 1);
-    Atomics.notify(cells, ANSWERS);
+    wakeLater(cells);
     this.#cancellable.delete(answer.id);
     this.#waiting -= 1;
     if (this.#waiting === 0) port.unref();
@@ -106,7 +116,7 @@ export class SharedConnection {
     this.#onEnd();
     const reason = callerGoneError();
     this.#gone.abort(reason);
-    for (const controller of this.#cancellable.values()) controller.abort(reason);
+    for (const signal of this.#cancellable.values()) signal.abort(reason);
     this.#cancellable.clear();
   }
 
@@ -114,9 +124,26 @@ export class SharedConnection {
   #tellGone(): void {
     const { cells } = this.#parts;
     Atomics.store(cells, GONE, 1);
-    Atomics.add(cells, ANSWERS, 1);
-    Atomics.notify(cells, ANSWERS);
+    wake(cells);
   }
+}
+
+function wake(cells: Int32Array): void {
+  Atomics.add(cells, ANSWERS, 1);
+  Atomics.notify(cells, ANSWERS);
+}
+
+const toWake: Set<Int32Array> = new Set();
+
+/** After all answers of a batch have been posted: a thread that wakes may take this one's core. */
+function wakeLater(cells: Int32Array): void {
+  if (toWake.size === 0) {
+    queueMicrotask(() => {
+      for (const each of toWake) wake(each);
+      toWake.clear();
+    });
+  }
+  toWake.add(cells);
 }
 
 /** Options that give each item the value that was read of it over there: the batcher asks once an item, in order. */
