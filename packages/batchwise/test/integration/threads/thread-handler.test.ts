@@ -151,7 +151,7 @@ describe("a handler in threads that fails", () => {
     },
   );
 
-  test("to load rejects `open` and every batch with the module's error, and starts no threads without end", async () => {
+  test("to load rejects `open` and every batch with the module's error", async () => {
     const { batcher, handler } = threads({ url: urlOf("refusing"), workers: 2 });
     expect(await reasonOf(batcher.open())).toMatchObject({ name: "RangeError", message: "no model here" });
     expect(await reasonOf(batcher.submit(1))).toMatchObject({ message: "no model here" });
@@ -163,6 +163,17 @@ describe("a handler in threads that fails", () => {
       const { batcher: other } = threads({ url: urlOf(name) });
       expect(await reasonOf(other.submit(1))).toMatchObject({ message: expect.stringContaining(message) });
     }
+  });
+});
+
+describe("a thread that dies before it has answered anything", () => {
+  test("is not started again and again: only the next batch needs one", async () => {
+    const { batcher, handler } = threads({ url: urlOf("dying") });
+    await batcher.open();
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    expect(handler.restarts).toBe(0);
+    expect(await batcher.submit(1)).toBe(1);
+    expect(handler.restarts).toBe(1);
   });
 });
 
