@@ -9,5 +9,6 @@ export type {
   ConnectedSyncOptions,
 } from "./connect-options.ts";
 export type { ThreadsErrorCode } from "./errors.ts";
-export { type ShareableBatcher, type SharedBatcher, type ShareOptions, shareBatcher } from "./share-batcher.ts";
+export { shareBatcher } from "./share-batcher.ts";
+export type { ShareableBatcher, SharedBatcher, ShareOptions } from "./share-options.ts";
 export { type ThreadHandler, type ThreadHandlerOptions, threadHandler } from "./thread-handler.ts";

@@ -17,7 +17,7 @@ import {
   type PlainOptions,
   type Request,
 } from "./protocol.ts";
-import type { ShareableBatcher } from "./share-batcher.ts";
+import type { ShareableBatcher } from "./share-options.ts";
 import { onThreadExit } from "./thread-exit.ts";
 
 export interface ConnectionParts {
