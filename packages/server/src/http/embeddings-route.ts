@@ -9,13 +9,15 @@ import type { Embedder, Vector } from "../models/embedder.ts";
 import { normalize } from "../models/pooling.ts";
 import { readJson } from "./body.ts";
 import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
-import { invalidRequest } from "./errors.ts";
+import { invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
 
 export async function answerEmbeddings(request: Request, embedder: Embedder, maxBodyBytes: number): Promise<Response> {
   // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
   const { signal } = request;
   const body = await readJson(request, maxBodyBytes);
   const asked = parseEmbeddingsRequest(body, embedder.model);
+  const { maxQueueSize } = embedder.batcher.options;
+  if (asked.inputs.length > maxQueueSize) throw moreThanTheQueueHolds(asked.inputs.length, maxQueueSize);
   const lists = await tokenLists(asked.inputs, embedder);
   const vectors = await embedder.embed(lists, { signal });
   const tokens = lists.reduce((sum, list) => sum + list.length, 0);

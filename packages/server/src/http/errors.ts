@@ -57,6 +57,12 @@ export function bodyTooLarge(limit: number, length?: number): ApiError {
   });
 }
 
+/** 413: however long the caller waits, the queue never has room for so many. */
+export function moreThanTheQueueHolds(texts: number, maxQueueSize: number): ApiError {
+  const message = `The request has ${texts} texts, but the server's queue holds at most ${maxQueueSize}. Please send at most ${maxQueueSize} texts a request.`;
+  return new ApiError(413, message, { param: "input", code: "more_than_queue_holds", headers: NOT_AGAIN });
+}
+
 export function modelNotFound(asked: string, served: string): ApiError {
   return new ApiError(404, `The model \`${asked}\` does not exist; this server has \`${served}\`.`, {
     param: "model",
