@@ -21,6 +21,7 @@ interface ServeFlags {
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
   readonly timeoutMs?: number;
+  readonly maxUploadBytes?: number;
 }
 
 const positive = integerFrom(1);
@@ -41,6 +42,7 @@ export function serveCommand(): Command {
     .option("--max-wait-ms <ms>", "how long a text may wait for company (default: 0)", integerFrom(0))
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
+    .option("--max-upload-bytes <bytes>", "request bodies held at one time, in sum (default: 67108864)", positive)
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
       expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");

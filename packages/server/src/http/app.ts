@@ -12,10 +12,15 @@ import { answerEmbeddings } from "./embeddings-route.ts";
 import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
 import { answerStats } from "./stats-route.ts";
+import { Uploads } from "./uploads.ts";
 
 export interface AppOptions {
   readonly embedder: Embedder;
   readonly maxBodyBytes?: number;
+  /** Most that the bodies of all connections have together. Default: eight of the largest. */
+  readonly maxUploadBytes?: number;
+  /** The longest time without a byte of a body. Default 10,000. */
+  readonly uploadStallMs?: number;
   /** True from the moment the service was told to stop. */
   readonly draining?: () => boolean;
   /** Told of failures that are the server's own, for the log. */
@@ -24,6 +29,9 @@ export interface AppOptions {
 
 /** Room for 2,048 texts of 512 tokens. */
 const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+const DEFAULT_UPLOADS = 8;
+const DEFAULT_STALL_MS = 10_000;
 
 /** nginx's code for a caller that closed the connection; nobody is left to read it. */
 const CALLER_LEFT = 499;
@@ -41,6 +49,12 @@ const METHODS: Readonly<Record<string, string>> = {
 
 export function createApp(options: AppOptions): Hono {
   const { embedder, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, draining = () => false, onFailure } = options;
+  const services = {
+    embedder,
+    bodyLimits: { maxBytes: maxBodyBytes, stallMs: options.uploadStallMs ?? DEFAULT_STALL_MS },
+    // One body of the largest size always fits.
+    uploads: new Uploads(Math.max(maxBodyBytes, options.maxUploadBytes ?? DEFAULT_UPLOADS * maxBodyBytes)),
+  };
   const requests = new RateMeter();
   const startedAt = new Date();
   const app = new Hono();
@@ -54,7 +68,7 @@ export function createApp(options: AppOptions): Hono {
   app.post("/v1/embeddings", (context) => {
     if (draining()) throw shuttingDown();
     requests.add(1);
-    return answerEmbeddings(context.req.raw, embedder, maxBodyBytes);
+    return answerEmbeddings(context.req.raw, services);
   });
   app.get("/v1/models", () => listModels(embedder.model, startedAt));
   // A model's name may hold slashes.

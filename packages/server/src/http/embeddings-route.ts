@@ -7,18 +7,22 @@
 
 import type { Embedder, Vector } from "../models/embedder.ts";
 import { normalize } from "../models/pooling.ts";
-import { readJson } from "./body.ts";
+import { type BodyLimits, readJson } from "./body.ts";
 import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
 import { invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
+import { Upload, type Uploads } from "./uploads.ts";
 
-export async function answerEmbeddings(request: Request, embedder: Embedder, maxBodyBytes: number): Promise<Response> {
+export interface EmbeddingsServices {
+  readonly embedder: Embedder;
+  readonly bodyLimits: BodyLimits;
+  readonly uploads: Uploads;
+}
+
+export async function answerEmbeddings(request: Request, services: EmbeddingsServices): Promise<Response> {
+  const { embedder } = services;
   // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
   const { signal } = request;
-  const body = await readJson(request, maxBodyBytes);
-  const asked = parseEmbeddingsRequest(body, embedder.model);
-  const { maxQueueSize } = embedder.batcher.options;
-  if (asked.inputs.length > maxQueueSize) throw moreThanTheQueueHolds(asked.inputs.length, maxQueueSize);
-  const lists = await tokenLists(asked.inputs, embedder);
+  const { lists, ...asked } = await readRequest(request, services);
   const vectors = await embedder.embed(lists, { signal });
   const tokens = lists.reduce((sum, list) => sum + list.length, 0);
   return Response.json({
@@ -31,6 +35,27 @@ export async function answerEmbeddings(request: Request, embedder: Embedder, max
     model: embedder.model.name,
     usage: { prompt_tokens: tokens, total_tokens: tokens },
   });
+}
+
+interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions"> {
+  readonly lists: readonly (readonly number[])[];
+}
+
+/** Reads and tokenises a request. Its body counts among the uploads until nothing but its tokens is left. */
+async function readRequest(
+  request: Request,
+  { embedder, bodyLimits, uploads }: EmbeddingsServices,
+): Promise<TokenRequest> {
+  const upload = new Upload(uploads);
+  try {
+    const body = await readJson(request, bodyLimits, upload);
+    const { inputs, encoding, dimensions } = parseEmbeddingsRequest(body, embedder.model);
+    const { maxQueueSize } = embedder.batcher.options;
+    if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
+    return { lists: await tokenLists(inputs, embedder), encoding, dimensions };
+  } finally {
+    upload.end();
+  }
 }
 
 async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedder): Promise<(readonly number[])[]> {

@@ -57,6 +57,20 @@ export function bodyTooLarge(limit: number, length?: number): ApiError {
   });
 }
 
+/** 503: bodies of other requests take all the memory that bodies may take. */
+export function uploadsFull(maxBytes: number): ApiError {
+  const message = `The server is reading other requests' bodies, and all have at most ${maxBytes} bytes together.`;
+  return new ApiError(503, message, { code: "uploads_full", headers: { "retry-after": "1" } });
+}
+
+/** 408: a body that stops half-way keeps others out. */
+export function uploadStalled(stallMs: number): ApiError {
+  return new ApiError(408, `Nothing came of the request's body for ${stallMs} ms.`, {
+    code: "upload_stalled",
+    headers: { connection: "close" },
+  });
+}
+
 /** 413: however long the caller waits, the queue never has room for so many. */
 export function moreThanTheQueueHolds(texts: number, maxQueueSize: number): ApiError {
   const message = `The request has ${texts} texts, but the server's queue holds at most ${maxQueueSize}. Please send at most ${maxQueueSize} texts a request.`;

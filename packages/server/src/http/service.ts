@@ -10,17 +10,15 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
-import { createApp } from "./app.ts";
+import { type AppOptions, createApp } from "./app.ts";
 
-export interface ServiceOptions extends EmbedderOptions {
+export interface ServiceOptions extends EmbedderOptions, Omit<AppOptions, "embedder" | "draining"> {
   /** 0 takes any free port. */
   readonly port: number;
   readonly host?: string;
   /** When the port is taken, listen on a free one instead of failing. */
   readonly anyPortWillDo?: boolean;
-  readonly maxBodyBytes?: number;
   readonly drainTimeoutMs?: number;
-  readonly onFailure?: (failure: unknown) => void;
 }
 
 export interface Service {
