@@ -36,7 +36,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const embedder = await Embedder.open(options);
   let closing: Promise<void> | undefined;
   const app = createApp({ ...options, embedder, draining: () => closing !== undefined });
-  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    // Health checks of load balancers may leave out the Host header.
+    hostname: "localhost",
+    serverOptions: { requireHostHeader: false },
+  }) as Server;
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);
   } catch (error) {
