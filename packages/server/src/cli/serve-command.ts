@@ -22,6 +22,7 @@ interface ServeFlags {
   readonly maxQueueSize?: number;
   readonly timeoutMs?: number;
   readonly maxUploadBytes?: number;
+  readonly keepAliveMs?: number;
 }
 
 const positive = integerFrom(1);
@@ -43,6 +44,7 @@ export function serveCommand(): Command {
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
     .option("--max-upload-bytes <bytes>", "request bodies held at one time, in sum (default: 67108864)", positive)
+    .option("--keep-alive-ms <ms>", "how long an idle connection stays open (default: 65000)", positive)
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
       expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");

@@ -19,6 +19,8 @@ export interface ServiceOptions extends EmbedderOptions, Omit<AppOptions, "embed
   /** When the port is taken, listen on a free one instead of failing. */
   readonly anyPortWillDo?: boolean;
   readonly drainTimeoutMs?: number;
+  /** How long a connection on which nothing is asked stays open. Default 65,000. */
+  readonly keepAliveMs?: number;
 }
 
 export interface Service {
@@ -30,6 +32,8 @@ export interface Service {
 }
 
 const DEFAULT_DRAIN_TIMEOUT_MS = 30_000;
+/** Longer than the 60 s of common load balancers: whoever closes first must not be the one that is asked. */
+const DEFAULT_KEEP_ALIVE_MS = 65_000;
 
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { host = "127.0.0.1" } = options;
@@ -40,7 +44,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     fetch: app.fetch,
     // Health checks of load balancers may leave out the Host header.
     hostname: "localhost",
-    serverOptions: { requireHostHeader: false },
+    serverOptions: { requireHostHeader: false, keepAliveTimeout: options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS },
   }) as Server;
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);

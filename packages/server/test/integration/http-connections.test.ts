@@ -10,3 +10,20 @@ describe("a health check without a Host header", () => {
     }
   });
 });
+
+describe("an idle connection", () => {
+  const question = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+  test("is kept for 65 seconds, longer than the 60 of common load balancers", async () => {
+    const service = await startSmall();
+    const answer = await fetch(`${service.url}/healthz`);
+    expect(answer.headers.get("keep-alive")).toBe("timeout=65");
+  });
+
+  test("is closed after the time asked for, and not before", async () => {
+    const service = await startSmall({ keepAliveMs: 1_000 });
+    const startedAt = performance.now();
+    expect(await exchange(service, question)).toMatch(/^HTTP\/1.1 200 /);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(990);
+  });
+});
