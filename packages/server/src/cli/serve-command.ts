@@ -23,6 +23,7 @@ interface ServeFlags {
   readonly timeoutMs?: number;
   readonly maxUploadBytes?: number;
   readonly keepAliveMs?: number;
+  readonly drainDelayMs?: number;
 }
 
 const positive = integerFrom(1);
@@ -45,6 +46,7 @@ export function serveCommand(): Command {
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
     .option("--max-upload-bytes <bytes>", "request bodies held at one time, in sum (default: 67108864)", positive)
     .option("--keep-alive-ms <ms>", "how long an idle connection stays open (default: 65000)", positive)
+    .option("--drain-delay-ms <ms>", "on a stop, health checks fail for so long first (default: 0)", integerFrom(0))
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
       expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");

@@ -22,8 +22,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (!options.portAsked && service.port !== options.port) {
     console.log(`Port ${options.port} is taken; using ${service.port} instead.\n`);
   }
+  // Before the greeting: whoever reads it may stop the service at once.
+  const stopped = stopOnSignal(service);
   console.log(greeting(service));
-  await stopOnSignal(service);
+  await stopped;
 }
 
 function greeting({ url, embedder }: Service): string {

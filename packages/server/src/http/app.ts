@@ -21,7 +21,9 @@ export interface AppOptions {
   readonly maxUploadBytes?: number;
   /** The longest time without a byte of a body. Default 10,000. */
   readonly uploadStallMs?: number;
-  /** True from the moment the service was told to stop. */
+  /** True from the moment the service was told to stop: health checks fail, so that load balancers go elsewhere. */
+  readonly leaving?: () => boolean;
+  /** True from the moment no more texts are taken. */
   readonly draining?: () => boolean;
   /** Told of failures that are the server's own, for the log. */
   readonly onFailure?: (failure: unknown) => void;
@@ -48,7 +50,13 @@ const METHODS: Readonly<Record<string, string>> = {
 };
 
 export function createApp(options: AppOptions): Hono {
-  const { embedder, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, draining = () => false, onFailure } = options;
+  const {
+    embedder,
+    maxBodyBytes = DEFAULT_MAX_BODY_BYTES,
+    draining = () => false,
+    leaving = draining,
+    onFailure,
+  } = options;
   const services = {
     embedder,
     bodyLimits: { maxBytes: maxBodyBytes, stallMs: options.uploadStallMs ?? DEFAULT_STALL_MS },
@@ -62,7 +70,7 @@ export function createApp(options: AppOptions): Hono {
   app.use(async (context, next) => {
     await next();
     context.header("x-request-id", `req_${randomUUID().replaceAll("-", "")}`);
-    if (draining()) context.header("connection", "close");
+    if (leaving()) context.header("connection", "close");
   });
 
   app.post("/v1/embeddings", (context) => {
@@ -74,9 +82,11 @@ export function createApp(options: AppOptions): Hono {
   // A model's name may hold slashes.
   app.get("/v1/models/:id{.+}", (context) => retrieveModel(context.req.param("id"), embedder.model, startedAt));
   app.get("/stats", (context) => answerStats(context.req.raw, { embedder, requests, startedAt }));
-  app.get("/healthz", () => Response.json({ status: "ok" }));
+  app.get("/healthz", () =>
+    leaving() ? Response.json({ status: "stopping" }, { status: 503 }) : Response.json({ status: "ok" }),
+  );
   app.get("/readyz", () => {
-    const ready = embedder.ready && !draining();
+    const ready = embedder.ready && !leaving();
     return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
   });
   app.get("/", (context) => context.redirect("/stats"));

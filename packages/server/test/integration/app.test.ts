@@ -167,7 +167,7 @@ describe("the other routes", () => {
     expect((await app.request("/readyz")).status).toBe(200);
     draining = true;
     try {
-      expect((await app.request("/healthz")).status).toBe(200);
+      expect((await app.request("/healthz")).status).toBe(503);
       expect((await app.request("/readyz")).status).toBe(503);
       const response = await post({ model: "batchwise-demo", input: "late" });
       expect(response.headers.get("connection")).toBe("close");

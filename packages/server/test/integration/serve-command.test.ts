@@ -61,6 +61,16 @@ describe("batchwise serve", () => {
     await expect(post(url, "late")).rejects.toThrow();
   });
 
+  test("fails health checks for --drain-delay-ms after SIGTERM, while texts are still answered", async () => {
+    const command = serve("--port", "0", "--drain-delay-ms", "2000");
+    const url = await urlOf(command);
+    command.process.kill("SIGTERM");
+    await command.prints(/Stopping/);
+    expect((await fetch(`${url}/healthz`)).status).toBe(503);
+    expect((await post(url, "text")).status).toBe(200);
+    expect(await command.ended).toBe(0);
+  });
+
   test("takes two signals close together for one Ctrl-C, as a package manager in between sends them", async () => {
     const command = serve("--port", "0", "--max-wait-ms", "60000");
     const url = await urlOf(command);
