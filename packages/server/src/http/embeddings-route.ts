@@ -9,7 +9,8 @@ import type { Embedder, Vector } from "../models/embedder.ts";
 import { normalize } from "../models/pooling.ts";
 import { type BodyLimits, readJson } from "./body.ts";
 import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
-import { invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
+import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
+import { readUrgency } from "./request-headers.ts";
 import { Upload, type Uploads } from "./uploads.ts";
 
 export interface EmbeddingsServices {
@@ -22,8 +23,12 @@ export async function answerEmbeddings(request: Request, services: EmbeddingsSer
   const { embedder } = services;
   // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
   const { signal } = request;
+  const arrivedAt = performance.now();
+  const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
   const { lists, ...asked } = await readRequest(request, services);
-  const vectors = await embedder.embed(lists, { signal });
+  const leftMs = timeoutMs - (performance.now() - arrivedAt);
+  if (leftMs <= 0) throw deadlineExceeded();
+  const vectors = await embedder.embed(lists, { signal, priority, timeoutMs: leftMs });
   const tokens = lists.reduce((sum, list) => sum + list.length, 0);
   return Response.json({
     object: "list",

@@ -100,6 +100,11 @@ export function shuttingDown(): ApiError {
   return new ApiError(503, "The server is shutting down.", { code: "shutting_down", headers: { "retry-after": "1" } });
 }
 
+export function deadlineExceeded(): ApiError {
+  const message = "The request was not answered within its deadline, the server's or that of `x-timeout-ms`.";
+  return new ApiError(504, message, { code: "deadline_exceeded" });
+}
+
 /** What a failed submit tells the caller. `retryAfterSeconds` is asked for only when the queue is full. */
 export function fromFailure(failure: unknown, retryAfterSeconds: () => number): ApiError {
   if (failure instanceof ApiError) return failure;
@@ -110,9 +115,7 @@ export function fromFailure(failure: unknown, retryAfterSeconds: () => number): 
         headers: { "retry-after": String(retryAfterSeconds()) },
       });
     case "DEADLINE_EXCEEDED":
-      return new ApiError(504, "The request was not answered within the server's deadline.", {
-        code: "deadline_exceeded",
-      });
+      return deadlineExceeded();
     case "CLOSED":
       return shuttingDown();
     case "MODEL_THREAD_ENDED":

@@ -34,6 +34,10 @@ export interface EmbedderOptions extends ModelOptions {
 
 export interface EmbedOptions {
   readonly signal?: AbortSignal;
+  /** Higher goes first. Default 0. */
+  readonly priority?: number;
+  /** In place of the embedder's own. */
+  readonly timeoutMs?: number;
 }
 
 /** What happened lately, per second. */
@@ -136,15 +140,15 @@ export class Embedder {
 
   /** One vector a list. Rejects with the first failure, and then takes the lists that still wait out of the queue. */
   async embed(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
-    const { signal } = options;
+    const { signal, priority, timeoutMs } = options;
     const [only, ...others] = lists;
     if (only !== undefined && others.length === 0) {
-      return [await this.batcher.submit(only, { signal })];
+      return [await this.batcher.submit(only, { signal, priority, timeoutMs })];
     }
     const failed = new AbortController();
     const left = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
     try {
-      return await this.batcher.submitMany(lists, { signal: left });
+      return await this.batcher.submitMany(lists, { signal: left, priority, timeoutMs });
     } catch (error) {
       failed.abort(error);
       throw error;
