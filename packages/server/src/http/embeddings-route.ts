@@ -8,6 +8,7 @@
 import type { Embedder, Vector } from "../models/embedder.ts";
 import { normalize } from "../models/pooling.ts";
 import { type BodyLimits, readJson } from "./body.ts";
+import { callerOf } from "./caller.ts";
 import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
 import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
 import { readUrgency } from "./request-headers.ts";
@@ -28,7 +29,8 @@ export async function answerEmbeddings(request: Request, services: EmbeddingsSer
   const { lists, ...asked } = await readRequest(request, services);
   const leftMs = timeoutMs - (performance.now() - arrivedAt);
   if (leftMs <= 0) throw deadlineExceeded();
-  const vectors = await embedder.embed(lists, { signal, priority, timeoutMs: leftMs });
+  const caller = callerOf(request.headers, asked.user);
+  const vectors = await embedder.embed(lists, { signal, priority, timeoutMs: leftMs, caller });
   const tokens = lists.reduce((sum, list) => sum + list.length, 0);
   return Response.json({
     object: "list",
@@ -42,7 +44,7 @@ export async function answerEmbeddings(request: Request, services: EmbeddingsSer
   });
 }
 
-interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions"> {
+interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions" | "user"> {
   readonly lists: readonly (readonly number[])[];
 }
 
@@ -54,10 +56,10 @@ async function readRequest(
   const upload = new Upload(uploads);
   try {
     const body = await readJson(request, bodyLimits, upload);
-    const { inputs, encoding, dimensions } = parseEmbeddingsRequest(body, embedder.model);
+    const { inputs, ...asked } = parseEmbeddingsRequest(body, embedder.model);
     const { maxQueueSize } = embedder.batcher.options;
     if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
-    return { lists: await tokenLists(inputs, embedder), encoding, dimensions };
+    return { ...asked, lists: await tokenLists(inputs, embedder) };
   } finally {
     upload.end();
   }
