@@ -24,6 +24,7 @@ interface ServeFlags {
   readonly maxUploadBytes?: number;
   readonly keepAliveMs?: number;
   readonly drainDelayMs?: number;
+  readonly allowHost?: readonly string[];
 }
 
 const positive = integerFrom(1);
@@ -47,6 +48,7 @@ export function serveCommand(): Command {
     .option("--max-upload-bytes <bytes>", "request bodies held at one time, in sum (default: 67108864)", positive)
     .option("--keep-alive-ms <ms>", "how long an idle connection stays open (default: 65000)", positive)
     .option("--drain-delay-ms <ms>", "on a stop, health checks fail for so long first (default: 0)", integerFrom(0))
+    .option("--allow-host <name...>", "other names under which it may be asked; '*' for any")
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
       expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");

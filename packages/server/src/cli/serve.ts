@@ -5,6 +5,7 @@
  */
 
 import { basename, relative } from "node:path";
+import { isLoopback } from "../http/allowed-hosts.ts";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
 import { onStopSignal } from "./shared/stop-signals.ts";
 
@@ -22,10 +23,19 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (!options.portAsked && service.port !== options.port) {
     console.log(`Port ${options.port} is taken; using ${service.port} instead.\n`);
   }
+  const host = options.host ?? "127.0.0.1";
+  if (!isLoopback(host)) console.warn(exposure(host));
   // Before the greeting: whoever reads it may stop the service at once.
   const stopped = stopOnSignal(service);
   console.log(greeting(service));
   await stopped;
+}
+
+function exposure(host: string): string {
+  return [
+    `Warning: listening on ${host}, so other machines may reach this service, which checks no API keys.`,
+    "It is asked under an IP address, or a name given with --allow-host.\n",
+  ].join(" ");
 }
 
 function greeting({ url, embedder }: Service): string {

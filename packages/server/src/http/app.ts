@@ -8,6 +8,7 @@ import { randomUUID } from "node:crypto";
 import { type Context, Hono } from "hono";
 import type { Embedder } from "../models/embedder.ts";
 import { RateMeter } from "../models/rate-meter.ts";
+import { onlyAllowedHosts } from "./allowed-hosts.ts";
 import { answerEmbeddings } from "./embeddings-route.ts";
 import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
@@ -16,6 +17,10 @@ import { Uploads } from "./uploads.ts";
 
 export interface AppOptions {
   readonly embedder: Embedder;
+  /** The address that the service listens on; unset: requests under any name are taken. */
+  readonly host?: string;
+  /** Other names under which requests are taken, and whose pages may send them; "*" for requests under any name. */
+  readonly allowHost?: readonly string[];
   readonly maxBodyBytes?: number;
   /** Most that the bodies of all connections have together. Default: eight of the largest. */
   readonly maxUploadBytes?: number;
@@ -73,6 +78,16 @@ export function createApp(options: AppOptions): Hono {
     if (leaving()) context.header("connection", "close");
   });
 
+  // Health checks come before: load balancers ask for them under any name, or none.
+  app.get("/healthz", () =>
+    leaving() ? Response.json({ status: "stopping" }, { status: 503 }) : Response.json({ status: "ok" }),
+  );
+  app.get("/readyz", () => {
+    const ready = embedder.ready && !leaving();
+    return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
+  });
+  if (options.host !== undefined) app.use(onlyAllowedHosts(options.host, options.allowHost ?? []));
+
   app.post("/v1/embeddings", (context) => {
     if (draining()) throw shuttingDown();
     requests.add(1);
@@ -82,13 +97,6 @@ export function createApp(options: AppOptions): Hono {
   // A model's name may hold slashes.
   app.get("/v1/models/:id{.+}", (context) => retrieveModel(context.req.param("id"), embedder.model, startedAt));
   app.get("/stats", (context) => answerStats(context.req.raw, { embedder, requests, startedAt }));
-  app.get("/healthz", () =>
-    leaving() ? Response.json({ status: "stopping" }, { status: 503 }) : Response.json({ status: "ok" }),
-  );
-  app.get("/readyz", () => {
-    const ready = embedder.ready && !leaving();
-    return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
-  });
   app.get("/", (context) => context.redirect("/stats"));
 
   for (const [path, allowed] of Object.entries(METHODS)) {

@@ -11,6 +11,7 @@ import { type BodyLimits, readJson } from "./body.ts";
 import { callerOf } from "./caller.ts";
 import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
 import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
+import { checkIsJson } from "./json-only.ts";
 import { readUrgency } from "./request-headers.ts";
 import { Upload, type Uploads } from "./uploads.ts";
 
@@ -25,6 +26,7 @@ export async function answerEmbeddings(request: Request, services: EmbeddingsSer
   // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
   const { signal } = request;
   const arrivedAt = performance.now();
+  checkIsJson(request.headers);
   const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
   const { lists, ...asked } = await readRequest(request, services);
   const leftMs = timeoutMs - (performance.now() - arrivedAt);

@@ -57,6 +57,25 @@ export function bodyTooLarge(limit: number, length?: number): ApiError {
   });
 }
 
+export function hostMissing(): ApiError {
+  return new ApiError(400, "Expected a `Host` header.", { code: "missing_host", headers: NOT_AGAIN });
+}
+
+export function hostNotAllowed(name: string): ApiError {
+  const message = `This server does not know itself as \`${name}\`. Start it with --allow-host ${name} to allow that name.`;
+  return new ApiError(403, message, { code: "host_not_allowed", headers: NOT_AGAIN });
+}
+
+export function originNotAllowed(origin: string): ApiError {
+  const message = `Web pages of ${origin} may not use this server: only its own pages may.`;
+  return new ApiError(403, message, { code: "origin_not_allowed", headers: NOT_AGAIN });
+}
+
+export function notJson(type: string): ApiError {
+  const message = `Expected the content type application/json, got ${type}. With curl: -H 'content-type: application/json'`;
+  return new ApiError(415, message, { code: "unsupported_content_type", headers: NOT_AGAIN });
+}
+
 /** 503: bodies of other requests take all the memory that bodies may take. */
 export function uploadsFull(maxBytes: number): ApiError {
   const message = `The server is reading other requests' bodies, and all have at most ${maxBytes} bytes together.`;

@@ -17,7 +17,6 @@ import { type AppOptions, createApp } from "./app.ts";
 export interface ServiceOptions extends EmbedderOptions, Omit<AppOptions, "embedder" | "draining" | "leaving"> {
   /** 0 takes any free port. */
   readonly port: number;
-  readonly host?: string;
   /** When the port is taken, listen on a free one instead of failing. */
   readonly anyPortWillDo?: boolean;
   /** How long health checks answer 503 before the socket stops accepting. Default 0. */
@@ -44,7 +43,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const embedder = await Embedder.open(options);
   let closing: Promise<void> | undefined;
   let draining = false;
-  const app = createApp({ ...options, embedder, leaving: () => closing !== undefined, draining: () => draining });
+  const app = createApp({ ...options, host, embedder, leaving: () => closing !== undefined, draining: () => draining });
   const server = createAdaptorServer({
     fetch: app.fetch,
     // Health checks of load balancers may leave out the Host header.

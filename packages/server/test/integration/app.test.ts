@@ -21,8 +21,9 @@ beforeAll(async () => {
 });
 afterAll(() => embedder.close());
 
-function post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+function post(body: unknown, others: Record<string, string> = {}): Promise<Response> {
   const text = typeof body === "string" ? body : JSON.stringify(body);
+  const headers = { "content-type": "application/json", ...others };
   return Promise.resolve(app.request("/v1/embeddings", { method: "POST", body: text, headers }));
 }
 

@@ -20,7 +20,11 @@ async function urlOf(command: Command): Promise<string> {
 }
 
 function post(url: string, input: unknown): Promise<Response> {
-  return fetch(`${url}/v1/embeddings`, { method: "POST", body: JSON.stringify({ model: "batchwise-demo", input }) });
+  return fetch(`${url}/v1/embeddings`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "batchwise-demo", input }),
+  });
 }
 
 describe("batchwise serve", () => {
@@ -88,7 +92,7 @@ describe("batchwise serve", () => {
     // A request that never ends keeps the first Ctrl-C waiting.
     const socket = (await import("node:net")).connect(Number(url.port), url.hostname);
     socket.on("error", () => undefined);
-    socket.write("POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{");
+    socket.write("POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{");
     await post(url.origin, "after the socket is known");
     command.process.kill("SIGINT");
     await command.prints(/Press Ctrl-C again/);
