@@ -24,6 +24,7 @@ interface ServeFlags {
   readonly maxUploadBytes?: number;
   readonly keepAliveMs?: number;
   readonly drainDelayMs?: number;
+  readonly accessLog?: "json" | "text";
   readonly allowHost?: readonly string[];
 }
 
@@ -49,6 +50,7 @@ export function serveCommand(): Command {
     .option("--keep-alive-ms <ms>", "how long an idle connection stays open (default: 65000)", positive)
     .option("--drain-delay-ms <ms>", "on a stop, health checks fail for so long first (default: 0)", integerFrom(0))
     .option("--allow-host <name...>", "other names under which it may be asked; '*' for any")
+    .addOption(new Option("--access-log <format>", "a line a request on standard output").choices(["json", "text"]))
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
       expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");

@@ -5,6 +5,7 @@
  */
 
 import { basename, relative } from "node:path";
+import { formatAccess } from "../http/access-log.ts";
 import { isLoopback } from "../http/allowed-hosts.ts";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
 import { onStopSignal } from "./shared/stop-signals.ts";
@@ -12,11 +13,15 @@ import { onStopSignal } from "./shared/stop-signals.ts";
 export interface ServeOptions extends ServiceOptions {
   /** True when the user named the port. */
   readonly portAsked: boolean;
+  /** Print a line a request; none unless given. */
+  readonly accessLog?: "json" | "text";
 }
 
 export async function serve(options: ServeOptions): Promise<void> {
+  const { accessLog } = options;
   const service = await startService({
     ...options,
+    ...(accessLog === undefined ? {} : { onAccess: (record) => console.log(formatAccess(record, accessLog)) }),
     anyPortWillDo: !options.portAsked,
     onFailure: (failure) => console.error(failure),
   });

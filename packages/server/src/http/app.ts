@@ -6,8 +6,10 @@
 
 import { randomUUID } from "node:crypto";
 import { type Context, Hono } from "hono";
+import { requestId } from "hono/request-id";
 import type { Embedder } from "../models/embedder.ts";
 import { RateMeter } from "../models/rate-meter.ts";
+import { type AccessRecord, accessLog } from "./access-log.ts";
 import { onlyAllowedHosts } from "./allowed-hosts.ts";
 import { answerEmbeddings } from "./embeddings-route.ts";
 import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
@@ -32,6 +34,8 @@ export interface AppOptions {
   readonly draining?: () => boolean;
   /** Told of failures that are the server's own, for the log. */
   readonly onFailure?: (failure: unknown) => void;
+  /** Told of each request once it is answered. */
+  readonly onAccess?: (record: AccessRecord) => void;
 }
 
 /** Room for 2,048 texts of 512 tokens. */
@@ -72,9 +76,12 @@ export function createApp(options: AppOptions): Hono {
   const startedAt = new Date();
   const app = new Hono();
 
+  // An id that comes with the request is kept where it is short and has no odd characters.
+  app.use(requestId({ generator: () => `req_${randomUUID().replaceAll("-", "")}` }));
+  if (options.onAccess !== undefined) app.use(accessLog(options.onAccess));
   app.use(async (context, next) => {
     await next();
-    context.header("x-request-id", `req_${randomUUID().replaceAll("-", "")}`);
+    context.header("x-request-id", context.get("requestId"));
     if (leaving()) context.header("connection", "close");
   });
 
@@ -91,7 +98,7 @@ export function createApp(options: AppOptions): Hono {
   app.post("/v1/embeddings", (context) => {
     if (draining()) throw shuttingDown();
     requests.add(1);
-    return answerEmbeddings(context.req.raw, services);
+    return answerEmbeddings(context.req.raw, services, (work) => context.set("work", work));
   });
   app.get("/v1/models", () => listModels(embedder.model, startedAt));
   // A model's name may hold slashes.

@@ -7,6 +7,7 @@
 
 import type { Embedder, Vector } from "../models/embedder.ts";
 import { normalize } from "../models/pooling.ts";
+import type { Work } from "./access-log.ts";
 import { type BodyLimits, readJson } from "./body.ts";
 import { callerOf } from "./caller.ts";
 import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
@@ -21,7 +22,11 @@ export interface EmbeddingsServices {
   readonly uploads: Uploads;
 }
 
-export async function answerEmbeddings(request: Request, services: EmbeddingsServices): Promise<Response> {
+export async function answerEmbeddings(
+  request: Request,
+  services: EmbeddingsServices,
+  note: (work: Work) => void,
+): Promise<Response> {
   const { embedder } = services;
   // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
   const { signal } = request;
@@ -29,11 +34,12 @@ export async function answerEmbeddings(request: Request, services: EmbeddingsSer
   checkIsJson(request.headers);
   const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
   const { lists, ...asked } = await readRequest(request, services);
+  const tokens = lists.reduce((sum, list) => sum + list.length, 0);
+  note({ texts: lists.length, tokens });
   const leftMs = timeoutMs - (performance.now() - arrivedAt);
   if (leftMs <= 0) throw deadlineExceeded();
   const caller = callerOf(request.headers, asked.user);
   const vectors = await embedder.embed(lists, { signal, priority, timeoutMs: leftMs, caller });
-  const tokens = lists.reduce((sum, list) => sum + list.length, 0);
   return Response.json({
     object: "list",
     data: vectors.map((vector, index) => ({
