@@ -14,6 +14,7 @@ import { onlyAllowedHosts } from "./allowed-hosts.ts";
 import { answerEmbeddings } from "./embeddings-route.ts";
 import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
+import { RequestParser } from "./request-parser.ts";
 import { answerStats } from "./stats-route.ts";
 import { Uploads } from "./uploads.ts";
 
@@ -23,6 +24,8 @@ export interface AppOptions {
   readonly host?: string;
   /** Other names under which requests are taken, and whose pages may send them; "*" for requests under any name. */
   readonly allowHost?: readonly string[];
+  /** For large bodies. Whoever gives it closes it; without one, the thread of the app's own never ends. */
+  readonly parser?: RequestParser;
   readonly maxBodyBytes?: number;
   /** Most that the bodies of all connections have together. Default: eight of the largest. */
   readonly maxUploadBytes?: number;
@@ -67,6 +70,7 @@ export function createApp(options: AppOptions): Hono {
     onFailure,
   } = options;
   const services = {
+    parser: options.parser ?? new RequestParser(embedder.model),
     embedder,
     bodyLimits: { maxBytes: maxBodyBytes, stallMs: options.uploadStallMs ?? DEFAULT_STALL_MS },
     // One body of the largest size always fits.

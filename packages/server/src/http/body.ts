@@ -1,5 +1,5 @@
 /**
- * Reads a request's JSON body up to a limit.
+ * Reads a request's body up to a limit, and JSON out of it.
  *
  * Guarantees: a body that says it is too large is refused before any of it is read, and one that does not say so as
  * soon as it is; at most `limit` bytes are ever held. A body that stops coming is given up.
@@ -14,8 +14,9 @@ export interface BodyLimits {
   readonly stallMs: number;
 }
 
-export async function readJson(request: Request, limits: BodyLimits, upload: Upload): Promise<Record<string, unknown>> {
-  const text = new TextDecoder().decode(await readBytes(request, limits, upload));
+/** Throws 400 for what is not a JSON object. */
+export function jsonObjectIn(bytes: Uint8Array): Record<string, unknown> {
+  const text = new TextDecoder().decode(bytes);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -29,7 +30,12 @@ export async function readJson(request: Request, limits: BodyLimits, upload: Upl
   return { ...value };
 }
 
-async function readBytes(request: Request, { maxBytes, stallMs }: BodyLimits, upload: Upload): Promise<Uint8Array> {
+/** The whole body, counted among the uploads as it comes. */
+export async function readBytes(
+  request: Request,
+  { maxBytes, stallMs }: BodyLimits,
+  upload: Upload,
+): Promise<Uint8Array<ArrayBuffer>> {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > maxBytes) throw bodyTooLarge(maxBytes, announced);
   upload.grow(announced);

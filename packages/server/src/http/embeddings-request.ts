@@ -14,7 +14,7 @@ export const MAX_INPUTS = 2048;
 
 export interface EmbeddingsRequest {
   /** A text, or token ids that are used as they are. */
-  readonly inputs: readonly (string | readonly number[])[];
+  readonly inputs: readonly (string | ArrayLike<number>)[];
   readonly encoding: "float" | "base64";
   /** How many of a vector's numbers to keep; null for all. */
   readonly dimensions: number | null;

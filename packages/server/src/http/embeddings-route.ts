@@ -8,18 +8,20 @@
 import type { Embedder, Vector } from "../models/embedder.ts";
 import { normalize } from "../models/pooling.ts";
 import type { Work } from "./access-log.ts";
-import { type BodyLimits, readJson } from "./body.ts";
+import { type BodyLimits, readBytes } from "./body.ts";
 import { callerOf } from "./caller.ts";
-import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
+import type { EmbeddingsRequest } from "./embeddings-request.ts";
 import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
 import { checkIsJson } from "./json-only.ts";
 import { readUrgency } from "./request-headers.ts";
+import type { RequestParser } from "./request-parser.ts";
 import { Upload, type Uploads } from "./uploads.ts";
 
 export interface EmbeddingsServices {
   readonly embedder: Embedder;
   readonly bodyLimits: BodyLimits;
   readonly uploads: Uploads;
+  readonly parser: RequestParser;
 }
 
 export async function answerEmbeddings(
@@ -59,12 +61,11 @@ interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions"
 /** Reads and tokenises a request. Its body counts among the uploads until nothing but its tokens is left. */
 async function readRequest(
   request: Request,
-  { embedder, bodyLimits, uploads }: EmbeddingsServices,
+  { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
 ): Promise<TokenRequest> {
   const upload = new Upload(uploads);
   try {
-    const body = await readJson(request, bodyLimits, upload);
-    const { inputs, ...asked } = parseEmbeddingsRequest(body, embedder.model);
+    const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload));
     const { maxQueueSize } = embedder.batcher.options;
     if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
     return { ...asked, lists: await tokenLists(inputs, embedder) };
@@ -80,7 +81,7 @@ async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedde
   return inputs.map((input, index) => {
     const { ids, tokens } =
       typeof input === "string" ? (counts[next++] ?? { ids: null, tokens: 0 }) : { ids: input, tokens: input.length };
-    if (ids !== null && tokens <= maxTokens) return ids;
+    if (ids !== null && tokens <= maxTokens) return Array.isArray(ids) ? ids : Array.from(ids);
     const place = inputs.length === 1 ? "input" : `input[${index}]`;
     const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
     throw invalidRequest(message, "input", "context_length_exceeded");

@@ -13,8 +13,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
 import { type AppOptions, createApp } from "./app.ts";
+import { RequestParser } from "./request-parser.ts";
 
-export interface ServiceOptions extends EmbedderOptions, Omit<AppOptions, "embedder" | "draining" | "leaving"> {
+export interface ServiceOptions
+  extends EmbedderOptions,
+    Omit<AppOptions, "embedder" | "parser" | "draining" | "leaving"> {
   /** 0 takes any free port. */
   readonly port: number;
   /** When the port is taken, listen on a free one instead of failing. */
@@ -41,9 +44,17 @@ const DEFAULT_KEEP_ALIVE_MS = 65_000;
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { host = "127.0.0.1" } = options;
   const embedder = await Embedder.open(options);
+  const parser = new RequestParser(embedder.model);
   let closing: Promise<void> | undefined;
   let draining = false;
-  const app = createApp({ ...options, host, embedder, leaving: () => closing !== undefined, draining: () => draining });
+  const app = createApp({
+    ...options,
+    host,
+    embedder,
+    parser,
+    leaving: () => closing !== undefined,
+    draining: () => draining,
+  });
   const server = createAdaptorServer({
     fetch: app.fetch,
     // Health checks of load balancers may leave out the Host header.
@@ -62,6 +73,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (drainDelayMs > 0) await sleep(drainDelayMs);
     draining = true;
     await drain(server, embedder, drainTimeoutMs);
+    await parser.close();
   };
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
