@@ -130,14 +130,25 @@ class RedisStore implements Store {
 
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
     const take = input.take === null ? null : { ...input.take, limit: atMost(input.take.limit) };
-    return list(await this.#run("deliveries", { ...input, take })).map((reply) => {
+    let replies = await this.#run("deliveries", { ...input, take });
+    // After an outage more have come due than one call should move, and the first of them may have the oldest cursor.
+    while (replies === "more") replies = await this.#run("deliveries", { ...input, take });
+    return list(replies).map((reply) => {
       const [sink, attempt, outcome] = list(reply);
       return { sink: String(sink), attempt: number(attempt), outcome: outcomeRow(outcome ?? null) };
     });
   }
 
+  /** Where all batches have to be looked at, some at a time: one that changes meanwhile is seen as before or after. */
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return list(await this.#run("batches", { ...query, limit: atMost(query.limit) })).map(batchRow);
+    const found: BatchRow[] = [];
+    for (let last: readonly Reply[] | undefined; ; ) {
+      const limit = atMost(query.limit - found.length);
+      const [rows, next] = list(await this.#run("batches", { ...query, limit, last }));
+      found.push(...list(rows).map(batchRow));
+      last = list(next);
+      if (last.length === 0) return found;
+    }
   }
 
   async find(query: FindQuery): Promise<FindResult> {
