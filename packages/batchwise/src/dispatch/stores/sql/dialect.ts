@@ -1,6 +1,7 @@
 // What the databases write differently in the statements that they share.
 
 import type { Statement } from "./statement.ts";
+import type { UsageSums } from "./usage.ts";
 
 export interface Dialect {
   /** That the column is one of a list: `?` is the whole list. */
@@ -16,4 +17,6 @@ export interface Dialect {
   lockFree(table: string): string;
   /** What makes transactions that look at other batches of the account take turns, where they do not anyway. */
   takeTurns(account: string): readonly Statement[];
+  /** What adds the sums to their table, in as few round trips as the database can. */
+  addUsage(sums: UsageSums): readonly Statement[];
 }

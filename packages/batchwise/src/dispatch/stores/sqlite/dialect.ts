@@ -14,4 +14,5 @@ export const sqlite: Dialect = {
   lock: () => "",
   lockFree: () => "",
   takeTurns: () => [],
+  addUsage: (sums) => sums.statements(),
 };
