@@ -6,6 +6,7 @@ import { DispatchError } from "../contract/errors.ts";
 import type { LaneRef } from "../contract/types.ts";
 import { accountMark, laneMark } from "../decide/pauses.ts";
 import { serves } from "../decide/rank-accounts.ts";
+import { storedMessage } from "../format/stored-code.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 /** True when this call has paused it; false when it was paused before, which stays as it is. */
@@ -35,7 +36,7 @@ export function resumeLane(runtime: Runtime, lane: LaneRef): Promise<boolean> {
 
 async function pause({ store, clock }: Runtime, mark: string, reason: string | null): Promise<boolean> {
   const now = clock.now();
-  const value = JSON.stringify({ since: now, reason });
+  const value = JSON.stringify({ since: now, reason: reason === null ? null : storedMessage(reason) });
   const marks = await store.marks([{ name: mark, expected: null, value }], now);
   return marks.some((row) => row.name === mark && row.value === value);
 }

@@ -5,6 +5,7 @@
 import { DispatchError } from "../contract/errors.ts";
 import type { MarkRow } from "../contract/rows.ts";
 import { SWEEP_EVERY_MS } from "../decide/sweep-schedule.ts";
+import { storedMessage } from "../format/stored-code.ts";
 import { Lease } from "../runtime/lease.ts";
 import { callFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -30,7 +31,11 @@ export async function noteUncancelled(runtime: Runtime, { batch }: Lease, provid
   const now = clock.now();
   const { key, account } = batch;
   const note: Note = { account, batch: key, providerBatchId, tries: 0, at: now, owner: options.owner };
-  const change = { name: `${PREFIX}${key} ${providerBatchId}`, expected: null, value: JSON.stringify(note) };
+  const change = {
+    name: storedMessage(`${PREFIX}${key} ${providerBatchId}`),
+    expected: null,
+    value: JSON.stringify(note),
+  };
   await runtime.store.marks([change], now);
 }
 
