@@ -97,7 +97,8 @@ export class Undo<Result> {
 }
 
 const TRIES = 8;
-const WRITE = "BEGIN; SET LOCAL synchronous_commit = on";
+/** Read committed, whatever the role's default: a statement that has waited for a lock sees what was done under it. */
+const WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on";
 const READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 type Work<Result> = (db: Connection) => Promise<Result>;

@@ -84,6 +84,7 @@ async function insert(
     laneIds(
       postgres,
       fresh.map(({ request }) => request.lane),
+      "lane",
     ),
   );
   const shares = await readShares(
