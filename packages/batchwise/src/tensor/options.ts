@@ -18,6 +18,8 @@ import type { Features, PaddingSide, PadToken } from "./types.ts";
 /** When a caller's result has memory of its own; see {@link TensorBatchOptions.copyOutputs}. */
 export type CopyOutputs = "shared" | "always" | "never";
 
+type Multiples = number | readonly number[];
+
 /**
  * The options of `batchTensors`. Where a function of the user takes an item (`cost`, `key`, `dedupe`, `fairBy`, …), the
  * item is one row: a record of tensors whose first dimension is 1.
@@ -31,11 +33,11 @@ export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs,
   /** On which side rows are padded, in every dimension. Default `"right"`. */
   readonly paddingSide?: PaddingSide | undefined;
   /**
-   * Rounds padded lengths up, so that a model sees few different shapes. A number is for the second dimension of every
-   * feature; a record is for the features that it names, with a number for the second dimension or a list for each
-   * dimension after the rows (1 leaves one as it is). Integers >= 1. Default: none.
+   * Rounds padded lengths up, so that a model sees few different shapes. A number is for the second dimension of each
+   * feature, a list for each dimension after the rows (1 leaves one as it is); a record gives them to the features that
+   * it names, and no others. Integers >= 1. Default: none.
    */
-  readonly padToMultipleOf?: number | Readonly<Record<string, number | readonly number[]>> | undefined;
+  readonly padToMultipleOf?: Multiples | Readonly<Record<string, Multiples>> | undefined;
   /**
    * The length of a row, which is its cost where there is no `cost`. Default: the number of elements of its largest
    * feature, with what `padToMultipleOf` adds. Finite and >= 0.
@@ -59,7 +61,7 @@ export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs,
 export interface ResolvedTensorOptions extends ResolvedOptions {
   readonly padTokens: Readonly<Record<string, PadToken>>;
   readonly paddingSide: PaddingSide;
-  readonly padToMultipleOf: number | Readonly<Record<string, number | readonly number[]>>;
+  readonly padToMultipleOf: Multiples | Readonly<Record<string, Multiples>>;
   /** Undefined where the number of elements is the length. */
   readonly lengthOf: ((row: never) => number) | undefined;
   readonly copyInputs: boolean;
@@ -93,9 +95,9 @@ export class ResolvedPadding {
     this.paddingSide = own.paddingSide;
     this.copyInputs = copyInputs;
     const isRecord = typeof given === "object" && !Array.isArray(given) && given !== null;
-    const each = isRecord ? Object.entries(given) : [];
+    const each = isRecord ? Object.entries(given as Readonly<Record<string, Multiples>>) : [];
     this.#multiples = new Map(each.map(([name, value]) => [name, multiplesOf(`padToMultipleOf.${name}`, value)]));
-    this.#multiplesOfAll = isRecord ? [] : multiplesOf("padToMultipleOf", given as number);
+    this.#multiplesOfAll = isRecord ? [] : multiplesOf("padToMultipleOf", given as Multiples);
   }
 
   multiplesOf(name: string): readonly number[] {
@@ -131,11 +133,16 @@ export function splitOptions(given: unknown): SplitOptions {
     own: {
       padTokens: Object.freeze({ ...padTokens }),
       paddingSide: checkPaddingSide(paddingSide),
-      padToMultipleOf: typeof padToMultipleOf === "object" ? Object.freeze({ ...padToMultipleOf }) : padToMultipleOf,
+      padToMultipleOf: frozen(padToMultipleOf),
       lengthOf: lengthOf as ResolvedTensorOptions["lengthOf"],
       copyInputs,
       copyOutputs,
     },
     others: others as BatchOptions<unknown, unknown>,
   };
+}
+
+function frozen(given: ResolvedTensorOptions["padToMultipleOf"]): ResolvedTensorOptions["padToMultipleOf"] {
+  if (typeof given !== "object" || given === null) return given;
+  return Object.freeze(Array.isArray(given) ? [...(given as readonly number[])] : { ...given });
 }

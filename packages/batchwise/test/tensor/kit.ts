@@ -57,7 +57,7 @@ export function lists({ data, dims }: TensorLike): unknown {
 
 /** The input with each element doubled. */
 export function doubled<Given extends TensorLike>(given: Given): Given {
-  const data = given.data as unknown as BigInt64Array & Float32Array;
+  const data = given.data as unknown as { map(callback: (value: never) => never): never };
   return { ...given, data: data.map((value: never) => ((value as number) + (value as number)) as never) };
 }
 
@@ -69,4 +69,16 @@ export function sums({ type, data, dims: [rows = 0] }: TensorLike): TensorLike {
     values.slice(row * size, (row + 1) * size).reduce((total, value) => total + value, 0),
   );
   return tensor(type as TensorType, totals);
+}
+
+/** What a recording handler was given: the features of each batch as nested lists. */
+export interface Recorded {
+  readonly batches: Record<string, unknown>[];
+  readonly dims: Record<string, readonly number[]>[];
+}
+
+/** A handler's features, noted down. */
+export function note(of: Recorded, features: Readonly<Record<string, TensorLike>>): void {
+  of.batches.push(Object.fromEntries(Object.entries(features).map(([name, value]) => [name, lists(value)])));
+  of.dims.push(Object.fromEntries(Object.entries(features).map(([name, { dims }]) => [name, dims])));
 }

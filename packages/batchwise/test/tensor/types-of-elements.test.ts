@@ -45,7 +45,7 @@ describe("float16", () => {
   });
 
   test("agrees with the platform's own numbers, where it has them", () => {
-    const { Float16Array } = globalThis as { Float16Array?: typeof Float32Array };
+    const { Float16Array } = globalThis as unknown as { Float16Array?: typeof Float32Array };
     if (Float16Array === undefined) {
       // Node.js 22 and before.
       expect(Number(process.versions.node.split(".")[0])).toBeLessThan(24);
@@ -69,7 +69,9 @@ describe("float16", () => {
       data: Float16Array.of(1.5, 0.5, 2, 3),
       dims: [2, 2],
     });
-    expect(() => stack([half([1]), tensor("float16", [1])])).toThrow(/of class Float16Array as the first, got Uint16Array/);
+    expect(() => stack([half([1]), tensor("float16", [1])])).toThrow(
+      /of class Float16Array as the first, got Uint16Array/,
+    );
   });
 });
 
