@@ -4,7 +4,7 @@ import { callable } from "../core/api/callable.ts";
 import type { BatchContext, BatcherControls, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import type { ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 import { TensorBatcherCore } from "./tensor-batcher.ts";
-import type { Features, Outputs, ResultOf, Tensor } from "./types.ts";
+import type { Features, FeaturesOf, Outputs, OutputsOf, ResultOf, Tensor } from "./types.ts";
 
 /** Answers a batch: one tensor for each feature, stacked and padded, with all rows of the batch. */
 export type TensorFunction<Inputs, Output> = (features: Inputs, context: BatchContext) => Output | PromiseLike<Output>;
@@ -67,26 +67,25 @@ export interface TensorBatcher<Inputs, Output> extends BatcherControls {
  *
  * @example
  * ```ts
- * import { batchTensors } from "batchwise/tensor";
- * const double = batchTensors(({ input }: { input: { type: "float32"; data: Float32Array; dims: readonly number[] } }) => ({
- *   ...input,
- *   data: input.data.map((value) => value * 2),
- * }));
+ * import { batchTensors, type Tensor } from "batchwise/tensor";
+ * const double = batchTensors(({ input }: { input: Tensor<"float32"> }) => {
+ *   return { ...input, data: input.data.map((value) => value * 2) };
+ * });
  * const one = double({ input: { type: "float32", data: Float32Array.of(1, 2), dims: [1, 2] } });
  * const two = double({ input: { type: "float32", data: Float32Array.of(3), dims: [1, 1] } });
  * console.log(await Promise.all([one, two])); // one call of the handler, with dims [2, 2]
  * ```
  */
 export function batchTensors<
-  Inputs extends Features = Readonly<Record<string, Tensor>>,
-  Output extends Outputs = Outputs,
+  Inputs extends FeaturesOf<Inputs> = Readonly<Record<string, Tensor>>,
+  Output extends OutputsOf<Output> = Outputs,
 >(
   handler: TensorFunction<Inputs, Output>,
   options?: TensorBatchOptions<Inputs, ResultOf<Output>>,
 ): TensorBatcher<Inputs, Output>;
 export function batchTensors<
-  Inputs extends Features = Readonly<Record<string, Tensor>>,
-  Output extends Outputs = Outputs,
+  Inputs extends FeaturesOf<Inputs> = Readonly<Record<string, Tensor>>,
+  Output extends OutputsOf<Output> = Outputs,
   Input = Inputs,
   Raw = Output,
 >(

@@ -10,7 +10,9 @@ export type { CopyOutputs, ResolvedTensorOptions, TensorBatchOptions } from "./o
 export { concat, type PadOptions, pad, type StackOptions, stack, unstack } from "./stack.ts";
 export type {
   Features,
+  FeaturesOf,
   Outputs,
+  OutputsOf,
   PaddingSide,
   PadToken,
   Plain,

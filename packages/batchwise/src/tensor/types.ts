@@ -40,6 +40,12 @@ export type Features = Readonly<Record<string, TensorLike>>;
 /** What a handler returns: one tensor, a list, or a record of them, each with a row for each row that it was given. */
 export type Outputs = TensorLike | readonly TensorLike[] | Features;
 
+/** A record of tensors, as a type or an interface with names of its own. */
+export type FeaturesOf<Inputs> = { readonly [Name in keyof Inputs]: TensorLike | undefined };
+
+/** The same of what a handler returns. */
+export type OutputsOf<Output> = TensorLike | readonly TensorLike[] | FeaturesOf<Output>;
+
 /** The members of a tensor and nothing else. */
 export interface Plain<Given extends TensorLike> {
   readonly type: Given["type"];
