@@ -7,7 +7,7 @@ import { float16Bits } from "./float16.ts";
 import type { PadToken } from "./types.ts";
 
 /** The typed arrays, as far as they are alike. */
-export interface NumberArray extends ArrayLike<number | bigint> {
+interface NumberArray extends ArrayLike<number | bigint> {
   readonly length: number;
   set(source: ArrayLike<never>, offset?: number): void;
   fill(value: never, start?: number, end?: number): unknown;

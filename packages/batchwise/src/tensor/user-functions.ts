@@ -34,12 +34,16 @@ export function rowOptions(
   return { ...rest, ...given, batchCost: measure ?? "padded", cost: lengthOf as OfItem<number> as never };
 }
 
-/** The number of elements of the row's largest feature, padded to its multiples. The same for all rows of a call. */
+/**
+ * The number of elements of the row's largest feature, padded to its multiples. The same for all rows of a call. A
+ * dimension of 0 counts as 1: it hides the others, to which the rest of a batch would be padded.
+ */
 function elementsOf({ call }: TensorRow, padding: ResolvedPadding): number {
   if (call.rowCost >= 0) return call.rowCost;
   for (const name of call.names) {
     const { dims } = call.features[name] as Checked;
-    call.rowCost = Math.max(call.rowCost, sizeOf(roundedUp(dims.slice(1), padding.multiplesOf(name))));
+    const rowDims = dims.slice(1).map((dim) => Math.max(1, dim));
+    call.rowCost = Math.max(call.rowCost, sizeOf(roundedUp(rowDims, padding.multiplesOf(name))));
   }
   return call.rowCost;
 }

@@ -93,6 +93,14 @@ describe("the cost of a batch", () => {
     ]);
   });
 
+  test("of an empty row goes by its other dimensions: to those the whole batch would be padded", async () => {
+    const empty = { ids: int64([], [1, 0, 1_000_000_000]) };
+    expect(await reasonOf(rig({ maxBatchCost: 1_000 }).fn(empty))).toMatchObject({ code: "ITEM_TOO_LARGE" });
+    const { fn, costs } = rig();
+    await fn({ ids: int64([], [2, 0]) });
+    expect(costs).toEqual([2]);
+  });
+
   test("that throws for a row rejects its call", async () => {
     const { fn } = rig({
       lengthOf: () => {
