@@ -93,6 +93,15 @@ describe("the cost of a batch", () => {
     ]);
   });
 
+  test('is what `order: "length"` and `maxBatchCost: "learn"` choose by: rows of like length go together', async () => {
+    const { fn, shapes, costs } = rig({ maxBatchSize: 4 });
+    const lengths = [4, 90, 5, 91, 4, 92, 5, 93];
+    const answers = await Promise.all(lengths.map((length) => fn(row(length))));
+    expect(answers.map(({ data }) => data.filter((value) => value === 1n).length)).toEqual(lengths);
+    expect(shapes.map(([rows = 0, longest = 0]) => rows * longest)).toEqual(costs);
+    expect(costs.reduce((sum, cost) => sum + cost, 0)).toBeLessThan(500);
+  });
+
   test("of an empty row goes by its other dimensions: to those the whole batch would be padded", async () => {
     const empty = { ids: int64([], [1, 0, 1_000_000_000]) };
     expect(await reasonOf(rig({ maxBatchCost: 1_000 }).fn(empty))).toMatchObject({ code: "ITEM_TOO_LARGE" });

@@ -1,10 +1,15 @@
 // Puts the requests of a checked file into the store. Repeating it changes nothing: what is there already is found again.
+// All of the file is held against the accounts and the store first, so that nothing is added of one with a mistake in it.
 
 import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
-import { CommandError, EXIT } from "../shared/failures.ts";
+import { CommandError } from "../shared/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
 const AT_ONCE = 1_000;
+
+/** What to say of the file where a request has changed: in the check, and after it, when another process was quicker. */
+const NOTHING_SENT = "Nothing of this file was sent in this run";
+const SOME_STORED = "Another process has enqueued it just now, and some of this file is in the store too";
 
 export interface Enqueueing {
   readonly dispatcher: Dispatcher;
@@ -17,57 +22,75 @@ export interface Enqueueing {
 
 /** Rejects with a CommandError that names the line for a request that no account takes, or that was another before. */
 export async function enqueueFile({ dispatcher, store, input, job, onProgress }: Enqueueing): Promise<void> {
+  for await (const part of partsOf(input, job)) await checkPart(dispatcher, store, part, input);
   let [enqueued, known]: [number, number] = [0, 0];
-  const add = async (part: readonly NumberedRequest[]): Promise<void> => {
-    for (const { existing } of await enqueuePart(dispatcher, store, part, input)) known += existing ? 1 : 0;
+  for await (const part of partsOf(input, job)) {
+    for (const { existing } of await enqueuePart(dispatcher, part, input, SOME_STORED)) known += existing ? 1 : 0;
     enqueued += part.length;
     onProgress(enqueued, known);
-  };
+  }
+}
+
+async function* partsOf(input: string, job: string): AsyncGenerator<readonly NumberedRequest[]> {
   let part: NumberedRequest[] = [];
   for await (const numbered of requestsOf(input, job)) {
     part.push(numbered);
     if (part.length < AT_ONCE) continue;
-    await add(part);
+    yield part;
     part = [];
   }
-  if (part.length > 0) await add(part);
+  if (part.length > 0) yield part;
 }
 
-async function enqueuePart(
+/** Adds nothing: those that the store knows are compared with what it has. */
+async function checkPart(
   dispatcher: Dispatcher,
   store: Store,
   part: readonly NumberedRequest[],
   input: string,
-): Promise<readonly { readonly existing: boolean }[]> {
-  const ids = part.map(({ request }) => request.id);
-  const before = new Set((await store.requests({ ids })).map(({ id }) => id));
+): Promise<void> {
+  await inFile(dispatcher.estimate(part.map(({ request }) => request)), part, input, NOTHING_SENT);
+  const rows = await store.requests({ ids: part.map(({ request }) => request.id), tombstones: true });
+  const ids = new Set(rows.map(({ id }) => id));
+  const known = part.filter(({ request }) => ids.has(request.id));
+  if (known.length > 0) await enqueuePart(dispatcher, known, input, NOTHING_SENT);
+}
+
+function enqueuePart(
+  dispatcher: Dispatcher,
+  part: readonly NumberedRequest[],
+  input: string,
+  onChange: string,
+): ReturnType<Dispatcher["enqueueMany"]> {
+  return inFile(dispatcher.enqueueMany(part.map(({ request }) => request)), part, input, onChange);
+}
+
+/** What a call with all of the part rejects with, by the line that it is about. */
+async function inFile<Result>(
+  call: Promise<Result>,
+  part: readonly NumberedRequest[],
+  input: string,
+  onChange: string,
+): Promise<Result> {
   try {
-    return await dispatcher.enqueueMany(part.map(({ request }) => request));
+    return await call;
   } catch (error) {
-    if (!(error instanceof DispatchError)) throw error;
-    if (error.code === "DUPLICATE_ID") {
-      // The others of the call were stored. This file is not going to be run: they must not be sent later.
-      for (const id of ids) if (!before.has(id)) await dispatcher.cancel(id);
-    }
-    throw inLine(error, part, input);
+    throw error instanceof DispatchError ? inLine(error, part, input, onChange) : error;
   }
 }
 
 const PLACE = /^requests\[(\d+)\]: /;
 
-function inLine(error: DispatchError, part: readonly NumberedRequest[], input: string): unknown {
+function inLine(error: DispatchError, part: readonly NumberedRequest[], input: string, onChange: string): unknown {
   const place = PLACE.exec(error.message)?.[1];
   const numbered = place === undefined ? undefined : part[Number(place)];
   if (numbered === undefined) return error;
-  const where = `${input}: Line ${numbered.line}`;
-  return new CommandError(`${where}: ${adviceFor(error, numbered)}`, EXIT.usage, error);
-}
-
-function adviceFor(error: DispatchError, { request }: NumberedRequest): string {
-  if (error.code === "MISSING_MODEL") return "expected a `model` in the body, got none: add it, or pass --model.";
+  const { line, request } = numbered;
   if (error.code === "DUPLICATE_ID") {
-    const job = `the job "${request.job}"`;
-    return `${job} has another request of this id or place, from an earlier run. Pass another --job for a changed file.`;
+    const what = `is another request than in an earlier run of the job "${request.job}"`;
+    return new CommandError(`Line ${line} of ${input} ${what}: pass another --job. ${onChange}.`);
   }
-  return error.message.replace(PLACE, "");
+  const isModel = error.code === "MISSING_MODEL";
+  const missing = "expected a `model` in the body, got none: add it, or pass --model.";
+  return new CommandError(`${input}: Line ${line}: ${isModel ? missing : error.message.replace(PLACE, "")}`);
 }
