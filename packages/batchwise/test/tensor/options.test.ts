@@ -94,7 +94,7 @@ describe("the cost of a batch", () => {
   });
 
   test('is what `order: "length"` and `maxBatchCost: "learn"` choose by: rows of like length go together', async () => {
-    const { fn, shapes, costs } = rig({ maxBatchSize: 4 });
+    const { fn, shapes, costs } = rig({ order: "length", maxBatchCost: "learn", maxBatchSize: 4 });
     const lengths = [4, 90, 5, 91, 4, 92, 5, 93];
     const answers = await Promise.all(lengths.map((length) => fn(row(length))));
     expect(answers.map(({ data }) => data.filter((value) => value === 1n).length)).toEqual(lengths);
