@@ -11,6 +11,7 @@ import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
 import { SteadyClock } from "./steady-clock.ts";
+import { storableStore } from "./storable-store.ts";
 import { watchedStore } from "./watched-store.ts";
 
 export const CALLBACK_SINK = "callback";
@@ -46,7 +47,7 @@ export class Runtime {
   constructor(options: ResolvedOptions) {
     this.options = options;
     this.events = new Events((error) => this.report(error, { operation: "event" }));
-    this.store = watchedStore(options.store, (loss) => this.#whenSetBack(loss));
+    this.store = watchedStore(storableStore(options.store), (loss) => this.#whenSetBack(loss));
     this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
     this.accounts = [...options.accounts.values()];
     this.sinks = [
