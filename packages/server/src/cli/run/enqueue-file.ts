@@ -1,10 +1,13 @@
-// Puts the requests of a checked file into the store. Repeating it changes nothing: what is there already is found again.
+// Puts the requests of a file into the store. All of it is checked first, against the accounts and against what the store
+// has of the job, so that a file that is refused leaves nothing behind. Repeating it changes nothing: what is there already
+// is found again. Holds a thousand requests, or 16 MB and one, in memory.
 
-import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
-import { CommandError, EXIT } from "../shared/failures.ts";
+import { DispatchError, type Dispatcher, type DispatchRequest, type Store } from "batchwise/dispatch";
+import { CommandError } from "../shared/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
 const AT_ONCE = 1_000;
+const CHARACTERS_AT_ONCE = 16_000_000;
 
 export interface Enqueueing {
   readonly dispatcher: Dispatcher;
@@ -16,51 +19,73 @@ export interface Enqueueing {
 }
 
 /** Rejects with a CommandError that names the line for a request that no account takes, or that was another before. */
-export async function enqueueFile({ dispatcher, store, input, job, onProgress }: Enqueueing): Promise<void> {
+export async function enqueueFile(enqueueing: Enqueueing): Promise<void> {
+  const { dispatcher, input, job, onProgress } = enqueueing;
+  await checkFile(enqueueing);
   let [enqueued, known]: [number, number] = [0, 0];
-  const add = async (part: readonly NumberedRequest[]): Promise<void> => {
-    for (const { existing } of await enqueuePart(dispatcher, store, part, input)) known += existing ? 1 : 0;
+  for await (const part of partsOf(input, job)) {
+    for (const { existing } of await enqueuePart(dispatcher, part, input)) known += existing ? 1 : 0;
     enqueued += part.length;
     onProgress(enqueued, known);
-  };
-  let part: NumberedRequest[] = [];
+  }
+}
+
+/** Stores nothing. */
+async function checkFile({ dispatcher, store, input, job }: Enqueueing): Promise<void> {
+  let last: NumberedRequest | undefined;
+  async function* requests(): AsyncGenerator<DispatchRequest> {
+    for await (const part of partsOf(input, job)) {
+      for (const numbered of part) {
+        last = numbered;
+        yield numbered.request;
+      }
+      // Those that the store has already: to enqueue them again changes nothing, and refuses one that is another now.
+      const ids = part.map(({ request }) => request.id);
+      const stored = new Set((await store.requests({ ids, tombstones: true })).map(({ id }) => id));
+      const old = part.filter(({ request }) => stored.has(request.id));
+      await enqueuePart(dispatcher, old, input);
+    }
+  }
+  try {
+    await dispatcher.estimate(requests());
+  } catch (error) {
+    throw error instanceof DispatchError && last !== undefined ? inLine(error, last, input) : error;
+  }
+}
+
+async function* partsOf(input: string, job: string): AsyncGenerator<readonly NumberedRequest[]> {
+  let [part, characters]: [NumberedRequest[], number] = [[], 0];
   for await (const numbered of requestsOf(input, job)) {
     part.push(numbered);
-    if (part.length < AT_ONCE) continue;
-    await add(part);
-    part = [];
+    characters += JSON.stringify(numbered.request.body).length;
+    if (part.length < AT_ONCE && characters < CHARACTERS_AT_ONCE) continue;
+    yield part;
+    [part, characters] = [[], 0];
   }
-  if (part.length > 0) await add(part);
+  if (part.length > 0) yield part;
 }
 
 async function enqueuePart(
   dispatcher: Dispatcher,
-  store: Store,
   part: readonly NumberedRequest[],
   input: string,
 ): Promise<readonly { readonly existing: boolean }[]> {
-  const ids = part.map(({ request }) => request.id);
-  const before = new Set((await store.requests({ ids })).map(({ id }) => id));
   try {
     return await dispatcher.enqueueMany(part.map(({ request }) => request));
   } catch (error) {
-    if (!(error instanceof DispatchError)) throw error;
-    if (error.code === "DUPLICATE_ID") {
-      // The others of the call were stored. This file is not going to be run: they must not be sent later.
-      for (const id of ids) if (!before.has(id)) await dispatcher.cancel(id);
-    }
-    throw inLine(error, part, input);
+    const place = error instanceof DispatchError ? PLACE.exec(error.message)?.[1] : undefined;
+    const numbered = place === undefined ? undefined : part[Number(place)];
+    throw numbered === undefined ? error : inLine(error as DispatchError, numbered, input);
   }
 }
 
 const PLACE = /^requests\[(\d+)\]: /;
 
-function inLine(error: DispatchError, part: readonly NumberedRequest[], input: string): unknown {
-  const place = PLACE.exec(error.message)?.[1];
-  const numbered = place === undefined ? undefined : part[Number(place)];
-  if (numbered === undefined) return error;
-  const where = `${input}: Line ${numbered.line}`;
-  return new CommandError(`${where}: ${adviceFor(error, numbered)}`, EXIT.usage, error);
+/** Of an error that names no place, such as the store's, nothing is changed. */
+function inLine(error: DispatchError, numbered: NumberedRequest, input: string): unknown {
+  if (!PLACE.test(error.message)) return error;
+  // Without the cause, which would say the same again.
+  return new CommandError(`${input}: Line ${numbered.line}: ${adviceFor(error, numbered)}`);
 }
 
 function adviceFor(error: DispatchError, { request }: NumberedRequest): string {
