@@ -60,3 +60,20 @@ test("a pipe is refused, because the input is read more than once", async () => 
   });
   expect(existsSync(practice.file("batchwise.sqlite"))).toBe(false);
 });
+
+test("the store is never written over by outcomes", async () => {
+  const practice = await Practice.start();
+  practice.write("in.jsonl", line("a", "a"));
+  const says = "The output batchwise.sqlite is the store: name another file.";
+  const first = await ended(practice.run("in.jsonl", "--output", "batchwise.sqlite"));
+  expect(first).toMatchObject({ code: 2, output: expect.stringContaining(says) });
+  expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+  for (const args of [
+    ["run", "in.jsonl", "--force"],
+    ["jobs", "outcomes"],
+  ]) {
+    const again = await practice.done(...args, "--output", "batchwise.sqlite");
+    expect(again).toMatchObject({ code: 2, output: expect.stringContaining(says) });
+  }
+  expect(await waitingIn(practice)).toBe(1);
+});
