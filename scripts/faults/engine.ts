@@ -6,8 +6,8 @@ const packing: readonly Fault[] = [
   {
     name: "takes one item more than maxBatchSize",
     file: "core/engine/scheduler.ts",
-    find: "const whole = pack(lane, this.#options, now, upTo);",
-    replace: "const whole = pack(lane, { ...this.#options, maxBatchSize: this.#options.maxBatchSize + 1 }, now, upTo);",
+    find: "const whole = pack(lane, caps, now, upTo);",
+    replace: "const whole = pack(lane, { ...caps, maxBatchSize: caps.maxBatchSize + 1 }, now, upTo);",
   },
   {
     name: "overshoots maxBatchCost by one item",
@@ -20,6 +20,18 @@ const packing: readonly Fault[] = [
     file: "core/policy/pack.ts",
     find: "const cut = isSame ? again :",
     replace: "const cut = isSame || !isSame ? again :",
+  },
+  {
+    name: "leaves out who waits first where the order is by length",
+    file: "core/policy/group-by-length.ts",
+    find: "const first = order.indexOf(0);",
+    replace: "const first = order.indexOf(order.length - 1);",
+  },
+  {
+    name: "takes more by length than the cap allows",
+    file: "core/policy/group-by-length.ts",
+    find: "if (rows > maxRows || (rows > 1 && rows * longest > budget)) break;",
+    replace: "if (rows > maxRows || (rows > 2 && (rows - 1) * longest > budget)) break;",
   },
   {
     name: "lets younger items overtake",

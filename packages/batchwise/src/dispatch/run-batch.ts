@@ -65,6 +65,8 @@ class JobRun<Request extends JobRequest> {
   readonly #dispatcher: Dispatcher;
   readonly #producer: Producer;
   readonly #progress: ProgressTeller;
+  /** Why no more requests come; null while all goes well. */
+  #fault: { readonly error: unknown } | null = null;
 
   constructor(plan: RunBatchPlan<Request>) {
     const { job, requests, onProgress } = plan;
@@ -94,6 +96,8 @@ class JobRun<Request extends JobRequest> {
         }
         isOver = true;
       } catch (error) {
+        // No wait mends it, not even where it is a store's error: the producer has waited, or it is of the iterable.
+        if (this.#fault !== null && !signal?.aborted) throw this.#fault.error;
         failures += 1;
         await waitOut(this.#runtime, signal?.aborted ? signal.reason : error, failures);
       }
@@ -119,7 +123,9 @@ class JobRun<Request extends JobRequest> {
       if (!this.#runtime.isStopping) this.#dispatcher.flush();
     });
     // The iteration, which may not look at it any more, has the errors.
-    produced.catch(() => {});
+    produced.catch((error: unknown) => {
+      this.#fault = { error };
+    });
     return produced;
   }
 

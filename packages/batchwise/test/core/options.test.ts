@@ -154,7 +154,7 @@ describe("an option out of range", () => {
     ["maxQueueSize", 2.5],
     ["onFull", "drop-newest"],
     ["order", "lifo"],
-    ["order", "length"],
+    ["order", "shortest"],
     ["smallCallFirst", -1],
     ["priorityAgingMs", 0],
     ["timeoutMs", 0],

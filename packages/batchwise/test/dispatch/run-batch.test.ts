@@ -153,6 +153,15 @@ test("what the iterable throws ends the run after a stop, and the next run goes 
   expect(runsOf(fake)).toEqual(plain(25).map(() => 1));
 });
 
+test("the iterable's own error ends the run, also where it is that of another store", async () => {
+  const { run, settle } = jobWorld();
+  async function* requests() {
+    yield* plain(3);
+    throw storeDown();
+  }
+  await expect(settle(all(run({ requests: requests() })))).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+});
+
 test("a request that no account takes is named by its index, and what came before it stays", async () => {
   const { run, settle, store } = jobWorld();
   const requests = [...plain(1_203), { body: { messages: [] } }];
@@ -284,6 +293,20 @@ test("a store that does not answer for a while is told to onError and waited for
   expect(new Set(outcomes.map(({ id }) => id)).size).toBe(13);
   expect(outcomes).toHaveLength(13);
   expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: "STORE_UNAVAILABLE" }), { operation: "store" });
+});
+
+test("a run that goes on waits for a store that fails at any one look at its requests", async () => {
+  const { run, settle, store, time } = jobWorld();
+  const requests = Array.from({ length: 3 }, (_, n) => ({ id: `own${n}`, body: bodyOf(`r${n}`) }));
+  await settle(all(run({ requests })));
+  for (let failing = 1; failing <= 4; failing += 1) {
+    let calls = 0;
+    const flaky = new SimProcess(time).wrap(store, (name, call) => {
+      if (name === "requests") calls += 1;
+      return name === "requests" && calls === failing ? Promise.reject(storeDown()) : call();
+    });
+    expect(await settle(all(run({ requests, store: flaky, onError: () => {} })))).toHaveLength(3);
+  }
 });
 
 test("progress is told at the start, at a sane pace, and at the end", async () => {

@@ -168,6 +168,10 @@ function checkRetriesFirst(model: Model, { batchId }: Call): void {
 function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly Place[], context: BatchContext): void {
   const { uses } = model.world;
   const lane = rest.filter((place) => place.key === context.key);
+  if (uses.order === "length") {
+    checkFirst(model, places, lane);
+    return;
+  }
   for (const left of lane) {
     const later = places.find((place) => isSameLine(model, left, place) && left.isBefore(place));
     model.expect(later === undefined, "FIFO", () => `${later?.item.id} overtook ${left.item.id}`);
@@ -183,6 +187,18 @@ function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly 
       places,
       without(model.mayBeQueued(), places).filter(({ key }) => key === context.key),
     );
+}
+
+/** By length others may be overtaken, but not by a whole batch: the one that goes first is in it. */
+function checkFirst(model: Model, places: readonly Place[], lane: readonly Place[]): void {
+  const { tenants, cache } = model.world.uses;
+  for (const left of lane) {
+    const isOvertaken = places.every((place) => isSameLine(model, left, place) && left.isBefore(place));
+    model.expect(!isOvertaken, "the first goes", () => `${listOf(places)} went before ${left.item.id}`);
+    if (tenants > 0 || cache === "async" || model.isPaused) continue;
+    const isMoreUrgent = places.every((place) => effectivePriority(model, place) < effectivePriority(model, left));
+    model.expect(!isMoreUrgent, "priority", () => `${listOf(places)} went before ${left.item.id}`);
+  }
 }
 
 /** True for an entry of a larger call and one of a small call that differ in nothing else. */

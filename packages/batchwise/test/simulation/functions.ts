@@ -42,6 +42,7 @@ export function optionsOf(model: Model, random: Random, clock: Clock): BatchOpti
     random: () => random.next(),
     oversize: uses.oversize,
     onFull: uses.onFull,
+    order: uses.order,
     batchCost: uses.batchCost === "function" ? (items: readonly Item[]) => measure(model, items) : uses.batchCost,
     cost: uses.cost ? (item: Item) => valueOr(item, "cost", item.cost) : undefined,
     key: uses.keys > 0 ? (item: Item) => valueOr(item, "key", item.key) : undefined,

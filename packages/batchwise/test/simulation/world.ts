@@ -44,6 +44,7 @@ export interface Habits {
 export interface Uses {
   readonly cost: boolean;
   readonly batchCost: "sum" | "padded" | "function";
+  readonly order: "fifo" | "length";
   /** The cost function does more than measure: it submits, aborts, pauses. */
   readonly meddles: boolean;
   readonly oversize: "reject" | "alone";
@@ -68,6 +69,8 @@ export interface Uses {
   readonly rudeListener: boolean;
 }
 
+type DrawnUses = Omit<Uses, "order">;
+
 /** More different priorities than the batcher keeps lines for. */
 const ONE_OFF: Uses["priorities"] = [0, ...Array.from({ length: 20 }, (_, index) => index / 4 - 3)];
 
@@ -87,7 +90,9 @@ export interface World {
 export function worldOf(seed: number): World {
   const random = new Random(seed);
   const stages = stagesOf(random);
-  const uses = usesOf(random, stages);
+  const drawn = usesOf(random, stages);
+  // Drawn apart, so that the other worlds stay as they were.
+  const uses = { ...drawn, order: orderOf(new Random(seed + 0x9e37), drawn) };
   const limits = limitsOf(random, uses);
   const habits = habitsOf(random, uses);
   const ending = random.pick<Ending>(["rest", "rest", "drain", "abandon", "drain, then abandon"]);
@@ -95,7 +100,7 @@ export function worldOf(seed: number): World {
   return { seed, limits, uses, stages, habits, events, ending };
 }
 
-function limitsOf(random: Random, { timeoutMs, onFull, meddles, retry }: Uses): Limits {
+function limitsOf(random: Random, { timeoutMs, onFull, meddles, retry }: DrawnUses): Limits {
   const maxBatchSize = random.pick([1, 2, 3, 4, 5, 8, 16]);
   const isHeld = random.chance(0.5);
   // A deadline near the end of the wait is where the two meet.
@@ -120,7 +125,11 @@ function stagesOf(random: Random): StageHabits {
   return { isObject, open: has(0.4), prepareItem: has(0.4), prepare: has(0.6), finish: has(0.5) };
 }
 
-function usesOf(random: Random, stages: StageHabits): Uses {
+function orderOf(random: Random, { batchCost }: DrawnUses): Uses["order"] {
+  return batchCost === "padded" && random.chance(0.5) ? "length" : "fifo";
+}
+
+function usesOf(random: Random, stages: StageHabits): DrawnUses {
   const equals = random.chance(0.25) && !stages.finish ? random.integer(2, 12) : 0;
   const limiter = random.maybe(0.1, () => limiterOf(random));
   const cache = equals > 0 && random.chance(0.5) ? random.pick<Uses["cache"]>(["sync", "async"]) : "none";
@@ -165,7 +174,7 @@ function limiterOf(random: Random): RateLimiterOptions {
   };
 }
 
-function habitsOf(random: Random, uses: Uses): Habits {
+function habitsOf(random: Random, uses: DrawnUses): Habits {
   const isCalm = random.chance(0.4);
   return {
     slowMs: random.pick([1, 4, 12, 30]),

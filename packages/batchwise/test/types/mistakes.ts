@@ -16,8 +16,10 @@ double(1, { priority: "high" });
 batch((items: number[]) => items, { maxBatchsize: 4 });
 // @ts-expect-error: what is not there yet
 batch((items: number[]) => items, { targetLatencyMs: 50 });
-// @ts-expect-error: what is not there yet
-batch((items: number[]) => items, { order: "length" });
+// @ts-expect-error: an order that there is not
+batch((items: number[]) => items, { order: "shortest" });
+// @ts-expect-error: a cap that is neither a number nor learned
+batch((items: number[]) => items, { maxBatchCost: "auto" });
 // @ts-expect-error: a value that is none of those allowed
 batch((items: number[]) => items, { onFull: "drop-newest" });
 // @ts-expect-error: a cost of another item

@@ -1,7 +1,9 @@
-// The arguments of `batchwise serve`. The service itself, with its models' runtime, is loaded only when it is started.
+// The arguments of `batchwise serve`. The service itself is loaded only when it is started, and its models' runtime, an
+// optional peer, need not be installed for other commands.
 
 import { Command, Option } from "commander";
 import { integerFrom } from "./shared/arguments.ts";
+import { expectPackage } from "./shared/packages.ts";
 
 const DEFAULT_PORT = 8080;
 
@@ -33,13 +35,14 @@ export function serveCommand(): Command {
     .option("--model-dir <path>", "where the built-in model is kept; unset: the user's cache folder")
     .option("--model-name <name>", "the name that callers ask for; unset: taken from the file")
     .option("--max-tokens <count>", "longest text in tokens; unset: what the model's files say", positive)
-    .option("--workers <count>", "threads with a model each; unset: one less than there are cores", positive)
-    .option("--max-batch-tokens <count>", "cap on a batch's padded tokens (default: 512)", positive)
-    .option("--max-batch-size <count>", "cap on a batch's texts (default: 64)", positive)
+    .option("--workers <count>", "threads with a model each; unset: as many as the cores that it may use", positive)
+    .option("--max-batch-tokens <count>", "cap on a batch's padded tokens; unset: learned", positive)
+    .option("--max-batch-size <count>", "cap on a batch's texts; 1: no batching", positive)
     .option("--max-wait-ms <ms>", "how long a text may wait for company (default: 0)", integerFrom(0))
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
+      expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");
       await serve({
         ...flags,

@@ -134,7 +134,7 @@ async function tick() {
       document.getElementById("state").textContent = [
         model.dimensions + " dimensions", "up to " + model.maxTokens + " tokens a text",
         workers.count + (workers.count === 1 ? " thread" : " threads"),
-        "batches of at most " + options.maxBatchSize + " texts and " + options.maxBatchCost + " padded tokens",
+        "batches of at most " + options.maxBatchSize + " texts and " + (options.maxBatchCost === "learn" ? "as many padded tokens as pay" : options.maxBatchCost + " padded tokens"),
         "up " + number(Math.round(snapshot.uptimeMs / 1000)) + " s",
       ].join(" · ");
       remember(snapshot);

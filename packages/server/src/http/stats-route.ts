@@ -31,8 +31,9 @@ function wantsPage(accept: string | null): boolean {
 }
 
 function snapshot({ embedder, requests, startedAt }: StatsSources): Record<string, unknown> {
-  const { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize } =
+  const { maxBatchSize, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize, ...others } =
     embedder.batcher.options;
+  const maxBatchCost = others.learnsBatchCost ? "learn" : others.maxBatchCost;
   return {
     model: embedder.model,
     ready: embedder.ready,

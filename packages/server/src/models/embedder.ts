@@ -7,8 +7,8 @@
  * Does not check the length of token lists; `tokenize` tells, and the HTTP layer refuses with both numbers.
  */
 
-import { availableParallelism } from "node:os";
-import { type Batcher, createBatcher } from "batchwise";
+import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
+import { coresAllowed } from "./cores.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
@@ -19,10 +19,11 @@ import { type TokenCount, tokenizeAll } from "./tokenizer.ts";
 export type Vector = Float32Array<ArrayBuffer>;
 
 export interface EmbedderOptions extends ModelOptions {
-  /** Threads with a model session each, and so batches at once. */
+  /** Threads with a model session each, and so batches at once. Default: the cores that this process may use. */
   readonly workers?: number;
-  /** Cap on a batch's padded size: texts x tokens of the longest. */
+  /** Cap on a batch's padded size: texts x tokens of the longest. Default: learned from how long batches run. */
   readonly maxBatchTokens?: number;
+  /** Cap on a batch's texts; 1 switches batching off. Default: 1,024 while the size is learned, else 64. */
   readonly maxBatchSize?: number;
   /** How long the oldest text may wait for company while a thread is free. */
   readonly maxWaitMs?: number;
@@ -51,21 +52,13 @@ export interface ModelDescription {
 }
 
 type Tokens = readonly number[];
+type Caps = "maxBatchSize" | "maxBatchCost";
 
-// Between 256 and 512 padded tokens a small encoder gives most texts a second; past 1,000 to 2,000 it gives fewer.
-const DEFAULT_MAX_BATCH_TOKENS = 512;
+/** Where `maxBatchTokens` is given. */
 const DEFAULT_MAX_BATCH_SIZE = 64;
 const DEFAULT_MAX_QUEUE_SIZE = 10_000;
 /** Requests of at most this many texts do not wait behind a request of thousands. */
 const SMALL_REQUEST = 8;
-
-/**
- * One session a core with one thread each gives 1.9 to 2.1 times the texts a second of one session, more than one
- * session with several threads does, and holds up beside busy neighbours. One core is left to HTTP and tokenising.
- */
-export function defaultWorkers(cores: number = availableParallelism()): number {
-  return Math.max(1, cores - 1);
-}
 
 export class Embedder {
   readonly model: ModelDescription;
@@ -83,7 +76,7 @@ export class Embedder {
   private constructor(source: ModelSource, pool: SessionPool, dimensions: number, options: EmbedderOptions) {
     this.#source = source;
     this.#pool = pool;
-    this.workers = options.workers ?? defaultWorkers();
+    this.workers = workersOf(options);
     this.model = Object.freeze({
       name: source.name,
       dimensions,
@@ -96,10 +89,9 @@ export class Embedder {
       {
         name: source.name,
         concurrency: this.workers,
-        maxBatchSize: options.maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE,
-        maxBatchCost: options.maxBatchTokens ?? DEFAULT_MAX_BATCH_TOKENS,
+        ...sizesOf(options),
         cost: (list) => list.length,
-        batchCost: "padded",
+        order: "length",
         oversize: "alone",
         maxWaitMs: options.maxWaitMs ?? 0,
         maxQueueSize: options.maxQueueSize ?? DEFAULT_MAX_QUEUE_SIZE,
@@ -117,7 +109,7 @@ export class Embedder {
   /** Loads the model in every thread and runs it once; rejects, with nothing left running, when that fails. */
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
     const source = await resolveModel(options);
-    const pool = new SessionPool({ modelPath: source.path, workers: options.workers ?? defaultWorkers() });
+    const pool = new SessionPool({ modelPath: source.path, workers: workersOf(options) });
     try {
       await pool.open();
       const { width } = await pool.run(padTokens([source.tokenizer.encode("warm up")], source.tokenizer.paddingId));
@@ -189,4 +181,19 @@ export class Embedder {
     this.#tokens.add(lists.reduce((sum, list) => sum + list.length, 0));
     return splitRows(block);
   }
+}
+
+/**
+ * One session a core with one thread each gives 1.9 to 2.1 times the texts a second of one session, more than one
+ * session with several threads does, and holds up beside busy neighbours. HTTP and tokenising come before the model's
+ * threads, which run at a lower priority.
+ */
+function workersOf({ workers = coresAllowed() }: EmbedderOptions): number {
+  return workers;
+}
+
+/** The caps of a batch. */
+function sizesOf({ maxBatchTokens, maxBatchSize }: EmbedderOptions): Pick<BatchOptions<Tokens, Vector>, Caps> {
+  if (maxBatchTokens === undefined) return { maxBatchSize, maxBatchCost: "learn" };
+  return { maxBatchSize: maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE, maxBatchCost: maxBatchTokens };
 }

@@ -7,12 +7,15 @@
  * whole process.
  */
 
+import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { chooseOutput, type OutputTensor, vectorsFrom } from "./pooling.ts";
 import type { FromWorker, SessionWorkerData, ToWorker } from "./session-protocol.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
+/** A little less of a core than HTTP gets where both want it. */
+const NICENESS = 5;
 // Errors only come back as messages; without this the runtime also prints each to stderr.
 const SILENT = 4;
 
@@ -61,10 +64,21 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** A text that waits for HTTP waits longer than one that waits for the model. Elsewhere this would be the whole process. */
+function letHttpGoFirst(): void {
+  if (process.platform !== "linux") return;
+  try {
+    setPriority(0, NICENESS);
+  } catch {
+    // Not allowed here: all threads stay alike.
+  }
+}
+
 async function main(): Promise<void> {
   const port = parentPort;
   if (port === null) throw new Error("session-worker runs in a worker thread only");
   const answer = (message: FromWorker, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
+  letHttpGoFirst();
   let model: LoadedModel;
   try {
     model = await load(workerData as SessionWorkerData);

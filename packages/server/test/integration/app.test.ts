@@ -150,7 +150,7 @@ describe("the other routes", () => {
     const after = (await response.json()) as Record<string, Record<string, unknown>>;
     expect(after.stats?.completed).toBe(before.stats.completed + 3);
     expect(after.perSecond?.texts).toBeGreaterThan(0);
-    expect(after.options).toMatchObject({ maxBatchSize: 64, maxBatchCost: 512, concurrency: 1 });
+    expect(after.options).toMatchObject({ maxBatchSize: 1024, maxBatchCost: "learn", concurrency: 1 });
     expect(after.running).toEqual([]);
     const page = await app.request("/stats", { headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } });
     expect(page.headers.get("content-type")).toContain("text/html");

@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { defaultWorkers, Embedder, type EmbedderOptions } from "../../src/models/embedder.ts";
+import { coresAllowed } from "../../src/models/cores.ts";
+import { Embedder, type EmbedderOptions } from "../../src/models/embedder.ts";
 import { buildEncoder, DEFAULT_ENCODER } from "../../src/models/encoder-model.ts";
 import { temporaryFolder } from "../support/folders.ts";
 import { slowEncoder, smallEncoder } from "../support/small-encoder.ts";
@@ -95,8 +96,16 @@ describe("an embedder", () => {
     await expect(embedder.embed([list(3)])).rejects.toMatchObject({ code: "CLOSED" });
   });
 
-  test("leaves one core to the rest of the service", () => {
-    expect([1, 2, 8].map((cores) => defaultWorkers(cores))).toEqual([1, 1, 7]);
+  test("has a thread for each core that it may use, and learns how large batches pay", async () => {
+    const { workers: _one, ...unset } = await smallEncoder();
+    const embedder = await open(unset);
+    expect(embedder.workers).toBe(coresAllowed());
+    expect(embedder.batcher.options).toMatchObject({ order: "length", learnsBatchCost: true, maxBatchSize: 1024 });
+  });
+
+  test("takes the caps that it is given", async () => {
+    const embedder = await open({ ...(await smallEncoder()), maxBatchTokens: 128 });
+    expect(embedder.batcher.options).toMatchObject({ maxBatchCost: 128, maxBatchSize: 64 });
   });
 });
 

@@ -37,17 +37,75 @@ async function json(practice: Practice, ...args: readonly string[]): Promise<unk
   return JSON.parse(stdout);
 }
 
+const ASIDE = "01HZZZZZZZZZZZZZZZZZZZZZZZ";
+
+/** Enqueues the two requests of in.jsonl and puts them aside in one batch. */
+async function putAside(practice: Practice, providerBatchId: string | null): Promise<void> {
+  const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
+  const fake = fakeProvider();
+  const client = new OpenAI({ apiKey: "any", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+  const dispatcher = createDispatcher({ store, accounts: [openaiAccount({ client })] });
+  const messages = (n: number): { role: string; content: string }[] => [{ role: "user", content: `Say ${n}.` }];
+  await dispatcher.enqueueMany(
+    [0, 1].map((n) => ({
+      ...{ id: `in:r${n}`, job: "in", endpoint: "/v1/chat/completions" as const },
+      body: { model: "m", messages: messages(n) },
+    })),
+  );
+  const limits = { tokens: Infinity, requests: Infinity, batches: Infinity };
+  const { lanes } = await store.probe(1, Date.now());
+  const sealed = await store.seal({
+    ...{
+      key: ASIDE,
+      lane: lanes[0]?.lane ?? "",
+      account: "openai",
+      ledger: "openai/m",
+      limits,
+    },
+    ...{ maxRequests: 10, maxBytes: 1e6, maxTokens: 1e6, minRequests: 1, avoidCounts: [], owner: "test" },
+    ...{ leaseUntil: Date.now(), now: Date.now() },
+  });
+  expect(sealed.ok).toBe(true);
+  const lastError = JSON.stringify({ code: "lost", message: "The provider lost it." });
+  const changes = { state: "quarantined", lastError, providerBatchId, leaseUntil: 0 } as const;
+  await store.transition(ASIDE, 1, changes, Date.now());
+  await dispatcher.stop();
+  await store.close();
+}
+
 describe("batchwise jobs", () => {
   test("list shows jobs with their sums, and batches", async () => {
     const practice = await ranJob();
     const { output } = await practice.done("jobs", "list");
     expect(output).toMatch(/^JOB +REQUESTS +OPEN +SUCCEEDED +FAILED/);
-    expect(output).toMatch(/^in +3 +0 +2 +1 +0 +0 +10 +4$/m);
+    expect(output).toMatch(/^in +3 +0 +2 +1 +0 +0 +10 +4 +-$/m);
     expect(output).toMatch(/ done +openai +m +3 +0 .* ago +batch_\w+/);
     expect(await json(practice, "list")).toMatchObject({
       jobs: [{ job: "in", requests: 3, open: 0, succeeded: 2, failed: 1, inputTokens: 10, outputTokens: 4 }],
       newest: [{ state: "done", requests: 3 }],
       outcomes: { succeeded: 2, failed: 1 },
+    });
+  });
+
+  test("list shows how a job stands now: a request that was retried counts once", async () => {
+    let isBad = true;
+    const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+    const practice = await Practice.start({
+      answer: () =>
+        isBad
+          ? { status: 400, body: { error: { code: "bad_word", message: "No." } } }
+          : { status: 200, body: { ok: true, usage } },
+    });
+    practice.writeLines("in.jsonl", 5, "gpt-4o-mini");
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 3 });
+    isBad = false;
+    expect(await json(practice, "retry", "--job", "in")).toMatchObject({ retried: 5 });
+    expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +5 +0 +0 +0 +0 +0 +0 +\$0\.0000$/m);
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +0 +5 +0 +0 +0 +25 +10 +\$0\.0000$/m);
+    expect(await json(practice, "inspect", "in")).toMatchObject({
+      ...{ kind: "job", requests: 5, open: 0, succeeded: 5, failed: 0, errorCodes: {} },
+      cost: expect.closeTo(25 * 0.075e-6 + 10 * 0.3e-6),
     });
   });
 
@@ -86,7 +144,9 @@ describe("batchwise jobs", () => {
     });
     expect(await json(practice, "outcomes", "--output", "all.jsonl")).toEqual({ output: "all.jsonl", outcomes: 3 });
     expect(practice.lines("all.jsonl").length).toBe(3);
-    expect((await practice.done("jobs", "outcomes", "--job", "other")).stdout).toBe("");
+    const none = await practice.done("jobs", "outcomes", "--job", "nope");
+    const says = 'No job is named "nope"; `batchwise jobs list` shows them.';
+    expect(none).toMatchObject({ code: 2, stdout: "", output: expect.stringContaining(says) });
   });
 
   test("retry takes ids, or all that match, and what succeeded stays", async () => {
@@ -106,51 +166,40 @@ describe("batchwise jobs", () => {
     const practice = await Practice.start();
     await enqueued(practice, 1_500);
     const one = await json(practice, "cancel", "job:0", "job:0", "nobody");
-    expect(one).toEqual({ cancelled: 1, requested: 0, ended: 1, not_found: 1 });
+    expect(one).toEqual({ cancelled: 1, requested: 0, ended: 0, not_found: 1, quarantined: [] });
+    expect(await json(practice, "cancel", "job:0")).toMatchObject({ cancelled: 0, ended: 1 });
     expect(await json(practice, "cancel", "--job", "job")).toEqual({
       cancelled: 1_499,
       requested: 0,
       ended: 0,
       not_found: 0,
+      quarantined: [],
     });
     const { output } = await practice.done("jobs", "cancel", "--job", "job");
     expect(output).toContain("No request matches.");
   });
 
+  test("cancel leaves a quarantined batch, which it cannot cancel at the provider, and says how to end it", async () => {
+    const practice = await Practice.start();
+    await putAside(practice, "batch_live");
+    expect(await json(practice, "cancel", "--job", "in")).toMatchObject({ requested: 2, quarantined: [ASIDE] });
+    expect(await json(practice, "inspect", ASIDE)).toMatchObject({
+      ...{ state: "quarantined", providerBatchId: "batch_live", orphans: [] },
+    });
+    const { output } = await practice.done("jobs", "cancel", "--job", "in");
+    const line = /batchwise (jobs requeue \S+)/.exec(output)?.[1] ?? "";
+    expect(await practice.done(...line.split(" "))).toMatchObject({ code: 0 });
+    practice.writeLines("in.jsonl", 2);
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({
+      ...{ code: 3, output: expect.stringContaining("2 cancelled") },
+    });
+    expect(practice.fake.runs().size).toBe(0);
+  });
+
   test("requeue sends the requests of a quarantined batch again", async () => {
     const practice = await Practice.start();
     practice.writeLines("in.jsonl", 2);
-    const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
-    const fake = fakeProvider();
-    const client = new OpenAI({ apiKey: "any", baseURL: "http://fake.test/v1", fetch: fake.fetch });
-    const dispatcher = createDispatcher({ store, accounts: [openaiAccount({ client })] });
-    const messages = (n: number): { role: string; content: string }[] => [{ role: "user", content: `Say ${n}.` }];
-    await dispatcher.enqueueMany(
-      [0, 1].map((n) => ({
-        ...{ id: `in:r${n}`, job: "in", endpoint: "/v1/chat/completions" as const },
-        body: { model: "m", messages: messages(n) },
-      })),
-    );
-    const limits = { tokens: Infinity, requests: Infinity, batches: Infinity };
-    const { lanes } = await store.probe(1, Date.now());
-    const sealed = await store.seal({
-      ...{
-        key: "01HZZZZZZZZZZZZZZZZZZZZZZZ",
-        lane: lanes[0]?.lane ?? "",
-        account: "openai",
-        ledger: "openai/m",
-        limits,
-      },
-      ...{ maxRequests: 10, maxBytes: 1e6, maxTokens: 1e6, minRequests: 1, avoidCounts: [], owner: "test" },
-      ...{ leaseUntil: Date.now(), now: Date.now() },
-    });
-    expect(sealed.ok).toBe(true);
-    const lastError = JSON.stringify({ code: "lost", message: "The provider lost it." });
-    const changes = { state: "quarantined", lastError, leaseUntil: 0 } as const;
-    await store.transition("01HZZZZZZZZZZZZZZZZZZZZZZZ", 1, changes, Date.now());
-    await dispatcher.stop();
-    await store.close();
-
+    await putAside(practice, null);
     const stopped = await ended(practice.run("in.jsonl"));
     expect(stopped).toMatchObject({ code: 3, output: expect.stringContaining("2 requests wait for a person") });
     const line = /batchwise (jobs requeue \S+)/.exec(stopped.output)?.[1]?.replace(",", "") ?? "";
@@ -202,6 +251,19 @@ describe("batchwise jobs", () => {
     });
   });
 
+  test("doctor tells an address at which nobody answers from a key that is refused", async () => {
+    const practice = await ranJob();
+    const nobody = await practice.done("jobs", "doctor", "--base-url", "http://127.0.0.1:1/v1");
+    expect(nobody).toMatchObject({
+      code: 3,
+      output: expect.stringContaining("PROBLEM account: nobody answers at http:"),
+    });
+    expect(nobody.output).toContain("-> Check --base-url / OPENAI_BASE_URL, and the network.");
+    expect(nobody.output).not.toContain("OPENAI_API_KEY");
+    const elsewhere = await practice.done("jobs", "doctor", "--base-url", practice.url.replace("/v1", "/v9"));
+    expect(elsewhere).toMatchObject({ code: 3, output: expect.stringContaining("does not answer as it should: 404") });
+  });
+
   test("a store that is not there is told, and not made", async () => {
     const practice = await Practice.start();
     for (const command of ["list", "outcomes"]) {
@@ -211,10 +273,10 @@ describe("batchwise jobs", () => {
         output: expect.stringContaining("There is no store batchwise.sqlite"),
       });
     }
-    expect(await practice.done("jobs", "doctor")).toMatchObject({
-      code: 3,
-      output: expect.stringContaining("PROBLEM store"),
-    });
+    const doctor = await practice.done("jobs", "doctor");
+    expect(doctor).toMatchObject({ code: 3, output: expect.stringContaining("PROBLEM store: There is no store") });
+    expect(doctor.output).toContain("makes one, or name another with --store.");
+    expect(doctor.output).not.toContain("Check the address");
     expect(existsSync(practice.file("batchwise.sqlite"))).toBe(false);
   });
 

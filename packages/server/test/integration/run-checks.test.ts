@@ -42,7 +42,7 @@ describe("a file that is refused leaves nothing in the store", () => {
     const { code, output } = await ended(practice.run("in.jsonl"));
     expect({ code, output }).toMatchObject({
       code: 2,
-      output: expect.stringContaining(`Line ${MANY + 1}: the job "in"`),
+      output: expect.stringContaining(`Line ${MANY + 1} of in.jsonl is another`),
     });
     expect(await waitingIn(practice)).toBe(1);
     practice.write("in.jsonl", [...lines(MANY, "r"), line("old", "a")].join("\n"));

@@ -40,8 +40,12 @@ export interface BatchCache<Result> {
 export interface ConfigureOptions {
   /** Hard cap on items per batch. Integer >= 1. Default 32. */
   readonly maxBatchSize?: number | undefined;
-  /** Hard cap on a batch's cost, exceeded only by a single oversize item that runs alone. > 0. Default Infinity. */
-  readonly maxBatchCost?: number | undefined;
+  /**
+   * Hard cap on a batch's cost, exceeded only by a single oversize item that runs alone. > 0. Default Infinity. With
+   * `"learn"` the batcher finds by itself how large batches pay for this handler, from how long its batches run: no
+   * item is too large then, `maxBatchSize` is 1,024 where it is not given, and free slots share what waits.
+   */
+  readonly maxBatchCost?: number | "learn" | undefined;
   /**
    * Longest that the oldest item is held for company while a slot is free. Default 0: never held; Infinity: until its
    * batch is full. A lane goes earlier where a deadline asks for it: 1.25 times the 95th percentile of the last batches'
@@ -89,8 +93,13 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
   readonly dedupe?: ((item: Item) => string) | undefined;
   /** Results by `dedupe`'s key. */
   readonly cache?: BatchCache<Result> | undefined;
-  /** The order among what waits. Default `"fifo"`. */
-  readonly order?: "fifo" | undefined;
+  /**
+   * The order among what waits. Default `"fifo"`. `"length"` is for handlers that pad all items to the longest: the cost
+   * of an item is its length, `batchCost` is `"padded"`, and of what waits those go together whose padding costs least.
+   * The one that waits first (by priority, tenant and age) is in every batch; nobody waits for company. Free slots
+   * share what waits.
+   */
+  readonly order?: "fifo" | "length" | undefined;
   /** Tenants share batches by cost (deficit round robin). */
   readonly fairBy?: ((item: Item) => string) | undefined;
   /** `submitMany` calls of at most this many items go before larger ones. Integer >= 0. Default 0: off. */
@@ -128,8 +137,12 @@ type GivenOptions = BatchOptions<unknown, unknown>;
 
 /** The options in force: every limit a number; a function that was not given is undefined. */
 export interface ResolvedOptions
-  extends Filled<Omit<GivenOptions, WithoutDefault | "retry">>,
+  extends Filled<Omit<GivenOptions, WithoutDefault | "retry" | "maxBatchCost">>,
     Required<Pick<GivenOptions, WithoutDefault>> {
+  /** Infinity where there is none, and where it is learned. */
+  readonly maxBatchCost: number;
+  /** True with `maxBatchCost: "learn"`. */
+  readonly learnsBatchCost: boolean;
   readonly retry: ResolvedRetry | undefined;
   /** Infinity where there is none. */
   readonly timeoutMs: number;

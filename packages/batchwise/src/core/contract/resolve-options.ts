@@ -37,14 +37,17 @@ export const oneEach = (): number => 1;
 /** The options in force, where `preferredBatchSize` may still follow `maxBatchSize`. */
 type Defaults = Omit<ResolvedOptions, "preferredBatchSize"> & { readonly preferredBatchSize: number | undefined };
 
+/** Those that may be given. */
+type Given = Omit<Defaults, "learnsBatchCost">;
+
 /** What an option must be, and what it is where it is not given. */
-type Settings<Name extends keyof Defaults> = { readonly [Key in Name]: readonly [rule: Rule, standard: Defaults[Key]] };
+type Settings<Name extends keyof Given> = { readonly [Key in Name]: readonly [rule: Rule, standard: Given[Key]] };
 
 /** The options that `configure` may change. */
 export const LIMITS: Settings<keyof ConfigureOptions> = {
   maxBatchSize: [integerFrom(1), 32],
   preferredBatchSize: [integerFrom(1), undefined],
-  maxBatchCost: [aboveZero, Number.POSITIVE_INFINITY],
+  maxBatchCost: [{ ...aboveZero, expected: 'a number > 0 or "learn"' }, Number.POSITIVE_INFINITY],
   maxWaitMs: [zeroOrMore, 0],
   gather: [oneOf("auto", "turn", "tick"), "auto"],
   concurrency: [unboundedIntegerFrom(1), 1],
@@ -52,7 +55,7 @@ export const LIMITS: Settings<keyof ConfigureOptions> = {
 };
 
 /** Every option there is. */
-export const SETTINGS: Settings<keyof Defaults> = {
+export const SETTINGS: Settings<keyof Given> = {
   ...LIMITS,
   cost: [aFunction, oneEach],
   batchCost: [{ ...oneOf("sum", "padded"), expected: '"sum", "padded" or a function' }, "sum"],
@@ -63,7 +66,7 @@ export const SETTINGS: Settings<keyof Defaults> = {
   key: [aFunction, undefined],
   dedupe: [aFunction, undefined],
   cache: [objectWith("get", "set"), undefined],
-  order: [oneOf("fifo"), "fifo"],
+  order: [oneOf("fifo", "length"), "fifo"],
   fairBy: [aFunction, undefined],
   smallCallFirst: [integerFrom(0), 0],
   priorityAgingMs: [aboveZero, 10_000],
@@ -88,9 +91,18 @@ const RETRY: Readonly<Record<keyof RetryOptions, readonly [rule: Rule]>> = {
 
 const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]);
 
-const DEFAULTS = Object.fromEntries(
-  Object.entries(SETTINGS).map(([name, [, standard]]) => [name, standard]),
-) as unknown as Defaults;
+/** True for what an option may be besides what its rule says. */
+function isOtherKind(name: string, value: unknown): boolean {
+  return typeof value === "function" ? MAY_BE_FUNCTIONS.has(name) : name === "maxBatchCost" && value === "learn";
+}
+
+const DEFAULTS = {
+  ...Object.fromEntries(Object.entries(SETTINGS).map(([name, [, standard]]) => [name, standard])),
+  learnsBatchCost: false,
+} as unknown as Defaults;
+
+/** `maxBatchSize` where it is not given and the cost of a batch is learned. */
+const LEARNED_SIZE = 1024;
 
 /** Options that have been validated, filled in and frozen, once. */
 export class PreparedOptions {
@@ -114,7 +126,7 @@ export class PreparedOptions {
     const options: BatchOptions<unknown, unknown> = { ...given };
     checkAll(options, SETTINGS, "");
     checkTogether(options);
-    this.options = resolve(DEFAULTS, options);
+    this.options = resolve(defaultsFor(options), options);
     this.isPreferredUnset = options.preferredBatchSize === undefined;
     this.isSizeUnset = options.maxBatchSize === undefined;
   }
@@ -122,8 +134,19 @@ export class PreparedOptions {
 
 let defaults: PreparedOptions | undefined;
 
+/** What is not given may follow from what is. */
+function defaultsFor({ order, maxBatchCost }: BatchOptions<unknown, unknown>): Defaults {
+  if (order !== "length" && maxBatchCost !== "learn") return DEFAULTS;
+  const batchCost = order === "length" ? "padded" : DEFAULTS.batchCost;
+  return { ...DEFAULTS, batchCost, maxBatchSize: maxBatchCost === "learn" ? LEARNED_SIZE : DEFAULTS.maxBatchSize };
+}
+
 /** Options that are valid each alone and not together. */
-function checkTogether({ cache, dedupe, gather, clock, limiter, prefetch = 0 }: BatchOptions<unknown, unknown>): void {
+function checkTogether(options: BatchOptions<unknown, unknown>): void {
+  const { batchCost = "padded", cache, dedupe, gather, clock, limiter, order, prefetch = 0 } = options;
+  if (order === "length" && batchCost !== "padded") {
+    throw expected("batchCost", { ...oneOf("padded"), expected: '"padded" when `order` is "length"' }, batchCost);
+  }
   if (cache !== undefined && dedupe === undefined) {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
@@ -153,7 +176,11 @@ export function reconfigure(
 /** `base`, with the options that are given in place of its own. */
 function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): ResolvedOptions {
   const isGiven = ([, value]: readonly [string, unknown]): boolean => value !== undefined;
-  const options: Defaults = { ...base, ...Object.fromEntries(Object.entries(given).filter(isGiven)) };
+  const changes = Object.fromEntries(Object.entries(given).filter(isGiven));
+  const { maxBatchCost } = given;
+  if (maxBatchCost !== undefined) changes.learnsBatchCost = maxBatchCost === "learn";
+  if (maxBatchCost === "learn") changes.maxBatchCost = Number.POSITIVE_INFINITY;
+  const options: Defaults = { ...base, ...changes };
   const { maxBatchSize, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {
     const rule = { ...integerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
@@ -180,7 +207,7 @@ function checkAll(
   for (const [name, value] of Object.entries(options)) {
     const rule = settings[name]?.[0];
     if (rule === undefined) refuseUnknown(options, Object.keys(settings), prefix, OPTION_HINTS);
-    else if (value !== undefined && !(typeof value === "function" && MAY_BE_FUNCTIONS.has(name))) {
+    else if (value !== undefined && !isOtherKind(name, value)) {
       check(prefix + name, rule, value);
     }
   }

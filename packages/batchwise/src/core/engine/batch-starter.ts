@@ -3,7 +3,7 @@
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
-import type { PackedBatch } from "../policy/pack.ts";
+import type { PackedBatch } from "../policy/caps.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import { BatchRun } from "../run/batch-run.ts";

@@ -10,8 +10,9 @@ import { closedError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
+import type { PackedBatch } from "../policy/caps.ts";
 import { type Choice, chooseLane } from "../policy/choose-lane.ts";
-import { type PackedBatch, pack } from "../policy/pack.ts";
+import { pack } from "../policy/pack.ts";
 import { RunTimes } from "../policy/run-times.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
@@ -27,6 +28,7 @@ import { type InContext, Timer } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
 import { BatchStarter } from "./batch-starter.ts";
 import { Gathering } from "./gathering.ts";
+import { LearnedCaps } from "./learned-caps.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { Slots } from "./slots.ts";
 
@@ -61,6 +63,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   readonly #again: () => void = () => this.#pump(true);
   #wake: Timer | null = null;
   #runTimes: RunTimes | null = null;
+  readonly #learned: LearnedCaps = new LearnedCaps();
   readonly #gathering: Gathering;
   #options: ResolvedOptions;
   #isPumping = false;
@@ -199,6 +202,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     recorder.batchEnded(end.runMs);
     this.#runTimes ??= new RunTimes();
     this.#runTimes.record(end.runMs);
+    this.#learned.record(run.start, end, this.#options);
     this.#gathering.ended(run);
     if (events.hears("batch")) {
       events.emit("batch", { id: run.id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), ...end });
@@ -348,7 +352,7 @@ export class Scheduler implements RunOwner<BatchRun> {
       hasGathered,
       passedAt: isMidPass ? this.#gathering.passedAt : Number.POSITIVE_INFINITY,
     };
-    return chooseLane(this.#queue, this.#options, state, now);
+    return chooseLane(this.#queue, this.#learned.limits(this.#options), state, now);
   }
 
   /** While paused a flush may send what it covers and no more. */
@@ -359,12 +363,13 @@ export class Scheduler implements RunOwner<BatchRun> {
   /** The next batch of a lane; null while the limiter says no. */
   #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
     const upTo = isFlushOnly ? lane.flushedUpTo : Number.POSITIVE_INFINITY;
-    const whole = pack(lane, this.#options, now, upTo);
+    const caps = this.#learned.capsOf(lane, this.#options, this.#slots.free(this.#options));
+    const whole = pack(lane, caps, now, upTo);
     if (this.#gate === null || whole.entries.length === 0) return whole;
     const granted = this.#gate.ask(whole.cost, false);
     if (granted === null) return null;
     if (granted >= whole.cost) return whole;
-    return { ...pack(lane, { ...this.#options, maxBatchCost: granted }, now, upTo), full: whole.full };
+    return { ...pack(lane, { ...caps, maxBatchCost: granted }, now, upTo), full: whole.full };
   }
 
   #send(batch: PackedBatch, reason: BatchReason, lane: Lane, now: number): void {

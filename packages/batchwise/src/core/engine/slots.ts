@@ -40,6 +40,11 @@ export class Slots {
     return this.#busy < concurrency;
   }
 
+  /** How many batches that wait could run at once; at least 1. */
+  free({ concurrency }: ResolvedOptions): number {
+    return Math.max(1, concurrency - this.#busy);
+  }
+
   /** True when a new batch may be closed now: a slot is free, or one more may be prepared ahead. */
   mayStart({ concurrency, prefetch }: ResolvedOptions): boolean {
     if (this.#running.length >= concurrency + Math.max(1, prefetch * this.#outerStages)) return false;

@@ -11,8 +11,9 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
+import type { Full } from "./caps.ts";
 import { decide, type PolicyState, type Verdict } from "./decide.ts";
-import { type Full, pack } from "./pack.ts";
+import { pack } from "./pack.ts";
 
 /** A lane whose batch goes now, and why; or when to look again. */
 export type Choice = (

@@ -3,7 +3,7 @@
 // a wait is allowed, no later than the oldest entry may be held, and in time for the earliest deadline.
 
 import type { BatchReason } from "../contract/outcome.ts";
-import type { Full } from "./pack.ts";
+import type { Full } from "./caps.ts";
 
 /** What the decision needs to know of a lane. */
 export interface LaneView {

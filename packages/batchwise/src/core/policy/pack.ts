@@ -2,30 +2,14 @@
 //
 // Entries are taken strictly in dispatch order: the highest effective priority first, then the oldest. A batch ends
 // before the first entry that does not fit, so no entry is ever overtaken by a cheaper one of its own line. A single
-// entry that is over the cap by itself runs alone.
+// entry that is over the cap by itself runs alone. Where the order is by length, pack-by-length.ts chooses instead.
 
-import type { Measure } from "../contract/options.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
-import type { BatchPlan } from "../queue/queue.ts";
 import { longestFit, measured, orSum } from "./batch-cost.ts";
+import type { Caps, Full, PackedBatch } from "./caps.ts";
 import { type EntrySource, inOrder, type WaitingLines } from "./dispatch-order.ts";
-
-export interface Caps {
-  readonly maxBatchSize: number;
-  readonly maxBatchCost: number;
-  readonly batchCost: Measure<unknown>;
-  readonly priorityAgingMs: number;
-}
-
-/** Which cap closed a batch; null where everything that waits is in it and more would fit. */
-export type Full = "size" | "cost" | null;
-
-export interface PackedBatch extends BatchPlan {
-  readonly items: unknown[];
-  readonly cost: number;
-  readonly full: Full;
-}
+import { packByLength } from "./pack-by-length.ts";
 
 /** Room for a batch is made at once, up to this many entries. */
 const MOST_ROOM = 1024;
@@ -34,6 +18,7 @@ const MOST_ROOM = 1024;
 export function pack(lane: WaitingLines, caps: Caps, now: number, lastSequence: number): PackedBatch {
   const { batchCost, maxBatchCost, maxBatchSize, priorityAgingMs } = caps;
   const sources = inOrder(lane, now, priorityAgingMs);
+  if (caps.order === "length") return packByLength(sources, lane.size, caps, lastSequence);
   const room = Math.min(maxBatchSize, lane.size, MOST_ROOM);
   if (typeof batchCost !== "function") {
     return take(sources, lastSequence, room, maxBatchSize, maxBatchCost, batchCost === "padded");

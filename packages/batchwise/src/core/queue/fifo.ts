@@ -42,6 +42,8 @@ export interface EntryOrder {
   push(entry: Entry): boolean;
   /** Called after the entries of `[from, end)` have left, taken or early. */
   left(entries: readonly Entry[], from: number, end: number): void;
+  /** Called for an entry that is taken out of its turn, before it leaves. */
+  charge(entry: Entry): void;
   /** The entry that came first. */
   readonly oldest: Entry | null;
   /** Over the entries of the moments up to the one of this sequence. */
@@ -110,6 +112,8 @@ export class Fifo implements EntryOrder {
     this.#dropGone();
     if (this.#gone > this.size + KEPT_GONE) this.#compact();
   }
+
+  charge(): void {}
 
   reader(lastSequence: number): EntryReader {
     const isWhole = this.#gone === 0 && lastSequence === Number.POSITIVE_INFINITY;

@@ -92,6 +92,11 @@ export class Line implements EntryHolder, Ranked {
     this.noteLeft([entry], 0, 1, entry.cost);
   }
 
+  /** Called for an entry that is taken out of its turn. */
+  charge(entry: Entry): void {
+    this.#order.charge(entry);
+  }
+
   raise(entry: Entry, priority: number): void {
     if (priority > entry.priority) this.lane.raise(entry, priority);
   }

@@ -6,7 +6,7 @@ import { batchResultError, closedError, handlerTimeoutError, resultLength } from
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
 import { measureBatch } from "../policy/batch-cost.ts";
-import type { PackedBatch } from "../policy/pack.ts";
+import type { PackedBatch } from "../policy/caps.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Flush } from "../queue/flush.ts";
 import { Timeout } from "../time/deadlines.ts";

@@ -262,6 +262,7 @@ function isPlain(options: ResolvedOptions, prepareItem: PrepareItem): boolean {
     functions.every((option) => option === undefined) &&
     options.cost === oneEach &&
     options.maxBatchCost === Number.POSITIVE_INFINITY &&
+    !options.learnsBatchCost &&
     options.timeoutMs === Number.POSITIVE_INFINITY &&
     options.smallCallFirst === 0
   );

@@ -101,10 +101,14 @@ interface OwnEstimate {
 }
 
 /** The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws INVALID_OPTION. */
-function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): number {
+function costOf(item: unknown, { cost, maxBatchCost, learnsBatchCost }: ResolvedOptions): number {
   let own: unknown = 1;
   if (cost !== oneEach) own = cost(item);
-  else if (maxBatchCost !== Number.POSITIVE_INFINITY && typeof item === "object" && item !== null) {
+  else if (
+    (maxBatchCost !== Number.POSITIVE_INFINITY || learnsBatchCost) &&
+    typeof item === "object" &&
+    item !== null
+  ) {
     const { estimateTokens, estimateCost } = item as OwnEstimate;
     if (typeof estimateTokens === "function") own = estimateTokens.call(item);
     else if (typeof estimateCost === "function") own = estimateCost.call(item);

@@ -56,6 +56,8 @@ export interface JobProgress extends TokenCounts {
   readonly elapsedMs: number;
   /** Outcomes a second that were recorded in this run, and given. */
   readonly perSecond: number;
-  /** Until all have ended, at that rate; null while it cannot be told. */
+  /** Milliseconds since 1970. Where all that is left in the store waits to be tried again: when the first of it is. Else null. */
+  readonly nextTryAt: number | null;
+  /** Until all have ended, at that rate; null while it cannot be told, and where all that is left waits to be tried again. */
   readonly leftMs: number | null;
 }

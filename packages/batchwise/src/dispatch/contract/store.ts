@@ -36,7 +36,8 @@
 // Usage: a row for each (tenant, job, lane) that anything was counted for. In the transaction of each change,
 // `enqueue` and `retry` add 1 to `requests` where the request has a job (without one nothing is counted there, so that
 // enqueues of many processes meet on no row), and every ending adds 1 to `ended` of its status and its tokens. The lane
-// is the one that the request waits in or its batch is of. Nothing ever lowers a count.
+// is the one that the request waits in or its batch is of, without its group (`laneProper` of lanes.ts). Nothing ever
+// lowers a count, so a row for each part of a split batch would stay for ever.
 
 import type { DispatchError } from "./errors.ts";
 import type { PruneInput, PruneStep } from "./pruning.ts";

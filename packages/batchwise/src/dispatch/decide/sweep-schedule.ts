@@ -32,9 +32,9 @@ function idleSweepsADay(calls: number): number {
   return Math.max(IDLE_LEAST_A_DAY, Math.floor(IDLE_CALLS_A_DAY / Math.max(1, calls)));
 }
 
-/** As a mark of the store keeps it. */
-export function sweepText({ at, calls }: LastSweep): string {
-  return `${at} ${calls}`;
+/** As a mark of the store keeps it. With who sweeps: processes that ask at one millisecond write different texts. */
+export function sweepText({ at, calls }: LastSweep, owner: string): string {
+  return `${at} ${calls} ${owner}`;
 }
 
 /** null for none, or for a text that says nothing. */

@@ -112,8 +112,3 @@ export function parseLane(name: string): LaneName {
     inputs: Number(inputs),
   };
 }
-
-/** The lane without its group. */
-export function laneProper(name: string): string {
-  return laneName({ ...parseLane(name), group: "" });
-}

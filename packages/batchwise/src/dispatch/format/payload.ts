@@ -36,8 +36,22 @@ export function errorEnding(error: OutcomeError): ErrorEnding {
   return { ...ending({ response: null, error, usage: null }), code: error.code, usage: null };
 }
 
+/** More than any request takes. The sum of nine million such counts is still a whole number of JavaScript. */
+const MOST_TOKENS = 1_000_000_000;
+
+/** Whole numbers, which every store can add up, whatever a provider or an account gives: half a token, or none. */
 function tokenCounts({ inputTokens, cachedTokens, outputTokens, reasoningTokens }: Usage): TokenCounts {
-  return { inputTokens, cachedTokens, outputTokens, reasoningTokens };
+  return {
+    inputTokens: wholeCount(inputTokens),
+    cachedTokens: wholeCount(cachedTokens),
+    outputTokens: wholeCount(outputTokens),
+    reasoningTokens: wholeCount(reasoningTokens),
+  };
+}
+
+/** Payloads of earlier versions lack some of the counts. */
+function wholeCount(count: number | undefined): number {
+  return Math.max(0, Math.min(Math.floor(count ?? 0) || 0, MOST_TOKENS));
 }
 
 /** Payloads that were stored before these two were counted have neither. */

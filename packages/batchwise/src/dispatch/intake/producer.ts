@@ -174,7 +174,7 @@ export class Producer {
       return answers[place] === "same" && row.id !== ownId(job, index) ? [{ id: row.id, index }] : [];
     });
     if (known.length === 0) return;
-    const stored = await runtime.store.requests({ ids: known.map(({ id }) => id) });
+    const stored = await this.#patiently(() => runtime.store.requests({ ids: known.map(({ id }) => id) }));
     const jobs = new Map(stored.map((row) => [row.id, row.job]));
     for (const { id, index } of known) {
       const other = jobs.get(id) ?? job;

@@ -1,9 +1,9 @@
 // Lets requests run again that ended without success: by id, or all that match. They go back to the lane itself, not to
 // the group of a split batch in which they ended.
 
+import { laneProper } from "../contract/lanes.ts";
 import type { RetryFilter } from "../contract/operations.ts";
 import type { RequestRow } from "../contract/rows.ts";
-import { laneProper } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { inParts, matching } from "./find-requests.ts";
 

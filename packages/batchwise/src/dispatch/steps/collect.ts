@@ -5,6 +5,7 @@
 
 import { Timer } from "../../core/time/clock.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../contract/account.ts";
+import { laneProper } from "../contract/lanes.ts";
 import type { Settlement } from "../contract/rows.ts";
 import { PAUSE_MS } from "../decide/after-failure.ts";
 import { backoff } from "../decide/backoff.ts";
@@ -19,7 +20,7 @@ import {
   type RetryRules,
 } from "../decide/classify-results.ts";
 import { afterReading } from "../decide/unread-results.ts";
-import { keyPrefix, laneProper, parseCustomId } from "../format/encode.ts";
+import { keyPrefix, parseCustomId } from "../format/encode.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { CallTimeout, failureOf, onAbort, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";

@@ -26,21 +26,22 @@ export async function inTurn(
   account: Account,
   sweep: (swept: Swept) => Promise<void>,
 ): Promise<number> {
-  const { clock } = runtime;
+  const { clock, options } = runtime;
   if (!isSwept(account)) return Number.POSITIVE_INFINITY;
   const name = `sweep ${account.name}`;
   const present = await read(runtime, name);
   const last = parseSweep(present);
   const dueAt = await nextAt(runtime, account, last);
   if (dueAt > clock.now()) return dueAt;
-  const taken = sweepText({ at: clock.now(), calls: last?.calls ?? FIRST_CALLS });
+  const at = clock.now();
+  const taken = sweepText({ at, calls: last?.calls ?? FIRST_CALLS }, options.owner);
   if (!(await write(runtime, name, present, taken))) return Number.POSITIVE_INFINITY;
   const swept = { lists: 0, others: 0, duplicates: 0, filesDeleted: 0 };
   try {
     await sweep(swept);
   } finally {
     // One that the stop has cut is for the next process to make.
-    const made = runtime.isStopping ? present : sweepText({ at: Number.parseInt(taken, 10), calls: swept.lists });
+    const made = runtime.isStopping ? present : sweepText({ at, calls: swept.lists }, options.owner);
     await write(runtime, name, taken, made);
   }
   return Number.POSITIVE_INFINITY;

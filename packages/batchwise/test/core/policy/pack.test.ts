@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Caps, Full } from "../../../src/core/policy/pack.ts";
+import type { Caps, Full } from "../../../src/core/policy/caps.ts";
 import type { Entry } from "../../../src/core/queue/entry.ts";
 import { goesBefore } from "../../../src/core/queue/order.ts";
 import { range } from "../../support.ts";

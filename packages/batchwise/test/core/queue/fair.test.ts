@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { PackedBatch } from "../../../src/core/policy/pack.ts";
+import type { PackedBatch } from "../../../src/core/policy/caps.ts";
 import type { Entry } from "../../../src/core/queue/entry.ts";
 import { range } from "../../support.ts";
 import { FairReference, type Served } from "../support/fair-reference.ts";

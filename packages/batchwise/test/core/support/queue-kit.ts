@@ -1,6 +1,7 @@
 // A queue to fill and to pack from in tests of the engine's parts, with numbers as items. An entry is known by its item.
 
-import { type Caps, type PackedBatch, pack } from "../../../src/core/policy/pack.ts";
+import type { Caps, PackedBatch } from "../../../src/core/policy/caps.ts";
+import { pack } from "../../../src/core/policy/pack.ts";
 import { Entry, type EntryHolder, ItemFacts } from "../../../src/core/queue/entry.ts";
 import { type FlushedBatch, Queue } from "../../../src/core/queue/queue.ts";
 import type { Recipient } from "../../../src/core/queue/recipient.ts";

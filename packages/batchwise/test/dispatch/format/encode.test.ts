@@ -1,6 +1,7 @@
 // Names, lines and counts: what must come out the same everywhere.
 
 import { expect, test } from "vitest";
+import { laneProper } from "../../../src/dispatch/contract/lanes.ts";
 import * as encode from "../../../src/dispatch/format/encode.ts";
 
 const KEY = encode.ulid(1_700_000_000_000, () => 0.5);
@@ -75,7 +76,7 @@ test("a lane's name is read back, whatever the model is called", () => {
   ] as const) {
     const lane = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs } as const;
     expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
-    expect(encode.parseLane(encode.laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
+    expect(encode.parseLane(laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
   }
   // What was stored before inputs were counted.
   expect(encode.laneName(encode.parseLane("/v1/embeddings  m"))).toBe("/v1/embeddings  m");

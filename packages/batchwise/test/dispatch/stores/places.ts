@@ -1,6 +1,7 @@
 // Many tenants that come once each, and halves of split batches that come back to a lane of their own: what stores are
 // given to forget.
 
+import type { PruneStep } from "../../../src/dispatch/contract/pruning.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { NOW, requests, sealInput } from "./sqlite/folder.ts";
 
@@ -11,9 +12,19 @@ export async function comeAndGo(store: Store): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
     const some = requests(4, `${round}-`).map((one) => ({ ...one, tenant: `tenant ${round}` }));
     await store.enqueue(some, NOW);
-    const group = `group ${round}`;
+    const group = `/v1/embeddings ${round}.0 m`;
     await settleAll(store, `${round}a`, sealInput("").lane, group);
     await settleAll(store, `${round}b`, group, null);
+  }
+}
+
+/** Prunes all that has ended. */
+export async function pruneAll(store: Store): Promise<void> {
+  const times = { before: NOW, batchesBefore: NOW, now: NOW };
+  const statuses = ["succeeded", "failed", "cancelled", "expired"] as const;
+  for (let after: number | null = 0; after !== null; ) {
+    const step: PruneStep = await store.prune({ ...times, statuses, after, limit: 100 });
+    after = step.next;
   }
 }
 

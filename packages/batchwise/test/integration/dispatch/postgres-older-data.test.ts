@@ -6,7 +6,8 @@ import { postgresStore } from "batchwise/dispatch/postgres";
 import { expect, onTestFinished, test } from "vitest";
 import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
-import { NOW } from "../../dispatch/stores/sqlite/folder.ts";
+import { pruneAll } from "../../dispatch/stores/places.ts";
+import { NOW, sealInput } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace } from "../services/kept.ts";
 import { poolAt, query } from "../services/postgres.ts";
 
@@ -14,9 +15,10 @@ const dump = readFileSync(new URL("fixtures/postgres-5.sql", import.meta.url), "
 const ENDED = ["good", "plain", "quoted", "half", "nul", "slash", "none"];
 const sinks = ["hook"];
 
-async function olderStore(): Promise<Store> {
+/** `more`: what else the older version has done. */
+async function olderStore(more = ""): Promise<Store> {
   const place = await postgresPlace();
-  await query(place, dump);
+  await query(place, `${dump};${more}`);
   const pool = poolAt(place);
   const store = postgresStore({ pool });
   onTestFinished(async () => {
@@ -81,4 +83,15 @@ test("delivers it, and lets go of it", async () => {
   await store.deliveries({ now: NOW + 1, reports, take: null });
   expect(await store.prune({ ...input, statuses })).toMatchObject({ requests: 7, kept: 0, next: null });
   expect(await outcomes(store)).toEqual([]);
+});
+
+test("what waits in the lane of a split batch's part is still found there, also after a prune", async () => {
+  const store = await olderStore(`
+    INSERT INTO batchwise_lane OVERRIDING SYSTEM VALUE VALUES (2, 'half'), (3, 'other half');
+    UPDATE batchwise_request SET lane = 2 WHERE id = 'waits';
+    UPDATE batchwise_ready SET lane = 2;`);
+  await pruneAll(store);
+  expect(await store.requests({ ids: ["waits"] })).toMatchObject([{ state: "ready", lane: "half" }]);
+  expect((await store.probe(9, NOW)).lanes).toMatchObject([{ lane: "half", ready: 1 }]);
+  expect(await store.seal({ ...sealInput("next"), lane: "half" })).toMatchObject({ ok: true, batch: { requests: 1 } });
 });

@@ -1,31 +1,59 @@
 // `batchwise jobs cancel`: ends requests that wait, and asks for the cancel of those in batches. The processes that
-// dispatch on the store cancel a batch at the provider once nobody in it is wanted any more.
+// dispatch on the store cancel a batch at the provider once nobody in it is wanted any more. Quarantined batches stay, as
+// this command cannot cancel them there: it names them.
 
-import { listed, print, printJson } from "../shared/print.ts";
+import type { CancelCounts, Store } from "batchwise/dispatch";
+import { storeFlag } from "../shared/command-line.ts";
+import { listed, plural, print, printJson } from "../shared/print.ts";
+import { noAccounts } from "../shared/stand-ins.ts";
 import { withStoreOf } from "../shared/with-store.ts";
-import type { RequestFlags } from "./jobs-flags.ts";
-import { whichRequests } from "./which-requests.ts";
+import type { CancelFlags } from "./jobs-flags.ts";
+import { expectWhich } from "./which-requests.ts";
 
-export function cancel(ids: readonly string[], flags: RequestFlags): Promise<void> {
-  return withStoreOf(flags.store, async ({ store, dispatcher }) => {
-    const found = { cancelled: 0, requested: 0, ended: 0, not_found: 0 };
-    for await (const part of whichRequests(store, ids, flags, ["ready", "claimed"])) {
-      for (const id of part) found[await dispatcher.cancel(id)] += 1;
-    }
-    if (flags.json) printJson(found);
-    else print(sentence(found));
-  });
+const MOST_BATCHES = 10_000;
+
+export function cancel(ids: readonly string[], flags: CancelFlags): Promise<void> {
+  const { store: url, json, job, tenant, batch } = flags;
+  return withStoreOf(
+    url,
+    async ({ store, dispatcher }) => {
+      expectWhich(ids, flags);
+      const filter = {
+        ...(job === undefined ? {} : { job }),
+        ...(tenant === undefined ? {} : { tenant }),
+        ...(batch === undefined ? {} : { batch }),
+      };
+      const found = await dispatcher.cancel(ids.length > 0 ? ids : filter);
+      const { notFound, ...counts } = found;
+      const quarantined = found.requested === 0 ? [] : await unwantedAside(store);
+      if (json) printJson({ ...counts, not_found: notFound, quarantined });
+      else print(sentences(found, quarantined, storeFlag(url)));
+    },
+    noAccounts,
+  );
 }
 
-function sentence({ cancelled, requested, ended, not_found }: Readonly<Record<string, number>>): string {
-  const counts = {
-    cancelled: cancelled ?? 0,
-    "asked for, in batches": requested ?? 0,
-    "ended before": ended ?? 0,
-    "not found": not_found ?? 0,
-  };
-  const later = requested
-    ? "\nThose in batches end where a dispatcher runs on this store; results that come first count."
-    : "";
-  return `${listed(counts) || "No request matches."}${later}`;
+/** Keys of quarantined batches of which no request is wanted any more. */
+async function unwantedAside(store: Store): Promise<string[]> {
+  const aside = await store.batches({ states: ["quarantined"], limit: MOST_BATCHES });
+  const unwanted = aside.filter(({ remaining, cancelRequested }) => remaining > 0 && remaining === cancelRequested);
+  return unwanted.map(({ key }) => key);
+}
+
+function sentences(
+  { cancelled, requested, ended, notFound }: CancelCounts,
+  quarantined: readonly string[],
+  store: string,
+): string {
+  const counts = { cancelled, "asked for, in batches": requested, "ended before": ended, "not found": notFound };
+  const lines = [listed(counts) || "No request matches."];
+  if (requested > 0) {
+    lines.push("Those in batches end where a dispatcher runs on this store; results that come first count.");
+  }
+  if (quarantined.length > 0) {
+    const batches = plural(quarantined.length, "quarantined batch", "quarantined batches");
+    lines.push(`Those of ${batches} wait for a person: the provider may run them, so cancel them there first, then`);
+    lines.push(`batchwise jobs requeue ${quarantined.join(" ")}${store} ends them as cancelled.`);
+  }
+  return lines.join("\n");
 }

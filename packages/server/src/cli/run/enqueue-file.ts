@@ -1,13 +1,17 @@
-// Puts the requests of a file into the store. All of it is checked first, against the accounts and against what the store
-// has of the job, so that a file that is refused leaves nothing behind. Repeating it changes nothing: what is there already
-// is found again. Holds a thousand requests, or 16 MB and one, in memory.
+// Puts the requests of a checked file into the store. Repeating it changes nothing: what is there already is found again.
+// All of the file is held against the accounts and the store first, so that nothing is added of one with a mistake in it.
 
-import { DispatchError, type Dispatcher, type DispatchRequest, type Store } from "batchwise/dispatch";
+import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
 import { CommandError } from "../shared/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
+/** A part in memory: so many requests, or so many characters and the request that exceeds them. */
 const AT_ONCE = 1_000;
 const CHARACTERS_AT_ONCE = 16_000_000;
+
+/** What to say of the file where a request has changed: in the check, and after it, when another process was quicker. */
+const NOTHING_SENT = "Nothing of this file was sent in this run";
+const SOME_STORED = "Another process has enqueued it just now, and some of this file is in the store too";
 
 export interface Enqueueing {
   readonly dispatcher: Dispatcher;
@@ -19,37 +23,13 @@ export interface Enqueueing {
 }
 
 /** Rejects with a CommandError that names the line for a request that no account takes, or that was another before. */
-export async function enqueueFile(enqueueing: Enqueueing): Promise<void> {
-  const { dispatcher, input, job, onProgress } = enqueueing;
-  await checkFile(enqueueing);
+export async function enqueueFile({ dispatcher, store, input, job, onProgress }: Enqueueing): Promise<void> {
+  for await (const part of partsOf(input, job)) await checkPart(dispatcher, store, part, input);
   let [enqueued, known]: [number, number] = [0, 0];
   for await (const part of partsOf(input, job)) {
-    for (const { existing } of await enqueuePart(dispatcher, part, input)) known += existing ? 1 : 0;
+    for (const { existing } of await enqueuePart(dispatcher, part, input, SOME_STORED)) known += existing ? 1 : 0;
     enqueued += part.length;
     onProgress(enqueued, known);
-  }
-}
-
-/** Stores nothing. */
-async function checkFile({ dispatcher, store, input, job }: Enqueueing): Promise<void> {
-  let last: NumberedRequest | undefined;
-  async function* requests(): AsyncGenerator<DispatchRequest> {
-    for await (const part of partsOf(input, job)) {
-      for (const numbered of part) {
-        last = numbered;
-        yield numbered.request;
-      }
-      // Those that the store has already: to enqueue them again changes nothing, and refuses one that is another now.
-      const ids = part.map(({ request }) => request.id);
-      const stored = new Set((await store.requests({ ids, tombstones: true })).map(({ id }) => id));
-      const old = part.filter(({ request }) => stored.has(request.id));
-      await enqueuePart(dispatcher, old, input);
-    }
-  }
-  try {
-    await dispatcher.estimate(requests());
-  } catch (error) {
-    throw error instanceof DispatchError && last !== undefined ? inLine(error, last, input) : error;
   }
 }
 
@@ -65,34 +45,55 @@ async function* partsOf(input: string, job: string): AsyncGenerator<readonly Num
   if (part.length > 0) yield part;
 }
 
-async function enqueuePart(
+/** Adds nothing: those that the store knows are compared with what it has. */
+async function checkPart(
+  dispatcher: Dispatcher,
+  store: Store,
+  part: readonly NumberedRequest[],
+  input: string,
+): Promise<void> {
+  await inFile(dispatcher.estimate(part.map(({ request }) => request)), part, input, NOTHING_SENT);
+  const rows = await store.requests({ ids: part.map(({ request }) => request.id), tombstones: true });
+  const ids = new Set(rows.map(({ id }) => id));
+  const known = part.filter(({ request }) => ids.has(request.id));
+  if (known.length > 0) await enqueuePart(dispatcher, known, input, NOTHING_SENT);
+}
+
+function enqueuePart(
   dispatcher: Dispatcher,
   part: readonly NumberedRequest[],
   input: string,
-): Promise<readonly { readonly existing: boolean }[]> {
+  onChange: string,
+): ReturnType<Dispatcher["enqueueMany"]> {
+  return inFile(dispatcher.enqueueMany(part.map(({ request }) => request)), part, input, onChange);
+}
+
+/** What a call with all of the part rejects with, by the line that it is about. */
+async function inFile<Result>(
+  call: Promise<Result>,
+  part: readonly NumberedRequest[],
+  input: string,
+  onChange: string,
+): Promise<Result> {
   try {
-    return await dispatcher.enqueueMany(part.map(({ request }) => request));
+    return await call;
   } catch (error) {
-    const place = error instanceof DispatchError ? PLACE.exec(error.message)?.[1] : undefined;
-    const numbered = place === undefined ? undefined : part[Number(place)];
-    throw numbered === undefined ? error : inLine(error as DispatchError, numbered, input);
+    throw error instanceof DispatchError ? inLine(error, part, input, onChange) : error;
   }
 }
 
 const PLACE = /^requests\[(\d+)\]: /;
 
-/** Of an error that names no place, such as the store's, nothing is changed. */
-function inLine(error: DispatchError, numbered: NumberedRequest, input: string): unknown {
-  if (!PLACE.test(error.message)) return error;
-  // Without the cause, which would say the same again.
-  return new CommandError(`${input}: Line ${numbered.line}: ${adviceFor(error, numbered)}`);
-}
-
-function adviceFor(error: DispatchError, { request }: NumberedRequest): string {
-  if (error.code === "MISSING_MODEL") return "expected a `model` in the body, got none: add it, or pass --model.";
+function inLine(error: DispatchError, part: readonly NumberedRequest[], input: string, onChange: string): unknown {
+  const place = PLACE.exec(error.message)?.[1];
+  const numbered = place === undefined ? undefined : part[Number(place)];
+  if (numbered === undefined) return error;
+  const { line, request } = numbered;
   if (error.code === "DUPLICATE_ID") {
-    const job = `the job "${request.job}"`;
-    return `${job} has another request of this id or place, from an earlier run. Pass another --job for a changed file.`;
+    const what = `is another request than in an earlier run of the job "${request.job}"`;
+    return new CommandError(`Line ${line} of ${input} ${what}: pass another --job. ${onChange}.`);
   }
-  return error.message.replace(PLACE, "");
+  const isModel = error.code === "MISSING_MODEL";
+  const missing = "expected a `model` in the body, got none: add it, or pass --model.";
+  return new CommandError(`${input}: Line ${line}: ${isModel ? missing : error.message.replace(PLACE, "")}`);
 }

@@ -145,8 +145,8 @@ class Run {
   async #collect(figures: RunFigures): Promise<void> {
     const { flags } = this.#options;
     this.#progress = new Progress(async () => {
-      const { batches } = await this.#dispatcher.stats();
-      return { share: figures.written / figures.total, parts: progressParts(figures, batches, Date.now()) };
+      const stats = await this.#dispatcher.stats();
+      return { share: figures.written / figures.total, parts: progressParts(figures, stats, Date.now()) };
     });
     try {
       await writeOutcomes(this.#file.open(), this.#counted(figures), { format: flags.format });

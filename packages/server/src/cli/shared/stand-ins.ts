@@ -14,7 +14,12 @@ export async function standIns(store: Store): Promise<Account[]> {
   ];
   const batches = await store.batches({ states: open, limit: BATCHES });
   const names = new Set(batches.map(({ account }) => account));
-  return names.size === 0 ? [standIn("none")] : [...names].map(standIn);
+  return names.size === 0 ? noAccounts() : [...names].map(standIn);
+}
+
+/** For commands that must let go of no batch: whoever does that asks the provider to cancel it, once. */
+export function noAccounts(): Account[] {
+  return [standIn("none")];
 }
 
 function standIn(name: string): Account {

@@ -124,6 +124,11 @@ function placeOf(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path);
 }
 
-export function withoutPassword(url: string): string {
-  return url.replace(/^([a-z]+:\/\/[^/@:]*):[^@]*@/, "$1:…@");
+/** Of an address, or of a word of the command line that ends with one (`--store=…`). */
+export function withoutPassword(text: string): string {
+  const [, before = "", rest] = /^(.*?\b[a-z]+:\/\/)(.*)$/s.exec(text) ?? [];
+  if (rest === undefined) return text;
+  // To the last @: a password that was not encoded may have others, and slashes, in it.
+  const hidden = rest.replace(/^([^/?#@:]*):.*@/s, "$1:…@");
+  return before + hidden.replace(/([?&]password=)[^&#]*/gi, "$1…");
 }

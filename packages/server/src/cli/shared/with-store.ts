@@ -1,6 +1,6 @@
 // Runs an action on a store that is there, with a dispatcher that calls no provider, and closes both.
 
-import { createDispatcher, type Dispatcher, type Store } from "batchwise/dispatch";
+import { type Account, createDispatcher, type Dispatcher, type Store } from "batchwise/dispatch";
 import { wordsOf } from "./failures.ts";
 import { standIns } from "./stand-ins.ts";
 import { openStore } from "./stores.ts";
@@ -11,10 +11,14 @@ export interface Opened {
   readonly name: string;
 }
 
-export async function withStoreOf<Result>(url: string, action: (opened: Opened) => Promise<Result>): Promise<Result> {
+export async function withStoreOf<Result>(
+  url: string,
+  action: (opened: Opened) => Promise<Result>,
+  accountsOf: (store: Store) => Account[] | Promise<Account[]> = standIns,
+): Promise<Result> {
   const { store, name, close } = await openStore(url, { create: false });
   try {
-    const accounts = await standIns(store);
+    const accounts = await accountsOf(store);
     const onError = (error: unknown): void => console.error(`batchwise: ${wordsOf(error)}`);
     const dispatcher = createDispatcher({ store, accounts, onError });
     try {

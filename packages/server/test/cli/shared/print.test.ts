@@ -47,6 +47,13 @@ test("words are quoted for a shell, and passwords left out", () => {
   expect(["a-b.jsonl", "it's here"].map(quoted)).toEqual(["a-b.jsonl", "'it'\\''s here'"]);
   expect(withoutPassword("postgres://me:p:w@host/db")).toBe("postgres://me:…@host/db");
   expect(withoutPassword("redis://host:6379")).toBe("redis://host:6379");
+  expect(withoutPassword("--store=postgres://me:pw@host/db")).toBe("--store=postgres://me:…@host/db");
+  expect(withoutPassword("rediss://:pw@host:6379/0")).toBe("rediss://:…@host:6379/0");
+  expect(withoutPassword("postgres://me:p@/w@host/db")).toBe("postgres://me:…@host/db");
+  expect(withoutPassword("postgres://host/db?user=me&password=pw&ssl=1")).toBe(
+    "postgres://host/db?user=me&password=…&ssl=1",
+  );
+  expect(withoutPassword("in@home:2.jsonl")).toBe("in@home:2.jsonl");
 });
 
 test("an error's words have those of its causes, once", () => {

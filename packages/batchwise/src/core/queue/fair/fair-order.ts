@@ -9,7 +9,7 @@ import { Heap } from "../../time/heap.ts";
 import type { Entry, EntryHolder } from "../entry.ts";
 import type { EntryOrder, EntryReader } from "../fifo.ts";
 import { FairReader } from "./fair-reader.ts";
-import { Tenant } from "./tenant.ts";
+import { chargeOf, Tenant } from "./tenant.ts";
 
 const NOTHING: EntryReader = { entry: null, advance: () => {}, commit: () => {} };
 
@@ -76,6 +76,12 @@ export class FairOrder implements EntryOrder {
     if (this.current !== null) return;
     this.#count = 0;
     this.#cost = 0;
+  }
+
+  /** Its tenant owes for it, and pays in its next rounds. */
+  charge(entry: Entry): void {
+    const tenant = this.#tenants.get(entry.tenant);
+    if (tenant !== undefined) tenant.deficit -= chargeOf(entry, this.quantum);
   }
 
   reader(lastSequence: number): EntryReader {

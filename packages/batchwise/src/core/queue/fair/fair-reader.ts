@@ -3,7 +3,7 @@
 
 import type { Entry } from "../entry.ts";
 import type { EntryReader } from "../fifo.ts";
-import type { Tenant } from "./tenant.ts";
+import { chargeOf, type Tenant } from "./tenant.ts";
 
 /** Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of them is counted. */
 const MOST_ROUNDS = 64;
@@ -49,7 +49,7 @@ export class FairReader implements EntryReader {
   advance(): void {
     const { reader } = this.#current;
     if (reader.entry === null) return;
-    this.#current.deficit -= this.#charge(reader.entry);
+    this.#current.deficit -= chargeOf(reader.entry, this.#quantum);
     reader.advance();
     this.#seek();
   }
@@ -77,7 +77,7 @@ export class FairReader implements EntryReader {
         if (draft.next === draft.tenant) return;
         this.#before.next = draft.next;
       } else {
-        if (this.#charge(entry) <= draft.deficit) return;
+        if (chargeOf(entry, this.#quantum) <= draft.deficit) return;
         if (draft === firstPoor) rounds += 1;
         if (rounds === MOST_ROUNDS) {
           this.#skipRounds();
@@ -104,7 +104,7 @@ export class FairReader implements EntryReader {
     this.#current = ring[first] as Draft;
     this.#before = ring[(first + ring.length - 1) % ring.length] as Draft;
     const entry = this.#current.reader.entry as Entry;
-    this.#current.deficit = Math.max(this.#current.deficit, this.#charge(entry));
+    this.#current.deficit = Math.max(this.#current.deficit, chargeOf(entry, this.#quantum));
   }
 
   /** The tenants of this reader's ring, from the one after `last` to `last` itself. */
@@ -117,16 +117,12 @@ export class FairReader implements EntryReader {
   }
 
   #roundsToPay({ reader, deficit }: Draft): number {
-    const rounds = Math.ceil((this.#charge(reader.entry as Entry) - deficit) / this.#quantum);
+    const rounds = Math.ceil((chargeOf(reader.entry as Entry, this.#quantum) - deficit) / this.#quantum);
     return Math.min(rounds, Number.MAX_SAFE_INTEGER);
   }
 
   #grant(draft: Draft): void {
     if (draft.reader.entry !== null) draft.deficit = sumOf(draft.deficit, this.#quantum);
-  }
-
-  #charge({ cost }: Entry): number {
-    return cost > 0 ? cost : this.#quantum;
   }
 
   #draftOf(tenant: Tenant): Draft {

@@ -1,7 +1,7 @@
 // One tenant of a line: its entries, what it has saved, and its neighbours in the ring of those who wait.
 
 import { HeapNode } from "../../time/heap.ts";
-import type { EntryHolder } from "../entry.ts";
+import type { Entry, EntryHolder } from "../entry.ts";
 import { Fifo } from "../fifo.ts";
 
 export class Tenant {
@@ -17,4 +17,9 @@ export class Tenant {
     this.name = name;
     this.fifo = new Fifo(holder);
   }
+}
+
+/** What a tenant pays for an entry. */
+export function chargeOf({ cost }: Entry, quantum: number): number {
+  return cost > 0 ? cost : quantum;
 }

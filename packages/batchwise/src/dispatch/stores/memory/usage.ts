@@ -1,5 +1,6 @@
 // The sums by tenant, job and lane. Guarantees that they only grow; does not know what a request is.
 
+import { laneProper } from "../../contract/lanes.ts";
 import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 
@@ -31,7 +32,8 @@ export class Usage {
     return asked.map((sums) => ({ ...sums, ended: { ...sums.ended } }));
   }
 
-  #of({ tenant, job, lane }: Owner): Sums {
+  #of({ tenant, job, lane: given }: Owner): Sums {
+    const lane = laneProper(given);
     const name = JSON.stringify([tenant, job, lane]);
     const known = this.#sums.get(name);
     if (known !== undefined) return known;

@@ -3,7 +3,7 @@
 // because two were in each other's way runs again. Does not repeat a call whose connection was cut: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { numbered, type SqlBound, type Statement } from "../sql/statement.ts";
+import { numbered, type SqlBound, type SqlValue } from "../sql/statement.ts";
 import { Again, followLater, type Step, type Steps } from "../sql/steps.ts";
 
 export interface PostgresQuery {
@@ -70,12 +70,16 @@ export class Connection {
   }
 
   readonly #answer = (step: Step): Promise<unknown> =>
-    this[step.wants === "rows" ? "all" : "run"](numbered(step), ...step.values);
+    this[step.wants === "rows" ? "all" : "run"](numbered(step), ...step.values.map(comparable));
 }
 
-/** Runs statements that all SQL stores have, in order. */
-export async function runAll(db: Connection, statements: readonly Statement[]): Promise<void> {
-  for (const statement of statements) await db.run(numbered(statement), ...statement.values);
+/**
+ * A list of a step is one that a column is compared with. Postgres takes no text with a NUL, and has no row equal to one: out
+ * of the list it does not fail the others.
+ */
+function comparable(value: SqlBound): SqlBound {
+  const isStorable = (one: SqlValue): boolean => typeof one !== "string" || !one.includes("\0");
+  return typeof value === "object" && value !== null ? value.filter(isStorable) : value;
 }
 
 /** Thrown inside `write` to undo the transaction and answer all the same. */
@@ -87,7 +91,8 @@ export class Undo<Result> {
 }
 
 const TRIES = 8;
-const WRITE = "BEGIN; SET LOCAL synchronous_commit = on";
+/** Read committed, whatever the role's default: a statement that has waited for a lock sees what was done under it. */
+const WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on";
 const READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 type Work<Result> = (db: Connection) => Promise<Result>;

@@ -9,6 +9,12 @@ export const postgres: Dialect = {
   no: (column) => `NOT ${column}`,
   lock: (table) => `FOR UPDATE OF ${table}`,
   lockFree: (table) => `FOR UPDATE OF ${table} SKIP LOCKED`,
+  lockKept: (table) => `FOR KEY SHARE OF ${table}`,
+  newLane: (kind) => {
+    const next = "nextval(pg_get_serial_sequence('batchwise_lane', 'id'))";
+    const id = kind === "group" ? `-${next}` : next;
+    return `INSERT INTO batchwise_lane (id, name) VALUES (${id}, ?) ON CONFLICT (name) DO NOTHING`;
+  },
   takeTurns: (account) => [
     { sql: "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", values: [`batchwise:${account}`] },
   ],

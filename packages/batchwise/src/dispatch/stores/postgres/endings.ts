@@ -5,7 +5,8 @@ import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Ending } from "../sql/amend.ts";
 import { count } from "../sql/counters.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";
-import { type Connection, runAll } from "./database.ts";
+import type { Connection } from "./database.ts";
+import { keepUsage } from "./usage.ts";
 
 interface Owned extends Owner {
   readonly seq: number;
@@ -56,5 +57,5 @@ async function countUsage(db: Connection, endings: readonly Ending[]): Promise<v
     const owner = owners.get(seq);
     if (owner !== undefined) sums.ended(owner, status, usage);
   }
-  await runAll(db, sums.statements());
+  await keepUsage(db, sums);
 }

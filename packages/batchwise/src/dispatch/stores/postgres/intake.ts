@@ -7,8 +7,9 @@ import type { EnqueueResult } from "../../contract/store.ts";
 import { laneIds } from "../sql/lanes.ts";
 import type { EnqueueCall } from "../sql/sql-store.ts";
 import { UsageSums } from "../sql/usage.ts";
-import { type Connection, runAll } from "./database.ts";
+import type { Connection } from "./database.ts";
 import { postgres } from "./dialect.ts";
+import { keepUsage } from "./usage.ts";
 
 interface Ranked extends NewRequest {
   readonly laneId: number;
@@ -83,6 +84,7 @@ async function insert(
     laneIds(
       postgres,
       fresh.map(({ request }) => request.lane),
+      "lane",
     ),
   );
   const shares = await readShares(
@@ -101,7 +103,7 @@ async function insert(
   const ids = new Set(stored.map(({ id }) => id));
   const usage = new UsageSums();
   for (const { request } of fresh) if (ids.has(request.id)) usage.requested(request);
-  await runAll(db, usage.statements());
+  await keepUsage(db, usage);
   return ids;
 }
 

@@ -20,6 +20,7 @@ import type {
 import type { TransactionalStore, TransactionIntake } from "../../contract/transactions.ts";
 import type { BatchLine, DispatchRequest, Enqueued } from "../../contract/types.ts";
 import { amend } from "../sql/amend.ts";
+import { GroupWalk } from "../sql/groups.ts";
 import { withOutcomes } from "../sql/outcomes.ts";
 import { readRequests } from "../sql/requests.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
@@ -77,6 +78,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 class PooledStore extends SqlStore implements PostgresStore {
   readonly #pool: PostgresPool;
   readonly #dispatchers = new Set<TransactionIntake>();
+  readonly #groups = new GroupWalk(postgres);
   #prepared: Promise<void> | null = null;
 
   constructor(pool: PostgresPool) {
@@ -142,7 +144,7 @@ class PooledStore extends SqlStore implements PostgresStore {
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {
-    return this.#tracked(write, (db) => prune(db, input));
+    return this.#tracked(write, (db) => prune(db, input, this.#groups));
   }
 
   protected read<Result>(steps: Steps<Result>): Promise<Result> {

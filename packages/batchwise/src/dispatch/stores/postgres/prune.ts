@@ -1,9 +1,10 @@
-// Lets go of old outcomes and requests, and of batches that nothing names any more. The row of a request stays, with its
+// Lets go of old outcomes and requests, and of batches and groups that nothing names any more. The row of a request stays, with its
 // id and digest only. Deliveries are locked first, so that none begins to wait meanwhile; an outcome that another
 // transaction has locked is passed over: it is being retried or pruned.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
+import type { GroupWalk } from "../sql/groups.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
 import { postgres } from "./dialect.ts";
@@ -16,7 +17,7 @@ interface Seen {
   readonly may_go: boolean;
 }
 
-export async function prune(db: Connection, input: PruneInput): Promise<PruneStep> {
+export async function prune(db: Connection, input: PruneInput, groups: GroupWalk): Promise<PruneStep> {
   const limit = atMost(input.limit);
   const seen = await look(db, input, limit);
   const chosen = seen.filter(({ may_go }) => may_go);
@@ -26,8 +27,10 @@ export async function prune(db: Connection, input: PruneInput): Promise<PruneSte
   const gone = free.filter(({ cursor }) => locked.has(cursor));
   if (gone.length > 0) await remove(db, gone);
   const batches = await removeBatches(db, input, limit);
-  const isEnd = seen.length < limit || !seen.some(({ is_old }) => is_old);
-  const next = isEnd && batches < limit ? null : (seen.at(-1)?.cursor ?? input.after);
+  const isLogEnd = seen.length < limit || !seen.some(({ is_old }) => is_old);
+  // Last: who waits for a group that is locked here waits for nothing that this transaction still has to lock.
+  const isEnd = isLogEnd && batches < limit && (await db.follow(groups.step()));
+  const next = isEnd ? null : (seen.at(-1)?.cursor ?? input.after);
   return { requests: gone.length, batches, kept: held.size, next };
 }
 
@@ -61,7 +64,8 @@ async function remove(db: Connection, gone: readonly Seen[]): Promise<void> {
   const cursors = gone.map(({ cursor }) => cursor);
   await db.run(
     `WITH bodies AS (DELETE FROM batchwise_body WHERE seq = ANY($1::bigint[]) RETURNING seq, digest)
-     UPDATE batchwise_request r SET pruned = bodies.digest, tenant = '', job = '', deadline_at = NULL, attempts = 0
+     UPDATE batchwise_request r SET pruned = bodies.digest, lane = greatest(lane, 0), tenant = '', job = '',
+       deadline_at = NULL, attempts = 0
      FROM bodies WHERE r.seq = bodies.seq`,
     seqs,
   );

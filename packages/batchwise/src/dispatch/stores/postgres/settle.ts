@@ -58,6 +58,7 @@ async function requeue(db: Connection, batch: number, items: readonly Requeue[],
     laneIds(
       postgres,
       items.map(({ lane }) => lane),
+      "group",
     ),
   );
   const seqs = items.map(({ seq }) => seq);

@@ -72,7 +72,7 @@ end
 function methods.seal(input)
   if call('EXISTS', bkey(input.key)) == 1 then return { 'ok', readBatch(input.key) } end
   local head
-  wake(input.lane, input.now)
+  if wake(input.lane, input.now) then return { 'more' } end
   eachReady(input.lane, input.now, function(r)
     if mayGo(r, input.now) then head = r end
     return not head

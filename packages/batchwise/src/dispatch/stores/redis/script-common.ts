@@ -120,13 +120,17 @@ local function makeReady(r, now)
   end
 end
 
--- Each request is woken once a requeue.
+-- Each request is woken once a requeue. So many at once: others wait for as long. Answers whether there may be more.
+local WOKEN = 5000
+
 local function wake(lane, now)
-  for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'later:' .. lane, '-inf', str(now))) do
+  local ids = call('ZRANGEBYSCORE', P .. 'later:' .. lane, '-inf', str(now), 'LIMIT', 0, WOKEN)
+  for _, id in ipairs(ids) do
     gather('ZADD', P .. 'q:' .. lane, 0, entry(standing(id)))
     gather('ZREM', P .. 'later:' .. lane, id)
   end
   flush()
+  return #ids == WOKEN
 end
 
 local function forgetDeadline(lane, seq, id)

@@ -33,7 +33,7 @@ local function arrive(r)
   if r.job ~= '' then grow(P .. 'ja:' .. r.job, str(chunkOf(r.seq)), 1) end
 end
 
--- The sums of a tenant, job and lane. The first count makes them known.
+-- The sums of a tenant, job and lane, without the group of a lane. The first count makes them known.
 local used = {}
 
 local function use(r, field, more)
@@ -43,7 +43,8 @@ local function use(r, field, more)
   lanes[r.lane] = jobs
   local name = jobs[r.job]
   if not name then
-    name = cjson.encode({ r.tenant, r.job, r.lane })
+    local lane = string.gsub(r.lane, '^([^ ]* )[^ ]+ ', '%1 ')
+    name = cjson.encode({ r.tenant, r.job, lane })
     jobs[r.job] = name
     if call('EXISTS', P .. 'u:' .. name) == 0 then
       call('SADD', P .. 'usage', name)

@@ -186,7 +186,7 @@ function* retry(
   for (const { seq, tenant, job } of known.values()) {
     if (results.get(seq) === "changed") usage.requested({ tenant, job, lane: lanes.get(seq) as string });
   }
-  for (const [lane, id] of yield* laneIds(dialect, change.lanes)) {
+  for (const [lane, id] of yield* laneIds(dialect, change.lanes, "group")) {
     const into = removed.filter(({ seq }) => lanes.get(seq) === lane).map(({ seq }) => seq);
     yield* run(
       `UPDATE batchwise_request SET lane = ?, attempts = 0, generation = generation + 1, not_before = ?,

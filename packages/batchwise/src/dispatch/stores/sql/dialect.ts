@@ -2,6 +2,9 @@
 
 import type { Statement } from "./statement.ts";
 
+/** A lane that requests are enqueued in, or one that only parts of a batch go back to. */
+export type LaneKind = "lane" | "group";
+
 export interface Dialect {
   /** That the column is one of a list: `?` is the whole list. */
   among(column: string, type: "text" | "bigint"): string;
@@ -14,6 +17,10 @@ export interface Dialect {
   lock(table: string): string;
   /** The same, but for those that another transaction has: they are left out. */
   lockFree(table: string): string;
+  /** The same, but its rows stay only: others may use them too, and change what is no key. */
+  lockKept(table: string): string;
+  /** Makes a lane of the name `?`, unless it is there: with a number above zero, or below for a group. */
+  newLane(kind: LaneKind): string;
   /** What makes transactions that look at other batches of the account take turns, where they do not anyway. */
   takeTurns(account: string): readonly Statement[];
 }

@@ -1,18 +1,36 @@
-// Lanes by number: the tables that claims scan hold a lane's number, not its name.
+// Lanes by number: the tables that claims scan hold a lane's number, not its name. Those of groups have numbers below
+// zero: a small index has their requests, and a prune deletes what has none any more.
 
-import type { Dialect } from "./dialect.ts";
+import type { Dialect, LaneKind } from "./dialect.ts";
 import { all, get, run, type Steps } from "./steps.ts";
 
-/** The numbers of these lanes; new ones are made, in the order of their names. */
-export function* laneIds(dialect: Dialect, names: readonly string[]): Steps<Map<string, number>> {
+/**
+ * The numbers of these lanes; new ones are made, as lanes of the kind, in the order of their names. No prune deletes one
+ * of them before the transaction ends.
+ */
+export function* laneIds(dialect: Dialect, names: readonly string[], kind: LaneKind): Steps<Map<string, number>> {
   const wanted = [...new Set(names)].sort();
   const ids = yield* knownLanes(dialect, wanted);
+  const groups = [...ids.values()].filter((id) => id < 0);
+  if (groups.length > 0) {
+    const kept = new Set(yield* keepLanes(dialect, groups));
+    for (const [name, id] of ids) if (id < 0 && !kept.has(id)) ids.delete(name);
+  }
   const missing = wanted.filter((name) => !ids.has(name));
   if (missing.length === 0) return ids;
-  for (const name of missing) {
-    yield* run("INSERT INTO batchwise_lane (name) VALUES (?) ON CONFLICT (name) DO NOTHING", name);
-  }
-  return yield* knownLanes(dialect, wanted);
+  for (const name of missing) yield* run(dialect.newLane(kind), name);
+  // Another transaction may have made one of them, and a prune may delete that one meanwhile.
+  return yield* laneIds(dialect, wanted, kind);
+}
+
+/** Which of these lanes are still there. Their rows are locked. */
+function* keepLanes(dialect: Dialect, ids: readonly number[]): Steps<number[]> {
+  const rows = yield* all<{ id: number }>(
+    `SELECT id FROM batchwise_lane WHERE ${dialect.among("id", "bigint")} ORDER BY id
+     ${dialect.lockKept("batchwise_lane")}`,
+    ids,
+  );
+  return rows.map(({ id }) => id);
 }
 
 function* knownLanes(dialect: Dialect, names: readonly string[]): Steps<Map<string, number>> {

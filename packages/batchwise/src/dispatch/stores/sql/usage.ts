@@ -1,6 +1,7 @@
 // The sums by tenant, job and lane: what one transaction adds to them, and reading them. A row is found by the three
 // texts. Guarantees that rows are written in one order, so that two transactions never wait for each other in a circle.
 
+import { laneProper } from "../../contract/lanes.ts";
 import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Statement } from "./statement.ts";
@@ -10,7 +11,7 @@ import { all, type Steps } from "./steps.ts";
 export interface Owner {
   readonly tenant: string;
   readonly job: string;
-  /** By its name. */
+  /** By its name. A part of a split batch is counted for the lane that it came from. */
   readonly lane: string;
 }
 
@@ -20,11 +21,15 @@ const COLUMNS: readonly Column[] = [
   ...(["requests", "succeeded", "failed", "cancelled", "expired"] as const),
   ...(["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"] as const),
 ];
-const ADD = `
-  INSERT INTO batchwise_usage (tenant, job, lane, ${COLUMNS.join(", ")})
-  VALUES (?, ?, ?, ${COLUMNS.map(() => "?").join(", ")})
-  ON CONFLICT (tenant, job, lane)
-  DO UPDATE SET ${COLUMNS.map((name) => `${name} = batchwise_usage.${name} + excluded.${name}`).join(", ")}`;
+const ADD = addUsage(`VALUES (?, ?, ?, ${COLUMNS.map(() => "?").join(", ")})`);
+
+/** The statement that adds these rows to the table: three texts and the counts of `COLUMNS`. */
+export function addUsage(rows: string): string {
+  return `
+    INSERT INTO batchwise_usage (tenant, job, lane, ${COLUMNS.join(", ")}) ${rows}
+    ON CONFLICT (tenant, job, lane)
+    DO UPDATE SET ${COLUMNS.map((name) => `${name} = batchwise_usage.${name} + excluded.${name}`).join(", ")}`;
+}
 
 type Sums = { -readonly [Field in keyof TokenCounts]: number } & {
   readonly owner: Owner;
@@ -36,7 +41,7 @@ type Sums = { -readonly [Field in keyof TokenCounts]: number } & {
 export class UsageSums {
   readonly #sums = new Map<string, Sums>();
   /** Neighbours mostly have one owner. */
-  #last: Sums | null = null;
+  #last: { readonly of: Owner; readonly sums: Sums } | null = null;
 
   /** One more that may run. Without a job nothing is counted. */
   requested(owner: Owner): void {
@@ -53,20 +58,27 @@ export class UsageSums {
     sums.reasoningTokens += tokens.reasoningTokens;
   }
 
-  /** What adds them to the table. */
+  /** What adds them to the table, one by one. */
   statements(): Statement[] {
-    const keys = [...this.#sums.keys()].sort();
-    return keys.map((key) => ({ sql: ADD, values: valuesOf(this.#sums.get(key) as Sums) }));
+    return this.rows().map((values) => ({ sql: ADD, values }));
   }
 
-  #of({ tenant, job, lane }: Owner): Sums {
-    const last = this.#last?.owner;
-    if (this.#last !== null && last?.lane === lane && last.tenant === tenant && last.job === job) return this.#last;
+  /** In the order of the table's columns. */
+  rows(): (string | number)[][] {
+    const keys = [...this.#sums.keys()].sort();
+    return keys.map((key) => valuesOf(this.#sums.get(key) as Sums));
+  }
+
+  #of(one: Owner): Sums {
+    const { tenant, job } = one;
+    const last = this.#last;
+    if (last?.of.lane === one.lane && last.of.tenant === tenant && last.of.job === job) return last.sums;
+    const lane = laneProper(one.lane);
     const key = JSON.stringify([tenant, job, lane]);
     const ended = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
     const sums = this.#sums.get(key) ?? { owner: { tenant, job, lane }, requests: 0, ended, ...NO_TOKENS };
     this.#sums.set(key, sums);
-    this.#last = sums;
+    this.#last = { of: one, sums };
     return sums;
   }
 }

@@ -13,5 +13,11 @@ export const sqlite: Dialect = {
   no: (column) => `${column} = 0`,
   lock: () => "",
   lockFree: () => "",
+  lockKept: () => "",
+  newLane: (kind) => {
+    const id = kind === "group" ? "min(coalesce(min(id), 0), 0) - 1" : "max(coalesce(max(id), 0), 0) + 1";
+    return `INSERT INTO batchwise_lane (id, name) VALUES ((SELECT ${id} FROM batchwise_lane), ?)
+      ON CONFLICT (name) DO NOTHING`;
+  },
   takeTurns: () => [],
 };

@@ -158,7 +158,7 @@ class Intake {
   }
 
   #readShare(name: string, priority: number, tenant: string): Share {
-    const lane = this.#db.follow(laneIds(sqlite, [name])).get(name) ?? 0;
+    const lane = this.#db.follow(laneIds(sqlite, [name], "lane")).get(name) ?? 0;
     const share = this.#db.get<{ finished: number }>(
       "SELECT finished FROM batchwise_share WHERE lane = ? AND priority = ? AND tenant = ?",
       ...[lane, priority, tenant],

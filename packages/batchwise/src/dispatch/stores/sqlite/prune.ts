@@ -1,10 +1,11 @@
-// Lets go of old outcomes and requests, and of batches that nothing names any more. The row of a request stays, with its
+// Lets go of old outcomes and requests, and of batches and groups that nothing names any more. The row of a request stays, with its
 // id and digest only: the index of ids, whose order is no order of time, is not touched. Bodies lie in order of arrival
 // and outcomes in order of recording, so a run goes over some thousands of them twice: each page is written once. In
 // between an outcome has no body and is seen by nobody. Each step runs inside a transaction that its caller opens.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
+import { GroupWalk } from "../sql/groups.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
 import { sqlite } from "./dialect.ts";
@@ -45,6 +46,7 @@ interface Plan {
 /** The runs of one store. A call that goes on where none has been, after a restart say, begins with a new plan. */
 export class Pruning {
   #plan: Plan | null = null;
+  readonly #groups: GroupWalk = new GroupWalk(sqlite);
 
   step(db: Connection, input: PruneInput): PruneStep {
     const plan = this.#plan !== null && isOf(this.#plan, input) ? this.#plan : newPlan(input);
@@ -56,7 +58,8 @@ export class Pruning {
       return { requests, batches: 0, kept, next: input.after };
     }
     const batches = removeBatches(db, input);
-    return { requests, batches, kept, next: plan.isEnd && batches < input.limit ? null : plan.last };
+    const isEnd = plan.isEnd && batches < input.limit && db.follow(this.#groups.step());
+    return { requests, batches, kept, next: isEnd ? null : plan.last };
   }
 }
 

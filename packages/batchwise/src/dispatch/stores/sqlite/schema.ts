@@ -175,6 +175,14 @@ const STEPS: readonly string[] = [
   CREATE INDEX batchwise_usage_job ON batchwise_usage (job);
   CREATE TABLE batchwise_mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   `,
+  `
+  -- Lanes in which nothing was ever enqueued are of groups: their numbers are below zero.
+  UPDATE batchwise_lane SET id = -id
+  WHERE id NOT IN (SELECT lane FROM batchwise_level) AND id NOT IN (SELECT lane FROM batchwise_share);
+  UPDATE batchwise_request SET lane = -lane WHERE -lane IN (SELECT id FROM batchwise_lane);
+  UPDATE batchwise_ready SET lane = -lane WHERE -lane IN (SELECT id FROM batchwise_lane);
+  CREATE INDEX batchwise_request_group ON batchwise_request (lane) WHERE lane < 0;
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

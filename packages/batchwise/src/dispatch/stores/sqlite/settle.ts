@@ -52,7 +52,7 @@ export function settle(db: Connection, input: SettleInput): SettleResult {
 function requeue(db: Connection, batch: number, items: readonly Requeue[], now: number): void {
   if (items.length === 0) return;
   const lanes = items.map(({ lane }) => lane);
-  const ids = db.follow(laneIds(sqlite, lanes));
+  const ids = db.follow(laneIds(sqlite, lanes, "group"));
   for (const { seq, lane, notBefore, charged, code } of items) {
     db.run(
       "UPDATE batchwise_request SET lane = ?, not_before = ?, attempts = attempts + ? WHERE seq = ?",

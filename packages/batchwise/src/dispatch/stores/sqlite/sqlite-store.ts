@@ -37,6 +37,9 @@ import { giveBack } from "./space.ts";
 /** Between two tries for a lock that another connection holds. */
 const LONGEST_PAUSE_MS = 50;
 
+/** Behind every cursor: a prune that goes on from here looks at no outcome again. */
+const LOG_END: number = Number.MAX_SAFE_INTEGER;
+
 /**
  * Makes a {@link Store} in a SQLite database. The file is opened, and its tables made, by the first call.
  *
@@ -98,7 +101,7 @@ class SqliteStore extends SqlStore implements Store {
     if (step.next !== null) return step;
     // Only at the end: before it, pages that are still to be freed would be moved.
     const hasMore = await this.tracked(() => this.#patiently(giveBack));
-    return hasMore ? { ...step, next: input.after } : step;
+    return hasMore ? { ...step, next: LOG_END } : step;
   }
 
   protected read<Result>(steps: Steps<Result>): Promise<Result> {

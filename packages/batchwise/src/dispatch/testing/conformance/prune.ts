@@ -22,6 +22,8 @@ import {
 } from "./case.ts";
 
 const ALL = ["succeeded", "failed", "cancelled", "expired"] as const;
+/** The lane of a part of a split batch. */
+const GROUP = "/v1/chat/completions b1.0 gpt-4o-mini";
 const LATER = NOW + 1_000_000;
 const NONE = { requests: 0, batches: 0, kept: 0 };
 
@@ -224,6 +226,51 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(row?.history, [{ batchKey: first.key, code: "server_error", at: NOW }]);
     deepEqual(await pruned(store), { ...NONE, requests: 1, batches: 2 });
     deepEqual(await batchKeys(store), []);
+  }),
+
+  storeCase("keeps the lane of a part of a split batch as long as a request of it stays", async (store) => {
+    const halve = async (batch: BatchRow): Promise<void> => {
+      await store.settle(settleInput(batch, [requeue(0, { lane: GROUP }), requeue(1, { lane: GROUP })]));
+      await done(store, batch);
+    };
+    const lanesOf = async (...ids: string[]): Promise<unknown[]> =>
+      (await store.requests({ ids })).map(({ state, lane }) => [state, lane]);
+    await halve(await sealed(store, 1, 2));
+    await end(store, ["b1-0"], NOW);
+    deepEqual(await pruned(store), { ...NONE, requests: 1 });
+    deepEqual(await lanesOf("b1-1"), [["ready", GROUP]]);
+    const part = batchOf(await store.seal(sealInput(2, { lane: GROUP })));
+    deepEqual(await pruned(store), NONE);
+    deepEqual(await lanesOf("b1-1"), [["claimed", GROUP]]);
+    await store.settle(settleInput(part, [final(0)], { now: LATER + 1 }));
+    await done(store, part);
+    deepEqual(await pruned(store), NONE);
+    deepEqual(await lanesOf("b1-1"), [["ended", GROUP]]);
+    deepEqual(await pruned(store, { before: LATER + 1 }), { ...NONE, requests: 1, batches: 2 });
+    // Nothing is left of it, and its name may come again.
+    await halve(await sealed(store, 3, 2));
+    deepEqual(await lanesOf("b3-0", "b3-1"), [
+      ["ready", GROUP],
+      ["ready", GROUP],
+    ]);
+    deepEqual(batchOf(await store.seal(sealInput(4, { lane: GROUP }))).requests, 2);
+  }),
+
+  storeCase("takes requests into the lane of a part again while others prune it", async (store, open) => {
+    const other = await open();
+    for (let n = 1; n <= 20; n += 1) {
+      const first = await sealed(store, n, 2);
+      const settling = store.settle(settleInput(first, [requeue(0, { lane: GROUP }), requeue(1, { lane: GROUP })]));
+      const [settled] = await Promise.all([settling, pruned(other), pruned(other)]);
+      ok(settled.ok);
+      const part = batchOf(await store.seal(sealInput(100 + n, { lane: GROUP })));
+      deepEqual([part.requests, part.lane], [2, GROUP]);
+      await Promise.all([store.settle(settleInput(part, [final(0), final(1)])), pruned(other)]);
+      await done(store, first);
+      await done(store, part);
+    }
+    await pruned(other);
+    deepEqual(await logged(store), []);
   }),
 
   storeCase("lets a batch go whose request was retried and ended elsewhere", async (store) => {

@@ -86,6 +86,21 @@ export const usageCases: readonly StoreCase[] = [
     deepEqual([last?.requests, last?.ended], [2, { ...NONE, failed: 1, cancelled: 1 }]);
   }),
 
+  storeCase("counts parts of a split batch for the lane that it was of", async (store) => {
+    await store.enqueue(many(4, { job: "j", tenant: "t" }), NOW);
+    const whole = batchOf(await store.seal(sealInput(1)));
+    const parts = ["b1.0", "b1.1"].map((group) => `/v1/chat/completions ${group} gpt-4o-mini`);
+    const items = [0, 1, 2, 3].map((ord) => requeue(ord, { lane: parts[ord % 2] as string }));
+    await store.settle(settleInput(whole, items));
+    const part = batchOf(await store.seal(sealInput(2, { lane: parts[0] as string })));
+    await store.settle(settleInput(part, [counted(0), counted(1, { status: "failed", code: "bad" })]));
+    await store.amend({ kind: "cancel", ids: ["r1"], payload: OK, code: "c" }, [], NOW);
+    await store.amend({ kind: "retry", ids: ["r1"], lanes: [parts[1] as string] }, [], NOW);
+    const twice = { inputTokens: 200, cachedTokens: 80, outputTokens: 14, reasoningTokens: 6 };
+    const endings = { ...NONE, succeeded: 1, failed: 1, cancelled: 1 };
+    deepEqual(await sums(store), [{ tenant: "t", job: "j", lane: LANE, requests: 5, ended: endings, ...twice }]);
+  }),
+
   storeCase("counts those as cancelled that were to be requeued but whose cancel was asked for", async (store) => {
     await store.enqueue([request("a", { job: "j" })], NOW);
     const batch = batchOf(await store.seal(sealInput(1)));

@@ -53,3 +53,10 @@ test("a probe and a seal walk through none of the requests that wait for their n
     }
   }
 });
+
+test("a prune finds by an index whether a group has requests, and goes over no others", async () => {
+  const input = { before: NOW, batchesBefore: NOW, statuses: [], after: 0, limit: 100, now: NOW };
+  const steps = await plansOf("batchwise_lane", (store) => store.prune(input));
+  expect(steps.join("; ")).toMatch(/SEARCH batchwise_lane USING INTEGER PRIMARY KEY \(rowid<\?\)/);
+  expect(steps.join("; ")).toMatch(/SEARCH r USING COVERING INDEX batchwise_request_group \(lane=\?/);
+});

@@ -67,6 +67,23 @@ describe("the file of a store that prunes", () => {
     await store.close();
   });
 
+  test("counts what has to stay once, however many calls give its space back", async () => {
+    const store = sqliteStore({ path: folder.file() });
+    await fill(store, 20_000, 2_000);
+    await store.enqueue(requests(3, "kept", 20), NOW);
+    const ids = ["kept0", "kept1", "kept2"];
+    await store.amend({ kind: "fail", ids, payload: "{}", code: "c" }, ["hook"], NOW);
+    let [kept, calls]: [number, number] = [0, 0];
+    for (let after: number | null = 0; after !== null; calls += 1) {
+      const step: PruneStep = await store.prune({ ...input, after });
+      kept += step.kept;
+      after = step.next;
+    }
+    expect(calls).toBeGreaterThan(50);
+    expect(kept).toBe(3);
+    await store.close();
+  });
+
   test("stays as large where it was not made to shrink, until the user says so once", async () => {
     const path = folder.file();
     const database = new DatabaseSync(path);

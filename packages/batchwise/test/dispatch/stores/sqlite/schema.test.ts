@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Store } from "../../../../src/dispatch/contract/store.ts";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
+import { pruneAll } from "../places.ts";
 import { fill, minute, row, seal } from "./filled.ts";
 import { makeFolder } from "./folder.ts";
 
@@ -236,4 +237,18 @@ test("an earlier schema's batches learn the earliest deadline of their members",
     ["unsent", minute(40)],
   ]);
   await store.close();
+});
+
+test("an earlier schema's group goes with the last of its requests", async () => {
+  const database = new DatabaseSync(loaded("schema-1.sql"));
+  const lanes = () => database.prepare("SELECT name FROM batchwise_lane ORDER BY name").all();
+  const store = sqliteStore({ database });
+  await pruneAll(store);
+  expect(lanes()).toEqual([{ name: "alone" }, { name: "chat" }, { name: "embed" }]);
+  const change = { ids: ["later-alone"], payload: "{}", code: "c" };
+  expect(await store.amend({ kind: "cancel", ...change }, [], minute(0))).toMatchObject([{ result: "changed" }]);
+  await pruneAll(store);
+  expect(lanes()).toEqual([{ name: "chat" }, { name: "embed" }]);
+  await store.close();
+  database.close();
 });

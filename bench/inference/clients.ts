@@ -1,0 +1,74 @@
+/**
+ * The clients of the inference benchmark, in a process of their own: each has one connection, keeps it open, and asks for
+ * the vector of its next text as soon as the last one is answered.
+ *
+ *   node bench/inference/clients.ts PORT CLIENTS MIX WARM_UP_MS DURATION_MS SEED
+ *
+ * Prints the figures as a line of JSON when every request is answered. A response that is not a 200 with one vector of
+ * finite numbers ends the process with an error. Another service of the same interface can be measured in the same way.
+ */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { quantile } from "../harness/numbers.ts";
+import { readResponse } from "../load/http-response.ts";
+import { type Mix, textsOf } from "./mixes.ts";
+
+const [port, clients, mix, warmUpMs, durationMs, seed] = process.argv.slice(2);
+const from = performance.now() + Number(warmUpMs);
+const until = from + Number(durationMs);
+const texts = textsOf(mix as Mix, Number(seed));
+const latencies: number[] = [];
+let answered = 0;
+
+interface Answer {
+  readonly data: readonly { readonly embedding: string }[];
+}
+
+function ask(socket: Socket): void {
+  const body = JSON.stringify({ model: "batchwise-demo", input: texts.next().value, encoding_format: "base64" });
+  const head = "POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+  socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+}
+
+function expectVector({ status, body }: { status: number; body: string }): void {
+  const vector = status === 200 ? (JSON.parse(body) as Answer).data[0]?.embedding : undefined;
+  const first = vector === undefined ? Number.NaN : Buffer.from(vector.slice(0, 8), "base64").readFloatLE(0);
+  if (!Number.isFinite(first)) throw new Error(`Expected a vector, got ${status} ${body.slice(0, 500)}`);
+}
+
+async function runClient(): Promise<void> {
+  const socket = connect(Number(port), "127.0.0.1").setNoDelay(true).setEncoding("latin1");
+  await once(socket, "connect");
+  await new Promise<void>((resolve, reject) => {
+    let received = "";
+    let sentAt = 0;
+    const next = (): void => {
+      sentAt = performance.now();
+      ask(socket);
+    };
+    socket.on("data", (chunk: string) => {
+      received += chunk;
+      const response = readResponse(received);
+      if (response === null) return;
+      received = "";
+      expectVector(response);
+      const now = performance.now();
+      if (now >= from && now <= until) {
+        answered += 1;
+        latencies.push(now - sentAt);
+      }
+      if (now < until) next();
+      else resolve();
+    });
+    socket.once("error", reject);
+    socket.once("close", () => reject(new Error("The server closed a connection")));
+    next();
+  });
+  socket.removeAllListeners("close").end();
+}
+
+await Promise.all(Array.from({ length: Number(clients) }, runClient));
+const perSecond = (answered * 1_000) / Number(durationMs);
+process.stdout.write(
+  `${JSON.stringify({ perSecond, p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99) })}\n`,
+);

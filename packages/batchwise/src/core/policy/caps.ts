@@ -1,0 +1,25 @@
+// What a batch is packed under, and what comes of it.
+
+import type { Measure } from "../contract/options.ts";
+import type { BatchPlan } from "../queue/queue.ts";
+
+export interface Caps {
+  readonly maxBatchSize: number;
+  readonly maxBatchCost: number;
+  readonly batchCost: Measure<unknown>;
+  readonly priorityAgingMs: number;
+  readonly order?: "fifo" | "length";
+  /** With `order: "length"`: what a call costs besides its items. */
+  readonly fixedCost?: number;
+  /** With `order: "length"`: the most that a batch may cost while other slots are free. */
+  readonly share?: number;
+}
+
+/** Which cap closed a batch; null where everything that waits is in it and more would fit. */
+export type Full = "size" | "cost" | null;
+
+export interface PackedBatch extends BatchPlan {
+  readonly items: unknown[];
+  readonly cost: number;
+  readonly full: Full;
+}

@@ -1,0 +1,64 @@
+// Which of the items that wait share a batch where each is padded to the longest. A pure function of their lengths: the
+// first one goes, and with it those neighbours by length with which the call saves most.
+
+export interface GroupCaps {
+  readonly maxRows: number;
+  /** The most that rows x longest may be, but for a single row. */
+  readonly budget: number;
+  /** What a call costs besides its rows, in the unit of the lengths. */
+  readonly fixedCost: number;
+}
+
+/** Items next to each other by length. */
+interface Run {
+  readonly from: number;
+  readonly to: number;
+  /** What each would cost alone, in all, divided by what they cost together. */
+  readonly saved: number;
+}
+
+/**
+ * The indexes, rising, of the items that go with the first one: of the runs of items next to each other by length that
+ * contain it, the one that saves most, where a call costs `fixedCost + rows * longest`. Of equal ones, the one with
+ * more rows.
+ */
+export function groupByLength(lengths: readonly number[], caps: GroupCaps): number[] {
+  const order = lengths
+    .map((_, index) => index)
+    .sort((a, b) => (lengths[a] as number) - (lengths[b] as number) || a - b);
+  const sorted = order.map((index) => lengths[index] as number);
+  const first = order.indexOf(0);
+  let best: Run = { from: first, to: first, saved: 1 };
+  let alone = 0;
+  for (let to = first; to < sorted.length; to += 1) {
+    const longest = sorted[to] as number;
+    if (to > first && (to - first + 1) * longest > caps.budget) break;
+    best = bestUpTo(to, alone, sorted, first, caps, best);
+    alone += caps.fixedCost + longest;
+  }
+  return order.slice(best.from, best.to + 1).sort((a, b) => a - b);
+}
+
+/** The best run that ends with the item at `to`, or `best`. `alone`: what those from the first to before it cost alone. */
+function bestUpTo(
+  to: number,
+  alone: number,
+  sorted: readonly number[],
+  first: number,
+  caps: GroupCaps,
+  best: Run,
+): Run {
+  const { maxRows, budget, fixedCost } = caps;
+  const longest = sorted[to] as number;
+  let [most, sum] = [best, to > first ? alone + fixedCost + longest : 0];
+  for (let from = first; from >= 0; from -= 1) {
+    const rows = to - from + 1;
+    if (rows > maxRows || (rows > 1 && rows * longest > budget)) break;
+    // The first item is in the sum of those above it.
+    if (from < first || to === first) sum += fixedCost + (sorted[from] as number);
+    const together = fixedCost + rows * longest;
+    const saved = together > 0 ? sum / together : rows;
+    if (saved > most.saved || (saved === most.saved && rows > most.to - most.from + 1)) most = { from, to, saved };
+  }
+  return most;
+}

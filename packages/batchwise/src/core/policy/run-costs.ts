@@ -1,0 +1,138 @@
+// What a handler's runs cost, learned from the last batches: how long a batch takes by its cost, what a call costs besides
+// its items, and up to which cost a larger batch is worth it. Nothing is assumed of the handler: batches of similar cost
+// share a class, and each class remembers its mean time. The classes are compared by time per unit of cost.
+//
+// The budget is the largest class whose time per unit is within 2 % of the least. While that is the largest class of
+// all, the next batches may cost twice as much. Otherwise one batch in so many tries more, in case the handler has
+// changed; the longer that changes nothing, the fewer. Classes that are no longer used are forgotten.
+
+/** So many classes to a doubling of cost. */
+const CLASSES_PER_OCTAVE = 4;
+/** A class is the mean of about so many batches. */
+const REMEMBERED = 32;
+/** A class counts once it has seen so many. */
+const ENOUGH = 3;
+/** What a class keeps of its weight when a batch falls into another. */
+const KEPT = 0.97;
+/** A class with less weight is forgotten. */
+const LEAST_WEIGHT = 0.5;
+/** A batch is odd that takes so many times what is usual, or so small a part of it: the machine may have been busy. */
+const ODD = 2;
+/** So many odd ones in a row, and the handler has changed: all is forgotten. */
+const MOST_ODD = 3;
+/** Time per unit this close to the least is as good. */
+const AS_GOOD = 1.02;
+/** A call costs no more than so many items do, or what an item costs would not count any more. */
+const MOST_FIXED = 1_000;
+/** One batch in so many tries more. */
+const PROBE_OFTEN = 16;
+const PROBE_SELDOM = 128;
+
+/** Batches of similar cost: their weight, and their means. */
+interface CostClass {
+  weight: number;
+  cost: number;
+  runMs: number;
+}
+
+export class RunCosts {
+  readonly #classes: Map<number, CostClass> = new Map();
+  #batches = 0;
+  /** The mean cost of an item, padding included. */
+  #itemCost = 1;
+  #fittedCost = 0;
+  /** The class that the budget comes from, and whether it is the largest of all. */
+  #best: CostClass | null = null;
+  #isLargest = false;
+  #probeEvery = PROBE_OFTEN;
+  #sinceProbe = 0;
+  #oddInARow = 0;
+
+  /** Learns from a batch that has run. What tells nothing is passed over: no time, no cost. */
+  record(cost: number, items: number, runMs: number): void {
+    if (!(cost > 0 && cost < Number.POSITIVE_INFINITY && runMs > 0)) return;
+    this.#batches += 1;
+    this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
+    this.#sinceProbe += 1;
+    this.#remember(cost, runMs);
+    this.#fit();
+    this.#chooseBest();
+  }
+
+  /** What the next batch may cost. A single item may always go. */
+  get budget(): number {
+    if (this.#best === null) return this.#itemCost * (1 + (this.#batches % 4));
+    if (this.#isLargest) return 2 * this.#best.cost;
+    return this.#isProbing ? 1.5 * this.#best.cost : 1.02 * this.#best.cost;
+  }
+
+  /** What a call costs besides its items, in units of cost. Taken for that of an item until it is known. */
+  get fixedCost(): number {
+    const isUnsure = this.#best === null || this.#isProbing;
+    return isUnsure ? Math.max(this.#fittedCost, this.#itemCost) : this.#fittedCost;
+  }
+
+  get #isProbing(): boolean {
+    return this.#sinceProbe >= this.#probeEvery;
+  }
+
+  #remember(cost: number, runMs: number): void {
+    const key = Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
+    for (const [other, known] of this.#classes) {
+      if (other === key) continue;
+      known.weight *= KEPT;
+      if (known.weight < LEAST_WEIGHT) this.#classes.delete(other);
+    }
+    const known = this.#classes.get(key);
+    if (known === undefined) {
+      this.#classes.set(key, { weight: 1, cost, runMs });
+      return;
+    }
+    const usualMs = (cost / known.cost) * known.runMs;
+    const isOdd = known.weight > ENOUGH && (runMs > ODD * usualMs || runMs < usualMs / ODD);
+    this.#oddInARow = isOdd ? this.#oddInARow + 1 : 0;
+    if (this.#oddInARow === MOST_ODD) {
+      this.#oddInARow = 0;
+      this.#classes.clear();
+      return;
+    }
+    const countedMs = isOdd ? Math.min(runMs, ODD * usualMs) : runMs;
+    known.weight = Math.min(known.weight + 1, REMEMBERED);
+    known.cost += (cost - known.cost) / known.weight;
+    known.runMs += (countedMs - known.runMs) / known.weight;
+  }
+
+  /** Least squares of `runMs = fixed + slope * cost`, by relative error: small batches count as much as large ones. */
+  #fit(): void {
+    let [sum, sumX, sumY, sumXX, sumXY] = [0, 0, 0, 0, 0];
+    for (const { weight, cost, runMs } of this.#classes.values()) {
+      const share = weight / (runMs * runMs);
+      sum += share;
+      sumX += share * cost;
+      sumY += share * runMs;
+      sumXX += share * cost * cost;
+      sumXY += share * cost * runMs;
+    }
+    const spread = sum * sumXX - sumX * sumX;
+    const slope = (sum * sumXY - sumX * sumY) / spread;
+    const fitted = (sumY - slope * sumX) / sum / slope;
+    // Where cost makes no difference to the time, a call is all that costs.
+    if (!(spread > 1e-9 * sum * sumXX)) this.#fittedCost = this.#itemCost;
+    else
+      this.#fittedCost =
+        slope > 0 ? Math.min(Math.max(0, fitted), MOST_FIXED * this.#itemCost) : MOST_FIXED * this.#itemCost;
+  }
+
+  #chooseBest(): void {
+    const known = [...this.#classes.values()].filter(({ weight }) => weight >= ENOUGH);
+    const least = Math.min(...known.map(({ cost, runMs }) => runMs / cost));
+    const byCost = known.sort((a, b) => a.cost - b.cost);
+    const best = byCost.findLast(({ cost, runMs }) => runMs / cost <= AS_GOOD * least) ?? null;
+    this.#isLargest = best === byCost.at(-1);
+    if (best !== this.#best) this.#probeEvery = PROBE_OFTEN;
+    else if (this.#isProbing) this.#probeEvery = Math.min(2 * this.#probeEvery, PROBE_SELDOM);
+    else return;
+    this.#best = best;
+    this.#sinceProbe = 0;
+  }
+}
