@@ -1,6 +1,7 @@
 // What the loops of one dispatcher share: the resolved options, the counters, and the loops themselves, so that one can
 // wake another. It decides nothing and writes nothing.
 
+import { attempt } from "../../core/contract/thenable.ts";
 import type { Account } from "../contract/account.ts";
 import type { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow } from "../contract/rows.ts";
@@ -103,15 +104,17 @@ export class Runtime {
     this.posting.wake();
   }
 
-  /** Calls the user's `onError`, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws. */
+  /**
+   * Calls the user's `onError`, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws,
+   * or rejects with: there is nowhere else to report it.
+   */
   report(error: unknown, context: ErrorContext): void {
     if (this.isStopping && error === this.stopping.signal.reason) return;
     if (error === this.#setBack && error !== null) return;
-    try {
-      this.options.onError(error, context);
-    } catch {
-      // There is nowhere else to report it.
-    }
+    attempt(
+      () => this.options.onError(error, context),
+      () => {},
+    );
   }
 
   /** Reports a failure that many batches meet, such as a store that is away: the same message once in 30 s. */
