@@ -12,8 +12,8 @@ const packing: readonly Fault[] = [
   {
     name: "overshoots maxBatchCost by one item",
     file: "core/policy/pack.ts",
-    find: "if (total > maxBatchCost && size > 0) {",
-    replace: "if (sum > maxBatchCost && size > 0) {",
+    find: "if (whole > maxBatchCost && length + count > 0) break;",
+    replace: "if (cost > maxBatchCost && length + count > 0) break;",
   },
   {
     name: "breaks the cap where batchCost submits",

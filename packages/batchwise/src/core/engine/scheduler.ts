@@ -104,6 +104,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** To be called at the end of a turn in which something happened. */
   turnEnded(): void {
+    this.#gathering.turnEnded();
     const isByPass = this.#gathering.isByPass(this.#options) && this.#queue.size > 0;
     this.#pump(!isByPass);
     if (isByPass && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);

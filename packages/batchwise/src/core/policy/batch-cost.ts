@@ -61,6 +61,10 @@ export function measureBatch(entries: readonly Entry[], batchCost: Measure<unkno
   }
   if (batchCost === "sum") return sum;
   if (batchCost === "padded") return entries.length * largest;
-  const items = entries.map(({ item }) => item);
-  return orSum(measured(batchCost, items), sum);
+  return orSum(measured(batchCost, itemsOf(entries)), sum);
+}
+
+/** The items of these entries, in an array that others may keep. */
+export function itemsOf(entries: readonly Entry[]): unknown[] {
+  return entries.map(({ item }) => item);
 }

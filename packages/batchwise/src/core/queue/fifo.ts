@@ -7,6 +7,12 @@ import type { Entry, EntryHolder } from "./entry.ts";
 
 const LONGEST_CHUNK = 256;
 const SHORTEST_CHUNK = 16;
+
+/** Room for about so many entries. */
+export function roomFor(count: number): Entry[] {
+  return new Array(Math.min(LONGEST_CHUNK, Math.max(SHORTEST_CHUNK, count)));
+}
+
 /** Gone entries are kept up to as many as wait, and this many. */
 const KEPT_GONE = 64;
 
@@ -14,22 +20,26 @@ class Chunk {
   /** Null where an entry was taken from the front. */
   readonly entries: (Entry | null)[];
   /** How many places are in use. */
-  length = 0;
+  length: number;
   next: Chunk | null = null;
 
-  constructor(room: number) {
-    this.entries = new Array(room);
+  constructor(entries: (Entry | null)[], length: number) {
+    this.entries = entries;
+    this.length = length;
   }
 }
 
 /** Takes no entry: the first one makes a chunk of its own. */
-const EMPTY: Chunk = new Chunk(0);
+const EMPTY: Chunk = new Chunk([], 0);
 
 /** Reads waiting entries in the order in which they will be dispatched. Reading changes nothing. */
 export interface EntryReader {
   /** The entry that goes next; null at the end. */
   readonly entry: Entry | null;
-  advance(): void;
+  /** Some of the entries that go next, in an array of their own: one at least, unless at the end, and `most` at most. */
+  ahead(most: number): Entry[];
+  /** Goes on by so many of the entries that are ahead. */
+  advance(count: number): void;
   /** Makes the order's own state (whose round it is) agree with what was read. Called before those entries are taken. */
   commit(): void;
 }
@@ -40,6 +50,8 @@ export interface EntryOrder {
   readonly size: number;
   /** Returns whether the entry is the oldest now. */
   push(entry: Entry): boolean;
+  /** Adds the first `count` of these entries, none of which is older than what waits. The array is the order's own then. */
+  pushAll(entries: Entry[], count: number): void;
   /** Called after the entries of `[from, end)` have left, taken or early. */
   left(entries: readonly Entry[], from: number, end: number): void;
   /** The entry that came first. */
@@ -74,19 +86,31 @@ export class Fifo implements EntryOrder {
       }
       this.#lastMoment = moment;
     }
-    let last = this.#last;
-    if (last.length === last.entries.length) last = this.#addChunk();
-    last.entries[last.length] = entry;
-    last.length += 1;
+    if (this.#last.length === this.#last.entries.length) {
+      this.#append(new Chunk(roomFor(this.size), 0));
+    }
+    this.#place(entry);
     return this.size === 1;
   }
 
-  #addChunk(): Chunk {
-    const chunk = new Chunk(Math.min(LONGEST_CHUNK, Math.max(SHORTEST_CHUNK, this.size)));
+  pushAll(entries: Entry[], count: number): void {
+    this.size += count;
+    this.#lastMoment = (entries[count - 1] as Entry).moment;
+    const { length, entries: places } = this.#last;
+    if (length + count > places.length) this.#append(new Chunk(entries, count));
+    else for (let index = 0; index < count; index += 1) this.#place(entries[index] as Entry);
+  }
+
+  #place(entry: Entry): void {
+    const last = this.#last;
+    last.entries[last.length] = entry;
+    last.length += 1;
+  }
+
+  #append(chunk: Chunk): void {
     if (this.#last === EMPTY) this.#first = chunk;
     else this.#last.next = chunk;
     this.#last = chunk;
-    return chunk;
   }
 
   /** Puts an entry that is older than the last one behind those that are no younger. */
@@ -155,7 +179,7 @@ export class Fifo implements EntryOrder {
     this.#head = 0;
     this.size = 0;
     this.#lastMoment = null;
-    for (; reader.entry !== null; reader.advance()) this.push(reader.entry);
+    for (; reader.entry !== null; reader.advance(1)) this.push(reader.entry);
     this.#gone = this.size - size;
     this.size = size;
   }
@@ -173,40 +197,43 @@ class FifoReader implements EntryReader {
   constructor(fifo: Fifo, chunk: Chunk, index: number, holder: EntryHolder | null, lastSequence: number) {
     this.#fifo = fifo;
     this.#chunk = chunk;
-    this.#index = index - 1;
+    this.#index = index;
     this.#holder = holder;
     this.#lastSequence = lastSequence;
-    this.advance();
+    this.advance(0);
   }
 
-  advance(): void {
+  ahead(most: number): Entry[] {
+    const { entries, length } = this.#chunk;
+    const last = Math.min(length, this.#index + most);
+    let end = this.#holder === null ? last : this.#index;
+    while (end < last && this.#isRead(entries[end] ?? null)) end += 1;
+    return entries.slice(this.#index, end) as Entry[];
+  }
+
+  advance(count: number): void {
+    this.#index += count;
     for (;;) {
-      this.#index += 1;
-      if (this.#index >= this.#chunk.length) {
-        const { next } = this.#chunk;
-        if (next === null) {
-          this.#index -= 1;
-          this.entry = null;
-          return;
-        }
-        this.#chunk = next;
-        this.#index = 0;
+      const { entries, length, next } = this.#chunk;
+      while (this.#index < length) {
+        this.entry = entries[this.#index] as Entry;
+        if (this.#isRead(this.entry)) return;
+        this.#index += 1;
       }
-      const entry = this.#chunk.entries[this.#index] ?? null;
-      if (this.#holder === null || (entry !== null && this.#isRead(entry))) {
-        this.entry = entry;
-        return;
-      }
+      this.entry = null;
+      if (next === null) return;
+      this.#chunk = next;
+      this.#index = 0;
     }
   }
 
-  #isRead({ holder, moment }: Entry): boolean {
-    return holder === this.#holder && moment.sequence <= this.#lastSequence;
+  #isRead(entry: Entry | null): boolean {
+    if (this.#holder === null) return true;
+    return entry !== null && entry.holder === this.#holder && entry.moment.sequence <= this.#lastSequence;
   }
 
   commit(): void {
     // What was not asked for is passed over, and waits on.
-    if (this.#lastSequence !== Number.POSITIVE_INFINITY) return;
-    this.#fifo.dropUpTo(this.#chunk, this.entry === null ? this.#index + 1 : this.#index);
+    if (this.#lastSequence === Number.POSITIVE_INFINITY) this.#fifo.dropUpTo(this.#chunk, this.#index);
   }
 }

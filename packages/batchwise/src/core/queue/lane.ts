@@ -61,15 +61,12 @@ export class Line implements EntryHolder, Ranked {
     this.lane.added(entry);
   }
 
-  /** Adds the first `count` of these entries, which are plain. */
-  pushAll(entries: readonly Entry[], count: number): void {
-    for (let index = 0; index < count; index += 1) {
-      const entry = entries[index] as Entry;
-      entry.holder = this;
-      if (this.#order.push(entry)) this.#noteOldest(entry);
-    }
+  /** Adds the first `count` of these entries, which are plain and know that this line holds them. */
+  pushAll(entries: Entry[], count: number): void {
+    this.#order.pushAll(entries, count);
     this.#cost += count * PLAIN.cost;
     this.lane.size += count;
+    if (this.size === count) this.#noteOldest(this.oldest);
   }
 
   /** When its oldest entry was submitted; Infinity when nothing waits. */
@@ -214,7 +211,7 @@ export class Lane {
     if (!isKept) return;
     for (const line of this.lines) {
       const reader = line.reader(Number.POSITIVE_INFINITY);
-      for (; reader.entry !== null; reader.advance()) this.noteDeadline(reader.entry);
+      for (; reader.entry !== null; reader.advance(1)) this.noteDeadline(reader.entry);
     }
   }
 

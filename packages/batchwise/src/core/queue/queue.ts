@@ -3,7 +3,7 @@
 
 import { Heap } from "../time/heap.ts";
 import { type Entry, type EntryHolder, PLAIN } from "./entry.ts";
-import type { EntryReader } from "./fifo.ts";
+import { type EntryReader, roomFor } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
 import { goesBefore } from "./order.ts";
@@ -23,6 +23,7 @@ export interface FlushedBatch {
 /** Stands for the lane of a key for which nothing waits. */
 const NO_LANE: object = {};
 
+const NO_ROOM: Entry[] = [];
 const NO_FLUSHES: readonly Flush[] = [];
 const NO_LANES: ReadonlySet<Lane> = new Set();
 const NO_KEYS: ReadonlyMap<string, Lane> = new Map();
@@ -41,8 +42,12 @@ export class Queue implements LaneOwner {
   #hot: Set<Lane> | null = null;
   /** Where plain entries go. */
   #plain: Line | null = null;
-  /** How many entries wait. */
-  size = 0;
+  /** Room for plain entries, and how many of them have come: they come into their line when the queue is looked at. */
+  #arrivals: Entry[] = NO_ROOM;
+  #arrived = 0;
+  /** How many came before the last look. */
+  #cameLast = 0;
+  #size = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
 
@@ -52,17 +57,58 @@ export class Queue implements LaneOwner {
     this.#isKeyed = isKeyed;
   }
 
+  /** How many entries wait. */
+  get size(): number {
+    this.#placeArrivals();
+    return this.#size;
+  }
+
   push(entry: Entry): Lane {
     const { facts } = entry;
+    this.#placeArrivals();
     const line = facts === PLAIN ? this.#plainLine() : this.#lineOf(this.#lane(facts.key), facts);
-    this.size += 1;
+    this.#size += 1;
     line.push(entry);
     return line.lane;
   }
 
-  /** Adds the first `count` of these entries, which are plain. */
-  pushPlain(entries: readonly Entry[], count: number): void {
-    this.size += count;
+  /** Makes room for plain entries, for `most` at most. It ends when the queue is looked at. */
+  makeRoom(most: number): void {
+    this.#placeArrivals();
+    this.#arrivals = roomFor(2 * this.#cameLast);
+    if (this.#arrivals.length > most) this.#arrivals.length = most;
+    this.#plainLine();
+  }
+
+  /** Adds a plain entry; false where no room has been made for it. */
+  arrive(entry: Entry): boolean {
+    if (this.#arrived === this.#arrivals.length) return false;
+    entry.holder = this.#plain;
+    this.#arrivals[this.#arrived] = entry;
+    this.#arrived += 1;
+    return true;
+  }
+
+  #placeArrivals(): void {
+    const arrivals = this.#arrivals;
+    if (arrivals === NO_ROOM) return;
+    const count = this.#arrived;
+    this.#arrivals = NO_ROOM;
+    this.#arrived = 0;
+    if (count > 0) this.#placeAll(arrivals, count);
+  }
+
+  /** Adds plain entries. The array is the queue's own from now on. */
+  pushPlain(entries: Entry[]): void {
+    this.#placeArrivals();
+    const line = this.#plainLine();
+    for (const entry of entries) entry.holder = line;
+    this.#placeAll(entries, entries.length);
+  }
+
+  #placeAll(entries: Entry[], count: number): void {
+    this.#cameLast = count;
+    this.#size += count;
     this.#plainLine().pushAll(entries, count);
   }
 
@@ -70,7 +116,7 @@ export class Queue implements LaneOwner {
   raise(entry: Entry, priority: number): void {
     const line = entry.holder as Line;
     entry.facts.priority = priority;
-    this.size += 1;
+    this.#size += 1;
     this.#lineOf(line.lane, entry).push(entry);
     line.noteLeft([entry], 0, 1, entry.cost);
   }
@@ -83,7 +129,7 @@ export class Queue implements LaneOwner {
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
-    this.size -= count;
+    this.#size -= count;
     if (lane.size === 0) this.#forget(lane);
     if (this.#flushes.length > 0) this.#dropDoneFlushes();
   }
@@ -122,6 +168,7 @@ export class Queue implements LaneOwner {
 
   /** The lane whose first entry goes before those of all other lanes. */
   mostUrgent(now: number, priorityAgingMs: number): Lane | undefined {
+    this.#placeArrivals();
     if (this.#isUnkeyed()) return this.#waitingCommon();
     let best: Line | undefined;
     let bestAt = 0;
@@ -138,12 +185,14 @@ export class Queue implements LaneOwner {
 
   /** The lane with the entry that has waited longest. */
   oldestLane(): Lane | undefined {
+    this.#placeArrivals();
     if (this.#isUnkeyed()) return this.#waitingCommon();
     return this.#oldestLine()?.lane;
   }
 
   /** The entry that has waited longest. */
   get oldest(): Entry | null {
+    this.#placeArrivals();
     return this.#oldestLine()?.oldest ?? null;
   }
 
@@ -234,6 +283,7 @@ export class Queue implements LaneOwner {
 
   /** All lanes in which something waits. */
   *lanes(): Iterable<Lane> {
+    this.#placeArrivals();
     const common = this.#waitingCommon();
     if (common !== undefined) yield common;
     yield* this.#lanesOfKeys();

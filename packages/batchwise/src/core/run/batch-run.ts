@@ -5,7 +5,7 @@
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
-import { measureBatch } from "../policy/batch-cost.ts";
+import { itemsOf, measureBatch } from "../policy/batch-cost.ts";
 import type { PackedBatch } from "../policy/pack.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Flush } from "../queue/flush.ts";
@@ -27,8 +27,6 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   readonly #signal: BatchSignal = new BatchSignal();
   /** The entries of the current call. */
   #entries: readonly Entry[];
-  /** Of all entries, for the first call. */
-  #items: unknown[] | null;
   /** Halves that have not been tried yet, the next one last. */
   readonly #halves: (readonly Entry[])[] = [];
   /** Callers who have no answer yet, of all halves. */
@@ -50,18 +48,17 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   countedAs: number;
   /** Where it stands among the running ones; see slots.ts. */
   slotIndex = 0;
-  /** True until the turn in which it began has ended. */
-  isYoung = true;
+  /** Stands for the turn in which it began, where it has outlasted the call of the handler. */
+  turn: object | null = null;
 
   constructor(
-    { entries, items }: PackedBatch,
+    { entries }: PackedBatch,
     start: BatchStart,
     waitedMs: number,
     flushes: readonly Flush[],
     environment: RunEnvironment<BatchRun>,
   ) {
     this.#entries = entries;
-    this.#items = items;
     this.live = entries.length;
     this.countedAs = entries.length;
     this.start = start;
@@ -201,7 +198,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     if (this.holdsSlot) this.#armLimit();
     let answer: unknown;
     try {
-      answer = calls.call(this.#takeItems(), new CallContext(this, entries, cost), this);
+      answer = calls.call(itemsOf(entries), new CallContext(this, entries, cost), this);
       if (isThenable(answer)) {
         Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
@@ -214,13 +211,6 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       return;
     }
     this.#answered(call, answer);
-  }
-
-  /** The items of a call, in an array that the handler may keep. */
-  #takeItems(): unknown[] {
-    const items = this.#items;
-    this.#items = null;
-    return items !== null && items.length === this.#entries.length ? items : this.#entries.map(({ item }) => item);
   }
 
   #answered(call: number, places: unknown): void {

@@ -61,11 +61,18 @@ export class Admission {
     else refuse(this.#services, entry, queueFullError(this.#options.maxQueueSize), "rejected");
   }
 
-  /** Queues plain entries: those that fit at once, and the others one by one. */
-  acceptAll(entries: readonly Entry[]): void {
-    const fitting = this.#hasRoom() && !this.#mayHoldAll ? Math.min(this.#free(), entries.length) : 0;
-    if (fitting > 0) this.#queue.pushPlain(entries, fitting);
-    for (let index = fitting; index < entries.length; index += 1) this.accept(entries[index] as Entry);
+  /** The same for a plain entry. */
+  acceptPlain(entry: Entry): void {
+    if (this.#queue.arrive(entry)) return;
+    if (!this.#mayHoldAll && this.#hasRoom()) this.#queue.makeRoom(this.#free());
+    if (!this.#queue.arrive(entry)) this.accept(entry);
+  }
+
+  /** The same for plain entries: those that fit at once, and the others one by one. */
+  acceptAll(entries: Entry[]): void {
+    const fitting = this.#mayHoldAll || !this.#hasRoom() ? [] : entries.splice(0, this.#free());
+    if (fitting.length > 0) this.#queue.pushPlain(fitting);
+    for (const entry of entries) this.accept(entry);
   }
 
   configure(options: ResolvedOptions): void {

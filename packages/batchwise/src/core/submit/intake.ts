@@ -64,7 +64,7 @@ export class Intake {
     const { moment } = this.#turn;
     this.#recorder.submitted(1, moment.at);
     const entry = new Entry(item, recipient, moment, PLAIN, 0);
-    if (submit === undefined && this.#isPlain) this.#admission.accept(entry);
+    if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
     else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
   }
 

@@ -118,8 +118,8 @@ export class Kit {
 }
 
 /** The items that a reader reads. */
-export function itemsOf(reader: { readonly entry: Entry | null; advance(): void }): unknown[] {
+export function itemsOf(reader: { readonly entry: Entry | null; advance(count: number): void }): unknown[] {
   const items: unknown[] = [];
-  for (; reader.entry !== null; reader.advance()) items.push(reader.entry.item);
+  for (; reader.entry !== null; reader.advance(1)) items.push(reader.entry.item);
   return items;
 }

@@ -46,11 +46,15 @@ export class FairReader implements EntryReader {
     return this.#current.reader.entry;
   }
 
+  ahead(): Entry[] {
+    return this.entry === null ? [] : [this.entry];
+  }
+
   advance(): void {
     const { reader } = this.#current;
     if (reader.entry === null) return;
     this.#current.deficit -= this.#charge(reader.entry);
-    reader.advance();
+    reader.advance(1);
     this.#seek();
   }
 
