@@ -332,7 +332,7 @@ const running: readonly Fault[] = [
   {
     name: "answers from the cache of another key",
     file: "core/submit/intake.ts",
-    find: "inFlight.open(scope, cacheKeyOf(facts.key, dedupeKey), entry)",
+    find: "inFlight.open(scope, cacheKeyOf(key, dedupeKey), entry)",
     replace: "inFlight.open(scope, cacheKeyOf(undefined, dedupeKey), entry)",
   },
   {

@@ -2,7 +2,7 @@
 // rounds of tenants where `fairBy` is in use. Which line goes first is decided entry by entry in policy/pack.ts.
 
 import { Heap, HeapNode } from "../time/heap.ts";
-import { type Entry, type EntryHolder, PLAIN } from "./entry.ts";
+import type { Entry, EntryHolder } from "./entry.ts";
 import { FairOrder } from "./fair/fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
 import { type Rank, type Ranked, Ranks } from "./ranks.ts";
@@ -64,7 +64,7 @@ export class Line implements EntryHolder, Ranked {
   /** Adds the first `count` of these entries, which are plain and know that this line holds them. */
   pushAll(entries: Entry[], count: number): void {
     this.#order.pushAll(entries, count);
-    this.#cost += count * PLAIN.cost;
+    this.#cost += count;
     this.lane.size += count;
     if (this.size === count) this.#noteOldest(this.oldest);
   }

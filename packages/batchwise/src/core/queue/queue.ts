@@ -2,12 +2,12 @@
 // entry are found without looking at every lane. A lane that empties is forgotten.
 
 import { Heap } from "../time/heap.ts";
-import { type Entry, type EntryHolder, PLAIN } from "./entry.ts";
+import type { Entry, EntryHolder } from "./entry.ts";
 import { type EntryReader, roomFor } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
 import { goesBefore } from "./order.ts";
-import { type Rank, Ranks } from "./ranks.ts";
+import { PLAIN, type Rank, Ranks } from "./ranks.ts";
 
 /** A batch to be: these entries, in this order, and the readers that have read them. */
 export interface BatchPlan {
@@ -64,9 +64,8 @@ export class Queue implements LaneOwner {
   }
 
   push(entry: Entry): Lane {
-    const { facts } = entry;
     this.#placeArrivals();
-    const line = facts === PLAIN ? this.#plainLine() : this.#lineOf(this.#lane(facts.key), facts);
+    const line = this.#lineOf(this.#lane(entry.key), entry);
     this.#size += 1;
     line.push(entry);
     return line.lane;
@@ -115,7 +114,7 @@ export class Queue implements LaneOwner {
   /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
   raise(entry: Entry, priority: number): void {
     const line = entry.holder as Line;
-    entry.facts.priority = priority;
+    entry.priority = priority;
     this.#size += 1;
     this.#lineOf(line.lane, entry).push(entry);
     line.noteLeft([entry], 0, 1, entry.cost);

@@ -66,7 +66,8 @@ export class Ranks<Member extends Ranked> {
   }
 }
 
-const PLAIN: Rank = { priority: 0, isSmall: false };
+/** The rank of an item that asks for none. */
+export const PLAIN: Rank = { priority: 0, isSmall: false };
 
 function isSame(a: Rank, b: Rank): boolean {
   return a.priority === b.priority && a.isSmall === b.isSmall;

@@ -41,7 +41,7 @@ export class SharedEntry implements Recipient, CallerPlace {
       entry.holder?.noteDeadline(entry);
     }
     if (entry.holder !== null) entry.holder.raise(entry, priority);
-    else if (priority > entry.priority) entry.facts.priority = priority;
+    else if (priority > entry.priority) entry.priority = priority;
   }
 
   callerLeft(caller: Caller): void {

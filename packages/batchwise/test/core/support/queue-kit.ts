@@ -1,7 +1,7 @@
 // A queue to fill and to pack from in tests of the engine's parts, with numbers as items. An entry is known by its item.
 
 import { type Caps, type PackedBatch, pack } from "../../../src/core/policy/pack.ts";
-import { Entry, type EntryHolder, ItemFacts } from "../../../src/core/queue/entry.ts";
+import { Entry, type EntryHolder } from "../../../src/core/queue/entry.ts";
 import { type FlushedBatch, Queue } from "../../../src/core/queue/queue.ts";
 import type { Recipient } from "../../../src/core/queue/recipient.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
@@ -33,8 +33,9 @@ export function entryOf(of: NewEntry): Entry {
     dueAt = Number.POSITIVE_INFINITY,
   } = of;
   const recipient: Recipient = { countsItself: true, dueAt, succeed: () => {}, fail: () => {} };
-  const facts = Object.assign(new ItemFacts(), { cost, priority, isSmall, tenant, key });
-  return new Entry(id, recipient, new Moment(at, sequence), facts, 0);
+  const entry = new Entry(id, recipient, new Moment(at, sequence), 0);
+  Object.assign(entry.ownFacts, { isSmall, tenant, key });
+  return Object.assign(entry, { cost, priority });
 }
 
 /** Holds entries that wait no longer: a running batch, or nothing. */
