@@ -40,13 +40,13 @@ export class Queue implements LaneOwner {
   /** The lanes with deadlines, the one with the earliest first. */
   #byDeadline: Heap<Lane> | null = null;
   #hot: Set<Lane> | null = null;
-  /** Where plain entries go. */
+  /** Lines of entries without a key that were used last, by the last bits of their priority. */
+  readonly #recent: Line[] = [];
+  /** Where the arrivals go. */
   #plain: Line | null = null;
   /** Room for plain entries, and how many of them have come: they come into their line when the queue is looked at. */
   #arrivals: Entry[] = NO_ROOM;
   #arrived = 0;
-  /** How many came before the last look. */
-  #cameLast = 0;
   #size = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
@@ -65,7 +65,13 @@ export class Queue implements LaneOwner {
 
   push(entry: Entry): Lane {
     this.#placeArrivals();
-    const line = this.#lineOf(this.#lane(entry.key), entry);
+    const { key, priority } = entry;
+    let line = key === undefined ? this.#recent[priority & 7] : undefined;
+    // A line in which nothing waits may have been dropped.
+    if (line?.priority !== priority || line.isSmall !== entry.isSmall || line.isEmpty) {
+      line = this.#lineOf(this.#lane(key), entry);
+      if (key === undefined) this.#recent[priority & 7] = line;
+    }
     this.#size += 1;
     line.push(entry);
     return line.lane;
@@ -74,9 +80,9 @@ export class Queue implements LaneOwner {
   /** Makes room for plain entries, for `most` at most. It ends when the queue is looked at. */
   makeRoom(most: number): void {
     this.#placeArrivals();
-    this.#arrivals = roomFor(2 * this.#cameLast);
+    this.#arrivals = roomFor(this.#size);
     if (this.#arrivals.length > most) this.#arrivals.length = most;
-    this.#plainLine();
+    this.#plain = this.#plainLine();
   }
 
   /** Adds a plain entry; false where no room has been made for it. */
@@ -94,7 +100,7 @@ export class Queue implements LaneOwner {
     const count = this.#arrived;
     this.#arrivals = NO_ROOM;
     this.#arrived = 0;
-    if (count > 0) this.#placeAll(arrivals, count);
+    if (count > 0) this.#placeAll(this.#plain as Line, arrivals, count);
   }
 
   /** Adds plain entries. The array is the queue's own from now on. */
@@ -102,17 +108,17 @@ export class Queue implements LaneOwner {
     this.#placeArrivals();
     const line = this.#plainLine();
     for (const entry of entries) entry.holder = line;
-    this.#placeAll(entries, entries.length);
+    this.#placeAll(line, entries, entries.length);
   }
 
-  #placeAll(entries: Entry[], count: number): void {
-    this.#cameLast = count;
+  #placeAll(line: Line, entries: Entry[], count: number): void {
     this.#size += count;
-    this.#plainLine().pushAll(entries, count);
+    line.pushAll(entries, count);
   }
 
   /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
   raise(entry: Entry, priority: number): void {
+    this.#placeArrivals();
     const line = entry.holder as Line;
     entry.priority = priority;
     this.#size += 1;
@@ -322,8 +328,7 @@ export class Queue implements LaneOwner {
   }
 
   #plainLine(): Line {
-    this.#plain ??= this.#lineOf(this.#lane(undefined), PLAIN);
-    return this.#plain;
+    return this.#lineOf(this.#lane(undefined), PLAIN);
   }
 
   #lineOf(lane: Lane, rank: Rank): Line {

@@ -59,9 +59,9 @@ export class Ranks<Member extends Ranked> {
     return low;
   }
 
-  /** Drops what is empty, but for that of priority 0, which others hold on to. */
+  /** Drops what is empty. */
   #dropEmpty(): void {
-    this.#members = this.#members.filter((member) => !member.isEmpty || isSame(member, PLAIN));
+    this.#members = this.#members.filter((member) => !member.isEmpty);
     this.#mostMembers = 2 * Math.max(KEPT_EMPTY, this.#members.length);
   }
 }

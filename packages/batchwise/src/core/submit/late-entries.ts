@@ -96,7 +96,8 @@ export class LateEntries {
 
   /** The entry waits from now on. A user's function that was called for it may have flushed what waited before. */
   enter(entry: Entry): void {
-    entry.moment = this.#parts.turn.moment;
+    const { moment } = this.#parts.turn;
+    if (entry.moment !== moment) entry.moment = moment;
     this.#parts.admission.accept(entry);
   }
 }

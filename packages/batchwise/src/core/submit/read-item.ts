@@ -103,15 +103,16 @@ interface OwnEstimate {
 
 /** The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws INVALID_OPTION. */
 function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): number {
-  let own: unknown = 1;
-  if (cost !== oneEach) own = cost(item);
-  else if (maxBatchCost !== Number.POSITIVE_INFINITY && typeof item === "object" && item !== null) {
-    const { estimateTokens, estimateCost } = item as OwnEstimate;
-    if (typeof estimateTokens === "function") own = estimateTokens.call(item);
-    else if (typeof estimateCost === "function") own = estimateCost.call(item);
-  }
+  const own: unknown = cost === oneEach ? estimateOf(item, maxBatchCost) : cost(item);
   if (isCost(own)) return own;
   throw unusable(rangeError, "cost", aCost, own);
+}
+
+function estimateOf(item: unknown, maxBatchCost: number): unknown {
+  if (maxBatchCost === Number.POSITIVE_INFINITY || typeof item !== "object" || item === null) return 1;
+  const { estimateTokens, estimateCost } = item as OwnEstimate;
+  if (typeof estimateTokens === "function") return estimateTokens.call(item);
+  return typeof estimateCost === "function" ? estimateCost.call(item) : 1;
 }
 
 /** Reads the key of an item whose submit names none, where keys are in use. */
