@@ -106,7 +106,7 @@ const waiting: readonly Fault[] = [
     name: "misses a deadline just over the wait",
     file: "core/policy/decide.ts",
     find: "if (leadMs !== undefined) return dueAt - leadMs;",
-    replace: "if (leadMs !== undefined) return dueAt <= heldUntil ? dueAt - leadMs : Number.POSITIVE_INFINITY;",
+    replace: "if (leadMs !== undefined) return dueAt <= heldUntil ? dueAt - leadMs : Infinity;",
   },
   {
     name: "sends at once for any deadline in the wait",
@@ -192,9 +192,9 @@ const admission: readonly Fault[] = [
   {
     name: "lets blocked submits in first come, first served",
     file: "core/submit/admission.ts",
-    find: "const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);",
+    find: "const next = pack(outside.oldestLane() as Lane, caps, now, Infinity);",
     replace:
-      "const next = pack(outside.oldestLane() as Lane, { ...caps, maxBatchSize: outside.size }, now, Number.POSITIVE_INFINITY);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free());",
+      "const next = pack(outside.oldestLane() as Lane, { ...caps, maxBatchSize: outside.size }, now, Infinity);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free());",
   },
   {
     name: "lets one who comes now overtake the blocked",
@@ -283,8 +283,8 @@ const running: readonly Fault[] = [
   {
     name: "frees the slot while promises in places are open",
     file: "core/run/batch-run.ts",
-    find: "if (promised === 0) this.#next();",
-    replace: "this.#next();",
+    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(now);",
+    replace: "settling.settle(places as ArrayLike<unknown>);\n    this.#next(now);",
   },
   {
     name: "holds the slot in a pause before a retry",

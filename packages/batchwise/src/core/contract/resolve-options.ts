@@ -44,7 +44,7 @@ type Settings<Name extends keyof Defaults> = { readonly [Key in Name]: readonly 
 export const LIMITS: Settings<keyof ConfigureOptions> = {
   maxBatchSize: [integerFrom(1), 32],
   preferredBatchSize: [integerFrom(1), undefined],
-  maxBatchCost: [aboveZero, Number.POSITIVE_INFINITY],
+  maxBatchCost: [aboveZero, Infinity],
   maxWaitMs: [zeroOrMore, 0],
   gather: [oneOf("auto", "turn", "tick"), "auto"],
   concurrency: [unboundedIntegerFrom(1), 1],
@@ -67,8 +67,8 @@ export const SETTINGS: Settings<keyof Defaults> = {
   fairBy: [aFunction, undefined],
   smallCallFirst: [integerFrom(0), 0],
   priorityAgingMs: [aboveZero, 10_000],
-  timeoutMs: [aboveZero, Number.POSITIVE_INFINITY],
-  handlerTimeoutMs: [aboveZero, Number.POSITIVE_INFINITY],
+  timeoutMs: [aboveZero, Infinity],
+  handlerTimeoutMs: [aboveZero, Infinity],
   retry: [
     { ...objectWith(), expected: "an object with attempts", test: (value: object) => "attempts" in value },
     undefined,

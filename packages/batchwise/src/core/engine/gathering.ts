@@ -16,7 +16,7 @@ export class Gathering {
   /** The last batch settled in the turn in which it began. */
   #wasQuick = false;
   /** When the last pass ended. */
-  passedAt: number = Number.NEGATIVE_INFINITY;
+  passedAt: number = -Infinity;
 
   /** `onPassEnd` is called at the end of the pass in which `waitForPass` was called. */
   constructor(clock: Clock, onPassEnd: () => void) {

@@ -93,7 +93,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** When the oldest item of a batch that pauses was submitted; Infinity where there is none. */
   get retryingSince(): number {
-    let since = Number.POSITIVE_INFINITY;
+    let since = Infinity;
     for (const { oldestAt } of this.#slots.resting) since = Math.min(since, oldestAt);
     return since;
   }
@@ -218,7 +218,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   #waitsForTurn(): boolean {
     const { size, isFlushing } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
-    const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Number.POSITIVE_INFINITY;
+    const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
     if (size === 0 || mayBeFull || isFlushing || this.#admission.blocked > 0 || this.#isDraining) return false;
     return this.#slots.next === undefined;
   }
@@ -293,7 +293,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   }
 
   #wakeAt(at: number, now: number): void {
-    if (this.#wake === null && at === Number.POSITIVE_INFINITY) return;
+    if (this.#wake === null && at === Infinity) return;
     this.#wake ??= new Timer(this.#services.clock, this.#again);
     this.#wake.set(at, now);
   }
@@ -347,7 +347,7 @@ export class Scheduler implements RunOwner<BatchRun> {
       isDraining: this.#isDraining,
       isPaused: this.#isPaused,
       hasGathered,
-      passedAt: isMidPass ? this.#gathering.passedAt : Number.POSITIVE_INFINITY,
+      passedAt: isMidPass ? this.#gathering.passedAt : Infinity,
     };
     return chooseLane(this.#queue, this.#options, state, now);
   }
@@ -359,7 +359,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** The next batch of a lane; null while the limiter says no. */
   #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
-    const upTo = isFlushOnly ? lane.flushedUpTo : Number.POSITIVE_INFINITY;
+    const upTo = isFlushOnly ? lane.flushedUpTo : Infinity;
     const whole = pack(lane, this.#options, now, upTo);
     if (this.#gate === null || whole.entries.length === 0) return whole;
     const granted = this.#gate.ask(whole.cost, false);

@@ -31,12 +31,12 @@ export function pack(lane: WaitingLines, caps: Caps, now: number, lastSequence: 
   const { batchCost, maxBatchCost, priorityAgingMs } = caps;
   const sources = inOrder(lane, now, priorityAgingMs);
   if (typeof batchCost !== "function") return take(sources, caps, lastSequence);
-  const uncapped = { ...caps, maxBatchCost: Number.POSITIVE_INFINITY };
+  const uncapped = { ...caps, maxBatchCost: Infinity };
   const widest = take(sources, uncapped, lastSequence);
   const { entries } = widest;
   const { count, cost } = longestFit(itemsOf(entries), maxBatchCost, (prefix) => measured(batchCost, prefix));
   if (count === entries.length) {
-    const isFull = cost >= maxBatchCost && maxBatchCost < Number.POSITIVE_INFINITY;
+    const isFull = cost >= maxBatchCost && maxBatchCost < Infinity;
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
   // What has been read once too often is read anew. If the cost function has submitted something that goes first, the

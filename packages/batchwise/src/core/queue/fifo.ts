@@ -8,9 +8,9 @@ import type { Entry, EntryHolder } from "./entry.ts";
 const LONGEST_CHUNK = 256;
 const SHORTEST_CHUNK = 16;
 
-/** Room for about so many entries. */
-export function roomFor(count: number): Entry[] {
-  return new Array(Math.min(LONGEST_CHUNK, Math.max(SHORTEST_CHUNK, count)));
+/** Room for more entries where so many wait, for `most` at most. */
+export function roomFor(waiting: number, most: number = Infinity): Entry[] {
+  return new Array(Math.min(most, LONGEST_CHUNK, Math.max(SHORTEST_CHUNK, waiting)));
 }
 
 /** Gone entries are kept up to as many as wait, and this many. */
@@ -136,7 +136,7 @@ export class Fifo implements EntryOrder {
   }
 
   reader(lastSequence: number): EntryReader {
-    const isWhole = this.#gone === 0 && lastSequence === Number.POSITIVE_INFINITY;
+    const isWhole = this.#gone === 0 && lastSequence === Infinity;
     return new FifoReader(this, this.#first, this.#head, isWhole ? null : this.#holder, lastSequence);
   }
 
@@ -173,7 +173,7 @@ export class Fifo implements EntryOrder {
   /** Takes what waits into new chunks. A batch may be half told of: what is to come of it is not in them any more. */
   #compact(): void {
     const { size } = this;
-    const reader = this.reader(Number.POSITIVE_INFINITY);
+    const reader = this.reader(Infinity);
     this.#first = EMPTY;
     this.#last = EMPTY;
     this.#head = 0;
@@ -234,6 +234,6 @@ class FifoReader implements EntryReader {
 
   commit(): void {
     // What was not asked for is passed over, and waits on.
-    if (this.#lastSequence === Number.POSITIVE_INFINITY) this.#fifo.dropUpTo(this.#chunk, this.#index);
+    if (this.#lastSequence === Infinity) this.#fifo.dropUpTo(this.#chunk, this.#index);
   }
 }

@@ -71,7 +71,7 @@ export class Line implements EntryHolder, Ranked {
 
   /** When its oldest entry was submitted; Infinity when nothing waits. */
   oldestAt(): number {
-    return this.#order.oldest?.moment.at ?? Number.POSITIVE_INFINITY;
+    return this.#order.oldest?.moment.at ?? Infinity;
   }
 
   get oldest(): Entry | null {
@@ -109,8 +109,8 @@ export class Line implements EntryHolder, Ranked {
   #noteOldest(oldest: Entry | null): void {
     const { lines } = this.rankClass;
     const node = this.#node;
-    const wasAt = node.index === -1 ? Number.POSITIVE_INFINITY : node.key;
-    const oldestAt = oldest === null ? Number.POSITIVE_INFINITY : oldest.moment.at;
+    const wasAt = node.index === -1 ? Infinity : node.key;
+    const oldestAt = oldest === null ? Infinity : oldest.moment.at;
     if (oldest === null) lines.remove(node);
     else if (node.index === -1) lines.add(node, oldestAt);
     else lines.move(node, oldestAt);
@@ -137,7 +137,7 @@ export class Lane {
   /** The earliest deadlines of entries that have any. Only kept while lanes are held for company. */
   #deadlines: EntryDeadlines | null = null;
   /** NaN while it has to be looked for. */
-  #oldestAt: number = Number.POSITIVE_INFINITY;
+  #oldestAt: number = Infinity;
   /** Its place among the lanes by their earliest deadlines. */
   readonly node: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
@@ -173,7 +173,7 @@ export class Lane {
   /** When the oldest entry of all lines was submitted; Infinity when nothing waits. */
   oldestAt(): number {
     if (Number.isNaN(this.#oldestAt)) {
-      this.#oldestAt = Number.POSITIVE_INFINITY;
+      this.#oldestAt = Infinity;
       for (const line of this.lines) this.#oldestAt = Math.min(this.#oldestAt, line.oldestAt());
     }
     return this.#oldestAt;
@@ -210,7 +210,7 @@ export class Lane {
     this.#owner.noteDeadline(this);
     if (!isKept) return;
     for (const line of this.lines) {
-      const reader = line.reader(Number.POSITIVE_INFINITY);
+      const reader = line.reader(Infinity);
       for (; reader.entry !== null; reader.advance(1)) this.noteDeadline(reader.entry);
     }
   }
@@ -224,7 +224,7 @@ export class Lane {
 
   /** The earliest deadline of what waits; Infinity where there is none, or where none is kept. */
   get earliestDueAt(): number {
-    return this.#deadlines?.earliest ?? Number.POSITIVE_INFINITY;
+    return this.#deadlines?.earliest ?? Infinity;
   }
 }
 
@@ -237,7 +237,7 @@ class EntryDeadlines {
     const known = this.#nodes.get(entry);
     if (known !== undefined) {
       this.#heap.move(known, dueAt);
-    } else if (dueAt < Number.POSITIVE_INFINITY) {
+    } else if (dueAt < Infinity) {
       const node = new HeapNode(entry);
       this.#nodes.set(entry, node);
       this.#heap.add(node, dueAt);
@@ -254,6 +254,6 @@ class EntryDeadlines {
   }
 
   get earliest(): number {
-    return this.#heap.first?.key ?? Number.POSITIVE_INFINITY;
+    return this.#heap.first?.key ?? Infinity;
   }
 }

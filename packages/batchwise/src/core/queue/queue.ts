@@ -3,7 +3,7 @@
 
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
-import { type EntryReader, roomFor } from "./fifo.ts";
+import type { EntryReader } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
 import { goesBefore } from "./order.ts";
@@ -44,7 +44,7 @@ export class Queue implements LaneOwner {
   readonly #recent: Line[] = [];
   /** Where the arrivals go. */
   #plain: Line | null = null;
-  /** Room for plain entries, and how many of them have come: they come into their line when the queue is looked at. */
+  /** Room for plain entries, and how many have come. They come into their line when the queue is looked at. */
   #arrivals: Entry[] = NO_ROOM;
   #arrived = 0;
   #size = 0;
@@ -77,15 +77,17 @@ export class Queue implements LaneOwner {
     return line.lane;
   }
 
-  /** Makes room for plain entries, for `most` at most. It ends when the queue is looked at. */
-  makeRoom(most: number): void {
+  /** Takes plain entries and room for more: the first `arrived` places are filled. The array is the queue's own then. */
+  receive(arrivals: Entry[], arrived: number): void {
     this.#placeArrivals();
-    this.#arrivals = roomFor(this.#size);
-    if (this.#arrivals.length > most) this.#arrivals.length = most;
-    this.#plain = this.#plainLine();
+    const line = this.#lineOf(this.#lane(undefined), PLAIN);
+    for (let index = 0; index < arrived; index += 1) (arrivals[index] as Entry).holder = line;
+    this.#plain = line;
+    this.#arrivals = arrivals;
+    this.#arrived = arrived;
   }
 
-  /** Adds a plain entry; false where no room has been made for it. */
+  /** Adds a plain entry; false where there is no room for it that was received, or the queue has been looked at since. */
   arrive(entry: Entry): boolean {
     if (this.#arrived === this.#arrivals.length) return false;
     entry.holder = this.#plain;
@@ -97,23 +99,12 @@ export class Queue implements LaneOwner {
   #placeArrivals(): void {
     const arrivals = this.#arrivals;
     if (arrivals === NO_ROOM) return;
-    const count = this.#arrived;
+    const arrived = this.#arrived;
     this.#arrivals = NO_ROOM;
     this.#arrived = 0;
-    if (count > 0) this.#placeAll(this.#plain as Line, arrivals, count);
-  }
-
-  /** Adds plain entries. The array is the queue's own from now on. */
-  pushPlain(entries: Entry[]): void {
-    this.#placeArrivals();
-    const line = this.#plainLine();
-    for (const entry of entries) entry.holder = line;
-    this.#placeAll(line, entries, entries.length);
-  }
-
-  #placeAll(line: Line, entries: Entry[], count: number): void {
-    this.#size += count;
-    line.pushAll(entries, count);
+    if (arrived === 0) return;
+    this.#size += arrived;
+    this.#plain?.pushAll(arrivals, arrived);
   }
 
   /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
@@ -141,7 +132,7 @@ export class Queue implements LaneOwner {
 
   noteDeadline(lane: Lane): void {
     const { earliestDueAt, node } = lane;
-    if (earliestDueAt === Number.POSITIVE_INFINITY) {
+    if (earliestDueAt === Infinity) {
       this.#byDeadline?.remove(node);
       return;
     }
@@ -202,7 +193,7 @@ export class Queue implements LaneOwner {
   }
 
   oldestAt(): number {
-    return this.oldestLane()?.oldestAt() ?? Number.POSITIVE_INFINITY;
+    return this.oldestLane()?.oldestAt() ?? Infinity;
   }
 
   /** Takes the entries of a batch out of their lane and gives them to their new holder. */
@@ -327,10 +318,6 @@ export class Queue implements LaneOwner {
     return lane;
   }
 
-  #plainLine(): Line {
-    return this.#lineOf(this.#lane(undefined), PLAIN);
-  }
-
   #lineOf(lane: Lane, rank: Rank): Line {
     const line = lane.line(rank);
     if (line === undefined) return lane.open(this.#classOf(rank), this.#isFair);
@@ -345,7 +332,7 @@ export class Queue implements LaneOwner {
 
   #oldestLine(): Line | undefined {
     let oldest: Line | undefined;
-    let oldestAt = Number.POSITIVE_INFINITY;
+    let oldestAt = Infinity;
     for (const { lines } of this.#classes.all) {
       const { first } = lines;
       if (first === undefined || first.key >= oldestAt) continue;

@@ -15,7 +15,7 @@ import { type BatchStart, CallContext } from "./context.ts";
 import type { CallingBatch } from "./handler-calls.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 import type { RunEnvironment } from "./run-owner.ts";
-import { failEntries, ignorePlaces, type SettledBatch, settlePlaces } from "./settle.ts";
+import { failEntries, ignorePlaces, type SettledBatch, Settling } from "./settle.ts";
 
 export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   readonly isWaiting = false;
@@ -75,7 +75,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   /** When the oldest of the callers without an answer was submitted; Infinity where there is none. */
   get oldestAt(): number {
     const live = [this.#entries, ...this.#halves].flatMap(liveOf);
-    return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Number.POSITIVE_INFINITY);
+    return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Infinity);
   }
 
   get signal(): AbortSignal {
@@ -224,10 +224,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#failed(call, batchResultError(places, entries.length));
       return;
     }
-    const promised = settlePlaces(entries, places as ArrayLike<unknown>, this, this.#environment.services, () => {
+    const { services } = this.#environment;
+    const now = services.clock.now();
+    const settling = new Settling(entries, this, services, now, () => {
       if (!this.isOver && call === this.#call) this.#next();
     });
-    if (promised === 0) this.#next();
+    if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(now);
   }
 
   #failed(call: number, error: unknown, mayHalve = true): void {
@@ -286,7 +288,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   /** Goes on with the next half, or ends. Each half is a call of its own to a limiter. */
-  #next(): void {
+  #next(now?: number): void {
     this.#timeout.clear();
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
       this.#entries = half;
@@ -296,12 +298,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       else this.#rest(true);
       return;
     }
-    this.#end();
+    this.#end(now);
   }
 
   #armLimit(): void {
     const { handlerTimeoutMs } = this.#environment.options;
-    if (handlerTimeoutMs < Number.POSITIVE_INFINITY) {
+    if (handlerTimeoutMs < Infinity) {
       this.#timeout.start(handlerTimeoutMs, () => this.#timedOut(handlerTimeoutMs));
     }
   }
@@ -320,15 +322,13 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#end();
   }
 
-  #end(): void {
+  #end(now: number = this.#environment.services.clock.now()): void {
     if (this.isOver) return;
     this.isOver = true;
     this.#timeout.clear();
-    const { services, owner } = this.#environment;
-    const now = services.clock.now();
     this.#entries = [];
     const runMs = now - this.start.startedAt;
-    owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
+    this.#environment.owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
   }
 }
 

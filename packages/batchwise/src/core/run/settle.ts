@@ -17,17 +17,6 @@ export interface SettledBatch {
   noteSettled(count: number): void;
 }
 
-/** Settles the places of a batch. Returns how many hold a promise; `done` is called when the last of those settles. */
-export function settlePlaces(
-  entries: readonly Entry[],
-  places: ArrayLike<unknown>,
-  batch: SettledBatch,
-  services: Services,
-  done: () => void,
-): number {
-  return new Settling(entries, batch, services, done).settle(places);
-}
-
 /** Tells all who are still there that it has come to nothing. */
 export function failEntries(
   entries: readonly Entry[],
@@ -78,7 +67,8 @@ function countUnlessItself(
   if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
 }
 
-class Settling {
+/** The answers to one call. */
+export class Settling {
   readonly #entries: readonly Entry[];
   readonly #batch: SettledBatch;
   readonly #services: Services;
@@ -89,14 +79,16 @@ class Settling {
   #moment: Moment | null = null;
   #completed = 0;
 
-  constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, done: () => void) {
+  /** `now`: when they came. `done` is called when the last promise among them has settled. */
+  constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, now: number, done: () => void) {
     this.#entries = entries;
     this.#batch = batch;
     this.#services = services;
     this.#done = done;
-    this.#now = services.clock.now();
+    this.#now = now;
   }
 
+  /** Returns how many places hold a promise. */
   settle(places: ArrayLike<unknown>): number {
     const entries = this.#entries;
     const now = this.#now;

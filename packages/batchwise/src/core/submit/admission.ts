@@ -7,6 +7,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
 import { pack } from "../policy/pack.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
+import { roomFor } from "../queue/fifo.ts";
 import type { Lane } from "../queue/lane.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Moment, Turn } from "../time/turn.ts";
@@ -64,14 +65,14 @@ export class Admission {
   /** The same for a plain entry. */
   acceptPlain(entry: Entry): void {
     if (this.#queue.arrive(entry)) return;
-    if (!this.#mayHoldAll && this.#hasRoom()) this.#queue.makeRoom(this.#free());
+    if (!this.#mayHoldAll && this.#hasRoom()) this.#queue.receive(roomFor(this.#queue.size, this.#free()), 0);
     if (!this.#queue.arrive(entry)) this.accept(entry);
   }
 
   /** The same for plain entries: those that fit at once, and the others one by one. */
   acceptAll(entries: Entry[]): void {
     const fitting = this.#mayHoldAll || !this.#hasRoom() ? [] : entries.splice(0, this.#free());
-    if (fitting.length > 0) this.#queue.pushPlain(fitting);
+    if (fitting.length > 0) this.#queue.receive(fitting, fitting.length);
     for (const entry of entries) this.accept(entry);
   }
 
@@ -88,11 +89,11 @@ export class Admission {
     const { priorityAgingMs } = this.#options;
     const caps = {
       maxBatchSize: this.#free(),
-      maxBatchCost: Number.POSITIVE_INFINITY,
+      maxBatchCost: Infinity,
       batchCost: "sum",
       priorityAgingMs,
     } as const;
-    const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);
+    const next = pack(outside.oldestLane() as Lane, caps, now, Infinity);
     outside.take(next, IN_BETWEEN);
     let was: Moment | null = null;
     let moment: Moment | null = null;

@@ -45,7 +45,7 @@ export class Intake {
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
     this.#options = options;
     this.#isPlain = isPlain(options, parts.prepareItem);
-    this.#hasTimeout = options.timeoutMs < Number.POSITIVE_INFINITY;
+    this.#hasTimeout = options.timeoutMs < Infinity;
   }
 
   configure(options: ResolvedOptions): void {
@@ -172,7 +172,7 @@ export class Intake {
   /** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
   #refuseOversize({ item, cost: given }: Entry): void {
     const { maxBatchCost, batchCost, oversize } = this.#options;
-    const isMeasured = typeof batchCost === "function" && maxBatchCost < Number.POSITIVE_INFINITY;
+    const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
     const cost = isMeasured ? this.#ownCost(item, batchCost) : given;
     if (cost > maxBatchCost && oversize === "reject") throw itemTooLargeError(cost, maxBatchCost);
   }
@@ -262,8 +262,8 @@ function isPlain(options: ResolvedOptions, prepareItem: PrepareItem): boolean {
   return (
     functions.every((option) => option === undefined) &&
     options.cost === oneEach &&
-    options.maxBatchCost === Number.POSITIVE_INFINITY &&
-    options.timeoutMs === Number.POSITIVE_INFINITY &&
+    options.maxBatchCost === Infinity &&
+    options.timeoutMs === Infinity &&
     options.smallCallFirst === 0
   );
 }

@@ -109,7 +109,7 @@ function costOf(item: unknown, { cost, maxBatchCost }: ResolvedOptions): number 
 }
 
 function estimateOf(item: unknown, maxBatchCost: number): unknown {
-  if (maxBatchCost === Number.POSITIVE_INFINITY || typeof item !== "object" || item === null) return 1;
+  if (maxBatchCost === Infinity || typeof item !== "object" || item === null) return 1;
   const { estimateTokens, estimateCost } = item as OwnEstimate;
   if (typeof estimateTokens === "function") return estimateTokens.call(item);
   return typeof estimateCost === "function" ? estimateCost.call(item) : 1;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemOutcome } from "../../../src/core/contract/outcome.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
-import { failEntries, ignorePlaces, settlePlaces } from "../../../src/core/run/settle.ts";
+import { failEntries, ignorePlaces, Settling } from "../../../src/core/run/settle.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { revoked, thenable, unreadable } from "../../abuse/objects.ts";
 import { gate, range } from "../../support.ts";
@@ -52,9 +52,10 @@ function kitOf(kinds: readonly Kind[]): Kit {
     done: 0,
     settle: (places) => {
       const batch = { noteSettled: (count: number) => (all.settled += count) };
-      return settlePlaces(entries, places, batch, kit.services, () => {
+      const done = (): void => {
         all.done += 1;
-      });
+      };
+      return new Settling(entries, batch, kit.services, kit.services.clock.now(), done).settle(places);
     },
   };
   return all;
