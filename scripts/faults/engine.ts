@@ -283,8 +283,8 @@ const running: readonly Fault[] = [
   {
     name: "frees the slot while promises in places are open",
     file: "core/run/batch-run.ts",
-    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(now);",
-    replace: "settling.settle(places as ArrayLike<unknown>);\n    this.#next(now);",
+    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(settling.now);",
+    replace: "settling.settle(places as ArrayLike<unknown>);\n    this.#next();",
   },
   {
     name: "holds the slot in a pause before a retry",

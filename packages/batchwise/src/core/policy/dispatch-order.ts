@@ -57,7 +57,7 @@ class AgedReader implements EntryReader {
   }
 
   ahead(): Entry[] {
-    return this.entry === null ? [] : [this.entry];
+    return [this.entry as Entry];
   }
 
   advance(): void {

@@ -36,7 +36,7 @@ const EMPTY: Chunk = new Chunk([], 0);
 export interface EntryReader {
   /** The entry that goes next; null at the end. */
   readonly entry: Entry | null;
-  /** Some of the entries that go next, in an array of their own: one at least, unless at the end, and `most` at most. */
+  /** Some of the entries that go next, in an array of their own: one at least, `most` at most. Not to be called at the end. */
   ahead(most: number): Entry[];
   /** Goes on by so many of the entries that are ahead. */
   advance(count: number): void;
@@ -143,7 +143,7 @@ export class Fifo implements EntryOrder {
   /** Drops all up to a place: it was read, and is taken now or was gone before. */
   dropUpTo(chunk: Chunk, head: number): void {
     while (this.#first !== chunk && this.#first !== EMPTY) this.#dropFirst();
-    for (let index = this.#head; index < head; index += 1) chunk.entries[index] = null;
+    chunk.entries.fill(null, this.#head, head);
     this.#gone -= head - this.#head;
     this.#head = head;
   }
@@ -207,7 +207,7 @@ class FifoReader implements EntryReader {
     const { entries, length } = this.#chunk;
     const last = Math.min(length, this.#index + most);
     let end = this.#holder === null ? last : this.#index;
-    while (end < last && this.#isRead(entries[end] ?? null)) end += 1;
+    while (end < last && this.#isRead(entries[end] as Entry)) end += 1;
     return entries.slice(this.#index, end) as Entry[];
   }
 
@@ -227,9 +227,8 @@ class FifoReader implements EntryReader {
     }
   }
 
-  #isRead(entry: Entry | null): boolean {
-    if (this.#holder === null) return true;
-    return entry !== null && entry.holder === this.#holder && entry.moment.sequence <= this.#lastSequence;
+  #isRead({ holder, moment }: Entry): boolean {
+    return this.#holder === null || (holder === this.#holder && moment.sequence <= this.#lastSequence);
   }
 
   commit(): void {

@@ -66,7 +66,7 @@ export class Line implements EntryHolder, Ranked {
     this.#order.pushAll(entries, count);
     this.#cost += count;
     this.lane.size += count;
-    if (this.size === count) this.#noteOldest(this.oldest);
+    this.#noteOldest(this.oldest);
   }
 
   /** When its oldest entry was submitted; Infinity when nothing waits. */

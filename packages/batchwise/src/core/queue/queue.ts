@@ -244,10 +244,7 @@ export class Queue implements LaneOwner {
     const all: Entry[] = [];
     for (let entry = this.oldest; entry !== null; entry = this.oldest) {
       all.push(entry);
-      const line = entry.holder as Line;
-      line.lane.left(entry);
-      entry.holder = holder;
-      line.noteLeft([entry], 0, 1, entry.cost);
+      this.take({ entries: [entry], readers: [] }, holder);
     }
     return all;
   }

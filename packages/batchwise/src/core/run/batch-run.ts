@@ -224,12 +224,10 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#failed(call, batchResultError(places, entries.length));
       return;
     }
-    const { services } = this.#environment;
-    const now = services.clock.now();
-    const settling = new Settling(entries, this, services, now, () => {
+    const settling = new Settling(entries, this, this.#environment.services, () => {
       if (!this.isOver && call === this.#call) this.#next();
     });
-    if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(now);
+    if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(settling.now);
   }
 
   #failed(call: number, error: unknown, mayHalve = true): void {

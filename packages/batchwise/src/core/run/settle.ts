@@ -73,25 +73,26 @@ export class Settling {
   readonly #batch: SettledBatch;
   readonly #services: Services;
   readonly #done: () => void;
-  readonly #now: number;
+  /** When they came. */
+  readonly now: number;
   #promised = 0;
   /** Completed callers of one moment that are still to be counted, together. */
   #moment: Moment | null = null;
   #completed = 0;
 
-  /** `now`: when they came. `done` is called when the last promise among them has settled. */
-  constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, now: number, done: () => void) {
+  /** `done` is called when the last promise among them has settled. */
+  constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, done: () => void) {
     this.#entries = entries;
     this.#batch = batch;
     this.#services = services;
     this.#done = done;
-    this.#now = now;
+    this.now = services.clock.now();
   }
 
   /** Returns how many places hold a promise. */
   settle(places: ArrayLike<unknown>): number {
     const entries = this.#entries;
-    const now = this.#now;
+    const now = this.now;
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index] as Entry;
       let place: unknown;
@@ -127,7 +128,7 @@ export class Settling {
       return true;
     }
     if (!isError(place)) return false;
-    this.#fail(entry, place, this.#now);
+    this.#fail(entry, place, this.now);
     return true;
   }
 
@@ -144,7 +145,7 @@ export class Settling {
     if (completed === 0 || this.#moment === null) return;
     this.#completed = 0;
     this.#batch.noteSettled(completed);
-    countItems(this.#services, "completed", this.#now - this.#moment.at, completed);
+    countItems(this.#services, "completed", this.now - this.#moment.at, completed);
   }
 
   #fail(entry: Entry, error: unknown, now: number): void {

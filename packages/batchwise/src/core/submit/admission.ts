@@ -30,9 +30,6 @@ export class Admission {
   #outside: Queue | null = null;
   #ready: (() => void)[] = [];
   #options: ResolvedOptions;
-  /** Whether lanes may be held although a slot is free: all of them, or those with a key. */
-  #mayHoldAll: boolean;
-  #mayHoldKeys: boolean;
   /** Items of batches that pause before a retry: they count in the queue's bound. */
   retrying = 0;
 
@@ -41,8 +38,6 @@ export class Admission {
     this.#turn = turn;
     this.#queue = queue;
     this.#options = options;
-    this.#mayHoldAll = options.maxWaitMs > 0;
-    this.#mayHoldKeys = options.gather !== "turn";
   }
 
   /** How many wait outside. */
@@ -65,21 +60,20 @@ export class Admission {
   /** The same for a plain entry. */
   acceptPlain(entry: Entry): void {
     if (this.#queue.arrive(entry)) return;
-    if (!this.#mayHoldAll && this.#hasRoom()) this.#queue.receive(roomFor(this.#queue.size, this.#free()), 0);
+    const room = this.#plainRoom();
+    if (room > 0) this.#queue.receive(roomFor(this.#queue.size, room), 0);
     if (!this.#queue.arrive(entry)) this.accept(entry);
   }
 
   /** The same for plain entries: those that fit at once, and the others one by one. */
   acceptAll(entries: Entry[]): void {
-    const fitting = this.#mayHoldAll || !this.#hasRoom() ? [] : entries.splice(0, this.#free());
-    if (fitting.length > 0) this.#queue.receive(fitting, fitting.length);
+    const fitting = entries.splice(0, this.#plainRoom());
+    this.#queue.receive(fitting, fitting.length);
     for (const entry of entries) this.accept(entry);
   }
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
-    this.#mayHoldAll = options.maxWaitMs > 0;
-    this.#mayHoldKeys = options.gather !== "turn";
   }
 
   /** Lets blocked submits in, in their order, as far as there is room. */
@@ -140,9 +134,16 @@ export class Admission {
     return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);
   }
 
+  /** How many plain entries may come in without a look at their lane for each. */
+  #plainRoom(): number {
+    return this.#options.maxWaitMs === 0 && this.#hasRoom() ? this.#free() : 0;
+  }
+
   #enter(entry: Entry): void {
     const lane = this.#queue.push(entry);
-    const mayBeHeld = this.#mayHoldAll || (lane.key !== undefined && this.#mayHoldKeys);
+    const { maxWaitMs, gather } = this.#options;
+    // A lane may be held although a slot is free.
+    const mayBeHeld = maxWaitMs > 0 || (lane.key !== undefined && gather !== "turn");
     if (mayBeHeld && mayBeReady(lane, this.#options)) this.#queue.markHot(lane);
   }
 

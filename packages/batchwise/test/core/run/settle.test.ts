@@ -55,7 +55,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
       const done = (): void => {
         all.done += 1;
       };
-      return new Settling(entries, batch, kit.services, kit.services.clock.now(), done).settle(places);
+      return new Settling(entries, batch, kit.services, done).settle(places);
     },
   };
   return all;

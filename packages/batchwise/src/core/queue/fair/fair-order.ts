@@ -63,7 +63,7 @@ export class FairOrder implements EntryOrder {
   }
 
   pushAll(entries: readonly Entry[], count: number): void {
-    for (let index = 0; index < count; index += 1) this.push(entries[index] as Entry);
+    for (const entry of entries.slice(0, count)) this.push(entry);
   }
 
   left(entries: readonly Entry[], from: number, end: number): void {

@@ -47,7 +47,7 @@ export class FairReader implements EntryReader {
   }
 
   ahead(): Entry[] {
-    return this.entry === null ? [] : [this.entry];
+    return [this.entry as Entry];
   }
 
   advance(): void {
