@@ -73,9 +73,13 @@ function takeFrom(reader: EntryReader, batch: Draft, caps: Caps): void {
     const ahead = reader.ahead(caps.maxBatchSize - batch.entries.length);
     const count = addFitting(ahead, batch, caps);
     if (count > 0) reader.advance(count);
-    if (count < ahead.length) batch.full = "cost";
-    if (count === ahead.length && batch.entries.length === 0) batch.entries = ahead;
-    else for (let index = 0; index < count; index += 1) batch.entries.push(ahead[index] as Entry);
+    if (count < ahead.length) {
+      batch.full = "cost";
+      ahead.length = count;
+    }
+    // Readers of several lines or tenants read one by one.
+    if (count === 1) batch.entries.push(ahead[0] as Entry);
+    else batch.entries = batch.entries.length === 0 ? ahead : batch.entries.concat(ahead);
     if (batch.entries.length >= caps.maxBatchSize) batch.full = "size";
   }
 }

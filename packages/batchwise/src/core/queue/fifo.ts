@@ -215,10 +215,9 @@ class FifoReader implements EntryReader {
     this.#index += count;
     for (;;) {
       const { entries, length, next } = this.#chunk;
-      while (this.#index < length) {
+      for (; this.#index < length; this.#index += 1) {
         this.entry = entries[this.#index] as Entry;
         if (this.#isRead(this.entry)) return;
-        this.#index += 1;
       }
       this.entry = null;
       if (next === null) return;

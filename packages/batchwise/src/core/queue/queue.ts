@@ -40,7 +40,7 @@ export class Queue implements LaneOwner {
   /** The lanes with deadlines, the one with the earliest first. */
   #byDeadline: Heap<Lane> | null = null;
   #hot: Set<Lane> | null = null;
-  /** Lines of entries without a key that were used last, by the last bits of their priority. */
+  /** The lines that were used last, by the last bits of their priority. */
   readonly #recent: Line[] = [];
   /** Where the arrivals go. */
   #plain: Line | null = null;
@@ -66,11 +66,11 @@ export class Queue implements LaneOwner {
   push(entry: Entry): Lane {
     this.#placeArrivals();
     const { key, priority } = entry;
-    let line = key === undefined ? this.#recent[priority & 7] : undefined;
+    let line = this.#recent[priority & 7];
     // A line in which nothing waits may have been dropped.
-    if (line?.priority !== priority || line.isSmall !== entry.isSmall || line.isEmpty) {
+    if (line?.priority !== priority || line.isSmall !== entry.isSmall || line.lane.key !== key || line.isEmpty) {
       line = this.#lineOf(this.#lane(key), entry);
-      if (key === undefined) this.#recent[priority & 7] = line;
+      this.#recent[priority & 7] = line;
     }
     this.#size += 1;
     line.push(entry);

@@ -217,7 +217,7 @@ export class Intake {
   /** From here on the caller holds the signal. An entry that did would keep it after the caller has left. */
   #caller(entry: Entry): Caller {
     const { timeoutMs = this.#options.timeoutMs, signal } = entry.facts;
-    if (signal !== undefined) entry.ownFacts.signal = undefined;
+    entry.facts.signal = undefined;
     return new Caller(this.#parts.services, entry, timeoutMs, signal);
   }
 

@@ -96,8 +96,7 @@ export class LateEntries {
 
   /** The entry waits from now on. A user's function that was called for it may have flushed what waited before. */
   enter(entry: Entry): void {
-    const { moment } = this.#parts.turn;
-    if (entry.moment !== moment) entry.moment = moment;
+    entry.moment = this.#parts.turn.moment;
     this.#parts.admission.accept(entry);
   }
 }
