@@ -98,7 +98,7 @@ export class Fifo implements EntryOrder {
     this.#lastMoment = (entries[count - 1] as Entry).moment;
     const { length, entries: places } = this.#last;
     if (length + count > places.length) this.#append(new Chunk(entries, count));
-    else for (let index = 0; index < count; index += 1) this.#place(entries[index] as Entry);
+    else for (const entry of entries.slice(0, count)) this.#place(entry);
   }
 
   #place(entry: Entry): void {
@@ -212,8 +212,7 @@ class FifoReader implements EntryReader {
   }
 
   advance(count: number): void {
-    this.#index += count;
-    for (;;) {
+    for (this.#index += count; ; this.#index = 0) {
       const { entries, length, next } = this.#chunk;
       for (; this.#index < length; this.#index += 1) {
         this.entry = entries[this.#index] as Entry;
@@ -222,7 +221,6 @@ class FifoReader implements EntryReader {
       this.entry = null;
       if (next === null) return;
       this.#chunk = next;
-      this.#index = 0;
     }
   }
 
