@@ -30,7 +30,10 @@ export class Admission {
   #outside: Queue | null = null;
   #ready: (() => void)[] = [];
   #options: ResolvedOptions;
-  /** Items of batches that pause before a retry: they count in the queue's bound. */
+  /**
+   * Items of batches that pause before a retry: they count in the queue's bound. Where it has grown the queue is looked at
+   * next, which ends the room that plain entries were given.
+   */
   retrying = 0;
 
   constructor(services: Services, turn: Turn, queue: Queue, options: ResolvedOptions) {
