@@ -1,6 +1,7 @@
-// Waiting entries in the order of their age, as a linked list of arrays: adding is O(1) at any depth, and a deep
-// queue costs the garbage collector little. Entries that come in together keep the array in which they came. Entries leave without telling it where they lie: one that is no longer held by
-// the fifo's holder counts as gone and is skipped. Memory stays in proportion to what waits.
+// Waiting entries in the order of their age, as a linked list of arrays: adding is O(1) at any depth, and a deep queue
+// costs the garbage collector little. Entries that come in together keep the array in which they came. Entries leave
+// without telling it where they lie: one that is no longer held by the fifo's holder counts as gone and is skipped.
+// Memory stays in proportion to what waits.
 
 import type { Moment } from "../time/turn.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
