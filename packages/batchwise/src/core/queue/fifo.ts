@@ -148,9 +148,8 @@ export class Fifo implements EntryOrder {
   /** Drops all up to a place: it was read, and is taken now or was gone before. */
   dropUpTo(chunk: Chunk, head: number): void {
     while (this.#first !== chunk && this.#first !== EMPTY) this.#dropFirst();
-    chunk.entries.fill(null, this.#head, head);
     this.#gone -= head - this.#head;
-    this.#head = head;
+    for (; this.#head < head; this.#head += 1) chunk.entries[this.#head] = null;
   }
 
   /** Drops entries that are gone from the front. */
