@@ -29,7 +29,7 @@ export interface AppOptions {
   readonly maxBodyBytes?: number;
   /** Most that the bodies of all connections have together. Default: eight of the largest. */
   readonly maxUploadBytes?: number;
-  /** The longest time without a byte of a body. Default 10,000. */
+  /** The longest time without a byte of a body. Default 30,000. */
   readonly uploadStallMs?: number;
   /** True from the moment the service was told to stop: health checks fail, so that load balancers go elsewhere. */
   readonly leaving?: () => boolean;
@@ -45,7 +45,7 @@ export interface AppOptions {
 const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 const DEFAULT_UPLOADS = 8;
-const DEFAULT_STALL_MS = 10_000;
+const DEFAULT_STALL_MS = 30_000;
 
 /** nginx's code for a caller that closed the connection; nobody is left to read it. */
 const CALLER_LEFT = 499;

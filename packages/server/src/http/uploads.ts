@@ -10,7 +10,7 @@
 import { uploadsFull } from "./errors.ts";
 
 /** What Node.js buffers of a socket. */
-export const SMALL_BODY_BYTES: number = 64 * 1024;
+const SMALL_BODY_BYTES: number = 64 * 1024;
 
 export class Uploads {
   readonly maxBytes: number;
