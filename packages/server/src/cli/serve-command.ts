@@ -21,6 +21,11 @@ interface ServeFlags {
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
   readonly timeoutMs?: number;
+  readonly maxUploadBytes?: number;
+  readonly keepAliveMs?: number;
+  readonly drainDelayMs?: number;
+  readonly accessLog?: "json" | "text";
+  readonly allowHost?: readonly string[];
 }
 
 const positive = integerFrom(1);
@@ -41,6 +46,11 @@ export function serveCommand(): Command {
     .option("--max-wait-ms <ms>", "how long a text may wait for company (default: 0)", integerFrom(0))
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
+    .option("--max-upload-bytes <bytes>", "request bodies held at one time, in sum (default: 67108864)", positive)
+    .option("--keep-alive-ms <ms>", "how long an idle connection stays open (default: 65000)", positive)
+    .option("--drain-delay-ms <ms>", "on a stop, health checks fail for so long first (default: 0)", integerFrom(0))
+    .option("--allow-host <name...>", "other names under which it may be asked; '*' for any")
+    .addOption(new Option("--access-log <format>", "a line a request on standard output").choices(["json", "text"]))
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
       expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");

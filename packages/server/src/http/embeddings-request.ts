@@ -14,21 +14,21 @@ export const MAX_INPUTS = 2048;
 
 export interface EmbeddingsRequest {
   /** A text, or token ids that are used as they are. */
-  readonly inputs: readonly (string | readonly number[])[];
+  readonly inputs: readonly (string | ArrayLike<number>)[];
   readonly encoding: "float" | "base64";
   /** How many of a vector's numbers to keep; null for all. */
   readonly dimensions: number | null;
+  /** Whom the caller asks for. */
+  readonly user: string | null;
 }
 
 export function parseEmbeddingsRequest(body: Record<string, unknown>, model: ModelDescription): EmbeddingsRequest {
   checkModel(body.model, model.name);
-  if (body.user !== undefined && body.user !== null && typeof body.user !== "string") {
-    throw invalidRequest("Expected `user` to be a string.", "user", "invalid_type");
-  }
   return {
     inputs: parseInput(body.input, model.vocabularySize),
     encoding: parseEncoding(body.encoding_format),
     dimensions: parseDimensions(body.dimensions, model.dimensions),
+    user: parseUser(body.user),
   };
 }
 
@@ -89,6 +89,12 @@ function checkTokens(tokens: readonly unknown[], vocabularySize: number, place: 
 function wrongInput(place: string): Error {
   const message = `Expected \`${place}\` to be a string, an array of strings, an array of tokens, or an array of token arrays.`;
   return invalidRequest(message, "input", "invalid_type");
+}
+
+function parseUser(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string") return value;
+  throw invalidRequest("Expected `user` to be a string.", "user", "invalid_type");
 }
 
 function parseEncoding(value: unknown): "float" | "base64" {

@@ -34,6 +34,12 @@ export interface EmbedderOptions extends ModelOptions {
 
 export interface EmbedOptions {
   readonly signal?: AbortSignal;
+  /** Higher goes first. Default 0. */
+  readonly priority?: number;
+  /** In place of the embedder's own. */
+  readonly timeoutMs?: number;
+  /** Callers of different names share batches fairly, by tokens. Default: one nameless caller. */
+  readonly caller?: string;
 }
 
 /** What happened lately, per second. */
@@ -68,6 +74,7 @@ export class Embedder {
   readonly #source: ModelSource;
   readonly #pool: SessionPool;
 
+  readonly #callers: WeakMap<Tokens, string> = new WeakMap();
   readonly #texts: RateMeter = new RateMeter();
   readonly #tokens: RateMeter = new RateMeter();
   readonly #batches: RateMeter = new RateMeter();
@@ -92,6 +99,7 @@ export class Embedder {
         ...sizesOf(options),
         cost: (list) => list.length,
         order: "length",
+        fairBy: (list) => this.#callers.get(list) ?? "",
         oversize: "alone",
         maxWaitMs: options.maxWaitMs ?? 0,
         maxQueueSize: options.maxQueueSize ?? DEFAULT_MAX_QUEUE_SIZE,
@@ -136,15 +144,16 @@ export class Embedder {
 
   /** One vector a list. Rejects with the first failure, and then takes the lists that still wait out of the queue. */
   async embed(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
-    const { signal } = options;
+    const { signal, priority, timeoutMs, caller } = options;
+    if (caller !== undefined) for (const list of lists) this.#callers.set(list, caller);
     const [only, ...others] = lists;
     if (only !== undefined && others.length === 0) {
-      return [await this.batcher.submit(only, { signal })];
+      return [await this.batcher.submit(only, { signal, priority, timeoutMs })];
     }
     const failed = new AbortController();
     const left = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
     try {
-      return await this.batcher.submitMany(lists, { signal: left });
+      return await this.batcher.submitMany(lists, { signal: left, priority, timeoutMs });
     } catch (error) {
       failed.abort(error);
       throw error;
