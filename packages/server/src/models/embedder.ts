@@ -2,13 +2,15 @@
  * Turns texts into vectors: a batcher over tokenised texts in front of a pool of model threads. Texts of all
  * callers share batches.
  *
- * Guarantees: vectors in the order of the texts; a text that the model cannot take fails alone; a caller whose
+ * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it
+ * gives numbers that are not finite, fails alone; a caller whose
  * signal aborts leaves the queue at once; `close` finishes what was accepted.
  * Does not check the length of token lists; `tokenize` tells, and the HTTP layer refuses with both numbers.
  */
 
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { coresAllowed } from "./cores.ts";
+import { ModelError } from "./errors.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
@@ -174,12 +176,16 @@ export class Embedder {
     return this.batcher.close();
   }
 
-  async #run(lists: readonly Tokens[]): Promise<Vector[]> {
+  async #run(lists: readonly Tokens[]): Promise<(Vector | Error)[]> {
     const block = await this.#pool.run(padTokens(lists, this.#source.tokenizer.paddingId));
     this.#batches.add(1);
     this.#texts.add(lists.length);
     this.#tokens.add(lists.reduce((sum, list) => sum + list.length, 0));
-    return splitRows(block);
+    // In some graphs one such row spoils its neighbours; failing the batch has its halves tried again.
+    if (lists.length > 1 && block.notFinite.length === lists.length) throw notFinite();
+    const results: (Vector | Error)[] = splitRows(block);
+    for (const row of block.notFinite) results[row] = notFinite();
+    return results;
   }
 }
 
@@ -190,6 +196,10 @@ export class Embedder {
  */
 function workersOf({ workers = coresAllowed() }: EmbedderOptions): number {
   return workers;
+}
+
+function notFinite(): ModelError {
+  return new ModelError("MODEL_NOT_FINITE", "The model gave a vector with NaN or an infinite number in it");
 }
 
 /** The caps of a batch. */

@@ -1,7 +1,8 @@
 /**
  * From what a model gives to one vector a text.
  *
- * Guarantees: every vector has length 1 (or 0 for a text without tokens); padding has no part in the mean.
+ * Guarantees: every vector has length 1 (or 0 for a text without tokens); padding has no part in the mean; a row
+ * with a number that is not finite is named.
  * Does not know other ways of pooling: a model trained for the first token's vector needs an export with its own
  * `sentence_embedding` output.
  */
@@ -34,17 +35,17 @@ export function vectorsFrom(output: OutputTensor, batch: TokenBatch): VectorBloc
   const [rows, second, third] = dims;
   if (rows !== batch.rows) throw new Error(`The model gives ${rows} rows for ${batch.rows} texts`);
   if (dims.length === 2 && second !== undefined) {
-    return normalizeRows({ rows, width: second, data: new Float32Array(data) });
+    return normalizeRows(rows, second, new Float32Array(data));
   }
   if (dims.length === 3 && second === batch.columns && third !== undefined) {
-    return normalizeRows(meanOverTokens(data, batch, third));
+    return normalizeRows(rows, third, meanOverTokens(data, batch, third));
   }
   throw new Error(
     `The model gives an output of shape [${dims.join(", ")}]; expected [texts, width] or [texts, tokens, width]`,
   );
 }
 
-function meanOverTokens(data: Float32Array, batch: TokenBatch, width: number): VectorBlock {
+function meanOverTokens(data: Float32Array, batch: TokenBatch, width: number): Float32Array<ArrayBuffer> {
   const pooled = new Float32Array(batch.rows * width);
   for (let row = 0; row < batch.rows; row += 1) {
     for (let column = 0; column < batch.columns; column += 1) {
@@ -57,21 +58,25 @@ function meanOverTokens(data: Float32Array, batch: TokenBatch, width: number): V
     }
   }
   // The sum will do for the mean: both have the same direction, and the length becomes 1.
-  return { rows: batch.rows, width, data: pooled };
+  return pooled;
 }
 
-function normalizeRows(block: VectorBlock): VectorBlock {
-  for (let row = 0; row < block.rows; row += 1) {
-    normalize(block.data.subarray(row * block.width, (row + 1) * block.width));
+function normalizeRows(rows: number, width: number, data: Float32Array<ArrayBuffer>): VectorBlock {
+  const notFinite: number[] = [];
+  for (let row = 0; row < rows; row += 1) {
+    if (!normalize(data.subarray(row * width, (row + 1) * width))) notFinite.push(row);
   }
-  return block;
+  return { rows, width, data, notFinite };
 }
 
-/** Scales a vector to length 1 in place; a zero vector stays. */
-export function normalize(vector: Float32Array): void {
+/** Scales a vector to length 1 in place; a zero vector stays. False, and nothing changed, when a number is not finite. */
+export function normalize(vector: Float32Array): boolean {
   let squares = 0;
   for (const value of vector) squares += value * value;
-  if (squares === 0) return;
+  // The squares of float32 numbers do not overflow here.
+  if (!Number.isFinite(squares)) return false;
+  if (squares === 0) return true;
   const scale = 1 / Math.sqrt(squares);
   for (let index = 0; index < vector.length; index += 1) vector[index] = (vector[index] ?? 0) * scale;
+  return true;
 }
