@@ -1,6 +1,7 @@
 // The arguments of `batchwise serve`. The service itself, with its models' runtime, is loaded only when it is started.
 
 import { Command, Option } from "commander";
+import { POOLINGS, type Pooling } from "../models/readout.ts";
 import { integerFrom } from "./shared/arguments.ts";
 
 const DEFAULT_PORT = 8080;
@@ -13,6 +14,7 @@ interface ServeFlags {
   readonly modelDir?: string;
   readonly modelName?: string;
   readonly maxTokens?: number;
+  readonly pooling?: Pooling;
   readonly workers?: number;
   readonly maxBatchTokens?: number;
   readonly maxBatchSize?: number;
@@ -33,6 +35,11 @@ export function serveCommand(): Command {
     .option("--model-dir <path>", "where the built-in model is kept; unset: the user's cache folder")
     .option("--model-name <name>", "the name that callers ask for; unset: taken from the file")
     .option("--max-tokens <count>", "longest text in tokens; unset: what the model's files say", positive)
+    .addOption(
+      new Option("--pooling <how>", "how the vectors of tokens become one; unset: as the model's files say").choices(
+        POOLINGS,
+      ),
+    )
     .option("--workers <count>", "threads with a model each; unset: as many as the cores that it may use", positive)
     .option("--max-batch-tokens <count>", "cap on a batch's padded tokens; unset: learned", positive)
     .option("--max-batch-size <count>", "cap on a batch's texts; 1: no batching", positive)

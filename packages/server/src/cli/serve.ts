@@ -22,6 +22,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (!options.portAsked && service.port !== options.port) {
     console.log(`Port ${options.port} is taken; using ${service.port} instead.\n`);
   }
+  for (const warning of service.embedder.warnings) console.error(`Warning: ${warning}`);
   console.log(greeting(service));
   await stopOnSignal(service);
 }

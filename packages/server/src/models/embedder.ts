@@ -15,7 +15,7 @@ import { type ModelOptions, type ModelSource, resolveModel } from "./model-sourc
 import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
 import { SessionPool } from "./session-pool.ts";
-import { padTokens, splitRows } from "./token-batch.ts";
+import { padTokens, splitRows, type VectorBlock } from "./token-batch.ts";
 import { type TokenCount, tokenizeAll } from "./tokenizer.ts";
 
 export type Vector = Float32Array<ArrayBuffer>;
@@ -53,6 +53,13 @@ export interface ModelDescription {
   readonly builtIn: boolean;
 }
 
+interface LoadedModel {
+  readonly source: ModelSource;
+  readonly pool: SessionPool;
+  readonly dimensions: number;
+  readonly warnings: string[];
+}
+
 type Tokens = readonly number[];
 type Caps = "maxBatchSize" | "maxBatchCost";
 
@@ -65,6 +72,8 @@ const SMALL_REQUEST = 8;
 export class Embedder {
   readonly model: ModelDescription;
   readonly workers: number;
+  /** What whoever runs the service should know about its vectors; a sentence each. */
+  readonly warnings: readonly string[];
   /** For its statistics and events; texts come in through `embed`. */
   readonly batcher: Batcher<readonly number[], Vector>;
   readonly #source: ModelSource;
@@ -75,7 +84,8 @@ export class Embedder {
   readonly #batches: RateMeter = new RateMeter();
   readonly #latencies: RecentDurations = new RecentDurations();
 
-  private constructor(source: ModelSource, pool: SessionPool, dimensions: number, options: EmbedderOptions) {
+  private constructor({ source, pool, dimensions, warnings }: LoadedModel, options: EmbedderOptions) {
+    this.warnings = Object.freeze(warnings);
     this.#source = source;
     this.#pool = pool;
     this.workers = workersOf(options);
@@ -111,11 +121,11 @@ export class Embedder {
   /** Loads the model in every thread and runs it once; rejects, with nothing left running, when that fails. */
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
     const source = await resolveModel(options);
-    const pool = new SessionPool({ modelPath: source.path, workers: workersOf(options) });
+    const pool = new SessionPool({ modelPath: source.path, workers: workersOf(options), readout: source.readout });
     try {
       await pool.open();
-      const { width } = await pool.run(padTokens([source.tokenizer.encode("warm up")], source.tokenizer.paddingId));
-      return new Embedder(source, pool, width, options);
+      const first = await pool.run(padTokens([source.tokenizer.encode("warm up")], source.tokenizer.paddingId));
+      return new Embedder({ source, pool, dimensions: first.width, warnings: warningsOf(source, first) }, options);
     } catch (error) {
       await pool.close();
       throw error;
@@ -196,6 +206,13 @@ export class Embedder {
  */
 function workersOf({ workers = coresAllowed() }: EmbedderOptions): number {
   return workers;
+}
+
+function warningsOf({ readout }: ModelSource, { pooledBy }: VectorBlock): string[] {
+  if (pooledBy === "graph" || readout.source !== "none") return [];
+  return [
+    "Nothing beside the model says how the vectors of a text's tokens become one; taking their mean. --pooling says it.",
+  ];
 }
 
 function notFinite(): ModelError {

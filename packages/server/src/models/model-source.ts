@@ -12,6 +12,8 @@ import { hashingTokenizer } from "./hashing-tokenizer.ts";
 import { loadHuggingFaceTokenizer } from "./huggingface-tokenizer.ts";
 import { readJsonIfPresent } from "./json-file.ts";
 import { cachedEncoder, defaultModelDirectory } from "./model-cache.ts";
+import { MEAN_READOUT, type Pooling, type Readout } from "./readout.ts";
+import { readReadout } from "./sentence-modules.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 export interface ModelOptions {
@@ -25,6 +27,8 @@ export interface ModelOptions {
   readonly modelName?: string;
   /** Longest text in tokens, marks included. */
   readonly maxTokens?: number;
+  /** How the vectors of tokens become one; in place of what the model's files say. */
+  readonly pooling?: Pooling;
   /** Shape of the built-in model; tests and benchmarks use larger ones. */
   readonly encoder?: Partial<EncoderConfig>;
 }
@@ -34,6 +38,7 @@ export interface ModelSource {
   readonly path: string;
   readonly tokenizer: Tokenizer;
   readonly maxTokens: number;
+  readonly readout: Readout;
   /** True for the generated model with random weights. */
   readonly builtIn: boolean;
 }
@@ -50,6 +55,9 @@ async function builtInModel(options: ModelOptions): Promise<ModelSource> {
   if (options.tokenizer !== undefined) {
     throw new Error("A tokenizer was given without a model; the built-in model has a tokenizer of its own");
   }
+  if (options.pooling !== undefined) {
+    throw new Error("A way of pooling was named without a model; the built-in model pools by itself");
+  }
   const config: EncoderConfig = { ...DEFAULT_ENCODER, ...options.encoder };
   const directory = options.modelDirectory ?? defaultModelDirectory();
   const { path } = await cachedEncoder(directory, config).catch((error: unknown) => {
@@ -61,6 +69,7 @@ async function builtInModel(options: ModelOptions): Promise<ModelSource> {
     path,
     tokenizer: hashingTokenizer(config.vocabulary),
     maxTokens: Math.min(options.maxTokens ?? config.maxTokens, config.maxTokens),
+    readout: MEAN_READOUT,
     builtIn: true,
   };
 }
@@ -75,7 +84,8 @@ async function userModel(options: ModelOptions, given: string): Promise<ModelSou
   }
   const tokenizer = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
   const maxTokens = options.maxTokens ?? (await limitFromConfig(folders)) ?? FALLBACK_MAX_TOKENS;
-  return { name: options.modelName ?? nameFrom(path), path, tokenizer, maxTokens, builtIn: false };
+  const readout = await readReadout(folders, options.pooling);
+  return { name: options.modelName ?? nameFrom(path), path, tokenizer, maxTokens, readout, builtIn: false };
 }
 
 /** The smaller of the limits in the config files that exports carry beside the model. */

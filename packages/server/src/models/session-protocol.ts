@@ -1,10 +1,12 @@
 /** The messages between the service's thread and a thread that hosts a model. Types only. */
 
+import type { Readout } from "./readout.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
 export interface SessionWorkerData {
   readonly modelPath: string;
   readonly intraOpThreads: number;
+  readonly readout: Readout;
 }
 
 export type ToWorker =

@@ -11,6 +11,7 @@ import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { chooseOutput, type OutputTensor, vectorsFrom } from "./pooling.ts";
+import type { Readout } from "./readout.ts";
 import type { FromWorker, SessionWorkerData, ToWorker } from "./session-protocol.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
@@ -22,16 +23,17 @@ const SILENT = 4;
 interface LoadedModel {
   readonly session: InferenceSession;
   readonly output: string;
+  readonly readout: Readout;
 }
 
-async function load({ modelPath, intraOpThreads }: SessionWorkerData): Promise<LoadedModel> {
+async function load({ modelPath, intraOpThreads, readout }: SessionWorkerData): Promise<LoadedModel> {
   const session = await InferenceSession.create(modelPath, {
     intraOpNumThreads: intraOpThreads,
     interOpNumThreads: 1,
     logSeverityLevel: SILENT,
   });
   for (const name of session.inputNames) feedOf(name, { rows: 0, columns: 0, ids: EMPTY, mask: EMPTY });
-  return { session, output: chooseOutput(session.outputNames) };
+  return { session, output: chooseOutput(session.outputNames, readout), readout };
 }
 
 const EMPTY = new BigInt64Array(0);
@@ -51,13 +53,13 @@ function positions({ rows, columns }: TokenBatch): BigInt64Array {
   return BigInt64Array.from({ length: rows * columns }, (_, place) => BigInt(place % columns));
 }
 
-async function run({ session, output }: LoadedModel, batch: TokenBatch): Promise<VectorBlock> {
+async function run({ session, output, readout }: LoadedModel, batch: TokenBatch): Promise<VectorBlock> {
   const feeds: Record<string, Tensor> = {};
   for (const name of session.inputNames) feeds[name] = feedOf(name, batch);
   const outputs: Readonly<Record<string, OutputTensor>> = await session.run(feeds, [output]);
   const tensor = outputs[output];
   if (tensor === undefined) throw new Error(`The model gave no \`${output}\``);
-  return vectorsFrom(tensor, batch);
+  return vectorsFrom(tensor, batch, readout);
 }
 
 function messageOf(error: unknown): string {

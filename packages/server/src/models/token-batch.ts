@@ -21,6 +21,8 @@ export interface VectorBlock {
   readonly data: Float32Array<ArrayBuffer>;
   /** Rows in which a number is not finite, in ascending order. */
   readonly notFinite: readonly number[];
+  /** Who made one vector a text out of one a token: the model's graph, or its readout here. */
+  readonly pooledBy: "graph" | "readout";
 }
 
 export function padTokens(lists: readonly (readonly number[])[], paddingId: number): TokenBatch {
