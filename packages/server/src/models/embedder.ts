@@ -11,6 +11,7 @@
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { coresAllowed } from "./cores.ts";
 import { ModelError } from "./errors.ts";
+import { firstRun } from "./model-check.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
@@ -124,7 +125,7 @@ export class Embedder {
     const pool = new SessionPool({ modelPath: source.path, workers: workersOf(options), readout: source.readout });
     try {
       await pool.open();
-      const first = await pool.run(padTokens([source.tokenizer.encode("warm up")], source.tokenizer.paddingId));
+      const first = await firstRun(source, pool);
       return new Embedder({ source, pool, dimensions: first.width, warnings: warningsOf(source, first) }, options);
     } catch (error) {
       await pool.close();

@@ -10,7 +10,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { DEFAULT_ENCODER, type EncoderConfig } from "./encoder-model.ts";
 import { hashingTokenizer } from "./hashing-tokenizer.ts";
 import { loadHuggingFaceTokenizer } from "./huggingface-tokenizer.ts";
-import { readJsonIfPresent } from "./json-file.ts";
+import { isRecord, readJsonIfPresent } from "./json-file.ts";
 import { cachedEncoder, defaultModelDirectory } from "./model-cache.ts";
 import { MEAN_READOUT, type Pooling, type Readout } from "./readout.ts";
 import { readReadout } from "./sentence-modules.ts";
@@ -39,6 +39,8 @@ export interface ModelSource {
   readonly tokenizer: Tokenizer;
   readonly maxTokens: number;
   readonly readout: Readout;
+  /** How many labels its config.json names, where it does: those of a classifier. */
+  readonly labels?: number;
   /** True for the generated model with random weights. */
   readonly builtIn: boolean;
 }
@@ -85,7 +87,24 @@ async function userModel(options: ModelOptions, given: string): Promise<ModelSou
   const tokenizer = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
   const maxTokens = options.maxTokens ?? (await limitFromConfig(folders)) ?? FALLBACK_MAX_TOKENS;
   const readout = await readReadout(folders, options.pooling);
-  return { name: options.modelName ?? nameFrom(path), path, tokenizer, maxTokens, readout, builtIn: false };
+  const config = await firstConfig(folders);
+  return {
+    name: options.modelName ?? nameFrom(path),
+    path,
+    tokenizer,
+    maxTokens,
+    readout,
+    ...(isRecord(config.id2label) ? { labels: Object.keys(config.id2label).length } : {}),
+    builtIn: false,
+  };
+}
+
+async function firstConfig(folders: readonly string[]): Promise<Record<string, unknown>> {
+  for (const folder of folders) {
+    const config = await readJsonIfPresent(join(folder, "config.json"));
+    if (config !== undefined) return config;
+  }
+  return {};
 }
 
 /** The smaller of the limits in the config files that exports carry beside the model. */

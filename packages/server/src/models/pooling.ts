@@ -28,6 +28,10 @@ interface Tokens {
   readonly data: Float32Array;
 }
 
+/** What to do about a model that gives no vectors of texts. */
+export const ANOTHER_EXPORT =
+  "Export its encoder instead (optimum-cli export onnx --task feature-extraction), or serve another model";
+
 const POOLED_OUTPUTS = ["sentence_embedding", "embedding", "embeddings"];
 const TOKEN_OUTPUTS = ["last_hidden_state", "token_embeddings"];
 
@@ -37,6 +41,9 @@ export function chooseOutput(names: readonly string[], { source }: Pick<Readout,
   const known = wanted.find((name) => names.includes(name));
   if (known !== undefined) return known;
   const [only, ...others] = names;
+  if (names.includes("logits")) {
+    throw new Error(`The model gives \`logits\`: the scores of a classifier and no embedding. ${ANOTHER_EXPORT}`);
+  }
   if (only !== undefined && others.length === 0) return only;
   throw new Error(`The model gives ${names.join(", ")}; expected one of ${wanted.join(", ")}`);
 }
