@@ -11,7 +11,7 @@
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { coresAllowed } from "./cores.ts";
 import { ModelError } from "./errors.ts";
-import { firstRun } from "./model-check.ts";
+import { firstRun, vocabularyWarning } from "./model-check.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
@@ -209,9 +209,12 @@ function workersOf({ workers = coresAllowed() }: EmbedderOptions): number {
   return workers;
 }
 
-function warningsOf({ readout }: ModelSource, { pooledBy }: VectorBlock): string[] {
-  if (pooledBy === "graph" || readout.source !== "none") return [];
+function warningsOf(source: ModelSource, { pooledBy }: VectorBlock): string[] {
+  const { readout } = source;
+  const warnings = vocabularyWarning(source);
+  if (pooledBy === "graph" || readout.source !== "none") return warnings;
   return [
+    ...warnings,
     "Nothing beside the model says how the vectors of a text's tokens become one; taking their mean. --pooling says it.",
   ];
 }

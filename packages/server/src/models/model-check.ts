@@ -13,6 +13,7 @@ import { padTokens, type VectorBlock } from "./token-batch.ts";
 /** Runs a text and refuses a model that cannot give vectors for this tokenizer. */
 export async function firstRun(source: ModelSource, pool: SessionPool): Promise<VectorBlock> {
   const { tokenizer, labels } = source;
+  await tryLargestId(source, pool);
   const first = await pool.run(padTokens([tokenizer.encode("warm up")], tokenizer.paddingId));
   const { width } = first;
   if (width === 1 || width === labels) {
@@ -20,4 +21,30 @@ export async function firstRun(source: ModelSource, pool: SessionPool): Promise<
     throw new Error(`The model gives ${what} a text: the scores of a classifier and no embedding. ${ANOTHER_EXPORT}`);
   }
   return first;
+}
+
+/** A graph fails on an id past its table of words; better now than at the first text that has it. */
+async function tryLargestId({ tokenizer }: ModelSource, pool: SessionPool): Promise<void> {
+  const largest = tokenizer.vocabularySize - 1;
+  try {
+    await pool.run(padTokens([[largest]], tokenizer.paddingId));
+  } catch (error) {
+    // Fails too where the model fails on everything, for which this is not the reason.
+    await pool.run(padTokens([[0]], tokenizer.paddingId));
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `The tokenizer has ids up to ${largest}, but the model does not take that id (${reason}). They belong to different models: name the model's own with --tokenizer`,
+      { cause: error },
+    );
+  }
+}
+
+/** A table of words is often somewhat larger than the tokenizer, rounded up; this much larger it is another's. */
+const LEAST_SHARE = 0.9;
+
+export function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
+  if (vocabulary === undefined || tokenizer.vocabularySize >= vocabulary * LEAST_SHARE) return [];
+  return [
+    `The tokenizer has ${tokenizer.vocabularySize} ids, but the model's config.json says ${vocabulary}: it may be another model's. --tokenizer names one.`,
+  ];
 }

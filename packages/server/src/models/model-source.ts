@@ -41,6 +41,8 @@ export interface ModelSource {
   readonly readout: Readout;
   /** How many labels its config.json names, where it does: those of a classifier. */
   readonly labels?: number;
+  /** How many ids its config.json says that it takes. */
+  readonly vocabulary?: number;
   /** True for the generated model with random weights. */
   readonly builtIn: boolean;
 }
@@ -95,6 +97,7 @@ async function userModel(options: ModelOptions, given: string): Promise<ModelSou
     maxTokens,
     readout,
     ...(isRecord(config.id2label) ? { labels: Object.keys(config.id2label).length } : {}),
+    ...(typeof config.vocab_size === "number" ? { vocabulary: config.vocab_size } : {}),
     builtIn: false,
   };
 }
