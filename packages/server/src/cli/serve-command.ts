@@ -18,6 +18,7 @@ interface ServeFlags {
   readonly workers?: number;
   readonly maxBatchTokens?: number;
   readonly maxBatchSize?: number;
+  readonly batchAnyway?: boolean;
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
   readonly timeoutMs?: number;
@@ -43,6 +44,7 @@ export function serveCommand(): Command {
     .option("--workers <count>", "threads with a model each; unset: as many as the cores that it may use", positive)
     .option("--max-batch-tokens <count>", "cap on a batch's padded tokens; unset: learned", positive)
     .option("--max-batch-size <count>", "cap on a batch's texts; 1: no batching", positive)
+    .option("--batch-anyway", "batch also where a text's vector depends on its batch, as in int8 graphs")
     .option("--max-wait-ms <ms>", "how long a text may wait for company (default: 0)", integerFrom(0))
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)

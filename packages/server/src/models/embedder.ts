@@ -13,6 +13,7 @@ import { coresAllowed } from "./cores.ts";
 import { ModelError } from "./errors.ts";
 import { firstRun, vocabularyWarning } from "./model-check.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
+import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
 import { SessionPool } from "./session-pool.ts";
@@ -28,6 +29,8 @@ export interface EmbedderOptions extends ModelOptions {
   readonly maxBatchTokens?: number;
   /** Cap on a batch's texts; 1 switches batching off. Default: 1,024 while the size is learned, else 64. */
   readonly maxBatchSize?: number;
+  /** Batch texts even where the model's vectors depend on what else is in a batch. Default: one text at a time there. */
+  readonly batchAnyway?: boolean;
   /** How long the oldest text may wait for company while a thread is free. */
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
@@ -126,7 +129,12 @@ export class Embedder {
     try {
       await pool.open();
       const first = await firstRun(source, pool);
-      return new Embedder({ source, pool, dimensions: first.width, warnings: warningsOf(source, first) }, options);
+      const warnings = warningsOf(source, first);
+      const effect = options.maxBatchSize === 1 ? undefined : await neighbourEffect(source, pool);
+      if (effect !== undefined) warnings.push(neighbourWarning(effect, options.batchAnyway ?? false));
+      const oneByOne = effect !== undefined && options.batchAnyway !== true;
+      const sizes = oneByOne ? { ...options, maxBatchSize: 1 } : options;
+      return new Embedder({ source, pool, dimensions: first.width, warnings }, sizes);
     } catch (error) {
       await pool.close();
       throw error;
