@@ -125,7 +125,12 @@ export class Embedder {
   /** Loads the model in every thread and runs it once; rejects, with nothing left running, when that fails. */
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
     const source = await resolveModel(options);
-    const pool = new SessionPool({ modelPath: source.path, workers: workersOf(options), readout: source.readout });
+    const pool = new SessionPool({
+      modelPath: source.path,
+      workers: workersOf(options),
+      readout: source.readout,
+      firstPosition: source.firstPosition,
+    });
     try {
       await pool.open();
       const first = await firstRun(source, pool);

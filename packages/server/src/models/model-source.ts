@@ -14,6 +14,7 @@ import { isRecord, readJsonIfPresent } from "./json-file.ts";
 import { cachedEncoder, defaultModelDirectory } from "./model-cache.ts";
 import { MEAN_READOUT, type Pooling, type Readout } from "./readout.ts";
 import { readReadout } from "./sentence-modules.ts";
+import { readLimits } from "./token-limit.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 export interface ModelOptions {
@@ -38,6 +39,8 @@ export interface ModelSource {
   readonly path: string;
   readonly tokenizer: Tokenizer;
   readonly maxTokens: number;
+  /** The position of a text's first token, for graphs that are told positions. */
+  readonly firstPosition: number;
   readonly readout: Readout;
   /** How many labels its config.json names, where it does: those of a classifier. */
   readonly labels?: number;
@@ -73,6 +76,7 @@ async function builtInModel(options: ModelOptions): Promise<ModelSource> {
     path,
     tokenizer: hashingTokenizer(config.vocabulary),
     maxTokens: Math.min(options.maxTokens ?? config.maxTokens, config.maxTokens),
+    firstPosition: 0,
     readout: MEAN_READOUT,
     builtIn: true,
   };
@@ -87,7 +91,8 @@ async function userModel(options: ModelOptions, given: string): Promise<ModelSou
     throw new Error(`There is no tokenizer.json beside ${path}; name it with --tokenizer`);
   }
   const tokenizer = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
-  const maxTokens = options.maxTokens ?? (await limitFromConfig(folders)) ?? FALLBACK_MAX_TOKENS;
+  const limits = await readLimits(folders);
+  const maxTokens = options.maxTokens ?? limits.maxTokens ?? FALLBACK_MAX_TOKENS;
   const readout = await readReadout(folders, options.pooling);
   const config = await firstConfig(folders);
   return {
@@ -95,6 +100,7 @@ async function userModel(options: ModelOptions, given: string): Promise<ModelSou
     path,
     tokenizer,
     maxTokens,
+    firstPosition: limits.firstPosition,
     readout,
     ...(isRecord(config.id2label) ? { labels: Object.keys(config.id2label).length } : {}),
     ...(typeof config.vocab_size === "number" ? { vocabulary: config.vocab_size } : {}),
@@ -108,23 +114,6 @@ async function firstConfig(folders: readonly string[]): Promise<Record<string, u
     if (config !== undefined) return config;
   }
   return {};
-}
-
-/** The smaller of the limits in the config files that exports carry beside the model. */
-async function limitFromConfig(folders: readonly string[]): Promise<number | undefined> {
-  const limits: number[] = [];
-  for (const folder of folders) {
-    limits.push(
-      ...limitIn(await readJsonIfPresent(join(folder, "config.json")), "max_position_embeddings"),
-      ...limitIn(await readJsonIfPresent(join(folder, "tokenizer_config.json")), "model_max_length"),
-    );
-  }
-  return limits.length === 0 ? undefined : Math.min(...limits);
-}
-
-function limitIn(config: Record<string, unknown> | undefined, name: string): number[] {
-  const limit = config?.[name];
-  return typeof limit === "number" && Number.isInteger(limit) && limit > 0 ? [limit] : [];
 }
 
 /** `all-minilm` for all-minilm.onnx, all-minilm/model.onnx and all-minilm/onnx/model.onnx. */

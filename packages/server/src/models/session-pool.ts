@@ -18,6 +18,8 @@ export interface SessionPoolOptions {
   readonly intraOpThreads?: number;
   /** How outputs become vectors. Default: as the graph pools them, else by the mean. */
   readonly readout?: Readout;
+  /** The position of a text's first token. Default: 0. */
+  readonly firstPosition?: number;
   /** Another module to run in the threads; tests put a misbehaving one here. */
   readonly workerUrl?: URL;
 }
@@ -130,9 +132,9 @@ class SessionPlace {
 
   async #start(): Promise<SessionThread> {
     this.#starts += 1;
-    const { modelPath, intraOpThreads = 1, readout = MEAN_READOUT, workerUrl } = this.#options;
+    const { modelPath, intraOpThreads = 1, readout = MEAN_READOUT, firstPosition = 0, workerUrl } = this.#options;
     try {
-      const thread = await SessionThread.start({ modelPath, intraOpThreads, readout }, workerUrl);
+      const thread = await SessionThread.start({ modelPath, intraOpThreads, readout, firstPosition }, workerUrl);
       this.#loaded = true;
       void thread.ended.then(() => this.#replace());
       return thread;

@@ -7,6 +7,8 @@ export interface SessionWorkerData {
   readonly modelPath: string;
   readonly intraOpThreads: number;
   readonly readout: Readout;
+  /** The position of a text's first token. */
+  readonly firstPosition: number;
 }
 
 export type ToWorker =
