@@ -14,6 +14,8 @@ interface ServeFlags {
   readonly modelDir?: string;
   readonly modelName?: string;
   readonly maxTokens?: number;
+  readonly truncate?: boolean;
+  readonly tokenInput: boolean;
   readonly pooling?: Pooling;
   readonly workers?: number;
   readonly maxBatchTokens?: number;
@@ -36,6 +38,8 @@ export function serveCommand(): Command {
     .option("--model-dir <path>", "where the built-in model is kept; unset: the user's cache folder")
     .option("--model-name <name>", "the name that callers ask for; unset: taken from the file")
     .option("--max-tokens <count>", "longest text in tokens; unset: what the model's files say", positive)
+    .option("--truncate", "cut texts that are too long; unset: refuse them")
+    .option("--no-token-input", "refuse token ids in place of texts")
     .addOption(
       new Option("--pooling <how>", "how the vectors of tokens become one; unset: as the model's files say").choices(
         POOLINGS,

@@ -18,7 +18,7 @@ import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
 import { SessionPool } from "./session-pool.ts";
 import { padTokens, splitRows, type VectorBlock } from "./token-batch.ts";
-import { type TokenCount, tokenizeAll } from "./tokenizer.ts";
+import { countTokens, type TokenCount, tokenizeAll, truncateTokens } from "./tokenizer.ts";
 
 export type Vector = Float32Array<ArrayBuffer>;
 
@@ -34,6 +34,10 @@ export interface EmbedderOptions extends ModelOptions {
   /** How long the oldest text may wait for company while a thread is free. */
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
+  /** Keep as many tokens of a text that is too long as fit, in place of refusing it. Lists of token ids are refused still. */
+  readonly truncate?: boolean;
+  /** Whether callers may send token ids in place of texts. Default: true. */
+  readonly tokenInput?: boolean;
   /** Deadline of a text from its arrival; none unless given. */
   readonly timeoutMs?: number;
 }
@@ -54,6 +58,8 @@ export interface ModelDescription {
   readonly dimensions: number;
   readonly maxTokens: number;
   readonly vocabularySize: number;
+  /** False where callers may send texts only. Default: true. */
+  readonly tokenInput?: boolean;
   readonly builtIn: boolean;
 }
 
@@ -82,6 +88,7 @@ export class Embedder {
   readonly batcher: Batcher<readonly number[], Vector>;
   readonly #source: ModelSource;
   readonly #pool: SessionPool;
+  readonly #count: typeof countTokens;
 
   readonly #texts: RateMeter = new RateMeter();
   readonly #tokens: RateMeter = new RateMeter();
@@ -92,12 +99,14 @@ export class Embedder {
     this.warnings = Object.freeze(warnings);
     this.#source = source;
     this.#pool = pool;
+    this.#count = options.truncate ? truncateTokens : countTokens;
     this.workers = workersOf(options);
     this.model = Object.freeze({
       name: source.name,
       dimensions,
       maxTokens: source.maxTokens,
       vocabularySize: source.tokenizer.vocabularySize,
+      tokenInput: options.tokenInput ?? true,
       builtIn: source.builtIn,
     });
     this.batcher = createBatcher<Tokens, Vector>(
@@ -156,8 +165,9 @@ export class Embedder {
     return this.#pool.restarts;
   }
 
+  /** The ids of each text: none, or with `truncate` the first that fit, where it is too long. */
   tokenize(texts: readonly string[]): Promise<TokenCount[]> {
-    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens);
+    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, this.#count);
   }
 
   /** One vector a list. Rejects with the first failure, and then takes the lists that still wait out of the queue. */
