@@ -11,13 +11,13 @@
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { coresAllowed } from "./cores.ts";
 import { ModelError } from "./errors.ts";
-import { firstRun, vocabularyWarning } from "./model-check.ts";
+import { firstRun, warningsOf } from "./model-check.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
 import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
 import { SessionPool } from "./session-pool.ts";
-import { padTokens, splitRows, type VectorBlock } from "./token-batch.ts";
+import { padTokens, splitRows } from "./token-batch.ts";
 import { countTokens, type TokenCount, tokenizeAll, truncateTokens } from "./tokenizer.ts";
 
 export type Vector = Float32Array<ArrayBuffer>;
@@ -230,16 +230,6 @@ export class Embedder {
  */
 function workersOf({ workers = coresAllowed() }: EmbedderOptions): number {
   return workers;
-}
-
-function warningsOf(source: ModelSource, { pooledBy }: VectorBlock): string[] {
-  const { readout } = source;
-  const warnings = vocabularyWarning(source);
-  if (pooledBy === "graph" || readout.source !== "none") return warnings;
-  return [
-    ...warnings,
-    "Nothing beside the model says how the vectors of a text's tokens become one; taking their mean. --pooling says it.",
-  ];
 }
 
 function notFinite(): ModelError {

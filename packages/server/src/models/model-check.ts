@@ -42,9 +42,28 @@ async function tryLargestId({ tokenizer }: ModelSource, pool: SessionPool): Prom
 /** A table of words is often somewhat larger than the tokenizer, rounded up; this much larger it is another's. */
 const LEAST_SHARE = 0.9;
 
-export function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
+function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
   if (vocabulary === undefined || tokenizer.vocabularySize >= vocabulary * LEAST_SHARE) return [];
   return [
     `The tokenizer has ${tokenizer.vocabularySize} ids, but the model's config.json says ${vocabulary}: it may be another model's. --tokenizer names one.`,
+  ];
+}
+
+/** A text without the prompt that the model was trained with has another vector than its authors mean. */
+function promptWarning({ defaultPrompt }: ModelSource): string[] {
+  if (defaultPrompt === undefined || defaultPrompt === "") return [];
+  return [
+    `The model's files put ${JSON.stringify(defaultPrompt)} before every text; this service does not: callers put it there themselves.`,
+  ];
+}
+
+/** What whoever runs the service should know of a model that was not refused. */
+export function warningsOf(source: ModelSource, { pooledBy }: VectorBlock): string[] {
+  const { readout } = source;
+  const warnings = [...vocabularyWarning(source), ...promptWarning(source)];
+  if (pooledBy === "graph" || readout.source !== "none") return warnings;
+  return [
+    ...warnings,
+    "Nothing beside the model says how the vectors of a text's tokens become one; taking their mean. --pooling says it.",
   ];
 }

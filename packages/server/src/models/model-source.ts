@@ -46,6 +46,8 @@ export interface ModelSource {
   readonly labels?: number;
   /** How many ids its config.json says that it takes. */
   readonly vocabulary?: number;
+  /** What sentence-transformers would put before every text. */
+  readonly defaultPrompt?: string;
   /** True for the generated model with random weights. */
   readonly builtIn: boolean;
 }
@@ -90,11 +92,13 @@ async function userModel(options: ModelOptions, given: string): Promise<ModelSou
   if (tokenizerPath === undefined) {
     throw new Error(`There is no tokenizer.json beside ${path}; name it with --tokenizer`);
   }
-  const tokenizer = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
+  const plain = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
+  const { do_lower_case: lowers } = await firstJson(folders, "sentence_bert_config.json");
+  const tokenizer = lowers === true ? lowering(plain) : plain;
   const limits = await readLimits(folders);
   const maxTokens = options.maxTokens ?? limits.maxTokens ?? FALLBACK_MAX_TOKENS;
   const readout = await readReadout(folders, options.pooling);
-  const config = await firstConfig(folders);
+  const config = await firstJson(folders, "config.json");
   return {
     name: options.modelName ?? nameFrom(path),
     path,
@@ -104,16 +108,27 @@ async function userModel(options: ModelOptions, given: string): Promise<ModelSou
     readout,
     ...(isRecord(config.id2label) ? { labels: Object.keys(config.id2label).length } : {}),
     ...(typeof config.vocab_size === "number" ? { vocabulary: config.vocab_size } : {}),
+    ...defaultPromptIn(await firstJson(folders, "config_sentence_transformers.json")),
     builtIn: false,
   };
 }
 
-async function firstConfig(folders: readonly string[]): Promise<Record<string, unknown>> {
+/** As sentence-transformers has it where the tokenizer leaves case alone. */
+function lowering(tokenizer: Tokenizer): Tokenizer {
+  return { ...tokenizer, encode: (text) => tokenizer.encode(text.toLowerCase()) };
+}
+
+async function firstJson(folders: readonly string[], name: string): Promise<Record<string, unknown>> {
   for (const folder of folders) {
-    const config = await readJsonIfPresent(join(folder, "config.json"));
+    const config = await readJsonIfPresent(join(folder, name));
     if (config !== undefined) return config;
   }
   return {};
+}
+
+function defaultPromptIn({ prompts, default_prompt_name: name }: Record<string, unknown>): { defaultPrompt?: string } {
+  const prompt = isRecord(prompts) && typeof name === "string" ? prompts[name] : undefined;
+  return typeof prompt === "string" ? { defaultPrompt: prompt } : {};
 }
 
 /** `all-minilm` for all-minilm.onnx, all-minilm/model.onnx and all-minilm/onnx/model.onnx. */

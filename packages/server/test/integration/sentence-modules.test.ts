@@ -7,6 +7,7 @@ import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
 import { safetensors } from "../support/safetensors.ts";
 import { maxDifference } from "../support/vectors.ts";
+import { wordPieceDefinition } from "../support/word-piece.ts";
 
 const WORDS = { 2: [1, 0], 8: [0, 4], 3: [-2, 1] };
 /** [CLS] piano [SEP], whose vectors are those above. */
@@ -169,5 +170,40 @@ describe("what is not known", () => {
   test("is refused with the option where the graph pools by itself", async () => {
     const model = await exportFolder(tableGraph({ output: "mean" }));
     await expect(Embedder.open({ model, workers: 1, pooling: "cls" })).rejects.toThrow("leave --pooling out");
+  });
+});
+
+describe("other files of sentence-transformers", () => {
+  const cased = {
+    ...wordPieceDefinition(),
+    normalizer: {
+      type: "BertNormalizer",
+      lowercase: false,
+      clean_text: true,
+      handle_chinese_chars: true,
+      strip_accents: false,
+    },
+  };
+
+  test("that ask for lower case get it", async () => {
+    const files = { "tokenizer.json": cased, "sentence_bert_config.json": { max_seq_length: 16, do_lower_case: true } };
+    const embedder = await openEmbedder({ model: await exportFolder(GRAPH, files), pooling: "mean" });
+    const plain = await openEmbedder({
+      model: await exportFolder(GRAPH, { "tokenizer.json": cased }),
+      pooling: "mean",
+    });
+    expect((await embedder.tokenize(["PIANO"]))[0]?.ids).toEqual(LIST);
+    expect((await plain.tokenize(["PIANO"]))[0]?.ids).not.toEqual(LIST);
+  });
+
+  test("that put a prompt before every text are a warning", async () => {
+    const config = { prompts: { query: "query: ", none: "" }, default_prompt_name: "query" };
+    const warned = await openEmbedder({
+      model: await exportFolder(GRAPH, { "config_sentence_transformers.json": config }),
+      pooling: "mean",
+    });
+    expect(warned.warnings).toEqual([expect.stringContaining('"query: " before every text')]);
+    const files = { "config_sentence_transformers.json": { ...config, default_prompt_name: null } };
+    expect((await openEmbedder({ model: await exportFolder(GRAPH, files), pooling: "mean" })).warnings).toEqual([]);
   });
 });
