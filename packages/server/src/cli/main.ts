@@ -4,6 +4,7 @@
  * docs/command.md lists the exit codes.
  */
 
+import { readFileSync } from "node:fs";
 import { BatchwiseError } from "batchwise";
 import { Command, CommanderError } from "commander";
 import { jobsCommand } from "./jobs/jobs-command.ts";
@@ -40,11 +41,19 @@ function dropSqliteWarning(): void {
   };
 }
 
+/** Of this package. */
+function version(): string {
+  // The same place from the sources and from dist.
+  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return (manifest as { readonly version: string }).version;
+}
+
 async function main(): Promise<void> {
   dropSqliteWarning();
   // A write to a reader that has left is told here too.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const program = new Command("batchwise").description("Single requests come in, full batches go out.");
+  program.version(version());
   program.addCommand(serveCommand()).addCommand(runCommand()).addCommand(jobsCommand());
   try {
     await throwing(program).parseAsync();

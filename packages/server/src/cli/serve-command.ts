@@ -1,8 +1,10 @@
-// The arguments of `batchwise serve`. The service itself, with its models' runtime, is loaded only when it is started.
+// The arguments of `batchwise serve`. The service itself is loaded only when it is started, and its models' runtime, an
+// optional peer, need not be installed for other commands.
 
 import { Command, Option } from "commander";
 import { POOLINGS, type Pooling } from "../models/readout.ts";
 import { integerFrom } from "./shared/arguments.ts";
+import { expectPackage } from "./shared/packages.ts";
 
 const DEFAULT_PORT = 8080;
 
@@ -53,6 +55,7 @@ export function serveCommand(): Command {
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
+      expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");
       await serve({
         ...flags,

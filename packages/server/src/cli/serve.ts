@@ -47,8 +47,9 @@ function greeting({ url, embedder }: Service): string {
   ].join("\n");
 }
 
-/** How to start this program again from here: by its name where it is installed, by its file in a clone. */
+/** How to start this program again from here: npm, which finds it in a clone too, says that it has started it. */
 function command(): string {
+  if (process.env.npm_command !== undefined) return "npx batchwise";
   const file = process.argv[1] ?? "batchwise";
   return basename(file) === "batchwise" ? "batchwise" : `node ${relative(process.cwd(), file)}`;
 }

@@ -78,12 +78,34 @@ describe("batchwise jobs", () => {
     const practice = await ranJob();
     const { output } = await practice.done("jobs", "list");
     expect(output).toMatch(/^JOB +REQUESTS +OPEN +SUCCEEDED +FAILED/);
-    expect(output).toMatch(/^in +3 +0 +2 +1 +0 +0 +10 +4$/m);
+    expect(output).toMatch(/^in +3 +0 +2 +1 +0 +0 +10 +4 +-$/m);
     expect(output).toMatch(/ done +openai +m +3 +0 .* ago +batch_\w+/);
     expect(await json(practice, "list")).toMatchObject({
       jobs: [{ job: "in", requests: 3, open: 0, succeeded: 2, failed: 1, inputTokens: 10, outputTokens: 4 }],
       newest: [{ state: "done", requests: 3 }],
       outcomes: { succeeded: 2, failed: 1 },
+    });
+  });
+
+  test("list shows how a job stands now: a request that was retried counts once", async () => {
+    let isBad = true;
+    const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+    const practice = await Practice.start({
+      answer: () =>
+        isBad
+          ? { status: 400, body: { error: { code: "bad_word", message: "No." } } }
+          : { status: 200, body: { ok: true, usage } },
+    });
+    practice.writeLines("in.jsonl", 5, "gpt-4o-mini");
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 3 });
+    isBad = false;
+    expect(await json(practice, "retry", "--job", "in")).toMatchObject({ retried: 5 });
+    expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +5 +0 +0 +0 +0 +0 +0 +\$0\.0000$/m);
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +0 +5 +0 +0 +0 +25 +10 +\$0\.0000$/m);
+    expect(await json(practice, "inspect", "in")).toMatchObject({
+      ...{ kind: "job", requests: 5, open: 0, succeeded: 5, failed: 0, errorCodes: {} },
+      cost: expect.closeTo(25 * 0.075e-6 + 10 * 0.3e-6),
     });
   });
 
@@ -122,7 +144,9 @@ describe("batchwise jobs", () => {
     });
     expect(await json(practice, "outcomes", "--output", "all.jsonl")).toEqual({ output: "all.jsonl", outcomes: 3 });
     expect(practice.lines("all.jsonl").length).toBe(3);
-    expect((await practice.done("jobs", "outcomes", "--job", "other")).stdout).toBe("");
+    const none = await practice.done("jobs", "outcomes", "--job", "nope");
+    const says = 'No job is named "nope"; `batchwise jobs list` shows them.';
+    expect(none).toMatchObject({ code: 2, stdout: "", output: expect.stringContaining(says) });
   });
 
   test("retry takes ids, or all that match, and what succeeded stays", async () => {
@@ -143,6 +167,7 @@ describe("batchwise jobs", () => {
     await enqueued(practice, 1_500);
     const one = await json(practice, "cancel", "job:0", "job:0", "nobody");
     expect(one).toEqual({ cancelled: 1, requested: 0, ended: 0, not_found: 1, quarantined: [] });
+    expect(await json(practice, "cancel", "job:0")).toMatchObject({ cancelled: 0, ended: 1 });
     expect(await json(practice, "cancel", "--job", "job")).toEqual({
       cancelled: 1_499,
       requested: 0,
@@ -226,6 +251,19 @@ describe("batchwise jobs", () => {
     });
   });
 
+  test("doctor tells an address at which nobody answers from a key that is refused", async () => {
+    const practice = await ranJob();
+    const nobody = await practice.done("jobs", "doctor", "--base-url", "http://127.0.0.1:1/v1");
+    expect(nobody).toMatchObject({
+      code: 3,
+      output: expect.stringContaining("PROBLEM account: nobody answers at http:"),
+    });
+    expect(nobody.output).toContain("-> Check --base-url / OPENAI_BASE_URL, and the network.");
+    expect(nobody.output).not.toContain("OPENAI_API_KEY");
+    const elsewhere = await practice.done("jobs", "doctor", "--base-url", practice.url.replace("/v1", "/v9"));
+    expect(elsewhere).toMatchObject({ code: 3, output: expect.stringContaining("does not answer as it should: 404") });
+  });
+
   test("a store that is not there is told, and not made", async () => {
     const practice = await Practice.start();
     for (const command of ["list", "outcomes"]) {
@@ -235,10 +273,10 @@ describe("batchwise jobs", () => {
         output: expect.stringContaining("There is no store batchwise.sqlite"),
       });
     }
-    expect(await practice.done("jobs", "doctor")).toMatchObject({
-      code: 3,
-      output: expect.stringContaining("PROBLEM store"),
-    });
+    const doctor = await practice.done("jobs", "doctor");
+    expect(doctor).toMatchObject({ code: 3, output: expect.stringContaining("PROBLEM store: There is no store") });
+    expect(doctor.output).toContain("makes one, or name another with --store.");
+    expect(doctor.output).not.toContain("Check the address");
     expect(existsSync(practice.file("batchwise.sqlite"))).toBe(false);
   });
 

@@ -1,9 +1,9 @@
 // Both packages as a user gets them: packed, and installed from the tarballs into an empty project without a network.
-// Their dependencies are packed from this repository's own node_modules. The runtime of models, 290 MB, is an empty
-// package here: neither help nor jobs nor run may load it.
+// Their dependencies are packed from this repository's own node_modules. The runtime of models, 290 MB, is an optional
+// peer and not installed: neither help nor jobs nor run may need it.
 
 import { execFile, spawn } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -51,13 +51,8 @@ beforeAll(async () => {
   const tarballs = await temporaryFolder();
   project = await temporaryFolder();
   writeFileSync(join(project, "package.json"), '{"private":true}');
-  const runtime = join(tarballs, "onnxruntime-node");
-  mkdirSync(runtime);
-  const { dependencies } = (await import("../../package.json", { with: { type: "json" } })).default;
-  const manifest = { name: "onnxruntime-node", version: dependencies["onnxruntime-node"] };
-  writeFileSync(join(runtime, "package.json"), JSON.stringify(manifest));
   const folders = [...PACKED, ...INSTALLED.map(installedAt)].map((path) => `./${path}`);
-  await install(...(await Promise.all([...folders, runtime].map((folder) => pack(folder, tarballs)))));
+  await install(...(await Promise.all(folders.map((folder) => pack(folder, tarballs)))));
 });
 
 function npx(practice: Practice | null, ...args: readonly string[]): Command {
@@ -97,6 +92,13 @@ test("in an empty project the command runs by npx, names a client that is missin
     const { code, output: told } = await ended(npx(null, "jobs", "list", "--store", store));
     expect({ code, told }).toMatchObject({ code: 2, told: expect.stringContaining(`npm install ${needed}`) });
   }
+});
+
+test("in an empty project serve says which runtime to install", async () => {
+  expect(existsSync(join(project, "node_modules/onnxruntime-node"))).toBe(false);
+  const says =
+    'serve needs the package "onnxruntime-node", which is not installed here: npm install onnxruntime-node@1';
+  expect(await ended(npx(null, "serve"))).toMatchObject({ code: 2, output: expect.stringContaining(says) });
 });
 
 test("in a clone that is built the command runs by npx", async () => {

@@ -134,6 +134,17 @@ describe("batchwise run", () => {
     expect(practice.lines("in.outcomes.jsonl")).toMatchObject([{ error: null }, { error: null }]);
   });
 
+  test("shows when the last requests are tried again, and no time left till then", async () => {
+    const answer = ({ body }: { readonly body: object }): { status: number; body: object } =>
+      JSON.stringify(body).includes("Say 1.")
+        ? { status: 500, body: { error: { code: "server_error", message: "Busy." } } }
+        : { status: 200, body: { ok: true } };
+    const practice = await Practice.start({ answer: answer as never });
+    practice.writeLines("in.jsonl", 3);
+    const [line] = await practice.run("in.jsonl").prints(/^.*tried again.*$/m);
+    expect(line).toMatch(/^2 of 3 · 1 waits to be tried again, next in \d+ s · [\d.]+\/s/);
+  });
+
   test("two files with the same ids are two jobs in one store", async () => {
     const practice = await Practice.start();
     practice.writeLines("march.jsonl", 2);
@@ -151,10 +162,29 @@ describe("batchwise run", () => {
     practice.write("in.jsonl", '{"model":"m","input":"new"}\n{"model":"m","input":"a"}\n');
     const { code, output } = await ended(practice.run("in.jsonl"));
     expect(code).toBe(2);
-    expect(output).toContain('in.jsonl: Line 1: the job "in" has another request of this id or place');
+    expect(output.trim().split("\n").at(-1)).toBe(
+      'batchwise: Line 1 of in.jsonl is another request than in an earlier run of the job "in": pass another --job. ' +
+        "Nothing of this file was sent in this run.",
+    );
     expect(await ended(practice.run("in.jsonl", "--job", "other"))).toMatchObject({ code: 0 });
     expect([...practice.fake.runs().values()].reduce((sum, runs) => sum + runs, 0)).toBe(3);
     expect(practice.lines("in.outcomes.jsonl").length).toBe(2);
+  });
+
+  test("of a file in which a late line has changed, no earlier line is added either", async () => {
+    const practice = await Practice.start();
+    practice.write("in.jsonl", '{"id":"z","body":{"model":"m","input":"a"}}\n');
+    expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
+    const added = Array.from({ length: 1_000 }, (_, n) => `{"id":"r${n}","body":{"model":"m","input":"a"}}\n`);
+    practice.write("in.jsonl", `${added.join("")}{"id":"z","body":{"model":"m","input":"b"}}\n`);
+    const { code, output } = await ended(practice.run("in.jsonl"));
+    expect({ code, output }).toMatchObject({ code: 2, output: expect.stringContaining("Line 1001 of in.jsonl is") });
+    const { stdout } = await practice.done("jobs", "list", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ jobs: [{ job: "in", requests: 1 }] });
+    practice.write("in.jsonl", `${added.join("")}{"id":"z","body":{"model":"m","input":"a"}}\n`);
+    const grown = await ended(practice.run("in.jsonl"));
+    expect(grown).toMatchObject({ code: 0, output: expect.stringContaining("1 of them from an earlier run") });
+    expect(practice.lines("in.outcomes.jsonl").length).toBe(1_001);
   });
 
   test("a second process on one output is refused while the first lives", async () => {
@@ -249,6 +279,8 @@ describe("batchwise run", () => {
     const args = ["run", "in.jsonl", "--base-url", "http://127.0.0.1:1/v1", ...QUICK];
     const { code, output } = await practice.done(...args);
     expect(code).toBe(1);
-    expect(output).toContain("http://127.0.0.1:1/v1 does not answer as it should: Connection error");
+    expect(output).toMatch(
+      /nobody answers at http:\S+:1\/v1: Connection error.*\. Check --base-url \/ OPENAI_BASE_URL/,
+    );
   });
 });

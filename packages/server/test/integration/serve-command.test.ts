@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Command, startCommand } from "../support/command.ts";
+import { type Command, startCommand, startCommandIn } from "../support/command.ts";
 import { temporaryFolder } from "../support/folders.ts";
 
 let folder: string;
@@ -37,6 +37,16 @@ describe("batchwise serve", () => {
       model: "batchwise-demo",
       data: [{ index: 0 }, { index: 1 }],
     });
+  });
+
+  test.each([
+    [{ npm_command: "start" }, "npx batchwise serve --model path/to/model.onnx"],
+    [{}, "node packages/server/src/cli/main.ts serve --model path/to/model.onnx"],
+  ])("with %j in the environment it says how to start it with a model: %s", async (env, line) => {
+    const command = startCommandIn({ env }, "serve", "--model-dir", folder, "--port", "0");
+    await urlOf(command);
+    await command.prints(/Ctrl-C/);
+    expect(command.output()).toContain(`For real embeddings: ${line}`);
   });
 
   test.each(["SIGINT", "SIGTERM"] as const)("answers what is running on %s, and exits with 0", async (signal) => {

@@ -56,9 +56,9 @@ export class Practice {
   }
 
   /** `count` lines of a batch file, with the ids r0, r1, ... */
-  writeLines(name: string, count: number): void {
+  writeLines(name: string, count: number, model: string = "m"): void {
     const lines = Array.from({ length: count }, (_, n) => {
-      const body = { model: "m", messages: [{ role: "user", content: `Say ${n}.` }] };
+      const body = { model, messages: [{ role: "user", content: `Say ${n}.` }] };
       return JSON.stringify({ custom_id: `r${n}`, method: "POST", url: "/v1/chat/completions", body });
     });
     this.write(name, `${lines.join("\n")}\n`);

@@ -35,7 +35,7 @@ export interface JobOutcome<Request = JobRequest> extends Omit<LoggedOutcome, "i
 /** How far a job is. Counts of requests, but for tokens and times. */
 export interface JobProgress extends TokenCounts {
   readonly job: string;
-  /** Of `requests`, as many as are in the store by now. */
+  /** Of `requests`, as many as are in the store by now; one whose id comes twice counts once. */
   readonly enqueued: number;
   /** Of these, as many as were there before: enqueued by an earlier run, or by another process. */
   readonly existing: number;
@@ -56,6 +56,8 @@ export interface JobProgress extends TokenCounts {
   readonly elapsedMs: number;
   /** Outcomes a second that were recorded in this run, and given. */
   readonly perSecond: number;
-  /** Until all have ended, at that rate; null while it cannot be told. */
+  /** Milliseconds since 1970. Where all that is left in the store waits to be tried again: when the first of it is. Else null. */
+  readonly nextTryAt: number | null;
+  /** Until all have ended, at that rate; null while it cannot be told, and where all that is left waits to be tried again. */
   readonly leftMs: number | null;
 }

@@ -260,6 +260,8 @@ export interface DispatcherStats {
   readonly batches: Readonly<Record<BatchState, number>>;
   /** Requests that are members of a batch which has not ended. */
   readonly inBatches: number;
+  /** Where all that is left waits to be tried again: when the first of it is. Else null. */
+  readonly nextTryAt: number | null;
   /** Outcomes recorded since the store was made. A retried request counts again. */
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
   /** Deliveries not made yet, whatever they wait for; what has been given up is in `deadLetters()` instead. */

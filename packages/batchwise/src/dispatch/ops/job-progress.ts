@@ -5,6 +5,7 @@ import type { JobProgress } from "../contract/jobs.ts";
 import type { UsageRecord } from "../contract/operations.ts";
 import type { TokenCounts } from "../contract/rows.ts";
 import type { LoggedOutcome, OutcomeStatus } from "../contract/types.ts";
+import { nextTryAt } from "../decide/next-try.ts";
 import { Loop } from "../runtime/loop.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { usageBy } from "./usage.ts";
@@ -31,15 +32,18 @@ export interface JobFacts {
   readonly usage: readonly UsageRecord[];
   /** Of all of the store. */
   readonly inBatches: number;
+  readonly nextTryAt: number | null;
 }
 
 /** Pure. */
-export function progressOf({ job, produced, outcomes, added, elapsedMs, usage, inBatches }: JobFacts): JobProgress {
+export function progressOf(facts: JobFacts): JobProgress {
+  const { job, produced, outcomes, added, elapsedMs, usage, inBatches } = facts;
   const done = sum(Object.values(outcomes));
   const open = sum(usage.map(({ requests, ended }) => requests - sum(Object.values(ended))));
   const total = Math.max(produced.enqueued, done + open);
   const perSecond = elapsedMs > 0 ? (added * 1_000) / elapsedMs : 0;
-  const isKnown = produced.isDone && (perSecond > 0 || total === done);
+  const nextTryAt = produced.isDone && total > done ? facts.nextTryAt : null;
+  const isKnown = produced.isDone && nextTryAt === null && (perSecond > 0 || total === done);
   return {
     job,
     enqueued: produced.enqueued,
@@ -54,6 +58,7 @@ export function progressOf({ job, produced, outcomes, added, elapsedMs, usage, i
     price: priceSum(usage),
     elapsedMs,
     perSecond,
+    nextTryAt,
     leftMs: isKnown ? Math.ceil(((total - done) * 1_000) / (perSecond || 1)) : null,
   };
 }
@@ -134,8 +139,9 @@ export class ProgressTeller {
     const [usage, probe] = await Promise.all([usageBy(runtime, { job }), store.probe(1, clock.now())]);
     const elapsedMs = clock.monotonic() - this.#started;
     const outcomes = { ...this.#outcomes };
-    const facts = { job, produced, outcomes, added: this.#added, elapsedMs, usage, inBatches: probe.inBatches };
-    const progress = progressOf(facts);
+    const { inBatches } = probe;
+    const counted = { job, produced, outcomes, added: this.#added, elapsedMs, usage };
+    const progress = progressOf({ ...counted, inBatches, nextTryAt: nextTryAt(probe) });
     const tellOf = (error: unknown): void => runtime.report(error, { operation: "event" });
     try {
       // A function that is async after all may reject.

@@ -2,6 +2,7 @@
 
 import type { Probe } from "../contract/rows.ts";
 import type { DispatcherStats } from "../contract/types.ts";
+import { nextTryAt } from "../decide/next-try.ts";
 import { type Pauses, pausedRecord } from "../decide/pauses.ts";
 import { laneStats } from "../format/lane-stats.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -23,6 +24,7 @@ export function dispatcherStats(
     })),
     batches: probe.batches,
     inBatches: probe.inBatches,
+    nextTryAt: nextTryAt(probe),
     outcomes: probe.outcomes,
     deliveriesWaiting: probe.deliveriesWaiting,
     paused: pausedRecord(pauses),

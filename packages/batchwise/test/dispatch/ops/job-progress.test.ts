@@ -14,7 +14,17 @@ function usage(more: Partial<UsageRecord> = {}): UsageRecord {
 
 function facts(more: Partial<JobFacts> = {}): JobFacts {
   const produced = { enqueued: 100, existing: 0, isDone: true };
-  return { job: "j", produced, outcomes: none, added: 0, elapsedMs: 10_000, usage: [usage()], inBatches: 0, ...more };
+  return {
+    job: "j",
+    produced,
+    outcomes: none,
+    added: 0,
+    elapsedMs: 10_000,
+    usage: [usage()],
+    inBatches: 0,
+    nextTryAt: null,
+    ...more,
+  };
 }
 
 test.each<[string, Partial<JobFacts>, object]>([
@@ -68,6 +78,21 @@ test.each<[string, Partial<JobFacts>, object]>([
     "a model without a price that was not used",
     { usage: [usage({ inputTokens: 5, price: 1 }), usage({ price: null })] },
     { price: 1 },
+  ],
+  [
+    "the last ones wait to be tried again",
+    {
+      outcomes: { ...none, succeeded: 99 },
+      added: 99,
+      usage: [usage({ ended: { ...none, succeeded: 99 } })],
+      nextTryAt: 7,
+    },
+    { waiting: 1, nextTryAt: 7, leftMs: null },
+  ],
+  [
+    "all done, and other work waits to be tried again",
+    { outcomes: { ...none, succeeded: 100 }, usage: [usage({ ended: { ...none, succeeded: 100 } })], nextTryAt: 7 },
+    { nextTryAt: null, leftMs: 0 },
   ],
   ["no time gone", { elapsedMs: 0, added: 3 }, { perSecond: 0 }],
 ])("%s", (_name, given, expected) => {

@@ -2,38 +2,32 @@
 // dispatch on the store cancel a batch at the provider once nobody in it is wanted any more. Quarantined batches stay, as
 // this command cannot cancel them there: it names them.
 
-import type { Store } from "batchwise/dispatch";
+import type { CancelCounts, Store } from "batchwise/dispatch";
 import { storeFlag } from "../shared/command-line.ts";
 import { listed, plural, print, printJson } from "../shared/print.ts";
 import { noAccounts } from "../shared/stand-ins.ts";
 import { withStoreOf } from "../shared/with-store.ts";
-import type { RequestFlags } from "./jobs-flags.ts";
-import { whichRequests } from "./which-requests.ts";
+import type { CancelFlags } from "./jobs-flags.ts";
+import { expectWhich } from "./which-requests.ts";
 
 const MOST_BATCHES = 10_000;
 
-interface Found {
-  cancelled: number;
-  requested: number;
-  ended: number;
-  not_found: number;
-}
-
-export function cancel(ids: readonly string[], flags: RequestFlags): Promise<void> {
+export function cancel(ids: readonly string[], flags: CancelFlags): Promise<void> {
+  const { store: url, json, job, tenant, batch } = flags;
   return withStoreOf(
-    flags.store,
+    url,
     async ({ store, dispatcher }) => {
-      const found: Found = { cancelled: 0, requested: 0, ended: 0, not_found: 0 };
-      for await (const part of whichRequests(store, ids, flags, ["ready", "claimed"])) {
-        const { cancelled, requested, ended, notFound } = await dispatcher.cancel(part);
-        found.cancelled += cancelled;
-        found.requested += requested;
-        found.ended += ended;
-        found.not_found += notFound;
-      }
+      expectWhich(ids, flags);
+      const filter = {
+        ...(job === undefined ? {} : { job }),
+        ...(tenant === undefined ? {} : { tenant }),
+        ...(batch === undefined ? {} : { batch }),
+      };
+      const found = await dispatcher.cancel(ids.length > 0 ? ids : filter);
+      const { notFound, ...counts } = found;
       const quarantined = found.requested === 0 ? [] : await unwantedAside(store);
-      if (flags.json) printJson({ ...found, quarantined });
-      else print(sentences(found, quarantined, storeFlag(flags.store)));
+      if (json) printJson({ ...counts, not_found: notFound, quarantined });
+      else print(sentences(found, quarantined, storeFlag(url)));
     },
     noAccounts,
   );
@@ -47,11 +41,11 @@ async function unwantedAside(store: Store): Promise<string[]> {
 }
 
 function sentences(
-  { cancelled, requested, ended, not_found }: Found,
+  { cancelled, requested, ended, notFound }: CancelCounts,
   quarantined: readonly string[],
   store: string,
 ): string {
-  const counts = { cancelled, "asked for, in batches": requested, "ended before": ended, "not found": not_found };
+  const counts = { cancelled, "asked for, in batches": requested, "ended before": ended, "not found": notFound };
   const lines = [listed(counts) || "No request matches."];
   if (requested > 0) {
     lines.push("Those in batches end where a dispatcher runs on this store; results that come first count.");

@@ -3,9 +3,9 @@
 // one it says so and checks the rest.
 
 import type { BatchState, Dispatcher } from "batchwise/dispatch";
-import { checkAccount, chooseProvider, type OpenAccount, openAccount } from "../shared/accounts.ts";
+import { accountFault, chooseProvider, type OpenAccount, openAccount } from "../shared/accounts.ts";
 import { storeFlag } from "../shared/command-line.ts";
-import { EXIT, wordsOf } from "../shared/failures.ts";
+import { CommandError, EXIT, wordsOf } from "../shared/failures.ts";
 import { duration, print, printJson } from "../shared/print.ts";
 import { withStoreOf } from "../shared/with-store.ts";
 import {
@@ -58,7 +58,9 @@ async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {
       ];
     });
   } catch (error) {
-    const advice = "Check the address, the server and its rights; --store names another.";
+    // What is wrong with the arguments says itself what to do.
+    const isSaid = error instanceof CommandError && error.exitCode === EXIT.usage;
+    const advice = isSaid ? null : "Check the address, the server and its rights; --store names another.";
     return [{ check: "store", level: "problem", found: wordsOf(error), advice }];
   }
 }
@@ -92,13 +94,11 @@ async function providerFindings(flags: DoctorFlags): Promise<Finding[]> {
 
 async function accountFinding(opened: OpenAccount): Promise<Finding> {
   const check = "account";
-  try {
-    await checkAccount(opened);
+  const fault = await accountFault(opened);
+  if (fault === null) {
     return { check, level: "ok", found: `${opened.url} takes the key in ${opened.keyName}`, advice: null };
-  } catch (error) {
-    const advice = `Check ${opened.keyName}, the account's billing, and --base-url.`;
-    return { check, level: "problem", found: wordsOf(error), advice };
   }
+  return { check, level: "problem", found: fault.found, advice: fault.advice };
 }
 
 /** Any answer has a Date, a refusal too. It is in whole seconds. */

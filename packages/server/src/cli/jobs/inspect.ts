@@ -3,17 +3,17 @@
 import type { BatchRecord, Dispatcher, OutcomeRow, RequestRow, Store } from "batchwise/dispatch";
 import type { StoreFlags } from "../shared/arguments.ts";
 import { CommandError } from "../shared/failures.ts";
-import { counted, listed, plural, print, printJson } from "../shared/print.ts";
+import { counted, dollars, listed, plural, print, printJson } from "../shared/print.ts";
 import { withStoreOf } from "../shared/with-store.ts";
-import { type JobSums, jobSums } from "./job-sums.ts";
-import { findRequests } from "./which-requests.ts";
-
-const CODES_LOOKED_AT = 10_000;
+import { type JobSums, sumsEver, unsuccessfulNow, withEnds } from "./job-sums.ts";
 
 export function inspect(name: string, { store: url, json }: StoreFlags): Promise<void> {
   return withStoreOf(url, async ({ store, dispatcher }) => {
     const found =
-      (await requestOf(store, name)) ?? (await batchOf(dispatcher, name)) ?? (await jobOf(store, name)) ?? null;
+      (await requestOf(store, name)) ??
+      (await batchOf(dispatcher, name)) ??
+      (await jobOf(store, dispatcher, name)) ??
+      null;
     if (found === null) {
       const ids = "a request's id (a job's has the job before it, as in reviews:17)";
       throw new CommandError(`Nothing is named "${name}": expected ${ids}, a batch's key or a job's name.`);
@@ -94,18 +94,12 @@ function batchLines(batch: BatchRecord): [string, string][] {
   ];
 }
 
-async function jobOf(store: Store, job: string): Promise<Found | null> {
-  const [sums] = jobSums(await store.usage({ job }));
-  if (sums === undefined || job === "") return null;
-  const codes: Record<string, number> = {};
-  let seen = 0;
-  for await (const { ended } of findRequests(store, { job, states: ["failed", "cancelled", "expired"] })) {
-    const code = ended?.code ?? "none";
-    codes[code] = (codes[code] ?? 0) + 1;
-    seen += 1;
-    if (seen === CODES_LOOKED_AT) break;
-  }
-  return { json: { kind: "job", ...sums, errorCodes: codes }, lines: jobLines(sums, codes) };
+async function jobOf(store: Store, dispatcher: Dispatcher, job: string): Promise<Found | null> {
+  const [ever] = sumsEver(await dispatcher.usage({ job }));
+  if (ever === undefined || job === "") return null;
+  const ends = await unsuccessfulNow(store, ever, Number.POSITIVE_INFINITY);
+  const sums = withEnds(ever, ends);
+  return { json: { kind: "job", ...sums, errorCodes: ends.codes }, lines: jobLines(sums, ends.codes) };
 }
 
 function jobLines(sums: JobSums, codes: Readonly<Record<string, number>>): [string, string][] {
@@ -115,6 +109,7 @@ function jobLines(sums: JobSums, codes: Readonly<Record<string, number>>): [stri
     ["requests", `${counted(sums.requests)}, ${counted(sums.open ?? 0)} of them open`],
     ["ended", listed({ succeeded, failed, cancelled, expired }) || "none"],
     ["tokens", `${counted(sums.inputTokens)} in, ${counted(sums.outputTokens)} out`],
+    ["cost", sums.cost === null ? "not known" : dollars(sums.cost)],
     ["error codes", codeList(codes) || "none"],
   ];
 }

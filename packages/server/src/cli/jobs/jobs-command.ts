@@ -2,7 +2,15 @@
 
 import { Argument, Command, Option } from "commander";
 import { integerFrom, type StoreFlags, span, withAccount, withStore } from "../shared/arguments.ts";
-import type { DoctorFlags, ListFlags, OutcomesFlags, PruneFlags, RequestFlags, RequeueFlags } from "./jobs-flags.ts";
+import type {
+  CancelFlags,
+  DoctorFlags,
+  ListFlags,
+  OutcomesFlags,
+  PruneFlags,
+  RequeueFlags,
+  RetryFlags,
+} from "./jobs-flags.ts";
 
 const STATUSES = ["succeeded", "failed", "cancelled", "expired"];
 
@@ -62,7 +70,7 @@ function retry(): Command {
   return withRequests(new Command("retry").description("let requests run again that ended without success"))
     .addOption(statusOption(["failed", "cancelled", "expired"]))
     .option("--code <code>", "only those whose error has this code")
-    .action(async (ids: string[], flags: RequestFlags) => {
+    .action(async (ids: string[], flags: RetryFlags) => {
       const { retry } = await import("./retry.ts");
       await retry(ids, flags);
     });
@@ -70,7 +78,7 @@ function retry(): Command {
 
 function cancel(): Command {
   return withRequests(new Command("cancel").description("cancel requests that have not ended")).action(
-    async (ids: string[], flags: RequestFlags) => {
+    async (ids: string[], flags: CancelFlags) => {
       const { cancel } = await import("./cancel.ts");
       await cancel(ids, flags);
     },

@@ -8,10 +8,13 @@ export interface ListFlags extends StoreFlags {
 }
 
 /** Which requests: by id, or all that match. */
-export interface RequestFlags extends StoreFlags {
+export interface CancelFlags extends StoreFlags {
   readonly job?: string;
   readonly tenant?: string;
   readonly batch?: string;
+}
+
+export interface RetryFlags extends CancelFlags {
   readonly code?: string;
   readonly status?: "failed" | "cancelled" | "expired";
 }

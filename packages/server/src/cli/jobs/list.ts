@@ -1,14 +1,18 @@
 // `batchwise jobs list`: the jobs with their sums, what waits by model, and the newest batches. Reads only.
 
 import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
-import { ago, print, printJson, table } from "../shared/print.ts";
+import { ago, counted, dollars, print, printJson, table } from "../shared/print.ts";
 import { withStoreOf } from "../shared/with-store.ts";
-import { type JobSums, jobSums } from "./job-sums.ts";
+import { type JobSums, jobsNow } from "./job-sums.ts";
 import type { ListFlags } from "./jobs-flags.ts";
 
+/** Of a thousand requests each, for a job of which some ended without success. */
+const MOST_READS = 200;
+
 export function list({ store: url, json, limit }: ListFlags): Promise<void> {
-  return withStoreOf(url, async ({ store, dispatcher }) => {
-    const jobs = jobSums(await store.usage({}));
+  return withStoreOf(url, async (opened) => {
+    const { dispatcher } = opened;
+    const jobs = await jobsNow(opened, MOST_READS);
     const stats = await dispatcher.stats();
     const batches = await dispatcher.batches({ limit });
     if (json) printJson({ jobs, ...stats, newest: batches });
@@ -17,11 +21,15 @@ export function list({ store: url, json, limit }: ListFlags): Promise<void> {
 }
 
 function jobTable(jobs: readonly JobSums[]): string {
-  const head = ["JOB", "REQUESTS", "OPEN", "SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "TOKENS IN", "OUT"];
-  const rows = jobs.map((sums) => [
-    ...[sums.job === "" ? "(none)" : sums.job, sums.requests, sums.open, sums.succeeded, sums.failed],
-    ...[sums.cancelled, sums.expired, sums.inputTokens, sums.outputTokens],
-  ]);
+  const head = ["JOB", "REQUESTS", "OPEN", "SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "TOKENS IN", "OUT", "COST"];
+  const rows = jobs.map((sums) => {
+    const most = (count: number): string | number => (sums.exact || count === 0 ? count : `<= ${counted(count)}`);
+    return [
+      ...[sums.job === "" ? "(none)" : sums.job, most(sums.requests), sums.open, sums.succeeded],
+      ...[most(sums.failed), most(sums.cancelled), most(sums.expired), sums.inputTokens, sums.outputTokens],
+      sums.cost === null ? null : dollars(sums.cost),
+    ];
+  });
   return table(head, rows, "No jobs.");
 }
 

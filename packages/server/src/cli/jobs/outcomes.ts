@@ -1,14 +1,19 @@
 // `batchwise jobs outcomes`: what has been recorded so far, as JSONL. It waits for nothing.
 
 import { createWriteStream } from "node:fs";
-import { type LoggedOutcome, type NodeWritable, writeOutcomes } from "batchwise/dispatch";
+import { type LoggedOutcome, type NodeWritable, type Store, writeOutcomes } from "batchwise/dispatch";
+import { storeFlag } from "../shared/command-line.ts";
+import { CommandError } from "../shared/failures.ts";
 import { printJson } from "../shared/print.ts";
+import { checkIsNotStore } from "../shared/stores.ts";
 import { withStoreOf } from "../shared/with-store.ts";
 import type { OutcomesFlags } from "./jobs-flags.ts";
 
 export function outcomes(flags: OutcomesFlags): Promise<void> {
   const { store: url, after, job, status, output, format, json } = flags;
-  return withStoreOf(url, async ({ dispatcher }) => {
+  return withStoreOf(url, async ({ store, dispatcher }) => {
+    if (output !== undefined) checkIsNotStore(output, url);
+    if (job !== undefined) await expectJob(store, job, url);
     // A stopped dispatcher gives the log as it is, and ends.
     await dispatcher.stop();
     const log = dispatcher.outcomes({ after, ...(job === undefined ? {} : { job }) });
@@ -18,6 +23,12 @@ export function outcomes(flags: OutcomesFlags): Promise<void> {
     if (json) printJson({ output, outcomes: written });
     else console.error(`${output}: ${written} outcomes`);
   });
+}
+
+/** A job whose outcomes were pruned is known too. */
+async function expectJob(store: Store, job: string, url: string): Promise<void> {
+  if ((await store.usage({ job })).length > 0) return;
+  throw new CommandError(`No job is named "${job}"; \`batchwise jobs list${storeFlag(url)}\` shows them.`);
 }
 
 async function* matching(log: AsyncIterable<LoggedOutcome>, status: string | undefined): AsyncGenerator<LoggedOutcome> {

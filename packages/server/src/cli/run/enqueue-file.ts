@@ -2,10 +2,16 @@
 // All of the file is held against the accounts and the store first, so that nothing is added of one with a mistake in it.
 
 import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
-import { CommandError, EXIT } from "../shared/failures.ts";
+import { CommandError } from "../shared/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
+/** A part in memory: so many requests, or so many characters and the request that exceeds them. */
 const AT_ONCE = 1_000;
+const CHARACTERS_AT_ONCE = 16_000_000;
+
+/** What to say of the file where a request has changed: in the check, and after it, when another process was quicker. */
+const NOTHING_SENT = "Nothing of this file was sent in this run";
+const SOME_STORED = "Another process has enqueued it just now, and some of this file is in the store too";
 
 export interface Enqueueing {
   readonly dispatcher: Dispatcher;
@@ -21,19 +27,20 @@ export async function enqueueFile({ dispatcher, store, input, job, onProgress }:
   for await (const part of partsOf(input, job)) await checkPart(dispatcher, store, part, input);
   let [enqueued, known]: [number, number] = [0, 0];
   for await (const part of partsOf(input, job)) {
-    for (const { existing } of await enqueuePart(dispatcher, part, input)) known += existing ? 1 : 0;
+    for (const { existing } of await enqueuePart(dispatcher, part, input, SOME_STORED)) known += existing ? 1 : 0;
     enqueued += part.length;
     onProgress(enqueued, known);
   }
 }
 
 async function* partsOf(input: string, job: string): AsyncGenerator<readonly NumberedRequest[]> {
-  let part: NumberedRequest[] = [];
+  let [part, characters]: [NumberedRequest[], number] = [[], 0];
   for await (const numbered of requestsOf(input, job)) {
     part.push(numbered);
-    if (part.length < AT_ONCE) continue;
+    characters += JSON.stringify(numbered.request.body).length;
+    if (part.length < AT_ONCE && characters < CHARACTERS_AT_ONCE) continue;
     yield part;
-    part = [];
+    [part, characters] = [[], 0];
   }
   if (part.length > 0) yield part;
 }
@@ -45,45 +52,48 @@ async function checkPart(
   part: readonly NumberedRequest[],
   input: string,
 ): Promise<void> {
-  await inFile(dispatcher.estimate(part.map(({ request }) => request)), part, input);
+  await inFile(dispatcher.estimate(part.map(({ request }) => request)), part, input, NOTHING_SENT);
   const rows = await store.requests({ ids: part.map(({ request }) => request.id), tombstones: true });
   const ids = new Set(rows.map(({ id }) => id));
   const known = part.filter(({ request }) => ids.has(request.id));
-  if (known.length > 0) await enqueuePart(dispatcher, known, input);
+  if (known.length > 0) await enqueuePart(dispatcher, known, input, NOTHING_SENT);
 }
 
 function enqueuePart(
   dispatcher: Dispatcher,
   part: readonly NumberedRequest[],
   input: string,
+  onChange: string,
 ): ReturnType<Dispatcher["enqueueMany"]> {
-  return inFile(dispatcher.enqueueMany(part.map(({ request }) => request)), part, input);
+  return inFile(dispatcher.enqueueMany(part.map(({ request }) => request)), part, input, onChange);
 }
 
 /** What a call with all of the part rejects with, by the line that it is about. */
-async function inFile<Result>(call: Promise<Result>, part: readonly NumberedRequest[], input: string): Promise<Result> {
+async function inFile<Result>(
+  call: Promise<Result>,
+  part: readonly NumberedRequest[],
+  input: string,
+  onChange: string,
+): Promise<Result> {
   try {
     return await call;
   } catch (error) {
-    throw error instanceof DispatchError ? inLine(error, part, input) : error;
+    throw error instanceof DispatchError ? inLine(error, part, input, onChange) : error;
   }
 }
 
 const PLACE = /^requests\[(\d+)\]: /;
 
-function inLine(error: DispatchError, part: readonly NumberedRequest[], input: string): unknown {
+function inLine(error: DispatchError, part: readonly NumberedRequest[], input: string, onChange: string): unknown {
   const place = PLACE.exec(error.message)?.[1];
   const numbered = place === undefined ? undefined : part[Number(place)];
   if (numbered === undefined) return error;
-  const where = `${input}: Line ${numbered.line}`;
-  return new CommandError(`${where}: ${adviceFor(error, numbered)}`, EXIT.usage, error);
-}
-
-function adviceFor(error: DispatchError, { request }: NumberedRequest): string {
-  if (error.code === "MISSING_MODEL") return "expected a `model` in the body, got none: add it, or pass --model.";
+  const { line, request } = numbered;
   if (error.code === "DUPLICATE_ID") {
-    const job = `the job "${request.job}"`;
-    return `${job} has another request of this id or place, from an earlier run. Pass another --job for a changed file.`;
+    const what = `is another request than in an earlier run of the job "${request.job}"`;
+    return new CommandError(`Line ${line} of ${input} ${what}: pass another --job. ${onChange}.`);
   }
-  return error.message.replace(PLACE, "");
+  const isModel = error.code === "MISSING_MODEL";
+  const missing = "expected a `model` in the body, got none: add it, or pass --model.";
+  return new CommandError(`${input}: Line ${line}: ${isModel ? missing : error.message.replace(PLACE, "")}`);
 }

@@ -1,7 +1,14 @@
 // The figures of one run: what has ended, how fast, what it cost, how long it will take. Pure.
 
-import { defaultPrices, type LoggedOutcome, type OutcomeStatus, priceOf, type Usage } from "batchwise/dispatch";
-import { counted, duration, listed, short } from "../shared/print.ts";
+import {
+  type DispatcherStats,
+  defaultPrices,
+  type LoggedOutcome,
+  type OutcomeStatus,
+  priceOf,
+  type Usage,
+} from "batchwise/dispatch";
+import { counted, dollars, duration, listed, short } from "../shared/print.ts";
 
 /** Dollars for a million tokens. */
 export interface Price {
@@ -54,14 +61,17 @@ export class RunFigures {
 }
 
 /** The parts of a progress line, the weightiest first. */
-export function progressParts(figures: RunFigures, batches: Readonly<Record<string, number>>, now: number): string[] {
+export function progressParts(
+  figures: RunFigures,
+  { batches, nextTryAt }: Pick<DispatcherStats, "batches" | "nextTryAt">,
+  now: number,
+): string[] {
   const { total, written, added, startedAt, inputTokens, outputTokens } = figures;
   const rate = now > startedAt ? (added * 1_000) / (now - startedAt) : 0;
-  const left = Math.max(0, total - written);
   const unsuccessful = { ...figures.ended, succeeded: 0 };
   return [
     `${counted(written)} of ${counted(total)}`,
-    left === 0 ? "done" : rate > 0 ? `${duration((left / rate) * 1_000)} left` : "nothing back yet",
+    leftPart(Math.max(0, total - written), rate, nextTryAt === null ? null : nextTryAt - now),
     ...(rate === 0 ? [] : [`${rate < 10 ? rate.toFixed(1) : short(rate)}/s`]),
     `${short(inputTokens + outputTokens)} tokens`,
     ...(figures.cost === null ? [] : [dollars(figures.cost)]),
@@ -70,6 +80,11 @@ export function progressParts(figures: RunFigures, batches: Readonly<Record<stri
   ];
 }
 
-export function dollars(amount: number): string {
-  return `$${amount.toFixed(amount < 10 ? 4 : 2)}`;
+/** `pauseMs`: until the next is tried again, where all that are left wait for that; else null. */
+function leftPart(left: number, rate: number, pauseMs: number | null): string {
+  if (left === 0) return "done";
+  if (pauseMs !== null) {
+    return `${counted(left)} ${left === 1 ? "waits" : "wait"} to be tried again, next in ${duration(pauseMs)}`;
+  }
+  return rate > 0 ? `${duration((left / rate) * 1_000)} left` : "nothing back yet";
 }

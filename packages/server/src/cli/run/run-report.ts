@@ -1,8 +1,8 @@
 // What `batchwise run` says at its end: to people on standard error, or with --json as one object on standard output.
 
 import { quoted, storeFlag, thisCommand } from "../shared/command-line.ts";
-import { counted, listed, plural, printJson } from "../shared/print.ts";
-import { dollars, type RunFigures } from "./run-figures.ts";
+import { counted, dollars, listed, plural, printJson } from "../shared/print.ts";
+import type { RunFigures } from "./run-figures.ts";
 import type { RunFlags } from "./run-flags.ts";
 
 export interface RunEnd {

@@ -13,6 +13,7 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
+/** Its message says all that there is to say: a cause is kept for whoever debugs. */
 export class CommandError extends Error {
   readonly exitCode: number;
 
@@ -26,6 +27,7 @@ export class CommandError extends Error {
 /** The words of an error, and of its cause where they say more: "Connection error." says nothing. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof CommandError) return error.message;
   const cause = error.cause instanceof Error ? wordsOf(error.cause) : "";
   const message = error.message === "" ? error.name : error.message;
   const isSaid = cause === "" || message.includes(cause);

@@ -1,4 +1,5 @@
-// Clients of stores and providers, loaded from the user's project when a command needs them: the command depends on none.
+// Packages that the user installs when a command needs them: clients of stores and providers, the runtime of models. The
+// command depends on none.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -12,6 +13,12 @@ export function loadPackage<Shape>(name: string, why: string): Shape {
     if (path !== null) return require(path) as Shape;
   }
   throw new CommandError(`${why} needs the package "${name}", which is not installed here: npm install ${name}`);
+}
+
+/** Refuses where this package's own modules could not import it. `spec`: what to install. */
+export function expectPackage(name: string, spec: string, why: string): void {
+  if (pathOf(createRequire(import.meta.url), name) !== null) return;
+  throw new CommandError(`${why} needs the package "${name}", which is not installed here: npm install ${spec}`);
 }
 
 function pathOf(require: NodeJS.Require, name: string): string | null {

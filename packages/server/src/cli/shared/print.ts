@@ -43,6 +43,11 @@ export function short(value: number): string {
   return `${scaled.toFixed(scaled < 10 ? 1 : 0)}${unit}`;
 }
 
+/** $0.0105, $12.30 */
+export function dollars(amount: number): string {
+  return `$${amount.toFixed(amount < 10 ? 4 : 2)}`;
+}
+
 /** 20 ms, 45 s, 12 min, 3.5 h, 2.1 d */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;

@@ -9,7 +9,6 @@ import {
   nodeFinding,
   waitingFinding,
 } from "../../../src/cli/jobs/findings.ts";
-import { jobSums } from "../../../src/cli/jobs/job-sums.ts";
 
 const NOW = 1_700_000_000_000;
 const HOUR = 3_600_000;
@@ -88,18 +87,4 @@ describe("doctor", () => {
     const all = { ...limits, maxEnqueuedRequests: Infinity, maxEnqueuedBatches: Infinity };
     expect(limitsFinding(all).found).toBe("50,000 requests a batch, 1 bytes a batch");
   });
-});
-
-test("sums are by job, over tenants and lanes; of requests without a job only the ended ones are known", () => {
-  const tokens = { inputTokens: 2, cachedTokens: 0, outputTokens: 1, reasoningTokens: 0 };
-  const ended = { succeeded: 1, failed: 1, cancelled: 0, expired: 0 };
-  const rows = [
-    { tenant: "a", job: "j", lane: "l", requests: 3, ended, ...tokens },
-    { tenant: "b", job: "j", lane: "l", requests: 2, ended, ...tokens },
-    { tenant: "", job: "", lane: "l", requests: 0, ended, ...tokens },
-  ];
-  expect(jobSums(rows)).toMatchObject([
-    { job: "", requests: 2, open: null, succeeded: 1 },
-    { job: "j", requests: 5, open: 1, succeeded: 2, failed: 2, inputTokens: 4, outputTokens: 2 },
-  ]);
 });

@@ -12,6 +12,10 @@ function outcome(status: OutcomeStatus, recordedAt: number): LoggedOutcome {
   } as LoggedOutcome;
 }
 
+function stats(batches: object = {}, nextTryAt: number | null = null): Parameters<typeof progressParts>[1] {
+  return { batches, nextTryAt } as Parameters<typeof progressParts>[1];
+}
+
 function figures(before: number, added: number, price: { input: number; output: number } | null = null): RunFigures {
   const all = new RunFigures(100, price, START);
   for (let n = 0; n < before; n += 1) all.add(outcome("succeeded", START - 1));
@@ -20,20 +24,29 @@ function figures(before: number, added: number, price: { input: number; output: 
 }
 
 test("the rate and the time left count what this run has added, not what earlier ones did", () => {
-  const parts = progressParts(figures(50, 10), { running: 2, done: 1, sealed: 0 }, START + 5_000);
+  const parts = progressParts(figures(50, 10), stats({ running: 2, done: 1, sealed: 0 }), START + 5_000);
   expect(parts).toEqual(["60 of 100", "20 s left", "2.0/s", "90k tokens", "batches: 2 running, 1 done"]);
 });
 
 test("before anything is back it promises no time", () => {
-  expect(progressParts(figures(0, 0), {}, START + 5_000)).toEqual([
+  expect(progressParts(figures(0, 0), stats(), START + 5_000)).toEqual([
     ...["0 of 100", "nothing back yet", "0 tokens", "batches: none yet"],
   ]);
+});
+
+test("where all that are left wait to be tried again, it shows when that is, and no time left", () => {
+  const now = START + 5_000;
+  expect(progressParts(figures(0, 76), stats({ done: 1 }, now + 28_000), now)).toEqual([
+    ...["76 of 100", "24 wait to be tried again, next in 28 s", "15/s", "114k tokens", "batches: 1 done"],
+  ]);
+  expect(progressParts(figures(0, 99), stats({}, now + 1), now)[1]).toBe("1 waits to be tried again, next in 1 ms");
+  expect(progressParts(figures(0, 100), stats({}, now + 1), now)[1]).toBe("done");
 });
 
 test("the cost is of all outcomes of the job, at the price given for a million tokens", () => {
   const all = figures(50, 50, { input: 2, output: 10 });
   expect(all.cost).toBeCloseTo(0.1 * 2 + 0.05 * 10);
-  expect(progressParts(all, {}, START + 5_000)).toContain("$0.7000");
+  expect(progressParts(all, stats(), START + 5_000)).toContain("$0.7000");
   expect(figures(1, 1).cost).toBeNull();
 });
 
@@ -41,7 +54,7 @@ test("what did not succeed is shown by its status", () => {
   const all = figures(0, 1);
   all.add(outcome("failed", START));
   all.add(outcome("expired", START));
-  expect(progressParts(all, {}, START + 1_000)).toContain("1 failed, 1 expired");
+  expect(progressParts(all, stats(), START + 1_000)).toContain("1 failed, 1 expired");
   expect(all.unsuccessful).toBe(2);
 });
 

@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { RunCosts } from "../../../src/core/policy/run-costs.ts";
+
+/** Learns from batches of these costs, of items of cost 10, that take as long as `timeOf` says. */
+function learnedFrom(costs: readonly number[], timeOf: (cost: number) => number): RunCosts {
+  const learned = new RunCosts();
+  for (const cost of costs) learned.record(cost, Math.max(1, cost / 10), timeOf(cost));
+  return learned;
+}
+
+const repeated = (costs: readonly number[], times: number): number[] =>
+  Array.from({ length: times }, () => costs).flat();
+
+describe("what is learned of run times", () => {
+  test("is what a call costs besides its items", () => {
+    const learned = learnedFrom(repeated([10, 40, 100, 200], 10), (cost) => 3 + 0.1 * cost);
+    expect(learned.fixedCost).toBeCloseTo(30, 0);
+  });
+
+  test("is that a call is all that costs, where cost makes no difference", () => {
+    expect(learnedFrom(repeated([10, 40, 100], 10), () => 5).fixedCost).toBeGreaterThan(1_000);
+  });
+
+  test("is no fixed cost, where a batch costs what its items do", () => {
+    expect(learnedFrom(repeated([10, 40, 100], 10), (cost) => 0.2 * cost).fixedCost).toBeCloseTo(0, 6);
+  });
+
+  test("allows twice the largest batch while larger ones cost less per unit, and no more once they cost more", () => {
+    const falling = learnedFrom(repeated([100, 200], 10), (cost) => 50 + cost);
+    expect(falling.budget).toBeCloseTo(400, 0);
+    const rising = learnedFrom(repeated([100, 200, 400], 10), (cost) => (cost > 200 ? 3 * cost : 50 + cost));
+    expect(rising.budget).toBeLessThan(310);
+  });
+
+  test("is forgotten after three batches in a row that take twice as long, not after two", () => {
+    const learned = learnedFrom(repeated([100, 200], 10), (cost) => 50 + cost);
+    for (let times = 0; times < 2; times += 1) learned.record(200, 20, 1_000);
+    expect(learned.budget).toBeCloseTo(400, 0);
+    learned.record(200, 20, 1_000);
+    expect(learned.budget).toBeLessThan(100);
+  });
+
+  test("is a budget and a fixed cost that are numbers from zero on, whatever times and costs come", () => {
+    const number = fc.oneof(
+      fc.constantFrom(0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e-300, 1e300, 5e-324),
+      fc.double({ min: 1e-3, max: 1e6, noNaN: true }),
+    );
+    const batches = fc.array(fc.tuple(number, fc.integer({ min: 1, max: 1_000 }), number), { maxLength: 200 });
+    fc.assert(
+      fc.property(batches, (all) => {
+        const learned = new RunCosts();
+        for (const [cost, items, runMs] of all) {
+          learned.record(cost, items, runMs);
+          expect(learned.budget).toBeGreaterThanOrEqual(0);
+          expect(learned.fixedCost).toBeGreaterThanOrEqual(0);
+        }
+      }),
+    );
+  });
+});
