@@ -35,4 +35,14 @@ describe("a vector that is not finite", () => {
     expect(bad.headers.get("x-should-retry")).toBe("false");
     expect(await bad.json()).toMatchObject({ error: { code: "vector_not_finite", type: "invalid_request_error" } });
   });
+
+  test("that spoils the whole batch of a quantised graph costs the others nothing", async () => {
+    const graph = tableGraph({ width: 2, words: WORDS, quantised: true });
+    const embedder = await openEmbedder({ model: await exportFolder(graph), pooling: "mean", batchAnyway: true });
+    const lists = [[PIANO], [PIANO, 4], [GREY], [PIANO, 5], [PIANO, 6]];
+    const outcomes = await Promise.allSettled(lists.map((list) => embedder.embed([list])));
+    expect(outcomes.map(({ status }) => status)).toEqual(
+      lists.map(([first]) => (first === GREY ? "rejected" : "fulfilled")),
+    );
+  });
 });
