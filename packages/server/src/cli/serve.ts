@@ -30,6 +30,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   const host = options.host ?? "127.0.0.1";
   if (!isLoopback(host)) console.warn(exposure(host));
+  for (const warning of service.embedder.warnings) console.error(`Warning: ${warning}`);
   // Before the greeting: whoever reads it may stop the service at once.
   const stopped = stopOnSignal(service);
   console.log(greeting(service));

@@ -144,6 +144,11 @@ export function fromFailure(failure: unknown, retryAfterSeconds: () => number): 
         code: "model_failed",
         headers: NOT_AGAIN,
       });
+    case "MODEL_NOT_FINITE":
+      return new ApiError(422, `This input has no vector: ${messageOf(failure)}.`, {
+        code: "vector_not_finite",
+        headers: NOT_AGAIN,
+      });
     default:
       return new ApiError(500, "The server failed on this request.", { code: "internal_error" });
   }
