@@ -21,8 +21,8 @@ export interface NeighbourEffect {
 const TRIAL_ROWS = 32;
 const TRIAL_SEED = 20_777;
 /** Float graphs differ by about 1e-7; dynamically quantised ones by 1e-2 and more. */
-export const LEAST_COSINE = 0.999_999;
-export const LARGEST_DIFFERENCE = 1e-4;
+const LEAST_COSINE = 0.999_999;
+const LARGEST_DIFFERENCE = 1e-4;
 
 /** Runs random rows of different lengths alone and together. Undefined while the two agree within float rounding. */
 export async function neighbourEffect(source: ModelSource, pool: SessionPool): Promise<NeighbourEffect | undefined> {
