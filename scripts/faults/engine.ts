@@ -12,8 +12,8 @@ const packing: readonly Fault[] = [
   {
     name: "overshoots maxBatchCost by one item",
     file: "core/policy/pack.ts",
-    find: "if (total > maxBatchCost && size > 0) {",
-    replace: "if (sum > maxBatchCost && size > 0) {",
+    find: "if (whole > maxBatchCost && length + count > 0) break;",
+    replace: "if (cost > maxBatchCost && length + count > 0) break;",
   },
   {
     name: "breaks the cap where batchCost submits",
@@ -118,7 +118,7 @@ const waiting: readonly Fault[] = [
     name: "misses a deadline just over the wait",
     file: "core/policy/decide.ts",
     find: "if (leadMs !== undefined) return dueAt - leadMs;",
-    replace: "if (leadMs !== undefined) return dueAt <= heldUntil ? dueAt - leadMs : Number.POSITIVE_INFINITY;",
+    replace: "if (leadMs !== undefined) return dueAt <= heldUntil ? dueAt - leadMs : Infinity;",
   },
   {
     name: "sends at once for any deadline in the wait",
@@ -204,9 +204,9 @@ const admission: readonly Fault[] = [
   {
     name: "lets blocked submits in first come, first served",
     file: "core/submit/admission.ts",
-    find: "const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);",
+    find: "const next = pack(outside.oldestLane() as Lane, caps, now, Infinity);",
     replace:
-      "const next = pack(outside.oldestLane() as Lane, { ...caps, maxBatchSize: outside.size }, now, Number.POSITIVE_INFINITY);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free());",
+      "const next = pack(outside.oldestLane() as Lane, { ...caps, maxBatchSize: outside.size }, now, Infinity);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free());",
   },
   {
     name: "lets one who comes now overtake the blocked",
@@ -295,8 +295,8 @@ const running: readonly Fault[] = [
   {
     name: "frees the slot while promises in places are open",
     file: "core/run/batch-run.ts",
-    find: "if (promised === 0) this.#next();",
-    replace: "this.#next();",
+    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(settling.now);",
+    replace: "settling.settle(places as ArrayLike<unknown>);\n    this.#next();",
   },
   {
     name: "holds the slot in a pause before a retry",
@@ -344,7 +344,7 @@ const running: readonly Fault[] = [
   {
     name: "answers from the cache of another key",
     file: "core/submit/intake.ts",
-    find: "inFlight.open(scope, cacheKeyOf(facts.key, dedupeKey), entry)",
+    find: "inFlight.open(scope, cacheKeyOf(key, dedupeKey), entry)",
     replace: "inFlight.open(scope, cacheKeyOf(undefined, dedupeKey), entry)",
   },
   {

@@ -50,6 +50,7 @@ import {
   checkBatchFilter,
   checkResultOptions,
   deadLettersOptions,
+  keysOf,
   outcomesOptions,
   pruneOptions,
   redeliverOptions,
@@ -284,14 +285,14 @@ class StoreDispatcher implements Dispatcher {
     return findRequests(this.#runtime, requestsOptions(options));
   }
 
-  requeue(keys: string | readonly string[]): Promise<number> {
+  async requeue(keys: string | readonly string[]): Promise<number> {
     this.#refuseWhenStopped();
-    return this.#workers.requeue(typeof keys === "string" ? [keys] : keys);
+    return this.#workers.requeue(keysOf(keys));
   }
 
-  resume(keys: string | readonly string[]): Promise<number> {
+  async resume(keys: string | readonly string[]): Promise<number> {
     this.#refuseWhenStopped();
-    return this.#workers.resume(typeof keys === "string" ? [keys] : keys);
+    return this.#workers.resume(keysOf(keys));
   }
 
   async cancelBatch(key: string): Promise<number> {

@@ -173,6 +173,26 @@ describe("a retention", () => {
     expect(await dispatcher.batches()).toEqual([]);
   });
 
+  test("that a stop cuts off is no error", async () => {
+    const told: unknown[] = [];
+    const { dispatcher, ended, store, time } = await place({ retentionMs: DAY, onError: (error) => told.push(error) });
+    await ended("a", "b");
+    let stopping: Promise<void> | null = null;
+    let steps = 0;
+    const prune = store.prune.bind(store);
+    store.prune = async (input) => {
+      const step = await prune({ ...input, limit: 1 });
+      if (step.requests === 0) return step;
+      steps += 1;
+      stopping ??= dispatcher.stop();
+      return step;
+    };
+    await time.advance(2 * DAY);
+    await stopping;
+    expect(steps).toBe(1);
+    expect(told).toEqual([]);
+  });
+
   test("goes on when the process that had the duty is gone", async () => {
     const { dispatcher, ended, more, time } = await place({ retentionMs: DAY });
     const other = await more({ retentionMs: DAY, owner: "other" });

@@ -1,8 +1,8 @@
 // Jobs through the official client, in virtual time: what a run gives, how it ends, and how the next one goes on.
 
-import { expect, expectTypeOf, test, vi } from "vitest";
+import { describe, expect, expectTypeOf, test, vi } from "vitest";
 import { DispatchError } from "../../src/dispatch/contract/errors.ts";
-import type { JobProgress } from "../../src/dispatch/contract/jobs.ts";
+import type { JobProgress, JobRequest } from "../../src/dispatch/contract/jobs.ts";
 import { all, bodyOf, HOUR, jobWorld, MINUTE, plain, runsOf } from "./support/job-world.ts";
 import { SimProcess, storeDown } from "./support/world.ts";
 
@@ -326,6 +326,29 @@ test("progress is told at the start, at a sane pace, and at the end", async () =
   const gaps = told.slice(1, -1).map(({ at }, n) => at - (told[n]?.at ?? 0));
   expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000);
   expect(told.length).toBeLessThan((3 * HOUR) / 20_000);
+});
+
+describe("an id that comes twice in `requests`", () => {
+  const one = { id: "x", body: bodyOf("a") };
+  const far = plain(1_100).map(({ body }, n) => ({ id: `far${n}`, body }));
+  const cases: readonly [string, JobRequest[], number][] = [
+    ["side by side", [one, one], 1],
+    ["far apart", [one, ...far, one, { id: "far7", body: bodyOf("r7") }], 1_101],
+  ];
+
+  test.each(cases)(
+    "counts once in a job's progress, %s, also when the job is gone on with",
+    async (_name, requests, count) => {
+      const { run, settle } = jobWorld();
+      for (const existing of [0, count]) {
+        const told: JobProgress[] = [];
+        const onProgress = (progress: JobProgress): void => void told.push(progress);
+        await settle(all(run({ requests, onProgress, thresholds: { maxRequests: 2_000 } })));
+        const figures = { total: count, done: count, enqueued: count, existing, leftMs: 0 };
+        expect(told.at(-1)).toMatchObject(figures);
+      }
+    },
+  );
 });
 
 test("what onProgress throws is told to onError, and the job goes on", async () => {

@@ -106,6 +106,42 @@ describe.each(cases)("at $name, a batch that never ends", ({ account }) => {
   });
 });
 
+describe.each(cases)("at $name, a batch that was let go while its cancel failed", ({ account }) => {
+  const refusal = (times: number): FakeFault => {
+    return { on: ["batches.cancel", "messages.cancel"], times, accept: false, reply: { status: 503 } };
+  };
+  const cancels = (fake: FakeProvider): number => fake.calls("batches.cancel") + fake.calls("messages.cancel");
+
+  test("is cancelled some minutes later", async () => {
+    const plan = { runMs: 20 * HOUR };
+    const { after, dispatcher, keyOf, fake } = await sent(account, plan, [refusal(2)]);
+    await after(HOUR);
+    expect(await dispatcher.abandon(await keyOf(), { requests: "end" })).toBe(4);
+    expect((await dispatcher.batches())[0]?.orphans).toMatchObject([{ action: "ignored" }]);
+    await after(1.5 * HOUR);
+    expect(fake.batches()).toMatchObject([{ state: expect.stringMatching(/cancel|ended/) }]);
+    expect((await dispatcher.batches())[0]).toMatchObject({ state: "done", orphans: [{ action: "cancelled" }] });
+    const asked = cancels(fake);
+    await after(4 * HOUR);
+    expect(cancels(fake)).toBe(asked);
+    await dispatcher.stop();
+  });
+
+  test("is told of once it could not be cancelled for a day, and left alone then", async () => {
+    const { after, dispatcher, keyOf, fake, stuck } = await sent(account, ENDLESS, [refusal(10_000)]);
+    await after(HOUR);
+    await dispatcher.abandon(await keyOf(), { requests: "end" });
+    await after(23 * HOUR);
+    expect(stuck()).toEqual([]);
+    await after(30 * HOUR);
+    expect(stuck()).toEqual([expect.stringMatching(/could not be cancelled in 144 tries/)]);
+    const asked = cancels(fake);
+    await after(40 * HOUR);
+    expect(cancels(fake)).toBe(asked);
+    await dispatcher.stop();
+  }, 30_000);
+});
+
 describe.each(cases)("at $name, a batch that is cancelled by its key", ({ account }) => {
   test("keeps the results of what has run, and the others end as cancelled", async () => {
     const { after, dispatcher, keyOf, rest, ends, fake } = await sent(account, { runMs: 4 * HOUR });

@@ -100,3 +100,18 @@ describe.each(cases)("at $name", (each) => {
     expect(told[1]).toMatch(/2 requests .* count as missing/);
   });
 });
+
+test("a download that gets no answer is shown with a code, although the client's error has none", async () => {
+  const { time, start } = world();
+  const fake = fakeProvider({ clock: time });
+  fake.inject({ on: "files.content", times: 99, reply: "drop" });
+  const dispatcher = await start({
+    accounts: [openaiAccount({ client: openai(fake) })],
+    thresholds: { maxRequests: 1 },
+  });
+  await dispatcher.enqueue({ id: "a", body: { model: "m", input: "a" } });
+  const shown = async () => (await dispatcher.batches())[0]?.lastError ?? null;
+  await drive(time, fake, async () => (await shown()) !== null);
+  expect(await shown()).toMatchObject({ code: "no_answer" });
+  await dispatcher.stop();
+});

@@ -66,6 +66,7 @@ describe("the built engine", () => {
   test("reaches nothing outside itself, no node: module either", () => {
     expect(reach(built("index.js"))).toEqual([]);
     expect(reach(built("testing/index.js"))).toEqual([]);
+    expect(reach(built("tensor/index.js"))).toEqual([]);
   });
 
   test("bundles for the browser without an unresolved import or a warning", async () => {

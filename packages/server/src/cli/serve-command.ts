@@ -2,6 +2,7 @@
 // optional peer, need not be installed for other commands.
 
 import { Command, Option } from "commander";
+import { POOLINGS, type Pooling } from "../models/readout.ts";
 import { integerFrom } from "./shared/arguments.ts";
 import { expectPackage } from "./shared/packages.ts";
 
@@ -15,12 +16,21 @@ interface ServeFlags {
   readonly modelDir?: string;
   readonly modelName?: string;
   readonly maxTokens?: number;
+  readonly truncate?: boolean;
+  readonly tokenInput: boolean;
+  readonly pooling?: Pooling;
   readonly workers?: number;
   readonly maxBatchTokens?: number;
   readonly maxBatchSize?: number;
+  readonly batchAnyway?: boolean;
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
   readonly timeoutMs?: number;
+  readonly maxUploadBytes?: number;
+  readonly keepAliveMs?: number;
+  readonly drainDelayMs?: number;
+  readonly accessLog?: "json" | "text";
+  readonly allowHost?: readonly string[];
 }
 
 const positive = integerFrom(1);
@@ -35,12 +45,25 @@ export function serveCommand(): Command {
     .option("--model-dir <path>", "where the built-in model is kept; unset: the user's cache folder")
     .option("--model-name <name>", "the name that callers ask for; unset: taken from the file")
     .option("--max-tokens <count>", "longest text in tokens; unset: what the model's files say", positive)
+    .option("--truncate", "cut texts that are too long; unset: refuse them")
+    .option("--no-token-input", "refuse token ids in place of texts")
+    .addOption(
+      new Option("--pooling <how>", "how the vectors of tokens become one; unset: as the model's files say").choices(
+        POOLINGS,
+      ),
+    )
     .option("--workers <count>", "threads with a model each; unset: as many as the cores that it may use", positive)
     .option("--max-batch-tokens <count>", "cap on a batch's padded tokens; unset: learned", positive)
     .option("--max-batch-size <count>", "cap on a batch's texts; 1: no batching", positive)
+    .option("--batch-anyway", "batch also where a text's vector depends on its batch, as in int8 graphs")
     .option("--max-wait-ms <ms>", "how long a text may wait for company (default: 0)", integerFrom(0))
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
+    .option("--max-upload-bytes <bytes>", "request bodies held at one time, in sum (default: 67108864)", positive)
+    .option("--keep-alive-ms <ms>", "how long an idle connection stays open (default: 65000)", positive)
+    .option("--drain-delay-ms <ms>", "on a stop, health checks fail for so long first (default: 0)", integerFrom(0))
+    .option("--allow-host <name...>", "other names under which it may be asked; '*' for any")
+    .addOption(new Option("--access-log <format>", "a line a request on standard output").choices(["json", "text"]))
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
       expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
       const { serve } = await import("./serve.ts");

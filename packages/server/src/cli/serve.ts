@@ -5,25 +5,43 @@
  */
 
 import { basename, relative } from "node:path";
+import { formatAccess } from "../http/access-log.ts";
+import { isLoopback } from "../http/allowed-hosts.ts";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
 import { onStopSignal } from "./shared/stop-signals.ts";
 
 export interface ServeOptions extends ServiceOptions {
   /** True when the user named the port. */
   readonly portAsked: boolean;
+  /** Print a line a request; none unless given. */
+  readonly accessLog?: "json" | "text";
 }
 
 export async function serve(options: ServeOptions): Promise<void> {
+  const { accessLog } = options;
   const service = await startService({
     ...options,
+    ...(accessLog === undefined ? {} : { onAccess: (record) => console.log(formatAccess(record, accessLog)) }),
     anyPortWillDo: !options.portAsked,
     onFailure: (failure) => console.error(failure),
   });
   if (!options.portAsked && service.port !== options.port) {
     console.log(`Port ${options.port} is taken; using ${service.port} instead.\n`);
   }
+  const host = options.host ?? "127.0.0.1";
+  if (!isLoopback(host)) console.warn(exposure(host));
+  for (const warning of service.embedder.warnings) console.error(`Warning: ${warning}`);
+  // Before the greeting: whoever reads it may stop the service at once.
+  const stopped = stopOnSignal(service);
   console.log(greeting(service));
-  await stopOnSignal(service);
+  await stopped;
+}
+
+function exposure(host: string): string {
+  return [
+    `Warning: listening on ${host}, so other machines may reach this service, which checks no API keys.`,
+    "It is asked under an IP address, or a name given with --allow-host.\n",
+  ].join(" ");
 }
 
 function greeting({ url, embedder }: Service): string {

@@ -6,24 +6,46 @@
 
 import { randomUUID } from "node:crypto";
 import { type Context, Hono } from "hono";
+import { requestId } from "hono/request-id";
 import type { Embedder } from "../models/embedder.ts";
 import { RateMeter } from "../models/rate-meter.ts";
+import { type AccessRecord, accessLog } from "./access-log.ts";
+import { onlyAllowedHosts } from "./allowed-hosts.ts";
 import { answerEmbeddings } from "./embeddings-route.ts";
 import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
+import { RequestParser } from "./request-parser.ts";
 import { answerStats } from "./stats-route.ts";
+import { Uploads } from "./uploads.ts";
 
 export interface AppOptions {
   readonly embedder: Embedder;
+  /** The address that the service listens on; unset: requests under any name are taken. */
+  readonly host?: string;
+  /** Other names under which requests are taken, and whose pages may send them; "*" for requests under any name. */
+  readonly allowHost?: readonly string[];
+  /** For large bodies. Whoever gives it closes it; without one, the thread of the app's own never ends. */
+  readonly parser?: RequestParser;
   readonly maxBodyBytes?: number;
-  /** True from the moment the service was told to stop. */
+  /** Most that the bodies of all connections have together. Default: eight of the largest. */
+  readonly maxUploadBytes?: number;
+  /** The longest time without a byte of a body. Default 30,000. */
+  readonly uploadStallMs?: number;
+  /** True from the moment the service was told to stop: health checks fail, so that load balancers go elsewhere. */
+  readonly leaving?: () => boolean;
+  /** True from the moment no more texts are taken. */
   readonly draining?: () => boolean;
   /** Told of failures that are the server's own, for the log. */
   readonly onFailure?: (failure: unknown) => void;
+  /** Told of each request once it is answered. */
+  readonly onAccess?: (record: AccessRecord) => void;
 }
 
 /** Room for 2,048 texts of 512 tokens. */
 const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+const DEFAULT_UPLOADS = 8;
+const DEFAULT_STALL_MS = 30_000;
 
 /** nginx's code for a caller that closed the connection; nobody is left to read it. */
 const CALLER_LEFT = 499;
@@ -40,31 +62,52 @@ const METHODS: Readonly<Record<string, string>> = {
 };
 
 export function createApp(options: AppOptions): Hono {
-  const { embedder, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, draining = () => false, onFailure } = options;
+  const {
+    embedder,
+    maxBodyBytes = DEFAULT_MAX_BODY_BYTES,
+    draining = () => false,
+    leaving = draining,
+    onFailure,
+  } = options;
+  const services = {
+    parser: options.parser ?? new RequestParser(embedder.model),
+    embedder,
+    bodyLimits: { maxBytes: maxBodyBytes, stallMs: options.uploadStallMs ?? DEFAULT_STALL_MS },
+    // One body of the largest size always fits.
+    uploads: new Uploads(Math.max(maxBodyBytes, options.maxUploadBytes ?? DEFAULT_UPLOADS * maxBodyBytes)),
+  };
   const requests = new RateMeter();
   const startedAt = new Date();
   const app = new Hono();
 
+  // An id that comes with the request is kept where it is short and has no odd characters.
+  app.use(requestId({ generator: () => `req_${randomUUID().replaceAll("-", "")}` }));
+  if (options.onAccess !== undefined) app.use(accessLog(options.onAccess));
   app.use(async (context, next) => {
     await next();
-    context.header("x-request-id", `req_${randomUUID().replaceAll("-", "")}`);
-    if (draining()) context.header("connection", "close");
+    context.header("x-request-id", context.get("requestId"));
+    if (leaving()) context.header("connection", "close");
   });
+
+  // Health checks come before: load balancers ask for them under any name, or none.
+  app.get("/healthz", () =>
+    leaving() ? Response.json({ status: "stopping" }, { status: 503 }) : Response.json({ status: "ok" }),
+  );
+  app.get("/readyz", () => {
+    const ready = embedder.ready && !leaving();
+    return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
+  });
+  if (options.host !== undefined) app.use(onlyAllowedHosts(options.host, options.allowHost ?? []));
 
   app.post("/v1/embeddings", (context) => {
     if (draining()) throw shuttingDown();
     requests.add(1);
-    return answerEmbeddings(context.req.raw, embedder, maxBodyBytes);
+    return answerEmbeddings(context.req.raw, services, (work) => context.set("work", work));
   });
   app.get("/v1/models", () => listModels(embedder.model, startedAt));
   // A model's name may hold slashes.
   app.get("/v1/models/:id{.+}", (context) => retrieveModel(context.req.param("id"), embedder.model, startedAt));
   app.get("/stats", (context) => answerStats(context.req.raw, { embedder, requests, startedAt }));
-  app.get("/healthz", () => Response.json({ status: "ok" }));
-  app.get("/readyz", () => {
-    const ready = embedder.ready && !draining();
-    return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
-  });
   app.get("/", (context) => context.redirect("/stats"));
 
   for (const [path, allowed] of Object.entries(METHODS)) {

@@ -1,14 +1,22 @@
 /**
- * Reads a request's JSON body up to a limit.
+ * Reads a request's body up to a limit, and JSON out of it.
  *
  * Guarantees: a body that says it is too large is refused before any of it is read, and one that does not say so as
- * soon as it is; at most `limit` bytes are ever held.
+ * soon as it is; at most `limit` bytes are ever held. A body that stops coming is given up.
  */
 
-import { bodyTooLarge, invalidRequest } from "./errors.ts";
+import { bodyTooLarge, invalidRequest, uploadStalled } from "./errors.ts";
+import type { Upload } from "./uploads.ts";
 
-export async function readJson(request: Request, limit: number): Promise<Record<string, unknown>> {
-  const text = new TextDecoder().decode(await readBytes(request, limit));
+export interface BodyLimits {
+  readonly maxBytes: number;
+  /** The longest time without a byte. */
+  readonly stallMs: number;
+}
+
+/** Throws 400 for what is not a JSON object. */
+export function jsonObjectIn(bytes: Uint8Array): Record<string, unknown> {
+  const text = new TextDecoder().decode(bytes);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -22,14 +30,21 @@ export async function readJson(request: Request, limit: number): Promise<Record<
   return { ...value };
 }
 
-async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
-  const announced = Number(request.headers.get("content-length") ?? Number.NaN);
-  if (announced > limit) throw bodyTooLarge(limit, announced);
+/** The whole body, counted among the uploads as it comes. */
+export async function readBytes(
+  request: Request,
+  { maxBytes, stallMs }: BodyLimits,
+  upload: Upload,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const announced = Number(request.headers.get("content-length") ?? 0);
+  if (announced > maxBytes) throw bodyTooLarge(maxBytes, announced);
+  upload.grow(announced);
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request.body ?? []) {
+  for await (const chunk of withoutStalls(request.body, stallMs)) {
     length += chunk.length;
-    if (length > limit) throw bodyTooLarge(limit);
+    if (length > maxBytes) throw bodyTooLarge(maxBytes);
+    upload.grow(length);
     chunks.push(chunk);
   }
   const bytes = new Uint8Array(length);
@@ -39,4 +54,32 @@ async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
     offset += chunk.length;
   }
   return bytes;
+}
+
+/** The chunks of a body. Throws once none has come for `stallMs`. */
+async function* withoutStalls(body: ReadableStream<Uint8Array> | null, stallMs: number): AsyncGenerator<Uint8Array> {
+  if (body === null) return;
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await inTime(reader.read(), stallMs);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    // What the sender still sends is not kept.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+async function inTime<Value>(read: Promise<Value>, stallMs: number): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const stalled = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(uploadStalled(stallMs)), stallMs);
+  });
+  try {
+    return await Promise.race([read, stalled]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -14,21 +14,21 @@ export const MAX_INPUTS = 2048;
 
 export interface EmbeddingsRequest {
   /** A text, or token ids that are used as they are. */
-  readonly inputs: readonly (string | readonly number[])[];
+  readonly inputs: readonly (string | ArrayLike<number>)[];
   readonly encoding: "float" | "base64";
   /** How many of a vector's numbers to keep; null for all. */
   readonly dimensions: number | null;
+  /** Whom the caller asks for. */
+  readonly user: string | null;
 }
 
 export function parseEmbeddingsRequest(body: Record<string, unknown>, model: ModelDescription): EmbeddingsRequest {
   checkModel(body.model, model.name);
-  if (body.user !== undefined && body.user !== null && typeof body.user !== "string") {
-    throw invalidRequest("Expected `user` to be a string.", "user", "invalid_type");
-  }
   return {
-    inputs: parseInput(body.input, model.vocabularySize),
+    inputs: parseInput(body.input, model),
     encoding: parseEncoding(body.encoding_format),
     dimensions: parseDimensions(body.dimensions, model.dimensions),
+    user: parseUser(body.user),
   };
 }
 
@@ -40,7 +40,7 @@ function checkModel(asked: unknown, served: string): void {
   if (asked !== served) throw modelNotFound(asked, served);
 }
 
-function parseInput(input: unknown, vocabularySize: number): readonly (string | readonly number[])[] {
+function parseInput(input: unknown, model: ModelDescription): readonly (string | readonly number[])[] {
   if (input === undefined || input === null) {
     throw invalidRequest("You must provide an `input`.", "input", "missing_required_parameter");
   }
@@ -50,7 +50,7 @@ function parseInput(input: unknown, vocabularySize: number): readonly (string | 
   if (items.length === 0) {
     throw invalidRequest("Expected `input` to hold at least one text, got an empty array.", "input", "empty_array");
   }
-  if (items.every((item) => typeof item === "number")) return [checkTokens(items, vocabularySize, "input")];
+  if (items.every((item) => typeof item === "number")) return [checkTokens(items, model, "input")];
   if (items.length > MAX_INPUTS) {
     const message = `Expected \`input\` to hold at most ${MAX_INPUTS} texts, got ${items.length}.`;
     throw invalidRequest(message, "input", "array_above_max_length");
@@ -58,7 +58,7 @@ function parseInput(input: unknown, vocabularySize: number): readonly (string | 
   return items.map((item, index) => {
     const place = `input[${index}]`;
     if (typeof item === "string") return checkText(item, place);
-    if (Array.isArray(item)) return checkTokens(item, vocabularySize, place);
+    if (Array.isArray(item)) return checkTokens(item, model, place);
     throw wrongInput(place);
   });
 }
@@ -68,7 +68,12 @@ function checkText(text: string, place: string): string {
   return text;
 }
 
-function checkTokens(tokens: readonly unknown[], vocabularySize: number, place: string): readonly number[] {
+function checkTokens(tokens: readonly unknown[], model: ModelDescription, place: string): readonly number[] {
+  const { vocabularySize, tokenInput = true } = model;
+  if (!tokenInput) {
+    const message = `Expected \`${place}\` to be text: this server takes no token ids.`;
+    throw invalidRequest(message, "input", "invalid_type");
+  }
   if (tokens.length === 0) {
     throw invalidRequest(
       `Expected \`${place}\` to hold at least one token, got an empty array.`,
@@ -89,6 +94,12 @@ function checkTokens(tokens: readonly unknown[], vocabularySize: number, place: 
 function wrongInput(place: string): Error {
   const message = `Expected \`${place}\` to be a string, an array of strings, an array of tokens, or an array of token arrays.`;
   return invalidRequest(message, "input", "invalid_type");
+}
+
+function parseUser(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string") return value;
+  throw invalidRequest("Expected `user` to be a string.", "user", "invalid_type");
 }
 
 function parseEncoding(value: unknown): "float" | "base64" {

@@ -7,18 +7,41 @@
 
 import type { Embedder, Vector } from "../models/embedder.ts";
 import { normalize } from "../models/pooling.ts";
-import { readJson } from "./body.ts";
-import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
-import { invalidRequest } from "./errors.ts";
+import type { Work } from "./access-log.ts";
+import { type BodyLimits, readBytes } from "./body.ts";
+import { callerOf } from "./caller.ts";
+import type { EmbeddingsRequest } from "./embeddings-request.ts";
+import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
+import { checkIsJson } from "./json-only.ts";
+import { readUrgency } from "./request-headers.ts";
+import type { RequestParser } from "./request-parser.ts";
+import { Upload, type Uploads } from "./uploads.ts";
 
-export async function answerEmbeddings(request: Request, embedder: Embedder, maxBodyBytes: number): Promise<Response> {
+export interface EmbeddingsServices {
+  readonly embedder: Embedder;
+  readonly bodyLimits: BodyLimits;
+  readonly uploads: Uploads;
+  readonly parser: RequestParser;
+}
+
+export async function answerEmbeddings(
+  request: Request,
+  services: EmbeddingsServices,
+  note: (work: Work) => void,
+): Promise<Response> {
+  const { embedder } = services;
   // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
   const { signal } = request;
-  const body = await readJson(request, maxBodyBytes);
-  const asked = parseEmbeddingsRequest(body, embedder.model);
-  const lists = await tokenLists(asked.inputs, embedder);
-  const vectors = await embedder.embed(lists, { signal });
+  const arrivedAt = performance.now();
+  checkIsJson(request.headers);
+  const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
+  const { lists, ...asked } = await readRequest(request, services);
   const tokens = lists.reduce((sum, list) => sum + list.length, 0);
+  note({ texts: lists.length, tokens });
+  const leftMs = timeoutMs - (performance.now() - arrivedAt);
+  if (leftMs <= 0) throw deadlineExceeded();
+  const caller = callerOf(request.headers, asked.user);
+  const vectors = await embedder.embed(lists, { signal, priority, timeoutMs: leftMs, caller });
   return Response.json({
     object: "list",
     data: vectors.map((vector, index) => ({
@@ -31,6 +54,26 @@ export async function answerEmbeddings(request: Request, embedder: Embedder, max
   });
 }
 
+interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions" | "user"> {
+  readonly lists: readonly (readonly number[])[];
+}
+
+/** Reads and tokenises a request. Its body counts among the uploads until nothing but its tokens is left. */
+async function readRequest(
+  request: Request,
+  { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
+): Promise<TokenRequest> {
+  const upload = new Upload(uploads);
+  try {
+    const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload));
+    const { maxQueueSize } = embedder.batcher.options;
+    if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
+    return { ...asked, lists: await tokenLists(inputs, embedder) };
+  } finally {
+    upload.end();
+  }
+}
+
 async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedder): Promise<(readonly number[])[]> {
   const { maxTokens, name } = embedder.model;
   const counts = await embedder.tokenize(inputs.filter((input) => typeof input === "string"));
@@ -38,7 +81,7 @@ async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedde
   return inputs.map((input, index) => {
     const { ids, tokens } =
       typeof input === "string" ? (counts[next++] ?? { ids: null, tokens: 0 }) : { ids: input, tokens: input.length };
-    if (ids !== null && tokens <= maxTokens) return ids;
+    if (ids !== null && tokens <= maxTokens) return Array.isArray(ids) ? ids : Array.from(ids);
     const place = inputs.length === 1 ? "input" : `input[${index}]`;
     const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
     throw invalidRequest(message, "input", "context_length_exceeded");

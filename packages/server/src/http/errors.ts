@@ -57,6 +57,45 @@ export function bodyTooLarge(limit: number, length?: number): ApiError {
   });
 }
 
+export function hostMissing(): ApiError {
+  return new ApiError(400, "Expected a `Host` header.", { code: "missing_host", headers: NOT_AGAIN });
+}
+
+export function hostNotAllowed(name: string): ApiError {
+  const message = `This server does not know itself as \`${name}\`. Start it with --allow-host ${name} to allow that name.`;
+  return new ApiError(403, message, { code: "host_not_allowed", headers: NOT_AGAIN });
+}
+
+export function originNotAllowed(origin: string): ApiError {
+  const message = `Web pages of ${origin} may not use this server: only its own pages may.`;
+  return new ApiError(403, message, { code: "origin_not_allowed", headers: NOT_AGAIN });
+}
+
+export function notJson(type: string): ApiError {
+  const message = `Expected the content type application/json, got ${type}. With curl: -H 'content-type: application/json'`;
+  return new ApiError(415, message, { code: "unsupported_content_type", headers: NOT_AGAIN });
+}
+
+/** 503: bodies of other requests take all the memory that bodies may take. */
+export function uploadsFull(maxBytes: number): ApiError {
+  const message = `The server is reading other requests' bodies, and all have at most ${maxBytes} bytes together.`;
+  return new ApiError(503, message, { code: "uploads_full", headers: { "retry-after": "1" } });
+}
+
+/** 408: a body that stops half-way keeps others out. */
+export function uploadStalled(stallMs: number): ApiError {
+  return new ApiError(408, `Nothing came of the request's body for ${stallMs} ms.`, {
+    code: "upload_stalled",
+    headers: { connection: "close" },
+  });
+}
+
+/** 413: however long the caller waits, the queue never has room for so many. */
+export function moreThanTheQueueHolds(texts: number, maxQueueSize: number): ApiError {
+  const message = `The request has ${texts} texts, but the server's queue holds at most ${maxQueueSize}. Please send at most ${maxQueueSize} texts a request.`;
+  return new ApiError(413, message, { param: "input", code: "more_than_queue_holds", headers: NOT_AGAIN });
+}
+
 export function modelNotFound(asked: string, served: string): ApiError {
   return new ApiError(404, `The model \`${asked}\` does not exist; this server has \`${served}\`.`, {
     param: "model",
@@ -80,6 +119,11 @@ export function shuttingDown(): ApiError {
   return new ApiError(503, "The server is shutting down.", { code: "shutting_down", headers: { "retry-after": "1" } });
 }
 
+export function deadlineExceeded(): ApiError {
+  const message = "The request was not answered within its deadline, the server's or that of `x-timeout-ms`.";
+  return new ApiError(504, message, { code: "deadline_exceeded" });
+}
+
 /** What a failed submit tells the caller. `retryAfterSeconds` is asked for only when the queue is full. */
 export function fromFailure(failure: unknown, retryAfterSeconds: () => number): ApiError {
   if (failure instanceof ApiError) return failure;
@@ -90,9 +134,7 @@ export function fromFailure(failure: unknown, retryAfterSeconds: () => number): 
         headers: { "retry-after": String(retryAfterSeconds()) },
       });
     case "DEADLINE_EXCEEDED":
-      return new ApiError(504, "The request was not answered within the server's deadline.", {
-        code: "deadline_exceeded",
-      });
+      return deadlineExceeded();
     case "CLOSED":
       return shuttingDown();
     case "MODEL_THREAD_ENDED":
@@ -100,6 +142,11 @@ export function fromFailure(failure: unknown, retryAfterSeconds: () => number): 
     case "MODEL_FAILED":
       return new ApiError(500, `The model failed on this input: ${messageOf(failure)}`, {
         code: "model_failed",
+        headers: NOT_AGAIN,
+      });
+    case "MODEL_NOT_FINITE":
+      return new ApiError(422, `This input has no vector: ${messageOf(failure)}.`, {
+        code: "vector_not_finite",
         headers: NOT_AGAIN,
       });
     default:

@@ -1,26 +1,32 @@
 /**
  * The service on a socket: opens the model, listens, and drains.
  *
- * Guarantees: listens only once the model is loaded; `close` stops accepting, answers what was accepted, then ends
- * the model's threads, and gives up on connections that are still open after `drainTimeoutMs`.
+ * Guarantees: listens only once the model is loaded; `close` first fails health checks for `drainDelayMs` while all
+ * else is answered, then stops accepting, answers what was accepted and ends the model's threads. It gives up on
+ * connections that are still open `drainTimeoutMs` after it stopped accepting.
  */
 
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
-import { createApp } from "./app.ts";
+import { type AppOptions, createApp } from "./app.ts";
+import { RequestParser } from "./request-parser.ts";
 
-export interface ServiceOptions extends EmbedderOptions {
+export interface ServiceOptions
+  extends EmbedderOptions,
+    Omit<AppOptions, "embedder" | "parser" | "draining" | "leaving"> {
   /** 0 takes any free port. */
   readonly port: number;
-  readonly host?: string;
   /** When the port is taken, listen on a free one instead of failing. */
   readonly anyPortWillDo?: boolean;
-  readonly maxBodyBytes?: number;
+  /** How long health checks answer 503 before the socket stops accepting. Default 0. */
+  readonly drainDelayMs?: number;
   readonly drainTimeoutMs?: number;
-  readonly onFailure?: (failure: unknown) => void;
+  /** How long a connection on which nothing is asked stays open. Default 65,000. */
+  readonly keepAliveMs?: number;
 }
 
 export interface Service {
@@ -32,13 +38,29 @@ export interface Service {
 }
 
 const DEFAULT_DRAIN_TIMEOUT_MS = 30_000;
+/** Longer than the 60 s of common load balancers: whoever closes first must not be the one that is asked. */
+const DEFAULT_KEEP_ALIVE_MS = 65_000;
 
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { host = "127.0.0.1" } = options;
   const embedder = await Embedder.open(options);
+  const parser = new RequestParser(embedder.model);
   let closing: Promise<void> | undefined;
-  const app = createApp({ ...options, embedder, draining: () => closing !== undefined });
-  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+  let draining = false;
+  const app = createApp({
+    ...options,
+    host,
+    embedder,
+    parser,
+    leaving: () => closing !== undefined,
+    draining: () => draining,
+  });
+  const server = createAdaptorServer({
+    fetch: app.fetch,
+    // Health checks of load balancers may leave out the Host header.
+    hostname: "localhost",
+    serverOptions: { requireHostHeader: false, keepAliveTimeout: options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS },
+  }) as Server;
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);
   } catch (error) {
@@ -46,12 +68,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     throw error;
   }
   const { port } = server.address() as AddressInfo;
+  const stop = async (): Promise<void> => {
+    const { drainDelayMs = 0, drainTimeoutMs = DEFAULT_DRAIN_TIMEOUT_MS } = options;
+    if (drainDelayMs > 0) await sleep(drainDelayMs);
+    draining = true;
+    await drain(server, embedder, drainTimeoutMs);
+    await parser.close();
+  };
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
     port,
     embedder,
     close() {
-      closing ??= drain(server, embedder, options.drainTimeoutMs ?? DEFAULT_DRAIN_TIMEOUT_MS);
+      closing ??= stop();
       return closing;
     },
   };

@@ -37,6 +37,7 @@ function snapshot({ embedder, requests, startedAt }: StatsSources): Record<strin
   return {
     model: embedder.model,
     ready: embedder.ready,
+    warnings: embedder.warnings,
     startedAt: startedAt.toISOString(),
     uptimeMs: Math.round(Date.now() - startedAt.getTime()),
     options: { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize },

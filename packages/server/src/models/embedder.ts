@@ -2,19 +2,23 @@
  * Turns texts into vectors: a batcher over tokenised texts in front of a pool of model threads. Texts of all
  * callers share batches.
  *
- * Guarantees: vectors in the order of the texts; a text that the model cannot take fails alone; a caller whose
+ * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it
+ * gives numbers that are not finite, fails alone; a caller whose
  * signal aborts leaves the queue at once; `close` finishes what was accepted.
  * Does not check the length of token lists; `tokenize` tells, and the HTTP layer refuses with both numbers.
  */
 
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { coresAllowed } from "./cores.ts";
+import { ModelError } from "./errors.ts";
+import { firstRun, warningsOf } from "./model-check.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
+import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
 import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
 import { SessionPool } from "./session-pool.ts";
 import { padTokens, splitRows } from "./token-batch.ts";
-import { type TokenCount, tokenizeAll } from "./tokenizer.ts";
+import { countTokens, type TokenCount, tokenizeAll, truncateTokens } from "./tokenizer.ts";
 
 export type Vector = Float32Array<ArrayBuffer>;
 
@@ -25,15 +29,27 @@ export interface EmbedderOptions extends ModelOptions {
   readonly maxBatchTokens?: number;
   /** Cap on a batch's texts; 1 switches batching off. Default: 1,024 while the size is learned, else 64. */
   readonly maxBatchSize?: number;
+  /** Batch texts even where the model's vectors depend on what else is in a batch. Default: one text at a time there. */
+  readonly batchAnyway?: boolean;
   /** How long the oldest text may wait for company while a thread is free. */
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
+  /** Keep as many tokens of a text that is too long as fit, in place of refusing it. Lists of token ids are refused still. */
+  readonly truncate?: boolean;
+  /** Whether callers may send token ids in place of texts. Default: true. */
+  readonly tokenInput?: boolean;
   /** Deadline of a text from its arrival; none unless given. */
   readonly timeoutMs?: number;
 }
 
 export interface EmbedOptions {
   readonly signal?: AbortSignal;
+  /** Higher goes first. Default 0. */
+  readonly priority?: number;
+  /** In place of the embedder's own. */
+  readonly timeoutMs?: number;
+  /** Callers of different names share batches fairly, by tokens. Default: one nameless caller. */
+  readonly caller?: string;
 }
 
 /** What happened lately, per second. */
@@ -48,7 +64,16 @@ export interface ModelDescription {
   readonly dimensions: number;
   readonly maxTokens: number;
   readonly vocabularySize: number;
+  /** False where callers may send texts only. Default: true. */
+  readonly tokenInput?: boolean;
   readonly builtIn: boolean;
+}
+
+interface LoadedModel {
+  readonly source: ModelSource;
+  readonly pool: SessionPool;
+  readonly dimensions: number;
+  readonly warnings: string[];
 }
 
 type Tokens = readonly number[];
@@ -63,25 +88,32 @@ const SMALL_REQUEST = 8;
 export class Embedder {
   readonly model: ModelDescription;
   readonly workers: number;
+  /** What whoever runs the service should know about its vectors; a sentence each. */
+  readonly warnings: readonly string[];
   /** For its statistics and events; texts come in through `embed`. */
   readonly batcher: Batcher<readonly number[], Vector>;
   readonly #source: ModelSource;
   readonly #pool: SessionPool;
+  readonly #count: typeof countTokens;
 
+  readonly #callers: WeakMap<Tokens, string> = new WeakMap();
   readonly #texts: RateMeter = new RateMeter();
   readonly #tokens: RateMeter = new RateMeter();
   readonly #batches: RateMeter = new RateMeter();
   readonly #latencies: RecentDurations = new RecentDurations();
 
-  private constructor(source: ModelSource, pool: SessionPool, dimensions: number, options: EmbedderOptions) {
+  private constructor({ source, pool, dimensions, warnings }: LoadedModel, options: EmbedderOptions) {
+    this.warnings = Object.freeze(warnings);
     this.#source = source;
     this.#pool = pool;
+    this.#count = options.truncate ? truncateTokens : countTokens;
     this.workers = workersOf(options);
     this.model = Object.freeze({
       name: source.name,
       dimensions,
       maxTokens: source.maxTokens,
       vocabularySize: source.tokenizer.vocabularySize,
+      tokenInput: options.tokenInput ?? true,
       builtIn: source.builtIn,
     });
     this.batcher = createBatcher<Tokens, Vector>(
@@ -92,6 +124,7 @@ export class Embedder {
         ...sizesOf(options),
         cost: (list) => list.length,
         order: "length",
+        fairBy: (list) => this.#callers.get(list) ?? "",
         oversize: "alone",
         maxWaitMs: options.maxWaitMs ?? 0,
         maxQueueSize: options.maxQueueSize ?? DEFAULT_MAX_QUEUE_SIZE,
@@ -109,11 +142,21 @@ export class Embedder {
   /** Loads the model in every thread and runs it once; rejects, with nothing left running, when that fails. */
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
     const source = await resolveModel(options);
-    const pool = new SessionPool({ modelPath: source.path, workers: workersOf(options) });
+    const pool = new SessionPool({
+      modelPath: source.path,
+      workers: workersOf(options),
+      readout: source.readout,
+      firstPosition: source.firstPosition,
+    });
     try {
       await pool.open();
-      const { width } = await pool.run(padTokens([source.tokenizer.encode("warm up")], source.tokenizer.paddingId));
-      return new Embedder(source, pool, width, options);
+      const first = await firstRun(source, pool);
+      const warnings = warningsOf(source, first);
+      const effect = options.maxBatchSize === 1 ? undefined : await neighbourEffect(source, pool);
+      if (effect !== undefined) warnings.push(neighbourWarning(effect, options.batchAnyway ?? false));
+      const oneByOne = effect !== undefined && options.batchAnyway !== true;
+      const sizes = oneByOne ? { ...options, maxBatchSize: 1 } : options;
+      return new Embedder({ source, pool, dimensions: first.width, warnings }, sizes);
     } catch (error) {
       await pool.close();
       throw error;
@@ -130,21 +173,23 @@ export class Embedder {
     return this.#pool.restarts;
   }
 
+  /** The ids of each text: none, or with `truncate` the first that fit, where it is too long. */
   tokenize(texts: readonly string[]): Promise<TokenCount[]> {
-    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens);
+    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, this.#count);
   }
 
   /** One vector a list. Rejects with the first failure, and then takes the lists that still wait out of the queue. */
   async embed(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
-    const { signal } = options;
+    const { signal, priority, timeoutMs, caller } = options;
+    if (caller !== undefined) for (const list of lists) this.#callers.set(list, caller);
     const [only, ...others] = lists;
     if (only !== undefined && others.length === 0) {
-      return [await this.batcher.submit(only, { signal })];
+      return [await this.batcher.submit(only, { signal, priority, timeoutMs })];
     }
     const failed = new AbortController();
     const left = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
     try {
-      return await this.batcher.submitMany(lists, { signal: left });
+      return await this.batcher.submitMany(lists, { signal: left, priority, timeoutMs });
     } catch (error) {
       failed.abort(error);
       throw error;
@@ -174,12 +219,16 @@ export class Embedder {
     return this.batcher.close();
   }
 
-  async #run(lists: readonly Tokens[]): Promise<Vector[]> {
+  async #run(lists: readonly Tokens[]): Promise<(Vector | Error)[]> {
     const block = await this.#pool.run(padTokens(lists, this.#source.tokenizer.paddingId));
     this.#batches.add(1);
     this.#texts.add(lists.length);
     this.#tokens.add(lists.reduce((sum, list) => sum + list.length, 0));
-    return splitRows(block);
+    // In some graphs one such row spoils its neighbours; failing the batch has its halves tried again.
+    if (lists.length > 1 && block.notFinite.length === lists.length) throw notFinite();
+    const results: (Vector | Error)[] = splitRows(block);
+    for (const row of block.notFinite) results[row] = notFinite();
+    return results;
   }
 }
 
@@ -190,6 +239,10 @@ export class Embedder {
  */
 function workersOf({ workers = coresAllowed() }: EmbedderOptions): number {
   return workers;
+}
+
+function notFinite(): ModelError {
+  return new ModelError("MODEL_NOT_FINITE", "The model gave a vector with NaN or an infinite number in it");
 }
 
 /** The caps of a batch. */

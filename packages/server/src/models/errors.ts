@@ -5,6 +5,8 @@ export type ModelErrorCode =
   | "MODEL_LOAD"
   /** The model refused or failed on a batch; it would again. */
   | "MODEL_FAILED"
+  /** The model gave a vector with NaN or an infinite number in it; it would again. */
+  | "MODEL_NOT_FINITE"
   /** The thread died; another takes its place. */
   | "MODEL_THREAD_ENDED"
   | "MODEL_CLOSED";

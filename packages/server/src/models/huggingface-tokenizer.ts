@@ -3,7 +3,7 @@
  *
  * Guarantees: the marks around a text ([CLS], <s>, ...) are those that the file asks for; a file that cannot be
  * read is refused with its path.
- * Does not truncate: a text that is too long is refused by the service, where the caller can see it.
+ * Does not truncate: what becomes of a text that is too long is the service's to say.
  */
 
 import { readFile } from "node:fs/promises";
@@ -22,6 +22,7 @@ export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer>
   return {
     vocabularySize,
     paddingId: paddingId(definition),
+    truncationSide: truncationSide(definition, config),
     encode: (text) => tokenizer.encode(text).ids,
   };
 }
@@ -39,6 +40,12 @@ async function readDefinition(path: string): Promise<Record<string, unknown>> {
     throw new Error(`Cannot read the tokenizer ${path}: it has no \`model\`; expected a Hugging Face tokenizer.json`);
   }
   return definition;
+}
+
+function truncationSide(definition: Record<string, unknown>, config: Record<string, unknown>): "left" | "right" {
+  const { direction } = isRecord(definition.truncation) ? definition.truncation : {};
+  const side = config.truncation_side ?? direction;
+  return String(side).toLowerCase() === "left" ? "left" : "right";
 }
 
 /** Any id does, since padding is masked out; the file's own is kept where it names one. */

@@ -6,8 +6,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The object in a JSON file; undefined when there is no such file. A file with anything else in it throws. */
-export async function readJsonIfPresent(path: string): Promise<Record<string, unknown> | undefined> {
+/** The value in a JSON file; undefined when there is no such file. A file without JSON in it throws. */
+export async function readJson(path: string): Promise<unknown> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
@@ -15,7 +15,17 @@ export async function readJsonIfPresent(path: string): Promise<Record<string, un
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     throw error;
   }
-  const value: unknown = JSON.parse(text);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`Expected ${path} to hold JSON`, { cause: error });
+  }
+}
+
+/** The object in a JSON file; undefined when there is no such file. A file with anything else in it throws. */
+export async function readJsonIfPresent(path: string): Promise<Record<string, unknown> | undefined> {
+  const value = await readJson(path);
+  if (value === undefined) return undefined;
   if (!isRecord(value)) throw new Error(`Expected ${path} to hold a JSON object`);
   return value;
 }

@@ -10,8 +10,11 @@ import { basename, dirname, join, resolve } from "node:path";
 import { DEFAULT_ENCODER, type EncoderConfig } from "./encoder-model.ts";
 import { hashingTokenizer } from "./hashing-tokenizer.ts";
 import { loadHuggingFaceTokenizer } from "./huggingface-tokenizer.ts";
-import { readJsonIfPresent } from "./json-file.ts";
+import { isRecord, readJsonIfPresent } from "./json-file.ts";
 import { cachedEncoder, defaultModelDirectory } from "./model-cache.ts";
+import { MEAN_READOUT, type Pooling, type Readout } from "./readout.ts";
+import { readReadout } from "./sentence-modules.ts";
+import { readLimits } from "./token-limit.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 export interface ModelOptions {
@@ -25,6 +28,8 @@ export interface ModelOptions {
   readonly modelName?: string;
   /** Longest text in tokens, marks included. */
   readonly maxTokens?: number;
+  /** How the vectors of tokens become one; in place of what the model's files say. */
+  readonly pooling?: Pooling;
   /** Shape of the built-in model; tests and benchmarks use larger ones. */
   readonly encoder?: Partial<EncoderConfig>;
 }
@@ -34,6 +39,15 @@ export interface ModelSource {
   readonly path: string;
   readonly tokenizer: Tokenizer;
   readonly maxTokens: number;
+  /** The position of a text's first token, for graphs that are told positions. */
+  readonly firstPosition: number;
+  readonly readout: Readout;
+  /** How many labels its config.json names, where it does: those of a classifier. */
+  readonly labels?: number;
+  /** How many ids its config.json says that it takes. */
+  readonly vocabulary?: number;
+  /** What sentence-transformers would put before every text. */
+  readonly defaultPrompt?: string;
   /** True for the generated model with random weights. */
   readonly builtIn: boolean;
 }
@@ -50,6 +64,9 @@ async function builtInModel(options: ModelOptions): Promise<ModelSource> {
   if (options.tokenizer !== undefined) {
     throw new Error("A tokenizer was given without a model; the built-in model has a tokenizer of its own");
   }
+  if (options.pooling !== undefined) {
+    throw new Error("A way of pooling was named without a model; the built-in model pools by itself");
+  }
   const config: EncoderConfig = { ...DEFAULT_ENCODER, ...options.encoder };
   const directory = options.modelDirectory ?? defaultModelDirectory();
   const { path } = await cachedEncoder(directory, config).catch((error: unknown) => {
@@ -61,6 +78,8 @@ async function builtInModel(options: ModelOptions): Promise<ModelSource> {
     path,
     tokenizer: hashingTokenizer(config.vocabulary),
     maxTokens: Math.min(options.maxTokens ?? config.maxTokens, config.maxTokens),
+    firstPosition: 0,
+    readout: MEAN_READOUT,
     builtIn: true,
   };
 }
@@ -73,26 +92,43 @@ async function userModel(options: ModelOptions, given: string): Promise<ModelSou
   if (tokenizerPath === undefined) {
     throw new Error(`There is no tokenizer.json beside ${path}; name it with --tokenizer`);
   }
-  const tokenizer = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
-  const maxTokens = options.maxTokens ?? (await limitFromConfig(folders)) ?? FALLBACK_MAX_TOKENS;
-  return { name: options.modelName ?? nameFrom(path), path, tokenizer, maxTokens, builtIn: false };
+  const plain = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
+  const { do_lower_case: lowers } = await firstJson(folders, "sentence_bert_config.json");
+  const tokenizer = lowers === true ? lowering(plain) : plain;
+  const limits = await readLimits(folders);
+  const maxTokens = options.maxTokens ?? limits.maxTokens ?? FALLBACK_MAX_TOKENS;
+  const readout = await readReadout(folders, options.pooling);
+  const config = await firstJson(folders, "config.json");
+  return {
+    name: options.modelName ?? nameFrom(path),
+    path,
+    tokenizer,
+    maxTokens,
+    firstPosition: limits.firstPosition,
+    readout,
+    ...(isRecord(config.id2label) ? { labels: Object.keys(config.id2label).length } : {}),
+    ...(typeof config.vocab_size === "number" ? { vocabulary: config.vocab_size } : {}),
+    ...defaultPromptIn(await firstJson(folders, "config_sentence_transformers.json")),
+    builtIn: false,
+  };
 }
 
-/** The smaller of the limits in the config files that exports carry beside the model. */
-async function limitFromConfig(folders: readonly string[]): Promise<number | undefined> {
-  const limits: number[] = [];
+/** As sentence-transformers has it where the tokenizer leaves case alone. */
+function lowering(tokenizer: Tokenizer): Tokenizer {
+  return { ...tokenizer, encode: (text) => tokenizer.encode(text.toLowerCase()) };
+}
+
+async function firstJson(folders: readonly string[], name: string): Promise<Record<string, unknown>> {
   for (const folder of folders) {
-    limits.push(
-      ...limitIn(await readJsonIfPresent(join(folder, "config.json")), "max_position_embeddings"),
-      ...limitIn(await readJsonIfPresent(join(folder, "tokenizer_config.json")), "model_max_length"),
-    );
+    const config = await readJsonIfPresent(join(folder, name));
+    if (config !== undefined) return config;
   }
-  return limits.length === 0 ? undefined : Math.min(...limits);
+  return {};
 }
 
-function limitIn(config: Record<string, unknown> | undefined, name: string): number[] {
-  const limit = config?.[name];
-  return typeof limit === "number" && Number.isInteger(limit) && limit > 0 ? [limit] : [];
+function defaultPromptIn({ prompts, default_prompt_name: name }: Record<string, unknown>): { defaultPrompt?: string } {
+  const prompt = isRecord(prompts) && typeof name === "string" ? prompts[name] : undefined;
+  return typeof prompt === "string" ? { defaultPrompt: prompt } : {};
 }
 
 /** `all-minilm` for all-minilm.onnx, all-minilm/model.onnx and all-minilm/onnx/model.onnx. */

@@ -11,7 +11,7 @@ const IR_VERSION = 8;
 const OPSET_VERSION = 17;
 
 /** Values of `TensorProto.DataType`. */
-const ELEMENT_TYPE = { float32: 1, int64: 7 } as const;
+const ELEMENT_TYPE = { float32: 1, uint8: 2, int64: 7 } as const;
 
 /** Values of `AttributeProto.AttributeType`. */
 const ATTRIBUTE_TYPE = { float: 1, integer: 2, integers: 7 } as const;
@@ -36,17 +36,29 @@ export class OnnxGraph {
   /** Adds an operation with one output and returns that output's name. */
   node(operation: string, inputs: readonly string[], attributes: Attributes = {}, output?: string): string {
     const name = output ?? this.#freshName(operation);
-    const node = new ProtobufMessage();
-    for (const input of inputs) node.text(1, input);
-    node.text(2, name).text(3, `${operation}/${name}`).text(4, operation);
-    for (const [key, value] of Object.entries(attributes)) node.message(5, attribute(key, value));
-    this.#graph.message(1, node);
+    this.#node(operation, inputs, [name], attributes);
     return name;
+  }
+
+  /** Adds an operation with three outputs and returns their names. */
+  nodeOfThree(operation: string, inputs: readonly string[]): [string, string, string] {
+    const names: [string, string, string] = [
+      this.#freshName(operation),
+      this.#freshName(operation),
+      this.#freshName(operation),
+    ];
+    this.#node(operation, inputs, names, {});
+    return names;
   }
 
   /** Adds a float32 tensor of weights and returns its name. */
   weights(data: Float32Array, dims: readonly number[]): string {
     return this.#tensor("float32", new Uint8Array(data.buffer, data.byteOffset, data.byteLength), dims);
+  }
+
+  /** Adds a uint8 tensor, as quantised weights are given, and returns its name. */
+  bytes(data: Uint8Array, dims: readonly number[]): string {
+    return this.#tensor("uint8", data, dims);
   }
 
   /** Adds a list of int64 numbers, as axes and shapes are given. */
@@ -75,6 +87,15 @@ export class OnnxGraph {
       .message(7, graph)
       .message(8, new ProtobufMessage().text(1, "").integer(2, OPSET_VERSION))
       .finish();
+  }
+
+  #node(operation: string, inputs: readonly string[], outputs: readonly string[], attributes: Attributes): void {
+    const node = new ProtobufMessage();
+    for (const input of inputs) node.text(1, input);
+    for (const output of outputs) node.text(2, output);
+    node.text(3, `${operation}/${outputs[0]}`).text(4, operation);
+    for (const [key, value] of Object.entries(attributes)) node.message(5, attribute(key, value));
+    this.#graph.message(1, node);
   }
 
   #tensor(type: ElementType, raw: Uint8Array, dims: readonly number[]): string {

@@ -7,6 +7,7 @@
  */
 
 import { ModelError } from "./errors.ts";
+import { MEAN_READOUT, type Readout } from "./readout.ts";
 import { SessionThread } from "./session-thread.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
@@ -15,6 +16,10 @@ export interface SessionPoolOptions {
   readonly workers: number;
   /** Threads inside one run. */
   readonly intraOpThreads?: number;
+  /** How outputs become vectors. Default: as the graph pools them, else by the mean. */
+  readonly readout?: Readout;
+  /** The position of a text's first token. Default: 0. */
+  readonly firstPosition?: number;
   /** Another module to run in the threads; tests put a misbehaving one here. */
   readonly workerUrl?: URL;
 }
@@ -127,9 +132,9 @@ class SessionPlace {
 
   async #start(): Promise<SessionThread> {
     this.#starts += 1;
-    const { modelPath, intraOpThreads = 1, workerUrl } = this.#options;
+    const { modelPath, intraOpThreads = 1, readout = MEAN_READOUT, firstPosition = 0, workerUrl } = this.#options;
     try {
-      const thread = await SessionThread.start({ modelPath, intraOpThreads }, workerUrl);
+      const thread = await SessionThread.start({ modelPath, intraOpThreads, readout, firstPosition }, workerUrl);
       this.#loaded = true;
       void thread.ended.then(() => this.#replace());
       return thread;

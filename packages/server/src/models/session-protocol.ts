@@ -1,10 +1,14 @@
 /** The messages between the service's thread and a thread that hosts a model. Types only. */
 
+import type { Readout } from "./readout.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
 export interface SessionWorkerData {
   readonly modelPath: string;
   readonly intraOpThreads: number;
+  readonly readout: Readout;
+  /** The position of a text's first token. */
+  readonly firstPosition: number;
 }
 
 export type ToWorker =

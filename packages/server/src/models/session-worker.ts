@@ -11,6 +11,7 @@ import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { chooseOutput, type OutputTensor, vectorsFrom } from "./pooling.ts";
+import type { Readout } from "./readout.ts";
 import type { FromWorker, SessionWorkerData, ToWorker } from "./session-protocol.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
@@ -22,42 +23,44 @@ const SILENT = 4;
 interface LoadedModel {
   readonly session: InferenceSession;
   readonly output: string;
+  readonly readout: Readout;
+  readonly firstPosition: number;
 }
 
-async function load({ modelPath, intraOpThreads }: SessionWorkerData): Promise<LoadedModel> {
+async function load({ modelPath, intraOpThreads, readout, firstPosition }: SessionWorkerData): Promise<LoadedModel> {
   const session = await InferenceSession.create(modelPath, {
     intraOpNumThreads: intraOpThreads,
     interOpNumThreads: 1,
     logSeverityLevel: SILENT,
   });
-  for (const name of session.inputNames) feedOf(name, { rows: 0, columns: 0, ids: EMPTY, mask: EMPTY });
-  return { session, output: chooseOutput(session.outputNames) };
+  for (const name of session.inputNames) feedOf(name, { rows: 0, columns: 0, ids: EMPTY, mask: EMPTY }, firstPosition);
+  return { session, output: chooseOutput(session.outputNames, readout), readout, firstPosition };
 }
 
 const EMPTY = new BigInt64Array(0);
 
 /** The tensor for one of the model's inputs; the inputs of BERT-like models are known by name. */
-function feedOf(name: string, batch: TokenBatch): Tensor {
+function feedOf(name: string, batch: TokenBatch, firstPosition: number): Tensor {
   const dims = [batch.rows, batch.columns];
   if (name === "input_ids") return new Tensor("int64", batch.ids, dims);
   if (name === "attention_mask") return new Tensor("int64", batch.mask, dims);
   // All texts are first segments.
   if (name === "token_type_ids") return new Tensor("int64", new BigInt64Array(batch.ids.length), dims);
-  if (name === "position_ids") return new Tensor("int64", positions(batch), dims);
+  if (name === "position_ids") return new Tensor("int64", positions(batch, firstPosition), dims);
   throw new Error(`The model asks for \`${name}\`; expected input_ids, attention_mask, token_type_ids or position_ids`);
 }
 
-function positions({ rows, columns }: TokenBatch): BigInt64Array {
-  return BigInt64Array.from({ length: rows * columns }, (_, place) => BigInt(place % columns));
+function positions({ rows, columns }: TokenBatch, first: number): BigInt64Array {
+  return BigInt64Array.from({ length: rows * columns }, (_, place) => BigInt(first + (place % columns)));
 }
 
-async function run({ session, output }: LoadedModel, batch: TokenBatch): Promise<VectorBlock> {
+async function run({ session, output, readout, firstPosition }: LoadedModel, batch: TokenBatch): Promise<VectorBlock> {
   const feeds: Record<string, Tensor> = {};
-  for (const name of session.inputNames) feeds[name] = feedOf(name, batch);
+  for (const name of session.inputNames) feeds[name] = feedOf(name, batch, firstPosition);
   const outputs: Readonly<Record<string, OutputTensor>> = await session.run(feeds, [output]);
   const tensor = outputs[output];
   if (tensor === undefined) throw new Error(`The model gave no \`${output}\``);
-  return vectorsFrom(tensor, batch);
+  return vectorsFrom(tensor, batch, readout);
 }
 
 function messageOf(error: unknown): string {

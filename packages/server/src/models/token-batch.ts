@@ -19,6 +19,10 @@ export interface VectorBlock {
   readonly rows: number;
   readonly width: number;
   readonly data: Float32Array<ArrayBuffer>;
+  /** Rows in which a number is not finite, in ascending order. */
+  readonly notFinite: readonly number[];
+  /** Who made one vector a text out of one a token: the model's graph, or its readout here. */
+  readonly pooledBy: "graph" | "readout";
 }
 
 export function padTokens(lists: readonly (readonly number[])[], paddingId: number): TokenBatch {
@@ -37,7 +41,7 @@ export function padTokens(lists: readonly (readonly number[])[], paddingId: numb
 }
 
 /** One vector a row, each with its own memory, so that keeping one does not keep the whole batch. */
-export function splitRows(block: VectorBlock): Float32Array<ArrayBuffer>[] {
+export function splitRows(block: Pick<VectorBlock, "rows" | "width" | "data">): Float32Array<ArrayBuffer>[] {
   const vectors: Float32Array<ArrayBuffer>[] = [];
   for (let row = 0; row < block.rows; row += 1) {
     vectors.push(block.data.slice(row * block.width, (row + 1) * block.width));

@@ -21,8 +21,9 @@ beforeAll(async () => {
 });
 afterAll(() => embedder.close());
 
-function post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+function post(body: unknown, others: Record<string, string> = {}): Promise<Response> {
   const text = typeof body === "string" ? body : JSON.stringify(body);
+  const headers = { "content-type": "application/json", ...others };
   return Promise.resolve(app.request("/v1/embeddings", { method: "POST", body: text, headers }));
 }
 
@@ -167,7 +168,7 @@ describe("the other routes", () => {
     expect((await app.request("/readyz")).status).toBe(200);
     draining = true;
     try {
-      expect((await app.request("/healthz")).status).toBe(200);
+      expect((await app.request("/healthz")).status).toBe(503);
       expect((await app.request("/readyz")).status).toBe(503);
       const response = await post({ model: "batchwise-demo", input: "late" });
       expect(response.headers.get("connection")).toBe("close");

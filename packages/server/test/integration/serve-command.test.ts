@@ -20,7 +20,11 @@ async function urlOf(command: Command): Promise<string> {
 }
 
 function post(url: string, input: unknown): Promise<Response> {
-  return fetch(`${url}/v1/embeddings`, { method: "POST", body: JSON.stringify({ model: "batchwise-demo", input }) });
+  return fetch(`${url}/v1/embeddings`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "batchwise-demo", input }),
+  });
 }
 
 describe("batchwise serve", () => {
@@ -61,6 +65,16 @@ describe("batchwise serve", () => {
     await expect(post(url, "late")).rejects.toThrow();
   });
 
+  test("fails health checks for --drain-delay-ms after SIGTERM, while texts are still answered", async () => {
+    const command = serve("--port", "0", "--drain-delay-ms", "2000");
+    const url = await urlOf(command);
+    command.process.kill("SIGTERM");
+    await command.prints(/Stopping/);
+    expect((await fetch(`${url}/healthz`)).status).toBe(503);
+    expect((await post(url, "text")).status).toBe(200);
+    expect(await command.ended).toBe(0);
+  });
+
   test("takes two signals close together for one Ctrl-C, as a package manager in between sends them", async () => {
     const command = serve("--port", "0", "--max-wait-ms", "60000");
     const url = await urlOf(command);
@@ -78,7 +92,7 @@ describe("batchwise serve", () => {
     // A request that never ends keeps the first Ctrl-C waiting.
     const socket = (await import("node:net")).connect(Number(url.port), url.hostname);
     socket.on("error", () => undefined);
-    socket.write("POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{");
+    socket.write("POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{");
     await post(url.origin, "after the socket is known");
     command.process.kill("SIGINT");
     await command.prints(/Press Ctrl-C again/);

@@ -166,7 +166,7 @@ describe("a client that hangs up", () => {
   test("in the middle of its body leaves nothing behind", async () => {
     const service = await start(await smallEncoder());
     const socket = createConnection(service.port, "127.0.0.1");
-    socket.write('POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{"model":');
+    socket.write('POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"model":');
     await new Promise((resolve) => setTimeout(resolve, 50));
     socket.destroy();
     const { data } = await clientOf(service).embeddings.create({ model, input: "after" });
@@ -226,7 +226,7 @@ describe("draining", () => {
     const service = await start({ ...(await smallEncoder()), drainTimeoutMs: 200 });
     const socket = createConnection(service.port, "127.0.0.1");
     socket.on("error", () => undefined);
-    socket.write('POST /v1/embeddings HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{"model":');
+    socket.write('POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"model":');
     await fetch(`${service.url}/healthz`);
     const startedAt = performance.now();
     expect(service.close()).toBe(service.close());

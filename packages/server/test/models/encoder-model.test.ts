@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildEncoder, DEFAULT_ENCODER, SPECIAL_TOKENS } from "../../src/models/encoder-model.ts";
 import { hashingTokenizer } from "../../src/models/hashing-tokenizer.ts";
 import { vectorsFrom } from "../../src/models/pooling.ts";
+import { MEAN_READOUT } from "../../src/models/readout.ts";
 import { padTokens, splitRows, type TokenBatch } from "../../src/models/token-batch.ts";
 import { cosine, maxDifference } from "../support/vectors.ts";
 
@@ -27,7 +28,7 @@ async function runBatch(batch: TokenBatch, on: InferenceSession = session): Prom
   const [name] = on.outputNames;
   const output = outputs[name ?? ""];
   if (output === undefined) throw new Error("no output");
-  return splitRows(vectorsFrom(output, batch));
+  return splitRows(vectorsFrom(output, batch, MEAN_READOUT));
 }
 
 async function embed(texts: readonly string[]): Promise<Float32Array[]> {

@@ -20,6 +20,6 @@ port.on("message", (message: ToWorker) => {
   if (order === CRASH) throw new Error("out of luck");
   if (order === REFUSE) return answer({ type: "failed", id, message: "no such token" });
   const data = Float32Array.from({ length: batch.rows }, (_, row) => Number(batch.ids[row * batch.columns]));
-  answer({ type: "done", id, vectors: { rows: batch.rows, width: 1, data } });
+  answer({ type: "done", id, vectors: { rows: batch.rows, width: 1, data, notFinite: [], pooledBy: "graph" } });
 });
 answer({ type: "ready" });

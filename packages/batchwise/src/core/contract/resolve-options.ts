@@ -47,7 +47,7 @@ type Settings<Name extends keyof Given> = { readonly [Key in Name]: readonly [ru
 export const LIMITS: Settings<keyof ConfigureOptions> = {
   maxBatchSize: [integerFrom(1), 32],
   preferredBatchSize: [integerFrom(1), undefined],
-  maxBatchCost: [{ ...aboveZero, expected: 'a number > 0 or "learn"' }, Number.POSITIVE_INFINITY],
+  maxBatchCost: [{ ...aboveZero, expected: 'a number > 0 or "learn"' }, Infinity],
   maxWaitMs: [zeroOrMore, 0],
   gather: [oneOf("auto", "turn", "tick"), "auto"],
   concurrency: [unboundedIntegerFrom(1), 1],
@@ -70,8 +70,8 @@ export const SETTINGS: Settings<keyof Given> = {
   fairBy: [aFunction, undefined],
   smallCallFirst: [integerFrom(0), 0],
   priorityAgingMs: [aboveZero, 10_000],
-  timeoutMs: [aboveZero, Number.POSITIVE_INFINITY],
-  handlerTimeoutMs: [aboveZero, Number.POSITIVE_INFINITY],
+  timeoutMs: [aboveZero, Infinity],
+  handlerTimeoutMs: [aboveZero, Infinity],
   retry: [
     { ...objectWith(), expected: "an object with attempts", test: (value: object) => "attempts" in value },
     undefined,
@@ -179,7 +179,7 @@ function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): Resolve
   const changes = Object.fromEntries(Object.entries(given).filter(isGiven));
   const { maxBatchCost } = given;
   if (maxBatchCost !== undefined) changes.learnsBatchCost = maxBatchCost === "learn";
-  if (maxBatchCost === "learn") changes.maxBatchCost = Number.POSITIVE_INFINITY;
+  if (maxBatchCost === "learn") changes.maxBatchCost = Infinity;
   const options: Defaults = { ...base, ...changes };
   const { maxBatchSize, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {

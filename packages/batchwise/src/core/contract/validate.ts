@@ -14,13 +14,13 @@ const always = (): boolean => true;
 
 /** What an item may cost. */
 export function isCost(value: unknown): value is number {
-  return typeof value === "number" && value >= 0 && value < Number.POSITIVE_INFINITY;
+  return typeof value === "number" && value >= 0 && value < Infinity;
 }
 
 export const integerFrom = (least: number): Rule => ({
   expected: `an integer >= ${least}`,
   type: "number",
-  test: (value: number) => value >= least && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY),
+  test: (value: number) => value >= least && (Number.isInteger(value) || value === Infinity),
 });
 
 export const finiteIntegerFrom = (least: number): Rule => ({

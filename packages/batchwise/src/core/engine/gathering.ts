@@ -11,10 +11,12 @@ export class Gathering {
   readonly #clock: Clock;
   readonly #onPassEnd: () => void;
   #isWaiting = false;
+  /** Stands for the turn in which a batch began last; null when it has ended. */
+  #turn: object | null = null;
   /** The last batch settled in the turn in which it began. */
   #wasQuick = false;
   /** When the last pass ended. */
-  passedAt: number = Number.NEGATIVE_INFINITY;
+  passedAt: number = -Infinity;
 
   /** `onPassEnd` is called at the end of the pass in which `waitForPass` was called. */
   constructor(clock: Clock, onPassEnd: () => void) {
@@ -43,12 +45,21 @@ export class Gathering {
   /** To be called when a batch has begun and runs on. */
   began(run: BatchRun, { gather, clock }: ResolvedOptions): void {
     if (gather !== "auto" || clock !== systemClock) return;
-    endOfTurn(() => {
-      run.isYoung = false;
-    });
+    if (this.#turn === null) {
+      const turn = {};
+      this.#turn = turn;
+      endOfTurn(() => {
+        if (this.#turn === turn) this.turnEnded();
+      });
+    }
+    run.turn = this.#turn;
   }
 
-  ended(run: BatchRun): void {
-    this.#wasQuick = run.isYoung;
+  turnEnded(): void {
+    this.#turn = null;
+  }
+
+  ended({ turn }: BatchRun): void {
+    this.#wasQuick = turn === null || turn === this.#turn;
   }
 }

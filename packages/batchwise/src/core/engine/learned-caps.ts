@@ -30,7 +30,7 @@ export class LearnedCaps {
     const limits = this.limits(options);
     const itemCost = lane.cost / lane.size;
     const fixedCost = this.#runCosts?.fixedCost ?? itemCost;
-    if (freeSlots === 1 || freeSlots === Number.POSITIVE_INFINITY) return { ...limits, fixedCost };
+    if (freeSlots === 1 || freeSlots === Infinity) return { ...limits, fixedCost };
     const share = lane.cost / freeSlots + itemCost;
     if (options.order === "length") return { ...limits, fixedCost, share };
     return { ...limits, maxBatchCost: Math.min(limits.maxBatchCost, share) };

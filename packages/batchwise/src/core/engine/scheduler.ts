@@ -96,7 +96,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** When the oldest item of a batch that pauses was submitted; Infinity where there is none. */
   get retryingSince(): number {
-    let since = Number.POSITIVE_INFINITY;
+    let since = Infinity;
     for (const { oldestAt } of this.#slots.resting) since = Math.min(since, oldestAt);
     return since;
   }
@@ -107,6 +107,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** To be called at the end of a turn in which something happened. */
   turnEnded(): void {
+    this.#gathering.turnEnded();
     const isByPass = this.#gathering.isByPass(this.#options) && this.#queue.size > 0;
     this.#pump(!isByPass);
     if (isByPass && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);
@@ -221,7 +222,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   #waitsForTurn(): boolean {
     const { size, isFlushing } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
-    const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Number.POSITIVE_INFINITY;
+    const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
     if (size === 0 || mayBeFull || isFlushing || this.#admission.blocked > 0 || this.#isDraining) return false;
     return this.#slots.next === undefined;
   }
@@ -296,7 +297,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   }
 
   #wakeAt(at: number, now: number): void {
-    if (this.#wake === null && at === Number.POSITIVE_INFINITY) return;
+    if (this.#wake === null && at === Infinity) return;
     this.#wake ??= new Timer(this.#services.clock, this.#again);
     this.#wake.set(at, now);
   }
@@ -350,7 +351,7 @@ export class Scheduler implements RunOwner<BatchRun> {
       isDraining: this.#isDraining,
       isPaused: this.#isPaused,
       hasGathered,
-      passedAt: isMidPass ? this.#gathering.passedAt : Number.POSITIVE_INFINITY,
+      passedAt: isMidPass ? this.#gathering.passedAt : Infinity,
     };
     return chooseLane(this.#queue, this.#learned.limits(this.#options), state, now);
   }
@@ -362,7 +363,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** The next batch of a lane; null while the limiter says no. */
   #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
-    const upTo = isFlushOnly ? lane.flushedUpTo : Number.POSITIVE_INFINITY;
+    const upTo = isFlushOnly ? lane.flushedUpTo : Infinity;
     const caps = this.#learned.capsOf(lane, this.#options, this.#slots.free(this.#options));
     const whole = pack(lane, caps, now, upTo);
     if (this.#gate === null || whole.entries.length === 0) return whole;

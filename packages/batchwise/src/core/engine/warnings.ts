@@ -30,7 +30,7 @@ export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
  */
 export function warnOfDefaultSize({ isSizeUnset }: PreparedOptions, options: ResolvedOptions, events: Events): boolean {
   const { maxBatchSize, maxBatchCost } = options;
-  if (!isSizeUnset || maxBatchCost === Number.POSITIVE_INFINITY) return false;
+  if (!isSizeUnset || maxBatchCost === Infinity) return false;
   const early = `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}.`;
   return warn(events, `${early} Set it to what the handler takes.`);
 }

@@ -7,7 +7,7 @@ import type { Entry } from "../queue/entry.ts";
 
 /** What a batch is said to cost; one that cannot be measured, the sum of its items', or the averages would be lost. */
 export function orSum(measured: number, sum: number): number {
-  return measured < Number.POSITIVE_INFINITY ? measured : sum;
+  return measured < Infinity ? measured : sum;
 }
 
 /**
@@ -17,9 +17,9 @@ export function measured(batchCost: (items: readonly unknown[]) => number, items
   try {
     const cost: unknown = batchCost(items.slice());
     ignoreIfPromise(cost);
-    return typeof cost === "number" && cost >= 0 ? cost : Number.POSITIVE_INFINITY;
+    return typeof cost === "number" && cost >= 0 ? cost : Infinity;
   } catch {
-    return Number.POSITIVE_INFINITY;
+    return Infinity;
   }
 }
 
@@ -61,6 +61,10 @@ export function measureBatch(entries: readonly Entry[], batchCost: Measure<unkno
   }
   if (batchCost === "sum") return sum;
   if (batchCost === "padded") return entries.length * largest;
-  const items = entries.map(({ item }) => item);
-  return orSum(measured(batchCost, items), sum);
+  return orSum(measured(batchCost, itemsOf(entries)), sum);
+}
+
+/** The items of these entries, in an array that others may keep. */
+export function itemsOf(entries: readonly Entry[]): unknown[] {
+  return entries.map(({ item }) => item);
 }

@@ -19,7 +19,6 @@ export interface Caps {
 export type Full = "size" | "cost" | null;
 
 export interface PackedBatch extends BatchPlan {
-  readonly items: unknown[];
   readonly cost: number;
   readonly full: Full;
 }

@@ -25,7 +25,7 @@ export type Choice = (
 };
 
 const NONE: readonly Lane[] = [];
-const NOT_YET: Choice = { lane: null, wakeAt: Number.POSITIVE_INFINITY, notReady: NONE };
+const NOT_YET: Choice = { lane: null, wakeAt: Infinity, notReady: NONE };
 
 export interface ChoiceState extends PolicyState {
   /** When the last pass ended, at the end of a turn in which batches gather by pass; Infinity otherwise. */
@@ -37,8 +37,8 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Choice
   if (urgent === undefined) return NOT_YET;
   const first = judge(urgent, options, state, now);
   if (first.reason !== null) return { lane: urgent, reason: first.reason, notReady: NONE };
-  if (!state.hasGathered && !state.isPaused) return chooseHot(queue, options, state, now, Number.POSITIVE_INFINITY);
-  let wakeAt = Number.POSITIVE_INFINITY;
+  if (!state.hasGathered && !state.isPaused) return chooseHot(queue, options, state, now, Infinity);
+  let wakeAt = Infinity;
   for (const lane of [queue.oldestLane(), queue.earliestDueLane]) {
     if (lane === undefined) continue;
     const verdict = judge(lane, options, state, now);
@@ -65,8 +65,8 @@ function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, n
 /** True when a lane is to be looked at again even while others are more urgent: it may be full, or have to go early. */
 export function mayBeReady(lane: Lane, { preferredBatchSize, maxBatchCost, batchCost }: ResolvedOptions): boolean {
   if (lane.size >= preferredBatchSize || lane.cost >= maxBatchCost) return true;
-  if (lane.earliestDueAt < Number.POSITIVE_INFINITY) return true;
-  return batchCost !== "sum" && maxBatchCost < Number.POSITIVE_INFINITY;
+  if (lane.earliestDueAt < Infinity) return true;
+  return batchCost !== "sum" && maxBatchCost < Infinity;
 }
 
 function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): Verdict {
@@ -84,9 +84,9 @@ function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: nu
 function fullness(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): Full {
   const { maxBatchSize, maxBatchCost, batchCost } = options;
   if (lane.size >= maxBatchSize) return "size";
-  if (maxBatchCost === Number.POSITIVE_INFINITY) return null;
+  if (maxBatchCost === Infinity) return null;
   if (batchCost === "sum") return lane.cost >= maxBatchCost ? "cost" : null;
-  const isHeld = state.hasGathered ? state.maxWaitMs > 0 : state.passedAt < Number.POSITIVE_INFINITY;
+  const isHeld = state.hasGathered ? state.maxWaitMs > 0 : state.passedAt < Infinity;
   if (!isHeld) return null;
-  return pack(lane, options, now, Number.POSITIVE_INFINITY).full;
+  return pack(lane, options, now, Infinity).full;
 }

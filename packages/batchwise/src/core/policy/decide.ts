@@ -33,7 +33,7 @@ export interface PolicyState {
 /** Send now, and why; or hold, and look again at `wakeAt` (Infinity: at the next event). */
 export type Verdict = { readonly reason: BatchReason } | { readonly reason: null; readonly wakeAt: number };
 
-const HOLD: Verdict = { reason: null, wakeAt: Number.POSITIVE_INFINITY };
+const HOLD: Verdict = { reason: null, wakeAt: Infinity };
 
 export function decide(lane: LaneView, state: PolicyState, now: number): Verdict {
   if (state.isDraining) return { reason: lane.full ?? "drain" };
@@ -53,7 +53,7 @@ export function decide(lane: LaneView, state: PolicyState, now: number): Verdict
 
 /** When a batch has to go to meet a deadline. While no batch has shown how long one takes, a deadline in the wait is due now. */
 function latestStart(dueAt: number, leadMs: number | undefined, heldUntil: number): number {
-  if (dueAt === Number.POSITIVE_INFINITY) return dueAt;
+  if (dueAt === Infinity) return dueAt;
   if (leadMs !== undefined) return dueAt - leadMs;
-  return dueAt <= heldUntil ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  return dueAt <= heldUntil ? -Infinity : Infinity;
 }

@@ -56,11 +56,15 @@ class AgedReader implements EntryReader {
     return this.#heap[0]?.entry ?? null;
   }
 
+  ahead(): Entry[] {
+    return [this.entry as Entry];
+  }
+
   advance(): void {
     const top = this.#heap[0];
     if (top === undefined) return;
     const { line, reader } = top;
-    reader.advance();
+    reader.advance(1);
     if (reader.entry !== null) {
       this.#heap[0] = { line, reader, entry: reader.entry };
     } else {

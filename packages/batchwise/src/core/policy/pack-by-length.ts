@@ -24,10 +24,9 @@ export function packByLength(
   const caps = { maxRows: maxBatchSize, budget: Math.min(maxBatchCost, share), fixedCost };
   const entries = window.length === 0 ? [] : groupByLength(lengths, caps).map((index) => window[index] as Entry);
   const rows = entries.length;
-  const isCostly = window.length * Math.max(0, ...lengths) >= maxBatchCost && maxBatchCost < Number.POSITIVE_INFINITY;
+  const isCostly = window.length * Math.max(0, ...lengths) >= maxBatchCost && maxBatchCost < Infinity;
   return {
     entries,
-    items: entries.map(({ item }) => item),
     readers: [new ChosenReader(sources, lastSequence, entries)],
     cost: rows * Math.max(0, ...entries.map(({ cost }) => cost)),
     full: rows >= maxBatchSize ? "size" : isCostly ? "cost" : null,
@@ -41,14 +40,13 @@ function windowOf(sources: readonly EntrySource[], lastSequence: number, width: 
     if (window.length >= NARROWEST) break;
     if (source.isEmpty) continue;
     const reader = source.reader(lastSequence);
-    for (; reader.entry !== null && window.length < width; reader.advance()) window.push(reader.entry);
+    for (; reader.entry !== null && window.length < width; reader.advance(1)) window.push(reader.entry);
   }
   return window;
 }
 
 /** Has read a first entry in its turn, and others out of turn, which their tenants are charged for. */
-class ChosenReader implements EntryReader {
-  readonly entry: null = null;
+class ChosenReader {
   readonly #reader: EntryReader | null = null;
   readonly #others: readonly Entry[];
 
@@ -58,13 +56,11 @@ class ChosenReader implements EntryReader {
       if (source.isEmpty) continue;
       const reader = source.reader(lastSequence);
       if (reader.entry === null || reader.entry !== entries[0]) continue;
-      reader.advance();
+      reader.advance(1);
       this.#reader = reader;
       return;
     }
   }
-
-  advance(): void {}
 
   commit(): void {
     this.#reader?.commit();

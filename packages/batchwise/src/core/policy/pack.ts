@@ -6,140 +6,84 @@
 
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
-import { longestFit, measured, orSum } from "./batch-cost.ts";
+import { itemsOf, longestFit, measureBatch, measured, orSum } from "./batch-cost.ts";
 import type { Caps, Full, PackedBatch } from "./caps.ts";
 import { type EntrySource, inOrder, type WaitingLines } from "./dispatch-order.ts";
 import { packByLength } from "./pack-by-length.ts";
 
-/** Room for a batch is made at once, up to this many entries. */
-const MOST_ROOM = 1024;
-
 /** Packs the next batch of a lane, from the entries of the moments up to the one of this sequence. */
 export function pack(lane: WaitingLines, caps: Caps, now: number, lastSequence: number): PackedBatch {
-  const { batchCost, maxBatchCost, maxBatchSize, priorityAgingMs } = caps;
+  const { batchCost, maxBatchCost, priorityAgingMs } = caps;
   const sources = inOrder(lane, now, priorityAgingMs);
   if (caps.order === "length") return packByLength(sources, lane.size, caps, lastSequence);
-  const room = Math.min(maxBatchSize, lane.size, MOST_ROOM);
-  if (typeof batchCost !== "function") {
-    return take(sources, lastSequence, room, maxBatchSize, maxBatchCost, batchCost === "padded");
-  }
-  const widest = take(sources, lastSequence, room, maxBatchSize, Number.POSITIVE_INFINITY, false);
-  const { entries, items } = widest;
-  const { count, cost } = longestFit(items, maxBatchCost, (prefix) => measured(batchCost, prefix));
-  if (count === items.length) {
-    const isFull = cost >= maxBatchCost && maxBatchCost < Number.POSITIVE_INFINITY;
+  if (typeof batchCost !== "function") return take(sources, caps, lastSequence);
+  const uncapped = { ...caps, maxBatchCost: Infinity };
+  const widest = take(sources, uncapped, lastSequence);
+  const { entries } = widest;
+  const { count, cost } = longestFit(itemsOf(entries), maxBatchCost, (prefix) => measured(batchCost, prefix));
+  if (count === entries.length) {
+    const isFull = cost >= maxBatchCost && maxBatchCost < Infinity;
     return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
   }
   // What has been read once too often is read anew. If the cost function has submitted something that goes first, the
   // batch stays as it was measured.
-  const again = takeFirst(inOrder(lane, now, priorityAgingMs), lastSequence, count);
+  const again = take(inOrder(lane, now, priorityAgingMs), { ...uncapped, maxBatchSize: count }, lastSequence);
   const isSame = again.entries.every((entry, index) => entry === entries[index]);
-  const cut = isSame ? again : takeFirst([sourceOf(entries)], lastSequence, count);
-  return { ...cut, cost: orSum(cost, cut.cost), full: "cost" };
-}
-
-function takeFirst(sources: readonly EntrySource[], lastSequence: number, count: number): PackedBatch {
-  return take(sources, lastSequence, count, count, Number.POSITIVE_INFINITY, false);
-}
-
-/** The first entries that fit. `room`: how many there are likely to be. */
-function take(
-  sources: readonly EntrySource[],
-  lastSequence: number,
-  room: number,
-  maxBatchSize: number,
-  maxBatchCost: number,
-  isPadded: boolean,
-): PackedBatch {
-  const packing = new Packing(room, maxBatchSize, maxBatchCost, isPadded);
-  for (const source of sources) {
-    if (source.isEmpty) continue;
-    packing.take(source.reader(lastSequence));
-    if (packing.full !== null) break;
-  }
-  return packing.end();
+  const cut = isSame ? again : { entries: entries.slice(0, count), readers: [] };
+  return { ...cut, cost: orSum(cost, measureBatch(cut.entries, "sum")), full: "cost" };
 }
 
 /** A batch while it is packed. */
-class Packing {
-  readonly #entries: Entry[];
-  readonly #items: unknown[];
-  readonly #readers: EntryReader[] = [];
-  readonly #maxBatchSize: number;
-  readonly #maxBatchCost: number;
-  readonly #isPadded: boolean;
-  #size = 0;
-  #sum = 0;
-  #largest = 0;
-  full: Full = null;
+interface Draft {
+  entries: Entry[];
+  readonly readers: EntryReader[];
+  cost: number;
+  /** What its dearest entry costs. */
+  largest: number;
+  full: Full;
+}
 
-  constructor(room: number, maxBatchSize: number, maxBatchCost: number, isPadded: boolean) {
-    this.#entries = new Array<Entry>(room);
-    this.#items = new Array<unknown>(room);
-    this.#maxBatchSize = maxBatchSize;
-    this.#maxBatchCost = maxBatchCost;
-    this.#isPadded = isPadded;
+/** The first entries that fit by their sum, or padded. */
+function take(sources: readonly EntrySource[], caps: Caps, lastSequence: number): PackedBatch {
+  const batch: Draft = { entries: [], readers: [], cost: 0, largest: 0, full: null };
+  for (const source of sources) {
+    if (batch.full === null && !source.isEmpty) takeFrom(source.reader(lastSequence), batch, caps);
   }
+  if (batch.full === null && batch.cost >= caps.maxBatchCost) batch.full = "cost";
+  return batch;
+}
 
-  /** Takes what a reader reads, up to the first entry that does not fit. */
-  take(reader: EntryReader): void {
-    const entries = this.#entries;
-    const items = this.#items;
-    const [maxBatchSize, maxBatchCost, isPadded] = [this.#maxBatchSize, this.#maxBatchCost, this.#isPadded];
-    let [size, sum, largest] = [this.#size, this.#sum, this.#largest];
-    this.#readers.push(reader);
-    for (let { entry } = reader; entry !== null && size < maxBatchSize; { entry } = reader) {
-      const { cost } = entry;
-      const total = isPadded ? (size + 1) * Math.max(largest, cost) : sum + cost;
-      if (total > maxBatchCost && size > 0) {
-        this.full = "cost";
-        break;
-      }
-      entries[size] = entry;
-      items[size] = entry.item;
-      size += 1;
-      sum += cost;
-      if (cost > largest) largest = cost;
-      reader.advance();
+function takeFrom(reader: EntryReader, batch: Draft, caps: Caps): void {
+  batch.readers.push(reader);
+  while (reader.entry !== null && batch.full === null) {
+    const ahead = reader.ahead(caps.maxBatchSize - batch.entries.length);
+    const count = addFitting(ahead, batch, caps);
+    if (count > 0) reader.advance(count);
+    if (count < ahead.length) {
+      batch.full = "cost";
+      ahead.length = count;
     }
-    if (size >= maxBatchSize) this.full = "size";
-    this.#size = size;
-    this.#sum = sum;
-    this.#largest = largest;
-  }
-
-  end(): PackedBatch {
-    const size = this.#size;
-    const cost = this.#isPadded ? size * this.#largest : this.#sum;
-    if (this.full === null && cost >= this.#maxBatchCost) this.full = "cost";
-    if (this.#entries.length !== size) {
-      this.#entries.length = size;
-      this.#items.length = size;
-    }
-    return { entries: this.#entries, items: this.#items, readers: this.#readers, cost, full: this.full };
+    // Readers of several lines or tenants read one by one.
+    if (count === 1) batch.entries.push(ahead[0] as Entry);
+    else batch.entries = batch.entries.length === 0 ? ahead : batch.entries.concat(ahead);
+    if (batch.entries.length >= caps.maxBatchSize) batch.full = "size";
   }
 }
 
-/** Entries that have been read before. */
-function sourceOf(entries: readonly Entry[]): EntrySource {
-  return { isEmpty: false, reader: () => new ListReader(entries) };
-}
-
-class ListReader implements EntryReader {
-  readonly #entries: readonly Entry[];
-  #index = 0;
-
-  constructor(entries: readonly Entry[]) {
-    this.#entries = entries;
+/** Adds the cost of these entries, up to the first that does not fit. Returns how many fit. */
+function addFitting(ahead: readonly Entry[], batch: Draft, { maxBatchCost, batchCost }: Caps): number {
+  const { length } = batch.entries;
+  let { cost, largest } = batch;
+  let count = 0;
+  for (; count < ahead.length; count += 1) {
+    const own = (ahead[count] as Entry).cost;
+    const widest = own > largest ? own : largest;
+    const whole = batchCost === "padded" ? (length + count + 1) * widest : cost + own;
+    if (whole > maxBatchCost && length + count > 0) break;
+    cost = whole;
+    largest = widest;
   }
-
-  get entry(): Entry | null {
-    return this.#entries[this.#index] ?? null;
-  }
-
-  advance(): void {
-    this.#index += 1;
-  }
-
-  commit(): void {}
+  batch.cost = cost;
+  batch.largest = largest;
+  return count;
 }

@@ -50,7 +50,7 @@ export class RunCosts {
 
   /** Learns from a batch that has run. What tells nothing is passed over: no time, no cost. */
   record(cost: number, items: number, runMs: number): void {
-    if (!(cost > 0 && cost < Number.POSITIVE_INFINITY && runMs > 0)) return;
+    if (!(cost > 0 && cost < Infinity && runMs > 0)) return;
     this.#batches += 1;
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
     this.#sinceProbe += 1;

@@ -17,10 +17,8 @@ export interface EntryHolder {
   noteDeadline(entry: Entry): void;
 }
 
-/** What was read of an item and of the options of its submit. */
+/** What few items have. */
 export class ItemFacts {
-  cost = 1;
-  priority = 0;
   /** Of a call that goes before larger ones (`smallCallFirst`). */
   isSmall = false;
   key: string | undefined = undefined;
@@ -31,10 +29,8 @@ export class ItemFacts {
   timeoutMs: number | undefined = undefined;
 }
 
-/** The facts of an item that needs nothing but its place. Never changed. */
-export const PLAIN: ItemFacts = new ItemFacts();
-/** Those of entries that have left. */
-const GONE: ItemFacts = new ItemFacts();
+/** Stands for the facts of all items that have none. Never changed. */
+const NO_FACTS: ItemFacts = new ItemFacts();
 
 export class Entry {
   item: unknown;
@@ -42,25 +38,24 @@ export class Entry {
   recipient: Resolve | Recipient | null;
   /** When it was submitted; of one that was looked up first, when that had ended. */
   moment: Moment;
-  facts: ItemFacts;
   /** The place of the item in its call, for recipients with many entries. */
   readonly position: number;
+  cost = 1;
+  priority = 0;
+  facts: ItemFacts = NO_FACTS;
   holder: EntryHolder | null = null;
 
-  constructor(item: unknown, recipient: Resolve | Recipient, moment: Moment, facts: ItemFacts, position: number) {
+  constructor(item: unknown, recipient: Resolve | Recipient, moment: Moment, position: number) {
     this.item = item;
     this.recipient = recipient;
     this.moment = moment;
-    this.facts = facts;
     this.position = position;
   }
 
-  get cost(): number {
-    return this.facts.cost;
-  }
-
-  get priority(): number {
-    return this.facts.priority;
+  /** Its facts, to be changed. */
+  get ownFacts(): ItemFacts {
+    if (this.facts === NO_FACTS) this.facts = new ItemFacts();
+    return this.facts;
   }
 
   get isSmall(): boolean {
@@ -93,6 +88,6 @@ export class Entry {
     if (holder !== null && !holder.isWaiting) return;
     // A queue may keep the rest of it for a while.
     this.item = undefined;
-    this.facts = GONE;
+    this.facts = NO_FACTS;
   }
 }

@@ -1,12 +1,19 @@
-// Waiting entries in the order of their age, as a linked list of short arrays: adding is O(1) at any depth, and a deep
-// queue costs the garbage collector little. Entries leave without telling it where they lie: one that is no longer held by
-// the fifo's holder counts as gone and is skipped. Memory stays in proportion to what waits.
+// Waiting entries in the order of their age, as a linked list of arrays: adding is O(1) at any depth, and a deep queue
+// costs the garbage collector little. Entries that come in together keep the array in which they came. Entries leave
+// without telling it where they lie: one that is no longer held by the fifo's holder counts as gone and is skipped.
+// Memory stays in proportion to what waits.
 
 import type { Moment } from "../time/turn.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
 
 const LONGEST_CHUNK = 256;
 const SHORTEST_CHUNK = 16;
+
+/** Room for more entries where so many wait, for `most` at most. */
+export function roomFor(waiting: number, most: number = Infinity): Entry[] {
+  return new Array(Math.min(most, LONGEST_CHUNK, Math.max(SHORTEST_CHUNK, waiting)));
+}
+
 /** Gone entries are kept up to as many as wait, and this many. */
 const KEPT_GONE = 64;
 
@@ -14,22 +21,26 @@ class Chunk {
   /** Null where an entry was taken from the front. */
   readonly entries: (Entry | null)[];
   /** How many places are in use. */
-  length = 0;
+  length: number;
   next: Chunk | null = null;
 
-  constructor(room: number) {
-    this.entries = new Array(room);
+  constructor(entries: (Entry | null)[], length: number) {
+    this.entries = entries;
+    this.length = length;
   }
 }
 
 /** Takes no entry: the first one makes a chunk of its own. */
-const EMPTY: Chunk = new Chunk(0);
+const EMPTY: Chunk = new Chunk([], 0);
 
 /** Reads waiting entries in the order in which they will be dispatched. Reading changes nothing. */
 export interface EntryReader {
   /** The entry that goes next; null at the end. */
   readonly entry: Entry | null;
-  advance(): void;
+  /** Some of the entries that go next, in an array of their own: one at least, `most` at most. Not to be called at the end. */
+  ahead(most: number): Entry[];
+  /** Goes on by so many of the entries that are ahead. */
+  advance(count: number): void;
   /** Makes the order's own state (whose round it is) agree with what was read. Called before those entries are taken. */
   commit(): void;
 }
@@ -40,6 +51,8 @@ export interface EntryOrder {
   readonly size: number;
   /** Returns whether the entry is the oldest now. */
   push(entry: Entry): boolean;
+  /** Adds the first `count` of these entries, none of which is older than what waits. The array is the order's own then. */
+  pushAll(entries: Entry[], count: number): void;
   /** Called after the entries of `[from, end)` have left, taken or early. */
   left(entries: readonly Entry[], from: number, end: number): void;
   /** Called for an entry that is taken out of its turn, before it leaves. */
@@ -76,19 +89,31 @@ export class Fifo implements EntryOrder {
       }
       this.#lastMoment = moment;
     }
-    let last = this.#last;
-    if (last.length === last.entries.length) last = this.#addChunk();
-    last.entries[last.length] = entry;
-    last.length += 1;
+    if (this.#last.length === this.#last.entries.length) {
+      this.#append(new Chunk(roomFor(this.size), 0));
+    }
+    this.#place(entry);
     return this.size === 1;
   }
 
-  #addChunk(): Chunk {
-    const chunk = new Chunk(Math.min(LONGEST_CHUNK, Math.max(SHORTEST_CHUNK, this.size)));
+  pushAll(entries: Entry[], count: number): void {
+    this.size += count;
+    this.#lastMoment = (entries[count - 1] as Entry).moment;
+    const { length, entries: places } = this.#last;
+    if (length + count > places.length) this.#append(new Chunk(entries, count));
+    else for (const entry of entries.slice(0, count)) this.#place(entry);
+  }
+
+  #place(entry: Entry): void {
+    const last = this.#last;
+    last.entries[last.length] = entry;
+    last.length += 1;
+  }
+
+  #append(chunk: Chunk): void {
     if (this.#last === EMPTY) this.#first = chunk;
     else this.#last.next = chunk;
     this.#last = chunk;
-    return chunk;
   }
 
   /** Puts an entry that is older than the last one behind those that are no younger. */
@@ -116,16 +141,15 @@ export class Fifo implements EntryOrder {
   charge(): void {}
 
   reader(lastSequence: number): EntryReader {
-    const isWhole = this.#gone === 0 && lastSequence === Number.POSITIVE_INFINITY;
+    const isWhole = this.#gone === 0 && lastSequence === Infinity;
     return new FifoReader(this, this.#first, this.#head, isWhole ? null : this.#holder, lastSequence);
   }
 
   /** Drops all up to a place: it was read, and is taken now or was gone before. */
   dropUpTo(chunk: Chunk, head: number): void {
     while (this.#first !== chunk && this.#first !== EMPTY) this.#dropFirst();
-    for (let index = this.#head; index < head; index += 1) chunk.entries[index] = null;
     this.#gone -= head - this.#head;
-    this.#head = head;
+    for (; this.#head < head; this.#head += 1) chunk.entries[this.#head] = null;
   }
 
   /** Drops entries that are gone from the front. */
@@ -153,13 +177,13 @@ export class Fifo implements EntryOrder {
   /** Takes what waits into new chunks. A batch may be half told of: what is to come of it is not in them any more. */
   #compact(): void {
     const { size } = this;
-    const reader = this.reader(Number.POSITIVE_INFINITY);
+    const reader = this.reader(Infinity);
     this.#first = EMPTY;
     this.#last = EMPTY;
     this.#head = 0;
     this.size = 0;
     this.#lastMoment = null;
-    for (; reader.entry !== null; reader.advance()) this.push(reader.entry);
+    for (; reader.entry !== null; reader.advance(1)) this.push(reader.entry);
     this.#gone = this.size - size;
     this.size = size;
   }
@@ -177,40 +201,39 @@ class FifoReader implements EntryReader {
   constructor(fifo: Fifo, chunk: Chunk, index: number, holder: EntryHolder | null, lastSequence: number) {
     this.#fifo = fifo;
     this.#chunk = chunk;
-    this.#index = index - 1;
+    this.#index = index;
     this.#holder = holder;
     this.#lastSequence = lastSequence;
-    this.advance();
+    this.advance(0);
   }
 
-  advance(): void {
-    for (;;) {
-      this.#index += 1;
-      if (this.#index >= this.#chunk.length) {
-        const { next } = this.#chunk;
-        if (next === null) {
-          this.#index -= 1;
-          this.entry = null;
-          return;
-        }
-        this.#chunk = next;
-        this.#index = 0;
+  ahead(most: number): Entry[] {
+    const { entries, length } = this.#chunk;
+    const last = Math.min(length, this.#index + most);
+    let end = this.#holder === null ? last : this.#index;
+    while (end < last && this.#isRead(entries[end] as Entry)) end += 1;
+    return entries.slice(this.#index, end) as Entry[];
+  }
+
+  advance(count: number): void {
+    for (this.#index += count; ; this.#index = 0) {
+      const { entries, length, next } = this.#chunk;
+      for (; this.#index < length; this.#index += 1) {
+        this.entry = entries[this.#index] as Entry;
+        if (this.#isRead(this.entry)) return;
       }
-      const entry = this.#chunk.entries[this.#index] ?? null;
-      if (this.#holder === null || (entry !== null && this.#isRead(entry))) {
-        this.entry = entry;
-        return;
-      }
+      this.entry = null;
+      if (next === null) return;
+      this.#chunk = next;
     }
   }
 
   #isRead({ holder, moment }: Entry): boolean {
-    return holder === this.#holder && moment.sequence <= this.#lastSequence;
+    return this.#holder === null || (holder === this.#holder && moment.sequence <= this.#lastSequence);
   }
 
   commit(): void {
     // What was not asked for is passed over, and waits on.
-    if (this.#lastSequence !== Number.POSITIVE_INFINITY) return;
-    this.#fifo.dropUpTo(this.#chunk, this.entry === null ? this.#index + 1 : this.#index);
+    if (this.#lastSequence === Infinity) this.#fifo.dropUpTo(this.#chunk, this.#index);
   }
 }

@@ -2,7 +2,7 @@
 // rounds of tenants where `fairBy` is in use. Which line goes first is decided entry by entry in policy/pack.ts.
 
 import { Heap, HeapNode } from "../time/heap.ts";
-import { type Entry, type EntryHolder, PLAIN } from "./entry.ts";
+import type { Entry, EntryHolder } from "./entry.ts";
 import { FairOrder } from "./fair/fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
 import { type Rank, type Ranked, Ranks } from "./ranks.ts";
@@ -61,20 +61,17 @@ export class Line implements EntryHolder, Ranked {
     this.lane.added(entry);
   }
 
-  /** Adds the first `count` of these entries, which are plain. */
-  pushAll(entries: readonly Entry[], count: number): void {
-    for (let index = 0; index < count; index += 1) {
-      const entry = entries[index] as Entry;
-      entry.holder = this;
-      if (this.#order.push(entry)) this.#noteOldest(entry);
-    }
-    this.#cost += count * PLAIN.cost;
+  /** Adds the first `count` of these entries, which are plain and know that this line holds them. */
+  pushAll(entries: Entry[], count: number): void {
+    this.#order.pushAll(entries, count);
+    this.#cost += count;
     this.lane.size += count;
+    this.#noteOldest(this.oldest);
   }
 
   /** When its oldest entry was submitted; Infinity when nothing waits. */
   oldestAt(): number {
-    return this.#order.oldest?.moment.at ?? Number.POSITIVE_INFINITY;
+    return this.#order.oldest?.moment.at ?? Infinity;
   }
 
   get oldest(): Entry | null {
@@ -117,8 +114,8 @@ export class Line implements EntryHolder, Ranked {
   #noteOldest(oldest: Entry | null): void {
     const { lines } = this.rankClass;
     const node = this.#node;
-    const wasAt = node.index === -1 ? Number.POSITIVE_INFINITY : node.key;
-    const oldestAt = oldest === null ? Number.POSITIVE_INFINITY : oldest.moment.at;
+    const wasAt = node.index === -1 ? Infinity : node.key;
+    const oldestAt = oldest === null ? Infinity : oldest.moment.at;
     if (oldest === null) lines.remove(node);
     else if (node.index === -1) lines.add(node, oldestAt);
     else lines.move(node, oldestAt);
@@ -145,7 +142,7 @@ export class Lane {
   /** The earliest deadlines of entries that have any. Only kept while lanes are held for company. */
   #deadlines: EntryDeadlines | null = null;
   /** NaN while it has to be looked for. */
-  #oldestAt: number = Number.POSITIVE_INFINITY;
+  #oldestAt: number = Infinity;
   /** Its place among the lanes by their earliest deadlines. */
   readonly node: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
@@ -181,7 +178,7 @@ export class Lane {
   /** When the oldest entry of all lines was submitted; Infinity when nothing waits. */
   oldestAt(): number {
     if (Number.isNaN(this.#oldestAt)) {
-      this.#oldestAt = Number.POSITIVE_INFINITY;
+      this.#oldestAt = Infinity;
       for (const line of this.lines) this.#oldestAt = Math.min(this.#oldestAt, line.oldestAt());
     }
     return this.#oldestAt;
@@ -218,8 +215,8 @@ export class Lane {
     this.#owner.noteDeadline(this);
     if (!isKept) return;
     for (const line of this.lines) {
-      const reader = line.reader(Number.POSITIVE_INFINITY);
-      for (; reader.entry !== null; reader.advance()) this.noteDeadline(reader.entry);
+      const reader = line.reader(Infinity);
+      for (; reader.entry !== null; reader.advance(1)) this.noteDeadline(reader.entry);
     }
   }
 
@@ -232,7 +229,7 @@ export class Lane {
 
   /** The earliest deadline of what waits; Infinity where there is none, or where none is kept. */
   get earliestDueAt(): number {
-    return this.#deadlines?.earliest ?? Number.POSITIVE_INFINITY;
+    return this.#deadlines?.earliest ?? Infinity;
   }
 }
 
@@ -245,7 +242,7 @@ class EntryDeadlines {
     const known = this.#nodes.get(entry);
     if (known !== undefined) {
       this.#heap.move(known, dueAt);
-    } else if (dueAt < Number.POSITIVE_INFINITY) {
+    } else if (dueAt < Infinity) {
       const node = new HeapNode(entry);
       this.#nodes.set(entry, node);
       this.#heap.add(node, dueAt);
@@ -262,6 +259,6 @@ class EntryDeadlines {
   }
 
   get earliest(): number {
-    return this.#heap.first?.key ?? Number.POSITIVE_INFINITY;
+    return this.#heap.first?.key ?? Infinity;
   }
 }

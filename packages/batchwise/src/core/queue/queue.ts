@@ -2,17 +2,17 @@
 // entry are found without looking at every lane. A lane that empties is forgotten.
 
 import { Heap } from "../time/heap.ts";
-import { type Entry, type EntryHolder, PLAIN } from "./entry.ts";
+import type { Entry, EntryHolder } from "./entry.ts";
 import type { EntryReader } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
 import { goesBefore } from "./order.ts";
-import { type Rank, Ranks } from "./ranks.ts";
+import { PLAIN, type Rank, Ranks } from "./ranks.ts";
 
 /** A batch to be: these entries, in this order, and the readers that have read them. */
 export interface BatchPlan {
   readonly entries: readonly Entry[];
-  readonly readers: readonly EntryReader[];
+  readonly readers: readonly Pick<EntryReader, "commit">[];
 }
 
 /** A batch that pauses before another call: a flush waits for it, too. */
@@ -23,6 +23,7 @@ export interface FlushedBatch {
 /** Stands for the lane of a key for which nothing waits. */
 const NO_LANE: object = {};
 
+const NO_ROOM: Entry[] = [];
 const NO_FLUSHES: readonly Flush[] = [];
 const NO_LANES: ReadonlySet<Lane> = new Set();
 const NO_KEYS: ReadonlyMap<string, Lane> = new Map();
@@ -39,10 +40,14 @@ export class Queue implements LaneOwner {
   /** The lanes with deadlines, the one with the earliest first. */
   #byDeadline: Heap<Lane> | null = null;
   #hot: Set<Lane> | null = null;
-  /** Where plain entries go. */
+  /** The lines that were used last, by the last bits of their priority. */
+  readonly #recent: Line[] = [];
+  /** Where the arrivals go. */
   #plain: Line | null = null;
-  /** How many entries wait. */
-  size = 0;
+  /** Room for plain entries, and how many have come. They come into their line when the queue is looked at. */
+  #arrivals: Entry[] = NO_ROOM;
+  #arrived = 0;
+  #size = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
 
@@ -52,25 +57,62 @@ export class Queue implements LaneOwner {
     this.#isKeyed = isKeyed;
   }
 
+  /** How many entries wait. */
+  get size(): number {
+    this.#placeArrivals();
+    return this.#size;
+  }
+
   push(entry: Entry): Lane {
-    const { facts } = entry;
-    const line = facts === PLAIN ? this.#plainLine() : this.#lineOf(this.#lane(facts.key), facts);
-    this.size += 1;
+    this.#placeArrivals();
+    const { key, priority } = entry;
+    let line = this.#recent[priority & 7];
+    // A line in which nothing waits may have been dropped.
+    if (line?.priority !== priority || line.isSmall !== entry.isSmall || line.lane.key !== key || line.isEmpty) {
+      line = this.#lineOf(this.#lane(key), entry);
+      this.#recent[priority & 7] = line;
+    }
+    this.#size += 1;
     line.push(entry);
     return line.lane;
   }
 
-  /** Adds the first `count` of these entries, which are plain. */
-  pushPlain(entries: readonly Entry[], count: number): void {
-    this.size += count;
-    this.#plainLine().pushAll(entries, count);
+  /** Takes plain entries and room for more: the first `arrived` places are filled. The array is the queue's own then. */
+  receive(arrivals: Entry[], arrived: number): void {
+    this.#placeArrivals();
+    const line = this.#lineOf(this.#lane(undefined), PLAIN);
+    for (let index = 0; index < arrived; index += 1) (arrivals[index] as Entry).holder = line;
+    this.#plain = line;
+    this.#arrivals = arrivals;
+    this.#arrived = arrived;
+  }
+
+  /** Adds a plain entry; false where there is no room for it that was received, or the queue has been looked at since. */
+  arrive(entry: Entry): boolean {
+    if (this.#arrived === this.#arrivals.length) return false;
+    entry.holder = this.#plain;
+    this.#arrivals[this.#arrived] = entry;
+    this.#arrived += 1;
+    return true;
+  }
+
+  #placeArrivals(): void {
+    const arrivals = this.#arrivals;
+    if (arrivals === NO_ROOM) return;
+    const arrived = this.#arrived;
+    this.#arrivals = NO_ROOM;
+    this.#arrived = 0;
+    if (arrived === 0) return;
+    this.#size += arrived;
+    this.#plain?.pushAll(arrivals, arrived);
   }
 
   /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
   raise(entry: Entry, priority: number): void {
+    this.#placeArrivals();
     const line = entry.holder as Line;
-    entry.facts.priority = priority;
-    this.size += 1;
+    entry.priority = priority;
+    this.#size += 1;
     this.#lineOf(line.lane, entry).push(entry);
     line.noteLeft([entry], 0, 1, entry.cost);
   }
@@ -83,14 +125,14 @@ export class Queue implements LaneOwner {
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
-    this.size -= count;
+    this.#size -= count;
     if (lane.size === 0) this.#forget(lane);
     if (this.#flushes.length > 0) this.#dropDoneFlushes();
   }
 
   noteDeadline(lane: Lane): void {
     const { earliestDueAt, node } = lane;
-    if (earliestDueAt === Number.POSITIVE_INFINITY) {
+    if (earliestDueAt === Infinity) {
       this.#byDeadline?.remove(node);
       return;
     }
@@ -122,6 +164,7 @@ export class Queue implements LaneOwner {
 
   /** The lane whose first entry goes before those of all other lanes. */
   mostUrgent(now: number, priorityAgingMs: number): Lane | undefined {
+    this.#placeArrivals();
     if (this.#isUnkeyed()) return this.#waitingCommon();
     let best: Line | undefined;
     let bestAt = 0;
@@ -138,17 +181,19 @@ export class Queue implements LaneOwner {
 
   /** The lane with the entry that has waited longest. */
   oldestLane(): Lane | undefined {
+    this.#placeArrivals();
     if (this.#isUnkeyed()) return this.#waitingCommon();
     return this.#oldestLine()?.lane;
   }
 
   /** The entry that has waited longest. */
   get oldest(): Entry | null {
+    this.#placeArrivals();
     return this.#oldestLine()?.oldest ?? null;
   }
 
   oldestAt(): number {
-    return this.oldestLane()?.oldestAt() ?? Number.POSITIVE_INFINITY;
+    return this.oldestLane()?.oldestAt() ?? Infinity;
   }
 
   /** Takes the entries of a batch out of their lane and gives them to their new holder. */
@@ -199,10 +244,7 @@ export class Queue implements LaneOwner {
     const all: Entry[] = [];
     for (let entry = this.oldest; entry !== null; entry = this.oldest) {
       all.push(entry);
-      const line = entry.holder as Line;
-      line.lane.left(entry);
-      entry.holder = holder;
-      line.noteLeft([entry], 0, 1, entry.cost);
+      this.take({ entries: [entry], readers: [] }, holder);
     }
     return all;
   }
@@ -234,6 +276,7 @@ export class Queue implements LaneOwner {
 
   /** All lanes in which something waits. */
   *lanes(): Iterable<Lane> {
+    this.#placeArrivals();
     const common = this.#waitingCommon();
     if (common !== undefined) yield common;
     yield* this.#lanesOfKeys();
@@ -272,11 +315,6 @@ export class Queue implements LaneOwner {
     return lane;
   }
 
-  #plainLine(): Line {
-    this.#plain ??= this.#lineOf(this.#lane(undefined), PLAIN);
-    return this.#plain;
-  }
-
   #lineOf(lane: Lane, rank: Rank): Line {
     const line = lane.line(rank);
     if (line === undefined) return lane.open(this.#classOf(rank), this.#isFair);
@@ -291,7 +329,7 @@ export class Queue implements LaneOwner {
 
   #oldestLine(): Line | undefined {
     let oldest: Line | undefined;
-    let oldestAt = Number.POSITIVE_INFINITY;
+    let oldestAt = Infinity;
     for (const { lines } of this.#classes.all) {
       const { first } = lines;
       if (first === undefined || first.key >= oldestAt) continue;

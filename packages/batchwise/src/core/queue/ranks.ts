@@ -59,14 +59,15 @@ export class Ranks<Member extends Ranked> {
     return low;
   }
 
-  /** Drops what is empty, but for that of priority 0, which others hold on to. */
+  /** Drops what is empty. */
   #dropEmpty(): void {
-    this.#members = this.#members.filter((member) => !member.isEmpty || isSame(member, PLAIN));
+    this.#members = this.#members.filter((member) => !member.isEmpty);
     this.#mostMembers = 2 * Math.max(KEPT_EMPTY, this.#members.length);
   }
 }
 
-const PLAIN: Rank = { priority: 0, isSmall: false };
+/** The rank of an item that asks for none. */
+export const PLAIN: Rank = { priority: 0, isSmall: false };
 
 function isSame(a: Rank, b: Rank): boolean {
   return a.priority === b.priority && a.isSmall === b.isSmall;

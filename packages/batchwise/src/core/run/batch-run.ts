@@ -5,7 +5,7 @@
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
-import { measureBatch } from "../policy/batch-cost.ts";
+import { itemsOf, measureBatch } from "../policy/batch-cost.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Flush } from "../queue/flush.ts";
@@ -15,7 +15,7 @@ import { type BatchStart, CallContext } from "./context.ts";
 import type { CallingBatch } from "./handler-calls.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 import type { RunEnvironment } from "./run-owner.ts";
-import { failEntries, ignorePlaces, type SettledBatch, settlePlaces } from "./settle.ts";
+import { failEntries, ignorePlaces, type SettledBatch, Settling } from "./settle.ts";
 
 export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   readonly isWaiting = false;
@@ -27,8 +27,6 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   readonly #signal: BatchSignal = new BatchSignal();
   /** The entries of the current call. */
   #entries: readonly Entry[];
-  /** Of all entries, for the first call. */
-  #items: unknown[] | null;
   /** Halves that have not been tried yet, the next one last. */
   readonly #halves: (readonly Entry[])[] = [];
   /** Callers who have no answer yet, of all halves. */
@@ -50,18 +48,17 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   countedAs: number;
   /** Where it stands among the running ones; see slots.ts. */
   slotIndex = 0;
-  /** True until the turn in which it began has ended. */
-  isYoung = true;
+  /** Stands for the turn in which it began, where it has outlasted the call of the handler. */
+  turn: object | null = null;
 
   constructor(
-    { entries, items }: PackedBatch,
+    { entries }: PackedBatch,
     start: BatchStart,
     waitedMs: number,
     flushes: readonly Flush[],
     environment: RunEnvironment<BatchRun>,
   ) {
     this.#entries = entries;
-    this.#items = items;
     this.live = entries.length;
     this.countedAs = entries.length;
     this.start = start;
@@ -78,7 +75,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   /** When the oldest of the callers without an answer was submitted; Infinity where there is none. */
   get oldestAt(): number {
     const live = [this.#entries, ...this.#halves].flatMap(liveOf);
-    return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Number.POSITIVE_INFINITY);
+    return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Infinity);
   }
 
   get signal(): AbortSignal {
@@ -201,7 +198,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     if (this.holdsSlot) this.#armLimit();
     let answer: unknown;
     try {
-      answer = calls.call(this.#takeItems(), new CallContext(this, entries, cost), this);
+      answer = calls.call(itemsOf(entries), new CallContext(this, entries, cost), this);
       if (isThenable(answer)) {
         Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
@@ -216,13 +213,6 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#answered(call, answer);
   }
 
-  /** The items of a call, in an array that the handler may keep. */
-  #takeItems(): unknown[] {
-    const items = this.#items;
-    this.#items = null;
-    return items !== null && items.length === this.#entries.length ? items : this.#entries.map(({ item }) => item);
-  }
-
   #answered(call: number, places: unknown): void {
     const entries = this.#entries;
     if (this.isOver || call !== this.#call) {
@@ -234,10 +224,10 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#failed(call, batchResultError(places, entries.length));
       return;
     }
-    const promised = settlePlaces(entries, places as ArrayLike<unknown>, this, this.#environment.services, () => {
+    const settling = new Settling(entries, this, this.#environment.services, () => {
       if (!this.isOver && call === this.#call) this.#next();
     });
-    if (promised === 0) this.#next();
+    if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(settling.now);
   }
 
   #failed(call: number, error: unknown, mayHalve = true): void {
@@ -296,7 +286,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   /** Goes on with the next half, or ends. Each half is a call of its own to a limiter. */
-  #next(): void {
+  #next(now?: number): void {
     this.#timeout.clear();
     for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
       this.#entries = half;
@@ -306,12 +296,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       else this.#rest(true);
       return;
     }
-    this.#end();
+    this.#end(now);
   }
 
   #armLimit(): void {
     const { handlerTimeoutMs } = this.#environment.options;
-    if (handlerTimeoutMs < Number.POSITIVE_INFINITY) {
+    if (handlerTimeoutMs < Infinity) {
       this.#timeout.start(handlerTimeoutMs, () => this.#timedOut(handlerTimeoutMs));
     }
   }
@@ -330,15 +320,13 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#end();
   }
 
-  #end(): void {
+  #end(now: number = this.#environment.services.clock.now()): void {
     if (this.isOver) return;
     this.isOver = true;
     this.#timeout.clear();
-    const { services, owner } = this.#environment;
-    const now = services.clock.now();
     this.#entries = [];
     const runMs = now - this.start.startedAt;
-    owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
+    this.#environment.owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
   }
 }
 

@@ -50,9 +50,9 @@ export class CallContext implements BatchContext {
 
   get requests(): readonly BatchRequest[] {
     const { startedAt } = this.#batch.start;
-    this.#requests ??= this.#entries.map(({ facts, moment }) => ({
+    this.#requests ??= this.#entries.map(({ facts, priority, moment }) => ({
       context: facts.context,
-      priority: facts.priority,
+      priority,
       waitedMs: startedAt - moment.at,
     }));
     return this.#requests;

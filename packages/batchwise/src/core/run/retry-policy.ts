@@ -50,7 +50,7 @@ export function backoffOf(
   if (typeof backoffMs === "number") return backoffMs;
   try {
     const pause: unknown = backoffMs(attempt, error);
-    if (typeof pause === "number" && pause >= 0 && pause < Number.POSITIVE_INFINITY) return pause;
+    if (typeof pause === "number" && pause >= 0 && pause < Infinity) return pause;
     ignoreIfPromise(pause);
     warn(events, "Expected `retry.backoffMs` to return a number >= 0: the batch is tried again at once.");
   } catch (thrown) {

@@ -17,17 +17,6 @@ export interface SettledBatch {
   noteSettled(count: number): void;
 }
 
-/** Settles the places of a batch. Returns how many hold a promise; `done` is called when the last of those settles. */
-export function settlePlaces(
-  entries: readonly Entry[],
-  places: ArrayLike<unknown>,
-  batch: SettledBatch,
-  services: Services,
-  done: () => void,
-): number {
-  return new Settling(entries, batch, services, done).settle(places);
-}
-
 /** Tells all who are still there that it has come to nothing. */
 export function failEntries(
   entries: readonly Entry[],
@@ -78,28 +67,32 @@ function countUnlessItself(
   if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
 }
 
-class Settling {
+/** The answers to one call. */
+export class Settling {
   readonly #entries: readonly Entry[];
   readonly #batch: SettledBatch;
   readonly #services: Services;
   readonly #done: () => void;
-  readonly #now: number;
+  /** When they came. */
+  readonly now: number;
   #promised = 0;
   /** Completed callers of one moment that are still to be counted, together. */
   #moment: Moment | null = null;
   #completed = 0;
 
+  /** `done` is called when the last promise among them has settled. */
   constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, done: () => void) {
     this.#entries = entries;
     this.#batch = batch;
     this.#services = services;
     this.#done = done;
-    this.#now = services.clock.now();
+    this.now = services.clock.now();
   }
 
+  /** Returns how many places hold a promise. */
   settle(places: ArrayLike<unknown>): number {
     const entries = this.#entries;
-    const now = this.#now;
+    const now = this.now;
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index] as Entry;
       let place: unknown;
@@ -135,7 +128,7 @@ class Settling {
       return true;
     }
     if (!isError(place)) return false;
-    this.#fail(entry, place, this.#now);
+    this.#fail(entry, place, this.now);
     return true;
   }
 
@@ -152,7 +145,7 @@ class Settling {
     if (completed === 0 || this.#moment === null) return;
     this.#completed = 0;
     this.#batch.noteSettled(completed);
-    countItems(this.#services, "completed", this.#now - this.#moment.at, completed);
+    countItems(this.#services, "completed", this.now - this.#moment.at, completed);
   }
 
   #fail(entry: Entry, error: unknown, now: number): void {

@@ -40,7 +40,7 @@ export class Recorder {
   #runningBatches = 0;
   #busySince = 0;
   /** When the batcher came to rest after `close()`; Infinity until then. */
-  #closedAt: number = Number.POSITIVE_INFINITY;
+  #closedAt: number = Infinity;
 
   #open(): Counts {
     this.#counts ??= new Counts();

@@ -7,6 +7,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
 import { pack } from "../policy/pack.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
+import { roomFor } from "../queue/fifo.ts";
 import type { Lane } from "../queue/lane.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Moment, Turn } from "../time/turn.ts";
@@ -29,10 +30,10 @@ export class Admission {
   #outside: Queue | null = null;
   #ready: (() => void)[] = [];
   #options: ResolvedOptions;
-  /** Whether lanes may be held although a slot is free: all of them, or those with a key. */
-  #mayHoldAll: boolean;
-  #mayHoldKeys: boolean;
-  /** Items of batches that pause before a retry: they count in the queue's bound. */
+  /**
+   * Items of batches that pause before a retry: they count in the queue's bound. Where it has grown the queue is looked at
+   * next, which ends the room that plain entries were given.
+   */
   retrying = 0;
 
   constructor(services: Services, turn: Turn, queue: Queue, options: ResolvedOptions) {
@@ -40,8 +41,6 @@ export class Admission {
     this.#turn = turn;
     this.#queue = queue;
     this.#options = options;
-    this.#mayHoldAll = options.maxWaitMs > 0;
-    this.#mayHoldKeys = options.gather !== "turn";
   }
 
   /** How many wait outside. */
@@ -61,17 +60,23 @@ export class Admission {
     else refuse(this.#services, entry, queueFullError(this.#options.maxQueueSize), "rejected");
   }
 
-  /** Queues plain entries: those that fit at once, and the others one by one. */
-  acceptAll(entries: readonly Entry[]): void {
-    const fitting = this.#hasRoom() && !this.#mayHoldAll ? Math.min(this.#free(), entries.length) : 0;
-    if (fitting > 0) this.#queue.pushPlain(entries, fitting);
-    for (let index = fitting; index < entries.length; index += 1) this.accept(entries[index] as Entry);
+  /** The same for a plain entry. */
+  acceptPlain(entry: Entry): void {
+    if (this.#queue.arrive(entry)) return;
+    const room = this.#plainRoom();
+    if (room > 0) this.#queue.receive(roomFor(this.#queue.size, room), 0);
+    if (!this.#queue.arrive(entry)) this.accept(entry);
+  }
+
+  /** The same for plain entries: those that fit at once, and the others one by one. */
+  acceptAll(entries: Entry[]): void {
+    const fitting = entries.splice(0, this.#plainRoom());
+    this.#queue.receive(fitting, fitting.length);
+    for (const entry of entries) this.accept(entry);
   }
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
-    this.#mayHoldAll = options.maxWaitMs > 0;
-    this.#mayHoldKeys = options.gather !== "turn";
   }
 
   /** Lets blocked submits in, in their order, as far as there is room. */
@@ -81,11 +86,11 @@ export class Admission {
     const { priorityAgingMs } = this.#options;
     const caps = {
       maxBatchSize: this.#free(),
-      maxBatchCost: Number.POSITIVE_INFINITY,
+      maxBatchCost: Infinity,
       batchCost: "sum",
       priorityAgingMs,
     } as const;
-    const next = pack(outside.oldestLane() as Lane, caps, now, Number.POSITIVE_INFINITY);
+    const next = pack(outside.oldestLane() as Lane, caps, now, Infinity);
     outside.take(next, IN_BETWEEN);
     let was: Moment | null = null;
     let moment: Moment | null = null;
@@ -132,9 +137,16 @@ export class Admission {
     return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);
   }
 
+  /** How many plain entries may come in without a look at their lane for each. */
+  #plainRoom(): number {
+    return this.#options.maxWaitMs === 0 && this.#hasRoom() ? this.#free() : 0;
+  }
+
   #enter(entry: Entry): void {
     const lane = this.#queue.push(entry);
-    const mayBeHeld = this.#mayHoldAll || (lane.key !== undefined && this.#mayHoldKeys);
+    const { maxWaitMs, gather } = this.#options;
+    // A lane may be held although a slot is free.
+    const mayBeHeld = maxWaitMs > 0 || (lane.key !== undefined && gather !== "turn");
     if (mayBeHeld && mayBeReady(lane, this.#options)) this.#queue.markHot(lane);
   }
 

@@ -80,9 +80,9 @@ export class Caller implements Recipient, Due, SignalListener {
     this.#position = addressed.position;
     this.#submittedAt = addressed.moment.at;
     this.#timeoutMs = timeoutMs;
-    this.dueAt = timeoutMs === Number.POSITIVE_INFINITY ? timeoutMs : services.clock.now() + timeoutMs;
+    this.dueAt = timeoutMs === Infinity ? timeoutMs : services.clock.now() + timeoutMs;
     if (signal !== undefined) this.#signal = services.signals.add(signal, this);
-    if (this.dueAt === Number.POSITIVE_INFINITY) return;
+    if (this.dueAt === Infinity) return;
     this.#deadline = new HeapNode<Due>(this);
     services.deadlines.add(this.#deadline, this.dueAt);
   }
@@ -142,7 +142,7 @@ export class Caller implements Recipient, Due, SignalListener {
 /** One submitMany or submitSettled: collects the results of its items by their position in it. */
 export class Call implements Recipient {
   readonly countsItself = false;
-  readonly dueAt: number = Number.POSITIVE_INFINITY;
+  readonly dueAt: number = Infinity;
   readonly size: number;
   readonly #results: unknown[];
   readonly #resolve: Resolve;

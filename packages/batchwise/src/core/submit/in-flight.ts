@@ -15,7 +15,7 @@ export class SharedEntry implements Recipient, CallerPlace {
   readonly #inFlight: InFlight;
   readonly #callers: Set<Caller> = new Set();
   /** The earliest deadline of its callers: with the last of them the entry expires, but it is due for the first. */
-  dueAt: number = Number.POSITIVE_INFINITY;
+  dueAt: number = Infinity;
   /** False after `forget`: the result of a run that began before is not stored. */
   isStored = true;
 
@@ -41,7 +41,7 @@ export class SharedEntry implements Recipient, CallerPlace {
       entry.holder?.noteDeadline(entry);
     }
     if (entry.holder !== null) entry.holder.raise(entry, priority);
-    else if (priority > entry.priority) entry.facts.priority = priority;
+    else if (priority > entry.priority) entry.priority = priority;
   }
 
   callerLeft(caller: Caller): void {
@@ -50,7 +50,7 @@ export class SharedEntry implements Recipient, CallerPlace {
       this.#inFlight.forget(this);
       this.entry.leave();
     } else if (caller.dueAt === this.dueAt) {
-      this.dueAt = Number.POSITIVE_INFINITY;
+      this.dueAt = Infinity;
       for (const { dueAt } of this.#callers) this.dueAt = Math.min(this.dueAt, dueAt);
       this.entry.holder?.noteDeadline(this.entry);
     }

@@ -7,7 +7,7 @@ import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import { aCost, anyNumber } from "../contract/validate.ts";
-import { Entry, type ItemFacts, PLAIN } from "../queue/entry.ts";
+import { Entry } from "../queue/entry.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import type { Recorder } from "../stats/recorder.ts";
 import type { Turn } from "../time/turn.ts";
@@ -45,7 +45,7 @@ export class Intake {
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
     this.#options = options;
     this.#isPlain = isPlain(options, parts.prepareItem);
-    this.#hasTimeout = options.timeoutMs < Number.POSITIVE_INFINITY;
+    this.#hasTimeout = options.timeoutMs < Infinity;
   }
 
   configure(options: ResolvedOptions): void {
@@ -63,8 +63,8 @@ export class Intake {
   accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve): void {
     const { moment } = this.#turn;
     this.#recorder.submitted(1, moment.at);
-    const entry = new Entry(item, recipient, moment, PLAIN, 0);
-    if (submit === undefined && this.#isPlain) this.#admission.accept(entry);
+    const entry = new Entry(item, recipient, moment, 0);
+    if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
     else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
   }
 
@@ -77,7 +77,7 @@ export class Intake {
     const { moment } = this.#turn;
     const entries = new Array<Entry>(length);
     for (let position = 0; position < length; position += 1) {
-      entries[position] = new Entry(items[position], call, moment, PLAIN, position);
+      entries[position] = new Entry(items[position], call, moment, position);
     }
     // A getter may have flushed.
     if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
@@ -125,11 +125,10 @@ export class Intake {
     const { dedupe } = this.#options;
     try {
       if (this.#isClosed) throw closedError();
-      const facts = readSubmit(submit);
-      facts.isSmall = isSmall;
-      entry.facts = facts;
-      if (dedupe === undefined) this.#acceptOne(entry, facts);
-      else this.#acceptEqual(entry, facts, dedupe);
+      readSubmit(submit, entry);
+      if (isSmall) entry.ownFacts.isSmall = true;
+      if (dedupe === undefined) this.#acceptOne(entry);
+      else this.#acceptEqual(entry, dedupe);
     } catch (error) {
       this.#refuse(entry, error);
     }
@@ -140,12 +139,13 @@ export class Intake {
     else refuse(this.#parts.services, entry, error, outcome);
   }
 
-  #acceptOne(entry: Entry, facts: ItemFacts): void {
-    readKey(entry.item, facts, this.#options);
-    const isPromised = this.#read(entry, facts);
-    this.#checkStillWanted(facts);
-    if (isPromised || this.#hasTimeout || facts.signal !== undefined || facts.timeoutMs !== undefined) {
-      const caller = this.#caller(entry, facts);
+  #acceptOne(entry: Entry): void {
+    readKey(entry, this.#options);
+    const isPromised = this.#read(entry);
+    const { signal, timeoutMs } = entry.facts;
+    this.#checkStillWanted(entry);
+    if (isPromised || this.#hasTimeout || signal !== undefined || timeoutMs !== undefined) {
+      const caller = this.#caller(entry);
       caller.place = entry;
       entry.recipient = caller;
     }
@@ -154,8 +154,8 @@ export class Intake {
   }
 
   /** Reads what the queue needs to know of an item; true where its item is a promise of what `prepareItem` makes. */
-  #read(entry: Entry, facts: ItemFacts): boolean {
-    readItem(entry.item, facts, this.#options);
+  #read(entry: Entry): boolean {
+    readItem(entry, this.#options);
     const { prepareItem } = this.#parts;
     if (prepareItem !== undefined) {
       const prepared = prepareItem(entry.item);
@@ -170,10 +170,10 @@ export class Intake {
   }
 
   /** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
-  #refuseOversize({ item, facts }: Entry): void {
+  #refuseOversize({ item, cost: given }: Entry): void {
     const { maxBatchCost, batchCost, oversize } = this.#options;
-    const isMeasured = typeof batchCost === "function" && maxBatchCost < Number.POSITIVE_INFINITY;
-    const cost = isMeasured ? this.#ownCost(item, batchCost) : facts.cost;
+    const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
+    const cost = isMeasured ? this.#ownCost(item, batchCost) : given;
     if (cost > maxBatchCost && oversize === "reject") throw itemTooLargeError(cost, maxBatchCost);
   }
 
@@ -186,42 +186,43 @@ export class Intake {
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
-  #acceptEqual(entry: Entry, facts: ItemFacts, dedupe: (item: unknown) => string): void {
+  #acceptEqual(entry: Entry, dedupe: (item: unknown) => string): void {
     const dedupeKey = dedupeKeyOf(dedupe, entry.item);
-    readKey(entry.item, facts, this.#options);
-    const scope = scopeOf(facts.key, dedupeKey);
-    if (this.#join(entry, scope, facts)) return;
-    const isPromised = this.#read(entry, facts);
-    this.#checkStillWanted(facts);
+    readKey(entry, this.#options);
+    const { key } = entry;
+    const scope = scopeOf(key, dedupeKey);
+    if (this.#join(entry, scope)) return;
+    const isPromised = this.#read(entry);
+    this.#checkStillWanted(entry);
     // What was called may have submitted an equal item.
-    if (this.#join(entry, scope, facts)) return;
-    const caller = this.#caller(entry, facts);
-    const shared = this.#parts.inFlight.open(scope, cacheKeyOf(facts.key, dedupeKey), entry);
-    shared.join(caller, facts.priority);
+    if (this.#join(entry, scope)) return;
+    const caller = this.#caller(entry);
+    const shared = this.#parts.inFlight.open(scope, cacheKeyOf(key, dedupeKey), entry);
+    shared.join(caller, entry.priority);
     this.#late.lookUp(shared, () => {
       if (isPromised) this.#late.awaitItem(entry);
       else this.#late.enter(entry);
     });
   }
 
-  #join(entry: Entry, scope: string, facts: ItemFacts): boolean {
+  #join(entry: Entry, scope: string): boolean {
     const known = this.#parts.inFlight.find(scope);
     if (known === undefined) return false;
-    this.#checkStillWanted(facts);
-    known.join(this.#caller(entry, facts), facts.priority);
+    this.#checkStillWanted(entry);
+    known.join(this.#caller(entry), entry.priority);
     this.#recorder.joined();
     return true;
   }
 
   /** From here on the caller holds the signal. An entry that did would keep it after the caller has left. */
-  #caller(entry: Entry, facts: ItemFacts): Caller {
-    const { timeoutMs = this.#options.timeoutMs, signal } = facts;
-    facts.signal = undefined;
+  #caller(entry: Entry): Caller {
+    const { timeoutMs = this.#options.timeoutMs, signal } = entry.facts;
+    entry.facts.signal = undefined;
     return new Caller(this.#parts.services, entry, timeoutMs, signal);
   }
 
   /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
-  #checkStillWanted({ signal }: ItemFacts): void {
+  #checkStillWanted({ facts: { signal } }: Entry): void {
     if (this.#isClosed) throw closedError();
     if (signal?.aborted) throw new Aborted(signal.reason);
   }
@@ -261,9 +262,9 @@ function isPlain(options: ResolvedOptions, prepareItem: PrepareItem): boolean {
   return (
     functions.every((option) => option === undefined) &&
     options.cost === oneEach &&
-    options.maxBatchCost === Number.POSITIVE_INFINITY &&
+    options.maxBatchCost === Infinity &&
     !options.learnsBatchCost &&
-    options.timeoutMs === Number.POSITIVE_INFINITY &&
+    options.timeoutMs === Infinity &&
     options.smallCallFirst === 0
   );
 }

@@ -40,7 +40,7 @@ export class Pending implements EntryHolder {
   }
 
   raise(entry: Entry, priority: number): void {
-    if (priority > entry.priority) entry.facts.priority = priority;
+    if (priority > entry.priority) entry.priority = priority;
   }
 
   noteDeadline(): void {}

@@ -18,7 +18,7 @@ import {
   rangeError,
   refuseUnknown,
 } from "../contract/validate.ts";
-import { ItemFacts } from "../queue/entry.ts";
+import type { Entry } from "../queue/entry.ts";
 
 const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
@@ -40,38 +40,39 @@ const NO_COST = -1;
  * Reads the options of a submit, each once: a getter may say something else the next time. Throws INVALID_OPTION, or
  * Aborted.
  */
-export function readSubmit(submit: SubmitOptions | undefined): ItemFacts {
-  const facts = new ItemFacts();
-  facts.cost = NO_COST;
-  if (submit === undefined) return facts;
+export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): void {
+  entry.cost = NO_COST;
+  if (submit === undefined) return;
   checkIsObject("options", submit);
   const { signal } = submit;
   if (signal !== undefined) {
     check("signal", aSignal, signal);
     if (signal.aborted) throw new Aborted(signal.reason);
-    facts.signal = signal;
+    entry.ownFacts.signal = signal;
   }
   checkNames(submit);
-  readNumbers(submit, facts);
+  readNumbers(submit, entry);
   const { key } = submit;
-  if (key !== undefined) check("key", aString, key);
-  facts.key = key;
-  facts.context = submit.context;
-  return facts;
+  if (key !== undefined) {
+    check("key", aString, key);
+    entry.ownFacts.key = key;
+  }
+  const { context } = submit;
+  if (context !== undefined) entry.ownFacts.context = context;
 }
 
-function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, facts: ItemFacts): void {
+function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, entry: Entry): void {
   if (priority !== undefined) {
     if (!Number.isFinite(priority)) check("priority", anyNumber, priority);
-    facts.priority = priority;
+    entry.priority = priority;
   }
   if (cost !== undefined) {
     if (!isCost(cost)) throw rangeError("cost", aCost, cost);
-    facts.cost = cost;
+    entry.cost = cost;
   }
   if (timeoutMs === undefined) return;
   check("timeoutMs", anyNumber, timeoutMs);
-  facts.timeoutMs = timeoutMs;
+  entry.ownFacts.timeoutMs = timeoutMs;
 }
 
 function checkNames(submit: object): void {
@@ -102,35 +103,34 @@ interface OwnEstimate {
 
 /** The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws INVALID_OPTION. */
 function costOf(item: unknown, { cost, maxBatchCost, learnsBatchCost }: ResolvedOptions): number {
-  let own: unknown = 1;
-  if (cost !== oneEach) own = cost(item);
-  else if (
-    (maxBatchCost !== Number.POSITIVE_INFINITY || learnsBatchCost) &&
-    typeof item === "object" &&
-    item !== null
-  ) {
-    const { estimateTokens, estimateCost } = item as OwnEstimate;
-    if (typeof estimateTokens === "function") own = estimateTokens.call(item);
-    else if (typeof estimateCost === "function") own = estimateCost.call(item);
-  }
+  const isCapped = maxBatchCost !== Infinity || learnsBatchCost;
+  const own: unknown = cost === oneEach ? estimateOf(item, isCapped) : cost(item);
   if (isCost(own)) return own;
   throw unusable(rangeError, "cost", aCost, own);
 }
 
+function estimateOf(item: unknown, isCapped: boolean): unknown {
+  if (!isCapped || typeof item !== "object" || item === null) return 1;
+  const { estimateTokens, estimateCost } = item as OwnEstimate;
+  if (typeof estimateTokens === "function") return estimateTokens.call(item);
+  return typeof estimateCost === "function" ? estimateCost.call(item) : 1;
+}
+
 /** Reads the key of an item whose submit names none, where keys are in use. */
-export function readKey(item: unknown, facts: ItemFacts, { key }: ResolvedOptions): void {
-  if (key !== undefined && facts.key === undefined) facts.key = text("key", key(item));
+export function readKey(entry: Entry, { key }: ResolvedOptions): void {
+  if (key !== undefined && entry.key === undefined) entry.ownFacts.key = text("key", key(entry.item));
 }
 
 /** Reads what else the queue needs to know of an item. */
-export function readItem(item: unknown, facts: ItemFacts, options: ResolvedOptions): void {
+export function readItem(entry: Entry, options: ResolvedOptions): void {
   const { fairBy, captureContext } = options;
-  if (facts.cost === NO_COST) facts.cost = costOf(item, options);
-  if (fairBy !== undefined) facts.tenant = text("fairBy", fairBy(item));
-  if (captureContext === undefined || facts.context !== undefined) return;
-  facts.context = captureContext();
+  if (entry.cost === NO_COST) entry.cost = costOf(entry.item, options);
+  if (fairBy !== undefined) entry.ownFacts.tenant = text("fairBy", fairBy(entry.item));
+  if (captureContext === undefined || entry.facts.context !== undefined) return;
+  const context: unknown = captureContext();
+  entry.ownFacts.context = context;
   // A promise is a context like any other.
-  ignoreIfPromise(facts.context);
+  ignoreIfPromise(context);
 }
 
 /** The string that `dedupe` gives an item. */

@@ -99,8 +99,8 @@ export class Timer {
   readonly #clock: Clock;
   readonly #callback: () => void;
   #handle: unknown;
-  #setFor = Number.POSITIVE_INFINITY;
-  #wantedAt = Number.POSITIVE_INFINITY;
+  #setFor = Infinity;
+  #wantedAt = Infinity;
   /** The platform's function when it was set last. Fake timers replace it, and lose what was set with them. */
   #platform: unknown;
 
@@ -112,13 +112,13 @@ export class Timer {
   /** Fires once at `at`, in place of what was set before. */
   set(at: number, now: number): void {
     this.#wantedAt = at;
-    if (at === Number.POSITIVE_INFINITY) this.#stop();
+    if (at === Infinity) this.#stop();
     else if (at < this.#setFor || this.#platform !== setTimeout) this.#start(at, now);
   }
 
   /** Turns it off: an idle batcher holds no timer. */
   clear(): void {
-    this.set(Number.POSITIVE_INFINITY, 0);
+    this.set(Infinity, 0);
   }
 
   #start(at: number, now: number): void {
@@ -130,21 +130,21 @@ export class Timer {
   }
 
   #stop(): void {
-    if (this.#setFor === Number.POSITIVE_INFINITY) return;
+    if (this.#setFor === Infinity) return;
     this.#clock.clearTimeout(this.#handle);
-    this.#setFor = Number.POSITIVE_INFINITY;
+    this.#setFor = Infinity;
   }
 
   #fired(): void {
-    this.#setFor = Number.POSITIVE_INFINITY;
+    this.#setFor = Infinity;
     // Where fake timers were switched on in between, a timer fires although it was cleared.
-    if (this.#wantedAt === Number.POSITIVE_INFINITY) return;
+    if (this.#wantedAt === Infinity) return;
     const now = this.#clock.now();
     if (this.#wantedAt > now) {
       this.#start(this.#wantedAt, now);
       return;
     }
-    this.#wantedAt = Number.POSITIVE_INFINITY;
+    this.#wantedAt = Infinity;
     this.#callback();
   }
 }

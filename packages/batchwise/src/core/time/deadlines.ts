@@ -56,7 +56,7 @@ export class Deadlines {
       heap.remove(first);
       if (first.value.expire()) expired.push(first.value);
     }
-    this.#timer?.set(heap.first?.key ?? Number.POSITIVE_INFINITY, now);
+    this.#timer?.set(heap.first?.key ?? Infinity, now);
     for (const due of expired) due.expired();
   }
 }

@@ -35,7 +35,7 @@ export interface JobOutcome<Request = JobRequest> extends Omit<LoggedOutcome, "i
 /** How far a job is. Counts of requests, but for tokens and times. */
 export interface JobProgress extends TokenCounts {
   readonly job: string;
-  /** Of `requests`, as many as are in the store by now. */
+  /** Of `requests`, as many as are in the store by now; one whose id comes twice counts once. */
   readonly enqueued: number;
   /** Of these, as many as were there before: enqueued by an earlier run, or by another process. */
   readonly existing: number;

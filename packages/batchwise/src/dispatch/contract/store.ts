@@ -18,6 +18,15 @@
 //   happened to anything that this process was answered. Every call begun before it found out rejects then with one and
 //   the same STORE_SET_BACK, which becomes its `setBack`, and does nothing; later calls work on what is left.
 //
+// What a store may rely on, because the dispatcher sees to it whatever a provider or a callback says:
+// - Texts that come in with writes have no NUL character and no half of a surrogate pair. The texts to look for may have
+//   both (`usage`, `find`, `outcomes`, `requests`, `batches`, the ids of `amend`, the keys of `lease`): nothing is called so.
+//   What an enqueue cannot hold it refuses as a whole, with INVALID_REQUEST.
+// - Codes have at most 256 UTF-16 units; provider ids and states, notes, names of marks and the errors of deliveries 2,000;
+//   texts inside `lastError` and `disposal` 20,000 each.
+// - Token counts of an ending are whole numbers from 0 up to 1,000,000,000, so that their sums stay exact. Other counts,
+//   bytes and tokens are whole numbers up to 2^53. Times and limits may have fractions; limits may be Infinity.
+//
 // Request states: ready -> claimed -> ended, and claimed -> ready when requeued. A claimed request belongs to one batch
 // until `settle` decides it; no lease, timeout or other call takes it out. An ended request has exactly one outcome.
 //

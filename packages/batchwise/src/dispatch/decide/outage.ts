@@ -4,6 +4,7 @@
 
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import { parseLane } from "../format/encode.ts";
+import { storedCode } from "../format/stored-code.ts";
 import { backoff } from "./backoff.ts";
 import { UNRESOLVED } from "./life-cycle.ts";
 
@@ -30,7 +31,7 @@ export interface Outage {
 type Place = Pick<BatchRow, "key" | "lane" | "state">;
 
 export function outageNote(outage: Outage): string {
-  return JSON.stringify(outage);
+  return JSON.stringify({ ...outage, code: storedCode(outage.code) });
 }
 
 /** The outage that an account's ledger tells of; null for none, or one that is long past. */

@@ -3,6 +3,7 @@
 import type { MarkRow } from "../contract/rows.ts";
 import type { LaneRef, PausedRecord, PauseRecord } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
+import { storedMessage } from "../format/stored-code.ts";
 
 const ACCOUNT = "paused account ";
 const LANE = "paused lane ";
@@ -17,11 +18,11 @@ export interface Pauses {
 export const NO_PAUSES: Pauses = { accounts: new Map(), lanes: new Map() };
 
 export function accountMark(name: string): string {
-  return ACCOUNT + name;
+  return storedMessage(ACCOUNT + name);
 }
 
 export function laneMark({ endpoint, model }: LaneRef): string {
-  return `${LANE}${endpoint} ${model}`;
+  return storedMessage(`${LANE}${endpoint} ${model}`);
 }
 
 export function pausesOf(marks: readonly MarkRow[]): Pauses {

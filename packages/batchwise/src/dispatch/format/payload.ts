@@ -6,6 +6,7 @@ import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, OutcomeRow, StoredEnding, TokenCounts } from "../contract/rows.ts";
 import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError, Usage } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
+import { storedTokens } from "./stored-code.ts";
 
 /** How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. */
 export type Disposal =
@@ -28,30 +29,12 @@ export type ErrorEnding = StoredEnding & { readonly code: string; readonly usage
 
 export function ending({ response, error, usage }: Payload): StoredEnding {
   const payload = JSON.stringify({ response, error, usage });
-  return { payload, code: error?.code ?? null, usage: usage === null ? null : tokenCounts(usage) };
+  return { payload, code: error?.code ?? null, usage: usage === null ? null : storedTokens(usage) };
 }
 
 /** An ending that no provider answer stands behind. */
 export function errorEnding(error: OutcomeError): ErrorEnding {
   return { ...ending({ response: null, error, usage: null }), code: error.code, usage: null };
-}
-
-/** More than any request takes. The sum of nine million such counts is still a whole number of JavaScript. */
-const MOST_TOKENS = 1_000_000_000;
-
-/** Whole numbers, which every store can add up, whatever a provider or an account gives: half a token, or none. */
-function tokenCounts({ inputTokens, cachedTokens, outputTokens, reasoningTokens }: Usage): TokenCounts {
-  return {
-    inputTokens: wholeCount(inputTokens),
-    cachedTokens: wholeCount(cachedTokens),
-    outputTokens: wholeCount(outputTokens),
-    reasoningTokens: wholeCount(reasoningTokens),
-  };
-}
-
-/** Payloads of earlier versions lack some of the counts. */
-function wholeCount(count: number | undefined): number {
-  return Math.max(0, Math.min(Math.floor(count ?? 0) || 0, MOST_TOKENS));
 }
 
 /** Payloads that were stored before these two were counted have neither. */
@@ -64,7 +47,7 @@ function usageOf(stored: Usage | null): Usage | null {
 /** The tokens that the provider counted for an ended request; null where it gave none. */
 export function outcomeUsage({ payload }: Pick<OutcomeRow, "payload">): TokenCounts | null {
   const { usage } = JSON.parse(payload) as Payload;
-  return usage === null ? null : tokenCounts(usage);
+  return usage === null ? null : storedTokens(usage);
 }
 
 export const CANCELLED: ErrorEnding = errorEnding({

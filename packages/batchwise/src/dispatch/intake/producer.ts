@@ -4,12 +4,13 @@
 
 import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
 import type { JobRequest } from "../contract/jobs.ts";
-import type { NewRequest } from "../contract/rows.ts";
+import type { NewRequest, RequestRow } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { waitOut } from "../runtime/wait-out.ts";
 import { MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
 import type { Enqueuer } from "./enqueuer.ts";
+import { Repeats } from "./repeats.ts";
 
 /** Neighbours in `requests`, `first` the place of the first of them. */
 interface Chunk {
@@ -35,6 +36,8 @@ export class Producer {
   /** True while the caller's iterable is asked: it may never answer. */
   #isAsking = false;
   #isStopped = false;
+  readonly #repeats: Repeats = new Repeats();
+  /** Without those whose id came before in `requests`. */
   enqueued = 0;
   existing = 0;
   isDone = false;
@@ -128,9 +131,11 @@ export class Producer {
 
   async #store({ first, rows }: Chunk): Promise<void> {
     const answers = await this.#patiently(() => this.#answersFor(first, rows));
-    await this.#refuseThoseOfOthers(first, rows, answers);
-    this.enqueued += rows.length;
-    this.existing += answers.filter((answer) => answer === "same").length;
+    const stored = await this.#knownBefore(first, rows, answers);
+    this.#refuseThoseOfOthers(first, rows, stored);
+    const isRepeat = this.#repeats.of(rows, stored);
+    this.enqueued += isRepeat.filter((is) => !is).length;
+    this.existing += answers.filter((answer, place) => answer === "same" && !isRepeat[place]).length;
   }
 
   /**
@@ -162,25 +167,28 @@ export class Producer {
     }
   }
 
-  /** A request that was enqueued before without this job has its outcome elsewhere: this job would end without it. */
-  async #refuseThoseOfOthers(
+  /** Where the store knew an id of the caller's: the chunk's rows as they are there, and one that came before them. */
+  async #knownBefore(
     first: number,
     rows: readonly NewRequest[],
     answers: readonly EnqueueResult[],
-  ): Promise<void> {
+  ): Promise<ReadonlyMap<string, RequestRow>> {
     const { runtime, job } = this.#input;
-    const known = rows.flatMap((row, place) => {
-      const index = first + place;
-      return answers[place] === "same" && row.id !== ownId(job, index) ? [{ id: row.id, index }] : [];
-    });
-    if (known.length === 0) return;
-    const stored = await this.#patiently(() => runtime.store.requests({ ids: known.map(({ id }) => id) }));
-    const jobs = new Map(stored.map((row) => [row.id, row.job]));
-    for (const { id, index } of known) {
-      const other = jobs.get(id) ?? job;
+    const isKnown = rows.some(({ id }, place) => answers[place] === "same" && id !== ownId(job, first + place));
+    if (!isKnown) return new Map();
+    const ids = [...new Set([...this.#repeats.last, ...rows.map(({ id }) => id)])];
+    const stored = await this.#patiently(() => runtime.store.requests({ ids }));
+    return new Map(stored.map((row) => [row.id, row]));
+  }
+
+  /** A request that was enqueued before without this job has its outcome elsewhere: this job would end without it. */
+  #refuseThoseOfOthers(first: number, rows: readonly NewRequest[], stored: ReadonlyMap<string, RequestRow>): void {
+    const { job } = this.#input;
+    for (const [place, { id }] of rows.entries()) {
+      const other = stored.get(id)?.job ?? job;
       if (other === job) continue;
       const whose = other === "" ? "a request without a job" : `the job "${other}"`;
-      const message = `requests[${index}]: The id "${id}" is of ${whose} in this store, where ids are unique.`;
+      const message = `requests[${first + place}]: The id "${id}" is of ${whose} in this store, where ids are unique.`;
       throw new DispatchError("DUPLICATE_ID", `${message} Give it another one, or none.`);
     }
   }

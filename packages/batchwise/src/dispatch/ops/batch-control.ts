@@ -8,6 +8,7 @@ import { CANCELLED, type Disposal } from "../format/payload.ts";
 import { Lease } from "../runtime/lease.ts";
 import { callFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { noteUncancelled } from "../steps/late-cancels.ts";
 
 const PAGE = 10_000;
 const LOOK_AGAIN_MS = 1_000;
@@ -59,7 +60,7 @@ async function lettingGo(runtime: Runtime, lease: Lease, requests: "end" | "requ
   };
 }
 
-/** Late results count for nothing, whatever comes of the cancel. */
+/** Late results count for nothing, whatever comes of the cancel. One that fails is tried again later. */
 async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | null> {
   const { account, batch } = lease;
   const { providerBatchId } = batch;
@@ -73,6 +74,7 @@ async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | 
   } catch (error) {
     if (lease.isOver) throw error;
     runtime.report(error, lease.context("cancel"));
+    await noteUncancelled(runtime, lease, providerBatchId);
     return { ...orphan, action: "ignored" };
   }
 }

@@ -3,9 +3,12 @@
 
 import { invalidOption } from "../../core/contract/validate.ts";
 import { DispatchError } from "../contract/errors.ts";
-import type { LaneRef } from "../contract/types.ts";
+import type { MarkRow } from "../contract/rows.ts";
+import type { LaneRef, PauseRecord } from "../contract/types.ts";
 import { accountMark, laneMark } from "../decide/pauses.ts";
 import { serves } from "../decide/rank-accounts.ts";
+import { ulid } from "../format/encode.ts";
+import { storedMessage } from "../format/stored-code.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 /** True when this call has paused it; false when it was paused before, which stays as it is. */
@@ -33,20 +36,40 @@ export function resumeLane(runtime: Runtime, lane: LaneRef): Promise<boolean> {
   return resume(runtime, laneMark(lane));
 }
 
-async function pause({ store, clock }: Runtime, mark: string, reason: string | null): Promise<boolean> {
-  const now = clock.now();
-  const value = JSON.stringify({ since: now, reason });
-  const marks = await store.marks([{ name: mark, expected: null, value }], now);
-  return marks.some((row) => row.name === mark && row.value === value);
+/** A pause as a mark keeps it. `by` tells calls apart that write the same in one millisecond. */
+interface Pause extends PauseRecord {
+  readonly by?: string;
 }
 
-async function resume({ store, clock, sealing }: Runtime, mark: string): Promise<boolean> {
+async function pause({ store, clock, options }: Runtime, mark: string, given: string | null): Promise<boolean> {
   const now = clock.now();
-  const present = (await store.marks([], now)).find(({ name }) => name === mark);
-  if (present === undefined) return false;
-  await store.marks([{ name: mark, expected: present.value, value: null }], now);
-  sealing.wake();
-  return true;
+  const reason = given === null ? null : storedMessage(given);
+  const paused: Pause = { since: now, reason, by: caller(options, now) };
+  const value = JSON.stringify(paused);
+  return markOf(await store.marks([{ name: mark, expected: null, value }], now), mark) === value;
+}
+
+/** Makes the pause its own first: of several calls at one time one has lifted it. */
+async function resume({ store, clock, sealing, options }: Runtime, mark: string): Promise<boolean> {
+  for (;;) {
+    const now = clock.now();
+    const present = markOf(await store.marks([], now), mark);
+    if (present === null) return false;
+    const own: Pause = { ...(JSON.parse(present) as Pause), by: caller(options, now) };
+    const value = JSON.stringify(own);
+    if (markOf(await store.marks([{ name: mark, expected: present, value }], now), mark) !== value) continue;
+    await store.marks([{ name: mark, expected: value, value: null }], now);
+    sealing.wake();
+    return true;
+  }
+}
+
+function caller({ owner, random }: Runtime["options"], now: number): string {
+  return `${owner} ${ulid(now, random)}`;
+}
+
+function markOf(marks: readonly MarkRow[], name: string): string | null {
+  return marks.find((row) => row.name === name)?.value ?? null;
 }
 
 function unknownAccount({ accounts }: Runtime, name: string): Error {

@@ -17,6 +17,8 @@ interface PruneRun {
   readonly statuses: readonly OutcomeStatus[];
   /** Asked before each step; false ends the run. */
   readonly mayGoOn: () => Promise<boolean>;
+  /** Somebody waits for all of it, and is told when the stop cuts it off. */
+  readonly isAsked: boolean;
 }
 
 /** Prunes what is that old now. Rejects with CLOSED when the dispatcher stops meanwhile. */
@@ -25,7 +27,7 @@ export async function prune(
   options: { readonly olderThanMs: number; readonly statuses: readonly OutcomeStatus[] | null },
 ): Promise<PruneResult> {
   const statuses = options.statuses ?? STATUSES;
-  return run(runtime, { olderThanMs: options.olderThanMs, statuses, mayGoOn: async () => true });
+  return run(runtime, { olderThanMs: options.olderThanMs, statuses, mayGoOn: async () => true, isAsked: true });
 }
 
 /** The loop's turn where there is a retention: one process at a time prunes, every ten minutes. */
@@ -39,7 +41,7 @@ export function retention(runtime: Runtime, retentionMs: number): () => Promise<
         renewedAt = clock.monotonic();
         return takeDuty(runtime, "prune", EVERY_MS);
       };
-      await run(runtime, { olderThanMs: retentionMs, statuses: STATUSES, mayGoOn });
+      await run(runtime, { olderThanMs: retentionMs, statuses: STATUSES, mayGoOn, isAsked: false });
     }
     return clock.now() + EVERY_MS;
   };
@@ -61,12 +63,13 @@ async function run(runtime: Runtime, which: PruneRun): Promise<PruneResult> {
 async function runInto(
   sum: { -readonly [Name in keyof PruneResult]: PruneResult[Name] },
   runtime: Runtime,
-  { olderThanMs, statuses, mayGoOn }: PruneRun,
+  { olderThanMs, statuses, mayGoOn, isAsked }: PruneRun,
 ): Promise<void> {
   const { store, clock } = runtime;
   const times = cutoffs(clock.now(), olderThanMs);
   let limit = FIRST_STEP;
   for (let after: number | null = 0; after !== null && (await mayGoOn()); ) {
+    if (runtime.isStopping && !isAsked) return;
     if (runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
     const begunAt = clock.monotonic();
     const step: Awaited<ReturnType<typeof store.prune>> = await store.prune({

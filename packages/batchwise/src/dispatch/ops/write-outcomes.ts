@@ -23,6 +23,8 @@ export interface WebWritable {
     readonly ready: Promise<unknown>;
     write(bytes: Uint8Array): Promise<unknown>;
     close(): Promise<unknown>;
+    /** Rejects when the stream fails; a stream without it is found to have failed at the next write. */
+    readonly closed?: Promise<unknown>;
     releaseLock(): void;
   };
 }
@@ -41,6 +43,8 @@ export interface WriteOutcomesOptions {
 /** Where lines go, whatever kind of stream it is. */
 interface Sink {
   write(text: string): Promise<void>;
+  /** Calls the listener, in place of the last one, when the stream fails, also while nothing is written, or has failed. */
+  onFailure(listener: (error: unknown) => void): void;
   /** Resolves once all is written. */
   close(keepOpen: boolean): Promise<void>;
 }
@@ -71,7 +75,7 @@ export async function writeOutcomes(
   const sink = sinkOf(stream);
   let count = 0;
   try {
-    for await (const outcome of outcomes) {
+    for await (const outcome of untilFailure(outcomes, sink)) {
       await sink.write(outcomeLine(outcome, format));
       count += 1;
     }
@@ -84,6 +88,41 @@ export async function writeOutcomes(
   return count;
 }
 
+/** The next outcome may be a day away: a stream that fails meanwhile is told at once. */
+async function* untilFailure(
+  outcomes: AsyncIterable<Outcome> | Iterable<Outcome>,
+  sink: Sink,
+): AsyncGenerator<Outcome, void, undefined> {
+  const iterator = Symbol.asyncIterator in outcomes ? outcomes[Symbol.asyncIterator]() : outcomes[Symbol.iterator]();
+  let isAsking = false;
+  let isOver = false;
+  try {
+    while (true) {
+      isAsking = true;
+      const step = await new Promise<IteratorResult<Outcome>>((resolve, reject) => {
+        sink.onFailure(reject);
+        new Promise<IteratorResult<Outcome>>((settle) => settle(iterator.next())).then(resolve, (error: unknown) => {
+          isOver = true;
+          reject(error);
+        });
+      });
+      isAsking = false;
+      isOver = step.done === true;
+      if (step.done) return;
+      yield step.value;
+    }
+  } finally {
+    if (!isOver) await endOf(iterator, isAsking);
+  }
+}
+
+/** Ends the source as `for await` does. One that has yet to answer ends whenever it does: its errors have nobody to go to. */
+async function endOf(iterator: Iterator<Outcome> | AsyncIterator<Outcome>, isAsking: boolean): Promise<void> {
+  const ended = Promise.resolve(iterator.return?.());
+  if (isAsking) ended.catch(() => {});
+  else await ended;
+}
+
 function sinkOf(stream: NodeWritable | WebWritable): Sink {
   const methods = Object(stream) as Partial<NodeWritable & WebWritable>;
   if (typeof methods.getWriter === "function") return webSink(stream as WebWritable);
@@ -92,11 +131,38 @@ function sinkOf(stream: NodeWritable | WebWritable): Sink {
   throw invalidOption(TypeError, message);
 }
 
+/** The first error of a stream, and who is to be told of it. */
+class Failure {
+  #first: { readonly error: unknown } | null = null;
+  #tell: (error: unknown) => void = () => {};
+
+  get isSet(): boolean {
+    return this.#first !== null;
+  }
+
+  readonly set = (error: unknown): void => {
+    this.#first ??= { error };
+    this.#tell(this.#first.error);
+  };
+
+  readonly on = (listener: (error: unknown) => void): void => {
+    this.#tell = listener;
+    if (this.#first !== null) listener(this.#first.error);
+  };
+
+  throwIfSet(): void {
+    if (this.#first !== null) throw this.#first.error;
+  }
+}
+
 function webSink(stream: WebWritable): Sink {
   const writer = stream.getWriter();
   const encoder = new TextEncoder();
+  const failure = new Failure();
+  writer.closed?.catch(failure.set);
   let last: Promise<unknown> = Promise.resolve();
   return {
+    onFailure: failure.on,
     write: async (text) => {
       await writer.ready;
       last = writer.write(encoder.encode(text));
@@ -111,11 +177,9 @@ function webSink(stream: WebWritable): Sink {
 }
 
 function nodeSink(stream: NodeWritable): Sink {
-  let failure: Error | null = null;
+  const failure = new Failure();
   let last: Promise<void> = Promise.resolve();
-  const onError = (error: Error): void => {
-    failure ??= error;
-  };
+  const onError = (error: Error): void => failure.set(error);
   stream.on("error", onError);
   const written = (text: string): { readonly isFull: boolean; readonly done: Promise<void> } => {
     let isFull = false;
@@ -126,8 +190,9 @@ function nodeSink(stream: NodeWritable): Sink {
     return { isFull, done };
   };
   return {
+    onFailure: failure.on,
     write: async (text) => {
-      if (failure !== null) throw failure;
+      failure.throwIfSet();
       const { isFull, done } = written(text);
       last = done;
       if (isFull) await done;
@@ -136,19 +201,20 @@ function nodeSink(stream: NodeWritable): Sink {
       try {
         await last;
         const isStandard = stream.fd === 1 || stream.fd === 2;
-        if (failure === null && !keepOpen && !isStandard) await ended(stream, () => failure);
-        if (failure !== null) throw failure;
+        if (!failure.isSet && !keepOpen && !isStandard) await ended(stream);
+        failure.throwIfSet();
       } finally {
-        stream.off("error", onError);
+        // A stream tells a failed write first, and emits `error` afterwards: without a listener that would end the process.
+        if (!failure.isSet) stream.off("error", onError);
       }
     },
   };
 }
 
 /** Resolves when the stream has finished, and also when it fails meanwhile: the caller looks at that. */
-function ended(stream: NodeWritable, failure: () => Error | null): Promise<void> {
+function ended(stream: NodeWritable): Promise<void> {
   return new Promise((resolve, reject) => {
-    const onError = (error: Error): void => reject(failure() ?? error);
+    const onError = (error: Error): void => reject(error);
     stream.on("error", onError);
     stream.end(() => {
       stream.off("error", onError);

@@ -92,9 +92,18 @@ export function checkResultOptions(options: { readonly signal?: AbortSignal }): 
 }
 
 export function abandonOptions<Options extends { readonly requests: "end" | "requeue" }>(options: Options): Options {
-  checkNames(options, ["requests"]);
-  check("requests", oneOf("end", "requeue"), options.requests);
+  checkNames(options ?? {}, ["requests"]);
+  check("requests", oneOf("end", "requeue"), options?.requests);
   return options;
+}
+
+/** One key, or many. */
+export function keysOf(keys: string | readonly string[]): readonly string[] {
+  const list: unknown = typeof keys === "string" ? [keys] : keys;
+  const rule = { expected: "a key or an array of keys", type: "object", test: () => false } as const;
+  if (!Array.isArray(list)) throw expected("keys", rule, keys);
+  for (const key of list) check("keys", aString, key);
+  return list;
 }
 
 export function checkBatchFilter(filter: BatchFilter): void {

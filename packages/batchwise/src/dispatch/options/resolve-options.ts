@@ -23,6 +23,7 @@ import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { STUCK_AFTER_MS } from "../decide/stuck.ts";
 import { ulid } from "../format/encode.ts";
+import { storedCode } from "../format/stored-code.ts";
 import type {
   DispatchClock,
   DispatcherOptions,
@@ -128,8 +129,8 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("retentionMs", aboveZero, retentionMs);
   check("onError", aFunction, onError);
   check("failpoint", aFunction, failpoint);
-  const owner = options.owner ?? ulid(clock.now(), random);
-  check("owner", nonEmptyString, owner);
+  check("owner", nonEmptyString, options.owner ?? "-");
+  const owner = storedCode(options.owner ?? ulid(clock.now(), random));
   return Object.freeze({
     store: options.store,
     accounts: resolveAccounts(options.accounts, leaseMs),

@@ -6,7 +6,6 @@ import type { DispatchError } from "../contract/errors.ts";
 import type { DeliveryReport, DeliveryRow } from "../contract/rows.ts";
 import { pauseAfterFailure, WEBHOOK_TRIES } from "../decide/delivery-policy.ts";
 import { loggedOutcome } from "../format/payload.ts";
-import { storedMessage } from "../format/stored-code.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { bounded, onAbort } from "../runtime/provider-calls.ts";
 import { CALLBACK_SINK, type Runtime, WEBHOOK_SINK } from "../runtime/runtime.ts";
@@ -109,7 +108,7 @@ export class Deliverer {
       attempt: row.attempt,
       at,
       statusCode: tried.statusCode,
-      error: tried.error === null ? null : storedMessage(tried.error),
+      error: tried.error,
       result,
       nextAt: at + (pauseMs ?? 0),
     };

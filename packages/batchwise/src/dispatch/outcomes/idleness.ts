@@ -6,9 +6,45 @@ import type { Runtime } from "../runtime/runtime.ts";
 
 const PAGE = 1_000;
 
-/** "done" when no request waits or is in a batch; an error when only quarantined batches have some; else null. */
-export function idleness(runtime: Runtime, job: string | null): Promise<"done" | QuarantinedError | null> {
-  return job === null ? ofStore(runtime) : ofJob(runtime, job);
+/** Looks again and again, for one reader. */
+export class Idleness {
+  readonly #runtime: Runtime;
+  readonly #job: string | null;
+  /** What was counted of the job in quarantined batches: it stays until requests leave the batch. */
+  #counted: ReadonlyMap<string, Counted> = new Map();
+
+  constructor(runtime: Runtime, job: string | null) {
+    this.#runtime = runtime;
+    this.#job = job;
+  }
+
+  /** "done" when no request waits or is in a batch; an error when only quarantined batches have some; else null. */
+  look(): Promise<"done" | QuarantinedError | null> {
+    return this.#job === null ? ofStore(this.#runtime) : this.#ofJob(this.#job);
+  }
+
+  async #ofJob(job: string): Promise<"done" | QuarantinedError | null> {
+    const open = await openOf(this.#runtime, job);
+    if (open === 0) return "done";
+    const aside = await putAside(this.#runtime);
+    if (remainingOf(aside) < open) return null;
+    const counted = new Map<string, Counted>();
+    for (const { key, fence, remaining } of aside) {
+      const known = this.#counted.get(key);
+      const isSame = known?.fence === fence && known.remaining === remaining;
+      const members = isSame ? known.members : await membersOf(this.#runtime, job, key);
+      counted.set(key, { fence, remaining, members });
+    }
+    this.#counted = counted;
+    const its = aside.filter(({ key }) => counted.get(key)?.members !== 0);
+    const count = [...counted.values()].reduce((sum, { members }) => sum + members, 0);
+    return count === open ? quarantined(its, open) : null;
+  }
+}
+
+interface Counted extends Pick<BatchRow, "fence" | "remaining"> {
+  /** Of the job. */
+  readonly members: number;
 }
 
 async function ofStore(runtime: Runtime): Promise<"done" | QuarantinedError | null> {
@@ -17,21 +53,6 @@ async function ofStore(runtime: Runtime): Promise<"done" | QuarantinedError | nu
   if (inBatches === 0) return "done";
   const aside = await putAside(runtime);
   return inBatches === remainingOf(aside) ? quarantined(aside, inBatches) : null;
-}
-
-async function ofJob(runtime: Runtime, job: string): Promise<"done" | QuarantinedError | null> {
-  const open = await openOf(runtime, job);
-  if (open === 0) return "done";
-  const aside = await putAside(runtime);
-  if (remainingOf(aside) < open) return null;
-  const its: BatchRow[] = [];
-  let count = 0;
-  for (const batch of aside) {
-    const members = await membersOf(runtime, job, batch.key);
-    if (members > 0) its.push(batch);
-    count += members;
-  }
-  return count === open ? quarantined(its, open) : null;
 }
 
 /** Requests of the job that have not ended. */
@@ -43,17 +64,15 @@ async function openOf({ store }: Runtime, job: string): Promise<number> {
   return open;
 }
 
+/** Page by page in the order of the batch, which every store has an index of. */
 async function membersOf({ store }: Runtime, job: string, batchKey: string): Promise<number> {
   let count = 0;
-  for (let after: number | null = 0; after !== null; ) {
-    const match = { states: ["claimed"], job, batchKey } as const;
-    const { rows, next }: { rows: readonly unknown[]; next: number | null } = await store.find({
-      ...{ match, after, limit: PAGE },
-    });
-    count += rows.length;
-    after = next;
+  for (let fromOrd = 0; ; ) {
+    const rows = await store.requests({ batchKey, fromOrd, limit: PAGE });
+    count += rows.filter((row) => row.job === job).length;
+    if (rows.length < PAGE) return count;
+    fromOrd = (rows.at(-1)?.ord as number) + 1;
   }
-  return count;
 }
 
 /** Quarantined batches that have requests. */

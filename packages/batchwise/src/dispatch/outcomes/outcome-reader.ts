@@ -11,7 +11,7 @@ import type { LoggedOutcome, Outcome } from "../contract/types.ts";
 import { loggedOutcome, plainOutcome } from "../format/payload.ts";
 import type { ResolvedOutcomesOptions } from "../options/call-options.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { idleness } from "./idleness.ts";
+import { Idleness } from "./idleness.ts";
 
 const PAGE = 500;
 const FIRST_LOOK_MS = 500;
@@ -69,6 +69,7 @@ export class OutcomeReader {
     const { store, setBack } = this.#runtime;
     const of = job === null ? {} : { job };
     const ending = this.#endingOf(untilIdle);
+    const idleness = new Idleness(this.#runtime, job);
     await this.#checkCursor(after);
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
@@ -77,7 +78,7 @@ export class OutcomeReader {
         if (this.#runtime.setBack !== setBack) throw this.#runtime.setBack;
         if (ending.rejection !== null) throw ending.rejection.error;
         // Asked before the log is read: what ends in between is still read.
-        const idle = ending.isNear ? await idleness(this.#runtime, job) : null;
+        const idle = ending.isNear ? await idleness.look() : null;
         const rows = await store.outcomes({ after: cursor, limit: PAGE, ...of });
         for (const row of rows) {
           cursor = row.cursor;
@@ -170,10 +171,17 @@ export class OutcomeReader {
     if (this.#waiters.size === 0) this.#cursor = null;
   }
 
+  /** The log's end, unless one is known; none where the last waiter has left meanwhile: it would only grow old. */
+  async #findCursor(): Promise<void> {
+    if (this.#cursor !== null) return;
+    const { cursor } = await this.#runtime.store.probe(1, this.#runtime.clock.now());
+    if (this.#waiters.size > 0) this.#cursor ??= cursor;
+  }
+
   /** Looks these ids up in the log. Ids that arrive meanwhile share the next look-up. */
   async #lookUp(ids: readonly string[]): Promise<(Error | null)[]> {
     const { store, clock, watching } = this.#runtime;
-    this.#cursor ??= (await store.probe(1, clock.now())).cursor;
+    await this.#findCursor();
     const seen = new Set<string>();
     for (const row of await store.outcomes({ ids })) {
       seen.add(row.id);
@@ -201,7 +209,8 @@ export class OutcomeReader {
       const rows: readonly OutcomeRow[] = await store.outcomes({ after: this.#cursor, limit: PAGE });
       for (const row of rows) {
         hasGap ||= this.#cursor !== null && row.cursor > this.#cursor + 1;
-        if (this.#cursor !== null) this.#cursor = row.cursor;
+        // Others may have left and come meanwhile, and begun further on.
+        if (this.#cursor !== null) this.#cursor = Math.max(this.#cursor, row.cursor);
         this.#resolveAll(row);
       }
       hasNews ||= rows.length > 0;

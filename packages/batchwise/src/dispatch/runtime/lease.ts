@@ -9,7 +9,6 @@ import type { TransitionResult } from "../contract/store.ts";
 import { backoff } from "../decide/backoff.ts";
 import { isLegal, maySend } from "../decide/life-cycle.ts";
 import { CANCELLED } from "../format/payload.ts";
-import { withStoredCode } from "../format/stored-code.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import { tellWritten, UsageTold } from "./lease-events.ts";
 import type { Runtime } from "./runtime.ts";
@@ -113,7 +112,7 @@ export class Lease {
     const { store, sinks } = this.#runtime;
     const { key, fence } = this.#batch;
     const cancelled = { cancelledPayload: CANCELLED.payload, cancelledCode: CANCELLED.code };
-    const fixed = { key, fence, items: items.map((item) => withStoredCode(item)), sinks, ...cancelled };
+    const fixed = { key, fence, items, sinks, ...cancelled };
     await this.#usage.prepare(this.#batch);
     const result = await this.#insist((now) => store.settle({ ...fixed, now }));
     if (!result.ok) throw this.#lose("taken");

@@ -34,7 +34,10 @@ export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly A
       runtime.clock.clearTimeout(timer);
       forget();
     };
-    Promise.resolve(cut.signal.aborted ? undefined : run({ signal: cut.signal, timeoutMs }))
+    // One that throws before it gives a promise fails like any other.
+    const call = async (): Promise<unknown> =>
+      cut.signal.aborted ? undefined : run({ signal: cut.signal, timeoutMs });
+    call()
       .then((value) => resolve(value as T), reject)
       .finally(done);
   });

@@ -1,6 +1,7 @@
 // What the loops of one dispatcher share: the resolved options, the counters, and the loops themselves, so that one can
 // wake another. It decides nothing and writes nothing.
 
+import { attempt } from "../../core/contract/thenable.ts";
 import type { Account } from "../contract/account.ts";
 import type { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow } from "../contract/rows.ts";
@@ -11,6 +12,7 @@ import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
 import { SteadyClock } from "./steady-clock.ts";
+import { storableStore } from "./storable-store.ts";
 import { watchedStore } from "./watched-store.ts";
 
 export const CALLBACK_SINK = "callback";
@@ -46,7 +48,7 @@ export class Runtime {
   constructor(options: ResolvedOptions) {
     this.options = options;
     this.events = new Events((error) => this.report(error, { operation: "event" }));
-    this.store = watchedStore(options.store, (loss) => this.#whenSetBack(loss));
+    this.store = watchedStore(storableStore(options.store), (loss) => this.#whenSetBack(loss));
     this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
     this.accounts = [...options.accounts.values()];
     this.sinks = [
@@ -102,15 +104,17 @@ export class Runtime {
     this.posting.wake();
   }
 
-  /** Calls the user's `onError`, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws. */
+  /**
+   * Calls the user's `onError`, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws,
+   * or rejects with: there is nowhere else to report it.
+   */
   report(error: unknown, context: ErrorContext): void {
     if (this.isStopping && error === this.stopping.signal.reason) return;
     if (error === this.#setBack && error !== null) return;
-    try {
-      this.options.onError(error, context);
-    } catch {
-      // There is nowhere else to report it.
-    }
+    attempt(
+      () => this.options.onError(error, context),
+      () => {},
+    );
   }
 
   /** Reports a failure that many batches meet, such as a store that is away: the same message once in 30 s. */

@@ -291,7 +291,9 @@ async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Pr
   }
   runtime.report(error, lease.context("results"));
   const failure = failureOf(lease.account, error, "results");
-  const code = error instanceof Error && "code" in error ? String(error.code) : failure.code;
+  // The official clients' own errors have a code that is undefined.
+  const own = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = typeof own === "string" ? own : failure.code;
   const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
   const leastMs = failure.kind === "rateLimited" ? (failure.retryAfterMs ?? 0) : 0;
   await putOff(lease, code, failure.message, isGone || code === "RESULTS_UNREADABLE", leastMs);

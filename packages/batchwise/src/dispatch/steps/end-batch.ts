@@ -10,6 +10,7 @@ import { batchRecord, outcomeUsage } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { bounded } from "../runtime/provider-calls.ts";
 import { CALLBACK_SINK, type Runtime } from "../runtime/runtime.ts";
+import { FailureCounts } from "./failure-counts.ts";
 
 const BUSY_MS = 5_000;
 const PAGE = 500;
@@ -23,10 +24,12 @@ export function isSettled({ state, remaining }: BatchRow): boolean {
 export class BatchEnder {
   readonly #runtime: Runtime;
   /** Calls of `onBatch` in a row that failed in this process, by batch. */
-  readonly #failures: Map<string, number> = new Map();
+  readonly #failures: FailureCounts;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    const { leaseMs, retry } = runtime.options;
+    this.#failures = new FailureCounts(2 * (retry.maxBackoffMs + leaseMs));
   }
 
   async end(lease: Lease): Promise<void> {
@@ -45,13 +48,12 @@ export class BatchEnder {
     try {
       const ended = await endedBatch(this.#runtime, lease.batch);
       await bounded(this.#runtime, leaseMs, [lease.signal], async () => onBatch(ended));
-      this.#failures.delete(key);
+      this.#failures.succeeded(key);
       return true;
     } catch (error) {
       if (lease.isOver) throw error;
       this.#runtime.report(error, lease.context("deliver"));
-      const failures = (this.#failures.get(key) ?? 0) + 1;
-      this.#failures.set(key, failures);
+      const failures = this.#failures.failed(key, this.#runtime.clock.monotonic());
       const pauseMs = pauseAfterFailure(CALLBACK_SINK, failures, options.retry) ?? options.retry.maxBackoffMs;
       // Nothing of it is at the provider any more: others may be sent meanwhile.
       await lease.end((now) => ({ nextAt: now + pauseMs, releaseAt: now }));

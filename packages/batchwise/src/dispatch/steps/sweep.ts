@@ -1,4 +1,4 @@
-// Every ten minutes, makes due what a wrong clock has put off too far. At the times of sweep-turns.ts, cancels and records
+// Every ten minutes, makes due what a wrong clock has put off too far, and asks once more for cancels that failed. At the times of sweep-turns.ts, cancels and records
 // provider batches that carry our tag but are not the ones that the store knows: their creates were accepted after we gave up, or
 // sent by a process that slept. Deletes uploads that no batch uses. Leaves alone whatever carries no tag of a batch in
 // this store.
@@ -13,6 +13,7 @@ import { Lease } from "../runtime/lease.ts";
 import { bounded } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { parseFileName } from "./batch-input.ts";
+import { cancelLate } from "./late-cancels.ts";
 import { pages } from "./list-batches.ts";
 import { cancelExtra } from "./reconcile.ts";
 import { inTurn, type Swept } from "./sweep-turns.ts";
@@ -27,6 +28,7 @@ const FILES_A_CALL = 1_000;
 export function sweeper(runtime: Runtime): () => Promise<number> {
   return async () => {
     await hasten(runtime).catch((error: unknown) => runtime.report(error, { operation: "store" }));
+    await cancelLate(runtime).catch((error: unknown) => runtime.reportShared(error, { operation: "cancel" }));
     let nextAt = runtime.clock.now() + SWEEP_EVERY_MS;
     for (const account of runtime.accounts) {
       if (runtime.isStopping) break;

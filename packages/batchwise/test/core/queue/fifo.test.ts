@@ -97,11 +97,11 @@ describe("a fifo", () => {
     const pair = new Pair();
     for (const at of range(3)) pair.push(at);
     const reader = pair.fifo.reader(Number.POSITIVE_INFINITY);
-    for (const _index of range(3)) reader.advance();
+    for (const _index of range(3)) reader.advance(1);
     expect(reader.entry).toBeNull();
-    reader.advance();
+    reader.advance(0);
     const late = pair.push(3);
-    reader.advance();
+    reader.advance(0);
     expect(reader.entry).toBe(late);
     pair.check();
   });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemOutcome } from "../../../src/core/contract/outcome.ts";
-import { Entry, PLAIN } from "../../../src/core/queue/entry.ts";
-import { failEntries, ignorePlaces, settlePlaces } from "../../../src/core/run/settle.ts";
+import { Entry } from "../../../src/core/queue/entry.ts";
+import { failEntries, ignorePlaces, Settling } from "../../../src/core/run/settle.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { revoked, thenable, unreadable } from "../../abuse/objects.ts";
 import { gate, range } from "../../support.ts";
@@ -31,7 +31,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
         if (!(value instanceof Promise)) told.push([place, "completed", value]);
         else value.catch((reason: unknown) => told.push([place, "failed", reason]));
       };
-      return new Entry(place, resolve, moment, PLAIN, 0);
+      return new Entry(place, resolve, moment, 0);
     }
     const recipient = {
       countsItself: kind === "counting",
@@ -40,7 +40,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
       fail: (reason: unknown, outcome: ItemOutcome, _now: number, position: number) =>
         told.push([position, outcome, reason]),
     };
-    const entry = new Entry(place, recipient, moment, PLAIN, place);
+    const entry = new Entry(place, recipient, moment, place);
     if (kind === "gone") entry.recipient = null;
     return entry;
   });
@@ -52,9 +52,10 @@ function kitOf(kinds: readonly Kind[]): Kit {
     done: 0,
     settle: (places) => {
       const batch = { noteSettled: (count: number) => (all.settled += count) };
-      return settlePlaces(entries, places, batch, kit.services, () => {
+      const done = (): void => {
         all.done += 1;
-      });
+      };
+      return new Settling(entries, batch, kit.services, done).settle(places);
     },
   };
   return all;

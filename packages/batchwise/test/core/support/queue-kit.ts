@@ -2,7 +2,7 @@
 
 import type { Caps, PackedBatch } from "../../../src/core/policy/caps.ts";
 import { pack } from "../../../src/core/policy/pack.ts";
-import { Entry, type EntryHolder, ItemFacts } from "../../../src/core/queue/entry.ts";
+import { Entry, type EntryHolder } from "../../../src/core/queue/entry.ts";
 import { type FlushedBatch, Queue } from "../../../src/core/queue/queue.ts";
 import type { Recipient } from "../../../src/core/queue/recipient.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
@@ -34,8 +34,9 @@ export function entryOf(of: NewEntry): Entry {
     dueAt = Number.POSITIVE_INFINITY,
   } = of;
   const recipient: Recipient = { countsItself: true, dueAt, succeed: () => {}, fail: () => {} };
-  const facts = Object.assign(new ItemFacts(), { cost, priority, isSmall, tenant, key });
-  return new Entry(id, recipient, new Moment(at, sequence), facts, 0);
+  const entry = new Entry(id, recipient, new Moment(at, sequence), 0);
+  Object.assign(entry.ownFacts, { isSmall, tenant, key });
+  return Object.assign(entry, { cost, priority });
 }
 
 /** Holds entries that wait no longer: a running batch, or nothing. */
@@ -119,8 +120,8 @@ export class Kit {
 }
 
 /** The items that a reader reads. */
-export function itemsOf(reader: { readonly entry: Entry | null; advance(): void }): unknown[] {
+export function itemsOf(reader: { readonly entry: Entry | null; advance(count: number): void }): unknown[] {
   const items: unknown[] = [];
-  for (; reader.entry !== null; reader.advance()) items.push(reader.entry.item);
+  for (; reader.entry !== null; reader.advance(1)) items.push(reader.entry.item);
   return items;
 }

@@ -1,7 +1,7 @@
-// Codes of errors, as stores keep them.
+// Texts and counts from outside, as stores keep them.
 
 import { expect, test } from "vitest";
-import { storedCode, withStoredCode } from "../../../src/dispatch/format/stored-code.ts";
+import { storedCode, storedJson, storedTokens } from "../../../src/dispatch/format/stored-code.ts";
 
 test.each([
   ["a usual code", "rate_limit_exceeded", "rate_limit_exceeded"],
@@ -16,11 +16,17 @@ test.each([
   expect(storedCode(stored)).toBe(stored);
 });
 
-test("an item whose code can be stored is left as it is", () => {
-  const items = [
-    { ord: 1, code: "usual" },
-    { ord: 2, code: null },
-  ];
-  expect(items.map((item) => withStoredCode(item) === item)).toEqual([true, true]);
-  expect(withStoredCode({ ord: 3, code: "a\0" })).toEqual({ ord: 3, code: "a\ufffd" });
+test("texts inside of JSON are cut one by one, and short JSON stays as it is", () => {
+  expect(storedJson('{"a":"b\\u0000"}')).toBe('{"a":"b\\u0000"}');
+  const long = storedJson(JSON.stringify({ code: "c", message: "x".repeat(50_000), tries: 2 }));
+  expect(JSON.parse(long)).toEqual({ code: "c", message: "x".repeat(20_000), tries: 2 });
+});
+
+test("counts of tokens are whole, and not too large to be added up", () => {
+  const odd = { inputTokens: 10.5, cachedTokens: Number.NaN, outputTokens: 1e300, reasoningTokens: -1 };
+  const stored = { inputTokens: 10, cachedTokens: 0, outputTokens: 1e9, reasoningTokens: 0 };
+  expect(storedTokens(odd)).toEqual(stored);
+  expect(storedTokens({ inputTokens: 7 })).toEqual({
+    ...{ inputTokens: 7, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 },
+  });
 });

@@ -153,6 +153,22 @@ test("requests go to another account while theirs is paused, also those of a bat
   await dispatcher.stop();
 });
 
+test("of several calls in one millisecond one has paused, and one has let it go on", async () => {
+  const { open, fake } = operatorWorld();
+  const processes = await Promise.all(["a", "b", "c"].map((owner) => open(openai.account(fake), { owner })));
+  const [one] = processes as [(typeof processes)[number]];
+  const trues = (answers: readonly boolean[]): number => answers.filter((answer) => answer).length;
+  expect(trues(await Promise.all(processes.map((each) => each.pauseLane(LANE, "same"))))).toBe(1);
+  expect(trues(await Promise.all([one.pauseLane(LANE, "same"), one.pauseLane(LANE, "same")]))).toBe(0);
+  const paused = { lanes: [{ ...LANE, since: expect.any(Number), reason: "same" }], accounts: [] };
+  expect((await one.stats()).paused).toEqual(paused);
+  expect(trues(await Promise.all(processes.map((each) => each.resumeLane(LANE))))).toBe(1);
+  expect((await one.stats()).paused).toEqual({ lanes: [], accounts: [] });
+  expect(trues(await Promise.all([one.pauseLane(LANE), one.pauseLane(LANE)]))).toBe(1);
+  expect(trues(await Promise.all([one.resumeLane(LANE), one.resumeLane(LANE)]))).toBe(1);
+  for (const each of processes) await each.stop();
+});
+
 test("a request whose deadline passes during the pause expires unpaid", async () => {
   const { open, fake, time, rest } = operatorWorld();
   const dispatcher = await open(openai.account(fake));

@@ -136,6 +136,31 @@ test("rejects with the stream's error, and takes no more outcomes", async () => 
   await expect(writeOutcomes(web, outcomes())).rejects.toThrow("EPIPE");
 });
 
+test("a write that fails last does not end the process: its error event still finds a listener", async () => {
+  const full = new Writable({ write: (_chunk, _encoding, done) => done(new Error("ENOSPC: no space left")) });
+  await expect(writeOutcomes(full, [outcome("a", 1)])).rejects.toThrow("ENOSPC");
+  expect(full.listenerCount("error")).toBeGreaterThan(0);
+});
+
+test("rejects at once when the stream fails while the next outcome is a day away, and lets go of the outcomes", async () => {
+  for (const kind of ["node", "web"]) {
+    let isLeft = false;
+    const never: AsyncIterable<Outcome> = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => new Promise(() => {}),
+        return: () => {
+          isLeft = true;
+          return new Promise(() => {});
+        },
+      }),
+    };
+    const web = new WritableStream<Uint8Array>({ start: (controller) => controller.error(new Error("ENOENT")) });
+    const stream = kind === "web" ? web : createWriteStream("/no/such/folder/out");
+    await expect(writeOutcomes(stream, never)).rejects.toThrow("ENOENT");
+    expect(isLeft).toBe(true);
+  }
+});
+
 test("refuses what is no stream, and options that it does not know", async () => {
   const path = "out.jsonl" as unknown as NodeWritable;
   await expect(writeOutcomes(path, [])).rejects.toThrow("Expected a stream to write to, got a string: pass create");

@@ -1,6 +1,6 @@
 // Listeners that behave badly: none of them disturbs the dispatcher or another listener.
 
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { DispatcherEventName } from "../../../src/dispatch/contract/events.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { Events } from "../../../src/dispatch/runtime/events.ts";
@@ -201,4 +201,17 @@ test("a read for an event that fails costs that event, and no request", async ()
   expect([ended, failures, errors]).toEqual([0, 1, [{ operation: "event" }]]);
   expect([...sim.successes().values()]).toEqual([1, 1]);
   await dispatcher.stop();
+});
+
+test("an onError that is async and rejects ends no process", async () => {
+  const { time, start } = world();
+  const rejecting = Promise.reject(new Error("No."));
+  const followed = vi.spyOn(rejecting, "then");
+  const dispatcher = await start({ accounts: [new SimProvider({ time }).account()], onError: () => rejecting });
+  dispatcher.on("enqueue", () => {
+    throw new Error("A reason to be told.");
+  });
+  await dispatcher.enqueue(ask("a"));
+  await dispatcher.stop();
+  expect(followed).toHaveBeenCalled();
 });

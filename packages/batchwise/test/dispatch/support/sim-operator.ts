@@ -63,6 +63,8 @@ export class SimOperator {
       const own = this.#ownOf(batch);
       // One that failed has nothing to give: it is sent again.
       if (own === undefined) dispatcher.resume(batch.key).catch(() => {});
+      // Its results had not one line, so that it was not known as ours: adopted again, it would be put aside again.
+      else if (isGivenBack(batch, own)) dispatcher.requeue(batch.key).catch(() => {});
       else dispatcher.adopt(batch.key, own).catch(() => {});
     }
   }
@@ -144,6 +146,10 @@ export class SimOperator {
     const own = batches.filter(({ tag }) => tag?.key === batch.key);
     return own.findLast(({ state }) => state !== "failed")?.id;
   }
+}
+
+function isGivenBack({ orphans }: BatchRow, id: string): boolean {
+  return orphans.some(({ providerBatchId, action }) => providerBatchId === id && action === "foreign");
 }
 
 function indexOf({ account }: BatchRow): number {

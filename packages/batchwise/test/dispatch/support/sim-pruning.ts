@@ -18,9 +18,9 @@ export class PruningBooks {
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {
-    const [outcomesBefore, batchesBefore] = this.#read();
+    const [outcomesBefore, batchesBefore, bookedBefore] = this.#read(input.now);
     const call = this.#store.prune(input);
-    const [outcomesAfter, batchesAfter] = this.#read();
+    const [outcomesAfter, batchesAfter, bookedAfter] = this.#read(input.now);
     const left = new Set((await outcomesAfter).map(({ cursor }) => cursor));
     const gone = (await outcomesBefore).filter(({ cursor }) => !left.has(cursor));
     for (const outcome of gone) if (!mayGo(outcome, input)) this.faults.push(`outcome ${outcome.id}`);
@@ -30,12 +30,21 @@ export class PruningBooks {
     for (const batch of over) if (!isOver(batch, input)) this.faults.push(`batch ${batch.key}`);
     const step = await call;
     if (step.requests !== gone.length || step.batches !== over.length) this.faults.push("count");
+    const kept = lookedAt(await outcomesBefore, input, step).filter((outcome) => isKept(outcome, input));
+    if (step.kept !== kept.length) this.faults.push(`kept ${step.kept} in place of ${kept.length}`);
+    if ((await bookedBefore) !== (await bookedAfter)) this.faults.push("a batch that is not released");
     return step;
   }
 
-  #read(): [Promise<readonly OutcomeRow[]>, Promise<readonly BatchRow[]>] {
+  #read(now: number): [Promise<readonly OutcomeRow[]>, Promise<readonly BatchRow[]>, Promise<string>] {
     const outcomes = this.#store.outcomes({ after: 0, limit: ALL, deliveries: true });
-    return [outcomes, this.#store.batches({ limit: ALL })];
+    return [outcomes, this.#store.batches({ limit: ALL }), this.#booked(now)];
+  }
+
+  /** What batches that are not released hold of the ledgers: a prune changes nothing of it. */
+  async #booked(now: number): Promise<string> {
+    const { ledgers } = await this.#store.probe(1, now);
+    return JSON.stringify(ledgers.map(({ name, tokens, requests, batches }) => [name, tokens, requests, batches]));
   }
 
   /** Adds what is not as it should be at the end: an id that is forgotten, or a batch that something still names. */
@@ -52,9 +61,29 @@ export class PruningBooks {
   }
 }
 
-function mayGo({ recordedAt, status, deliveries }: OutcomeRow, { before, statuses }: PruneInput): boolean {
-  const isOpen = deliveries?.some(({ state }) => state === "waiting") ?? true;
-  return recordedAt <= before && statuses.includes(status) && !isOpen;
+/** Those that the step went over: up to its `next`, or to the end of what it looked at. */
+function lookedAt(
+  all: readonly OutcomeRow[],
+  { after, limit }: PruneInput,
+  { next }: PruneStep,
+): readonly OutcomeRow[] {
+  return all.filter(({ cursor }) => cursor > after && (next === null || cursor <= next)).slice(0, limit);
+}
+
+function isWaiting({ deliveries }: OutcomeRow): boolean {
+  return deliveries?.some(({ state }) => state === "waiting") ?? true;
+}
+
+function isOld({ recordedAt, status }: OutcomeRow, { before, statuses }: PruneInput): boolean {
+  return recordedAt <= before && statuses.includes(status);
+}
+
+function mayGo(outcome: OutcomeRow, input: PruneInput): boolean {
+  return isOld(outcome, input) && !isWaiting(outcome);
+}
+
+function isKept(outcome: OutcomeRow, input: PruneInput): boolean {
+  return isOld(outcome, input) && isWaiting(outcome);
 }
 
 function isOver({ state, remaining, updatedAt, leaseUntil }: BatchRow, { batchesBefore, now }: PruneInput): boolean {

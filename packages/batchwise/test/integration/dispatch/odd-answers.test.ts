@@ -4,7 +4,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createDispatcher, type Dispatcher, type DispatcherOptions, type Store } from "batchwise/dispatch";
+import {
+  type Account,
+  createDispatcher,
+  type Dispatcher,
+  type DispatcherOptions,
+  type ProviderBatch,
+  type Store,
+} from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
@@ -39,6 +46,7 @@ const IDS = Object.keys(USAGE);
 async function started(
   place: () => Promise<Place>,
   options: Partial<DispatcherOptions>,
+  changed: (account: Account) => Account = (account) => account,
 ): Promise<{ readonly store: Store; readonly dispatcher: Dispatcher }> {
   const fake = fakeProvider({
     plan: { validateMs: 0, runMs: 20, finalizeMs: 0 },
@@ -49,7 +57,7 @@ async function started(
   });
   const { store, end } = await openStore(await place());
   const client = new OpenAI({ apiKey: "k", baseURL: "http://fake.test/v1", fetch: fake.fetch });
-  const accounts = [openaiAccount({ client, pollMs: 50 })];
+  const accounts = [changed(openaiAccount({ client, pollMs: 50 }))];
   const thresholds = { maxRequests: IDS.length, maxAgeMs: 50 };
   const dispatcher = createDispatcher({ store, accounts, thresholds, onError: () => {}, ...options });
   onTestFinished(async () => {
@@ -63,6 +71,16 @@ async function started(
   return { store, dispatcher };
 }
 
+/** Its methods as an object's own, for others to take the place of some. */
+function allOf(account: Account): Account {
+  const names = Object.getOwnPropertyNames(Object.getPrototypeOf(account)).filter((name) => name !== "constructor");
+  const methods = names.flatMap((name) => {
+    const value: unknown = Reflect.get(account, name);
+    return typeof value === "function" ? [[name, value.bind(account)]] : [[name, value]];
+  });
+  return { ...account, ...Object.fromEntries(methods) };
+}
+
 describe.each(places)("on %s", (_name, place) => {
   test("counts that are no whole numbers, or too large, end their requests, and the sums can be read", async () => {
     const { dispatcher } = await started(place, {});
@@ -74,6 +92,45 @@ describe.each(places)("on %s", (_name, place) => {
     const [sums] = await dispatcher.usage({ job: "j" });
     expect(sums).toMatchObject({ requests: 4, ended: { succeeded: 4 } });
     expect(Number.isSafeInteger(sums?.inputTokens) && Number.isSafeInteger(sums?.outputTokens)).toBe(true);
+  }, 20_000);
+
+  test("a provider's states and errors of any text stop no batch", async () => {
+    let creates = 0;
+    const odd = (batch: ProviderBatch): ProviderBatch => ({ ...batch, rawState: `${batch.rawState}\0 \ud83d` });
+    const { dispatcher } = await started(place, { retry: { backoffMs: 10, maxBackoffMs: 20 } }, (account) => ({
+      ...allOf(account),
+      create: async (input, call) => {
+        creates += 1;
+        if (creates === 1) throw new Error("no\0thing");
+        return odd(await account.create(input, call));
+      },
+      retrieve: async (id, call) => {
+        const batch = await account.retrieve(id, call);
+        return batch === null ? null : odd(batch);
+      },
+      classify: (error, operation) =>
+        error instanceof Error && error.message === "no\0thing"
+          ? { kind: "rateLimited", code: "slow\0 \ud83d", message: "x\0".repeat(100_000), retryAfterMs: 50 }
+          : account.classify(error, operation),
+    }));
+    for (const id of IDS) {
+      const outcome = await dispatcher.result(id, { signal: AbortSignal.timeout(10_000) });
+      expect(outcome.status).toBe("succeeded");
+    }
+    expect(creates).toBe(2);
+    expect((await dispatcher.batches())[0]?.providerState).toContain("\ufffd");
+  }, 20_000);
+
+  test("a tenant, job or batch that no request can have is not found", async () => {
+    const { dispatcher } = await started(place, {});
+    for (const odd of ["no\0thing", "half \ud83d"]) {
+      expect(await dispatcher.usage({ tenant: odd })).toEqual([]);
+      for (const filter of [{ tenant: odd }, { job: odd }, { batch: odd }, { code: odd }]) {
+        expect(await dispatcher.requests(filter)).toEqual({ requests: [], next: null });
+      }
+      expect(await dispatcher.batches({ keys: [odd] })).toEqual([]);
+      await expect(dispatcher.abandon(odd, { requests: "end" })).rejects.toMatchObject({ code: "NOT_FOUND" });
+    }
   }, 20_000);
 
   test("a callback's error of any text is logged, and the callback is called again", async () => {

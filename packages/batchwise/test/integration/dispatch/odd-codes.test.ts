@@ -80,3 +80,33 @@ test.each(places)(
   },
   20_000,
 );
+
+test.each(places)(
+  "on %s, counts of tokens that no request can have keep no result back",
+  async (_name, place) => {
+    const odd: readonly number[] = [1e30, 1.5, -1, Number.MAX_SAFE_INTEGER];
+    const fake = fakeProvider({
+      plan: { validateMs: 0, runMs: 20, finalizeMs: 0 },
+      answer: ({ body }) => {
+        const prompt_tokens = odd[Number(body.input)] ?? 3;
+        return { status: 200, body: { usage: { prompt_tokens, total_tokens: prompt_tokens } } };
+      },
+    });
+    const { store, end } = await openStore(await place());
+    const client = new OpenAI({ apiKey: "k", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+    const dispatcher = createDispatcher({
+      store,
+      accounts: [openaiAccount({ client, pollMs: 50 })],
+      thresholds: { maxRequests: 5, maxAgeMs: 50 },
+    });
+    const ids = ["0", "1", "2", "3", "4"];
+    await dispatcher.enqueueMany(ids.map((id) => ({ id, job: "odd", body: { model: "m", input: id } })));
+    await dispatcher.start();
+    for (const id of ids) expect(await dispatcher.result(id)).toMatchObject({ status: "succeeded" });
+    expect(await dispatcher.usage({ job: "odd" })).toMatchObject([{ inputTokens: 5 }]);
+    await dispatcher.stop();
+    await store.close();
+    await end();
+  },
+  20_000,
+);

@@ -9,7 +9,7 @@ import { poolAt } from "../services/postgres.ts";
 const TENANTS = 500;
 const FEW = 40;
 
-test("an enqueue and a settle of many tenants are a few statements", async () => {
+test("an enqueue, a settle and a retry of many tenants are a few statements", async () => {
   const db = poolAt(await postgresPlace());
   let statements = 0;
   const pool: PostgresPool = {
@@ -54,6 +54,16 @@ test("an enqueue and a settle of many tenants are a few statements", async () =>
     now: NOW,
   });
   expect(statements).toBeLessThan(FEW);
+
+  const others = requests(TENANTS, "again").map((one, n) => ({ ...one, job: "again", tenant: `t${n}` }));
+  const ids = others.map(({ id }) => id);
+  await store.enqueue(others, NOW);
+  await store.amend({ kind: "cancel", ids, payload: "{}", code: "c" }, [], NOW);
+  statements = 0;
+  await store.amend({ kind: "retry", ids, lanes: others.map(({ lane }) => lane) }, [], NOW);
+  expect(statements).toBeLessThan(FEW);
+  const again = await store.usage({ job: "again" });
+  expect(again.map(({ requests: count }) => count)).toEqual(others.map(() => 2));
 
   const sums = await store.usage({ job: "j" });
   expect(new Set(sums.map(({ tenant }) => tenant)).size).toBe(TENANTS);

@@ -1,8 +1,9 @@
 // The jobs of a store as they are now: what is open, how the others ended, what all of it cost. The store counts each end
 // for good, so a request that was retried has several; how requests without success stand now is read from themselves.
 
-import type { Dispatcher, Store, UsageRecord } from "batchwise/dispatch";
-import { findPages } from "./which-requests.ts";
+import type { Dispatcher, RequestRow, Store, UsageRecord } from "batchwise/dispatch";
+
+const PAGE = 1_000;
 
 export interface JobSums {
   /** "" for requests of no job: of these only what has ended is counted. */
@@ -81,7 +82,7 @@ export async function unsuccessfulNow(store: Store, sums: JobSums, mostReads: nu
   const ever = unsuccessful(sums);
   if (ever === 0) return { ...counts, codes, exact: true };
   let reads = 0;
-  for await (const rows of findPages(store, { job: sums.job, states: ["failed", "cancelled", "expired"] })) {
+  for await (const rows of unsuccessfulOf(store, sums.job)) {
     for (const { ended } of rows) {
       if (ended === null || ended.status === "succeeded") continue;
       counts[ended.status] += 1;
@@ -95,6 +96,16 @@ export async function unsuccessfulNow(store: Store, sums: JobSums, mostReads: nu
     }
   }
   return { ...counts, codes, exact: true };
+}
+
+/** Read by read, of which there may be `mostReads`. A read looks at a thousand requests or so, and may find none. */
+async function* unsuccessfulOf(store: Store, job: string): AsyncGenerator<readonly RequestRow[]> {
+  const match = { job, states: ["failed", "cancelled", "expired"] } as const;
+  for (let after: number | null = 0; after !== null; ) {
+    const page: Awaited<ReturnType<Store["find"]>> = await store.find({ match, after, limit: PAGE });
+    yield page.rows;
+    after = page.next;
+  }
 }
 
 export function withEnds(sums: JobSums, { failed, cancelled, expired, exact }: Unsuccessful): JobSums {

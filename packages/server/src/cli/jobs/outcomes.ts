@@ -5,12 +5,14 @@ import { type LoggedOutcome, type NodeWritable, type Store, writeOutcomes } from
 import { storeFlag } from "../shared/command-line.ts";
 import { CommandError } from "../shared/failures.ts";
 import { printJson } from "../shared/print.ts";
+import { checkIsNotStore } from "../shared/stores.ts";
 import { withStoreOf } from "../shared/with-store.ts";
 import type { OutcomesFlags } from "./jobs-flags.ts";
 
 export function outcomes(flags: OutcomesFlags): Promise<void> {
   const { store: url, after, job, status, output, format, json } = flags;
   return withStoreOf(url, async ({ store, dispatcher }) => {
+    if (output !== undefined) checkIsNotStore(output, url);
     if (job !== undefined) await expectJob(store, job, url);
     // A stopped dispatcher gives the log as it is, and ends.
     await dispatcher.stop();

@@ -7,9 +7,9 @@ import type { RetryFlags } from "./jobs-flags.ts";
 import { whichRequests } from "./which-requests.ts";
 
 export function retry(ids: readonly string[], flags: RetryFlags): Promise<void> {
-  return withStoreOf(flags.store, async ({ store, dispatcher }) => {
+  return withStoreOf(flags.store, async ({ dispatcher }) => {
     let [asked, retried] = [0, 0];
-    for await (const part of whichRequests(store, ids, flags, ["failed", "cancelled", "expired"])) {
+    for await (const part of whichRequests(dispatcher, ids, flags, ["failed", "cancelled", "expired"])) {
       asked += part.length;
       retried += await dispatcher.retry(part);
     }

@@ -5,7 +5,9 @@ import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
 import { CommandError } from "../shared/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
+/** A part in memory: so many requests, or so many characters and the request that exceeds them. */
 const AT_ONCE = 1_000;
+const CHARACTERS_AT_ONCE = 16_000_000;
 
 /** What to say of the file where a request has changed: in the check, and after it, when another process was quicker. */
 const NOTHING_SENT = "Nothing of this file was sent in this run";
@@ -32,12 +34,13 @@ export async function enqueueFile({ dispatcher, store, input, job, onProgress }:
 }
 
 async function* partsOf(input: string, job: string): AsyncGenerator<readonly NumberedRequest[]> {
-  let part: NumberedRequest[] = [];
+  let [part, characters]: [NumberedRequest[], number] = [[], 0];
   for await (const numbered of requestsOf(input, job)) {
     part.push(numbered);
-    if (part.length < AT_ONCE) continue;
+    characters += JSON.stringify(numbered.request.body).length;
+    if (part.length < AT_ONCE && characters < CHARACTERS_AT_ONCE) continue;
     yield part;
-    part = [];
+    [part, characters] = [[], 0];
   }
   if (part.length > 0) yield part;
 }

@@ -11,7 +11,7 @@ import {
   lineOf,
   readRequests,
 } from "batchwise/dispatch";
-import { CommandError, EXIT } from "../shared/failures.ts";
+import { CommandError } from "../shared/failures.ts";
 
 /** A request on its way to the store, and the line that it is from. */
 export interface NumberedRequest {
@@ -82,10 +82,16 @@ function checkIsFile(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) throw new CommandError(`There is no file ${path}.`);
   if (found.isDirectory()) throw new CommandError(`${path} is a folder: expected a file of JSONL.`);
+  if (found.isFile()) return;
+  // It is read more than once, and a pipe gives its lines once only.
+  throw new CommandError(
+    `${path} is a pipe or a device: expected a file, which can be read twice. Write it to one first.`,
+  );
 }
 
 function inFile(path: string, error: unknown): unknown {
   if (error instanceof CommandError) return new CommandError(`${path}: ${error.message}`);
-  if (error instanceof DispatchError) return new CommandError(`${path}: ${error.message}`, EXIT.usage, error);
+  // Without the cause, which would say the same again.
+  if (error instanceof DispatchError) return new CommandError(`${path}: ${error.message}`);
   return error;
 }

@@ -7,17 +7,16 @@ import {
   createWriteStream,
   existsSync,
   openSync,
-  readFileSync,
   readSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
-  writeFileSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { NodeWritable } from "batchwise/dispatch";
 import { CommandError } from "../shared/failures.ts";
+import { type FileLock, takeLock, thisProcess } from "./file-lock.ts";
 
 export interface OutputFile {
   /** Opens an empty file; what was in it moves to `previous`. */
@@ -47,7 +46,7 @@ export function takeOutput(path: string, input: string, force: boolean): OutputF
     throw new CommandError(`${path} has something else than outcomes in it: name another --output, or pass --force.`);
   }
   const lock = `${path}.lock`;
-  takeLock(lock, path);
+  const taken = takeOwn(lock, path);
   const previous = `${path}.previous`;
   return {
     open: () => {
@@ -58,7 +57,7 @@ export function takeOutput(path: string, input: string, force: boolean): OutputF
     },
     complete: () => rmSync(previous, { force: true }),
     previous: () => (existsSync(previous) ? previous : null),
-    release: () => rmSync(lock, { force: true }),
+    release: () => taken.release(),
   };
 }
 
@@ -71,30 +70,10 @@ function isOutcomes(path: string): boolean {
   return /^\{"id":"(?:outcome_\d+","custom_id":|(?:[^"\\]|\\.)*","status":")/.test(buffer.toString("utf8", 0, length));
 }
 
-function takeLock(lock: string, path: string): void {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      writeFileSync(lock, String(process.pid), { flag: "wx" });
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || tries > 0) throw error;
-      const owner = Number(readFileSync(lock, "utf8"));
-      if (isAlive(owner)) {
-        const ways = `end it, name another --output, or delete ${lock} if that process is no batchwise`;
-        throw new CommandError(`${path} is being written by process ${owner}: ${ways}.`);
-      }
-      // Its process was killed.
-      rmSync(lock, { force: true });
-    }
-  }
-}
-
-/** 0 is a lock that was cut off before its number was written. */
-function isAlive(pid: number): boolean {
-  if (!(pid > 0) || pid === process.pid) return false;
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
+function takeOwn(lock: string, path: string): FileLock {
+  const { lock: taken, owner } = takeLock(lock);
+  if (taken !== null) return taken;
+  const ways = `end it, name another --output, or delete ${lock} if that process is no batchwise`;
+  const where = owner.place === thisProcess().place ? "" : ` of ${owner.place}`;
+  throw new CommandError(`${path} is being written by process ${owner.pid}${where}: ${ways}.`);
 }

@@ -13,7 +13,7 @@ import { checkAccount, openAccount } from "../shared/accounts.ts";
 import { EXIT, wordsOf } from "../shared/failures.ts";
 import { plural, counted as thousands } from "../shared/print.ts";
 import { onStopSignal } from "../shared/stop-signals.ts";
-import { type OpenStore, openStore } from "../shared/stores.ts";
+import { checkIsNotStore, type OpenStore, openStore } from "../shared/stores.ts";
 import { enqueueFile } from "./enqueue-file.ts";
 import { checkInput, fileId } from "./input-file.ts";
 import { type OutputFile, takeOutput } from "./output-file.ts";
@@ -36,6 +36,7 @@ export async function run(options: RunOptions): Promise<number> {
   const total = await checkInput(input, job);
   const opened = openAccount(flags);
   const output = flags.output ?? `${input.replace(/\.jsonl$/, "")}.outcomes.jsonl`;
+  checkIsNotStore(output, flags.store);
   const file = takeOutput(output, input, flags.force === true);
   try {
     const store = await openStore(flags.store, { create: true });

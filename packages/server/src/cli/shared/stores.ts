@@ -1,6 +1,6 @@
 // Opens the store that `--store` names. The client of a server's store comes from the user's project.
 
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Store } from "batchwise/dispatch";
 import { CommandError, EXIT, wordsOf } from "./failures.ts";
@@ -108,6 +108,20 @@ async function redis(url: string): Promise<OpenStore> {
     client.disconnect();
   };
   return { store, name: withoutPassword(url), close };
+}
+
+/** An output that would be written over the store itself is refused: all that it holds would be lost. */
+export function checkIsNotStore(output: string, url: string): void {
+  const [, path] = /^sqlite:(?:\/\/(?=.))?(.*)$/s.exec(url) ?? [];
+  if (path === undefined || path === "") return;
+  const files = ["", "-wal", "-shm"].map((end) => placeOf(`${path}${end}`));
+  if (!files.includes(placeOf(output))) return;
+  throw new CommandError(`The output ${output} is the store: name another file.`);
+}
+
+/** The file itself, whatever links lead to it. */
+function placeOf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : resolve(path);
 }
 
 /** Of an address, or of a word of the command line that ends with one (`--store=…`). */

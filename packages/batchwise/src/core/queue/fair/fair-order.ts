@@ -11,7 +11,7 @@ import type { EntryOrder, EntryReader } from "../fifo.ts";
 import { FairReader } from "./fair-reader.ts";
 import { chargeOf, Tenant } from "./tenant.ts";
 
-const NOTHING: EntryReader = { entry: null, advance: () => {}, commit: () => {} };
+const NOTHING: EntryReader = { entry: null, ahead: () => [], advance: () => {}, commit: () => {} };
 
 /** The mean is that of about so many entries. */
 const REMEMBERED = 1024;
@@ -60,6 +60,10 @@ export class FairOrder implements EntryOrder {
     if (tenant.node.index === -1) this.#byAge.add(tenant.node, at);
     else this.#byAge.move(tenant.node, at);
     return this.oldest === entry;
+  }
+
+  pushAll(entries: readonly Entry[], count: number): void {
+    for (const entry of entries.slice(0, count)) this.push(entry);
   }
 
   left(entries: readonly Entry[], from: number, end: number): void {

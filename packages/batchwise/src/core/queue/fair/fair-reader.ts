@@ -46,11 +46,15 @@ export class FairReader implements EntryReader {
     return this.#current.reader.entry;
   }
 
+  ahead(): Entry[] {
+    return [this.entry as Entry];
+  }
+
   advance(): void {
     const { reader } = this.#current;
     if (reader.entry === null) return;
     this.#current.deficit -= chargeOf(reader.entry, this.#quantum);
-    reader.advance();
+    reader.advance(1);
     this.#seek();
   }
 

@@ -5,6 +5,8 @@
 import type { Failure } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
 
+const LONGEST_WAIT_MS = 3_600_000;
+
 /** What could be read of an error; null where there is nothing. */
 export interface SdkError {
   /** The HTTP status; null for a call that got no answer. */
@@ -77,14 +79,15 @@ export function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
+/** An hour at most: some put a time of day there, and nobody would look at the batch again for years. */
 function retryAfter(headers: unknown): number | null {
   const get = objectOf(headers).get;
   if (typeof get !== "function") return null;
   const header = (name: string): number => Number(get.call(headers, name) ?? Number.NaN);
   const ms = header("retry-after-ms");
-  if (ms >= 0) return ms;
+  if (ms >= 0) return Math.min(ms, LONGEST_WAIT_MS);
   const seconds = header("retry-after");
-  return seconds >= 0 ? seconds * 1000 : null;
+  return seconds >= 0 ? Math.min(seconds * 1000, LONGEST_WAIT_MS) : null;
 }
 
 /** The `code` of an error and of everything that caused it. */

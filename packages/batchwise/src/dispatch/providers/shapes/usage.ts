@@ -4,6 +4,8 @@
 import type { Usage } from "../../contract/types.ts";
 import { jsonObject, objectOf } from "./sdk-error.ts";
 
+const MOST_TOKENS = 1e9;
+
 /**
  * Null where there is no usage. What an Anthropic message has read from its cache counts as cached input; what it has
  * written there counts as input like any other, although it costs more.
@@ -27,6 +29,10 @@ export function toUsage(wire: unknown): Usage | null {
   };
 }
 
+/**
+ * A whole number, since stores add these up in columns of such. More than a request can have is no count: it would break
+ * the sums of all others.
+ */
 function count(value: unknown): number | null {
-  return typeof value === "number" && value >= 0 ? value : null;
+  return typeof value === "number" && value >= 0 && value <= MOST_TOKENS ? Math.round(value) : null;
 }

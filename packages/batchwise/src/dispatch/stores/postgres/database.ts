@@ -46,9 +46,11 @@ const types: PostgresQuery["types"] = {
 /** The statements of one transaction. */
 export class Connection {
   readonly #client: PostgresTransaction;
+  readonly #onlyReads: boolean;
 
-  constructor(client: PostgresTransaction) {
+  constructor(client: PostgresTransaction, onlyReads = false) {
     this.#client = client;
+    this.#onlyReads = onlyReads;
   }
 
   /** Runs a statement and says how many rows it changed. */
@@ -70,16 +72,20 @@ export class Connection {
   }
 
   readonly #answer = (step: Step): Promise<unknown> =>
-    this[step.wants === "rows" ? "all" : "run"](numbered(step), ...step.values.map(comparable));
+    this[step.wants === "rows" ? "all" : "run"](numbered(step), ...step.values.map((value) => this.#comparable(value)));
+
+  /**
+   * A list of a step is one that a column is compared with, and so is a text where nothing is written. Postgres takes no text
+   * with a NUL, and has no row equal to one: out of the list it does not fail the others, and nothing is equal to NULL.
+   */
+  #comparable(value: SqlBound): SqlBound {
+    if (typeof value === "object" && value !== null) return value.filter(isStorable);
+    return this.#onlyReads && !isStorable(value) ? null : value;
+  }
 }
 
-/**
- * A list of a step is one that a column is compared with. Postgres takes no text with a NUL, and has no row equal to one: out
- * of the list it does not fail the others.
- */
-function comparable(value: SqlBound): SqlBound {
-  const isStorable = (one: SqlValue): boolean => typeof one !== "string" || !one.includes("\0");
-  return typeof value === "object" && value !== null ? value.filter(isStorable) : value;
+export function isStorable(value: SqlValue): boolean {
+  return typeof value !== "string" || !value.includes("\0");
 }
 
 /** Thrown inside `write` to undo the transaction and answer all the same. */
@@ -150,7 +156,7 @@ class Loan {
 
 async function transaction<Result>(pool: PostgresPool, begin: string, work: Work<Result>): Promise<Result> {
   const loan = await Loan.take(pool);
-  const db = new Connection(loan.client);
+  const db = new Connection(loan.client, begin === READ);
   try {
     await db.run(begin);
     const result = await work(db);

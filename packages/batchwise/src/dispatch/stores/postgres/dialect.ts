@@ -1,6 +1,7 @@
 // How Postgres writes what the databases write differently.
 
 import type { Dialect } from "../sql/dialect.ts";
+import { usageStatements } from "./usage.ts";
 
 export const postgres: Dialect = {
   among: (column, type) => `${column} = ANY(?::${type}[])`,
@@ -18,4 +19,5 @@ export const postgres: Dialect = {
   takeTurns: (account) => [
     { sql: "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", values: [`batchwise:${account}`] },
   ],
+  addUsage: usageStatements,
 };

@@ -5,8 +5,12 @@
 import { DispatchError } from "../../contract/errors.ts";
 import { Connection, codeOf, type PostgresTransaction, storeError } from "./database.ts";
 
-/** A deadlock with one other call is over after the second. One that the transaction's earlier locks make is not. */
-const TRIES = 3;
+/**
+ * A deadlock with one other call is over once that one has gone on: the next try waits a little, or the two would meet
+ * in the same place again. A deadlock that the transaction's earlier locks make is not over.
+ */
+const TRIES = 5;
+const PAUSE_MS = 100;
 const DEADLOCK = "40P01";
 const SERIALIZATION_FAILURE = "40001";
 const NO_TRANSACTION = "25P01";
@@ -44,6 +48,7 @@ async function withSavepoint<Result>(db: Connection, work: (db: Connection) => P
         if (isUndone) await release(db);
         throw whyFailed(error);
       }
+      await new Promise((resolve) => setTimeout(resolve, tries * PAUSE_MS * (1 + Math.random())));
     }
   }
 }

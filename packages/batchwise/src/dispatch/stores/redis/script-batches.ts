@@ -199,13 +199,33 @@ local function ofProvider(ids)
   return found
 end
 
+-- The newest of all, after those that an earlier call has looked at. So many a call: others wait for as long.
+local LOOKED_AT = 1000
+
+local function walk(query, isEnough, look)
+  local from, last = 0, query.last
+  if last then
+    local rank = call('ZREVRANK', P .. 'batches', last[1])
+    -- One that was pruned meanwhile has no place any more: those of its millisecond are told apart by their keys.
+    from = rank and rank + 1 or call('ZCOUNT', P .. 'batches', '(' .. last[2], '+inf')
+  end
+  local keys = call('ZREVRANGE', P .. 'batches', from, from + LOOKED_AT - 1, 'WITHSCORES')
+  for n = 1, #keys, 2 do
+    if isEnough() then return null end
+    if not (last and keys[n + 1] == last[2] and keys[n] >= last[1]) then look(keys[n]) end
+  end
+  if isEnough() or #keys < 2 * LOOKED_AT then return null end
+  return { keys[#keys - 1], keys[#keys] }
+end
+
 function methods.batches(query)
   local rows = {}
   local keys = query.keys and asSet(query.keys)
   local states = query.states and asSet(query.states)
   local ours = query.providerBatchIds and ofProvider(query.providerBatchIds)
+  local function isEnough() return #rows >= query.limit end
   local function look(key)
-    if #rows >= query.limit or (keys and not keys[key]) or (ours and not ours[key]) then return end
+    if isEnough() or (keys and not keys[key]) or (ours and not ours[key]) then return end
     local b = call('HMGET', bkey(key), 'state', 'account')
     if b[1] and (not states or states[b[1]]) and (not query.account or b[2] == query.account) then
       table.insert(rows, readBatch(key))
@@ -214,13 +234,13 @@ function methods.batches(query)
   local some = keys or ours
   if not some and states and not states['done'] then some = asSet(call('ZRANGE', P .. 'live', 0, -1)) end
   if not some then
-    for _, key in ipairs(call('ZREVRANGE', P .. 'batches', 0, -1)) do look(key) end
-    return rows
+    local last = walk(query, isEnough, look)
+    return { rows, last == null and {} or last }
   end
   local found = {}
   for key in pairs(some) do table.insert(found, { key, num(bkey(key), 'createdAt') }) end
   table.sort(found, function(a, b) return a[2] > b[2] or (a[2] == b[2] and a[1] > b[1]) end)
   for _, one in ipairs(found) do look(one[1]) end
-  return rows
+  return { rows, {} }
 end
 `;

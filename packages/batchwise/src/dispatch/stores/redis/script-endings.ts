@@ -56,12 +56,10 @@ local function use(r, field, more)
 end
 
 local TOKENS = { 'inputTokens', 'cachedTokens', 'outputTokens', 'reasoningTokens' }
-local MOST_TOKENS = 1e12
 
 local function useTokens(r, tokens)
   for _, field in ipairs(TOKENS) do
-    local more = math.min(math.floor(tokens[field]), MOST_TOKENS)
-    if more > 0 then use(r, field, more) end
+    if tokens[field] > 0 then use(r, field, tokens[field]) end
   end
 end
 

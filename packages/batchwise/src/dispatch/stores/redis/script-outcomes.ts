@@ -77,13 +77,19 @@ local function book(report)
   end
 end
 
--- The first due ones of a sink, oldest cursor first, after those whose time has come are put among them: once an
--- attempt. What stands there too early is put off.
-local function dueOf(sink, limit, now, found)
-  for _, cursor in ipairs(call('ZRANGEBYSCORE', P .. 's:' .. sink, '-inf', str(now))) do
-    call('ZREM', P .. 's:' .. sink, cursor)
-    call('ZADD', P .. 'w:' .. sink, cursor, cursor)
+-- Puts those of a sink whose time has come among its due ones: once an attempt. Answers whether there may be more.
+local function hasMoreDue(sink, now)
+  local cursors = call('ZRANGEBYSCORE', P .. 's:' .. sink, '-inf', str(now), 'LIMIT', 0, WOKEN)
+  for _, cursor in ipairs(cursors) do
+    gather('ZREM', P .. 's:' .. sink, cursor)
+    gather('ZADD', P .. 'w:' .. sink, cursor, cursor)
   end
+  flush()
+  return #cursors == WOKEN
+end
+
+-- The first due ones of a sink, oldest cursor first. What stands there too early is put off.
+local function dueOf(sink, limit, now, found)
   local count = 0
   while count < limit do
     local cursors = call('ZRANGE', P .. 'w:' .. sink, count, math.min(count + SOON, limit) - 1)
@@ -99,10 +105,17 @@ local function dueOf(sink, limit, now, found)
 end
 
 function methods.deliveries(input)
-  for _, report in ipairs(input.reports) do book(report) end
   local rows, found = {}, {}
   local take = input.take
+  if given(take) then
+    for sink in pairs(asSet(take.sinks)) do
+      if hasMoreDue(sink, input.now) then return 'more' end
+    end
+  end
+  for _, report in ipairs(input.reports) do book(report) end
   if not given(take) then return rows end
+  -- Those just reported may be due at once.
+  for sink in pairs(asSet(take.sinks)) do hasMoreDue(sink, input.now) end
   for sink in pairs(asSet(take.sinks)) do dueOf(sink, take.limit, input.now, found) end
   table.sort(found, function(a, b) return a.cursor < b.cursor or (a.cursor == b.cursor and a.sink < b.sink) end)
   for n, d in ipairs(found) do

@@ -137,6 +137,12 @@ function* ended(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
   return (yield* all<{ seq: number }>(`SELECT seq FROM batchwise_outcome WHERE ${among}`, seqs)).map(({ seq }) => seq);
 }
 
+function* pruned(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
+  if (seqs.length === 0) return [];
+  const sql = `SELECT seq FROM batchwise_request WHERE ${dialect.among("seq", "bigint")} AND pruned IS NOT NULL`;
+  return (yield* all<{ seq: number }>(sql, seqs)).map(({ seq }) => seq);
+}
+
 /** Which of these a batch has. Its row is locked: none of them leaves it meanwhile. */
 function* members(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
   const among = dialect.among("seq", "bigint");
@@ -174,8 +180,11 @@ function* retry(
   );
   const results = new Map<number, Result>();
   for (const seq of yield* ended(dialect, seqs)) results.set(seq, "ended");
-  if (removed.length === 0) return results;
   for (const { seq } of removed) results.set(seq, "changed");
+  // Gone since we looked for them; what is left waits.
+  const rest = seqs.filter((seq) => !results.has(seq));
+  for (const seq of yield* pruned(dialect, rest)) results.set(seq, "not_found");
+  if (removed.length === 0) return results;
   const dropped = yield* dropDeliveries(
     dialect,
     removed.map(({ cursor }) => cursor),
@@ -195,7 +204,7 @@ function* retry(
     );
     yield* makeReady(dialect, into, now);
   }
-  yield* runAll(usage.statements());
+  yield* runAll(dialect.addUsage(usage));
   yield* count("waiting", -dropped);
   return results;
 }

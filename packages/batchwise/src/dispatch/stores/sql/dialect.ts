@@ -1,6 +1,7 @@
 // What the databases write differently in the statements that they share.
 
 import type { Statement } from "./statement.ts";
+import type { UsageSums } from "./usage.ts";
 
 /** A lane that requests are enqueued in, or one that only parts of a batch go back to. */
 export type LaneKind = "lane" | "group";
@@ -23,4 +24,6 @@ export interface Dialect {
   newLane(kind: LaneKind): string;
   /** What makes transactions that look at other batches of the account take turns, where they do not anyway. */
   takeTurns(account: string): readonly Statement[];
+  /** What adds the sums to their table, in as few round trips as the database can. */
+  addUsage(sums: UsageSums): readonly Statement[];
 }

@@ -20,4 +20,5 @@ export const sqlite: Dialect = {
       ON CONFLICT (name) DO NOTHING`;
   },
   takeTurns: () => [],
+  addUsage: (sums) => sums.statements(),
 };

@@ -14,6 +14,7 @@ import { probeCases } from "./probe.ts";
 import { pruneCases } from "./prune.ts";
 import { sealCases } from "./seal.ts";
 import { settleCases } from "./settle.ts";
+import { textCases } from "./texts.ts";
 import { usageCases } from "./usage.ts";
 
 export type { StoreCase, StoreFactory } from "./case.ts";
@@ -43,6 +44,7 @@ export const storeConformance: readonly StoreCase[] = [
   ...probeCases,
   ...findCases,
   ...usageCases,
+  ...textCases,
   ...marksCases,
   ...pruneCases,
   ...lastingCases,

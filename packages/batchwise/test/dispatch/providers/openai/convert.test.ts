@@ -159,6 +159,8 @@ describe("an error of a call", () => {
     [{ "retry-after-ms": "250", "retry-after": "7" }, 250],
     [{ "retry-after": "Wed, 21 Oct 2026 07:28:00 GMT" }, null],
     [{}, null],
+    [{ "retry-after": "1795401340" }, 3_600_000],
+    [{ "retry-after-ms": "Infinity" }, 3_600_000],
   ])("a 429 with %j", (headers, retryAfterMs) => {
     const error = { status: 429, headers: new Headers(headers as Record<string, string>) };
     expect(classify(error, "create")).toMatchObject({ kind: "rateLimited", retryAfterMs });

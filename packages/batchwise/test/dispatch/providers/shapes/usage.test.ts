@@ -50,6 +50,16 @@ describe("the usage", () => {
       { ...nothing, inputTokens: 5, totalTokens: 5 },
     ],
     ["with counts that are none", { prompt_tokens: "many", completion_tokens: -1 }, nothing],
+    [
+      "in parts of a token, as proxies estimate them",
+      { prompt_tokens: 8.5, completion_tokens: 1.25, total_tokens: 9.75 },
+      { ...nothing, inputTokens: 9, outputTokens: 1, totalTokens: 10 },
+    ],
+    [
+      "with more than a request can have",
+      { prompt_tokens: 1e30, completion_tokens: Number.MAX_SAFE_INTEGER, total_tokens: 7 },
+      { ...nothing, totalTokens: 7 },
+    ],
     ["that is none", null, null],
   ])("%s", (_name, wire, counted) => {
     expect(toUsage(wire)).toEqual(counted);

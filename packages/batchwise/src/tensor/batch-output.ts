@@ -1,0 +1,59 @@
+// What the handler answered for a batch, checked: a tensor, a list or a record of tensors, each with as many rows as the
+// batch has. And the part of it that belongs to one row.
+
+import { BatchwiseError, describe } from "../core/contract/errors.ts";
+import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
+
+/** The tensors of an answer by name; those of a list by their place, and the name of a tensor alone is empty. */
+export interface BatchOutput {
+  readonly shape: "tensor" | "list" | "record";
+  readonly tensors: ReadonlyMap<string, Checked>;
+  /** Callers other than the one who asked for a row use the same memory. */
+  readonly isShared: boolean;
+}
+
+/** The result of one row, until it is put together with the others of its call. */
+export class RowResult {
+  readonly output: BatchOutput;
+  readonly row: number;
+
+  constructor(output: BatchOutput, row: number) {
+    this.output = output;
+    this.row = row;
+  }
+}
+
+/** Checks what a handler returned. Throws BATCH_RESULT, with both numbers where rows are missing. */
+export function readOutput(given: unknown, rows: number, isShared: boolean): BatchOutput {
+  try {
+    return { ...checkShape(given, rows), isShared };
+  } catch (error) {
+    const message = `The handler's answer is not what a batch of ${rows} rows needs. ${messageOf(error)}`;
+    throw new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false, cause: error });
+  }
+}
+
+function checkShape(given: unknown, rows: number): Omit<BatchOutput, "isShared"> {
+  if (typeof given !== "object" || given === null) {
+    throw wrong("output", "a tensor, or a list or a record of tensors", describe(given));
+  }
+  if (isTensor(given)) return { shape: "tensor", tensors: new Map([["", checkRows("output", given, rows)]]) };
+  const isList = Array.isArray(given);
+  const tensors = new Map<string, Checked>();
+  for (const [name, value] of Object.entries(given)) {
+    if (!isList && value === undefined) continue;
+    tensors.set(name, checkRows(isList ? `output[${name}]` : `output.${name}`, value, rows));
+  }
+  if (tensors.size === 0) throw wrong("output", "a tensor, or a list or a record of tensors", "an empty one");
+  return { shape: isList ? "list" : "record", tensors };
+}
+
+function checkRows(name: string, value: unknown, rows: number): Checked {
+  const tensor = checkTensor(name, value);
+  if (tensor.dims[0] === rows) return tensor;
+  throw wrong(name, `a tensor of ${rows} rows`, `${tensor.dims[0] ?? "no"} rows (dims ${textOf(tensor.dims)})`);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,148 @@
+// The options of a tensor batcher: those of any batcher, and how features are padded. Validated once, filled in and
+// frozen.
+
+import type { BatchOptions, ResolvedOptions } from "../core/contract/options.ts";
+import { OPTION_HINTS, SETTINGS } from "../core/contract/resolve-options.ts";
+import {
+  aBoolean,
+  aFunction,
+  check,
+  checkIsObject,
+  objectWith,
+  oneOf,
+  refuseUnknown,
+} from "../core/contract/validate.ts";
+import { checkPaddingSide, checkToken, multiplesOf } from "./padding.ts";
+import type { Features, PaddingSide, PadToken } from "./types.ts";
+
+/** When a caller's result has memory of its own; see {@link TensorBatchOptions.copyOutputs}. */
+export type CopyOutputs = "shared" | "always" | "never";
+
+type Multiples = number | readonly number[];
+
+/**
+ * The options of `batchTensors`. Where a function of the user takes an item (`cost`, `key`, `dedupe`, `fairBy`, …), the
+ * item is one row: a record of tensors whose first dimension is 1.
+ */
+export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs, Result> {
+  /**
+   * What fills the places of a row that is shorter than the longest of its batch, by feature. Default 0 for each, or ""
+   * for strings. Of a float16 feature the number, also where its bits are in a `Uint16Array`.
+   */
+  readonly padTokens?: Readonly<Record<string, PadToken>> | undefined;
+  /** On which side rows are padded, in every dimension. Default `"right"`. */
+  readonly paddingSide?: PaddingSide | undefined;
+  /**
+   * Rounds padded lengths up, so that a model sees few different shapes. A number is for the second dimension of each
+   * feature, a list for each dimension after the rows (1 leaves one as it is); a record gives them to the features that
+   * it names, and no others. Integers >= 1. Default: none.
+   */
+  readonly padToMultipleOf?: Multiples | Readonly<Record<string, Multiples>> | undefined;
+  /**
+   * The length of a row, which is its cost where there is no `cost`. Default: the number of elements of its largest
+   * feature, with what `padToMultipleOf` adds. Finite and >= 0.
+   */
+  readonly lengthOf?: ((row: Inputs) => number) | undefined;
+  /**
+   * True: the handler always gets memory that nothing else refers to, and may change it or transfer it to a thread.
+   * False (default): where a batch is rows of a single call and nothing has to be padded, it gets the caller's own
+   * memory. A handler object may ask for copies with a property of this name.
+   */
+  readonly copyInputs?: boolean | undefined;
+  /**
+   * When a result is copied out of the handler's answer: `"shared"` (default), where the answer has rows of more than
+   * one call, so that a caller may keep, change or transfer what it got; `"always"`, for a handler that uses its output
+   * memory again; `"never"`, views. Rows that come from several batches are always copied.
+   */
+  readonly copyOutputs?: CopyOutputs | undefined;
+}
+
+/** The options in force. */
+export interface ResolvedTensorOptions extends ResolvedOptions {
+  readonly padTokens: Readonly<Record<string, PadToken>>;
+  readonly paddingSide: PaddingSide;
+  readonly padToMultipleOf: Multiples | Readonly<Record<string, Multiples>>;
+  /** Undefined where the number of elements is the length. */
+  readonly lengthOf: ((row: never) => number) | undefined;
+  readonly copyInputs: boolean;
+  readonly copyOutputs: CopyOutputs;
+}
+
+type Own = "padTokens" | "paddingSide" | "padToMultipleOf" | "lengthOf" | "copyInputs" | "copyOutputs";
+
+const OWN: readonly Own[] = ["padTokens", "paddingSide", "padToMultipleOf", "lengthOf", "copyInputs", "copyOutputs"];
+
+/** Names that people bring from elsewhere. */
+const HINTS: Readonly<Record<string, string>> = {
+  ...OPTION_HINTS,
+  spreadKwargs: "the handler gets one record and spreads it itself: `({ input_ids, attention_mask }) => …`",
+  padToken: "it is `padTokens`, a token for each feature: `{ input_ids: 0 }`",
+  batchSize: "it is `maxBatchSize`",
+  smallBatchThreshold: "it is `smallCallFirst`",
+};
+
+/** How the features of a batch are padded. */
+export class ResolvedPadding {
+  readonly own: Pick<ResolvedTensorOptions, Own>;
+  readonly paddingSide: PaddingSide;
+  readonly copyInputs: boolean;
+  readonly #multiples: ReadonlyMap<string, readonly number[]>;
+  readonly #multiplesOfAll: readonly number[];
+
+  constructor(own: Pick<ResolvedTensorOptions, Own>, copyInputs: boolean) {
+    const { padToMultipleOf: given } = own;
+    this.own = own;
+    this.paddingSide = own.paddingSide;
+    this.copyInputs = copyInputs;
+    const isRecord = typeof given === "object" && !Array.isArray(given) && given !== null;
+    const each = isRecord ? Object.entries(given as Readonly<Record<string, Multiples>>) : [];
+    this.#multiples = new Map(each.map(([name, value]) => [name, multiplesOf(`padToMultipleOf.${name}`, value)]));
+    this.#multiplesOfAll = isRecord ? [] : multiplesOf("padToMultipleOf", given as Multiples);
+  }
+
+  multiplesOf(name: string): readonly number[] {
+    return this.#multiples.get(name) ?? this.#multiplesOfAll;
+  }
+
+  tokenOf(name: string): PadToken | undefined {
+    return Object.hasOwn(this.own.padTokens, name) ? this.own.padTokens[name] : undefined;
+  }
+}
+
+export interface SplitOptions {
+  readonly own: Pick<ResolvedTensorOptions, Own>;
+  /** What the batcher below takes. It checks these. */
+  readonly others: BatchOptions<unknown, unknown>;
+}
+
+/** Checks what a tensor batcher has of its own and fills it in. Throws INVALID_OPTION. */
+export function splitOptions(given: unknown): SplitOptions {
+  checkIsObject("options", given);
+  const options: TensorBatchOptions<Features, unknown> = { ...given };
+  refuseUnknown(options, [...Object.keys(SETTINGS), ...OWN], "", HINTS);
+  const { padTokens = {}, padToMultipleOf = 1, copyInputs = false, copyOutputs = "shared", ...rest } = options;
+  const { paddingSide, lengthOf, ...others } = rest;
+  check("padTokens", objectWith(), padTokens);
+  for (const [name, token] of Object.entries(padTokens)) {
+    if (token !== undefined) checkToken(`padTokens.${name}`, token);
+  }
+  if (lengthOf !== undefined) check("lengthOf", aFunction, lengthOf);
+  check("copyInputs", aBoolean, copyInputs);
+  check("copyOutputs", oneOf("shared", "always", "never"), copyOutputs);
+  return {
+    own: {
+      padTokens: Object.freeze({ ...padTokens }),
+      paddingSide: checkPaddingSide(paddingSide),
+      padToMultipleOf: frozen(padToMultipleOf),
+      lengthOf: lengthOf as ResolvedTensorOptions["lengthOf"],
+      copyInputs,
+      copyOutputs,
+    },
+    others: others as BatchOptions<unknown, unknown>,
+  };
+}
+
+function frozen(given: ResolvedTensorOptions["padToMultipleOf"]): ResolvedTensorOptions["padToMultipleOf"] {
+  if (typeof given !== "object" || given === null) return given;
+  return Object.freeze(Array.isArray(given) ? [...(given as readonly number[])] : { ...given });
+}

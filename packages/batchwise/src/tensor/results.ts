@@ -1,0 +1,91 @@
+// What a call is given: its rows out of one batch, or out of several, in their order.
+
+import { BatchwiseError } from "../core/contract/errors.ts";
+import { type BatchOutput, messageOf, RowResult, readOutput } from "./batch-output.ts";
+import { fillOf } from "./dtype.ts";
+import { join, type Part, viewRows } from "./join.ts";
+import type { CopyOutputs } from "./options.ts";
+import { type Checked, largestOf } from "./shape.ts";
+import { checkIsLike } from "./stack.ts";
+import type { Outputs, PaddingSide } from "./types.ts";
+
+export interface ResultRules {
+  readonly copyOutputs: CopyOutputs;
+  readonly paddingSide: PaddingSide;
+}
+
+/** Consecutive rows of one batch. */
+interface Run {
+  readonly output: BatchOutput;
+  readonly from: number;
+  to: number;
+}
+
+/** The results of a call's rows as one. Throws BATCH_RESULT where two batches answered in different shapes. */
+export function collect(results: readonly RowResult[], rules: ResultRules): Outputs {
+  const runs = runsOf(results);
+  const [first] = runs as [Run];
+  const { shape, tensors } = first.output;
+  const isCopied = rules.copyOutputs === "always" || (rules.copyOutputs === "shared" && first.output.isShared);
+  const collected = new Map<string, Checked>();
+  for (const name of tensors.keys()) {
+    const parts = runs.map((run) => partOf(run, first, name)) as [Part, ...Part[]];
+    collected.set(name, runs.length === 1 && !isCopied ? view(parts[0]) : joined(name, parts, rules));
+  }
+  if (shape === "tensor") return collected.get("") as unknown as Outputs;
+  return (shape === "list" ? [...collected.values()] : Object.fromEntries(collected)) as unknown as Outputs;
+}
+
+function view({ tensor, from, to }: Part): Checked {
+  return viewRows(tensor, from, to);
+}
+
+/** Rows of several batches as one tensor. They may be padded to different lengths: zeros make up for that. */
+function joined(name: string, parts: readonly [Part, ...Part[]], { paddingSide }: ResultRules): Checked {
+  const [{ tensor: first }, ...others] = parts;
+  try {
+    for (const { tensor } of others) checkIsLike(name === "" ? "output" : `output.${name}`, tensor, first);
+  } catch (error) {
+    throw different(messageOf(error), error);
+  }
+  const rowDims = largestOf(parts.map(({ tensor }) => tensor.dims.slice(1)));
+  return join(parts, rowDims, { side: paddingSide, fill: fillOf(name, first.type, first.data, undefined) });
+}
+
+function partOf({ output, from, to }: Run, first: Run, name: string): Part {
+  const tensor = output.tensors.get(name);
+  const { shape, tensors } = first.output;
+  if (tensor !== undefined && output.shape === shape && output.tensors.size === tensors.size)
+    return { tensor, from, to };
+  throw different(`Expected ${namesOf(first.output)}, got ${namesOf(output)}`, undefined);
+}
+
+function namesOf({ shape, tensors }: BatchOutput): string {
+  if (shape === "tensor") return "a tensor";
+  return shape === "list" ? `a list of ${tensors.size}` : `a record of ${[...tensors.keys()].join(", ")}`;
+}
+
+function different(reason: string, cause: unknown): Error {
+  const message = `The rows of this call travelled in several batches, whose answers do not fit together. ${reason}`;
+  return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false, cause });
+}
+
+function runsOf(results: readonly RowResult[]): Run[] {
+  const runs: Run[] = [];
+  for (const { output, row } of results) {
+    const last = runs.at(-1);
+    if (last?.output === output && last.to === row) last.to += 1;
+    else runs.push({ output, from: row, to: row + 1 });
+  }
+  return runs;
+}
+
+/** A result in memory of its own, as a cache keeps it: a view would keep the memory of its whole batch. */
+export function ownResult(result: RowResult, paddingSide: PaddingSide): Outputs {
+  return collect([result], { copyOutputs: "always", paddingSide });
+}
+
+/** A result of one row that a cache has kept. Throws BATCH_RESULT where it is none. */
+export function keptResult(kept: unknown): RowResult {
+  return new RowResult(readOutput(kept, 1, true), 0);
+}

@@ -1,0 +1,64 @@
+// The user's handler of tensors, as a handler of rows: `prepare` stacks them, `finish` gives each its own.
+
+import { isError } from "../core/contract/errors.ts";
+import type { BatchContext } from "../core/contract/types.ts";
+import { invalidOption } from "../core/contract/validate.ts";
+import { resolveHandler, type Stages } from "../core/run/handler.ts";
+import { type BatchInput, batchInput } from "./batch-input.ts";
+import { RowResult, readOutput } from "./batch-output.ts";
+import type { TensorRow } from "./call.ts";
+import type { ResolvedPadding } from "./options.ts";
+
+/** What `run` and `finish` are given: the value of the stage before, and the batch that it belongs to. */
+interface Staged {
+  readonly value: unknown;
+  readonly batch: BatchInput;
+}
+
+export interface RowHandler {
+  prepare(rows: TensorRow[], context: BatchContext): Promise<Staged>;
+  run(staged: Staged, context: BatchContext): Promise<Staged>;
+  finish(staged: Staged, context: BatchContext): Promise<unknown[]>;
+  open?: () => void;
+  close?: () => void;
+}
+
+/** The parts of the user's handler. Throws INVALID_OPTION. */
+export function tensorStages(handler: unknown): Stages {
+  const stages = resolveHandler(handler);
+  if (stages.prepareItem === undefined) return stages;
+  const message = "Unknown stage `handler.prepareItem`: a call has many rows; prepare its tensors before the call";
+  throw invalidOption(TypeError, message);
+}
+
+/** True where a handler object says that it changes or transfers what it is given. */
+export function wantsCopies(handler: unknown): boolean {
+  return typeof handler === "object" && (handler as { copyInputs?: unknown } | null)?.copyInputs === true;
+}
+
+/** `sharesRows`: one row may be the answer to more than one call. */
+export function rowHandler(stages: Stages, padding: ResolvedPadding, sharesRows: boolean): RowHandler {
+  const { prepare, run, finish, open, close } = stages;
+  return {
+    async prepare(rows, context) {
+      const batch = batchInput(rows, padding);
+      const value = prepare === undefined ? batch.features : await prepare(batch.features as never, context);
+      return { value, batch };
+    },
+    async run({ value, batch }, context) {
+      return { value: await run(value, context), batch };
+    },
+    async finish({ value, batch }, context) {
+      const output = finish === undefined ? value : await finish(value, context);
+      return placesOf(output, batch, sharesRows);
+    },
+    ...(open !== undefined && { open: open as () => void }),
+    ...(close !== undefined && { close: close as () => void }),
+  };
+}
+
+function placesOf(output: unknown, { rows, isShared, broken }: BatchInput, sharesRows: boolean): unknown[] {
+  if (isError(output)) throw output;
+  const read = readOutput(output, rows.length, isShared || sharesRows);
+  return rows.map(({ call }, row) => broken.get(call) ?? new RowResult(read, row));
+}

@@ -1,0 +1,147 @@
+// The batcher below takes rows; this one takes calls of rows. It changes what goes in and what comes out, and decides
+// nothing about batches.
+
+import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
+import { BatcherCore } from "../core/engine/batcher.ts";
+import type { RowResult } from "./batch-output.ts";
+import { TensorCall, type TensorRow } from "./call.ts";
+import { fillOf } from "./dtype.ts";
+import { ResolvedPadding, type ResolvedTensorOptions, type SplitOptions, splitOptions } from "./options.ts";
+import { collect } from "./results.ts";
+import type { Checked } from "./shape.ts";
+import { rowHandler, tensorStages, wantsCopies } from "./stages.ts";
+import { ofRow, rowOptions } from "./user-functions.ts";
+
+type ManyOptions = SubmitManyOptions<unknown> | undefined;
+
+export class TensorBatcherCore extends BatcherCore {
+  readonly #padding: ResolvedPadding;
+  /** Of the first call. Those that differ in it go in lanes of their own, since they cannot be stacked with it. */
+  #signature: string | undefined;
+
+  /** Throws INVALID_OPTION. */
+  constructor(handler: unknown, given: unknown) {
+    const split: SplitOptions = splitOptions(given);
+    const stages = tensorStages(handler);
+    const padding = new ResolvedPadding(split.own, split.own.copyInputs || wantsCopies(handler));
+    const laneOf = (key: string, { call }: TensorRow): string => this.#laneOf(key, call);
+    const options = rowOptions(split, padding, laneOf);
+    super(rowHandler(stages, padding, options.dedupe !== undefined), options);
+    this.#padding = padding;
+  }
+
+  override get options(): ResolvedTensorOptions {
+    return Object.freeze({ ...super.options, ...this.#padding.own });
+  }
+
+  override async submit(features: unknown, options?: SubmitOptions): Promise<unknown> {
+    const call = this.#read(features);
+    const [row] = call.rows;
+    if (call.rows.length === 1) return this.#collect([await super.submit(row, this.#optionsFor(call, options))]);
+    return this.#collect(await super.submitMany(call.rows, this.#optionsFor(call, ofRows(options))));
+  }
+
+  /** Nothing is submitted where one of the records is malformed. */
+  override async submitMany(items: readonly unknown[], options?: ManyOptions): Promise<unknown[]> {
+    if (!Array.isArray(items)) return super.submitMany(items);
+    const calls = items.map((item) => this.#read(item));
+    const rows = await this.#submitGroups(calls, (group, below) => super.submitMany(group, below), options);
+    return calls.map((call) => this.#collect(rows.get(call) ?? []));
+  }
+
+  override async submitSettled(
+    items: readonly unknown[],
+    options?: ManyOptions,
+  ): Promise<PromiseSettledResult<unknown>[]> {
+    if (!Array.isArray(items)) return super.submitSettled(items);
+    const read = items.map((item) => attempt(() => this.#read(item)));
+    const calls = read.filter((call) => call instanceof TensorCall);
+    const rows = await this.#submitGroups(calls, (group, below) => super.submitSettled(group, below), options);
+    return Promise.allSettled(
+      read.map(async (call) => {
+        if (!(call instanceof TensorCall)) throw call.error;
+        return this.#collect((rows.get(call) ?? []).map(valueOrThrow));
+      }),
+    );
+  }
+
+  /** Submits the rows of all calls, those that are alike together, and finds the answers to each call. */
+  async #submitGroups<Answer>(
+    calls: readonly TensorCall[],
+    submit: (rows: readonly TensorRow[], options: never) => Promise<Answer[]>,
+    options: ManyOptions,
+  ): Promise<Map<TensorCall, Answer[]>> {
+    const groups = new Map<string, [TensorCall, ...TensorCall[]]>();
+    for (const call of calls) {
+      const group = groups.get(call.signature);
+      if (group === undefined) groups.set(call.signature, [call]);
+      else group.push(call);
+    }
+    const answered = new Map<TensorCall, Answer[]>();
+    const below = ofRows(options);
+    await Promise.all(
+      [...groups.values()].map(async (group) => {
+        const rows = group.flatMap((call) => call.rows);
+        const answers = await submit(rows, this.#optionsFor(group[0], below));
+        let at = 0;
+        for (const call of group) {
+          answered.set(call, answers.slice(at, at + call.rows.length));
+          at += call.rows.length;
+        }
+      }),
+    );
+    return answered;
+  }
+
+  #collect(results: readonly unknown[]): unknown {
+    return collect(results as readonly RowResult[], this.#padding.own);
+  }
+
+  /** The features of a call, checked. Throws INVALID_OPTION. */
+  #read(features: unknown): TensorCall {
+    const call = new TensorCall(features);
+    for (const name of call.names) {
+      const token = this.#padding.tokenOf(name);
+      const { type, data } = call.features[name] as Checked;
+      if (token !== undefined) fillOf(`padTokens.${name}`, type, data, token);
+    }
+    this.#signature ??= call.signature;
+    return call;
+  }
+
+  #laneOf(key: string, { signature }: TensorCall): string {
+    return signature === this.#signature ? key : `${key} with ${signature}`;
+  }
+
+  /** The options for the rows of a call, or of several that are alike. */
+  #optionsFor(call: TensorCall, options: ManyOptions): never {
+    if (call.signature === this.#signature) return options as never;
+    // Where there is a function for the key, it adds the signature.
+    const { key = super.options.key === undefined ? "" : undefined } = options ?? {};
+    return (typeof key === "string" ? { ...options, key: this.#laneOf(key, call) } : options) as never;
+  }
+}
+
+interface Failed {
+  readonly error: unknown;
+}
+
+function attempt<Value>(work: () => Value): Value | Failed {
+  try {
+    return work();
+  } catch (error) {
+    return { error };
+  }
+}
+
+function valueOrThrow(settled: PromiseSettledResult<unknown>): unknown {
+  if (settled.status === "rejected") throw settled.reason;
+  return settled.value;
+}
+
+/** `submitMany` options whose functions take a record, for rows. Their owner's mistakes are left to the batcher below. */
+function ofRows(options: ManyOptions): ManyOptions {
+  if (typeof options !== "object" || options === null) return options;
+  const { priority, cost } = options;
+  return { ...options, priority: ofRow(priority), cost: ofRow(cost) };
+}

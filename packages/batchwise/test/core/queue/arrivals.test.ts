@@ -1,0 +1,81 @@
+// Plain entries that come in together: they wait in an array of their own until the queue is looked at.
+
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Entry } from "../../../src/core/queue/entry.ts";
+import { roomFor } from "../../../src/core/queue/fifo.ts";
+import { range } from "../../support.ts";
+import { entryOf, Kit } from "../support/queue-kit.ts";
+
+/** Lets an entry arrive; what finds no room gets some first, as at a submit. */
+function arrive({ queue }: Kit, id: number, most = Infinity): void {
+  const entry = entryOf({ id });
+  if (queue.arrive(entry)) return;
+  queue.receive(roomFor(queue.size, most), 0);
+  expect(queue.arrive(entry)).toBe(true);
+}
+
+type Step = readonly [how: string, count: number];
+
+/** A queue, and what waits in it by the order of arrival. */
+class Pair {
+  readonly #kit: Kit = new Kit();
+  readonly #waiting: number[] = [];
+  #next = 0;
+
+  step([how, count]: Step): void {
+    const { queue } = this.#kit;
+    if (how === "look") expect(queue.size).toBe(this.#waiting.length);
+    else if (how === "take") expect(this.#kit.take({ maxBatchSize: count })).toEqual(this.#waiting.splice(0, count));
+    else this.#add(how, count);
+  }
+
+  #add(how: string, count: number): void {
+    const ids = range(count).map((index) => this.#next + index);
+    this.#next += count;
+    this.#waiting.push(...ids);
+    if (how === "push") this.#kit.push(...ids.map((id) => ({ id })));
+    else if (how === "arrive") for (const id of ids) arrive(this.#kit, id);
+    else this.#kit.queue.receive(entriesOf(ids), count);
+  }
+
+  end(): void {
+    expect(this.#kit.queue.size).toBe(this.#waiting.length);
+    expect(this.#kit.takeAll({ maxBatchSize: 7 }).flat()).toEqual(this.#waiting);
+  }
+}
+
+function entriesOf(ids: readonly number[]): Entry[] {
+  return ids.map((id) => entryOf({ id }));
+}
+
+describe("plain entries", () => {
+  test("wait in the order in which they came, whichever way they came in", () => {
+    const way = fc.constantFrom("arrive", "push", "receive", "look", "take");
+    fc.assert(
+      fc.property(fc.array(fc.tuple(way, fc.integer({ min: 1, max: 40 })), { maxLength: 40 }), (steps) => {
+        const pair = new Pair();
+        for (const step of steps) pair.step(step);
+        pair.end();
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("find no more room than was given, and none after a look at the queue", () => {
+    const { queue } = new Kit();
+    expect(queue.arrive(entryOf({ id: 0 }))).toBe(false);
+    queue.receive(roomFor(0, 2), 0);
+    expect(range(3).map((id) => queue.arrive(entryOf({ id })))).toEqual([true, true, false]);
+    queue.receive(roomFor(0), 0);
+    expect(queue.size).toBe(2);
+    expect(queue.arrive(entryOf({ id: 3 }))).toBe(false);
+  });
+
+  test("are not lost where ranks without entries are dropped before the next look", () => {
+    const kit = new Kit().push({ id: 1, priority: 1 });
+    arrive(kit, 2);
+    for (const priority of range(100)) kit.raise(1, priority + 2);
+    expect(kit.take()).toEqual([1, 2]);
+  });
+});

@@ -1,0 +1,172 @@
+// Whose memory a tensor is: what is handed through, what is copied, and that nobody's data reach anybody else.
+
+import { batchTensors, type Outputs, type Tensor, type TensorBatchOptions } from "batchwise/tensor";
+import { virtualClock } from "batchwise/testing";
+import { describe, expect, test } from "vitest";
+import { reasonOf } from "../support.ts";
+import { doubled, float32, int64, lists } from "./kit.ts";
+
+type Record0 = Readonly<Record<string, Tensor>>;
+
+function batcher(handler: (features: Record0) => Outputs, options: TensorBatchOptions<Record0, never> = {}) {
+  return batchTensors<Record0>(handler, { clock: virtualClock(), ...(options as object) });
+}
+
+const dataOf = (answer: unknown): Float32Array => (answer as Tensor<"float32">).data;
+
+describe("what the handler gets", () => {
+  const seen: Tensor[] = [];
+  const keep = ({ ids }: Record0): Outputs => {
+    seen.push(ids as Tensor);
+    return doubled(ids as Tensor);
+  };
+
+  test("is a single caller's own memory where nothing is padded, also for a part of its rows", async () => {
+    seen.length = 0;
+    const ids = int64([
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ]);
+    await batcher(keep)({ ids });
+    expect(seen[0]?.data).toBe(ids.data);
+    await batcher(keep, { maxBatchSize: 2 })({ ids });
+    expect(seen.slice(1).map(({ data }) => [(data as BigInt64Array).buffer === ids.data.buffer, data.length])).toEqual([
+      [true, 4],
+      [true, 2],
+    ]);
+  });
+
+  test.each<[string, object, object]>([
+    ["a multiple asks for padding", { padToMultipleOf: 4 }, {}],
+    ["`copyInputs` asks for it", { copyInputs: true }, {}],
+    ["a handler object asks for it", {}, { copyInputs: true }],
+  ])("is a copy where %s", async (_, options, asked) => {
+    seen.length = 0;
+    const ids = int64([[1, 2]]);
+    const fn = batchTensors<Record0>({ run: keep, ...asked }, { clock: virtualClock(), ...options });
+    await fn({ ids });
+    expect((seen[0] as Tensor<"int64">).data.buffer).not.toBe(ids.data.buffer);
+    expect(ids).toEqual(int64([[1, 2]]));
+  });
+
+  test("may be transferred with `copyInputs`, and the batch still be tried again", async () => {
+    let runs = 0;
+    const fn = batcher(
+      ({ ids }) => {
+        runs += 1;
+        structuredClone(ids, { transfer: [(ids as Tensor<"int64">).data.buffer as ArrayBuffer] });
+        if (runs === 1) throw new Error("once");
+        return float32([1, 2]);
+      },
+      { copyInputs: true, retry: { attempts: 2 } },
+    );
+    const ids = int64([[1], [2]]);
+    expect(await fn({ ids })).toEqual(float32([1, 2]));
+    expect(lists(ids)).toEqual([[1], [2]]);
+  });
+});
+
+describe("what a caller gets", () => {
+  const output = float32([
+    [1, 2],
+    [3, 4],
+    [5, 6],
+  ]);
+  const one = { ids: int64([[1]]) };
+  const two = { ids: int64([[2], [3]]) };
+
+  test("is the handler's own memory where the batch is its rows alone", async () => {
+    const fn = batcher(() => output);
+    expect(dataOf(await fn({ ids: int64([[1], [2], [3]]) }))).toBe(output.data);
+  });
+
+  test("is memory of its own where others are in the batch: it may be changed, kept and transferred", async () => {
+    const fn = batcher(() => output);
+    const [first, second] = await Promise.all([fn(one), fn(two)]);
+    expect([first, second]).toEqual([
+      float32([[1, 2]]),
+      float32([
+        [3, 4],
+        [5, 6],
+      ]),
+    ]);
+    // The mistake that many make with a view: its buffer is not its data.
+    expect([...new Float32Array(dataOf(first).buffer)]).toEqual([1, 2]);
+    structuredClone(first, { transfer: [dataOf(first).buffer as ArrayBuffer] });
+    dataOf(second).fill(0);
+    expect(lists(output)).toEqual([
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ]);
+  });
+
+  test('is a view with `copyOutputs: "never"`, and always a copy with "always"', async () => {
+    const views = batcher(() => output, { copyOutputs: "never" });
+    const answers = await Promise.all([views(one), views(two)]);
+    expect(answers).toEqual([
+      float32([[1, 2]]),
+      float32([
+        [3, 4],
+        [5, 6],
+      ]),
+    ]);
+    expect(answers.map((answer) => dataOf(answer).buffer === output.data.buffer)).toEqual([true, true]);
+    const scratch = float32([[0]]);
+    const copies = batcher(
+      ({ ids }) => {
+        scratch.data[0] = Number((ids as Tensor<"int64">).data[0]);
+        return scratch;
+      },
+      { copyOutputs: "always" },
+    );
+    const first = await copies({ ids: int64([[1]]) });
+    await copies({ ids: int64([[2]]) });
+    expect(lists(first as Tensor)).toEqual([[1]]);
+  });
+
+  test("is its own also where two calls share a row by `dedupe`, and where a cache kept it", async () => {
+    const kept = new Map<string, Outputs>();
+    const fn = batcher(({ ids }) => doubled(ids as Tensor), {
+      dedupe: ({ ids }) => String((ids as Tensor).data),
+      cache: kept as never,
+    });
+    const [first, second] = await Promise.all([fn(one), fn(one)]);
+    (first as Tensor<"int64">).data[0] = 77n;
+    const third = await fn(one);
+    expect([second, third, kept.get("1")]).toEqual([int64([[2]]), int64([[2]]), int64([[2]])]);
+    expect(fn.stats()).toMatchObject({ submitted: 3, deduped: 1, cacheHits: 1, batches: 1 });
+  });
+});
+
+describe("data that have gone between the submit and the batch", () => {
+  test("reject their own call; the others of the batch are answered", async () => {
+    const fn = batcher(({ ids }) => doubled(ids as Tensor));
+    const gone = int64([[5, 6]]);
+    const answers = [fn({ ids: int64([[1]]) }), fn({ ids: gone }), fn({ ids: int64([[2]]) })];
+    structuredClone(gone, { transfer: [gone.data.buffer as ArrayBuffer] });
+    const [first, second, third] = await Promise.allSettled(answers);
+    expect(second).toMatchObject({
+      status: "rejected",
+      reason: { message: "Expected `features.ids.data` to have 2 elements for dims [1, 2], got 0" },
+    });
+    expect([first, third].map((settled) => lists((settled as PromiseFulfilledResult<Tensor>).value))).toEqual([
+      [[2, 0]],
+      [[4, 0]],
+    ]);
+  });
+
+  test("reject the batch where there are no others, and the handler is not called", async () => {
+    let calls = 0;
+    const fn = batcher(({ ids }) => {
+      calls += 1;
+      return ids as Tensor;
+    });
+    const gone = int64([[5]]);
+    const answer = fn({ ids: gone });
+    structuredClone(gone, { transfer: [gone.data.buffer as ArrayBuffer] });
+    expect(await reasonOf(answer)).toMatchObject({ code: "INVALID_OPTION" });
+    expect(calls).toBe(0);
+  });
+});

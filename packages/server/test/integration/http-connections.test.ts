@@ -1,0 +1,47 @@
+import { describe, expect, test } from "vitest";
+import { embed, exchange, startSmall } from "../support/services.ts";
+
+describe("a health check without a Host header", () => {
+  test.each(["/healthz", "/readyz"])("at %s is answered, in HTTP/1.0 and 1.1", async (path) => {
+    const service = await startSmall();
+    for (const version of ["1.0", "1.1"]) {
+      const answer = await exchange(service, `GET ${path} HTTP/${version}\r\nconnection: close\r\n\r\n`);
+      expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    }
+  });
+});
+
+describe("an idle connection", () => {
+  const question = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+
+  test("is kept for 65 seconds, longer than the 60 of common load balancers", async () => {
+    const service = await startSmall();
+    const answer = await fetch(`${service.url}/healthz`);
+    expect(answer.headers.get("keep-alive")).toBe("timeout=65");
+  });
+
+  test("is closed after the time asked for, and not before", async () => {
+    const service = await startSmall({ keepAliveMs: 1_000 });
+    const startedAt = performance.now();
+    expect(await exchange(service, question)).toMatch(/^HTTP\/1.1 200 /);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(990);
+  });
+});
+
+describe("a service that is told to stop with a drain delay", () => {
+  test("fails health checks at once, goes on answering texts on new connections, and then refuses them", async () => {
+    const service = await startSmall({ drainDelayMs: 2_000 });
+    const startedAt = performance.now();
+    const closed = service.close();
+    for (const path of ["/healthz", "/readyz"]) {
+      const check = await fetch(service.url + path);
+      expect({ path, status: check.status }).toEqual({ path, status: 503 });
+    }
+    const answered = await embed(service, "late, but not too late");
+    expect(answered.status).toBe(200);
+    expect(answered.headers.get("connection")).toBe("close");
+    await closed;
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_990);
+    await expect(embed(service, "too late")).rejects.toThrow();
+  });
+});

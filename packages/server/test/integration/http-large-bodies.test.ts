@@ -1,0 +1,117 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { Worker } from "node:worker_threads";
+import { describe, expect, test } from "vitest";
+import { jsonObjectIn } from "../../src/http/body.ts";
+import { parseEmbeddingsRequest } from "../../src/http/embeddings-request.ts";
+import { RequestParser } from "../../src/http/request-parser.ts";
+import type { Service } from "../../src/http/service.ts";
+import { embed, type Failure, startSmall } from "../support/services.ts";
+import { maxDifference } from "../support/vectors.ts";
+
+interface Answer {
+  readonly data: readonly { readonly embedding: readonly number[] }[];
+}
+
+/** Nearly the largest body that is taken: token ids, far more than the model takes. */
+const MANY_IDS = JSON.stringify({
+  model: "batchwise-demo",
+  input: Array.from({ length: 3_900_000 }, (_, i) => i % 10),
+});
+
+/** Posts from a thread of its own, and gives the status. */
+function postElsewhere(url: string, body: string): Promise<number> {
+  const code = `
+    const { parentPort, workerData: { url, body } } = require("node:worker_threads");
+    const headers = { "content-type": "application/json" };
+    fetch(url, { method: "POST", headers, body }).then(({ status }) => parentPort.postMessage(status));`;
+  const worker = new Worker(code, { eval: true, workerData: { url: `${url}/v1/embeddings`, body } });
+  return new Promise((resolve, reject) => {
+    worker.on("message", resolve);
+    worker.on("error", reject);
+  });
+}
+
+async function longestStop(service: Service): Promise<number> {
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  expect(await postElsewhere(service.url, MANY_IDS)).toBe(400);
+  delay.disable();
+  return delay.max / 1e6;
+}
+
+/** How long the same body takes when it is read on this thread. */
+function timeHere({ embedder }: Service): number {
+  const bytes = new TextEncoder().encode(MANY_IDS);
+  const startedAt = performance.now();
+  parseEmbeddingsRequest(jsonObjectIn(bytes), embedder.model);
+  return performance.now() - startedAt;
+}
+
+async function embeddings(service: Service, input: unknown): Promise<Answer["data"]> {
+  const response = await embed(service, input);
+  expect(response.status).toBe(200);
+  return ((await response.json()) as Answer).data;
+}
+
+describe("a body of 8 MB", () => {
+  test("does not stop the event loop for as long as it takes to read", async () => {
+    const service = await startSmall();
+    const stops: number[] = [];
+    const control: number[] = [];
+    // The least of several: neighbours on the machine only ever make either longer.
+    for (let round = 0; round < 5; round += 1) {
+      stops.push(await longestStop(service));
+      control.push(timeHere(service));
+    }
+    expect(Math.min(...stops)).toBeLessThan(0.6 * Math.min(...control));
+  });
+});
+
+describe("a large body", () => {
+  const filler = Array.from({ length: 1500 }, (_, index) => `${"grey rain ".repeat(12)}${index}`);
+
+  test("gets the vectors that its texts and tokens have in small ones", async () => {
+    const service = await startSmall();
+    const large = await embeddings(service, [...filler, "piano", [5, 6, 7]]);
+    const [piano, tokens] = await embeddings(service, ["piano", [5, 6, 7]]);
+    expect(maxDifference(large.at(-2)?.embedding ?? [], piano?.embedding ?? [])).toBeLessThan(1e-4);
+    expect(maxDifference(large.at(-1)?.embedding ?? [], tokens?.embedding ?? [])).toBeLessThan(1e-4);
+  });
+
+  test("is refused as a small one is", async () => {
+    const service = await startSmall();
+    const refusal = async (input: unknown): Promise<unknown> => {
+      const response = await embed(service, input);
+      const { error } = (await response.json()) as Failure;
+      return { status: response.status, retry: response.headers.get("x-should-retry"), ...error };
+    };
+    expect(await refusal([...filler, [1, -1]])).toEqual({
+      status: 400,
+      retry: "false",
+      type: "invalid_request_error",
+      param: "input",
+      code: "invalid_token",
+      message: expect.stringContaining("input[1500]"),
+    });
+    expect(await refusal([...filler, 7])).toMatchObject({ status: 400, code: "invalid_type" });
+    expect(await refusal([...filler, Array(65).fill(1)])).toMatchObject({ code: "context_length_exceeded" });
+    const body = `{"model": "batchwise-demo", "input": "${"a".repeat(200_000)}`;
+    const headers = { "content-type": "application/json" };
+    const broken = await fetch(`${service.url}/v1/embeddings`, { method: "POST", headers, body });
+    expect(await broken.json()).toMatchObject({ error: { code: "invalid_json" } });
+  });
+});
+
+describe("the thread that reads large bodies", () => {
+  test("fails what it was reading when it ends, and is replaced for the next", async () => {
+    const { embedder } = await startSmall();
+    const parser = new RequestParser(embedder.model);
+    const text = JSON.stringify({ model: "batchwise-demo", input: "a".repeat(1_000_000) });
+    const lost = expect(parser.parse(new TextEncoder().encode(text))).rejects.toThrow("large bodies ended");
+    await parser.close();
+    await lost;
+    const { inputs } = await parser.parse(new TextEncoder().encode(text));
+    expect(inputs).toEqual(["a".repeat(1_000_000)]);
+    await parser.close();
+  });
+});

@@ -1,0 +1,66 @@
+// What becomes of texts that are too long, and of token ids in place of texts.
+
+import { describe, expect, test } from "vitest";
+import { createApp } from "../../src/http/app.ts";
+import type { EmbedderOptions } from "../../src/models/embedder.ts";
+import { openEmbedder } from "../support/embedders.ts";
+import { exportFolder, tableGraph } from "../support/exports.ts";
+
+const CONFIG = { "config.json": { max_position_embeddings: 5 } };
+const LONG = "the piano , the rain , the piano";
+
+async function service(options: EmbedderOptions, files = {}): Promise<(input: unknown) => Promise<[number, unknown]>> {
+  const model = await exportFolder(tableGraph(), { ...CONFIG, ...files });
+  const app = createApp({ embedder: await openEmbedder({ model, pooling: "mean", ...options }) });
+  return async (input) => {
+    const body = JSON.stringify({ model: "export", input });
+    const response = await app.request("/v1/embeddings", { method: "POST", body });
+    return [response.status, await response.json()];
+  };
+}
+
+describe("a text that is too long", () => {
+  test("is refused by default", async () => {
+    const ask = await service({});
+    expect(await ask(LONG)).toMatchObject([400, { error: { code: "context_length_exceeded" } }]);
+  });
+
+  test.each([
+    ["right", "the piano ,"],
+    ["left", ", the piano"],
+  ])("keeps its marks and what fits where it is cut on the %s", async (side, rest) => {
+    const ask = await service({ truncate: true }, { "tokenizer_config.json": { truncation_side: side } });
+    const [status, cut] = await ask(LONG);
+    expect(status).toBe(200);
+    expect(cut).toMatchObject({ usage: { prompt_tokens: 5 } });
+    const [, whole] = await ask(rest);
+    expect(vectorOf(cut)).toEqual(vectorOf(whole));
+  });
+
+  test("is cut too where it is far too long to count", async () => {
+    const ask = await service({ truncate: true });
+    const [, cut] = await ask("the piano , ".repeat(5_000));
+    expect(vectorOf(cut)).toEqual(vectorOf((await ask("the piano ,"))[1]));
+  });
+
+  test("is refused as a list of token ids, whose marks are not known", async () => {
+    const ask = await service({ truncate: true });
+    expect(await ask([2, 4, 5, 6, 7, 3])).toMatchObject([400, { error: { code: "context_length_exceeded" } }]);
+  });
+});
+
+describe("token ids", () => {
+  test.each([[[2, 4, 3]], [[[2, 4, 3]]], [["rain", [2, 4, 3]]]])(
+    "as %j are refused where only texts are taken",
+    async (input) => {
+      const ask = await service({ tokenInput: false });
+      expect(await ask(input)).toMatchObject([400, { error: { code: "invalid_type", param: "input" } }]);
+      expect(await ask("rain")).toMatchObject([200, {}]);
+      expect(await (await service({}))(input)).toMatchObject([200, {}]);
+    },
+  );
+});
+
+function vectorOf(answer: unknown): unknown {
+  return (answer as { data: { embedding: unknown }[] }).data[0]?.embedding;
+}
