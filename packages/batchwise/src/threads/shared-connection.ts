@@ -4,6 +4,7 @@
 // alone; when the thread ends, its items leave the batcher. The port keeps this thread alive only while a caller waits.
 
 import type { MessagePort } from "node:worker_threads";
+import { invalidOption } from "../core/contract/validate.ts";
 import { encodeReason } from "./encode-reason.ts";
 import { callerGoneError, uncloneableResultError } from "./errors.ts";
 import { LightSignal } from "./light-signal.ts";
@@ -75,7 +76,7 @@ export class SharedConnection {
     const options = request.options === undefined ? { signal } : { ...request.options, signal };
     try {
       if ("item" in request) return batcher.submit(request.item, options);
-      return batcher.submitMany(request.items, { ...options, ...functionsOf(request.each) });
+      return batcher.submitMany(request.items, { ...options, ...functionsOf(request) });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -146,15 +147,16 @@ function wakeLater(cells: Int32Array): void {
   toWake.add(cells);
 }
 
-/** Options that give each item the value that was read of it over there: the batcher asks once an item, in order. */
-function functionsOf(each: Readonly<Record<string, readonly unknown[]>> | undefined): PlainOptions | undefined {
+/** Options that give each item the value that was read of it over there. Equal items have equal values. */
+function functionsOf({ items, each }: ManyRequest): PlainOptions | undefined {
   if (each === undefined) return undefined;
   const functions: Record<string, unknown> = {};
   for (const [name, values] of Object.entries(each)) {
-    let at = 0;
-    functions[name] = () => {
-      at += 1;
-      return values[at - 1];
+    const byItem = new Map(items.map((item, index) => [item, values[index]]));
+    functions[name] = (item: unknown) => {
+      if (byItem.has(item)) return byItem.get(item);
+      // A batcher of tensors asks row by row, and a function of another thread knows records alone.
+      throw invalidOption(TypeError, `Expected \`${name}\` to be no function: this batcher does not ask item by item`);
     };
   }
   return functions;

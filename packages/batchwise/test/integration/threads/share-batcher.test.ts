@@ -1,4 +1,5 @@
 import { createBatcher, createTokenBatcher } from "batchwise";
+import { batchTensors, type Tensor } from "batchwise/tensor";
 import { connectBatcher, shareBatcher } from "batchwise/threads";
 import { describe, expect, test } from "vitest";
 import { gate, reasonOf, thrownBy } from "../../support.ts";
@@ -209,6 +210,35 @@ describe("memory on its way to and from a shared batcher", () => {
   test("is not given away by a batcher with `dedupe`, whose results go to many", () => {
     const batcher = createBatcher(double, { dedupe: String });
     expect(thrownBy(() => shareBatcher(batcher, { transferResults: true }))).toMatchObject({ code: "INVALID_OPTION" });
+  });
+});
+
+describe("a batcher of tensors shared with worker threads", () => {
+  type Input = { readonly x: Tensor<"float32"> };
+  const doubled = ({ x }: Input): Tensor<"float32"> => ({ ...x, data: x.data.map((value) => value * 2) });
+  const tensorOf = (...values: number[]): Input => ({
+    x: { type: "float32", data: Float32Array.from(values), dims: [1, values.length] },
+  });
+
+  test("stacks the rows of several threads, and answers each with its own, in memory of its own", async () => {
+    const batcher = batchTensors(doubled, { maxWaitMs: 5_000, maxBatchSize: 3 });
+    const threads = callers(3, shareBatcher(batcher));
+    const inputs = [tensorOf(1), tensorOf(2, 3), tensorOf(4, 5, 6)];
+    const answers = await Promise.all(threads.map((caller, at) => caller.ask("submitSync", inputs[at])));
+    expect(answers).toMatchObject([{ dims: [1, 3] }, { dims: [1, 3] }, { dims: [1, 3] }]);
+    const data = answers.map((answer) => (answer as Tensor<"float32">).data);
+    expect(data.map((values) => Array.from(values))).toEqual([
+      [2, 0, 0],
+      [4, 6, 0],
+      [8, 10, 12],
+    ]);
+    for (const values of data) expect(values.buffer.byteLength).toBe(12);
+    expect(batcher.stats()).toMatchObject({ batches: 1, completed: 3 });
+  });
+
+  test("takes no functions of its rows from there", async () => {
+    const [caller] = callers(1, shareBatcher(batchTensors(doubled))) as [CallingThread];
+    expect(await caller.errorOf("byRows", [tensorOf(1)])).toMatchObject({ isTypeError: true, code: "INVALID_OPTION" });
   });
 });
 
