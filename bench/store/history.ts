@@ -30,9 +30,10 @@ function addRange(database: DatabaseSync, from: number, to: number): void {
     ${rows} INSERT INTO batchwise_request (seq, id, lane, priority, rank, tenant, created_at, bytes, tokens)
       SELECT seq, printf('done-%010d', seq), ${lane}, 0, seq, '', ${NOW}, 100, 10
       FROM n;
-    ${rows} INSERT INTO batchwise_body SELECT seq, printf('%043d', seq), NULL, '{"input":"12345678"}' FROM n;
-    ${rows} INSERT INTO batchwise_outcome
-      SELECT seq, seq, 'succeeded', 1, ${NOW}, '{"response":"12345"}' FROM n;
+    ${rows} INSERT INTO batchwise_body (seq, digest, metadata, body)
+      SELECT seq, printf('%043d', seq), NULL, '{"input":"12345678"}' FROM n;
+    ${rows} INSERT INTO batchwise_outcome (cursor, seq, status, attempts, recorded_at, payload, batch)
+      SELECT seq, seq, 'succeeded', 1, ${NOW}, '{"response":"12345"}', (seq - 1) / ${BATCH} + 1 FROM n;
     ${rows} INSERT INTO batchwise_batch
       (key, lane, account, ledger, state, requests, remaining, bytes, tokens, created_at, updated_at, next_at,
        lease_until, fence, release_at)
