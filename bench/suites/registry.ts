@@ -24,6 +24,7 @@ export const suites: Readonly<Record<string, Suite>> = {
   small: { load: async () => (await import("./small.ts")).small, rounds: 5, quickRounds: 1 },
   gather: { load: async () => (await import("./gather.ts")).gather, rounds: 9, quickRounds: 1 },
   limits: { load: async () => (await import("./limits.ts")).limits, rounds: 5, quickRounds: 1 },
+  threads: { load: async () => (await import("./threads.ts")).threads, rounds: 9, quickRounds: 3 },
   dispatch: { load: async () => (await import("./dispatch.ts")).dispatch, rounds: 0, quickRounds: 2 },
   python: { load: async () => (await import("./python-systems.ts")).pythonSystems, rounds: 7, quickRounds: 0 },
 };

@@ -37,3 +37,12 @@ test("on an older Node.js, too, no caller's AsyncLocalStorage store outlives his
   const output = execFileSync(node, ["--expose-gc", child, library], { encoding: "utf8" });
   expect(JSON.parse(output)).toEqual({ cases: 17, reachable: {} });
 });
+
+test("on an older Node.js, too, threads block on a batcher whose handler runs in threads, and all end", ({ skip }) => {
+  built("threads/index.js");
+  const node = olderNode();
+  if (node === undefined) return skip("no Node.js from 20.19 to 23 on the PATH");
+  const child = `${root}packages/batchwise/test/house/fixtures/threads.mjs`;
+  const output = execFileSync(node, [child], { encoding: "utf8", timeout: 30_000 });
+  expect(output).toBe('[1000,"DEADLINE_EXCEEDED",true]\n'.repeat(2));
+});

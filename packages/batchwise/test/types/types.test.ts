@@ -32,7 +32,7 @@ function messagesOf(fixtures: readonly string[], options: object): string {
 }
 
 test("the built declarations infer, accept and refuse what the fixtures say, in a strict program", () => {
-  expect(messagesOf(["handlers.ts", "mistakes.ts", "decorated.ts", "decorated-both.ts"], {})).toBe("");
+  expect(messagesOf(["handlers.ts", "mistakes.ts", "decorated.ts", "decorated-both.ts", "threads.ts"], {})).toBe("");
 });
 
 test("the built declarations decorate methods in a program with legacy decorators too", () => {

@@ -1,0 +1,157 @@
+// One worker thread with the user's handler in it, seen from the batcher's side.
+//
+// Guarantees: a run settles exactly once, also when the thread dies; errors keep class, code and message. The thread
+// keeps the process alive only while it loads, runs or closes. It is asked to end and terminated only where the user
+// said so: ending a thread inside native code can abort the whole process.
+
+import { Worker, type WorkerOptions } from "node:worker_threads";
+import type { BatchContext, Places } from "../core/contract/types.ts";
+import { decodeReason } from "./encode-reason.ts";
+import { threadEndedError } from "./errors.ts";
+import { post } from "./pack.ts";
+import { type SentBatch, sendBatch } from "./plain-batch.ts";
+import type { FromThread, PlainPlaces, ToThread } from "./thread-protocol.ts";
+
+export interface HandlerThreadOptions {
+  readonly url: string;
+  readonly movesResults: boolean;
+  readonly terminateAfterMs: number;
+  readonly workerOptions: WorkerOptions;
+}
+
+interface Task {
+  readonly resolve: (answer: FromThread) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+// The worker's file has the extension of this one: .ts when Node runs the sources, .js once they are compiled.
+const WORKER_URL: URL = new URL(
+  `./handler-worker${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`,
+  import.meta.url,
+);
+
+export class HandlerThread {
+  readonly #worker: Worker;
+  readonly #terminateAfterMs: number;
+  /** Loading, the run, or closing: there is one at a time. */
+  #task: Task | undefined;
+  #exitCode: number | undefined;
+  #failure: unknown;
+  #answered = false;
+  #killer: ReturnType<typeof setTimeout> | undefined;
+  readonly ended: Promise<void>;
+
+  constructor({ terminateAfterMs, workerOptions }: HandlerThreadOptions) {
+    this.#terminateAfterMs = terminateAfterMs;
+    this.#worker = new Worker(WORKER_URL, { name: "batchwise-handler", ...workerOptions });
+    this.#worker.on("message", (answer: FromThread) => {
+      this.#take()?.resolve(answer);
+    });
+    this.#worker.on("messageerror", (error: Error) => {
+      this.#take()?.reject(error);
+    });
+    this.#worker.on("error", (error: unknown) => {
+      this.#failure = error;
+    });
+    this.ended = new Promise((resolve) => {
+      this.#worker.once("exit", (code: number) => {
+        this.#exitCode = code;
+        // First, so that who runs again on hearing of the failure finds a new thread.
+        resolve();
+        this.#take()?.reject(threadEndedError(code, this.#failure));
+      });
+    });
+  }
+
+  /** True when it has done at least one run: a thread that dies before it has would do so again. */
+  get hasAnswered(): boolean {
+    return this.#answered;
+  }
+
+  /** Loads the module and opens its handler. Rejects, with the thread ended, where that fails. */
+  async load({ url, movesResults }: HandlerThreadOptions): Promise<void> {
+    const answer = await this.#ask(() => this.#post({ type: "load", url, movesResults }));
+    if (answer.type !== "refused") return;
+    await this.ended;
+    throw decodeReason(answer.error);
+  }
+
+  async run(items: readonly unknown[], context: BatchContext): Promise<Places<unknown>> {
+    let sent: SentBatch | undefined;
+    const { signal } = context;
+    // It may have aborted while the thread was started.
+    if (signal.aborted) throw signal.reason;
+    const stop = (): void => this.#abort();
+    try {
+      const answer = await this.#ask(() => {
+        sent = sendBatch(items, context, (message, transfer) => this.#post(message, transfer));
+        if (sent.indexes?.length === 0) this.#take()?.resolve({ type: "done", values: [], errors: [] });
+        else signal.addEventListener("abort", stop);
+      });
+      this.#answered = true;
+      if (answer.type === "done") return placesOf(answer, sent as unknown as SentBatch, items.length);
+      throw decodeReason((answer as Extract<FromThread, { type: "failed" }>).error);
+    } finally {
+      signal.removeEventListener("abort", stop);
+      clearTimeout(this.#killer);
+    }
+  }
+
+  /** Closes the handler and ends the thread. Rejects, with the thread ended, where the handler's `close` failed. */
+  async close(): Promise<void> {
+    if (this.#exitCode !== undefined) return;
+    const answer = await this.#ask(() => this.#post({ type: "close" })).catch(() => undefined);
+    await this.ended;
+    if (answer?.type === "closeFailed") throw decodeReason(answer.error);
+  }
+
+  #abort(): void {
+    this.#post({ type: "abort" });
+    if (this.#terminateAfterMs === Number.POSITIVE_INFINITY) return;
+    this.#killer = setTimeout(() => void this.#worker.terminate(), this.#terminateAfterMs);
+  }
+
+  #ask(send: () => void): Promise<FromThread> {
+    return new Promise((resolve, reject) => {
+      if (this.#exitCode !== undefined) throw threadEndedError(this.#exitCode, this.#failure);
+      this.#task = { resolve, reject };
+      this.#worker.ref();
+      try {
+        send();
+      } catch (error) {
+        this.#take();
+        throw error;
+      }
+    });
+  }
+
+  #take(): Task | undefined {
+    const task = this.#task;
+    this.#task = undefined;
+    this.#worker.unref();
+    return task;
+  }
+
+  #post(message: ToThread, transfer: readonly ArrayBuffer[] = []): void {
+    post(this.#worker, message, transfer);
+  }
+}
+
+/** The answer of a thread, with its errors and those of items that never went in their places. */
+function placesOf(
+  { values, errors }: PlainPlaces,
+  { indexes, errors: unsent }: SentBatch,
+  size: number,
+): Places<unknown> {
+  if (errors.length === 0 && indexes === undefined) return values as Places<unknown>;
+  const places: unknown[] = indexes === undefined ? Array.from(values) : new Array(size);
+  for (const [at, index] of indexes?.entries() ?? []) places[index] = values[at];
+  for (const [at, reason] of errors) places[indexes?.[at] ?? at] = errorOf(decodeReason(reason));
+  for (const [index, error] of unsent) places[index] = errorOf(error);
+  return places;
+}
+
+/** A place rejects its caller where it holds an Error. */
+function errorOf(reason: unknown): unknown {
+  return reason instanceof Error ? reason : Promise.reject(reason);
+}

@@ -1,0 +1,166 @@
+// What runs in a thread of `threadHandler`: loads the user's module and runs its default export.
+//
+// Guarantees: answers every run once; a run that fails answers with its error and the thread goes on; a result that
+// cannot be sent is its caller's error alone. Ends by itself after `close`.
+
+import { type MessagePort, parentPort } from "node:worker_threads";
+import { batchHoleError, batchResultError, describe, isError, resultLength } from "../core/contract/errors.ts";
+import { isThenable } from "../core/contract/thenable.ts";
+import type { BatchContext } from "../core/contract/types.ts";
+import { resolveHandler, type Stages } from "../core/run/handler.ts";
+import { type EncodedReason, encodeReason } from "./encode-reason.ts";
+import { uncloneableResultError } from "./errors.ts";
+import { pack, post } from "./pack.ts";
+import type { FromThread, PlainContext, PlainPlaces, ToThread } from "./thread-protocol.ts";
+
+async function load(url: string): Promise<Stages> {
+  const module = (await import(url)) as { readonly default?: unknown };
+  let handler = module.default;
+  // A CommonJS module that was compiled from an ES module.
+  if (typeof handler === "object" && handler !== null && !("run" in handler) && "default" in handler) {
+    handler = handler.default;
+  }
+  if (handler === undefined) throw new TypeError(`Expected a default export in ${url}, the handler; there is none`);
+  const stages = resolveHandler(handler);
+  await stages.open?.();
+  return stages;
+}
+
+/** All stages, one after the other: an item's errors in `prepareItem` fail it alone, as they do without threads. */
+async function runStages(stages: Stages, items: readonly unknown[], context: BatchContext): Promise<PlainPlaces> {
+  const { prepareItem, prepare, run, finish } = stages;
+  if (prepareItem !== undefined) return runPrepared(stages, items, context);
+  const input = prepare === undefined ? items : await prepare(items as unknown[], context);
+  const output = await run(input, context);
+  return settleAll(finish === undefined ? output : await finish(output, context), items.length);
+}
+
+async function runPrepared(stages: Stages, items: readonly unknown[], context: BatchContext): Promise<PlainPlaces> {
+  const { prepareItem, ...others } = stages;
+  const outcomes = await Promise.allSettled(items.map(async (item) => prepareItem?.(item)));
+  const kept: number[] = [];
+  const prepared: unknown[] = [];
+  const errors: [number, EncodedReason][] = [];
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.status === "rejected") {
+      errors.push([index, encodeReason(outcome.reason)]);
+    } else {
+      kept.push(index);
+      prepared.push(outcome.value);
+    }
+  }
+  if (errors.length === 0) return runStages({ ...others, prepareItem: undefined }, prepared, context);
+  const values: unknown[] = new Array(items.length);
+  if (kept.length === 0) return { values, errors };
+  const requests = kept.map((index) => context.requests[index] as BatchContext["requests"][number]);
+  const part = await runStages({ ...others, prepareItem: undefined }, prepared, { ...context, requests });
+  for (const [at, index] of kept.entries()) values[index] = part.values[at];
+  for (const [at, error] of part.errors) errors.push([kept[at] as number, error]);
+  return { values, errors };
+}
+
+/** The handler's answer, with each place settled. Throws BATCH_RESULT where it is no answer. */
+async function settleAll(output: unknown, size: number): Promise<PlainPlaces> {
+  if (resultLength(output) !== size) throw batchResultError(output, size);
+  if (!Array.isArray(output)) return { values: output as ArrayLike<unknown>, errors: [] };
+  const places: readonly unknown[] = output;
+  const values: unknown[] = new Array(size);
+  const errors: [number, EncodedReason][] = [];
+  const waiting: Promise<void>[] = [];
+  for (let index = 0; index < size; index += 1) {
+    const place = places[index];
+    const settle = (value: unknown): void => {
+      if (isError(value)) errors.push([index, encodeReason(value)]);
+      else values[index] = value;
+    };
+    const fail = (reason: unknown): void => {
+      errors.push([index, encodeReason(reason)]);
+    };
+    if (!(index in places)) fail(batchHoleError(index, size));
+    else if (isThenable(place)) waiting.push(Promise.resolve(place).then(settle, fail));
+    else settle(place);
+  }
+  await Promise.all(waiting);
+  return { values, errors };
+}
+
+class HandlerWorker {
+  readonly #port: MessagePort;
+  #stages: Stages | undefined;
+  #movesResults = false;
+  #abort: AbortController = new AbortController();
+
+  constructor(port: MessagePort) {
+    this.#port = port;
+    port.on("message", (message: ToThread) => {
+      if (message.type === "load") void this.#load(message.url, message.movesResults);
+      else if (message.type === "run") void this.#run(message.items, message.context);
+      else if (message.type === "abort") this.#abort.abort(new DOMException("The batch was aborted", "AbortError"));
+      else void this.#close();
+    });
+  }
+
+  async #load(url: string, movesResults: boolean): Promise<void> {
+    this.#movesResults = movesResults;
+    try {
+      this.#stages = await load(url);
+      this.#post({ type: "ready" });
+    } catch (error) {
+      this.#post({ type: "refused", error: encodeReason(error) });
+      this.#end();
+    }
+  }
+
+  async #run(items: readonly unknown[], plain: PlainContext): Promise<void> {
+    this.#abort = new AbortController();
+    const context: BatchContext = { ...plain, signal: this.#abort.signal };
+    try {
+      this.#answer(await runStages(this.#stages as Stages, items, context));
+    } catch (error) {
+      this.#post({ type: "failed", error: encodeReason(error) });
+    }
+  }
+
+  #answer(places: PlainPlaces): void {
+    const packed = pack(places.values, this.#movesResults);
+    try {
+      post(this.#port, { ...places, type: "done", values: packed.value } as FromThread, packed.transfer);
+    } catch {
+      this.#post({ type: "done", ...withoutUncloneable(places) });
+    }
+  }
+
+  async #close(): Promise<void> {
+    try {
+      await this.#stages?.close?.();
+    } catch (error) {
+      this.#post({ type: "closeFailed", error: encodeReason(error) });
+    }
+    this.#end();
+  }
+
+  /** What the module left running does not keep the thread. */
+  #end(): void {
+    process.exit(0);
+  }
+
+  #post(message: FromThread): void {
+    this.#port.postMessage(message);
+  }
+}
+
+function withoutUncloneable({ values, errors }: PlainPlaces): PlainPlaces {
+  const cloneable: unknown[] = new Array(values.length);
+  const more: [number, EncodedReason][] = [];
+  for (let index = 0; index < values.length; index += 1) {
+    try {
+      cloneable[index] = structuredClone(values[index]);
+    } catch (error) {
+      more.push([index, encodeReason(uncloneableResultError(error))]);
+    }
+  }
+  return { values: cloneable, errors: [...errors, ...more] };
+}
+
+if (parentPort === null) throw new Error(`handler-worker runs in a worker thread, got ${describe(parentPort)}`);
+new HandlerWorker(parentPort);

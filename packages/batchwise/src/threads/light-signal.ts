@@ -1,0 +1,30 @@
+// An abort signal for the batcher alone, without the price of an EventTarget: the batcher joins and leaves it for each
+// item that is the only one of its connection.
+
+/** Anything with a `handleEvent`, as the batcher adds it, or a function. */
+type Listener = { handleEvent(): void } | (() => void);
+
+export class LightSignal {
+  readonly #listeners: Set<Listener> = new Set();
+  aborted = false;
+  reason: unknown;
+
+  addEventListener(_type: "abort", listener: Listener): void {
+    this.#listeners.add(listener);
+  }
+
+  removeEventListener(_type: "abort", listener: Listener): void {
+    this.#listeners.delete(listener);
+  }
+
+  /** Once: a second call does nothing. */
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    for (const listener of [...this.#listeners]) {
+      if (typeof listener === "function") listener();
+      else listener.handleEvent();
+    }
+  }
+}

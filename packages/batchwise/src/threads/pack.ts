@@ -1,0 +1,107 @@
+// What of a value goes to another thread. Structured clone copies the whole buffer under a view: of 32 rows that are
+// views into one block each would take the block along, and a small Buffer the 8 KB that it was cut from. Here a view
+// that is a part of its buffer takes its own bytes alone. Shared memory is shared; nothing else of a value changes.
+
+export interface Packed {
+  readonly value: unknown;
+  /** Buffers that go over by transfer: those that were cut out here, and the value's own where they are to move. */
+  readonly transfer: ArrayBuffer[];
+}
+
+/** A tensor in a record of tensors, in a list of results. What lies deeper is cloned as it is. */
+const DEPTH = 4;
+/** Below this a second copy costs less than handing the memory over. */
+const LEAST_TRANSFER_BYTES = 16_384;
+
+/** `moves`: buffers that the value owns whole are given away, and are empty here afterwards. */
+export function pack(value: unknown, moves: boolean): Packed {
+  if (typeof value !== "object" || value === null) return { value, transfer: NOTHING };
+  const packer = new Packer(moves);
+  return { value: packer.pack(value, DEPTH), transfer: packer.transfer };
+}
+
+const NOTHING: ArrayBuffer[] = [];
+
+class Packer {
+  readonly transfer: ArrayBuffer[] = [];
+  readonly #moves: boolean;
+
+  constructor(moves: boolean) {
+    this.#moves = moves;
+  }
+
+  pack(value: unknown, depth: number): unknown {
+    if (typeof value !== "object" || value === null) return value;
+    if (ArrayBuffer.isView(value)) return this.#packView(value);
+    if (value instanceof ArrayBuffer) this.#move(value);
+    if (depth === 0) return value;
+    if (Array.isArray(value)) return this.#packList(value, depth);
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) return value;
+    return this.#packRecord(value as Record<string, unknown>, depth);
+  }
+
+  #packList(list: readonly unknown[], depth: number): unknown {
+    let copy: unknown[] | undefined;
+    for (let at = 0; at < list.length; at += 1) {
+      const value = list[at];
+      if (typeof value !== "object") continue;
+      const packed = this.pack(value, depth - 1);
+      if (packed === value) continue;
+      copy ??= list.slice();
+      copy[at] = packed;
+    }
+    return copy ?? list;
+  }
+
+  #packRecord(record: Record<string, unknown>, depth: number): unknown {
+    let copy: Record<string, unknown> | undefined;
+    for (const key in record) {
+      const value = record[key];
+      if (typeof value !== "object") continue;
+      const packed = this.pack(value, depth - 1);
+      if (packed === value) continue;
+      copy ??= { ...record };
+      copy[key] = packed;
+    }
+    return copy ?? record;
+  }
+
+  #packView(view: ArrayBufferView): ArrayBufferView {
+    const { buffer, byteOffset, byteLength } = view;
+    if (!(buffer instanceof ArrayBuffer)) return view;
+    if (byteLength === buffer.byteLength) {
+      this.#move(buffer);
+      return view;
+    }
+    const bytes = buffer.slice(byteOffset, byteOffset + byteLength);
+    if (byteLength >= LEAST_TRANSFER_BYTES) this.transfer.push(bytes);
+    // A Buffer arrives as a Uint8Array anyway, and its own constructor is deprecated.
+    const Kind = view instanceof Uint8Array ? Uint8Array : (view.constructor as new (of: ArrayBuffer) => DataView);
+    return new Kind(bytes);
+  }
+
+  #move(buffer: ArrayBuffer): void {
+    if (this.#moves && !this.transfer.includes(buffer)) this.transfer.push(buffer);
+  }
+}
+
+/**
+ * Posts a message; where it cannot go with what it gives away (memory of WebAssembly, of an earlier transfer), all of it
+ * is cloned. Throws where it cannot be cloned either.
+ */
+export function post(port: Poster, message: unknown, transfer: readonly ArrayBuffer[]): void {
+  if (transfer.length > 0) {
+    try {
+      port.postMessage(message, transfer);
+      return;
+    } catch {
+      // Nothing has been given away: tried again below.
+    }
+  }
+  port.postMessage(message);
+}
+
+interface Poster {
+  postMessage(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+}

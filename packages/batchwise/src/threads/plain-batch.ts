@@ -1,0 +1,58 @@
+// A batch on its way to a thread. An item that cannot be cloned costs its own caller alone: the others go without it.
+
+import type { BatchContext } from "../core/contract/types.ts";
+import { pack } from "./pack.ts";
+import type { PlainContext, ToThread } from "./thread-protocol.ts";
+
+export interface SentBatch {
+  /** The items' places in the batch that was given, where some are missing. */
+  readonly indexes: readonly number[] | undefined;
+  readonly errors: ReadonlyMap<number, unknown>;
+}
+
+const WHOLE: SentBatch = { indexes: undefined, errors: new Map() };
+
+type Post = (message: ToThread, transfer: readonly ArrayBuffer[]) => void;
+
+/** Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. */
+export function sendBatch(items: readonly unknown[], context: BatchContext, post: Post): SentBatch {
+  const packed = pack(items, false);
+  const plain = plainContext(context);
+  try {
+    post({ type: "run", items: packed.value as readonly unknown[], context: plain }, packed.transfer);
+    return WHOLE;
+  } catch {
+    return sendCloneable(items, plain, post);
+  }
+}
+
+function plainContext({ id, key, cost, reason, requests }: BatchContext): PlainContext {
+  return { id, key, cost, reason, requests };
+}
+
+function sendCloneable(items: readonly unknown[], context: PlainContext, post: Post): SentBatch {
+  const errors = new Map<number, unknown>();
+  const indexes: number[] = [];
+  for (const [index, item] of items.entries()) {
+    const error = cloneError(item);
+    if (error === undefined) indexes.push(index);
+    else errors.set(index, error.reason);
+  }
+  if (indexes.length === 0) return { indexes, errors };
+  const requests = indexes.map((index) => {
+    const request = context.requests[index] as PlainContext["requests"][number];
+    return cloneError(request.context) === undefined ? request : { ...request, context: undefined };
+  });
+  const kept = indexes.map((index) => items[index]);
+  post({ type: "run", items: kept, context: { ...context, requests } }, []);
+  return { indexes, errors };
+}
+
+function cloneError(value: unknown): { readonly reason: unknown } | undefined {
+  try {
+    structuredClone(value);
+    return undefined;
+  } catch (reason) {
+    return { reason };
+  }
+}

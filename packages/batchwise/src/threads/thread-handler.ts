@@ -1,0 +1,154 @@
+// A handler object whose batches run in worker threads, so that a synchronous or CPU-heavy handler does not stop the
+// event loop of the thread in which the batcher is.
+
+import { isAbsolute } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { WorkerOptions } from "node:worker_threads";
+import type { BatchContext, Places } from "../core/contract/types.ts";
+import {
+  aBoolean,
+  aboveZero,
+  check,
+  checkIsObject,
+  expected,
+  finiteIntegerFrom,
+  objectWith,
+  type Rule,
+  refuseUnknown,
+} from "../core/contract/validate.ts";
+import type { HandlerThreadOptions } from "./handler-thread.ts";
+import { ThreadPool } from "./thread-pool.ts";
+
+/** All optional. */
+export interface ThreadHandlerOptions {
+  /** Threads, each of which runs one batch at a time. The batcher needs as large a `concurrency`. Default 1. */
+  readonly workers?: number | undefined;
+  /**
+   * True: typed arrays and ArrayBuffers in a result that own their whole memory are handed over without a copy; the
+   * module must not use them again. Default false: results are copied.
+   */
+  readonly transferResults?: boolean | undefined;
+  /**
+   * A thread that still runs a batch this many milliseconds after its signal has aborted is terminated and replaced.
+   * For handlers in plain JavaScript: terminating a thread inside native code (onnxruntime) can abort the process.
+   * Default Infinity: a thread is never terminated.
+   */
+  readonly terminateAfterMs?: number | undefined;
+  /** For `new Worker`: `workerData`, `env`, `resourceLimits` and so on. */
+  readonly workerOptions?: Omit<WorkerOptions, "eval"> | undefined;
+}
+
+/** A handler object for `batch` and `createBatcher`. It is for one batcher: that one opens and closes it. */
+export interface ThreadHandler<Item, Result> {
+  /** Starts the threads and loads the module in each. Rejects with the module's own error. */
+  open(): Promise<void>;
+  run(items: Item[], context: BatchContext): Promise<Places<Result>>;
+  /** Finishes what runs, closes the module's handler in each thread, ends the threads. */
+  close(): Promise<void>;
+  /** Threads that were started in place of dead ones. */
+  readonly restarts: number;
+}
+
+/**
+ * Runs the default export of a module in worker threads: a function `(items, context) => results`, or a handler object
+ * with its stages, as `batch` takes it. Each thread has its own copy of the module.
+ *
+ * Items and results are structured clones. An item or a result that cannot be cloned rejects its caller alone. A thread
+ * that dies fails its batch with THREAD_ENDED (`retryable`) and is replaced. `context.signal` aborts in the thread too,
+ * where a handler that is synchronous cannot see it before it ends.
+ *
+ * @param url of the module: `new URL("./handler.js", import.meta.url)`, a `file:` or `data:` URL as text, or an absolute path.
+ *
+ * @example
+ * ```ts
+ * import { batch } from "batchwise";
+ * import { threadHandler } from "batchwise/threads";
+ *
+ * const handler = threadHandler<string, string>(new URL("./hash-passwords.js", import.meta.url), { workers: 2 });
+ * const hash = batch(handler, { concurrency: 2, maxBatchSize: 8 });
+ * ```
+ */
+export function threadHandler<Item, Result>(
+  url: URL | string,
+  options?: ThreadHandlerOptions,
+): ThreadHandler<Item, Result> {
+  return new Threads(url, options) as unknown as ThreadHandler<Item, Result>;
+}
+
+const aUrl: Rule = { ...objectWith(), expected: 'a URL such as new URL("./handler.js", import.meta.url)' };
+const anyOptions: Rule = objectWith();
+const OPTIONS: readonly (keyof ThreadHandlerOptions)[] = [
+  "workers",
+  "transferResults",
+  "terminateAfterMs",
+  "workerOptions",
+];
+
+function resolveUrl(url: unknown): string {
+  if (url instanceof URL) return url.href;
+  if (typeof url !== "string") throw expected("url", aUrl, url);
+  if (isAbsolute(url)) return pathToFileURL(url).href;
+  if (/^(file|data):/.test(url)) return url;
+  throw expected("url", aUrl, url, TypeError);
+}
+
+class Threads implements ThreadHandler<unknown, unknown> {
+  readonly #workers: number;
+  readonly #options: HandlerThreadOptions;
+  #opening: Promise<ThreadPool> | undefined;
+  #pool: ThreadPool | undefined;
+
+  constructor(url: unknown, options: ThreadHandlerOptions | undefined) {
+    checkIsObject("options", options);
+    refuseUnknown(options ?? {}, OPTIONS, "", {
+      concurrency: "it is an option of the batcher; threads are `workers`",
+      workerData: "it goes into `workerOptions`",
+    });
+    const { workers = 1, transferResults = false, terminateAfterMs, workerOptions = {} } = options ?? {};
+    check("workers", finiteIntegerFrom(1), workers);
+    check("transferResults", aBoolean, transferResults);
+    if (terminateAfterMs !== undefined) check("terminateAfterMs", aboveZero, terminateAfterMs);
+    check("workerOptions", anyOptions, workerOptions);
+    this.#workers = workers;
+    this.#options = {
+      url: resolveUrl(url),
+      movesResults: transferResults,
+      terminateAfterMs: terminateAfterMs ?? Number.POSITIVE_INFINITY,
+      workerOptions,
+    };
+  }
+
+  open(): Promise<void> {
+    return this.#opened().then(() => {});
+  }
+
+  async run(items: unknown[], context: BatchContext): Promise<Places<unknown>> {
+    const pool = await this.#opened();
+    return pool.run(items, context);
+  }
+
+  async close(): Promise<void> {
+    const pool = await this.#opening?.catch(() => undefined);
+    await pool?.close();
+  }
+
+  get restarts(): number {
+    return this.#pool?.restarts ?? 0;
+  }
+
+  /** The pool, once. After a failure the next call tries again. */
+  #opened(): Promise<ThreadPool> {
+    this.#opening ??= this.#start().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #start(): Promise<ThreadPool> {
+    const pool = new ThreadPool(this.#workers, this.#options);
+    await pool.open();
+    this.#pool = pool;
+    return pool;
+  }
+}
