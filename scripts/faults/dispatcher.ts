@@ -82,10 +82,4 @@ export const dispatcherFaults: readonly Fault[] = [
     find: 'return { kind: "fits", verified: false };',
     replace: 'return { kind: "fits", verified: seen !== null };',
   },
-  {
-    name: "sends again a quarantined batch after a wrong adoption",
-    file: "dispatch/steps/undo-adoption.ts",
-    find: 'orphan.action === "adopted"',
-    replace: 'orphan.action === "foreign"',
-  },
 ];

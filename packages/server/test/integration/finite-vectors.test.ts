@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { createApp } from "../../src/http/app.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
+import { jsonPost } from "../support/json-post.ts";
 
 const RAIN = 9;
 const GREY = 10;
@@ -28,7 +29,7 @@ describe("a vector that is not finite", () => {
     const embedder = await openEmbedder({ model: await exportFolder(tableGraph({ width: 2, words: WORDS })) });
     const app = createApp({ embedder });
     const post = async (input: unknown): Promise<Response> =>
-      app.request("/v1/embeddings", { method: "POST", body: JSON.stringify({ model: "export", input }) });
+      app.request("/v1/embeddings", jsonPost({ model: "export", input }));
     const [good, bad] = await Promise.all([post("piano"), post(["piano", "grey"])]);
     expect(good.status).toBe(200);
     expect(bad.status).toBe(422);

@@ -5,6 +5,7 @@ import { createApp } from "../../src/http/app.ts";
 import type { EmbedderOptions } from "../../src/models/embedder.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
+import { jsonPost } from "../support/json-post.ts";
 
 const CONFIG = { "config.json": { max_position_embeddings: 5 } };
 const LONG = "the piano , the rain , the piano";
@@ -13,8 +14,7 @@ async function service(options: EmbedderOptions, files = {}): Promise<(input: un
   const model = await exportFolder(tableGraph(), { ...CONFIG, ...files });
   const app = createApp({ embedder: await openEmbedder({ model, pooling: "mean", ...options }) });
   return async (input) => {
-    const body = JSON.stringify({ model: "export", input });
-    const response = await app.request("/v1/embeddings", { method: "POST", body });
+    const response = await app.request("/v1/embeddings", jsonPost({ model: "export", input }));
     return [response.status, await response.json()];
   };
 }

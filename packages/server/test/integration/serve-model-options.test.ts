@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { startCommand } from "../support/command.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
+import { jsonPost } from "../support/json-post.ts";
 
 const CLS = {
   "1_Pooling/config.json": { pooling_mode_cls_token: true },
@@ -34,7 +35,7 @@ describe("batchwise serve", () => {
     );
     const [, url] = await command.prints(/ at (http:\S+)/);
     const ask = (input: unknown): Promise<Response> =>
-      fetch(`${url}/v1/embeddings`, { method: "POST", body: JSON.stringify({ model: "export", input }) });
+      fetch(`${url}/v1/embeddings`, jsonPost({ model: "export", input }));
     const cut = (await (await ask("piano rain piano rain piano")).json()) as { usage: unknown };
     expect(cut.usage).toEqual({ prompt_tokens: 4, total_tokens: 4 });
     expect((await ask([2, 3])).status).toBe(400);

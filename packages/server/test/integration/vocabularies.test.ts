@@ -5,6 +5,7 @@ import { createApp } from "../../src/http/app.ts";
 import { Embedder } from "../../src/models/embedder.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
+import { jsonPost } from "../support/json-post.ts";
 import { WORD_PIECES } from "../support/word-piece.ts";
 
 const IDS = WORD_PIECES.length;
@@ -45,14 +46,14 @@ describe("token ids of a caller", () => {
     const embedder = await openEmbedder({
       model: await exportFolder(tableGraph({ vocabulary: 3 * IDS })),
     });
-    const body = JSON.stringify({
+    const body = {
       model: "export",
       input: [
         [2, IDS - 1],
         [2, IDS],
       ],
-    });
-    const answer = await createApp({ embedder }).request("/v1/embeddings", { method: "POST", body });
+    };
+    const answer = await createApp({ embedder }).request("/v1/embeddings", jsonPost(body));
     expect(answer.status).toBe(400);
     expect(await answer.json()).toMatchObject({
       error: { code: "invalid_token", message: expect.stringContaining("`input[1]`") },
