@@ -1,28 +1,17 @@
-// Measures what padding does to what the model reads, and what batching does to lines a second:
-// node examples/text-lines/measure.ts [lines]. 240 lines take about five minutes on two cores.
+// Measures what padding does to what the model reads: node examples/text-lines/measure-padding.ts [lines].
+// 240 lines take a few minutes on two cores.
 
 import type { Tensor } from "batchwise/tensor";
-import type { ReadText } from "./decode.ts";
 import { type DrawnLine, drawLines } from "./drawn-lines.ts";
 import { pictureTensor } from "./line-picture.ts";
-import { EQUAL_WIDTHS, type LineOptions, PADDED, Recogniser } from "./recogniser.ts";
-
-const ROUNDS = 3;
-const FULL: LineOptions = { maxBatchSize: 16, maxBatchCost: Number.POSITIVE_INFINITY };
-const ALONE: LineOptions = { maxBatchSize: 1 };
+import { EQUAL_WIDTHS, type LineOptions, PADDED } from "./recogniser.ts";
+import { ALONE, type Case, FULL, type Run, run } from "./run-lines.ts";
 
 /** Pads each line to its own multiple of 32, and lets only lines of the same padded width share a batch. */
 const EQUAL_PADDED: LineOptions = {
   padToMultipleOf: { x: [1, 1, 32] },
   key: ({ x }) => [...x.dims.slice(0, 3), Math.ceil((x.dims[3] ?? 0) / 32)].join("x"),
 };
-
-interface Case {
-  readonly name: string;
-  /** 32: the picture is stretched to a multiple of 32 pixels. 1: it keeps its aspect. */
-  readonly widthStep: number;
-  readonly options: LineOptions;
-}
 
 const READINGS: readonly Case[] = [
   { name: "kept width, alone", widthStep: 1, options: ALONE },
@@ -37,33 +26,6 @@ const READINGS: readonly Case[] = [
   { name: "stretched to 32, alone", widthStep: 32, options: { ...EQUAL_WIDTHS, ...ALONE } },
   { name: "stretched to 32, equal widths", widthStep: 32, options: { ...EQUAL_WIDTHS, ...FULL } },
 ];
-
-const RATES: readonly Case[] = [
-  { name: "batching off", widthStep: 32, options: ALONE },
-  { name: "equal widths, learned (the example)", widthStep: 32, options: EQUAL_WIDTHS },
-  { name: "equal widths, up to 16", widthStep: 32, options: { ...EQUAL_WIDTHS, ...FULL } },
-  { name: "any width by length, learned", widthStep: 1, options: PADDED },
-  { name: "any width in arrival order, 16", widthStep: 1, options: { ...PADDED, ...FULL, order: "fifo" } },
-];
-
-interface Run {
-  readonly read: readonly ReadText[];
-  readonly averageBatchSize: number;
-  readonly padding: number;
-  readonly perSecond: number;
-}
-
-async function run({ options }: Case, pictures: readonly Tensor<"float32">[]): Promise<Run> {
-  await using recogniser = await Recogniser.open(options);
-  await Promise.all(pictures.slice(0, 4).map((picture) => recogniser.read(picture)));
-  recogniser.batcher.resetStats();
-  const began = performance.now();
-  const read = await Promise.all(pictures.map((picture) => recogniser.read(picture)));
-  const perSecond = (pictures.length / (performance.now() - began)) * 1000;
-  const { batches, averageBatchSize, averageBatchCost } = recogniser.batcher.stats();
-  const elements = pictures.reduce((sum, { data }) => sum + data.length, 0);
-  return { read, averageBatchSize, padding: 1 - elements / (batches * averageBatchCost), perSecond };
-}
 
 /** Edits that turn one text into the other (Levenshtein). */
 function edits(left: string, right: string): number {
@@ -105,20 +67,4 @@ for (const reading of READINGS) {
   const result = await run(reading, pictures.get(reading.widthStep) ?? []);
   if (reading.options.maxBatchSize === 1) alone = result;
   print(`| ${reading.name} | ${describe(drawn, result, alone ?? result)} |`);
-}
-
-print("\n| lines a second | median | least to most | a batch |\n|---|---|---|---|");
-const rates = RATES.map((rate) => ({ rate, runs: [] as Run[] }));
-for (let round = 0; round < ROUNDS; round += 1) {
-  for (const { rate, runs } of rates) {
-    // Twice as many lines as are read, so that what is learned has time to be.
-    const lines = pictures.get(rate.widthStep) ?? [];
-    runs.push(await run(rate, [...lines, ...lines]));
-  }
-}
-for (const { rate, runs } of rates) {
-  const sorted = runs.map(({ perSecond }) => perSecond).sort((left, right) => left - right);
-  const [least = 0, median = 0, most = 0] = [sorted[0], sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
-  const size = (runs.at(-1)?.averageBatchSize ?? 0).toFixed(1);
-  print(`| ${rate.name} | ${median.toFixed(1)} | ${least.toFixed(1)} to ${most.toFixed(1)} | ${size} |`);
 }
