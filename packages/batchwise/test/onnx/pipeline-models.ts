@@ -20,6 +20,8 @@ export interface ModelOptions {
   /** Passes the vectors through a dynamically quantised product, whose scale is that of the whole batch. */
   readonly quantised?: boolean;
   readonly paddingSide?: "left" | "right";
+  /** The model, in place of the small one. */
+  readonly graph?: Uint8Array;
 }
 
 const made: string[] = [];
@@ -30,16 +32,20 @@ afterAll(async () => {
 
 /** Writes a model, has the library look for models there and nowhere else, and returns its name. */
 export async function localModel(output: Output, options: ModelOptions = {}): Promise<string> {
-  const root = await mkdtemp(join(tmpdir(), "batchwise-pipelines-"));
-  made.push(root);
-  await writeModel(join(root, "model"), output, options);
   env.allowRemoteModels = false;
-  env.localModelPath = root;
+  env.localModelPath = await modelRoot(output, options);
   return "model";
 }
 
-/** Writes the files of a model into a folder. */
-export async function writeModel(folder: string, output: Output, options: ModelOptions = {}): Promise<void> {
+/** A folder with one model, named "model". */
+export async function modelRoot(output: Output, options: ModelOptions = {}): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), "batchwise-pipelines-"));
+  made.push(root);
+  await writeModel(join(root, "model"), output, options);
+  return root;
+}
+
+async function writeModel(folder: string, output: Output, options: ModelOptions): Promise<void> {
   const id2label = Object.fromEntries(LABELS.map((label, id) => [id, label]));
   const label2id = Object.fromEntries(LABELS.map((label, id) => [label, id]));
   const files: Record<string, unknown> = {
@@ -54,7 +60,7 @@ export async function writeModel(folder: string, output: Output, options: ModelO
       cls_token: "[CLS]",
       sep_token: "[SEP]",
     },
-    "onnx/model.onnx": attentionGraph(output, options.quantised === true),
+    "onnx/model.onnx": options.graph ?? attentionGraph(output, options.quantised === true),
   };
   for (const [name, content] of Object.entries(files)) {
     const path = join(folder, name);
