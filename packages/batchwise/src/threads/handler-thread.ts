@@ -72,7 +72,7 @@ export class HandlerThread {
   async load({ url, movesResults }: HandlerThreadOptions): Promise<void> {
     const answer = await this.#ask(() => this.#post({ type: "load", url, movesResults }));
     if (answer.type !== "refused") return;
-    await this.ended;
+    await this.#end();
     throw decodeReason(answer.error);
   }
 
@@ -101,8 +101,14 @@ export class HandlerThread {
   async close(): Promise<void> {
     if (this.#exitCode !== undefined) return;
     const answer = await this.#ask(() => this.#post({ type: "close" })).catch(() => undefined);
-    await this.ended;
+    await this.#end();
     if (answer?.type === "closeFailed") throw decodeReason(answer.error);
+  }
+
+  /** Waits for the thread, and keeps the process alive meanwhile. */
+  #end(): Promise<void> {
+    this.#worker.ref();
+    return this.ended;
   }
 
   #abort(): void {
