@@ -22,6 +22,8 @@ export interface ModelOptions {
   readonly paddingSide?: "left" | "right";
   /** The model, in place of the small one. */
   readonly graph?: Uint8Array;
+  /** Further files, or others in place of those. */
+  readonly files?: Readonly<Record<string, unknown>>;
 }
 
 const made: string[] = [];
@@ -61,6 +63,7 @@ async function writeModel(folder: string, output: Output, options: ModelOptions)
       sep_token: "[SEP]",
     },
     "onnx/model.onnx": options.graph ?? attentionGraph(output, options.quantised === true),
+    ...options.files,
   };
   for (const [name, content] of Object.entries(files)) {
     const path = join(folder, name);
