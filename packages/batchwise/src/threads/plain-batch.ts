@@ -15,14 +15,14 @@ const WHOLE: SentBatch = { indexes: undefined, errors: new Map() };
 type Post = (message: ToThread, transfer: readonly ArrayBuffer[]) => void;
 
 /** Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. */
-export function sendBatch(items: readonly unknown[], context: BatchContext, post: Post): SentBatch {
+export function sendBatch(task: string, items: readonly unknown[], context: BatchContext, post: Post): SentBatch {
   const packed = pack(items, false);
   const plain = plainContext(context);
   try {
-    post({ type: "run", items: packed.value as readonly unknown[], context: plain }, packed.transfer);
+    post({ type: "run", task, items: packed.value as readonly unknown[], context: plain }, packed.transfer);
     return WHOLE;
   } catch {
-    return sendCloneable(items, plain, post);
+    return sendCloneable(task, items, plain, post);
   }
 }
 
@@ -30,7 +30,7 @@ function plainContext({ id, key, cost, reason, requests }: BatchContext): PlainC
   return { id, key, cost, reason, requests };
 }
 
-function sendCloneable(items: readonly unknown[], context: PlainContext, post: Post): SentBatch {
+function sendCloneable(task: string, items: readonly unknown[], context: PlainContext, post: Post): SentBatch {
   const errors = new Map<number, unknown>();
   const indexes: number[] = [];
   for (const [index, item] of items.entries()) {
@@ -44,7 +44,7 @@ function sendCloneable(items: readonly unknown[], context: PlainContext, post: P
     return cloneError(request.context) === undefined ? request : { ...request, context: undefined };
   });
   const kept = indexes.map((index) => items[index]);
-  post({ type: "run", items: kept, context: { ...context, requests } }, []);
+  post({ type: "run", task, items: kept, context: { ...context, requests } }, []);
   return { indexes, errors };
 }
 
