@@ -1,6 +1,7 @@
 // One worker thread with the user's handler in it, seen from the batcher's side.
 //
-// Guarantees: a run settles exactly once, also when the thread dies; errors keep class, code and message. The thread
+// Guarantees: a run settles exactly once, by its own answer, also when the thread dies and when the module sends messages
+// of its own; errors keep class, code and message. The thread
 // keeps the process alive only while it loads, runs or closes. It is asked to end and terminated only where the user
 // said so: ending a thread inside native code can abort the whole process.
 
@@ -10,7 +11,7 @@ import { decodeReason } from "./encode-reason.ts";
 import { threadEndedError } from "./errors.ts";
 import { post } from "./pack.ts";
 import { type SentBatch, sendBatch } from "./plain-batch.ts";
-import type { FromThread, PlainPlaces, ToThread } from "./thread-protocol.ts";
+import type { Answer, FromThread, PlainPlaces, ToThread } from "./thread-protocol.ts";
 
 export interface HandlerThreadOptions {
   readonly url: string;
@@ -22,7 +23,8 @@ export interface HandlerThreadOptions {
 }
 
 interface Task {
-  readonly resolve: (answer: FromThread) => void;
+  readonly name: string;
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -38,6 +40,7 @@ export class HandlerThread {
   readonly #movesItems: boolean;
   /** Loading, the run, or closing: there is one at a time. */
   #task: Task | undefined;
+  #tasks = 0;
   #exitCode: number | undefined;
   #failure: unknown;
   #answered = false;
@@ -48,8 +51,9 @@ export class HandlerThread {
     this.#terminateAfterMs = terminateAfterMs;
     this.#movesItems = movesItems;
     this.#worker = new Worker(WORKER_URL, { name: "batchwise-handler", ...workerOptions });
-    this.#worker.on("message", (answer: FromThread) => {
-      this.#take()?.resolve(answer);
+    this.#worker.on("message", (answer: FromThread | null | undefined) => {
+      // All else is a message of the module's own, or late.
+      if (answer?.task !== undefined && answer.task === this.#task?.name) this.#take()?.resolve(answer);
     });
     this.#worker.on("messageerror", (error: Error) => {
       this.#take()?.reject(error);
@@ -74,7 +78,7 @@ export class HandlerThread {
 
   /** Loads the module and opens its handler. Rejects, with the thread ended, where that fails. */
   async load({ url, movesResults }: HandlerThreadOptions): Promise<void> {
-    const answer = await this.#ask(() => this.#post({ type: "load", url, movesResults }));
+    const answer = await this.#ask((task) => this.#post({ type: "load", task, url, movesResults }));
     if (answer.type !== "refused") return;
     await this.#end();
     throw decodeReason(answer.error);
@@ -87,15 +91,15 @@ export class HandlerThread {
     if (signal.aborted) throw signal.reason;
     const stop = (): void => this.#abort();
     try {
-      const answer = await this.#ask(() => {
+      const answer = await this.#ask((task) => {
         const send = (message: ToThread, transfer: readonly ArrayBuffer[]): void => this.#post(message, transfer);
-        sent = sendBatch(items, context, this.#movesItems, send);
+        sent = sendBatch({ task, items, context, moves: this.#movesItems }, send);
         if (sent.indexes?.length === 0) this.#take()?.resolve({ type: "done", values: [], errors: [] });
         else signal.addEventListener("abort", stop);
       });
       this.#answered = true;
       if (answer.type === "done") return placesOf(answer, sent as unknown as SentBatch, items.length);
-      throw decodeReason((answer as Extract<FromThread, { type: "failed" }>).error);
+      throw decodeReason((answer as Extract<Answer, { type: "failed" }>).error);
     } finally {
       signal.removeEventListener("abort", stop);
       clearTimeout(this.#killer);
@@ -105,7 +109,7 @@ export class HandlerThread {
   /** Closes the handler and ends the thread. Rejects, with the thread ended, where the handler's `close` failed. */
   async close(): Promise<void> {
     if (this.#exitCode !== undefined) return;
-    const answer = await this.#ask(() => this.#post({ type: "close" })).catch(() => undefined);
+    const answer = await this.#ask((task) => this.#post({ type: "close", task })).catch(() => undefined);
     await this.#end();
     if (answer?.type === "closeFailed") throw decodeReason(answer.error);
   }
@@ -122,13 +126,15 @@ export class HandlerThread {
     this.#killer = setTimeout(() => void this.#worker.terminate(), this.#terminateAfterMs);
   }
 
-  #ask(send: () => void): Promise<FromThread> {
+  #ask(send: (task: string) => void): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#exitCode !== undefined) throw threadEndedError(this.#exitCode, this.#failure);
-      this.#task = { resolve, reject };
+      this.#tasks += 1;
+      const name = `batchwise:${this.#tasks}`;
+      this.#task = { name, resolve, reject };
       this.#worker.ref();
       try {
-        send();
+        send(name);
       } catch (error) {
         this.#take();
         throw error;

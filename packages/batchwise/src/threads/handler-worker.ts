@@ -11,7 +11,7 @@ import { resolveHandler, type Stages } from "../core/run/handler.ts";
 import { type EncodedReason, encodeReason } from "./encode-reason.ts";
 import { uncloneableResultError } from "./errors.ts";
 import { pack, post } from "./pack.ts";
-import type { FromThread, PlainContext, PlainPlaces, ToThread } from "./thread-protocol.ts";
+import type { Answer, FromThread, PlainPlaces, ToThread } from "./thread-protocol.ts";
 
 async function load(url: string): Promise<Stages> {
   const module = (await import(url)) as { readonly default?: unknown };
@@ -84,6 +84,8 @@ async function settleAll(output: unknown, size: number): Promise<PlainPlaces> {
   return { values, errors };
 }
 
+type Message<Type> = Extract<ToThread, { readonly type: Type }>;
+
 class HandlerWorker {
   readonly #port: MessagePort;
   #stages: Stages | undefined;
@@ -93,48 +95,49 @@ class HandlerWorker {
   constructor(port: MessagePort) {
     this.#port = port;
     port.on("message", (message: ToThread) => {
-      if (message.type === "load") void this.#load(message.url, message.movesResults);
-      else if (message.type === "run") void this.#run(message.items, message.context);
+      if (message.type === "load") void this.#load(message);
+      else if (message.type === "run") void this.#run(message);
       else if (message.type === "abort") this.#abort.abort(new DOMException("The batch was aborted", "AbortError"));
-      else void this.#close();
+      else void this.#close(message.task);
     });
   }
 
-  async #load(url: string, movesResults: boolean): Promise<void> {
+  async #load({ task, url, movesResults }: Message<"load">): Promise<void> {
     this.#movesResults = movesResults;
     try {
       this.#stages = await load(url);
-      this.#post({ type: "ready" });
+      this.#post(task, { type: "ready" });
     } catch (error) {
-      this.#post({ type: "refused", error: encodeReason(error) });
+      this.#post(task, { type: "refused", error: encodeReason(error) });
       this.#end();
     }
   }
 
-  async #run(items: readonly unknown[], plain: PlainContext): Promise<void> {
+  async #run({ task, items, context: plain }: Message<"run">): Promise<void> {
     this.#abort = new AbortController();
     const context: BatchContext = { ...plain, signal: this.#abort.signal };
     try {
-      this.#answer(await runStages(this.#stages as Stages, items, context));
+      this.#answer(task, await runStages(this.#stages as Stages, items, context));
     } catch (error) {
-      this.#post({ type: "failed", error: encodeReason(error) });
+      this.#post(task, { type: "failed", error: encodeReason(error) });
     }
   }
 
-  #answer(places: PlainPlaces): void {
+  #answer(task: string, places: PlainPlaces): void {
     const packed = pack(places.values, this.#movesResults);
     try {
-      post(this.#port, { ...places, type: "done", values: packed.value } as FromThread, packed.transfer);
+      const answer = { ...places, type: "done", task, values: packed.value } as FromThread;
+      post(this.#port, answer, packed.transfer);
     } catch {
-      this.#post({ type: "done", ...withoutUncloneable(places) });
+      this.#post(task, { type: "done", ...withoutUncloneable(places) });
     }
   }
 
-  async #close(): Promise<void> {
+  async #close(task: string): Promise<void> {
     try {
       await this.#stages?.close?.();
     } catch (error) {
-      this.#post({ type: "closeFailed", error: encodeReason(error) });
+      this.#post(task, { type: "closeFailed", error: encodeReason(error) });
     }
     this.#end();
   }
@@ -144,8 +147,8 @@ class HandlerWorker {
     process.exit(0);
   }
 
-  #post(message: FromThread): void {
-    this.#port.postMessage(message);
+  #post(task: string, answer: Answer): void {
+    this.#port.postMessage({ ...answer, task } satisfies FromThread);
   }
 }
 

@@ -14,18 +14,24 @@ const WHOLE: SentBatch = { indexes: undefined, errors: new Map() };
 
 type Post = (message: ToThread, transfer: readonly ArrayBuffer[]) => void;
 
-/**
- * Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. `moves`: buffers that an item
- * owns whole are given away.
- */
-export function sendBatch(items: readonly unknown[], context: BatchContext, moves: boolean, post: Post): SentBatch {
+interface BatchToSend {
+  /** The run's name, which its answer repeats. */
+  readonly task: string;
+  readonly items: readonly unknown[];
+  readonly context: BatchContext;
+  /** Buffers that an item owns whole are given away. */
+  readonly moves: boolean;
+}
+
+/** Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. */
+export function sendBatch({ task, items, context, moves }: BatchToSend, post: Post): SentBatch {
   const packed = pack(items, moves);
   const plain = plainContext(context);
   try {
-    post({ type: "run", items: packed.value as readonly unknown[], context: plain }, packed.transfer);
+    post({ type: "run", task, items: packed.value as readonly unknown[], context: plain }, packed.transfer);
     return WHOLE;
   } catch {
-    return sendCloneable(items, plain, post);
+    return sendCloneable(task, items, plain, post);
   }
 }
 
@@ -33,7 +39,7 @@ function plainContext({ id, key, cost, reason, requests }: BatchContext): PlainC
   return { id, key, cost, reason, requests };
 }
 
-function sendCloneable(items: readonly unknown[], context: PlainContext, post: Post): SentBatch {
+function sendCloneable(task: string, items: readonly unknown[], context: PlainContext, post: Post): SentBatch {
   const errors = new Map<number, unknown>();
   const indexes: number[] = [];
   for (const [index, item] of items.entries()) {
@@ -47,7 +53,7 @@ function sendCloneable(items: readonly unknown[], context: PlainContext, post: P
     return cloneError(request.context) === undefined ? request : { ...request, context: undefined };
   });
   const kept = indexes.map((index) => items[index]);
-  post({ type: "run", items: kept, context: { ...context, requests } }, []);
+  post({ type: "run", task, items: kept, context: { ...context, requests } }, []);
   return { indexes, errors };
 }
 

@@ -1,8 +1,8 @@
 /**
  * The answer to `POST /v1/embeddings`, in OpenAI's shape.
  *
- * Guarantees: the same JSON as in one piece; gives way to other requests every few milliseconds, because thousands of
- * vectors as decimal numbers take a tenth of a second and more.
+ * Guarantees: the same JSON as in one piece; gives way to other requests every few milliseconds, however many answers are
+ * written at once, because thousands of vectors as decimal numbers take a tenth of a second and more.
  */
 
 import { normalize, type Vector } from "batchwise/onnx";
@@ -29,12 +29,20 @@ export async function writeEmbeddings(answer: EmbeddingsAnswer): Promise<string>
     const embedding = encode(shorten(vector, dimensions), encoding);
     entries.push(JSON.stringify({ object: "embedding", index, embedding }));
     if (performance.now() - sliceStart >= YIELD_AFTER_MS) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextPass();
       sliceStart = performance.now();
     }
   }
   const usage = JSON.stringify({ prompt_tokens: tokens, total_tokens: tokens });
   return `{"object":"list","data":[${entries.join(",")}],"model":${JSON.stringify(model)},"usage":${usage}}`;
+}
+
+let lastPass: Promise<void> = Promise.resolve();
+
+/** Resolves in a later pass of the event loop, which is nobody else's: answers that are written at once take turns. */
+function nextPass(): Promise<void> {
+  lastPass = lastPass.then(() => new Promise((resolve) => setImmediate(resolve)));
+  return lastPass;
 }
 
 /** The first numbers of a vector, scaled to length 1 again. */

@@ -3,6 +3,7 @@
  */
 
 import { estimateTokens } from "../../core/api/estimate-tokens.ts";
+import { nextSlice, sliceIsOver } from "./time-slices.ts";
 
 export interface Tokenizer {
   /** Ids run from 0 to `vocabularySize - 1`. */
@@ -24,8 +25,6 @@ export interface TokenCount {
 // No tokenizer of ours packs more than about 100 characters into one token; past this a text cannot fit, and
 // finding out exactly how far it is over would hold up everyone else.
 const MAX_CHARACTERS_PER_TOKEN = 100;
-
-const YIELD_AFTER_MS = 8;
 
 /** Tokenises one text, giving up early on one that cannot fit. */
 export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
@@ -76,7 +75,7 @@ function marksOf(tokenizer: Tokenizer): Marks {
   return found;
 }
 
-/** Tokenises texts in order, giving way to other work every few milliseconds. */
+/** Tokenises texts in order, giving way to other work every few milliseconds, however many do so at once. */
 export async function tokenizeAll(
   tokenizer: Tokenizer,
   texts: readonly string[],
@@ -84,13 +83,10 @@ export async function tokenizeAll(
   count: typeof countTokens = countTokens,
 ): Promise<TokenCount[]> {
   const counts: TokenCount[] = [];
-  let sliceStart = performance.now();
   for (const text of texts) {
+    // Whoever has one text does not wait for those with thousands.
+    if (counts.length > 0 && sliceIsOver()) await nextSlice();
     counts.push(count(tokenizer, text, maxTokens));
-    if (performance.now() - sliceStart >= YIELD_AFTER_MS) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
-      sliceStart = performance.now();
-    }
   }
   return counts;
 }

@@ -87,6 +87,13 @@ describe("a handler in threads", () => {
     ]);
   });
 
+  test("may send messages of its own: each batch gets its own answer all the same", async () => {
+    const { batcher, handler } = threads({}, { maxBatchSize: 1 });
+    const items = ["a", "talk", "b", "talk", "c", "d"];
+    expect(await batcher.submitMany(items)).toEqual(items);
+    expect(handler.restarts).toBe(0);
+  });
+
   test("keeps what it returns, unless `transferResults` gives it away", async () => {
     for (const transferResults of [false, true]) {
       const { batcher } = threads({ transferResults });
