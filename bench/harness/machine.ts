@@ -23,7 +23,10 @@ function git(...args: readonly string[]): string {
 
 function commit(): string {
   try {
-    const changed = git("status", "--porcelain", "--", "packages/batchwise/src") === "" ? "" : ", with local changes";
+    const changed =
+      git("status", "--porcelain", "--", "packages/batchwise/src", "packages/server/src") === ""
+        ? ""
+        : ", with local changes";
     return `${git("rev-parse", "--short", "HEAD")}${changed}`;
   } catch {
     return "not a git checkout";

@@ -29,6 +29,8 @@ export interface EmbedderOptions extends ModelOptions {
   readonly maxBatchTokens?: number;
   /** Cap on a batch's texts; 1 switches batching off. Default: 1,024 while the size is learned, else 64. */
   readonly maxBatchSize?: number;
+  /** Texts of like length share a batch, or texts in the order of their arrival. Default: `"length"`. */
+  readonly order?: "fifo" | "length";
   /** Batch texts even where the model's vectors depend on what else is in a batch. Default: one text at a time there. */
   readonly batchAnyway?: boolean;
   /** How long the oldest text may wait for company while a thread is free. */
@@ -123,7 +125,8 @@ export class Embedder {
         concurrency: this.workers,
         ...sizesOf(options),
         cost: (list) => list.length,
-        order: "length",
+        batchCost: "padded",
+        order: options.order ?? "length",
         fairBy: (list) => this.#callers.get(list) ?? "",
         oversize: "alone",
         maxWaitMs: options.maxWaitMs ?? 0,
