@@ -76,7 +76,7 @@ export class PythonService implements Service {
   }
 
   async report(): Promise<ServiceFigures> {
-    return { loopDelayP99Ms: Number.NaN, rows: Number.NaN, cost: Number.NaN };
+    return { loopDelayP99Ms: Number.NaN, rows: Number.NaN, cost: Number.NaN, cpuMs: Number.NaN };
   }
 
   stop(): Promise<void> {

@@ -38,6 +38,7 @@ function againstOff(cells: readonly NamedCell[]): Section {
     latencies(rounds, DEFAULTS),
     latencies(rounds, OFF),
     ratio(p99Against(rounds, OFF)),
+    `${figure(medianOf(rounds, DEFAULTS, "cpuMs"))} / ${figure(medianOf(rounds, OFF, "cpuMs"))}`,
     figure(medianOf(rounds, DEFAULTS, "loopDelayP99Ms")),
   ]);
   const head = [
@@ -48,6 +49,7 @@ function againstOff(cells: readonly NamedCell[]): Section {
     "defaults, p50 / p99 ms",
     "off, p50 / p99 ms",
     "p99 ratio",
+    "processor ms a text, defaults / off",
     "event loop p99 ms",
   ];
   return {

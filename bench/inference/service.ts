@@ -13,10 +13,18 @@ const service = await startService({ ...options, modelName: "batchwise-bench", p
 const { batcher } = service.embedder;
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
+let cpu = process.cpuUsage();
 process.on("message", (limits: object | "report") => {
   if (limits !== "report") batcher.configure(limits);
-  const { averageBatchSize, batchCost } = batcher.stats();
-  process.send?.({ loopDelayP99Ms: delay.percentile(99) / 1e6, rows: averageBatchSize, cost: batchCost.mean });
+  const { averageBatchSize, batchCost, completed } = batcher.stats();
+  const { user, system } = process.cpuUsage(cpu);
+  process.send?.({
+    loopDelayP99Ms: delay.percentile(99) / 1e6,
+    rows: averageBatchSize,
+    cost: batchCost.mean,
+    cpuMs: (user + system) / 1_000 / completed,
+  });
+  cpu = process.cpuUsage();
   batcher.resetStats();
   delay.reset();
 });

@@ -37,6 +37,8 @@ export interface ServiceFigures {
   /** Texts in a batch, and padded tokens, on average. */
   readonly rows: number;
   readonly cost: number;
+  /** What a text took of the processors, HTTP included. */
+  readonly cpuMs: number;
 }
 
 export type Figures = ClientFigures & ServiceFigures;
