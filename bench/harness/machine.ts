@@ -33,7 +33,8 @@ function commit(): string {
   }
 }
 
-function versionOf(name: string): string {
+/** A package that is installed at the root, and its version. */
+export function versionOf(name: string): string {
   const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url);
   const { version } = JSON.parse(readFileSync(file, "utf8")) as { version: string };
   return `${name} ${version}`;

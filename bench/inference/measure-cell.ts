@@ -11,7 +11,7 @@ import { difference, PythonService, type Variant } from "./python-peer.ts";
 import { type OwnOptions, OwnService, type Service } from "./services.ts";
 import { firstLook, inTurns, type Progress, type Rounds, settledAfter, warmUp } from "./turns.ts";
 
-export interface Looked {
+interface Looked {
   readonly name: string;
   readonly perSecond: number;
 }

@@ -28,7 +28,7 @@ export function* textsOf(mix: string, seed: number): Generator<string, never> {
   }
 }
 
-export function isMix(name: string): name is Mix {
+function isMix(name: string): name is Mix {
   return (MIXES as readonly string[]).includes(name);
 }
 

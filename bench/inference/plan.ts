@@ -21,7 +21,7 @@ export interface Cell {
   readonly times: Times;
 }
 
-export interface Times {
+interface Times {
   readonly rounds: number;
   /** Of a service that learns. Others are as fast from the start, but for compiling. */
   readonly warmUpMs: number;

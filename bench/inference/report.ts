@@ -1,7 +1,6 @@
 /** The tables and targets of the inference benchmark, and their place in docs/inference.md. */
 
-import { readFileSync } from "node:fs";
-import type { Machine } from "../harness/machine.ts";
+import { type Machine, versionOf } from "../harness/machine.ts";
 import { median } from "../harness/numbers.ts";
 import { renderSection, renderTable } from "../report/markdown.ts";
 import { type Claim, figure, ratio, type Section, type Table, verdictOf } from "../report/section.ts";
@@ -207,7 +206,7 @@ export function renderResults(kept: Kept, machine: Machine, isQuick: boolean): s
     head: ["", ""],
     rows: [
       ["Machine", `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB`],
-      ["Node", `${machine.node}, onnxruntime-node ${runtimeVersion()}`],
+      ["Node", `${machine.node}, ${versionOf("onnxruntime-node")}`],
       ["FastAPI", python === undefined ? "not measured" : versionsOf(python)],
       ["Commit, date", `${distinct(all.map(({ commit }) => commit))}; ${distinct(all.map(({ date }) => date))}`],
       ["Load average before each cell, at most", figure(Math.max(...all.map(({ loadAverage }) => loadAverage)))],
@@ -226,11 +225,6 @@ function versionsOf(versions: Readonly<Record<string, string>>): string {
   return Object.entries(versions)
     .map(([name, version]) => `${name} ${version}`)
     .join(", ");
-}
-
-function runtimeVersion(): string {
-  const file = new URL("../../node_modules/onnxruntime-node/package.json", import.meta.url);
-  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;
 }
 
 const BEGIN = "<!-- bench:begin -->";

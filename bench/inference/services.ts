@@ -21,7 +21,7 @@ export interface Load {
   readonly seed: number;
 }
 
-export interface ClientFigures {
+interface ClientFigures {
   /** Texts a second. */
   readonly perSecond: number;
   readonly p50Ms: number;
