@@ -209,7 +209,7 @@ export function renderResults(kept: Kept, machine: Machine, isQuick: boolean): s
       ["Node", `${machine.node}, ${versionOf("onnxruntime-node")}`],
       ["FastAPI", python === undefined ? "not measured" : versionsOf(python)],
       ["Commit, date", `${distinct(all.map(({ commit }) => commit))}; ${distinct(all.map(({ date }) => date))}`],
-      ["Load average before each cell, at most", figure(Math.max(...all.map(({ loadAverage }) => loadAverage)))],
+      ["Load average before the first cell", figure(all[0]?.loadAverage ?? Number.NaN)],
       ["Taken by the hypervisor meanwhile, at most", `${figure(100 * Math.max(...all.map(({ stolen }) => stolen)))} %`],
       ["Targets met", `${met.length} of ${claims.length}`],
     ],

@@ -11,6 +11,9 @@ const SERVICE = fileURLToPath(new URL("service.ts", import.meta.url));
 const CLIENTS = fileURLToPath(new URL("clients.ts", import.meta.url));
 const SAME_PRIORITY = new URL("same-priority.ts", import.meta.url).href;
 
+/** Clients that still wait so long after the end of a measure have been forgotten. */
+const LONGEST_ANSWER_MS = 60_000;
+
 export interface Load {
   readonly clients: number;
   /** One of MIXES, or the path of a file with texts. */
@@ -59,8 +62,10 @@ export async function measure(service: Service, load: Load): Promise<Figures> {
 
 async function runClients(port: number, load: Load): Promise<ClientFigures> {
   const args = [port, load.clients, load.mix, load.leadMs, load.durationMs, load.seed].map(String);
-  const stdio = ["ignore", "pipe", "inherit"] as const;
-  const child = owned(spawn(process.execPath, ["--no-warnings", CLIENTS, ...args], { stdio: [...stdio] }));
+  const timeout = load.leadMs + load.durationMs + LONGEST_ANSWER_MS;
+  const child = owned(
+    spawn(process.execPath, ["--no-warnings", CLIENTS, ...args], { stdio: ["ignore", "pipe", "inherit"], timeout }),
+  );
   let output = "";
   child.stdout?.on("data", (chunk: Buffer) => {
     output += chunk;
