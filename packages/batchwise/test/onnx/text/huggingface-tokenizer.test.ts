@@ -1,0 +1,35 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { temporaryFolder } from "../../../../server/test/support/folders.ts";
+import { WORD_PIECES, wordPieceDefinition } from "../../../../server/test/support/word-piece.ts";
+import { loadHuggingFaceTokenizer } from "../../../src/onnx/text/huggingface-tokenizer.ts";
+
+async function written(content: string): Promise<string> {
+  const path = join(await temporaryFolder(), "tokenizer.json");
+  await writeFile(path, content);
+  return path;
+}
+
+describe("a tokenizer.json", () => {
+  test("splits words into its pieces and puts its marks around them", async () => {
+    const tokenizer = await loadHuggingFaceTokenizer(await written(JSON.stringify(wordPieceDefinition())));
+    const pieces = tokenizer.encode("Playing the Piano, unheard!").map((id) => WORD_PIECES[id]);
+    expect(pieces).toEqual(["[CLS]", "play", "##ing", "the", "piano", ",", "[UNK]", "!", "[SEP]"]);
+    expect(tokenizer.vocabularySize).toBe(WORD_PIECES.length);
+    expect(tokenizer.paddingId).toBe(0);
+  });
+
+  test("does not cut a long text short, so that the service can refuse it", async () => {
+    const tokenizer = await loadHuggingFaceTokenizer(await written(JSON.stringify(wordPieceDefinition())));
+    expect(tokenizer.encode("rain ".repeat(50))).toHaveLength(52);
+  });
+
+  test("is refused with its path when it is missing, not JSON, or something else", async () => {
+    await expect(loadHuggingFaceTokenizer("/nowhere/tokenizer.json")).rejects.toThrow("/nowhere/tokenizer.json");
+    for (const content of ["{", "[]", '{"vocab":{}}']) {
+      const path = await written(content);
+      await expect(loadHuggingFaceTokenizer(path)).rejects.toThrow(`Cannot read the tokenizer ${path}`);
+    }
+  });
+});
