@@ -98,8 +98,9 @@ async function measureInto(
 }
 
 async function modelFile(options: object): Promise<{ readonly path: string; readonly vocabulary: number }> {
-  const { path, tokenizer } = await resolveModel(options);
-  return { path, vocabulary: tokenizer.vocabularySize };
+  const { model } = await resolveModel(options);
+  if (typeof model === "string") throw new Error("Expected the built-in model, whose tokenizer FastAPI has too");
+  return { path: model.path, vocabulary: model.tokenizer.vocabularySize };
 }
 
 async function measureAll(results: Results, cells: readonly Cell[], withPython: boolean): Promise<void> {

@@ -3,12 +3,13 @@ import { ABLATION_STEPS, type Cell, DEFAULTS, OFF, WORKERS } from "./plan.ts";
 import { type OwnOptions, OwnService, type Service } from "./services.ts";
 import { inTurns, type Progress, type Rounds, warmUp } from "./turns.ts";
 
-const ARRIVAL = { workers: 1, order: "fifo", maxBatchTokens: 512 };
-
 /** Each with all that is above it, but for the last row. */
 export const STEPS: readonly (readonly [name: string, options: OwnOptions])[] = [
   ["batching off, 1 worker", { workers: 1, maxBatchSize: 1, samePriority: true }],
-  ["batches of up to 512 padded tokens, in order of arrival", { ...ARRIVAL, samePriority: true }],
+  [
+    "batches of up to 512 padded tokens, in order of arrival",
+    { workers: 1, maxBatchTokens: 512, samePriority: true, inArrivalOrder: true },
+  ],
   ["chosen by length", { workers: 1, maxBatchTokens: 512, samePriority: true }],
   ["the budget learned", { workers: 1, samePriority: true }],
   [`${WORKERS} workers`, { samePriority: true }],

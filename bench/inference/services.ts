@@ -9,7 +9,8 @@ import { ended, owned } from "./children.ts";
 
 const SERVICE = fileURLToPath(new URL("service.ts", import.meta.url));
 const CLIENTS = fileURLToPath(new URL("clients.ts", import.meta.url));
-const SAME_PRIORITY = new URL("same-priority.ts", import.meta.url).href;
+const SAME_PRIORITY = ["--import", new URL("same-priority.ts", import.meta.url).href];
+const IN_ARRIVAL_ORDER = ["--import", new URL("in-arrival-order.ts", import.meta.url).href];
 
 /** Clients that still wait so long after the end of a measure have been forgotten. */
 const LONGEST_ANSWER_MS = 60_000;
@@ -87,9 +88,9 @@ export class OwnService implements Service {
     this.#child = child;
   }
 
-  /** `options` of startService; `samePriority`: the model's threads run at the priority of HTTP. */
-  static async start(name: string, { samePriority = false, ...options }: OwnOptions): Promise<OwnService> {
-    const execArgv = ["--no-warnings", ...(samePriority ? ["--import", SAME_PRIORITY] : [])];
+  static async start(name: string, { samePriority, inArrivalOrder, ...options }: OwnOptions): Promise<OwnService> {
+    const imports = [...(samePriority ? SAME_PRIORITY : []), ...(inArrivalOrder ? IN_ARRIVAL_ORDER : [])];
+    const execArgv = ["--no-warnings", ...imports];
     const child = owned(fork(SERVICE, [JSON.stringify(options)], { execArgv }));
     const [{ port }] = (await firstMessage(child, name)) as [{ port: number }];
     return new OwnService(name, child, port);
@@ -115,7 +116,13 @@ export class OwnService implements Service {
   }
 }
 
-export type OwnOptions = Readonly<Record<string, unknown>> & { readonly samePriority?: boolean };
+/** Options of startService, and what only the ablation wants. */
+export type OwnOptions = Readonly<Record<string, unknown>> & {
+  /** The model's threads run at the priority of HTTP. */
+  readonly samePriority?: boolean;
+  /** Texts of any length share a batch. */
+  readonly inArrivalOrder?: boolean;
+};
 
 async function firstMessage(child: ChildProcess, name: string): Promise<unknown[]> {
   const died = once(child, "exit").then(([code]) => {
