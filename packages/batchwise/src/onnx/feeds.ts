@@ -5,16 +5,42 @@
 // onnxruntime-react-native reads `cpuData`, from the start of its buffer. So an object with all of these does, if its
 // data is not a view into something larger.
 
+import type { TensorForm } from "../tensor/batch-input.ts";
 import type { TensorLike } from "../tensor/types.ts";
 import { modelInputError } from "./errors.ts";
 import type { OnnxSession, OnnxTensorClass, OnnxValueInfo } from "./session.ts";
 
-type Features = Readonly<Record<string, TensorLike>>;
+type Forms = Readonly<Record<string, TensorForm>>;
 
-/** Throws MODEL_INPUT where the features are not the model's inputs. */
-export function checkInputs({ inputNames, inputMetadata }: OnnxSession, features: Features): void {
+/** The inputs of a model. */
+export type ModelInputs = Pick<OnnxSession, "inputNames" | "inputMetadata">;
+
+/** Throws MODEL_INPUT where a call's features are not the model's inputs, in whatever batch they travel. */
+export function checkCall(inputs: ModelInputs, features: Forms): void {
+  checkNames(inputs, features);
+  for (const info of infosOf(inputs)) checkInput(anyRows(info), features[info.name] as TensorForm);
+}
+
+/** Throws MODEL_INPUT where a batch's features are not the model's inputs. */
+export function checkInputs(inputs: ModelInputs, features: Forms): void {
+  checkNames(inputs, features);
+  for (const info of infosOf(inputs)) checkInput(info, features[info.name] as TensorForm);
+}
+
+function infosOf({ inputNames, inputMetadata }: ModelInputs): Info[] {
+  return inputNames.map((name) => inputMetadata?.find((info) => info.name === name) ?? { name });
+}
+
+/** A call's rows may be part of a batch. */
+function anyRows(info: Info): Info {
+  const { shape } = info;
+  return shape === undefined ? info : { ...info, shape: ["batch", ...shape.slice(1)] };
+}
+
+function checkNames(inputs: ModelInputs, features: Forms): void {
+  const { inputNames } = inputs;
+  const infos = infosOf(inputs);
   const given = Object.keys(features);
-  const infos = inputNames.map((name) => inputMetadata?.find((info) => info.name === name) ?? { name });
   for (const name of inputNames) {
     if (features[name] === undefined) {
       throw modelInputError(`The model's input \`${name}\` is missing. ${expectation(infos, given)}`);
@@ -25,7 +51,6 @@ export function checkInputs({ inputNames, inputMetadata }: OnnxSession, features
       throw modelInputError(`The model has no input \`${name}\`. ${expectation(infos, given)}`);
     }
   }
-  for (const info of infos) checkInput(info, features[info.name] as TensorLike);
 }
 
 type Info = Pick<OnnxValueInfo, "name"> & Partial<OnnxValueInfo>;
@@ -39,7 +64,7 @@ function textOf({ name, type, shape }: Info): string {
   return type === undefined || shape === undefined ? name : `${name} (${type} [${shape.join(", ")}])`;
 }
 
-function checkInput(info: Info, { type, dims }: TensorLike): void {
+function checkInput(info: Info, { type, dims }: TensorForm): void {
   const { name, shape } = info;
   if (info.type !== undefined && info.type !== type) {
     throw modelInputError(`Expected \`${name}\` to be of type ${info.type}, as the model has it, got ${type}`);

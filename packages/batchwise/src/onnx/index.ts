@@ -5,6 +5,20 @@ export type { OnnxErrorCode } from "./errors.ts";
 export type { ModelThreadsOptions } from "./model-threads.ts";
 export { type OnnxHandler, type OnnxHandlerOptions, onnxHandler } from "./onnx-handler.ts";
 export { type OnnxModel, type OnnxModelOptions, onnxModel } from "./onnx-model.ts";
+export { pipelineKey } from "./pipeline-call.ts";
+export { pipelineCost } from "./pipeline-cost.ts";
+export { pipelineHandler } from "./pipeline-handler.ts";
+export type {
+  CallOptions,
+  Pipeline,
+  PipelineCall,
+  PipelineHandler,
+  PipelineOptions,
+  PipelineParts,
+  QuestionCall,
+  ReadCall,
+  TensorPipeline,
+} from "./pipeline-types.ts";
 export type { OnnxSession, OnnxTensorClass, OnnxValueInfo } from "./session.ts";
 export type {
   EmbedderOptions,

@@ -8,10 +8,11 @@ import {
   type Rule,
   refuseUnknown,
 } from "../core/contract/validate.ts";
+import type { TensorForm } from "../tensor/batch-input.ts";
 import type { FeaturesOf, Tensor, TensorLike } from "../tensor/types.ts";
 import { plainTensor } from "./answer.ts";
 import { modelFailedError } from "./errors.ts";
-import { checkInputs, feedOf } from "./feeds.ts";
+import { checkCall, checkInputs, feedOf } from "./feeds.ts";
 import type { OnnxSession, OnnxTensorClass } from "./session.ts";
 
 /** All optional. */
@@ -25,7 +26,11 @@ export interface OnnxHandlerOptions {
 type Tensors = Readonly<Record<string, Tensor>>;
 
 /** One call of the model: a tensor for each input, and then one for each output. */
-export type OnnxHandler<Inputs, Output> = (features: Inputs) => Promise<Output>;
+export interface OnnxHandler<Inputs, Output> {
+  (features: Inputs): Promise<Output>;
+  /** Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded until it fits. */
+  checkInputs(forms: Readonly<Record<string, TensorForm>>): void;
+}
 
 const aSession: Rule = {
   expected: "an InferenceSession, with inputNames, outputNames and run",
@@ -70,7 +75,11 @@ export function onnxHandler<Inputs extends FeaturesOf<Inputs> = Tensors, Output 
   refuseUnknown(options ?? {}, OPTIONS, "");
   const { outputs, Tensor } = options ?? {};
   const fetches = outputsOf(session, outputs);
-  return async (features) => run(session, fetches, features as Readonly<Record<string, TensorLike>>, Tensor) as never;
+  const handler = async (features: Inputs): Promise<Output> =>
+    (await run(session, fetches, features as Readonly<Record<string, TensorLike>>, Tensor)) as never;
+  return Object.assign(handler, {
+    checkInputs: (forms: Readonly<Record<string, TensorForm>>): void => checkCall(session, forms),
+  });
 }
 
 /** The outputs to ask for. Throws INVALID_OPTION. */

@@ -6,8 +6,10 @@
 import { fileURLToPath } from "node:url";
 import type { BatchContext } from "../core/contract/types.ts";
 import { checkIsObject, expected, objectWith, type Rule, refuseUnknown } from "../core/contract/validate.ts";
+import type { TensorForm } from "../tensor/batch-input.ts";
 import type { HandlerDefaults } from "../tensor/options.ts";
 import type { FeaturesOf, Tensor } from "../tensor/types.ts";
+import { checkCall } from "./feeds.ts";
 import { ModelThreads, type ModelThreadsOptions, THREAD_OPTIONS } from "./model-threads.ts";
 import type { SessionAnswer, SessionCall, SessionDescription } from "./session-protocol.ts";
 
@@ -26,6 +28,8 @@ export interface OnnxModel<Inputs, Output> {
   open(): Promise<void>;
   /** Runs the model once. The features' buffers are handed over where they are whole: they are empty afterwards. */
   run(features: Inputs, context?: BatchContext): Promise<Output>;
+  /** Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded until it fits. */
+  checkInputs(forms: Readonly<Record<string, TensorForm>>): void;
   /** Finishes what runs, releases the sessions, ends the threads. */
   close(): Promise<void>;
   /** True while at least one thread has the model loaded. */
@@ -119,6 +123,10 @@ class ThreadedModel implements OnnxModel<Extract<SessionCall, object>, Tensors> 
   async open(): Promise<void> {
     await this.#threads.open();
     this.#description = (await this.#threads.run("describe")) as SessionDescription;
+  }
+
+  checkInputs(forms: Readonly<Record<string, TensorForm>>): void {
+    checkCall(this.#description, forms);
   }
 
   async run(features: Extract<SessionCall, object>, context?: BatchContext): Promise<Tensors> {

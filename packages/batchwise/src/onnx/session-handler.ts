@@ -3,6 +3,7 @@
 // Guarantees: an answer's buffers belong to nobody else here, so that they may be handed over.
 
 import { workerData } from "node:worker_threads";
+import type { ModelInputs } from "./feeds.ts";
 import { type OnnxHandler, onnxHandler, outputsOf } from "./onnx-handler.ts";
 import { type NodeSession, openSession } from "./open-session.ts";
 import type { ModelData, SessionAnswer, SessionCall, SessionDescription } from "./session-protocol.ts";
@@ -22,7 +23,7 @@ class ModelThread {
     this.#session = session;
     const outputNames = outputsOf(session, this.#data.outputs);
     this.#handler = onnxHandler(session, { outputs: outputNames }) as never;
-    this.#description = { inputNames: [...session.inputNames], outputNames };
+    this.#description = { ...inputsOf(session), outputNames };
   }
 
   async run([call]: readonly SessionCall[]): Promise<SessionAnswer[]> {
@@ -33,6 +34,12 @@ class ModelThread {
   async close(): Promise<void> {
     await this.#session?.release();
   }
+}
+
+/** Plain data, which travels to the batcher's thread. */
+function inputsOf({ inputNames, inputMetadata }: NodeSession): ModelInputs {
+  if (inputMetadata === undefined) return { inputNames: [...inputNames] };
+  return { inputNames: [...inputNames], inputMetadata: inputMetadata.map((info) => ({ ...info })) };
 }
 
 const thread: ModelThread = new ModelThread(workerData as ModelData);

@@ -1,6 +1,7 @@
 // What a model's threads are given, and what they answer. Types only.
 
 import type { Tensor, TensorLike } from "../tensor/types.ts";
+import type { ModelInputs } from "./feeds.ts";
 import type { SessionData } from "./open-session.ts";
 
 /** In `workerData`. */
@@ -11,8 +12,7 @@ export interface ModelData extends SessionData {
 /** The one item of a batch for a thread. */
 export type SessionCall = "describe" | Readonly<Record<string, TensorLike>>;
 
-export interface SessionDescription {
-  readonly inputNames: readonly string[];
+export interface SessionDescription extends ModelInputs {
   readonly outputNames: readonly string[];
 }
 

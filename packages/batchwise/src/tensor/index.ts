@@ -1,5 +1,6 @@
 // The public API of "batchwise/tensor": names only.
 
+export type { TensorForm } from "./batch-input.ts";
 export {
   batchTensors,
   type TensorBatcher,

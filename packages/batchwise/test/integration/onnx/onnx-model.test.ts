@@ -306,6 +306,29 @@ describe("what goes wrong in a model in threads", () => {
     expect(model.ready).toBe(false);
   });
 
+  test("a call that does not have the model's fixed dimensions fails alone, and is not padded until it fits", async () => {
+    const { run } = opened<Floats, Answer>({ path: fileOf(identity("float32", ["batch", 3])), workers: 1 });
+    await run.open();
+    const answers = await Promise.allSettled([run(floats(1, 2, 3)), run(floats(1, 2)), run(floats(1, 2, 3, 4))]);
+    const refused = (dims: string): object => ({
+      reason: {
+        code: "MODEL_INPUT",
+        message: expect.stringContaining(`[batch, 3], as the model has them, got ${dims}`),
+      },
+    });
+    expect(answers[0]).toMatchObject({ value: { y: { dims: [1, 3], data: Float32Array.of(1, 2, 3) } } });
+    expect(answers.slice(1)).toMatchObject([refused("[1, 2]"), refused("[1, 4]")]);
+  });
+
+  test("a fixed dimension that `padToMultipleOf` reaches is no mistake", async () => {
+    const { run } = opened<Floats, Answer>(
+      { path: fileOf(identity("float32", ["batch", 4])), workers: 1 },
+      { padToMultipleOf: 4 },
+    );
+    const answers = await Promise.all([run(floats(1, 2, 3)), run(floats(1))]);
+    expect(answers.map(({ y }) => y.dims)).toEqual([4, 4].map((width) => [1, width]));
+  });
+
   test("options that make no sense are refused by name", () => {
     const path = "model.onnx";
     expect(() => onnxModel(undefined as never)).toThrow("Expected `options` to be an object, got");
