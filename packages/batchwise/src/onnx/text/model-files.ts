@@ -80,7 +80,10 @@ function describedModel(options: ModelFileOptions, model: TextModel): ModelSourc
 
 async function readModel(options: ModelFileOptions, given: string): Promise<ModelSource> {
   const path = (await firstFile([given, join(given, "model.onnx"), join(given, "onnx", "model.onnx")])) ?? "";
-  if (path === "") throw new Error(`There is no model at ${given}; expected an .onnx file or a folder with model.onnx`);
+  if (path === "")
+    throw new Error(
+      `There is no model at ${given}; expected an .onnx file or a folder with model.onnx, as nothing is downloaded`,
+    );
   const folders = [dirname(path), dirname(dirname(path))];
   const tokenizerPath = options.tokenizer ?? (await firstFile(folders.map((folder) => join(folder, "tokenizer.json"))));
   if (tokenizerPath === undefined) {

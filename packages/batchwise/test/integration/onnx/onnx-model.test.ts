@@ -92,6 +92,14 @@ describe("a model in threads", () => {
     expect(ticks).toBeGreaterThan(took / 10);
   });
 
+  test("is given its input without a copy: the memory is gone from here", async () => {
+    const { model } = opened<Floats, Answer>({ path: fileOf(identity("float32")) });
+    const { x } = floats(1, 2);
+    const { y } = await model.run({ x });
+    expect([x.data.length, y.data]).toEqual([0, Float32Array.of(1, 2)]);
+    await model.close();
+  });
+
   test("has as many batches at once as it has workers, of rows of like length, as large as pays, by itself", async () => {
     const { run } = embedder({ workers: 3 });
     expect(run.options).toMatchObject({ concurrency: 3, learnsBatchCost: true, order: "length", batchCost: "padded" });

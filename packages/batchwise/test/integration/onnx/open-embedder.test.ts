@@ -123,7 +123,10 @@ describe("an embedder in this process", () => {
     expect(await messageOf({ model: "m", modelName: "x" })).toContain("it is `name`");
     expect(await messageOf({ model: "m", concurrency: 2 })).toContain("are `workers`");
     expect(await messageOf({ model: "m", pooling: "splade" })).toContain("Expected `pooling` to be");
-    expect(await messageOf({ model: "/nowhere" })).toContain("There is no model at /nowhere");
+    const nothing =
+      "There is no model at /nowhere/MiniLM; expected an .onnx file or a folder with model.onnx, as nothing";
+    expect(await messageOf({ model: "/nowhere/MiniLM" })).toContain(nothing);
+    expect(await messageOf("all-MiniLM-L6-v2")).toContain("Expected `options` to be an object, got `all-MiniLM-L6-v2`");
     const folder = exported();
     rmSync(join(folder, "tokenizer.json"));
     expect(await messageOf({ model: folder })).toContain("name it with `tokenizer`");
