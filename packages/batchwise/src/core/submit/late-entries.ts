@@ -67,7 +67,7 @@ export class LateEntries {
 
   /** Queues an entry that holds a promise of its item, when that is there. */
   awaitItem(entry: Entry): void {
-    const { pending, services, inContext } = this.#parts;
+    const { admission, pending, services, inContext } = this.#parts;
     const settle = (use: () => void): void => {
       if (pending.end(entry)) use();
       services.changed();
@@ -81,7 +81,7 @@ export class LateEntries {
         return;
       }
       // `batchCost` may have sent the caller away.
-      if (entry.recipient !== null) this.enter(entry);
+      if (entry.recipient !== null) admission.accept(entry);
     };
     pending.start(entry, null);
     const promised = entry.item as Promise<unknown>;
@@ -92,11 +92,5 @@ export class LateEntries {
         (error: unknown) => settle(() => refuse(services, entry, error, "failed")),
       );
     });
-  }
-
-  /** The entry waits from now on. A user's function that was called for it may have flushed what waited before. */
-  enter(entry: Entry): void {
-    entry.moment = this.#parts.turn.moment;
-    this.#parts.admission.accept(entry);
   }
 }
