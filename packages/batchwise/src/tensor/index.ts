@@ -6,7 +6,7 @@ export {
   type TensorFunction,
   type TensorHandlerObject,
 } from "./batch-tensors.ts";
-export type { CopyOutputs, ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
+export type { CopyOutputs, HandlerDefaults, ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 export { concat, type PadOptions, pad, type StackOptions, stack, unstack } from "./stack.ts";
 export type {
   Features,

@@ -2,12 +2,12 @@
 
 import { isError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
-import { invalidOption } from "../core/contract/validate.ts";
+import { checkIsObject, invalidOption } from "../core/contract/validate.ts";
 import { resolveHandler, type Stages } from "../core/run/handler.ts";
 import { type BatchInput, batchInput } from "./batch-input.ts";
 import { RowResult, readOutput } from "./batch-output.ts";
 import type { TensorRow } from "./call.ts";
-import type { ResolvedPadding } from "./options.ts";
+import type { HandlerDefaults, ResolvedPadding } from "./options.ts";
 
 /** What `run` and `finish` are given: the value of the stage before, and the batch that it belongs to. */
 interface Staged {
@@ -34,6 +34,13 @@ export function tensorStages(handler: unknown): Stages {
 /** True where a handler object says that it changes or transfers what it is given. */
 export function wantsCopies(handler: unknown): boolean {
   return typeof handler === "object" && (handler as { copyInputs?: unknown } | null)?.copyInputs === true;
+}
+
+/** The options that a handler object asks for. Throws INVALID_OPTION where that is no object. */
+export function defaultsOf(handler: unknown): HandlerDefaults {
+  const defaults = typeof handler === "object" ? (handler as { defaults?: unknown } | null)?.defaults : undefined;
+  checkIsObject("handler.defaults", defaults);
+  return defaults ?? {};
 }
 
 /** `sharesRows`: one row may be the answer to more than one call. */

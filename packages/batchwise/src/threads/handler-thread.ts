@@ -14,6 +14,8 @@ import type { FromThread, PlainPlaces, ToThread } from "./thread-protocol.ts";
 
 export interface HandlerThreadOptions {
   readonly url: string;
+  /** Buffers that an item owns whole are given to the thread, and are empty here afterwards. */
+  readonly movesItems: boolean;
   readonly movesResults: boolean;
   readonly terminateAfterMs: number;
   readonly workerOptions: WorkerOptions;
@@ -33,6 +35,7 @@ const WORKER_URL: URL = new URL(
 export class HandlerThread {
   readonly #worker: Worker;
   readonly #terminateAfterMs: number;
+  readonly #movesItems: boolean;
   /** Loading, the run, or closing: there is one at a time. */
   #task: Task | undefined;
   #exitCode: number | undefined;
@@ -41,8 +44,9 @@ export class HandlerThread {
   #killer: ReturnType<typeof setTimeout> | undefined;
   readonly ended: Promise<void>;
 
-  constructor({ terminateAfterMs, workerOptions }: HandlerThreadOptions) {
+  constructor({ terminateAfterMs, movesItems, workerOptions }: HandlerThreadOptions) {
     this.#terminateAfterMs = terminateAfterMs;
+    this.#movesItems = movesItems;
     this.#worker = new Worker(WORKER_URL, { name: "batchwise-handler", ...workerOptions });
     this.#worker.on("message", (answer: FromThread) => {
       this.#take()?.resolve(answer);
@@ -72,7 +76,7 @@ export class HandlerThread {
   async load({ url, movesResults }: HandlerThreadOptions): Promise<void> {
     const answer = await this.#ask(() => this.#post({ type: "load", url, movesResults }));
     if (answer.type !== "refused") return;
-    await this.ended;
+    await this.#end();
     throw decodeReason(answer.error);
   }
 
@@ -84,7 +88,8 @@ export class HandlerThread {
     const stop = (): void => this.#abort();
     try {
       const answer = await this.#ask(() => {
-        sent = sendBatch(items, context, (message, transfer) => this.#post(message, transfer));
+        const send = (message: ToThread, transfer: readonly ArrayBuffer[]): void => this.#post(message, transfer);
+        sent = sendBatch(items, context, this.#movesItems, send);
         if (sent.indexes?.length === 0) this.#take()?.resolve({ type: "done", values: [], errors: [] });
         else signal.addEventListener("abort", stop);
       });
@@ -101,8 +106,14 @@ export class HandlerThread {
   async close(): Promise<void> {
     if (this.#exitCode !== undefined) return;
     const answer = await this.#ask(() => this.#post({ type: "close" })).catch(() => undefined);
-    await this.ended;
+    await this.#end();
     if (answer?.type === "closeFailed") throw decodeReason(answer.error);
+  }
+
+  /** Waits for the thread, and keeps the process alive meanwhile. */
+  #end(): Promise<void> {
+    this.#worker.ref();
+    return this.ended;
   }
 
   #abort(): void {

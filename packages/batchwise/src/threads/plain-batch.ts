@@ -14,9 +14,12 @@ const WHOLE: SentBatch = { indexes: undefined, errors: new Map() };
 
 type Post = (message: ToThread, transfer: readonly ArrayBuffer[]) => void;
 
-/** Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. */
-export function sendBatch(items: readonly unknown[], context: BatchContext, post: Post): SentBatch {
-  const packed = pack(items, false);
+/**
+ * Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. `moves`: buffers that an item
+ * owns whole are given away.
+ */
+export function sendBatch(items: readonly unknown[], context: BatchContext, moves: boolean, post: Post): SentBatch {
+  const packed = pack(items, moves);
   const plain = plainContext(context);
   try {
     post({ type: "run", items: packed.value as readonly unknown[], context: plain }, packed.transfer);

@@ -112,6 +112,7 @@ class Threads implements ThreadHandler<unknown, unknown> {
     this.#workers = workers;
     this.#options = {
       url: resolveUrl(url),
+      movesItems: false,
       movesResults: transferResults,
       terminateAfterMs: terminateAfterMs ?? Number.POSITIVE_INFINITY,
       workerOptions,

@@ -67,6 +67,7 @@ describe("the built engine", () => {
     expect(reach(built("index.js"))).toEqual([]);
     expect(reach(built("testing/index.js"))).toEqual([]);
     expect(reach(built("tensor/index.js"))).toEqual([]);
+    expect(reach(built("onnx/browser.js"))).toEqual([]);
   });
 
   test("bundles for the browser without an unresolved import or a warning", async () => {

@@ -5,11 +5,11 @@
  * takes its waiting texts out of the queue.
  */
 
-import type { Embedder, Vector } from "../models/embedder.ts";
-import { normalize } from "../models/pooling.ts";
+import type { Embedder } from "../models/embedder.ts";
 import type { Work } from "./access-log.ts";
 import { type BodyLimits, readBytes } from "./body.ts";
 import { callerOf } from "./caller.ts";
+import { writeEmbeddings } from "./embeddings-answer.ts";
 import type { EmbeddingsRequest } from "./embeddings-request.ts";
 import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
 import { checkIsJson } from "./json-only.ts";
@@ -42,16 +42,9 @@ export async function answerEmbeddings(
   if (leftMs <= 0) throw deadlineExceeded();
   const caller = callerOf(request.headers, asked.user);
   const vectors = await embedder.embed(lists, { signal, priority, timeoutMs: leftMs, caller });
-  return Response.json({
-    object: "list",
-    data: vectors.map((vector, index) => ({
-      object: "embedding",
-      index,
-      embedding: encode(shorten(vector, asked.dimensions), asked.encoding),
-    })),
-    model: embedder.model.name,
-    usage: { prompt_tokens: tokens, total_tokens: tokens },
-  });
+  const { encoding, dimensions } = asked;
+  const answer = await writeEmbeddings({ model: embedder.model.name, tokens, vectors, encoding, dimensions });
+  return new Response(answer, { headers: { "content-type": "application/json" } });
 }
 
 interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions" | "user"> {
@@ -86,18 +79,4 @@ async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedde
     const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
     throw invalidRequest(message, "input", "context_length_exceeded");
   });
-}
-
-/** The first numbers of a vector, scaled to length 1 again. */
-function shorten(vector: Vector, dimensions: number | null): Vector {
-  if (dimensions === null || dimensions >= vector.length) return vector;
-  const head = vector.slice(0, dimensions);
-  normalize(head);
-  return head;
-}
-
-/** Base64 holds the numbers as little-endian float32. */
-function encode(vector: Vector, encoding: EmbeddingsRequest["encoding"]): number[] | string {
-  if (encoding === "float") return Array.from(vector);
-  return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64");
 }

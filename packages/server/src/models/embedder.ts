@@ -9,7 +9,7 @@
  */
 
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
-import { coresAllowed } from "./cores.ts";
+import { availableCores } from "batchwise/onnx";
 import { ModelError } from "./errors.ts";
 import { firstRun, warningsOf } from "./model-check.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
@@ -237,7 +237,7 @@ export class Embedder {
  * session with several threads does, and holds up beside busy neighbours. HTTP and tokenising come before the model's
  * threads, which run at a lower priority.
  */
-function workersOf({ workers = coresAllowed() }: EmbedderOptions): number {
+function workersOf({ workers = availableCores() }: EmbedderOptions): number {
   return workers;
 }
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
+import { availableCores } from "batchwise/onnx";
 import { expect, test } from "vitest";
-import { coresAllowed } from "../../src/models/cores.ts";
 
 function files(contents: Readonly<Record<string, string>>): (path: string) => string {
   return (path) => {
@@ -25,10 +25,10 @@ test.each([
   ["no container at all", {}, 8],
   ["a file that says something else", { [V2]: "plenty" }, 8],
 ])("of eight cores a process uses, in %s: %o, %d", (_, contents, cores) => {
-  expect(coresAllowed(8, files(contents as Record<string, string>))).toBe(cores);
+  expect(availableCores(8, files(contents as Record<string, string>))).toBe(cores);
 });
 
 test("on this machine it is between one and all of the cores", () => {
-  expect(coresAllowed()).toBeGreaterThanOrEqual(1);
-  expect(coresAllowed()).toBeLessThanOrEqual(availableParallelism());
+  expect(availableCores()).toBeGreaterThanOrEqual(1);
+  expect(availableCores()).toBeLessThanOrEqual(availableParallelism());
 });

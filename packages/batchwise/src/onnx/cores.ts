@@ -17,7 +17,7 @@ type Read = (path: string) => string;
 
 const readText: Read = (path) => readFileSync(path, "utf8");
 
-export function coresAllowed(cores: number = availableParallelism(), read: Read = readText): number {
+export function availableCores(cores: number = availableParallelism(), read: Read = readText): number {
   return Math.max(1, Math.min(cores, Math.floor(limitOf(read))));
 }
 

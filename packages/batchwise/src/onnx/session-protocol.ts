@@ -1,0 +1,20 @@
+// What a model's threads are given, and what they answer. Types only.
+
+import type { Tensor, TensorLike } from "../tensor/types.ts";
+
+/** In `workerData`. */
+export interface SessionData {
+  readonly path: string;
+  readonly outputs: readonly string[] | undefined;
+  readonly sessionOptions: Readonly<Record<string, unknown>>;
+}
+
+/** The one item of a batch for a thread. */
+export type SessionCall = "describe" | Readonly<Record<string, TensorLike>>;
+
+export interface SessionDescription {
+  readonly inputNames: readonly string[];
+  readonly outputNames: readonly string[];
+}
+
+export type SessionAnswer = SessionDescription | Readonly<Record<string, Tensor>>;
