@@ -22,6 +22,7 @@ type PrepareItem = ((item: unknown) => unknown) | undefined;
 
 /** What the intake works with. */
 export interface IntakeParts extends LateParts {
+  readonly turn: Turn;
   readonly prepareItem: PrepareItem;
 }
 

@@ -4,7 +4,6 @@
 import { follow, ignoreFailure } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { InContext } from "../time/clock.ts";
-import type { Turn } from "../time/turn.ts";
 import type { Admission } from "./admission.ts";
 import { refusalOf, refuse } from "./callers.ts";
 import type { InFlight, SharedEntry } from "./in-flight.ts";
@@ -14,7 +13,6 @@ import type { Services } from "./services.ts";
 /** What late entries need. */
 export interface LateParts {
   readonly services: Services;
-  readonly turn: Turn;
   readonly admission: Admission;
   readonly inFlight: InFlight;
   readonly pending: Pending;
