@@ -2,6 +2,19 @@
 
 export { availableCores } from "./cores.ts";
 export type { OnnxErrorCode } from "./errors.ts";
+export type { ModelThreadsOptions } from "./model-threads.ts";
 export { type OnnxHandler, type OnnxHandlerOptions, onnxHandler } from "./onnx-handler.ts";
 export { type OnnxModel, type OnnxModelOptions, onnxModel } from "./onnx-model.ts";
 export type { OnnxSession, OnnxTensorClass, OnnxValueInfo } from "./session.ts";
+export type {
+  EmbedderOptions,
+  EmbedOptions,
+  TextEmbedder,
+  TextModelDescription,
+  Vector,
+} from "./text/embedder-types.ts";
+export type { ModelFileOptions, TextModel } from "./text/model-files.ts";
+export { openEmbedder } from "./text/open-embedder.ts";
+export { normalize } from "./text/pooling.ts";
+export { POOLINGS, type Pooling } from "./text/readout.ts";
+export type { TokenCount, Tokenizer } from "./text/tokenizer.ts";

@@ -4,36 +4,18 @@
 // replaced; no thread is ended inside a run, which would abort the process.
 
 import { fileURLToPath } from "node:url";
-import type { WorkerOptions } from "node:worker_threads";
 import type { BatchContext } from "../core/contract/types.ts";
-import {
-  check,
-  checkIsObject,
-  expected,
-  finiteIntegerFrom,
-  objectWith,
-  type Rule,
-  refuseUnknown,
-} from "../core/contract/validate.ts";
+import { checkIsObject, expected, objectWith, type Rule, refuseUnknown } from "../core/contract/validate.ts";
 import type { HandlerDefaults } from "../tensor/options.ts";
 import type { FeaturesOf, Tensor } from "../tensor/types.ts";
-import { ThreadPool } from "../threads/thread-pool.ts";
-import { availableCores } from "./cores.ts";
-import type { SessionAnswer, SessionCall, SessionData, SessionDescription } from "./session-protocol.ts";
+import { ModelThreads, type ModelThreadsOptions, THREAD_OPTIONS } from "./model-threads.ts";
+import type { SessionAnswer, SessionCall, SessionDescription } from "./session-protocol.ts";
 
-export interface OnnxModelOptions {
+export interface OnnxModelOptions extends ModelThreadsOptions {
   /** The .onnx file: a path, or a `file:` URL as object. */
   readonly path: string | URL;
-  /** Threads with a session each, and so batches at once. Default: {@link availableCores}. */
-  readonly workers?: number | undefined;
-  /** Threads of the runtime inside one run. Default 1: sessions side by side answer more rows than threads in one. */
-  readonly intraOpThreads?: number | undefined;
   /** Names of the outputs that callers get. Default: all of the model's. */
   readonly outputs?: readonly string[] | undefined;
-  /** More options of `InferenceSession.create`, such as `graphOptimizationLevel`. Values that can be cloned. */
-  readonly sessionOptions?: Readonly<Record<string, unknown>> | undefined;
-  /** For `new Worker`: `env`, `resourceLimits` and so on. */
-  readonly workerOptions?: Omit<WorkerOptions, "eval" | "workerData"> | undefined;
 }
 
 type Tensors = Readonly<Record<string, Tensor>>;
@@ -91,14 +73,7 @@ export function onnxModel<Inputs extends FeaturesOf<Inputs> = Tensors, Output ex
   return new ThreadedModel(options) as unknown as OnnxModel<Inputs, Output>;
 }
 
-const OPTIONS: readonly (keyof OnnxModelOptions)[] = [
-  "path",
-  "workers",
-  "intraOpThreads",
-  "outputs",
-  "sessionOptions",
-  "workerOptions",
-];
+const OPTIONS: readonly (keyof OnnxModelOptions)[] = ["path", "outputs", ...THREAD_OPTIONS];
 
 const HINTS: Readonly<Record<string, string>> = {
   concurrency: "it is an option of `batchTensors`; threads are `workers`",
@@ -107,59 +82,30 @@ const HINTS: Readonly<Record<string, string>> = {
   intraOpNumThreads: "it is `intraOpThreads`",
 };
 
-// Errors come back as messages; without this the runtime also prints each to stderr.
-const LOG_NOTHING = 4;
-
-// The module has the extension of this one: .ts when Node runs the sources, .js once they are compiled.
-const MODULE_URL: string = new URL(
-  `./session-handler${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`,
-  import.meta.url,
-).href;
-
 const aPath: Rule = { ...objectWith(), expected: "the path of an .onnx file, or a file: URL" };
-const anyOptions: Rule = objectWith();
-const aCount: Rule = finiteIntegerFrom(1);
 
 class ThreadedModel implements OnnxModel<Extract<SessionCall, object>, Tensors> {
   readonly copyInputs = true;
   readonly defaults: HandlerDefaults;
-  readonly #workers: number;
-  readonly #workerOptions: WorkerOptions;
+  readonly #threads: ModelThreads<SessionCall, SessionAnswer>;
   #description: SessionDescription = { inputNames: [], outputNames: [] };
-  #opening: Promise<ThreadPool> | undefined;
-  #pool: ThreadPool | undefined;
 
   constructor(options: OnnxModelOptions) {
-    if (options === undefined) throw expected("options", anyOptions, options);
+    if (options === undefined) throw expected("options", objectWith(), options);
     checkIsObject("options", options);
     refuseUnknown(options, OPTIONS, "", HINTS);
-    const { path, workers = availableCores(), intraOpThreads = 1, outputs, ...others } = options;
-    const { sessionOptions = {}, workerOptions = {} } = others;
-    check("workers", aCount, workers);
-    check("intraOpThreads", aCount, intraOpThreads);
-    check("sessionOptions", anyOptions, sessionOptions);
-    check("workerOptions", anyOptions, workerOptions);
-    this.#workers = workers;
-    const workerData: SessionData = {
-      path: pathOf(path),
-      outputs,
-      sessionOptions: {
-        interOpNumThreads: 1,
-        logSeverityLevel: LOG_NOTHING,
-        ...sessionOptions,
-        intraOpNumThreads: intraOpThreads,
-      },
-    };
-    this.#workerOptions = { name: "batchwise-model", ...workerOptions, workerData };
+    const { path, outputs, ...others } = options;
+    this.#threads = new ModelThreads({ file: "session-handler", path: pathOf(path), data: { outputs } }, others);
+    const { workers } = this.#threads;
     this.defaults = Object.freeze({ concurrency: workers, maxBatchCost: "learn", order: "length" } as const);
   }
 
   get ready(): boolean {
-    return this.#pool?.ready ?? false;
+    return this.#threads.ready;
   }
 
   get restarts(): number {
-    return this.#pool?.restarts ?? 0;
+    return this.#threads.restarts;
   }
 
   get inputNames(): readonly string[] {
@@ -170,48 +116,18 @@ class ThreadedModel implements OnnxModel<Extract<SessionCall, object>, Tensors> 
     return this.#description.outputNames;
   }
 
-  open(): Promise<void> {
-    return this.#opened().then(() => {});
+  async open(): Promise<void> {
+    await this.#threads.open();
+    this.#description = (await this.#threads.run("describe")) as SessionDescription;
   }
 
   async run(features: Extract<SessionCall, object>, context?: BatchContext): Promise<Tensors> {
-    return (await call(await this.#opened(), features, context)) as Tensors;
+    return (await this.#threads.run(features, context)) as Tensors;
   }
 
-  async close(): Promise<void> {
-    const pool = await this.#opening?.catch(() => undefined);
-    await pool?.close();
+  close(): Promise<void> {
+    return this.#threads.close();
   }
-
-  /** The pool, once. After a failure the next call tries again. */
-  #opened(): Promise<ThreadPool> {
-    this.#opening ??= this.#start().catch((error: unknown) => {
-      this.#opening = undefined;
-      throw error;
-    });
-    return this.#opening;
-  }
-
-  async #start(): Promise<ThreadPool> {
-    const pool = new ThreadPool(this.#workers, {
-      url: MODULE_URL,
-      movesItems: true,
-      movesResults: true,
-      terminateAfterMs: Number.POSITIVE_INFINITY,
-      workerOptions: this.#workerOptions,
-    });
-    await pool.open();
-    this.#description = (await call(pool, "describe")) as SessionDescription;
-    this.#pool = pool;
-    return pool;
-  }
-}
-
-/** One item, which is a whole batch of rows; of what the batch is, the thread needs nothing. */
-async function call(pool: ThreadPool, item: SessionCall, context?: BatchContext): Promise<SessionAnswer> {
-  const { id = "", cost = 0, signal = new AbortController().signal } = context ?? {};
-  const answers = await pool.run([item], { id, key: "", cost, reason: "idle", requests: [], signal });
-  return (await answers[0]) as SessionAnswer;
 }
 
 function pathOf(path: unknown): string {

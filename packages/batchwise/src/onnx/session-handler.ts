@@ -1,42 +1,26 @@
-// What a model's threads run: a session of onnxruntime-node. A run of it blocks its thread from start to end.
+// What the threads of `onnxModel` run: a session of onnxruntime-node. A run of it blocks its thread from start to end.
 //
 // Guarantees: an answer's buffers belong to nobody else here, so that they may be handed over.
 
-import { setPriority } from "node:os";
 import { workerData } from "node:worker_threads";
-import { modelLoadError, runtimeLoadError } from "./errors.ts";
 import { type OnnxHandler, onnxHandler, outputsOf } from "./onnx-handler.ts";
-import type { OnnxSession } from "./session.ts";
-import type { SessionAnswer, SessionCall, SessionData, SessionDescription } from "./session-protocol.ts";
-
-/** The event loop's thread goes first where both want a core. */
-const NICENESS = 5;
-
-interface NodeSession extends OnnxSession {
-  release(): PromiseLike<void>;
-}
-
-interface NodeRuntime {
-  readonly InferenceSession: { create(path: string, options: object): PromiseLike<NodeSession> };
-}
+import { type NodeSession, openSession } from "./open-session.ts";
+import type { ModelData, SessionAnswer, SessionCall, SessionDescription } from "./session-protocol.ts";
 
 class ModelThread {
-  readonly #data: SessionData;
+  readonly #data: ModelData;
   #session: NodeSession | undefined;
   #handler: OnnxHandler<Extract<SessionCall, object>, Extract<SessionAnswer, object>> | undefined;
   #description: SessionDescription = { inputNames: [], outputNames: [] };
 
-  constructor(data: SessionData) {
+  constructor(data: ModelData) {
     this.#data = data;
   }
 
   async open(): Promise<void> {
-    const { path, outputs, sessionOptions } = this.#data;
-    letOthersGoFirst();
-    const { InferenceSession } = await loadRuntime();
-    const session = await load(() => InferenceSession.create(path, sessionOptions), path);
+    const session = await openSession(this.#data);
     this.#session = session;
-    const outputNames = outputsOf(session, outputs);
+    const outputNames = outputsOf(session, this.#data.outputs);
     this.#handler = onnxHandler(session, { outputs: outputNames }) as never;
     this.#description = { inputNames: [...session.inputNames], outputNames };
   }
@@ -51,32 +35,6 @@ class ModelThread {
   }
 }
 
-async function loadRuntime(): Promise<NodeRuntime> {
-  try {
-    return (await import("onnxruntime-node")) as never;
-  } catch (error) {
-    throw runtimeLoadError(error);
-  }
-}
-
-async function load(create: () => PromiseLike<NodeSession>, path: string): Promise<NodeSession> {
-  try {
-    return await create();
-  } catch (error) {
-    throw modelLoadError(path, error);
-  }
-}
-
-/** On Linux a thread has a priority of its own; elsewhere this would be the whole process's. */
-function letOthersGoFirst(): void {
-  if (process.platform !== "linux") return;
-  try {
-    setPriority(0, NICENESS);
-  } catch {
-    // Not allowed here: all threads stay alike.
-  }
-}
-
-const thread: ModelThread = new ModelThread(workerData as SessionData);
+const thread: ModelThread = new ModelThread(workerData as ModelData);
 
 export default thread;

@@ -1,12 +1,11 @@
 // What a model's threads are given, and what they answer. Types only.
 
 import type { Tensor, TensorLike } from "../tensor/types.ts";
+import type { SessionData } from "./open-session.ts";
 
 /** In `workerData`. */
-export interface SessionData {
-  readonly path: string;
+export interface ModelData extends SessionData {
   readonly outputs: readonly string[] | undefined;
-  readonly sessionOptions: Readonly<Record<string, unknown>>;
 }
 
 /** The one item of a batch for a thread. */

@@ -5,8 +5,7 @@
  * vectors as decimal numbers take a tenth of a second and more.
  */
 
-import type { Vector } from "../models/embedder.ts";
-import { normalize } from "../models/pooling.ts";
+import { normalize, type Vector } from "batchwise/onnx";
 import type { EmbeddingsRequest } from "./embeddings-request.ts";
 
 export interface EmbeddingsAnswer {

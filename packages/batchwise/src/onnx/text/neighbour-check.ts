@@ -5,10 +5,9 @@
  * Guarantees: the same rows on every start; what float rounding does is not called a difference.
  */
 
-import type { ModelSource } from "./model-source.ts";
-import { mulberry32 } from "./seeded-weights.ts";
-import type { SessionPool } from "./session-pool.ts";
+import type { ModelSource } from "./model-files.ts";
 import { padTokens, splitRows, type VectorBlock } from "./token-batch.ts";
+import type { VectorThreads } from "./vector-threads.ts";
 
 /** How far the vector of a row in a batch was from that of the row alone, at worst. */
 export interface NeighbourEffect {
@@ -25,9 +24,9 @@ const LEAST_COSINE = 0.999_999;
 const LARGEST_DIFFERENCE = 1e-4;
 
 /** Runs random rows of different lengths alone and together. Undefined while the two agree within float rounding. */
-export async function neighbourEffect(source: ModelSource, pool: SessionPool): Promise<NeighbourEffect | undefined> {
+export async function neighbourEffect(source: ModelSource, pool: VectorThreads): Promise<NeighbourEffect | undefined> {
   const { tokenizer, maxTokens } = source;
-  const random = mulberry32(TRIAL_SEED);
+  const random = randomNumbers(TRIAL_SEED);
   const rows = Array.from({ length: TRIAL_ROWS }, (_, index) =>
     Array.from({ length: Math.min(maxTokens, index + 2) }, () => Math.floor(random() * tokenizer.vocabularySize)),
   );
@@ -83,6 +82,17 @@ export function neighbourWarning(effect: NeighbourEffect, batchAnyway: boolean):
       ? `A text's vector depends on the other texts of its batch (cosine ${cosine.toFixed(4)} to its vector alone, largest difference ${difference.toPrecision(2)}), as dynamically quantised graphs have it`
       : `The model does not take several texts of different lengths at once (${failure})`;
   return batchAnyway
-    ? `${what}; batching all the same, as --batch-anyway asks.`
-    : `${what}; running one text at a time. --batch-anyway batches them.`;
+    ? `${what}; batching all the same, as \`batchAnyway\` asks.`
+    : `${what}; running one text at a time. \`batchAnyway\` batches them.`;
+}
+
+/** Numbers in [0, 1) from a 32-bit seed (mulberry32). */
+function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), state | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 4_294_967_296;
+  };
 }

@@ -72,7 +72,7 @@ export function vectorsFrom(output: OutputTensor, batch: TokenBatch, readout: Re
 /** A graph that pools is expected to do all that the files ask for. */
 function checkPooled(width: number, { source, steps }: Readout): void {
   if (source === "option") {
-    throw new Error("A way of pooling was named, but the model gives pooled vectors only; leave --pooling out");
+    throw new Error("A way of pooling was named, but the model gives pooled vectors only; leave `pooling` out");
   }
   const last = steps.findLast((step) => step.kind === "dense");
   if (last === undefined || last.outputs === width) return;

@@ -5,13 +5,13 @@
  * Guarantees: a refusal names what was expected, what came, and the way out.
  */
 
-import type { ModelSource } from "./model-source.ts";
+import type { ModelSource } from "./model-files.ts";
 import { ANOTHER_EXPORT } from "./pooling.ts";
-import type { SessionPool } from "./session-pool.ts";
 import { padTokens, type VectorBlock } from "./token-batch.ts";
+import type { VectorThreads } from "./vector-threads.ts";
 
 /** Runs a text and refuses a model that cannot give vectors for this tokenizer. */
-export async function firstRun(source: ModelSource, pool: SessionPool): Promise<VectorBlock> {
+export async function firstRun(source: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
   const { tokenizer, labels } = source;
   await tryLargestId(source, pool);
   const first = await pool.run(padTokens([tokenizer.encode("warm up")], tokenizer.paddingId));
@@ -24,7 +24,7 @@ export async function firstRun(source: ModelSource, pool: SessionPool): Promise<
 }
 
 /** A graph fails on an id past its table of words; better now than at the first text that has it. */
-async function tryLargestId({ tokenizer }: ModelSource, pool: SessionPool): Promise<void> {
+async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Promise<void> {
   const largest = tokenizer.vocabularySize - 1;
   try {
     await pool.run(padTokens([[largest]], tokenizer.paddingId));
@@ -33,7 +33,7 @@ async function tryLargestId({ tokenizer }: ModelSource, pool: SessionPool): Prom
     await pool.run(padTokens([[0]], tokenizer.paddingId));
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(
-      `The tokenizer has ids up to ${largest}, but the model does not take that id (${reason}). They belong to different models: name the model's own with --tokenizer`,
+      `The tokenizer has ids up to ${largest}, but the model does not take that id (${reason}). They belong to different models: name the model's own with \`tokenizer\``,
       { cause: error },
     );
   }
@@ -45,7 +45,7 @@ const LEAST_SHARE = 0.9;
 function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
   if (vocabulary === undefined || tokenizer.vocabularySize >= vocabulary * LEAST_SHARE) return [];
   return [
-    `The tokenizer has ${tokenizer.vocabularySize} ids, but the model's config.json says ${vocabulary}: it may be another model's. --tokenizer names one.`,
+    `The tokenizer has ${tokenizer.vocabularySize} ids, but the model's config.json says ${vocabulary}: it may be another model's. \`tokenizer\` names one.`,
   ];
 }
 
@@ -53,7 +53,7 @@ function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
 function promptWarning({ defaultPrompt }: ModelSource): string[] {
   if (defaultPrompt === undefined || defaultPrompt === "") return [];
   return [
-    `The model's files put ${JSON.stringify(defaultPrompt)} before every text; this service does not: callers put it there themselves.`,
+    `The model's files put ${JSON.stringify(defaultPrompt)} before every text; nothing does here: callers put it there themselves.`,
   ];
 }
 
@@ -64,6 +64,6 @@ export function warningsOf(source: ModelSource, { pooledBy }: VectorBlock): stri
   if (pooledBy === "graph" || readout.source !== "none") return warnings;
   return [
     ...warnings,
-    "Nothing beside the model says how the vectors of a text's tokens become one; taking their mean. --pooling says it.",
+    "Nothing beside the model says how the vectors of a text's tokens become one; taking their mean. `pooling` says it.",
   ];
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { chooseOutput, normalize, vectorsFrom } from "../../src/models/pooling.ts";
-import { MEAN_READOUT } from "../../src/models/readout.ts";
-import { padTokens, splitRows } from "../../src/models/token-batch.ts";
+import { chooseOutput, normalize, vectorsFrom } from "../../../src/onnx/text/pooling.ts";
+import { MEAN_READOUT } from "../../../src/onnx/text/readout.ts";
+import { padTokens, splitRows } from "../../../src/onnx/text/token-batch.ts";
 
 const batch = padTokens([[5, 6, 7], [8]], 9);
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { hashingTokenizer } from "../../src/models/hashing-tokenizer.ts";
-import { countTokens, type Tokenizer, tokenizeAll } from "../../src/models/tokenizer.ts";
+import { hashingTokenizer } from "../../../../server/src/models/hashing-tokenizer.ts";
+import { countTokens, type Tokenizer, tokenizeAll } from "../../../src/onnx/text/tokenizer.ts";
 
 const tokenizer = hashingTokenizer(8192);
 

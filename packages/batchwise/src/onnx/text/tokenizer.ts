@@ -1,8 +1,8 @@
 /**
- * What the service needs of a tokenizer, and tokenising many texts without holding up the event loop.
+ * What is needed of a tokenizer, and tokenising many texts without holding up the event loop.
  */
 
-import { estimateTokens } from "batchwise";
+import { estimateTokens } from "../../core/api/estimate-tokens.ts";
 
 export interface Tokenizer {
   /** Ids run from 0 to `vocabularySize - 1`. */

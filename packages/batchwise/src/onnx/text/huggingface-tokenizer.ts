@@ -3,12 +3,12 @@
  *
  * Guarantees: the marks around a text ([CLS], <s>, ...) are those that the file asks for; a file that cannot be
  * read is refused with its path.
- * Does not truncate: what becomes of a text that is too long is the service's to say.
+ * Does not truncate: what becomes of a text that is too long is the embedder's to say.
  */
 
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
+import { tokenizersLoadError } from "../errors.ts";
 import { isRecord, readJsonIfPresent } from "./json-file.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
@@ -16,6 +16,7 @@ export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer>
   const definition = await readDefinition(path);
   // The package wants the sibling file too, but all that encoding needs stands in tokenizer.json.
   const config = (await readJsonIfPresent(join(dirname(path), "tokenizer_config.json"))) ?? {};
+  const HuggingFaceTokenizer = await loadPackage();
   const tokenizer = new HuggingFaceTokenizer(definition, config);
   let vocabularySize = 0;
   for (const id of tokenizer.get_vocab(true).values()) vocabularySize = Math.max(vocabularySize, id + 1);
@@ -25,6 +26,23 @@ export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer>
     truncationSide: truncationSide(definition, config),
     encode: (text) => tokenizer.encode(text).ids,
   };
+}
+
+/** What is used of the package's class. */
+type TokenizerClass = new (
+  definition: Record<string, unknown>,
+  config: Record<string, unknown>,
+) => {
+  encode(text: string): { readonly ids: readonly number[] };
+  get_vocab(withAdded: boolean): ReadonlyMap<string, number>;
+};
+
+async function loadPackage(): Promise<TokenizerClass> {
+  try {
+    return (await import("@huggingface/tokenizers")).Tokenizer as never;
+  } catch (error) {
+    throw tokenizersLoadError(error);
+  }
 }
 
 async function readDefinition(path: string): Promise<Record<string, unknown>> {

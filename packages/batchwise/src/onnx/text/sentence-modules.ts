@@ -2,7 +2,7 @@
  * Reads what a sentence-transformers export says about how its tokens become a vector: `modules.json`,
  * `1_Pooling/config.json`, `2_Dense` and `3_Normalize`.
  *
- * Guarantees: everything that the files ask for is in the readout, or is its `problem`, by name. `--pooling` takes
+ * Guarantees: everything that the files ask for is in the readout, or is its `problem`, by name. The option `pooling` takes
  * the place of the pooling module and of nothing else.
  */
 
@@ -103,7 +103,7 @@ async function readModules(folder: string, modules: readonly Module[], asked: Po
     if (!passes) await readModule(found, folder, module, asked);
   }
   const { poolings, tokenWidth, steps, problems } = found;
-  if (poolings === undefined) problems.push("no module pools the tokens; name a way with --pooling");
+  if (poolings === undefined) problems.push("no module pools the tokens; name a way with `pooling`");
   return {
     source: asked === undefined ? "files" : "option",
     poolings: poolings ?? [],
@@ -150,7 +150,7 @@ async function readPooling(folder: string): Promise<PoolingConfig> {
   const problem =
     unknown === undefined
       ? `${join(folder, "config.json")} names no way of pooling`
-      : `the pooling \`${unknown}\` is not known here; name another with --pooling`;
+      : `the pooling \`${unknown}\` is not known here; name another with \`pooling\``;
   return {
     poolings: POOLINGS.filter((pooling) => asked.has(pooling)),
     ...(typeof width === "number" ? { tokenWidth: width } : {}),

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { loadHuggingFaceTokenizer } from "../../src/models/huggingface-tokenizer.ts";
-import { temporaryFolder } from "../support/folders.ts";
-import { WORD_PIECES, wordPieceDefinition } from "../support/word-piece.ts";
+import { temporaryFolder } from "../../../../server/test/support/folders.ts";
+import { WORD_PIECES, wordPieceDefinition } from "../../../../server/test/support/word-piece.ts";
+import { loadHuggingFaceTokenizer } from "../../../src/onnx/text/huggingface-tokenizer.ts";
 
 async function written(content: string): Promise<string> {
   const path = join(await temporaryFolder(), "tokenizer.json");
