@@ -47,7 +47,8 @@ interface Draft {
 function take(sources: readonly EntrySource[], caps: Caps, lastSequence: number): PackedBatch {
   const batch: Draft = { entries: [], readers: [], cost: 0, largest: 0, full: null };
   for (const source of sources) {
-    if (batch.full === null && !source.isEmpty) takeFrom(source.reader(lastSequence), batch, caps);
+    if (batch.full !== null) break;
+    if (!source.isEmpty) takeFrom(source.reader(lastSequence), batch, caps);
   }
   if (batch.full === null && batch.cost >= caps.maxBatchCost) batch.full = "cost";
   return batch;

@@ -31,7 +31,10 @@ export class Line implements EntryHolder, Ranked {
   /** Changed only while nothing waits in the line. */
   rankClass: RankClass;
   readonly #order: EntryOrder;
+  /** Its place among the lines of its rank by age. */
   readonly #node: HeapNode<Line> = new HeapNode<Line>(this);
+  /** Its place among the lines of its lane by age. */
+  readonly #nodeInLane: HeapNode<Line> = new HeapNode<Line>(this);
   #cost = 0;
 
   constructor(lane: Lane, rankClass: RankClass, isFair: boolean) {
@@ -117,17 +120,19 @@ export class Line implements EntryHolder, Ranked {
     this.lane.noteLeft(end - from);
   }
 
-  /** Keeps the lines of a rank in the order of their oldest entries. */
+  /** Keeps the lines of a rank, and those of a lane, in the order of their oldest entries. */
   #noteOldest(oldest: Entry | null): void {
-    const { lines } = this.rankClass;
-    const node = this.#node;
-    const wasAt = node.index === -1 ? Infinity : node.key;
     const oldestAt = oldest === null ? Infinity : oldest.moment.at;
-    if (oldest === null) lines.remove(node);
-    else if (node.index === -1) lines.add(node, oldestAt);
-    else lines.move(node, oldestAt);
-    if (oldestAt !== wasAt) this.lane.noteOldest(wasAt, oldestAt);
+    place(this.#node, this.rankClass.lines, oldestAt);
+    place(this.#nodeInLane, this.lane.byAge, oldestAt);
   }
+}
+
+/** Only lines in which something waits are in a heap. */
+function place(node: HeapNode<Line>, lines: Heap<Line>, oldestAt: number): void {
+  if (oldestAt === Infinity) lines.remove(node);
+  else if (node.index === -1) lines.add(node, oldestAt);
+  else lines.move(node, oldestAt);
 }
 
 /** One who keeps the totals above a lane. */
@@ -148,8 +153,8 @@ export class Lane {
   readonly #lines: Ranks<Line> = new Ranks();
   /** The earliest deadlines of entries that have any. Only kept while lanes are held for company. */
   #deadlines: EntryDeadlines | null = null;
-  /** NaN while it has to be looked for. */
-  #oldestAt: number = Infinity;
+  /** The lines in which something waits, the one with the oldest entry first. */
+  readonly byAge: Heap<Line> = new Heap();
   /** Its place among the lanes by their earliest deadlines. */
   readonly node: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
@@ -164,7 +169,7 @@ export class Lane {
 
   /** In the order of their ranks. Some may be empty. */
   get lines(): readonly Line[] {
-    return this.#lines.all;
+    return this.#lines.mostlyFilled(this.byAge.size);
   }
 
   /** The line of a rank, where there is one. */
@@ -184,17 +189,7 @@ export class Lane {
 
   /** When the oldest entry of all lines was submitted; Infinity when nothing waits. */
   oldestAt(): number {
-    if (Number.isNaN(this.#oldestAt)) {
-      this.#oldestAt = Infinity;
-      for (const line of this.lines) this.#oldestAt = Math.min(this.#oldestAt, line.oldestAt());
-    }
-    return this.#oldestAt;
-  }
-
-  /** The age of a line has changed. */
-  noteOldest(wasAt: number, isAt: number): void {
-    if (isAt <= this.#oldestAt) this.#oldestAt = isAt;
-    else if (wasAt === this.#oldestAt) this.#oldestAt = Number.NaN;
+    return this.byAge.first?.key ?? Infinity;
   }
 
   added(entry: Entry): void {

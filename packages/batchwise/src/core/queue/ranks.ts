@@ -30,6 +30,12 @@ export class Ranks<Member extends Ranked> {
     return this.#members;
   }
 
+  /** All, after those that are empty have been dropped if they outnumber the `filled` others by far. */
+  mostlyFilled(filled: number): readonly Member[] {
+    if (this.#members.length > 2 * (filled + KEPT_EMPTY)) this.#dropEmpty();
+    return this.#members;
+  }
+
   /** The member of a rank, where there is one. */
   find(rank: Rank): Member | undefined {
     if (this.#members.length <= FEW) {
