@@ -82,6 +82,12 @@ export function uploadsFull(maxBytes: number): ApiError {
   return new ApiError(503, message, { code: "uploads_full", headers: { "retry-after": "1" } });
 }
 
+/** 503: answers that others have not read yet take all the memory that answers may take. */
+export function answersFull(maxBytes: number): ApiError {
+  const message = `The server holds ${maxBytes} bytes of answers that others are still reading, and takes no texts until some are read.`;
+  return new ApiError(503, message, { code: "answers_full", headers: { "retry-after": "1" } });
+}
+
 /** 408: a body that stops half-way keeps others out. */
 export function uploadStalled(stallMs: number): ApiError {
   return new ApiError(408, `Nothing came of the request's body for ${stallMs} ms.`, {
@@ -97,11 +103,18 @@ export function moreThanTheQueueHolds(texts: number, maxQueueSize: number): ApiE
 }
 
 export function modelNotFound(asked: string, served: string): ApiError {
-  return new ApiError(404, `The model \`${asked}\` does not exist; this server has \`${served}\`.`, {
+  return new ApiError(404, `The model \`${shortened(asked)}\` does not exist; this server has \`${served}\`.`, {
     param: "model",
     code: "model_not_found",
     headers: NOT_AGAIN,
   });
+}
+
+/** Nobody's name is longer, and the caller has the whole of it. */
+const LONGEST_NAME = 200;
+
+function shortened(name: string): string {
+  return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}...`;
 }
 
 export function unknownRoute(method: string, path: string): ApiError {
