@@ -7,7 +7,7 @@
 
 import type { Embedder } from "../models/embedder.ts";
 import type { Work } from "./access-log.ts";
-import { type BodyLimits, readBytes } from "./body.ts";
+import { type BodyLimits, checkIsPlain, readBytes } from "./body.ts";
 import { callerOf } from "./caller.ts";
 import { writeEmbeddings } from "./embeddings-answer.ts";
 import type { EmbeddingsRequest } from "./embeddings-request.ts";
@@ -44,6 +44,7 @@ export async function answerEmbeddings(
   const { signal } = request;
   const arrivedAt = performance.now();
   checkIsJson(request.headers);
+  checkIsPlain(request.headers);
   answers.checkRoom();
   const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
   const { lists, ...asked } = await readRequest(request, services);

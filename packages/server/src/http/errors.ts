@@ -76,6 +76,11 @@ export function notJson(type: string): ApiError {
   return new ApiError(415, message, { code: "unsupported_content_type", headers: NOT_AGAIN });
 }
 
+export function encodedBody(encoding: string): ApiError {
+  const message = `Expected a body without a content-encoding, got ${encoding}: this server takes no compressed bodies.`;
+  return new ApiError(415, message, { code: "unsupported_content_encoding", headers: NOT_AGAIN });
+}
+
 /** 503: bodies of other requests take all the memory that bodies may take. */
 export function uploadsFull(maxBytes: number): ApiError {
   const message = `The server is reading other requests' bodies, and all have at most ${maxBytes} bytes together.`;
