@@ -16,9 +16,10 @@ type Post = (message: ToThread, transfer: readonly ArrayBuffer[]) => void;
 
 /** Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. */
 export function sendBatch(task: string, items: readonly unknown[], context: BatchContext, post: Post): SentBatch {
-  const packed = pack(items, false);
   const plain = plainContext(context);
   try {
+    // Reads the items' properties, and those of the user may throw.
+    const packed = pack(items, false);
     post({ type: "run", task, items: packed.value as readonly unknown[], context: plain }, packed.transfer);
     return WHOLE;
   } catch {
