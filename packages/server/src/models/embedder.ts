@@ -12,6 +12,7 @@ import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { coresAllowed } from "./cores.ts";
 import { ModelError } from "./errors.ts";
 import { firstRun, warningsOf } from "./model-check.ts";
+import { checkModelFile } from "./model-file.ts";
 import { type ModelOptions, type ModelSource, resolveModel } from "./model-source.ts";
 import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
 import { RateMeter } from "./rate-meter.ts";
@@ -142,6 +143,7 @@ export class Embedder {
   /** Loads the model in every thread and runs it once; rejects, with nothing left running, when that fails. */
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
     const source = await resolveModel(options);
+    await checkModelFile(source.path);
     const pool = new SessionPool({
       modelPath: source.path,
       workers: workersOf(options),

@@ -16,9 +16,10 @@ export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer>
   const definition = await readDefinition(path);
   // The package wants the sibling file too, but all that encoding needs stands in tokenizer.json.
   const config = (await readJsonIfPresent(join(dirname(path), "tokenizer_config.json"))) ?? {};
-  const tokenizer = new HuggingFaceTokenizer(definition, config);
+  const tokenizer = construct(path, definition, config);
   let vocabularySize = 0;
   for (const id of tokenizer.get_vocab(true).values()) vocabularySize = Math.max(vocabularySize, id + 1);
+  if (vocabularySize === 0) throw unreadable(path, "it has no tokens");
   return {
     vocabularySize,
     paddingId: paddingId(definition),
@@ -27,17 +28,29 @@ export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer>
   };
 }
 
+type Json = Record<string, unknown>;
+
+function construct(path: string, definition: Json, config: Json): HuggingFaceTokenizer {
+  try {
+    return new HuggingFaceTokenizer(definition, config);
+  } catch (error) {
+    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+function unreadable(path: string, reason: string, cause?: unknown): Error {
+  return new Error(`Cannot read the tokenizer ${path}: ${reason}`, { cause });
+}
+
 async function readDefinition(path: string): Promise<Record<string, unknown>> {
   let definition: unknown;
   try {
     definition = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
-    throw new Error(`Cannot read the tokenizer ${path}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
   }
   if (!isRecord(definition) || !isRecord(definition.model)) {
-    throw new Error(`Cannot read the tokenizer ${path}: it has no \`model\`; expected a Hugging Face tokenizer.json`);
+    throw unreadable(path, "it has no `model`; expected a Hugging Face tokenizer.json");
   }
   return definition;
 }
