@@ -1,120 +1,139 @@
 /**
- * Embeddings over HTTP with batching, without, and with every fixed setting of a grid: texts a second and latencies of one
- * client up to 64, for short, mixed and long texts, on an encoder of MiniLM's shape and a tiny one.
+ * Embeddings over HTTP with batching, without, and with every fixed setting of a grid: texts a second and latencies of 1
+ * to 64 clients, for short, mixed and long texts, on an encoder of MiniLM's shape and a tiny one; beside FastAPI with
+ * onnxruntime; and which knob gains what. Writes the tables into docs/inference.md.
  *
- *   node bench/inference.ts                                # all cells; an hour or so
- *   node bench/inference.ts --cells minilm/64/mixed        # some; with commas between them
- *   node bench/inference.ts --rounds 3 --seconds 4 --no-grid
+ *   npm run bench:inference                                     everything; `--plan` says how long
+ *   npm run bench:inference -- --resume                         what is still missing, and the tables
+ *   node bench/inference.ts --cells minilm/64/mixed             some again, with commas between them, into the results
+ *   node bench/inference.ts --report                            the tables of the results, again
+ *   node bench/inference.ts --quick                             short, one round: prints; writes with `--report` after it
+ *   node bench/inference.ts --ablation                          which knob gains what alone
+ *   node bench/inference.ts --model path/to/folder --texts texts.txt   your own model, and texts, one a line: prints
  *
- * The services of a cell take turns, in rounds; a ratio is the median over the rounds. Of the grid each setting is measured
- * once, and the best one again in turns with the defaults. Writes nothing but its output.
+ * It measures the built package: run `npm run build` first. The services of a cell take turns, in rounds; a ratio is the
+ * median over the rounds. Results are kept in .cache/inference after each cell.
  */
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { median, seededRandom, shuffled } from "./harness/numbers.ts";
-import { MIXES, type Mix } from "./inference/mixes.ts";
-import { type Figures, type Load, RunningService } from "./inference/services.ts";
+import { resolveModel } from "../packages/server/src/models/model-source.ts";
+import { describeMachine } from "./harness/machine.ts";
+import { readTicks, stolenSince } from "./harness/steal.ts";
+import { measureAblation } from "./inference/ablation.ts";
+import { measureCell } from "./inference/measure-cell.ts";
+import { type Cell, cellsOf, estimateMs, isWithPython, modelOptions, type Wish } from "./inference/plan.ts";
+import { whyNoPython } from "./inference/python-peer.ts";
+import { renderResults, sectionsOf, withReport } from "./inference/report.ts";
+import { Results, type Stamp } from "./inference/results.ts";
+import { minutes, TimeLeft } from "./inference/time-left.ts";
+import { verdictOf } from "./report/section.ts";
 
-const MODELS: Readonly<Record<string, object>> = {
-  minilm: { layers: 6, hidden: 384, heads: 12, feedForward: 1536, vocabulary: 8_000 },
-  tiny: { layers: 2, hidden: 128, heads: 2, feedForward: 512, vocabulary: 8_000 },
-};
-const CLIENTS = [1, 8, 64];
-const DEFAULTS = "defaults";
-const OFF = "batching off, 2 workers";
+const PAGE = fileURLToPath(new URL("../docs/inference.md", import.meta.url));
 
-const { values } = parseArgs({
+const { values: flags } = parseArgs({
   options: {
     cells: { type: "string" },
-    rounds: { type: "string", default: "5" },
-    seconds: { type: "string", default: "6" },
-    grid: { type: "boolean", default: true },
+    resume: { type: "boolean", default: false },
+    report: { type: "boolean", default: false },
+    plan: { type: "boolean", default: false },
+    quick: { type: "boolean", default: false },
+    ablation: { type: "boolean", default: false },
     "no-grid": { type: "boolean", default: false },
+    "no-python": { type: "boolean", default: false },
+    model: { type: "string" },
+    tokenizer: { type: "string" },
+    texts: { type: "string" },
   },
 });
-const rounds = Number(values.rounds);
-const durationMs = Number(values.seconds) * 1_000;
 
-/** Every setting of the grid, by its name. */
-function gridOf(): Map<string, object> {
-  const settings = new Map<string, object>([["1 worker, batching off", { workers: 1, maxBatchSize: 1 }]]);
-  for (const workers of [1, 2]) {
-    for (const maxBatchSize of [8, 64]) {
-      for (const maxBatchTokens of [64, 128, 256, 512]) {
-        const name = `${workers} workers, ${maxBatchSize} rows, ${maxBatchTokens} tokens`;
-        settings.set(name, { workers, maxBatchSize, maxBatchTokens });
-      }
-    }
-  }
-  return settings;
-}
+const wish: Wish = {
+  quick: flags.quick,
+  ownModel: flags.model === undefined ? undefined : { model: flags.model, tokenizer: flags.tokenizer, truncate: true },
+  ownTexts: flags.texts,
+};
+const isOwn = flags.model !== undefined || flags.texts !== undefined;
 
-interface Cell {
-  readonly model: string;
-  readonly clients: number;
-  readonly mix: Mix;
-}
-
-const text = (value: number, digits = 2): string => value.toFixed(digits);
-
-async function inTurns(services: readonly RunningService[], load: Omit<Load, "seed">): Promise<Map<string, Figures[]>> {
-  const figures = new Map<string, Figures[]>(services.map(({ name }) => [name, []]));
-  const random = seededRandom(services.length);
-  for (let round = 0; round < rounds; round += 1) {
-    for (const service of shuffled(services, random)) {
-      figures.get(service.name)?.push(await service.measure({ ...load, seed: round }));
-    }
-  }
-  return figures;
-}
-
-/** The median over the rounds of one figure of a service divided by that of another. */
-function ratioOf(figures: Map<string, Figures[]>, name: string, base: string, of: keyof Figures): number {
-  const bases = figures.get(base) ?? [];
-  return median((figures.get(name) ?? []).map((figure, round) => figure[of] / (bases[round]?.[of] ?? Number.NaN)));
-}
-
-async function bestOfGrid(common: object, load: Omit<Load, "seed">): Promise<[name: string, options: object]> {
-  let best: [string, object, number] = ["", {}, 0];
-  for (const [name, options] of gridOf()) {
-    const service = await RunningService.start(name, { ...common, ...options });
-    const { perSecond } = await service.measure({ ...load, seed: 0 });
-    await service.stop();
-    if (perSecond > best[2]) best = [name, options, perSecond];
-  }
-  return [best[0], best[1]];
-}
-
-async function runCell({ model, clients, mix }: Cell): Promise<void> {
-  const common = { encoder: MODELS[model], modelDirectory: join(tmpdir(), "batchwise-bench-models") };
-  const load = { clients, mix, warmUpMs: 3_000, durationMs };
-  const others: [string, object][] = [[OFF, { workers: 2, maxBatchSize: 1 }]];
-  if (values.grid && !values["no-grid"]) others.push(await bestOfGrid(common, { ...load, durationMs: durationMs / 2 }));
-  const services = await Promise.all(
-    [[DEFAULTS, {}] as [string, object], ...others].map(([name, options]) =>
-      RunningService.start(name, { ...common, ...options }),
-    ),
-  );
-  const figures = await inTurns(services, load);
-  for (const { name } of services) {
-    const of = (key: keyof Figures): number => median((figures.get(name) ?? []).map((figure) => figure[key]));
-    const ratios = `${text(ratioOf(figures, DEFAULTS, name, "perSecond"))} x, p99 ${text(ratioOf(figures, DEFAULTS, name, "p99Ms"))} x`;
-    const against = name === DEFAULTS ? "" : ` | defaults against it: ${ratios}`;
-    const latencies = `p50 ${text(of("p50Ms"), 1)} ms, p99 ${text(of("p99Ms"), 1)} ms`;
-    console.log(
-      `${model}/${clients}/${mix} | ${name} | ${text(of("perSecond"), 0)}/s, ${latencies}, loop ${text(of("loopDelayP99Ms"), 1)} ms${against}`,
+function wantedCells(): Cell[] {
+  const all = cellsOf(wish);
+  if (flags.ablation) return all.filter(({ kind }) => kind === "ablation");
+  const names = flags.cells?.split(",");
+  if (names === undefined) return all;
+  return names.map((name) => {
+    const cell = all.find((other) => other.name === name);
+    if (cell !== undefined) return cell;
+    throw new RangeError(
+      `Expected \`--cells\` to name some of ${all.map((other) => other.name).join(", ")}, got ${name}`,
     );
-  }
-  await Promise.all(services.map((service) => service.stop()));
+  });
 }
 
-const wanted = values.cells?.split(",");
-for (const model of Object.keys(MODELS)) {
-  for (const clients of CLIENTS) {
-    for (const mix of MIXES) {
-      if (wanted !== undefined && !wanted.includes(`${model}/${clients}/${mix}`)) continue;
-      await runCell({ model, clients, mix });
-    }
+async function hasPython(): Promise<boolean> {
+  if (flags["no-python"] || isOwn) return false;
+  const reason = await whyNoPython();
+  if (reason !== undefined) process.stderr.write(`FastAPI is left out: ${reason}\n`);
+  return reason === undefined;
+}
+
+/** Measures one cell and keeps its result. */
+async function measureInto(
+  results: Results,
+  cell: Cell,
+  withPython: boolean,
+  say: (line: string) => void,
+): Promise<void> {
+  const { commit, date, loadAverage } = describeMachine();
+  const ticks = readTicks();
+  const stamp = (): Stamp => ({ commit, date, loadAverage, stolen: stolenSince(ticks) });
+  const model = modelOptions(cell.model, wish);
+  if (cell.kind === "ablation") {
+    const rounds = await measureAblation(cell, model, say);
+    results.kept.ablations[cell.name] = { rounds, ...stamp() };
+  } else {
+    const python = isWithPython(cell, withPython) ? await modelFile(model) : undefined;
+    const result = await measureCell(cell, { model, hasGrid: !flags["no-grid"], python, progress: say });
+    results.kept.cells[cell.name] = { ...result, ...stamp() };
+  }
+  results.save();
+}
+
+async function modelFile(options: object): Promise<{ readonly path: string; readonly vocabulary: number }> {
+  const { model } = await resolveModel(options);
+  if (typeof model === "string") throw new Error("Expected the built-in model, whose tokenizer FastAPI has too");
+  return { path: model.path, vocabulary: model.tokenizer.vocabularySize };
+}
+
+async function measureAll(results: Results, cells: readonly Cell[], withPython: boolean): Promise<void> {
+  const time = new TimeLeft(cells.map((cell) => estimateMs(cell, !flags["no-grid"], withPython)));
+  for (const cell of cells) {
+    const say = (what: string): void => void process.stderr.write(`[${time.toString()}] ${cell.name}: ${what}\n`);
+    await measureInto(results, cell, withPython, say);
+    time.finishOne();
   }
 }
+
+async function main(): Promise<void> {
+  const name = isOwn ? "own" : flags.quick ? "quick" : "full";
+  const isSelection = flags.cells !== undefined || flags.ablation;
+  const goesOn = flags.resume || flags.report || flags.plan || (isSelection && !isOwn);
+  const results = new Results(name, !goesOn);
+  const cells = wantedCells().filter((cell) => !(flags.resume && results.has(cell.name)));
+  const withPython = !flags.report && (await hasPython());
+  if (flags.plan) {
+    const estimates = cells.map((cell) => estimateMs(cell, !flags["no-grid"], withPython));
+    for (const [at, cell] of cells.entries()) process.stdout.write(`${cell.name}: ${minutes(estimates[at] ?? 0)}\n`);
+    process.stdout.write(`all: about ${minutes(estimates.reduce((sum, ms) => sum + ms, 0))}\n`);
+    return;
+  }
+  if (!flags.report) await measureAll(results, cells, withPython);
+  const report = renderResults(results.kept, describeMachine(), flags.quick);
+  process.stdout.write(`${report}\n`);
+  const claims = sectionsOf(results.kept).flatMap((section) => section.claims);
+  for (const claim of claims) if (verdictOf(claim) === "missed") process.stdout.write(`target missed: ${claim.text}\n`);
+  const isComplete = cellsOf(wish).every((cell) => results.has(cell.name));
+  if (isOwn || isSelection || !(flags.report || (isComplete && !flags.quick))) return;
+  writeFileSync(PAGE, withReport(readFileSync(PAGE, "utf8"), report));
+  process.stdout.write("wrote docs/inference.md\n");
+}
+
+await main();

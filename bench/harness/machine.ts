@@ -23,14 +23,18 @@ function git(...args: readonly string[]): string {
 
 function commit(): string {
   try {
-    const changed = git("status", "--porcelain", "--", "packages/batchwise/src") === "" ? "" : ", with local changes";
+    const changed =
+      git("status", "--porcelain", "--", "packages/batchwise/src", "packages/server/src") === ""
+        ? ""
+        : ", with local changes";
     return `${git("rev-parse", "--short", "HEAD")}${changed}`;
   } catch {
     return "not a git checkout";
   }
 }
 
-function versionOf(name: string): string {
+/** A package that is installed at the root, and its version. */
+export function versionOf(name: string): string {
   const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url);
   const { version } = JSON.parse(readFileSync(file, "utf8")) as { version: string };
   return `${name} ${version}`;

@@ -11,23 +11,27 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { quantile } from "../harness/numbers.ts";
 import { readResponse } from "../load/http-response.ts";
-import { type Mix, textsOf } from "./mixes.ts";
+import { textsOf } from "./mixes.ts";
 
-const [port, clients, mix, warmUpMs, durationMs, seed] = process.argv.slice(2);
-const from = performance.now() + Number(warmUpMs);
+/** Words answered are counted by slices of so long. */
+const SLICE_MS = 250;
+
+const [port, clients, mix = "mixed", warmUpMs, durationMs, seed] = process.argv.slice(2);
+const started = performance.now();
+const from = started + Number(warmUpMs);
 const until = from + Number(durationMs);
-const texts = textsOf(mix as Mix, Number(seed));
+const texts = textsOf(mix, Number(seed));
 const latencies: number[] = [];
-let answered = 0;
+const slices = new Array<number>(Math.ceil((until - started) / SLICE_MS)).fill(0);
 
 interface Answer {
   readonly data: readonly { readonly embedding: string }[];
 }
 
-function ask(socket: Socket): void {
-  const body = JSON.stringify({ model: "batchwise-demo", input: texts.next().value, encoding_format: "base64" });
+function ask(socket: Socket, text: string): void {
+  const body = Buffer.from(JSON.stringify({ model: "batchwise-bench", input: text, encoding_format: "base64" }));
   const head = "POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
-  socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`);
+  socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body.toString("latin1")}`, "latin1");
 }
 
 function expectVector({ status, body }: { status: number; body: string }): void {
@@ -36,15 +40,24 @@ function expectVector({ status, body }: { status: number; body: string }): void 
   if (!Number.isFinite(first)) throw new Error(`Expected a vector, got ${status} ${body.slice(0, 500)}`);
 }
 
+/** An answer that came before the end. */
+function count(text: string, sentAt: number, now: number): void {
+  const slice = Math.floor((now - started) / SLICE_MS);
+  slices[slice] = (slices[slice] ?? 0) + text.split(" ").length;
+  if (now >= from) latencies.push(now - sentAt);
+}
+
 async function runClient(): Promise<void> {
   const socket = connect(Number(port), "127.0.0.1").setNoDelay(true).setEncoding("latin1");
   await once(socket, "connect");
   await new Promise<void>((resolve, reject) => {
     let received = "";
     let sentAt = 0;
+    let text = "";
     const next = (): void => {
       sentAt = performance.now();
-      ask(socket);
+      text = texts.next().value;
+      ask(socket, text);
     };
     socket.on("data", (chunk: string) => {
       received += chunk;
@@ -53,10 +66,7 @@ async function runClient(): Promise<void> {
       received = "";
       expectVector(response);
       const now = performance.now();
-      if (now >= from && now <= until) {
-        answered += 1;
-        latencies.push(now - sentAt);
-      }
+      if (now <= until) count(text, sentAt, now);
       if (now < until) next();
       else resolve();
     });
@@ -68,7 +78,10 @@ async function runClient(): Promise<void> {
 }
 
 await Promise.all(Array.from({ length: Number(clients) }, runClient));
-const perSecond = (answered * 1_000) / Number(durationMs);
-process.stdout.write(
-  `${JSON.stringify({ perSecond, p50Ms: quantile(latencies, 0.5), p99Ms: quantile(latencies, 0.99) })}\n`,
-);
+const figures = {
+  perSecond: (latencies.length * 1_000) / Number(durationMs),
+  p50Ms: quantile(latencies, 0.5),
+  p99Ms: quantile(latencies, 0.99),
+  wordsPerSlice: slices.map((words) => words * (1_000 / SLICE_MS)),
+};
+process.stdout.write(`${JSON.stringify(figures)}\n`);

@@ -1,4 +1,8 @@
-/** The texts of the inference benchmark: short, mixed and long ones, of words that mean nothing. Pure. */
+/**
+ * The texts of the inference benchmark: short, mixed and long ones, of words that mean nothing; or those of a file, one a
+ * line, by chance.
+ */
+import { readFileSync } from "node:fs";
 import { seededRandom } from "../harness/numbers.ts";
 
 export type Mix = "short" | "mixed" | "long";
@@ -13,10 +17,25 @@ function wordsOf(mix: Mix, random: () => number): number {
   return Math.min(250, Math.max(4, Math.round(25 * Math.exp(0.8 * normal))));
 }
 
-/** Texts without an end, the same ones for the same seed. */
-export function* textsOf(mix: Mix, seed: number): Generator<string, never> {
+/** Texts without an end, the same ones for the same seed. `mix`: one of MIXES, or the path of a file. */
+export function* textsOf(mix: string, seed: number): Generator<string, never> {
   const random = seededRandom(seed);
+  const lines = isMix(mix) ? undefined : linesOf(mix);
   for (;;) {
-    yield Array.from({ length: wordsOf(mix, random) }, () => `word${Math.floor(random() * 8_000)}`).join(" ");
+    if (lines !== undefined) yield lines[Math.floor(random() * lines.length)] as string;
+    else
+      yield Array.from({ length: wordsOf(mix as Mix, random) }, () => `word${Math.floor(random() * 8_000)}`).join(" ");
   }
+}
+
+function isMix(name: string): name is Mix {
+  return (MIXES as readonly string[]).includes(name);
+}
+
+function linesOf(path: string): string[] {
+  const lines = readFileSync(path, "utf8")
+    .split("\n")
+    .filter((line) => line.trim() !== "");
+  if (lines.length === 0) throw new RangeError(`Expected ${path} to have a text in each line, got none`);
+  return lines;
 }

@@ -1,6 +1,7 @@
 /**
- * One embeddings service of the inference benchmark, in a process of its own, started by services.ts. Says its port, and
- * when it is asked, how late its event loop was since the last time.
+ * One embeddings service of the inference benchmark, in a process of its own, started by services.ts. Says its port;
+ * takes other limits while it runs; and says, when it is asked, how late its event loop was and what its batches were
+ * since the last time.
  *
  *   node bench/inference/service.ts OPTIONS_AS_JSON
  */
@@ -8,11 +9,23 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { startService } from "../../packages/server/src/http/service.ts";
 
 const options = JSON.parse(process.argv[2] ?? "{}");
-const service = await startService({ ...options, port: 0 });
+const service = await startService({ ...options, modelName: "batchwise-bench", port: 0 });
+const { batcher } = service.embedder;
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
-process.on("message", () => {
-  process.send?.({ loopDelayP99Ms: delay.percentile(99) / 1e6 });
+let cpu = process.cpuUsage();
+process.on("message", (limits: object | "report") => {
+  if (limits !== "report") batcher.configure(limits);
+  const { averageBatchSize, batchCost, completed } = batcher.stats();
+  const { user, system } = process.cpuUsage(cpu);
+  process.send?.({
+    loopDelayP99Ms: delay.percentile(99) / 1e6,
+    rows: averageBatchSize,
+    cost: batchCost.mean,
+    cpuMs: (user + system) / 1_000 / completed,
+  });
+  cpu = process.cpuUsage();
+  batcher.resetStats();
   delay.reset();
 });
 process.on("disconnect", () => process.exit());

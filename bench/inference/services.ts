@@ -1,66 +1,132 @@
 /**
- * The services that the inference benchmark compares: each in a process of its own, all started beforehand, one under
- * load at a time. Ended by their ids, with the benchmark.
+ * The services that the inference benchmark compares: each in a process of its own, started beforehand, one under load at
+ * a time. Ended by their ids, with the benchmark.
  */
-import { type ChildProcess, execFile, fork } from "node:child_process";
+import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
-import type { Mix } from "./mixes.ts";
+import { ended, owned } from "./children.ts";
 
 const SERVICE = fileURLToPath(new URL("service.ts", import.meta.url));
 const CLIENTS = fileURLToPath(new URL("clients.ts", import.meta.url));
+const SAME_PRIORITY = ["--import", new URL("same-priority.ts", import.meta.url).href];
+const IN_ARRIVAL_ORDER = ["--import", new URL("in-arrival-order.ts", import.meta.url).href];
+
+/** Clients that still wait so long after the end of a measure have been forgotten. */
+const LONGEST_ANSWER_MS = 60_000;
 
 export interface Load {
   readonly clients: number;
-  readonly mix: Mix;
-  readonly warmUpMs: number;
+  /** One of MIXES, or the path of a file with texts. */
+  readonly mix: string;
+  /** Time that is not counted, so that all clients are at work. */
+  readonly leadMs: number;
   readonly durationMs: number;
   readonly seed: number;
 }
 
-export interface Figures {
+interface ClientFigures {
   /** Texts a second. */
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** How late the service's event loop was, at the 99th percentile. */
-  readonly loopDelayP99Ms: number;
+  /** Words answered a second, in each quarter of a second from the start. */
+  readonly wordsPerSlice: readonly number[];
 }
 
-export class RunningService {
+/** What a service says of itself; NaN where it does not. */
+export interface ServiceFigures {
+  /** How late its event loop was, at the 99th percentile. */
+  readonly loopDelayP99Ms: number;
+  /** Texts in a batch, and padded tokens, on average. */
+  readonly rows: number;
+  readonly cost: number;
+  /** What a text took of the processors, HTTP included. */
+  readonly cpuMs: number;
+}
+
+export type Figures = ClientFigures & ServiceFigures;
+
+/** A service that can be measured: it has our `POST /v1/embeddings`. */
+export interface Service {
   readonly name: string;
+  readonly port: number;
+  /** What happened since the last report. */
+  report(): Promise<ServiceFigures>;
+  stop(): Promise<void>;
+}
+
+export async function measure(service: Service, load: Load): Promise<Figures> {
+  await service.report();
+  return { ...(await runClients(service.port, load)), ...(await service.report()) };
+}
+
+async function runClients(port: number, load: Load): Promise<ClientFigures> {
+  const args = [port, load.clients, load.mix, load.leadMs, load.durationMs, load.seed].map(String);
+  const timeout = load.leadMs + load.durationMs + LONGEST_ANSWER_MS;
+  const child = owned(
+    spawn(process.execPath, ["--no-warnings", CLIENTS, ...args], { stdio: ["ignore", "pipe", "inherit"], timeout }),
+  );
+  let output = "";
+  child.stdout?.on("data", (chunk: Buffer) => {
+    output += chunk;
+  });
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code !== 0) throw new Error(`The clients ended with ${code}: ${args.join(" ")}`);
+  return JSON.parse(output) as ClientFigures;
+}
+
+/** Our server. */
+export class OwnService implements Service {
+  readonly name: string;
+  readonly port: number;
   readonly #child: ChildProcess;
-  readonly #port: number;
 
   private constructor(name: string, child: ChildProcess, port: number) {
     this.name = name;
+    this.port = port;
     this.#child = child;
-    this.#port = port;
   }
 
-  static async start(name: string, options: object): Promise<RunningService> {
-    const child = fork(SERVICE, [JSON.stringify(options)], { execArgv: ["--no-warnings"] });
-    const [{ port }] = (await once(child, "message")) as [{ port: number }];
-    return new RunningService(name, child, port);
+  static async start(name: string, { samePriority, inArrivalOrder, ...options }: OwnOptions): Promise<OwnService> {
+    const imports = [...(samePriority ? SAME_PRIORITY : []), ...(inArrivalOrder ? IN_ARRIVAL_ORDER : [])];
+    const execArgv = ["--no-warnings", ...imports];
+    const child = owned(fork(SERVICE, [JSON.stringify(options)], { execArgv }));
+    const [{ port }] = (await firstMessage(child, name)) as [{ port: number }];
+    return new OwnService(name, child, port);
   }
 
-  async measure({ clients, mix, warmUpMs, durationMs, seed }: Load): Promise<Figures> {
-    await this.#loopDelayP99Ms();
-    const args = [this.#port, clients, mix, warmUpMs, durationMs, seed].map(String);
-    const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", CLIENTS, ...args]);
-    return { ...(JSON.parse(stdout) as Omit<Figures, "loopDelayP99Ms">), loopDelayP99Ms: await this.#loopDelayP99Ms() };
+  report(): Promise<ServiceFigures> {
+    return this.#send("report");
   }
 
-  async #loopDelayP99Ms(): Promise<number> {
-    this.#child.send("report");
-    const [{ loopDelayP99Ms }] = (await once(this.#child, "message")) as [{ loopDelayP99Ms: number }];
-    return loopDelayP99Ms;
+  /** Other limits, from the next batch on. */
+  async configure(limits: object): Promise<void> {
+    await this.#send(limits);
   }
 
-  async stop(): Promise<void> {
-    const ended = once(this.#child, "exit");
-    this.#child.disconnect();
-    await ended;
+  async #send(message: object | string): Promise<ServiceFigures> {
+    const answer = once(this.#child, "message");
+    this.#child.send(message);
+    return ((await answer) as [ServiceFigures])[0];
   }
+
+  stop(): Promise<void> {
+    return ended(this.#child, () => this.#child.disconnect());
+  }
+}
+
+/** Options of startService, and what only the ablation wants. */
+export type OwnOptions = Readonly<Record<string, unknown>> & {
+  /** The model's threads run at the priority of HTTP. */
+  readonly samePriority?: boolean;
+  /** Texts of any length share a batch. */
+  readonly inArrivalOrder?: boolean;
+};
+
+async function firstMessage(child: ChildProcess, name: string): Promise<unknown[]> {
+  const died = once(child, "exit").then(([code]) => {
+    throw new Error(`The service \`${name}\` ended with ${code} before it listened`);
+  });
+  return Promise.race([once(child, "message"), died]);
 }

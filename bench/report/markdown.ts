@@ -2,7 +2,7 @@
 import type { Machine } from "../harness/machine.ts";
 import { type Claim, figure, type Section, type Table, type Verdict, verdictOf } from "./section.ts";
 
-function renderTable({ head, rows }: Table): string {
+export function renderTable({ head, rows }: Table): string {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
   const line = (cells: readonly string[]): string =>
     `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;

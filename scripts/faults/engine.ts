@@ -368,8 +368,8 @@ const running: readonly Fault[] = [
   {
     name: "counts open items twice after resetStats",
     file: "core/stats/recorder.ts",
-    find: "if (open > 0) this.submitted(open, now);",
-    replace: "if (open > 0) this.submitted(2 * open, now);",
+    find: "if (open > 0) this.submitted(open, { at: now });",
+    replace: "if (open > 0) this.submitted(2 * open, { at: now });",
   },
 ];
 

@@ -1,11 +1,21 @@
 // What the handler gets for a batch of rows: one tensor for each feature. The memory of a single call is handed
-// through where nothing has to be padded; everything else is stacked into new memory.
+// through where nothing has to be padded; everything else is stacked into new memory. A call that cannot be stacked has
+// no say in the dimensions of the others.
 
 import type { CheckedFeatures, TensorCall, TensorRow } from "./call.ts";
 import { allocate, fillOf } from "./dtype.ts";
 import { join, type Part, viewRows } from "./join.ts";
 import type { ResolvedPadding } from "./options.ts";
 import { areEqual, type Checked, checkLength, largestOf, roundedUp, sizeOf } from "./shape.ts";
+
+/** A tensor without its data. */
+export interface TensorForm {
+  readonly type: string;
+  readonly dims: readonly number[];
+}
+
+/** Throws for a call that the handler does not take. */
+export type CheckInputs = (forms: Readonly<Record<string, TensorForm>>) => void;
 
 /** Consecutive rows of one call. */
 interface Run {
@@ -16,43 +26,71 @@ interface Run {
 
 /** A batch on its way to the handler. */
 export interface BatchInput {
-  readonly features: CheckedFeatures;
+  /** None where every call is broken. */
+  readonly features: CheckedFeatures | undefined;
   readonly rows: readonly TensorRow[];
   /** More than one call has rows in it. */
   readonly isShared: boolean;
-  /** Calls whose memory has gone since the submit. Their rows are filled with zeros, so that all others keep their places. */
+  /**
+   * Calls whose memory has gone since the submit, and those that the handler does not take. Their rows are filled with
+   * zeros, so that all others keep their places.
+   */
   readonly broken: ReadonlyMap<TensorCall, unknown>;
 }
 
-/** Stacks the rows of a batch. Throws where no call of the batch still has its data. */
-export function batchInput(rows: readonly TensorRow[], padding: ResolvedPadding): BatchInput {
+/** Stacks the rows of a batch. `checkInputs` is the handler's, if it has one. */
+export function batchInput(
+  rows: readonly TensorRow[],
+  padding: ResolvedPadding,
+  checkInputs: CheckInputs | undefined,
+): BatchInput {
   const calls = new Set(rows.map(({ call }) => call));
+  const broken = brokenOf(calls, padding, checkInputs);
+  const isShared = calls.size > 1;
+  const pattern = rows.find(({ call }) => !broken.has(call))?.call;
+  if (pattern === undefined) return { features: undefined, rows, isShared, broken };
+  const runs = runsOf(rows);
+  const features = pattern.names.map((name) => {
+    const parts = runs.map(({ call, from, to }) => {
+      const tensor = call.features[name] as Checked;
+      return { tensor: broken.has(call) ? blank(tensor, pattern.features[name] as Checked) : tensor, from, to };
+    });
+    return [name, stacked(name, parts as [Part, ...Part[]], padding)] as const;
+  });
+  return { features: Object.fromEntries(features), rows, isShared, broken };
+}
+
+function brokenOf(
+  calls: ReadonlySet<TensorCall>,
+  padding: ResolvedPadding,
+  checkInputs: CheckInputs | undefined,
+): Map<TensorCall, unknown> {
   const broken = new Map<TensorCall, unknown>();
   for (const call of calls) {
     try {
       for (const name of call.names) checkIsThere(name, call.features[name] as Checked);
+      checkInputs?.(Object.fromEntries(call.names.map((name) => [name, formAlone(name, call, padding)])));
     } catch (error) {
       broken.set(call, error);
     }
   }
-  if (broken.size === calls.size) throw [...broken.values()][0];
-  const runs = runsOf(rows);
-  const { names } = (rows[0] as TensorRow).call;
-  const features = names.map((name) => {
-    const parts = runs.map(({ call, from, to }) => {
-      const tensor = call.features[name] as Checked;
-      return { tensor: broken.has(call) ? blank(tensor) : tensor, from, to };
-    });
-    return [name, stacked(name, parts as [Part, ...Part[]], padding)] as const;
-  });
-  return { features: Object.fromEntries(features), rows, isShared: calls.size > 1, broken };
+  return broken;
 }
 
 function checkIsThere(name: string, { data, dims }: Checked): void {
   checkLength(`features.${name}`, data, dims);
 }
 
-function blank({ type, data, dims }: Checked): Checked {
+/** What the handler would get of a call that has its batch to itself. */
+function formAlone(name: string, call: TensorCall, padding: ResolvedPadding): TensorForm {
+  const { type, dims } = call.features[name] as Checked;
+  const [rows = 0, ...rowDims] = dims;
+  return { type, dims: [rows, ...roundedUp(rowDims, padding.multiplesOf(name))] };
+}
+
+/** As many rows of zeros as a tensor has, of the form of another. */
+function blank({ dims: [rows = 0] }: Checked, { type, data, dims: [, ...rowDims] }: Checked): Checked {
+  const dims = [rows, ...rowDims];
   return { type, data: allocate(data, sizeOf(dims)), dims };
 }
 

@@ -2,7 +2,8 @@
 
 import { callable } from "../core/api/callable.ts";
 import type { BatchContext, BatcherControls, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
-import type { ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
+import type { TensorForm } from "./batch-input.ts";
+import type { HandlerDefaults, ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 import { TensorBatcherCore } from "./tensor-batcher.ts";
 import type { Features, FeaturesOf, Outputs, OutputsOf, ResultOf, Tensor } from "./types.ts";
 
@@ -21,6 +22,19 @@ export interface TensorHandlerObject<Inputs, Output, Input = Inputs, Raw = Outpu
   close?(): void | PromiseLike<void>;
   /** True where the handler changes its input or transfers it to a thread: it then always gets memory of its own. */
   readonly copyInputs?: boolean;
+  /**
+   * Throws for a call that the handler does not take: it rejects with that error, alone. It is asked before a call is
+   * stacked, with the types and dimensions that its features would have in a batch of their own.
+   */
+  checkInputs?(forms: Readonly<Record<string, TensorForm>>): void;
+  /** Options that suit this handler, where the caller gives none of their own; see {@link HandlerDefaults}. */
+  readonly defaults?: HandlerDefaults;
+}
+
+/** A handler object whose `run` does it all. */
+interface WholeHandlerObject<Inputs, Output> extends Omit<TensorHandlerObject<Inputs, Output>, "prepare" | "finish"> {
+  readonly prepare?: undefined;
+  readonly finish?: undefined;
 }
 
 /** What callers pass: by default any tensors, or just those that the handler says it takes. */
@@ -81,6 +95,13 @@ export function batchTensors<
   Output extends OutputsOf<Output> = Outputs,
 >(
   handler: TensorFunction<Inputs, Output>,
+  options?: TensorBatchOptions<Inputs, ResultOf<Output>>,
+): TensorBatcher<Inputs, Output>;
+export function batchTensors<
+  Inputs extends FeaturesOf<Inputs> = Readonly<Record<string, Tensor>>,
+  Output extends OutputsOf<Output> = Outputs,
+>(
+  handler: WholeHandlerObject<Inputs, Output>,
   options?: TensorBatchOptions<Inputs, ResultOf<Output>>,
 ): TensorBatcher<Inputs, Output>;
 export function batchTensors<

@@ -1,12 +1,13 @@
 // The public API of "batchwise/tensor": names only.
 
+export type { TensorForm } from "./batch-input.ts";
 export {
   batchTensors,
   type TensorBatcher,
   type TensorFunction,
   type TensorHandlerObject,
 } from "./batch-tensors.ts";
-export type { CopyOutputs, ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
+export type { CopyOutputs, HandlerDefaults, ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 export { concat, type PadOptions, pad, type StackOptions, stack, unstack } from "./stack.ts";
 export type {
   Features,

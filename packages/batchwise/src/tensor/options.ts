@@ -57,6 +57,15 @@ export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs,
   readonly copyOutputs?: CopyOutputs | undefined;
 }
 
+/**
+ * What a handler object may ask for with its property `defaults`: each holds where the caller's options do not have it.
+ * `order` holds only where they have no `cost` and no `batchCost` either.
+ */
+export type HandlerDefaults = Pick<
+  BatchOptions<never, never>,
+  "concurrency" | "maxBatchCost" | "maxBatchSize" | "order" | "prefetch"
+>;
+
 /** The options in force. */
 export interface ResolvedTensorOptions extends ResolvedOptions {
   readonly padTokens: Readonly<Record<string, PadToken>>;
@@ -115,10 +124,13 @@ export interface SplitOptions {
   readonly others: BatchOptions<unknown, unknown>;
 }
 
-/** Checks what a tensor batcher has of its own and fills it in. Throws INVALID_OPTION. */
-export function splitOptions(given: unknown): SplitOptions {
+/**
+ * Checks what a tensor batcher has of its own and fills it in. `defaults` are those of the handler. Throws
+ * INVALID_OPTION.
+ */
+export function splitOptions(given: unknown, defaults: HandlerDefaults = {}): SplitOptions {
   checkIsObject("options", given);
-  const options: TensorBatchOptions<Features, unknown> = { ...given };
+  const options: TensorBatchOptions<Features, unknown> = withDefaults({ ...given }, defaults);
   refuseUnknown(options, [...Object.keys(SETTINGS), ...OWN], "", HINTS);
   const { padTokens = {}, padToMultipleOf = 1, copyInputs = false, copyOutputs = "shared", ...rest } = options;
   const { paddingSide, lengthOf, ...others } = rest;
@@ -140,6 +152,15 @@ export function splitOptions(given: unknown): SplitOptions {
     },
     others: others as BatchOptions<unknown, unknown>,
   };
+}
+
+function withDefaults(
+  given: TensorBatchOptions<Features, unknown>,
+  { order, ...others }: HandlerDefaults,
+): TensorBatchOptions<Features, unknown> {
+  const isMeasured = given.cost !== undefined || given.batchCost !== undefined;
+  const own = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...others, ...(isMeasured ? {} : { order }), ...Object.fromEntries(own) };
 }
 
 function frozen(given: ResolvedTensorOptions["padToMultipleOf"]): ResolvedTensorOptions["padToMultipleOf"] {

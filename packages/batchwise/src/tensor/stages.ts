@@ -2,12 +2,12 @@
 
 import { isError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
-import { invalidOption } from "../core/contract/validate.ts";
+import { aFunction, checkIsObject, expected, invalidOption } from "../core/contract/validate.ts";
 import { resolveHandler, type Stages } from "../core/run/handler.ts";
-import { type BatchInput, batchInput } from "./batch-input.ts";
+import { type BatchInput, batchInput, type CheckInputs } from "./batch-input.ts";
 import { RowResult, readOutput } from "./batch-output.ts";
 import type { TensorRow } from "./call.ts";
-import type { ResolvedPadding } from "./options.ts";
+import type { HandlerDefaults, ResolvedPadding } from "./options.ts";
 
 /** What `run` and `finish` are given: the value of the stage before, and the batch that it belongs to. */
 interface Staged {
@@ -36,19 +36,43 @@ export function wantsCopies(handler: unknown): boolean {
   return typeof handler === "object" && (handler as { copyInputs?: unknown } | null)?.copyInputs === true;
 }
 
-/** `sharesRows`: one row may be the answer to more than one call. */
-export function rowHandler(stages: Stages, padding: ResolvedPadding, sharesRows: boolean): RowHandler {
+/** The options that a handler object asks for. Throws INVALID_OPTION where that is no object. */
+export function defaultsOf(handler: unknown): HandlerDefaults {
+  const defaults = typeof handler === "object" ? (handler as { defaults?: unknown } | null)?.defaults : undefined;
+  checkIsObject("handler.defaults", defaults);
+  return defaults ?? {};
+}
+
+/** The handler's own check of what a call may look like, if it has one. Throws INVALID_OPTION where that is no function. */
+export function inputCheckOf(handler: unknown): CheckInputs | undefined {
+  const given = (handler as { checkInputs?: unknown } | null)?.checkInputs;
+  if (given === undefined) return undefined;
+  if (typeof given !== "function") throw expected("handler.checkInputs", aFunction, given);
+  return (forms) => void given.call(handler, forms);
+}
+
+interface RowHandlerOptions {
+  readonly padding: ResolvedPadding;
+  readonly checkInputs: CheckInputs | undefined;
+  /** One row may be the answer to more than one call. */
+  readonly sharesRows: boolean;
+}
+
+export function rowHandler(stages: Stages, { padding, checkInputs, sharesRows }: RowHandlerOptions): RowHandler {
   const { prepare, run, finish, open, close } = stages;
   return {
     async prepare(rows, context) {
-      const batch = batchInput(rows, padding);
-      const value = prepare === undefined ? batch.features : await prepare(batch.features as never, context);
+      const batch = batchInput(rows, padding, checkInputs);
+      const { features } = batch;
+      const value =
+        prepare === undefined || features === undefined ? features : await prepare(features as never, context);
       return { value, batch };
     },
     async run({ value, batch }, context) {
-      return { value: await run(value, context), batch };
+      return { value: batch.features === undefined ? undefined : await run(value, context), batch };
     },
     async finish({ value, batch }, context) {
+      if (batch.features === undefined) return batch.rows.map(({ call }) => batch.broken.get(call));
       const output = finish === undefined ? value : await finish(value, context);
       return placesOf(output, batch, sharesRows);
     },

@@ -9,7 +9,7 @@ import { fillOf } from "./dtype.ts";
 import { ResolvedPadding, type ResolvedTensorOptions, type SplitOptions, splitOptions } from "./options.ts";
 import { collect } from "./results.ts";
 import type { Checked } from "./shape.ts";
-import { rowHandler, tensorStages, wantsCopies } from "./stages.ts";
+import { defaultsOf, inputCheckOf, rowHandler, tensorStages, wantsCopies } from "./stages.ts";
 import { ofRow, rowOptions } from "./user-functions.ts";
 
 type ManyOptions = SubmitManyOptions<unknown> | undefined;
@@ -21,12 +21,13 @@ export class TensorBatcherCore extends BatcherCore {
 
   /** Throws INVALID_OPTION. */
   constructor(handler: unknown, given: unknown) {
-    const split: SplitOptions = splitOptions(given);
+    const split: SplitOptions = splitOptions(given, defaultsOf(handler));
     const stages = tensorStages(handler);
     const padding = new ResolvedPadding(split.own, split.own.copyInputs || wantsCopies(handler));
     const laneOf = (key: string, { call }: TensorRow): string => this.#laneOf(key, call);
     const options = rowOptions(split, padding, laneOf);
-    super(rowHandler(stages, padding, options.dedupe !== undefined), options);
+    const sharesRows = options.dedupe !== undefined;
+    super(rowHandler(stages, { padding, checkInputs: inputCheckOf(handler), sharesRows }), options);
     this.#padding = padding;
   }
 

@@ -15,6 +15,8 @@ import type { Answer, FromThread, PlainPlaces, ToThread } from "./thread-protoco
 
 export interface HandlerThreadOptions {
   readonly url: string;
+  /** Buffers that an item owns whole are given to the thread, and are empty here afterwards. */
+  readonly movesItems: boolean;
   readonly movesResults: boolean;
   readonly terminateAfterMs: number;
   readonly workerOptions: WorkerOptions;
@@ -35,6 +37,7 @@ const WORKER_URL: URL = new URL(
 export class HandlerThread {
   readonly #worker: Worker;
   readonly #terminateAfterMs: number;
+  readonly #movesItems: boolean;
   /** Loading, the run, or closing: there is one at a time. */
   #task: Task | undefined;
   #tasks = 0;
@@ -44,8 +47,9 @@ export class HandlerThread {
   #killer: ReturnType<typeof setTimeout> | undefined;
   readonly ended: Promise<void>;
 
-  constructor({ terminateAfterMs, workerOptions }: HandlerThreadOptions) {
+  constructor({ terminateAfterMs, movesItems, workerOptions }: HandlerThreadOptions) {
     this.#terminateAfterMs = terminateAfterMs;
+    this.#movesItems = movesItems;
     this.#worker = new Worker(WORKER_URL, { name: "batchwise-handler", ...workerOptions });
     this.#worker.on("message", (answer: FromThread | null | undefined) => {
       // All else is a message of the module's own, or late.
@@ -76,7 +80,7 @@ export class HandlerThread {
   async load({ url, movesResults }: HandlerThreadOptions): Promise<void> {
     const answer = await this.#ask((task) => this.#post({ type: "load", task, url, movesResults }));
     if (answer.type !== "refused") return;
-    await this.ended;
+    await this.#end();
     throw decodeReason(answer.error);
   }
 
@@ -88,7 +92,8 @@ export class HandlerThread {
     const stop = (): void => this.#abort();
     try {
       const answer = await this.#ask((task) => {
-        sent = sendBatch(task, items, context, (message, transfer) => this.#post(message, transfer));
+        const send = (message: ToThread, transfer: readonly ArrayBuffer[]): void => this.#post(message, transfer);
+        sent = sendBatch({ task, items, context, moves: this.#movesItems }, send);
         if (sent.indexes?.length === 0) this.#take()?.resolve({ type: "done", values: [], errors: [] });
         else signal.addEventListener("abort", stop);
       });
@@ -107,9 +112,15 @@ export class HandlerThread {
     const closing = this.#ask((task) => this.#post({ type: "close", task })).catch(() => undefined);
     this.#terminateLater();
     const answer = await closing;
-    await this.ended;
+    await this.#end();
     clearTimeout(this.#killer);
     if (answer?.type === "closeFailed") throw decodeReason(answer.error);
+  }
+
+  /** Waits for the thread, and keeps the process alive meanwhile. */
+  #end(): Promise<void> {
+    this.#worker.ref();
+    return this.ended;
   }
 
   #abort(): void {

@@ -14,12 +14,21 @@ const WHOLE: SentBatch = { indexes: undefined, errors: new Map() };
 
 type Post = (message: ToThread, transfer: readonly ArrayBuffer[]) => void;
 
+interface BatchToSend {
+  /** The run's name, which its answer repeats. */
+  readonly task: string;
+  readonly items: readonly unknown[];
+  readonly context: BatchContext;
+  /** Buffers that an item owns whole are given away. */
+  readonly moves: boolean;
+}
+
 /** Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. */
-export function sendBatch(task: string, items: readonly unknown[], context: BatchContext, post: Post): SentBatch {
+export function sendBatch({ task, items, context, moves }: BatchToSend, post: Post): SentBatch {
   const plain = plainContext(context);
   try {
     // Reads the items' properties, and those of the user may throw.
-    const packed = pack(items, false);
+    const packed = pack(items, moves);
     post({ type: "run", task, items: packed.value as readonly unknown[], context: plain }, packed.transfer);
     return WHOLE;
   } catch {

@@ -113,6 +113,7 @@ class Threads implements ThreadHandler<unknown, unknown> {
     this.#workers = workers;
     this.#options = {
       url: resolveUrl(url),
+      movesItems: false,
       movesResults: transferResults,
       terminateAfterMs: terminateAfterMs ?? Number.POSITIVE_INFINITY,
       workerOptions,

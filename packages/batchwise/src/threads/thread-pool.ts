@@ -21,6 +21,11 @@ export class ThreadPool {
     this.#idle = [...this.#places];
   }
 
+  /** True while at least one thread has its module loaded, until `close`. */
+  get ready(): boolean {
+    return this.#closing === undefined && this.#places.some((place) => place.isLoaded);
+  }
+
   /** How many threads were started to replace dead ones. */
   get restarts(): number {
     return this.#places.reduce((sum, place) => sum + place.restarts, 0);
@@ -90,11 +95,16 @@ export class ThreadPool {
 class ThreadPlace {
   readonly #options: HandlerThreadOptions;
   #thread: Promise<HandlerThread> | undefined;
+  #isLoaded = false;
   #isClosed = false;
   #starts = 0;
 
   constructor(options: HandlerThreadOptions) {
     this.#options = options;
+  }
+
+  get isLoaded(): boolean {
+    return this.#isLoaded;
   }
 
   get restarts(): number {
@@ -121,6 +131,7 @@ class ThreadPlace {
     try {
       const thread = new HandlerThread(this.#options);
       await thread.load(this.#options);
+      this.#isLoaded = true;
       void thread.ended.then(() => this.#replace(thread.hasAnswered));
       return thread;
     } catch (error) {
@@ -130,6 +141,7 @@ class ThreadPlace {
   }
 
   #replace(isAtOnce: boolean): void {
+    this.#isLoaded = false;
     this.#thread = undefined;
     // If that fails, the next run tries again and gets the error.
     if (isAtOnce && !this.#isClosed) this.open().catch(() => {});

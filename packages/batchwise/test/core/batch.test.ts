@@ -1,3 +1,4 @@
+import { runInThisContext } from "node:vm";
 import { batch, createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { range, reasonOf, thrownBy } from "../support.ts";
@@ -77,6 +78,16 @@ describe("batch()", () => {
       code: "INVALID_OPTION",
       message: "Expected `options` to be an object, got `0` (number)",
     });
+  });
+
+  test("closes at the end of the block where the platform itself runs `await using`", async () => {
+    // V8 refuses a bound function there. The test runner writes the syntax of this file in older words.
+    const block = runInThisContext("async (make) => { await using held = make(); }") as (
+      make: () => object,
+    ) => Promise<void>;
+    const fn = batch((items: number[]) => items);
+    await block(() => fn);
+    expect(fn.closed).toBe(true);
   });
 
   test("closes at the end of the block when declared with `await using`", async () => {

@@ -31,7 +31,7 @@ describe("the rules between the rooms", () => {
     ],
     ["core imports limits", `${src}/core/contract/options.ts`, "../../limits/bucket.ts", "core may not import limits"],
     ["tensor imports onnx", `${src}/tensor/pad.ts`, "../onnx/index.ts", "tensor may not import onnx"],
-    ["onnx imports threads", `${src}/onnx/index.ts`, "../threads/index.ts", "onnx may not import threads"],
+    ["threads import onnx", `${src}/threads/index.ts`, "../onnx/index.ts", "threads may not import onnx"],
     ["core imports the entry", `${src}/core/batcher.ts`, "../index.ts", "core may not import entry"],
     [
       "a store imports a store",

@@ -15,7 +15,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   limits: ["core/contract", "core/time"],
   stream: ["core"],
   tensor: ["core"],
-  onnx: ["core", "tensor"],
+  onnx: ["core", "tensor", "threads"],
   threads: ["core"],
   otel: ["core"],
   simulate: ["core"],

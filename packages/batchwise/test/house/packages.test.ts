@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
 import { importsOf } from "./layers.ts";
-import { built, filesMatching, manifestOf, textOf } from "./repository.ts";
+import { built, filesMatching, manifestOf, root, textOf } from "./repository.ts";
 
 const manifest = manifestOf("packages/batchwise");
 const entries = Object.entries(manifest.exports).flatMap(([name, target]) =>
@@ -67,6 +67,7 @@ describe("the built engine", () => {
     expect(reach(built("index.js"))).toEqual([]);
     expect(reach(built("testing/index.js"))).toEqual([]);
     expect(reach(built("tensor/index.js"))).toEqual([]);
+    expect(reach(built("onnx/browser.js"))).toEqual([]);
   });
 
   test("bundles for the browser without an unresolved import or a warning", async () => {
@@ -83,5 +84,23 @@ describe("the built engine", () => {
     expect(result.warnings).toEqual([]);
     expect(output?.imports).toEqual([]);
     expect(output?.exports).toContain("batch");
+  });
+
+  test("bundles for the browser with the handler of a session, and without what needs threads", async () => {
+    const contents = 'export { onnxHandler } from "batchwise/onnx"; export { batchTensors } from "batchwise/tensor";';
+    const { warnings, metafile } = await build({
+      stdin: { contents, resolveDir: `${root}packages/server` },
+      bundle: true,
+      platform: "browser",
+      format: "esm",
+      write: false,
+      metafile: true,
+      logLevel: "silent",
+    });
+    const [output] = Object.values(metafile.outputs);
+    expect(warnings).toEqual([]);
+    expect(output?.imports).toEqual([]);
+    expect(output?.exports).toEqual(["batchTensors", "onnxHandler"]);
+    expect(Object.keys(output?.inputs ?? {}).filter((file) => file.includes("/threads/"))).toEqual([]);
   });
 });

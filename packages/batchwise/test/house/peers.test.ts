@@ -9,9 +9,9 @@ import { filesMatching, manifestOf, textOf } from "./repository.ts";
 const { peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf("packages/batchwise");
 const peers = Object.entries(peerDependencies);
 
-/** "^5.0.0 || ^6.0.0" as [5, 6]. */
+/** "^5.0.0 || ^6.1.0" as [5, 6]. */
 const majorsOf = (range: string): number[] =>
-  range.split(" || ").map((part) => Number(/^\^([1-9]\d*)\.0\.0$/.exec(part)?.[1]));
+  range.split(" || ").map((part) => Number(/^\^(\d+)\.\d+\.0$/.exec(part)?.[1]));
 
 /** What the tests have of a package, under its own name or another ("npm:openai@5.23.2"): name to import, and major. */
 function installed(peer: string): { readonly name: string; readonly major: number }[] {

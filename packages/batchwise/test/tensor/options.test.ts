@@ -311,3 +311,32 @@ describe("a handler object", () => {
     expect(log).toEqual(["open", "close"]);
   });
 });
+
+describe("the defaults of a handler object", () => {
+  const handler = {
+    run: ({ ids }: Record0) => ids as Tensor,
+    defaults: { concurrency: 3, maxBatchCost: "learn", order: "length", maxBatchSize: 7 },
+  } as const;
+
+  test("hold where the options do not have them", () => {
+    expect(batchTensors(handler).options).toMatchObject({
+      ...{ concurrency: 3, learnsBatchCost: true, order: "length", maxBatchSize: 7 },
+    });
+    const own = { concurrency: 1, maxBatchCost: 64, order: "fifo", maxBatchSize: undefined } as const;
+    expect(batchTensors(handler, own).options).toMatchObject({
+      ...{ concurrency: 1, maxBatchCost: 64, order: "fifo", maxBatchSize: 7 },
+    });
+  });
+
+  test("leave the order alone where a batch has a cost of its own", () => {
+    expect(batchTensors(handler, { batchCost: "sum" }).options).toMatchObject({ order: "fifo", batchCost: "sum" });
+    expect(batchTensors(handler, { cost: () => 1 }).options).toMatchObject({ order: "fifo", batchCost: "sum" });
+  });
+
+  test("are checked as options are", () => {
+    const made = (defaults: unknown) => thrownBy(() => batchTensors({ ...handler, defaults } as never)) as Error;
+    expect(made({ concurrency: 0 }).message).toContain("Expected `concurrency` to be an integer >= 1");
+    expect(made({ workers: 2 }).message).toContain("Unknown option `workers`");
+    expect(made("fast").message).toContain("Expected `handler.defaults` to be an object, got `fast` (string)");
+  });
+});

@@ -1,8 +1,8 @@
 // The arguments of `batchwise serve`. The service itself is loaded only when it is started, and its models' runtime, an
 // optional peer, need not be installed for other commands.
 
+import { POOLINGS, type Pooling } from "batchwise/onnx";
 import { Command, Option } from "commander";
-import { POOLINGS, type Pooling } from "../models/readout.ts";
 import { integerFrom } from "./shared/arguments.ts";
 import { expectPackage } from "./shared/packages.ts";
 

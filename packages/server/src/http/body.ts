@@ -6,8 +6,8 @@
  * given up. Bytes that are no UTF-8 are refused, because a text with other characters has another vector.
  */
 
-import { nextSlice, sliceIsOver } from "../models/time-slices.ts";
 import { bodyTooLarge, encodedBody, invalidRequest, uploadStalled } from "./errors.ts";
+import { nextSlice, sliceIsOver } from "./time-slices.ts";
 import type { Upload } from "./uploads.ts";
 
 export interface BodyLimits {

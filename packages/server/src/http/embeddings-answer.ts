@@ -5,8 +5,7 @@
  * decimal numbers it is five times as large as its vectors and takes a tenth of a second and more to write.
  */
 
-import type { Vector } from "../models/embedder.ts";
-import { normalize } from "../models/pooling.ts";
+import { normalize, type Vector } from "batchwise/onnx";
 import type { EmbeddingsRequest } from "./embeddings-request.ts";
 
 export interface EmbeddingsAnswer {

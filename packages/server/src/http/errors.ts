@@ -155,7 +155,7 @@ export function fromFailure(failure: unknown, retryAfterSeconds: () => number): 
       return deadlineExceeded();
     case "CLOSED":
       return shuttingDown();
-    case "MODEL_THREAD_ENDED":
+    case "THREAD_ENDED":
       return new ApiError(500, "The model stopped while it worked on this input.", { code: "model_stopped" });
     case "MODEL_FAILED":
       return new ApiError(500, `The model failed on this input: ${messageOf(failure)}`, {

@@ -5,8 +5,8 @@
  * for other requests is refused while the answers that are being read hold `maxBytes`.
  */
 
-import { nextSlice, sliceIsOver } from "../models/time-slices.ts";
 import { answersFull } from "./errors.ts";
+import { nextSlice, sliceIsOver } from "./time-slices.ts";
 
 export interface LargeAnswer {
   readonly pieces: Iterable<string>;

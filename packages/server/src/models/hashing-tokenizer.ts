@@ -6,8 +6,8 @@
  * Does not split words into known parts, so "run" and "running" have nothing in common.
  */
 
+import type { Tokenizer } from "batchwise/onnx";
 import { SPECIAL_TOKENS } from "./encoder-model.ts";
-import type { Tokenizer } from "./tokenizer.ts";
 
 // Scripts without spaces count one character as one word; everything else goes by runs of letters and digits.
 const TOKEN = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{M}\p{N}_]{1,64}|[^\s\p{L}\p{M}\p{N}_]/gu;

@@ -11,7 +11,16 @@ const IR_VERSION = 8;
 const OPSET_VERSION = 17;
 
 /** Values of `TensorProto.DataType`. */
-const ELEMENT_TYPE = { float32: 1, uint8: 2, int64: 7 } as const;
+const ELEMENT_TYPE = {
+  float32: 1,
+  uint8: 2,
+  int32: 6,
+  int64: 7,
+  string: 8,
+  bool: 9,
+  float16: 10,
+  float64: 11,
+} as const;
 
 /** Values of `AttributeProto.AttributeType`. */
 const ATTRIBUTE_TYPE = { float: 1, integer: 2, integers: 7 } as const;

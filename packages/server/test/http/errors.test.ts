@@ -10,7 +10,7 @@ describe("a failed request", () => {
     ["DEADLINE_EXCEEDED", 504, "server_error", "deadline_exceeded", undefined],
     ["CLOSED", 503, "server_error", "shutting_down", undefined],
     ["MODEL_FAILED", 500, "server_error", "model_failed", "false"],
-    ["MODEL_THREAD_ENDED", 500, "server_error", "model_stopped", undefined],
+    ["THREAD_ENDED", 500, "server_error", "model_stopped", undefined],
   ])("with %s is answered with %i", (code, status, type, answered, retry) => {
     const error = fromFailure(withCode(code), soon);
     expect(error).toMatchObject({ status, type, code: answered });

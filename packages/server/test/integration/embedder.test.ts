@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { availableCores } from "batchwise/onnx";
 import { afterEach, describe, expect, test } from "vitest";
-import { coresAllowed } from "../../src/models/cores.ts";
 import { Embedder, type EmbedderOptions } from "../../src/models/embedder.ts";
 import { buildEncoder, DEFAULT_ENCODER } from "../../src/models/encoder-model.ts";
 import { temporaryFolder } from "../support/folders.ts";
@@ -99,7 +99,7 @@ describe("an embedder", () => {
   test("has a thread for each core that it may use, and learns how large batches pay", async () => {
     const { workers: _one, ...unset } = await smallEncoder();
     const embedder = await open(unset);
-    expect(embedder.workers).toBe(coresAllowed());
+    expect(embedder.workers).toBe(availableCores());
     expect(embedder.batcher.options).toMatchObject({ order: "length", learnsBatchCost: true, maxBatchSize: 1024 });
   });
 

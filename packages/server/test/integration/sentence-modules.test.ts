@@ -1,8 +1,8 @@
 // Exports of sentence-transformers: what their module files ask for is done, or refused at start.
 
+import type { Pooling } from "batchwise/onnx";
 import { describe, expect, test } from "vitest";
 import { Embedder } from "../../src/models/embedder.ts";
-import type { Pooling } from "../../src/models/readout.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
 import { safetensors } from "../support/safetensors.ts";

@@ -17,7 +17,7 @@ describe("the longest text", () => {
       const embedder = await openEmbedder({ model, pooling: "mean" });
       expect(embedder.model.maxTokens).toBe(8);
       expect(await embedder.embed([list(8)])).toHaveLength(1);
-      await expect(embedder.embed([list(9)])).rejects.toMatchObject({ code: "MODEL_FAILED" });
+      await expect(embedder.batcher.submit(list(9))).rejects.toMatchObject({ code: "MODEL_FAILED" });
     },
   );
 

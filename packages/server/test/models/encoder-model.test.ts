@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { vectorsFrom } from "../../../batchwise/src/onnx/text/pooling.ts";
+import { MEAN_READOUT } from "../../../batchwise/src/onnx/text/readout.ts";
+import { padTokens, splitRows, type TokenBatch } from "../../../batchwise/src/onnx/text/token-batch.ts";
 import { buildEncoder, DEFAULT_ENCODER, SPECIAL_TOKENS } from "../../src/models/encoder-model.ts";
 import { hashingTokenizer } from "../../src/models/hashing-tokenizer.ts";
-import { vectorsFrom } from "../../src/models/pooling.ts";
-import { MEAN_READOUT } from "../../src/models/readout.ts";
-import { padTokens, splitRows, type TokenBatch } from "../../src/models/token-batch.ts";
 import { cosine, maxDifference } from "../support/vectors.ts";
 
 const tokenizer = hashingTokenizer(DEFAULT_ENCODER.vocabulary);

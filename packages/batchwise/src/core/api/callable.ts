@@ -31,7 +31,10 @@ function prototypeOf(members: object): object {
         const core = this[CORE];
         const member: unknown = Reflect.get(core, name, core);
         if (typeof member !== "function") return member;
-        const value = member.bind(core) as unknown;
+        const value =
+          typeof name === "symbol"
+            ? unbound(core, member as (...args: never[]) => unknown)
+            : (member.bind(core) as unknown);
         Object.defineProperty(this, name, { ...shown, value });
         return value;
       };
@@ -39,4 +42,9 @@ function prototypeOf(members: object): object {
     }
   }
   return prototype;
+}
+
+/** For Symbol.asyncDispose: V8 refuses a bound function as the end of an `await using` block. */
+function unbound(core: object, member: (...args: never[]) => unknown): unknown {
+  return (...args: never[]) => Reflect.apply(member, core, args);
 }

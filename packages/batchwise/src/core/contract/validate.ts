@@ -102,7 +102,7 @@ export function refuseUnknown(
 
 /** Throws unless `options` is an object (undefined counts as an empty one). */
 export function checkIsObject(name: string, options: unknown): asserts options is object | undefined {
-  if (options === undefined || (isOfType(anObject, options) && !Array.isArray(options))) return;
+  if (options === undefined || (typeof options === "object" && options !== null && !Array.isArray(options))) return;
   throw expected(name, anObject, options);
 }
 

@@ -64,7 +64,9 @@ export function measureBatch(entries: readonly Entry[], batchCost: Measure<unkno
   return orSum(measured(batchCost, itemsOf(entries)), sum);
 }
 
-/** The items of these entries, in an array that others may keep. */
+/** The items of these entries, in an array that others may keep. Writing over a copy is faster than `map`. */
 export function itemsOf(entries: readonly Entry[]): unknown[] {
-  return entries.map(({ item }) => item);
+  const items: unknown[] = entries.slice();
+  for (let index = 0; index < items.length; index += 1) items[index] = (entries[index] as Entry).item;
+  return items;
 }

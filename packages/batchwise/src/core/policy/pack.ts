@@ -73,12 +73,13 @@ function takeFrom(reader: EntryReader, batch: Draft, caps: Caps): void {
 /** Adds the cost of these entries, up to the first that does not fit. Returns how many fit. */
 function addFitting(ahead: readonly Entry[], batch: Draft, { maxBatchCost, batchCost }: Caps): number {
   const { length } = batch.entries;
+  const isPadded = batchCost === "padded";
   let { cost, largest } = batch;
   let count = 0;
   for (; count < ahead.length; count += 1) {
     const own = (ahead[count] as Entry).cost;
-    const widest = own > largest ? own : largest;
-    const whole = batchCost === "padded" ? (length + count + 1) * widest : cost + own;
+    const widest = isPadded && own > largest ? own : largest;
+    const whole = isPadded ? (length + count + 1) * widest : cost + own;
     if (whole > maxBatchCost && length + count > 0) break;
     cost = whole;
     largest = widest;

@@ -54,6 +54,13 @@ export class Line implements EntryHolder, Ranked {
     return this.#cost;
   }
 
+  /** True for entries of its key and rank. False where nothing waits: it may have been dropped. */
+  isFor({ priority, facts }: Entry): boolean {
+    // Comparing booleans by `===` is slow.
+    const isSmall = facts.isSmall ? this.isSmall : !this.isSmall;
+    return priority === this.priority && isSmall && facts.key === this.lane.key && !this.isEmpty;
+  }
+
   push(entry: Entry): void {
     entry.holder = this;
     this.#cost += entry.cost;

@@ -47,6 +47,8 @@ export class Queue implements LaneOwner {
   /** Room for plain entries, and how many have come. They come into their line when the queue is looked at. */
   #arrivals: Entry[] = NO_ROOM;
   #arrived = 0;
+  /** So many entries without a key may be pushed before the bound is asked again. None when the queue has been looked at. */
+  room = 0;
   #size = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
@@ -64,12 +66,11 @@ export class Queue implements LaneOwner {
   }
 
   push(entry: Entry): Lane {
-    this.#placeArrivals();
-    const { key, priority } = entry;
+    if (this.#arrived > 0) this.#placeArrivals();
+    const { priority } = entry;
     let line = this.#recent[priority & 7];
-    // A line in which nothing waits may have been dropped.
-    if (line?.priority !== priority || line.isSmall !== entry.isSmall || line.lane.key !== key || line.isEmpty) {
-      line = this.#lineOf(this.#lane(key), entry);
+    if (line === undefined || !line.isFor(entry)) {
+      line = this.#lineOf(this.#lane(entry.key), entry);
       this.#recent[priority & 7] = line;
     }
     this.#size += 1;
@@ -97,6 +98,7 @@ export class Queue implements LaneOwner {
   }
 
   #placeArrivals(): void {
+    this.room = 0;
     const arrivals = this.#arrivals;
     if (arrivals === NO_ROOM) return;
     const arrived = this.#arrived;
@@ -199,10 +201,10 @@ export class Queue implements LaneOwner {
   /** Takes the entries of a batch out of their lane and gives them to their new holder. */
   take({ entries, readers }: BatchPlan, holder: EntryHolder): void {
     for (const reader of readers) reader.commit();
+    const isWatched = this.#keepsDeadlines || this.#flushes.length > 0;
     for (let from = 0; from < entries.length; ) {
       const line = (entries[from] as Entry).holder as Line;
       const { lane } = line;
-      const isWatched = this.#keepsDeadlines || this.#flushes.length > 0;
       let end = from;
       let cost = 0;
       for (; end < entries.length; end += 1) {

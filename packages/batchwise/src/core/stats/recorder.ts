@@ -4,6 +4,7 @@
 import type { BatchReason, ItemOutcome } from "../contract/outcome.ts";
 import type { BatcherStats } from "../contract/stats.ts";
 import type { Entry } from "../queue/entry.ts";
+import type { Moment } from "../time/turn.ts";
 import { Histogram } from "./histogram.ts";
 
 /** What the engine knows and the recorder does not. */
@@ -48,8 +49,8 @@ export class Recorder {
   }
 
   /** Counts submits of one moment. */
-  submitted(count: number, at: number): void {
-    if (this.#submitted === 0) this.#startedAt = at;
+  submitted(count: number, moment: Pick<Moment, "at">): void {
+    if (this.#submitted === 0) this.#startedAt = moment.at;
     this.#submitted += count;
   }
 
@@ -122,7 +123,7 @@ export class Recorder {
     const open = Object.values(this.#open().outcomes).reduce((left, ended) => left - ended, this.#submitted);
     this.#counts = null;
     this.#submitted = 0;
-    if (open > 0) this.submitted(open, now);
+    if (open > 0) this.submitted(open, { at: now });
     this.#busySince = now;
   }
 

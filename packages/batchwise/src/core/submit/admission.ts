@@ -52,10 +52,20 @@ export class Admission {
     return this.#free() <= 0;
   }
 
-  /** Queues an entry, or does with it what `onFull` says. */
+  /**
+   * Queues an entry, or does with it what `onFull` says. It waits from now on: a user's function that was called for it
+   * may have flushed what waited before.
+   */
   accept(entry: Entry): void {
-    if (this.#hasRoom()) this.#enter(entry);
-    else if (this.#options.onFull === "wait") this.#waitOutside(entry);
+    const queue = this.#queue;
+    entry.moment = this.#turn.moment;
+    if (queue.room > 0 && entry.key === undefined) {
+      queue.room -= 1;
+      queue.push(entry);
+    } else if (this.#hasRoom()) {
+      this.#enter(entry);
+      if (entry.key === undefined) queue.room = this.#plainRoom();
+    } else if (this.#options.onFull === "wait") this.#waitOutside(entry);
     else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
     else refuse(this.#services, entry, queueFullError(this.#options.maxQueueSize), "rejected");
   }
@@ -70,9 +80,9 @@ export class Admission {
 
   /** The same for plain entries: those that fit at once, and the others one by one. */
   acceptAll(entries: Entry[]): void {
-    const fitting = entries.splice(0, this.#plainRoom());
-    this.#queue.receive(fitting, fitting.length);
-    for (const entry of entries) this.accept(entry);
+    const others = entries.splice(this.#plainRoom());
+    this.#queue.receive(entries, entries.length);
+    for (const entry of others) this.accept(entry);
   }
 
   configure(options: ResolvedOptions): void {

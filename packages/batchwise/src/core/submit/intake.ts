@@ -22,6 +22,7 @@ type PrepareItem = ((item: unknown) => unknown) | undefined;
 
 /** What the intake works with. */
 export interface IntakeParts extends LateParts {
+  readonly turn: Turn;
   readonly prepareItem: PrepareItem;
 }
 
@@ -62,7 +63,7 @@ export class Intake {
   /** Takes an item in. Never throws: what goes wrong goes to the recipient. */
   accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve): void {
     const { moment } = this.#turn;
-    this.#recorder.submitted(1, moment.at);
+    this.#recorder.submitted(1, moment);
     const entry = new Entry(item, recipient, moment, 0);
     if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
     else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
@@ -81,7 +82,7 @@ export class Intake {
     }
     // A getter may have flushed.
     if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
-    this.#recorder.submitted(length, moment.at);
+    this.#recorder.submitted(length, moment);
     const { onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
     const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.#isClosed;
     if (isTooLarge) {
@@ -150,7 +151,7 @@ export class Intake {
       entry.recipient = caller;
     }
     if (isPromised) this.#late.awaitItem(entry);
-    else this.#late.enter(entry);
+    else this.#admission.accept(entry);
   }
 
   /** Reads what the queue needs to know of an item; true where its item is a promise of what `prepareItem` makes. */
@@ -201,7 +202,7 @@ export class Intake {
     shared.join(caller, entry.priority);
     this.#late.lookUp(shared, () => {
       if (isPromised) this.#late.awaitItem(entry);
-      else this.#late.enter(entry);
+      else this.#admission.accept(entry);
     });
   }
 

@@ -4,7 +4,6 @@
 import { follow, ignoreFailure } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { InContext } from "../time/clock.ts";
-import type { Turn } from "../time/turn.ts";
 import type { Admission } from "./admission.ts";
 import { refusalOf, refuse } from "./callers.ts";
 import type { InFlight, SharedEntry } from "./in-flight.ts";
@@ -14,7 +13,6 @@ import type { Services } from "./services.ts";
 /** What late entries need. */
 export interface LateParts {
   readonly services: Services;
-  readonly turn: Turn;
   readonly admission: Admission;
   readonly inFlight: InFlight;
   readonly pending: Pending;
@@ -67,7 +65,7 @@ export class LateEntries {
 
   /** Queues an entry that holds a promise of its item, when that is there. */
   awaitItem(entry: Entry): void {
-    const { pending, services, inContext } = this.#parts;
+    const { admission, pending, services, inContext } = this.#parts;
     const settle = (use: () => void): void => {
       if (pending.end(entry)) use();
       services.changed();
@@ -81,7 +79,7 @@ export class LateEntries {
         return;
       }
       // `batchCost` may have sent the caller away.
-      if (entry.recipient !== null) this.enter(entry);
+      if (entry.recipient !== null) admission.accept(entry);
     };
     pending.start(entry, null);
     const promised = entry.item as Promise<unknown>;
@@ -92,11 +90,5 @@ export class LateEntries {
         (error: unknown) => settle(() => refuse(services, entry, error, "failed")),
       );
     });
-  }
-
-  /** The entry waits from now on. A user's function that was called for it may have flushed what waited before. */
-  enter(entry: Entry): void {
-    entry.moment = this.#parts.turn.moment;
-    this.#parts.admission.accept(entry);
   }
 }

@@ -39,7 +39,7 @@ class Life {
     this.#startedAt ??= this.now;
     this.#submitted += count;
     this.#free += count;
-    this.recorder.submitted(count, this.now);
+    this.recorder.submitted(count, { at: this.now });
   }
 
   end(outcome: ItemOutcome, count: number): void {
@@ -147,7 +147,7 @@ describe("a recorder", () => {
 
   test("stops the time when the batcher has closed", () => {
     const recorder = new Recorder();
-    recorder.submitted(1, 100);
+    recorder.submitted(1, { at: 100 });
     recorder.runs(1, 120);
     recorder.rests(1, 140);
     recorder.closed(180);
@@ -157,7 +157,7 @@ describe("a recorder", () => {
 
   test("keeps latencies of answered items only", () => {
     const recorder = new Recorder();
-    recorder.submitted(6, 0);
+    recorder.submitted(6, { at: 0 });
     recorder.ended("completed", 10, 3);
     recorder.ended("failed", 40, 1);
     for (const outcome of ["cancelled", "expired"] as const) recorder.ended(outcome, 1e6, 1);

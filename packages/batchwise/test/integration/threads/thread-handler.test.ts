@@ -268,6 +268,12 @@ describe("closing a handler in threads", () => {
     expect(process.getActiveResourcesInfo()).not.toContain("Worker");
   });
 
+  test("that cannot be loaded, or closed, is told of where nothing else keeps the process alive", () => {
+    const file = new URL("./fixtures/waits-for-failures.ts", import.meta.url).pathname;
+    const run = spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 20_000 });
+    expect(run).toMatchObject({ status: 0, stdout: "cannot open, cannot close\n", stderr: "" });
+  });
+
   test("may be forgotten: idle threads keep no process alive", () => {
     const file = new URL("./fixtures/forgets-to-close.ts", import.meta.url).pathname;
     const run = spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 20_000 });

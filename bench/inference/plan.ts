@@ -1,0 +1,145 @@
+/** What the inference benchmark measures, for how long, and how long that takes in all. Pure but for the count of cores. */
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { MIXES } from "./mixes.ts";
+import type { OwnOptions } from "./services.ts";
+
+export const WORKERS: number = Math.max(2, availableParallelism());
+export const DEFAULTS = "defaults";
+export const OFF: string = settingName(WORKERS, 1);
+
+/** A model, some clients, and what they ask. */
+export interface Cell {
+  /** `minilm/64/mixed`, and the like. */
+  readonly name: string;
+  readonly kind: "cell" | "ablation";
+  readonly model: string;
+  readonly clients: number;
+  readonly mix: string;
+  /** What the clients take their texts from: one of MIXES, or a file. */
+  readonly texts: string;
+  readonly times: Times;
+}
+
+interface Times {
+  readonly rounds: number;
+  /** Of a service that learns. Others are as fast from the start, but for compiling. */
+  readonly warmUpMs: number;
+  readonly shortWarmUpMs: number;
+  /** One measure in the rounds. */
+  readonly roundMs: number;
+  /** One setting of the grid. */
+  readonly firstPassMs: number;
+  /** Before each of them, not counted. */
+  readonly leadMs: number;
+}
+
+/** What the user asked for. */
+export interface Wish {
+  readonly quick: boolean;
+  readonly ownModel?: OwnOptions | undefined;
+  readonly ownTexts?: string | undefined;
+}
+
+const MODELS: Readonly<Record<string, OwnOptions>> = {
+  minilm: { encoder: { layers: 6, hidden: 384, heads: 12, feedForward: 1536, vocabulary: 8_000 } },
+  tiny: { encoder: { layers: 2, hidden: 128, heads: 2, feedForward: 512, vocabulary: 8_000 } },
+};
+const CLIENTS = [64, 8, 1];
+
+/** The options of startService for a model. */
+export function modelOptions(name: string, { ownModel }: Wish): OwnOptions {
+  const options = name === "own" ? ownModel : MODELS[name];
+  if (options === undefined) throw new RangeError(`Expected a model, one of ${Object.keys(MODELS)}, got \`${name}\``);
+  return { ...options, modelDirectory: join(tmpdir(), "batchwise-bench-models") };
+}
+
+/** All there is to measure, what matters most first. */
+export function cellsOf(wish: Wish): Cell[] {
+  const mixes = wish.ownTexts === undefined ? MIXES : ["texts"];
+  const cells: Cell[] = [];
+  const add = (kind: Cell["kind"], model: string, clients: number, mix: string): void => {
+    const name = kind === "cell" ? `${model}/${clients}/${mix}` : `ablation/${mix}`;
+    const times = timesOf(kind, model, clients, mix, wish.quick);
+    cells.push({ name, kind, model, clients, mix, texts: mix === "texts" ? (wish.ownTexts ?? "") : mix, times });
+  };
+  for (const model of wish.ownModel === undefined ? Object.keys(MODELS) : ["own"]) {
+    for (const clients of CLIENTS) for (const mix of mixes) add("cell", model, clients, mix);
+  }
+  const first = cells.splice(0, mixes.length);
+  const own = wish.ownModel === undefined ? "minilm" : "own";
+  for (const mix of mixes) if (mix !== "long") add("ablation", own, 64, mix);
+  const ablation = cells.splice(-mixes.filter((mix) => mix !== "long").length);
+  return [...first, ...ablation, ...cells];
+}
+
+function timesOf(kind: Cell["kind"], model: string, clients: number, mix: string, quick: boolean): Times {
+  const isSlow = model !== "tiny";
+  const warmUpMs = clients === 1 ? 3_000 : isSlow ? 8_000 : 4_000;
+  const leadMs = isSlow && clients === 64 && mix === "long" ? 1_000 : 400;
+  const roundMs = isSlow && clients === 64 ? 3_000 : 2_000;
+  const times = {
+    rounds: kind === "ablation" ? 3 : 5,
+    warmUpMs,
+    shortWarmUpMs: 1_500,
+    roundMs,
+    firstPassMs: 1_500,
+    leadMs,
+  };
+  return quick ? { ...times, rounds: 1, warmUpMs: warmUpMs / 2, roundMs: 1_500, firstPassMs: 700 } : times;
+}
+
+/** Limits of a batcher, and how many of its workers it uses. */
+export interface Setting {
+  readonly name: string;
+  readonly limits: { readonly concurrency: number; readonly maxBatchSize: number; readonly maxBatchCost: number };
+}
+
+/** The settings among which the defaults have to stand: workers, rows, padded tokens, and batching off. */
+export function gridOf({ clients }: Cell): Setting[] {
+  if (clients === 1) return [setting(1, 1), setting(WORKERS, 1), setting(WORKERS, 64, 256)];
+  const settings = [setting(1, 1), setting(WORKERS, 1)];
+  for (const tokens of [64, 128, 256, 512]) {
+    settings.push(setting(1, 64, tokens), setting(WORKERS, 64, tokens));
+    // Eight clients never have more rows waiting.
+    if (clients > 8) settings.push(setting(WORKERS, 8, tokens));
+  }
+  return settings;
+}
+
+function setting(concurrency: number, maxBatchSize: number, maxBatchCost = 512): Setting {
+  const name = settingName(concurrency, maxBatchSize, maxBatchCost);
+  return { name, limits: { concurrency, maxBatchSize, maxBatchCost } };
+}
+
+function settingName(workers: number, rows: number, tokens = 512): string {
+  const some = workers === 1 ? "1 worker" : `${workers} workers`;
+  return rows === 1 ? `batching off, ${some}` : `${some}, ${rows} rows, ${tokens} tokens`;
+}
+
+/** Starting a service and its model, or the clients; all of it about. */
+const START_MS = 1_700;
+const CLIENTS_MS = 450;
+/** So many variants of FastAPI are tried, and so many measured. */
+const PYTHON = { tried: 4, measured: 2 };
+export const ABLATION_STEPS = 7;
+
+/** How long a cell takes, about. */
+export function estimateMs(cell: Cell, hasGrid: boolean, hasPython: boolean): number {
+  const { rounds, warmUpMs, shortWarmUpMs, roundMs, firstPassMs, leadMs } = cell.times;
+  const round = roundMs + leadMs + CLIENTS_MS;
+  if (cell.kind === "ablation") {
+    const starts = ABLATION_STEPS * (START_MS + shortWarmUpMs + CLIENTS_MS) + 3 * (warmUpMs - shortWarmUpMs);
+    return starts + rounds * ABLATION_STEPS * round;
+  }
+  const settings = hasGrid ? gridOf(cell).length + (cell.clients === 1 ? 0 : 3) : 0;
+  const peers = isWithPython(cell, hasPython) ? PYTHON : { tried: 0, measured: 0 };
+  const passes = (settings + peers.tried) * (firstPassMs + leadMs + CLIENTS_MS);
+  const starts = 3 * START_MS + warmUpMs + 2 * shortWarmUpMs + 3 * CLIENTS_MS + peers.tried * shortWarmUpMs;
+  return starts + passes + rounds * ((hasGrid ? 3 : 2) + peers.measured) * round;
+}
+
+/** FastAPI is measured where it has targets. */
+export function isWithPython({ kind, model, clients }: Cell, hasPython: boolean): boolean {
+  return hasPython && kind === "cell" && model === "minilm" && clients === 64;
+}

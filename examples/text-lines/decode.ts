@@ -1,0 +1,52 @@
+// From the recogniser's probabilities to text: the likeliest sign at each place, repetitions and blanks left out (greedy
+// CTC decoding).
+
+import type { Tensor } from "batchwise/tensor";
+
+export interface ReadText {
+  readonly text: string;
+  /** The mean probability of the signs that were read: 0 to 1, and 0 where there are none. */
+  readonly confidence: number;
+}
+
+/** The model gives one place for this many pixels of width. */
+const PIXELS_PER_PLACE = 8;
+
+/**
+ * Reads one line out of `[1, places, signs]`. Sign 0 is the blank. Places beyond the line's own `width` in pixels are
+ * those of padding and are not read.
+ * @throws RangeError where a probability is not finite, as it is for a picture with NaN in it.
+ */
+export function decode({ data, dims }: Tensor<"float32">, signs: readonly string[], width: number): ReadText {
+  const [, places = 0, count = 0] = dims;
+  if (count !== signs.length) throw new RangeError(`Expected ${signs.length} signs, got ${count} from the model`);
+  let text = "";
+  let sum = 0;
+  let read = 0;
+  let previous = 0;
+  for (let place = 0; place < Math.min(places, Math.ceil(width / PIXELS_PER_PLACE)); place += 1) {
+    const { sign, probability } = likeliest(data, place * count, count);
+    if (sign !== 0 && sign !== previous) {
+      text += signs[sign];
+      sum += probability;
+      read += 1;
+    }
+    previous = sign;
+  }
+  return { text: text.trim(), confidence: read === 0 ? 0 : sum / read };
+}
+
+function likeliest(data: Float32Array, from: number, count: number): { sign: number; probability: number } {
+  let sign = 0;
+  let probability = Number.NEGATIVE_INFINITY;
+  for (let at = 0; at < count; at += 1) {
+    const value = data[from + at] ?? Number.NaN;
+    if (value > probability) {
+      sign = at;
+      probability = value;
+    }
+  }
+  if (!Number.isFinite(probability))
+    throw new RangeError("Expected finite probabilities, got none: are the pixels of the picture?");
+  return { sign, probability };
+}

@@ -1,0 +1,53 @@
+// The errors of the onnx layer: BatchwiseError with codes of its own, none of them retryable. A thread that dies fails
+// its batch with THREAD_ENDED of the threads layer; what comes after `close` fails with CLOSED, as anywhere.
+
+import { BatchwiseError } from "../core/contract/errors.ts";
+
+/**
+ * `MODEL_LOAD`: the model, or onnxruntime itself, could not be loaded. `MODEL_INPUT`: the tensors are not those that the
+ * model takes, or a text is too long. `MODEL_FAILED`: the runtime failed on a batch, and would again.
+ * `MODEL_NOT_FINITE`: the model gives a text a vector with NaN or an infinite number in it, and would again.
+ */
+export type OnnxErrorCode = "MODEL_LOAD" | "MODEL_INPUT" | "MODEL_FAILED" | "MODEL_NOT_FINITE";
+
+function errorOf(code: OnnxErrorCode, message: string, cause?: unknown): BatchwiseError {
+  return new BatchwiseError({ code, message, retryable: false, cause });
+}
+
+export function modelLoadError(path: string, cause: unknown): BatchwiseError {
+  return errorOf("MODEL_LOAD", `Cannot load ${path}: ${messageOf(cause)}`, cause);
+}
+
+/** Where `onnxruntime-node` is not there, or is there without what it needs. */
+export function runtimeLoadError(cause: unknown): BatchwiseError {
+  const isMissing = (cause as { readonly code?: unknown } | null)?.code === "ERR_MODULE_NOT_FOUND";
+  const message = isMissing
+    ? "Models run with onnxruntime-node, which is not installed. Run `npm install onnxruntime-node`"
+    : `Models run with onnxruntime-node, which cannot be loaded: ${messageOf(cause)}`;
+  return errorOf("MODEL_LOAD", message, cause);
+}
+
+/** Where `@huggingface/tokenizers` is not there, or is there without what it needs. */
+export function tokenizersLoadError(cause: unknown): BatchwiseError {
+  const isMissing = (cause as { readonly code?: unknown } | null)?.code === "ERR_MODULE_NOT_FOUND";
+  const message = isMissing
+    ? "A tokenizer.json is read with @huggingface/tokenizers, which is not installed. Run `npm install @huggingface/tokenizers`"
+    : `A tokenizer.json is read with @huggingface/tokenizers, which cannot be loaded: ${messageOf(cause)}`;
+  return errorOf("MODEL_LOAD", message, cause);
+}
+
+export function modelInputError(message: string): BatchwiseError {
+  return errorOf("MODEL_INPUT", message);
+}
+
+export function modelFailedError(cause: unknown): BatchwiseError {
+  return errorOf("MODEL_FAILED", messageOf(cause), cause);
+}
+
+export function notFiniteError(): BatchwiseError {
+  return errorOf("MODEL_NOT_FINITE", "The model gave a vector with NaN or an infinite number in it");
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

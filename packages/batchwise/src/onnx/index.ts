@@ -1,0 +1,34 @@
+// The public API of "batchwise/onnx": names only. Bundlers for browsers and React Native take browser.ts instead.
+
+export { availableCores } from "./cores.ts";
+export type { OnnxErrorCode } from "./errors.ts";
+export type { ModelThreadsOptions } from "./model-threads.ts";
+export { type OnnxHandler, type OnnxHandlerOptions, onnxHandler } from "./onnx-handler.ts";
+export { type OnnxModel, type OnnxModelOptions, onnxModel } from "./onnx-model.ts";
+export { pipelineKey } from "./pipeline-call.ts";
+export { pipelineCost } from "./pipeline-cost.ts";
+export { pipelineHandler } from "./pipeline-handler.ts";
+export type {
+  CallOptions,
+  Pipeline,
+  PipelineCall,
+  PipelineHandler,
+  PipelineOptions,
+  PipelineParts,
+  QuestionCall,
+  ReadCall,
+  TensorPipeline,
+} from "./pipeline-types.ts";
+export type { OnnxSession, OnnxTensorClass, OnnxValueInfo } from "./session.ts";
+export type {
+  EmbedderOptions,
+  EmbedOptions,
+  TextEmbedder,
+  TextModelDescription,
+  Vector,
+} from "./text/embedder-types.ts";
+export type { ModelFileOptions, TextModel } from "./text/model-files.ts";
+export { openEmbedder } from "./text/open-embedder.ts";
+export { normalize } from "./text/pooling.ts";
+export { POOLINGS, type Pooling } from "./text/readout.ts";
+export type { TokenCount, Tokenizer } from "./text/tokenizer.ts";

@@ -1,0 +1,123 @@
+// A handler for `batchTensors` over a session that the user has made, in whichever onnxruntime and thread.
+
+import {
+  checkIsObject,
+  expected,
+  invalidOption,
+  objectWith,
+  type Rule,
+  refuseUnknown,
+} from "../core/contract/validate.ts";
+import type { TensorForm } from "../tensor/batch-input.ts";
+import type { FeaturesOf, Tensor, TensorLike } from "../tensor/types.ts";
+import { plainTensor } from "./answer.ts";
+import { modelFailedError } from "./errors.ts";
+import { checkCall, checkInputs, feedOf } from "./feeds.ts";
+import type { OnnxSession, OnnxTensorClass } from "./session.ts";
+
+/** All optional. */
+export interface OnnxHandlerOptions {
+  /** Names of the outputs that callers get. Default: all of the model's. */
+  readonly outputs?: readonly string[] | undefined;
+  /** The runtime's class `Tensor`, for one that takes no other objects. Known ones need none. */
+  readonly Tensor?: OnnxTensorClass | undefined;
+}
+
+type Tensors = Readonly<Record<string, Tensor>>;
+
+/** One call of the model: a tensor for each input, and then one for each output. */
+export interface OnnxHandler<Inputs, Output> {
+  (features: Inputs): Promise<Output>;
+  /** Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded until it fits. */
+  checkInputs(forms: Readonly<Record<string, TensorForm>>): void;
+}
+
+const aSession: Rule = {
+  expected: "an InferenceSession, with inputNames, outputNames and run",
+  type: "object",
+  test: (value: Partial<OnnxSession>) =>
+    typeof value.run === "function" && Array.isArray(value.inputNames) && Array.isArray(value.outputNames),
+};
+
+const OPTIONS: readonly (keyof OnnxHandlerOptions)[] = ["outputs", "Tensor"];
+
+/**
+ * A handler for `batchTensors` that runs a session of onnxruntime-node, onnxruntime-web or onnxruntime-react-native in
+ * this thread: features by the names of the model's inputs in, a record of its outputs out.
+ *
+ * `Inputs` and `Output` say which tensors the model takes and gives. They are checked at run time only as far as the
+ * runtime describes the model: names always, types and fixed dimensions with `inputMetadata`.
+ *
+ * A run of onnxruntime-node blocks its thread from start to end: in a server use {@link onnxModel}.
+ *
+ * @returns a function that rejects with MODEL_INPUT for tensors that are not the model's inputs, and with MODEL_FAILED,
+ * `cause` the runtime's error, where a run fails.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for what is no session, and an output that it has not.
+ *
+ * @example
+ * ```ts
+ * import { onnxHandler } from "batchwise/onnx";
+ * import { batchTensors } from "batchwise/tensor";
+ * import { InferenceSession } from "onnxruntime-node";
+ *
+ * const session = await InferenceSession.create("model.onnx");
+ * const run = batchTensors(onnxHandler(session, { outputs: ["logits"] }), { maxBatchCost: "learn", order: "length" });
+ * ```
+ */
+export function onnxHandler<Inputs extends FeaturesOf<Inputs> = Tensors, Output extends FeaturesOf<Output> = Tensors>(
+  session: OnnxSession,
+  options?: OnnxHandlerOptions,
+): OnnxHandler<Inputs, Output> {
+  if (typeof session !== "object" || session === null || !aSession.test(session as never)) {
+    throw expected("session", aSession, session, TypeError);
+  }
+  checkIsObject("options", options);
+  refuseUnknown(options ?? {}, OPTIONS, "");
+  const { outputs, Tensor } = options ?? {};
+  const fetches = outputsOf(session, outputs);
+  const handler = async (features: Inputs): Promise<Output> =>
+    (await run(session, fetches, features as Readonly<Record<string, TensorLike>>, Tensor)) as never;
+  return Object.assign(handler, {
+    checkInputs: (forms: Readonly<Record<string, TensorForm>>): void => checkCall(session, forms),
+  });
+}
+
+/** The outputs to ask for. Throws INVALID_OPTION. */
+export function outputsOf({ outputNames }: Pick<OnnxSession, "outputNames">, chosen: unknown): readonly string[] {
+  if (chosen === undefined) return [...outputNames];
+  const aList: Rule = { ...objectWith(), expected: "a list of names of outputs, at least one" };
+  if (!Array.isArray(chosen) || chosen.length === 0) throw expected("outputs", aList, chosen, TypeError);
+  for (const name of chosen as unknown[]) {
+    if (!outputNames.includes(name as string)) {
+      const message = `The model has no output \`${String(name)}\`. It has ${outputNames.join(", ")}`;
+      throw invalidOption(RangeError, message);
+    }
+  }
+  return [...(chosen as string[])];
+}
+
+async function run(
+  session: OnnxSession,
+  fetches: readonly string[],
+  features: Readonly<Record<string, TensorLike>>,
+  Tensor: OnnxTensorClass | undefined,
+): Promise<Tensors> {
+  checkInputs(session, features);
+  const feeds = Object.fromEntries(session.inputNames.map((name) => [name, feedOf(features[name] as never, Tensor)]));
+  const given = await startRun(session, feeds, fetches);
+  const answer: Record<string, Tensor> = {};
+  for (const name of fetches) answer[name] = await plainTensor(given[name]);
+  return answer;
+}
+
+async function startRun(
+  session: OnnxSession,
+  feeds: Readonly<Record<string, never>>,
+  fetches: readonly string[],
+): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return await session.run(feeds, fetches);
+  } catch (error) {
+    throw modelFailedError(error);
+  }
+}

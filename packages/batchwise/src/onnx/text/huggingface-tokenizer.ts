@@ -1,0 +1,92 @@
+/**
+ * Reads the `tokenizer.json` that comes with a trained model.
+ *
+ * Guarantees: the marks around a text ([CLS], <s>, ...) are those that the file asks for; a file that cannot be
+ * read is refused with its path.
+ * Does not truncate: what becomes of a text that is too long is the embedder's to say.
+ */
+
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { tokenizersLoadError } from "../errors.ts";
+import { isRecord, readJsonIfPresent } from "./json-file.ts";
+import type { Tokenizer } from "./tokenizer.ts";
+
+export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer> {
+  const definition = await readDefinition(path);
+  // The package wants the sibling file too, but all that encoding needs stands in tokenizer.json.
+  const config = (await readJsonIfPresent(join(dirname(path), "tokenizer_config.json"))) ?? {};
+  const tokenizer = construct(await loadPackage(), path, definition, config);
+  let vocabularySize = 0;
+  for (const id of tokenizer.get_vocab(true).values()) vocabularySize = Math.max(vocabularySize, id + 1);
+  if (vocabularySize === 0) throw unreadable(path, "it has no tokens");
+  return {
+    vocabularySize,
+    paddingId: paddingId(definition),
+    truncationSide: truncationSide(definition, config),
+    encode: (text) => tokenizer.encode(text).ids,
+  };
+}
+
+type Json = Record<string, unknown>;
+
+/** What is used of the package's class. */
+type TokenizerClass = new (
+  definition: Json,
+  config: Json,
+) => {
+  encode(text: string): { readonly ids: readonly number[] };
+  get_vocab(withAdded: boolean): ReadonlyMap<string, number>;
+};
+
+async function loadPackage(): Promise<TokenizerClass> {
+  try {
+    return (await import("@huggingface/tokenizers")).Tokenizer as never;
+  } catch (error) {
+    throw tokenizersLoadError(error);
+  }
+}
+
+function construct(
+  HuggingFaceTokenizer: TokenizerClass,
+  path: string,
+  definition: Json,
+  config: Json,
+): InstanceType<TokenizerClass> {
+  try {
+    return new HuggingFaceTokenizer(definition, config);
+  } catch (error) {
+    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+function unreadable(path: string, reason: string, cause?: unknown): Error {
+  return new Error(`Cannot read the tokenizer ${path}: ${reason}`, { cause });
+}
+
+async function readDefinition(path: string): Promise<Record<string, unknown>> {
+  let definition: unknown;
+  try {
+    definition = JSON.parse(await readFile(path, "utf8"));
+  } catch (error) {
+    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
+  }
+  if (!isRecord(definition) || !isRecord(definition.model)) {
+    throw unreadable(path, "it has no `model`; expected a Hugging Face tokenizer.json");
+  }
+  return definition;
+}
+
+function truncationSide(definition: Record<string, unknown>, config: Record<string, unknown>): "left" | "right" {
+  const { direction } = isRecord(definition.truncation) ? definition.truncation : {};
+  const side = config.truncation_side ?? direction;
+  return String(side).toLowerCase() === "left" ? "left" : "right";
+}
+
+/** Any id does, since padding is masked out; the file's own is kept where it names one. */
+function paddingId(definition: Record<string, unknown>): number {
+  const padding = definition.padding;
+  if (!isRecord(padding)) return 0;
+  const id = padding.pad_id;
+  return typeof id === "number" && Number.isInteger(id) && id >= 0 ? id : 0;
+}

@@ -1,0 +1,69 @@
+/**
+ * What is tried on a model before it serves: whether its output is a vector of a text, and whether it knows the
+ * tokenizer's ids.
+ *
+ * Guarantees: a refusal names what was expected, what came, and the way out.
+ */
+
+import type { ModelSource } from "./model-files.ts";
+import { ANOTHER_EXPORT } from "./pooling.ts";
+import { padTokens, type VectorBlock } from "./token-batch.ts";
+import type { VectorThreads } from "./vector-threads.ts";
+
+/** Runs a text and refuses a model that cannot give vectors for this tokenizer. */
+export async function firstRun(source: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
+  const { tokenizer, labels } = source;
+  await tryLargestId(source, pool);
+  const first = await pool.run(padTokens([tokenizer.encode("warm up")], tokenizer.paddingId));
+  const { width } = first;
+  if (width === 1 || width === labels) {
+    const what = width === 1 ? "one number" : `${width} numbers, as many as its config.json has labels`;
+    throw new Error(`The model gives ${what} a text: the scores of a classifier and no embedding. ${ANOTHER_EXPORT}`);
+  }
+  return first;
+}
+
+/** A graph fails on an id past its table of words; better now than at the first text that has it. */
+async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Promise<void> {
+  const largest = tokenizer.vocabularySize - 1;
+  try {
+    await pool.run(padTokens([[largest]], tokenizer.paddingId));
+  } catch (error) {
+    // Fails too where the model fails on everything, for which this is not the reason.
+    await pool.run(padTokens([[0]], tokenizer.paddingId));
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `The tokenizer has ids up to ${largest}, but the model does not take that id (${reason}). They belong to different models: name the model's own with \`tokenizer\``,
+      { cause: error },
+    );
+  }
+}
+
+/** A table of words is often somewhat larger than the tokenizer, rounded up; this much larger it is another's. */
+const LEAST_SHARE = 0.9;
+
+function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
+  if (vocabulary === undefined || tokenizer.vocabularySize >= vocabulary * LEAST_SHARE) return [];
+  return [
+    `The tokenizer has ${tokenizer.vocabularySize} ids, but the model's config.json says ${vocabulary}: it may be another model's. \`tokenizer\` names one.`,
+  ];
+}
+
+/** A text without the prompt that the model was trained with has another vector than its authors mean. */
+function promptWarning({ defaultPrompt }: ModelSource): string[] {
+  if (defaultPrompt === undefined || defaultPrompt === "") return [];
+  return [
+    `The model's files put ${JSON.stringify(defaultPrompt)} before every text; nothing does here: callers put it there themselves.`,
+  ];
+}
+
+/** What whoever runs the service should know of a model that was not refused. */
+export function warningsOf(source: ModelSource, { pooledBy }: VectorBlock): string[] {
+  const { readout } = source;
+  const warnings = [...vocabularyWarning(source), ...promptWarning(source)];
+  if (pooledBy === "graph" || readout.source !== "none") return warnings;
+  return [
+    ...warnings,
+    "Nothing beside the model says how the vectors of a text's tokens become one; taking their mean. `pooling` says it.",
+  ];
+}

@@ -1,0 +1,144 @@
+/**
+ * From the user's options to a model on disk with its tokenizer.
+ *
+ * Guarantees: says which file is missing; a model's limit comes from its own files when they name one.
+ * Does not download anything.
+ */
+
+import { stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { loadHuggingFaceTokenizer } from "./huggingface-tokenizer.ts";
+import { isRecord, readJsonIfPresent } from "./json-file.ts";
+import { MEAN_READOUT, type Pooling, type Readout } from "./readout.ts";
+import { readReadout } from "./sentence-modules.ts";
+import { readLimits } from "./token-limit.ts";
+import type { Tokenizer } from "./tokenizer.ts";
+
+/** A model that is described by you, and not by files beside it. */
+export interface TextModel {
+  /** The .onnx file. */
+  readonly path: string;
+  readonly tokenizer: Tokenizer;
+  /** Longest text in tokens, marks included. */
+  readonly maxTokens: number;
+  /** How the vectors of tokens become one, where the graph does not pool. Default: their mean. */
+  readonly pooling?: Pooling;
+  /** The position of a text's first token, for graphs with an input `position_ids`. Default 0. */
+  readonly firstPosition?: number;
+}
+
+export interface ModelFileOptions {
+  /**
+   * An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`, as sentence-transformers and optimum export it; or
+   * a description.
+   */
+  readonly model: string | TextModel;
+  /** The model's `tokenizer.json`. Unset: beside the model, or one folder up. */
+  readonly tokenizer?: string | undefined;
+  /** A name for statistics and messages. Default: after the file, or its folder. */
+  readonly name?: string | undefined;
+  /** Longest text in tokens, marks included. Default: the least that the model's files say, or 512. */
+  readonly maxTokens?: number | undefined;
+  /** How the vectors of tokens become one; in place of what the model's files say. */
+  readonly pooling?: Pooling | undefined;
+}
+
+export interface ModelSource {
+  readonly name: string;
+  readonly path: string;
+  readonly tokenizer: Tokenizer;
+  readonly maxTokens: number;
+  /** The position of a text's first token, for graphs that are told positions. */
+  readonly firstPosition: number;
+  readonly readout: Readout;
+  /** How many labels its config.json names, where it does: those of a classifier. */
+  readonly labels?: number;
+  /** How many ids its config.json says that it takes. */
+  readonly vocabulary?: number;
+  /** What sentence-transformers would put before every text. */
+  readonly defaultPrompt?: string;
+}
+
+const FALLBACK_MAX_TOKENS = 512;
+
+export async function resolveModel(options: ModelFileOptions): Promise<ModelSource> {
+  const { model } = options;
+  return typeof model === "string" ? readModel(options, resolve(model)) : describedModel(options, model);
+}
+
+function describedModel(options: ModelFileOptions, model: TextModel): ModelSource {
+  const { path, tokenizer, maxTokens, pooling = options.pooling, firstPosition = 0 } = model;
+  return {
+    name: options.name ?? nameFrom(path),
+    path: resolve(path),
+    tokenizer,
+    maxTokens: Math.min(options.maxTokens ?? maxTokens, maxTokens),
+    firstPosition,
+    readout: pooling === undefined ? MEAN_READOUT : { source: "option", poolings: [pooling], steps: [] },
+  };
+}
+
+async function readModel(options: ModelFileOptions, given: string): Promise<ModelSource> {
+  const path = (await firstFile([given, join(given, "model.onnx"), join(given, "onnx", "model.onnx")])) ?? "";
+  if (path === "")
+    throw new Error(
+      `There is no model at ${given}; expected an .onnx file or a folder with model.onnx, as nothing is downloaded`,
+    );
+  const folders = [dirname(path), dirname(dirname(path))];
+  const tokenizerPath = options.tokenizer ?? (await firstFile(folders.map((folder) => join(folder, "tokenizer.json"))));
+  if (tokenizerPath === undefined) {
+    throw new Error(`There is no tokenizer.json beside ${path}; name it with \`tokenizer\``);
+  }
+  const plain = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
+  const { do_lower_case: lowers } = await firstJson(folders, "sentence_bert_config.json");
+  const tokenizer = lowers === true ? lowering(plain) : plain;
+  const limits = await readLimits(folders);
+  const maxTokens = options.maxTokens ?? limits.maxTokens ?? FALLBACK_MAX_TOKENS;
+  const readout = await readReadout(folders, options.pooling);
+  const config = await firstJson(folders, "config.json");
+  return {
+    name: options.name ?? nameFrom(path),
+    path,
+    tokenizer,
+    maxTokens,
+    firstPosition: limits.firstPosition,
+    readout,
+    ...(isRecord(config.id2label) ? { labels: Object.keys(config.id2label).length } : {}),
+    ...(typeof config.vocab_size === "number" ? { vocabulary: config.vocab_size } : {}),
+    ...defaultPromptIn(await firstJson(folders, "config_sentence_transformers.json")),
+  };
+}
+
+/** As sentence-transformers has it where the tokenizer leaves case alone. */
+function lowering(tokenizer: Tokenizer): Tokenizer {
+  return { ...tokenizer, encode: (text) => tokenizer.encode(text.toLowerCase()) };
+}
+
+async function firstJson(folders: readonly string[], name: string): Promise<Record<string, unknown>> {
+  for (const folder of folders) {
+    const config = await readJsonIfPresent(join(folder, name));
+    if (config !== undefined) return config;
+  }
+  return {};
+}
+
+function defaultPromptIn({ prompts, default_prompt_name: name }: Record<string, unknown>): { defaultPrompt?: string } {
+  const prompt = isRecord(prompts) && typeof name === "string" ? prompts[name] : undefined;
+  return typeof prompt === "string" ? { defaultPrompt: prompt } : {};
+}
+
+/** `all-minilm` for all-minilm.onnx, all-minilm/model.onnx and all-minilm/onnx/model.onnx. */
+function nameFrom(path: string): string {
+  const file = basename(path, ".onnx");
+  if (file !== "model") return file;
+  const folder = dirname(path);
+  return basename(basename(folder) === "onnx" ? dirname(folder) : folder) || file;
+}
+
+async function firstFile(paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    const found = await stat(path).catch(() => undefined);
+    if (found?.isFile()) return path;
+  }
+  return undefined;
+}

@@ -1,0 +1,105 @@
+// The function that opens a text model, and what is tried on it before it is used.
+
+import {
+  aBoolean,
+  check,
+  checkIsObject,
+  expected,
+  objectWith,
+  oneOf,
+  type Rule,
+  refuseUnknown,
+} from "../../core/contract/validate.ts";
+import { THREAD_OPTIONS } from "../model-threads.ts";
+import type { EmbedderOptions, TextEmbedder } from "./embedder-types.ts";
+import { firstRun, warningsOf } from "./model-check.ts";
+import { resolveModel } from "./model-files.ts";
+import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
+import { POOLINGS } from "./readout.ts";
+import { ThreadedEmbedder } from "./text-embedder.ts";
+import { VectorThreads } from "./vector-threads.ts";
+
+const OPTIONS: readonly (keyof EmbedderOptions)[] = [
+  ...(["model", "tokenizer", "name", "maxTokens", "pooling"] as const),
+  ...([
+    "maxBatchTokens",
+    "maxBatchSize",
+    "batchAnyway",
+    "maxWaitMs",
+    "maxQueueSize",
+    "onFull",
+    "truncate",
+    "timeoutMs",
+  ] as const),
+  ...THREAD_OPTIONS,
+];
+
+const aModel: Rule = {
+  ...objectWith(),
+  expected: "the path of an .onnx file or of a folder with one, or a description",
+};
+
+/**
+ * Opens a text model in worker threads of Node.js: `embed(texts)` gives each text the vector that it has alone, of length
+ * 1, and texts of all callers share batches.
+ *
+ * The model's own files say how texts are tokenised (`tokenizer.json`, read with `@huggingface/tokenizers`), how long
+ * they may be, and how the vectors of tokens become one (`modules.json`, `1_Pooling`, `2_Dense`, `3_Normalize`). What they
+ * ask for is done, or the model is refused. Random texts are run alone and together: where the vectors differ, as those of
+ * dynamically quantised graphs do, texts run one at a time and `warnings` says so.
+ *
+ * A text goes through these stages: it is tokenised in this thread, in slices of 8 ms at most; it waits with others; a
+ * batch is padded here and handed to a thread, which runs the model and pools; its rows are split here.
+ *
+ * @throws rejects with `code: "INVALID_OPTION"` for an option that is unknown or out of range, with MODEL_LOAD for a file
+ * that cannot be loaded, and with an Error that says what was expected and what came for a model that gives no vectors of
+ * texts or is not the tokenizer's. Nothing is left running then.
+ *
+ * @example
+ * ```ts
+ * import { openEmbedder } from "batchwise/onnx";
+ *
+ * await using embedder = await openEmbedder({ model: "path/to/all-MiniLM-L6-v2" });
+ * const [one, other] = await embedder.embed(["hello world", "hello there"]);
+ * console.log(embedder.warnings, one?.length, other?.length);
+ * ```
+ */
+export async function openEmbedder(options: EmbedderOptions): Promise<TextEmbedder> {
+  checkOptions(options);
+  const source = await resolveModel(options);
+  const { workers, intraOpThreads, sessionOptions, workerOptions } = options;
+  const { path, readout, firstPosition } = source;
+  const threads = new VectorThreads({
+    ...{ workers, intraOpThreads, sessionOptions, workerOptions },
+    ...{ path, readout, firstPosition },
+  });
+  try {
+    await threads.open();
+    const first = await firstRun(source, threads);
+    const warnings = warningsOf(source, first);
+    const effect = options.maxBatchSize === 1 ? undefined : await neighbourEffect(source, threads);
+    if (effect !== undefined) warnings.push(neighbourWarning(effect, options.batchAnyway ?? false));
+    const oneByOne = effect !== undefined && options.batchAnyway !== true;
+    const sizes = oneByOne ? { ...options, maxBatchSize: 1 } : options;
+    return new ThreadedEmbedder({ source, threads, dimensions: first.width, warnings }, sizes);
+  } catch (error) {
+    await threads.close();
+    throw error;
+  }
+}
+
+/** The batcher and the threads check theirs. */
+function checkOptions(options: EmbedderOptions): void {
+  checkIsObject("options", options);
+  const { model, pooling, batchAnyway, truncate } = options ?? {};
+  refuseUnknown(options ?? {}, OPTIONS, "", {
+    path: "it is `model`",
+    modelName: "it is `name`",
+    concurrency: "threads, and so batches at once, are `workers`",
+  });
+  const isModel = typeof model === "string" ? model !== "" : typeof model === "object" && model !== null;
+  if (!isModel) throw expected("model", aModel, model, TypeError);
+  if (pooling !== undefined) check("pooling", oneOf(...POOLINGS), pooling);
+  if (batchAnyway !== undefined) check("batchAnyway", aBoolean, batchAnyway);
+  if (truncate !== undefined) check("truncate", aBoolean, truncate);
+}

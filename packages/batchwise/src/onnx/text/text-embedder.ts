@@ -1,0 +1,152 @@
+/**
+ * Turns texts into vectors: a batcher over tokenised texts in front of threads with a model. Texts of all callers share
+ * batches.
+ *
+ * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it
+ * gives numbers that are not finite, fails alone; a caller whose
+ * signal aborts leaves the queue at once; `close` finishes what was accepted.
+ */
+
+import { createBatcher } from "../../core/api/batch.ts";
+import type { BatchOptions } from "../../core/contract/options.ts";
+import type { Batcher } from "../../core/contract/types.ts";
+import { modelInputError, notFiniteError } from "../errors.ts";
+import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
+import type { ModelSource } from "./model-files.ts";
+import { padTokens, splitRows } from "./token-batch.ts";
+import { countTokens, type TokenCount, tokenizeAll, truncateTokens } from "./tokenizer.ts";
+import type { VectorThreads } from "./vector-threads.ts";
+
+export interface LoadedModel {
+  readonly source: ModelSource;
+  readonly threads: VectorThreads;
+  readonly dimensions: number;
+  readonly warnings: readonly string[];
+}
+
+type Tokens = readonly number[];
+type Caps = "maxBatchSize" | "maxBatchCost";
+
+/** Where `maxBatchTokens` is given. */
+const DEFAULT_MAX_BATCH_SIZE = 64;
+/** Calls of at most this many texts do not wait behind a call of thousands. */
+const SMALL_CALL = 8;
+
+export class ThreadedEmbedder implements TextEmbedder {
+  readonly model: TextModelDescription;
+  readonly workers: number;
+  readonly warnings: readonly string[];
+  readonly batcher: Batcher<readonly number[], Vector>;
+  readonly #source: ModelSource;
+  readonly #threads: VectorThreads;
+  readonly #count: typeof countTokens;
+  readonly #callers: WeakMap<Tokens, string> = new WeakMap();
+
+  constructor({ source, threads, dimensions, warnings }: LoadedModel, options: EmbedderOptions) {
+    this.warnings = Object.freeze([...warnings]);
+    this.#source = source;
+    this.#threads = threads;
+    this.#count = options.truncate === true ? truncateTokens : countTokens;
+    this.workers = threads.workers;
+    this.model = Object.freeze({
+      name: source.name,
+      dimensions,
+      maxTokens: source.maxTokens,
+      vocabularySize: source.tokenizer.vocabularySize,
+    });
+    this.batcher = createBatcher<Tokens, Vector>(
+      { run: (lists) => this.#run(lists), close: () => threads.close() },
+      {
+        name: source.name,
+        concurrency: this.workers,
+        ...sizesOf(options),
+        cost: (list) => list.length,
+        order: "length",
+        fairBy: (list) => this.#callers.get(list) ?? "",
+        oversize: "alone",
+        maxWaitMs: options.maxWaitMs,
+        maxQueueSize: options.maxQueueSize,
+        onFull: options.onFull,
+        smallCallFirst: SMALL_CALL,
+        isolateFailures: true,
+        timeoutMs: options.timeoutMs,
+      },
+    );
+  }
+
+  get ready(): boolean {
+    return !this.batcher.closed && this.#threads.ready;
+  }
+
+  get restarts(): number {
+    return this.#threads.restarts;
+  }
+
+  tokenize(texts: readonly string[]): Promise<TokenCount[]> {
+    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, this.#count);
+  }
+
+  async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Vector[]> {
+    if (!Array.isArray(texts) || texts.some((text) => typeof text !== "string")) {
+      throw modelInputError("Expected `texts` to be a list of strings; `embedTokens` takes lists of token ids");
+    }
+    const counts = await this.tokenize(texts);
+    options.signal?.throwIfAborted();
+    const lists = counts.map(({ ids, tokens }, index) => this.#checked(ids, tokens, `texts[${index}]`));
+    return this.#embed(lists, options);
+  }
+
+  async embedTokens(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
+    for (const [index, list] of lists.entries()) this.#checked(list, list.length, `lists[${index}]`);
+    return this.#embed(lists, options);
+  }
+
+  close(): Promise<void> {
+    return this.batcher.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Throws MODEL_INPUT. */
+  #checked(ids: Tokens | null, tokens: number, name: string): Tokens {
+    if (tokens === 0) throw modelInputError(`\`${name}\` has no tokens`);
+    if (ids !== null && tokens <= this.model.maxTokens) return ids;
+    throw modelInputError(
+      `The model ${this.model.name} takes at most ${this.model.maxTokens} tokens, but \`${name}\` has ${tokens}. \`truncate: true\` keeps as many of a text as fit`,
+    );
+  }
+
+  /** Rejects with the first failure, and then takes the lists that still wait out of the queue. */
+  async #embed(lists: readonly Tokens[], { signal, priority, timeoutMs, caller }: EmbedOptions): Promise<Vector[]> {
+    if (caller !== undefined) for (const list of lists) this.#callers.set(list, caller);
+    const [only, ...others] = lists;
+    if (only !== undefined && others.length === 0) {
+      return [await this.batcher.submit(only, { signal, priority, timeoutMs })];
+    }
+    const failed = new AbortController();
+    const left = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
+    try {
+      return await this.batcher.submitMany(lists, { signal: left, priority, timeoutMs });
+    } catch (error) {
+      failed.abort(error);
+      throw error;
+    }
+  }
+
+  async #run(lists: readonly Tokens[]): Promise<(Vector | Error)[]> {
+    const block = await this.#threads.run(padTokens(lists, this.#source.tokenizer.paddingId));
+    // In some graphs one such row spoils its neighbours; failing the batch has its halves tried again.
+    if (lists.length > 1 && block.notFinite.length === lists.length) throw notFiniteError();
+    const results: (Vector | Error)[] = splitRows(block);
+    for (const row of block.notFinite) results[row] = notFiniteError();
+    return results;
+  }
+}
+
+/** The caps of a batch. */
+function sizesOf({ maxBatchTokens, maxBatchSize }: EmbedderOptions): Pick<BatchOptions<Tokens, Vector>, Caps> {
+  if (maxBatchTokens === undefined) return { maxBatchSize, maxBatchCost: "learn" };
+  return { maxBatchSize: maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE, maxBatchCost: maxBatchTokens };
+}

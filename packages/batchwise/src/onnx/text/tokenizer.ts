@@ -1,0 +1,103 @@
+/**
+ * What is needed of a tokenizer, and tokenising many texts without holding up the event loop.
+ */
+
+import { estimateTokens } from "../../core/api/estimate-tokens.ts";
+import { nextSlice, sliceIsOver } from "./time-slices.ts";
+
+export interface Tokenizer {
+  /** Ids run from 0 to `vocabularySize - 1`. */
+  readonly vocabularySize: number;
+  readonly paddingId: number;
+  /** Where a text that is too long loses its tokens. Default: right. */
+  readonly truncationSide?: "left" | "right";
+  /** The ids of a text, with the marks that the model expects around it. */
+  encode(text: string): readonly number[];
+}
+
+export interface TokenCount {
+  /** The text's ids, or null when it is too long for the model. */
+  readonly ids: readonly number[] | null;
+  /** Exact when `ids` is there; otherwise exact or an estimate. */
+  readonly tokens: number;
+}
+
+// No tokenizer of ours packs more than about 100 characters into one token; past this a text cannot fit, and
+// finding out exactly how far it is over would hold up everyone else.
+const MAX_CHARACTERS_PER_TOKEN = 100;
+
+/** Tokenises one text, giving up early on one that cannot fit. */
+export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
+  if (text.length > maxTokens * MAX_CHARACTERS_PER_TOKEN) {
+    return { ids: null, tokens: Math.max(maxTokens + 1, estimateTokens(text)) };
+  }
+  const ids = tokenizer.encode(streamSafe(text));
+  return { ids: ids.length > maxTokens ? null : ids, tokens: ids.length };
+}
+
+/** Tokenises as much of one text as fits, with the marks around it as they are around a whole one. */
+export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
+  const left = tokenizer.truncationSide === "left";
+  const ids = tokenizer.encode(streamSafe(cut(text, maxTokens * MAX_CHARACTERS_PER_TOKEN, left)));
+  if (ids.length <= maxTokens) return { ids, tokens: ids.length };
+  const { before, after } = marksOf(tokenizer);
+  const room = maxTokens - before.length - after.length;
+  if (room < 0) return { ids: null, tokens: ids.length };
+  const inner = ids.slice(before.length, ids.length - after.length);
+  const kept = left ? inner.slice(inner.length - room) : inner.slice(0, room);
+  return { ids: [...before, ...kept, ...after], tokens: maxTokens };
+}
+
+/** Shorter texts are normalised in no time, whatever is in them. */
+const SHORT_TEXT = 1024;
+
+/**
+ * Unicode's Stream-Safe Text Format (UAX 15): a joiner after each 30 combining marks in a row, which no language has. To
+ * normalise a row of marks takes time that grows with its square: a second for 50,000 of them.
+ */
+function streamSafe(text: string): string {
+  return text.length <= SHORT_TEXT ? text : text.replace(/\p{M}{30}(?=\p{M})/gu, "$&\u034f");
+}
+
+/** At most `length` characters of a text, without half a character at the cut. */
+function cut(text: string, length: number, left: boolean): string {
+  if (text.length <= length) return text;
+  if (left) return text.slice(text.length - length).replace(/^[\udc00-\udfff]/, "");
+  return text.slice(0, length).replace(/[\ud800-\udbff]$/, "");
+}
+
+interface Marks {
+  readonly before: readonly number[];
+  readonly after: readonly number[];
+}
+
+const marks = new WeakMap<Tokenizer, Marks>();
+
+/** What stands around every text, seen from where a word comes to stand in an empty one. */
+function marksOf(tokenizer: Tokenizer): Marks {
+  const known = marks.get(tokenizer);
+  if (known !== undefined) return known;
+  const empty = tokenizer.encode("");
+  const word = tokenizer.encode("a");
+  let shared = 0;
+  while (shared < empty.length && empty[shared] === word[shared]) shared += 1;
+  const found = { before: empty.slice(0, shared), after: empty.slice(shared) };
+  marks.set(tokenizer, found);
+  return found;
+}
+
+/** Tokenises texts in order, giving way to other work every few milliseconds, however many do so at once. */
+export async function tokenizeAll(
+  tokenizer: Tokenizer,
+  texts: readonly string[],
+  maxTokens: number,
+  count: typeof countTokens = countTokens,
+): Promise<TokenCount[]> {
+  const counts: TokenCount[] = [];
+  for (const text of texts) {
+    // Whoever has one text does not wait for those with thousands.
+    if (counts.length > 0 && sliceIsOver()) await nextSlice();
+    counts.push(count(tokenizer, text, maxTokens));
+  }
+  return counts;
+}

@@ -1,0 +1,83 @@
+// Small graphs, written to files that go with the test, and tensors for them.
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Tensor } from "batchwise/tensor";
+import { onTestFinished } from "vitest";
+import { buildEncoder, DEFAULT_ENCODER, type EncoderConfig } from "../../../../server/src/models/encoder-model.ts";
+import { type Dimension, type ElementType, OnnxGraph } from "../../../../server/src/models/onnx-graph.ts";
+
+/** The file's path. It goes with the test. */
+export function fileOf(bytes: Uint8Array | string): string {
+  const folder = mkdtempSync(join(tmpdir(), "batchwise-onnx-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, "model.onnx");
+  writeFileSync(path, bytes);
+  return path;
+}
+
+const SMALL = { layers: 2, hidden: 32, heads: 2, feedForward: 64, vocabulary: 1024, maxTokens: 256 };
+
+/** `input_ids` and `attention_mask` in, `embedding` out. */
+export const encoder = (config: Partial<EncoderConfig> = {}): Uint8Array =>
+  buildEncoder({ ...DEFAULT_ENCODER, ...SMALL, ...config });
+
+/** `x` in, `y` out, the same. */
+export function identity(type: ElementType, dims: readonly Dimension[] = ["batch", "length"]): Uint8Array {
+  const graph = new OnnxGraph();
+  graph.input("x", type, dims);
+  graph.node("Identity", ["x"], {}, "y");
+  graph.output("y", type, dims);
+  return graph.finish("identity", "gives what it gets");
+}
+
+/** `x` in; `once`, which is `x`, and `twice` out. */
+export function twoOutputs(): Uint8Array {
+  const graph = new OnnxGraph();
+  graph.input("x", "float32", ["batch", "length"]);
+  graph.node("Identity", ["x"], {}, "once");
+  graph.node("Add", ["x", "x"], {}, "twice");
+  for (const name of ["once", "twice"]) graph.output(name, "float32", ["batch", "length"]);
+  return graph.finish("two", "gives two outputs");
+}
+
+/** `x` [batch, width] in, `y` out: some milliseconds of matrix products a row, as many as `products`. */
+export function slow(products: number, width: number = 256): Uint8Array {
+  const graph = new OnnxGraph();
+  graph.input("x", "float32", ["batch", width]);
+  const weights = graph.weights(new Float32Array(width * width).fill(1 / width), [width, width]);
+  let state = "x";
+  for (let product = 1; product < products; product += 1) state = graph.node("MatMul", [state, weights]);
+  graph.node("MatMul", [state, weights], {}, "y");
+  graph.output("y", "float32", ["batch", width]);
+  return graph.finish("slow", "matrix products one after the other");
+}
+
+export interface Encoded {
+  readonly input_ids: Tensor<"int64">;
+  readonly attention_mask: Tensor<"int64">;
+}
+
+export interface Embedding {
+  readonly embedding: Tensor<"float32">;
+}
+
+/** A text of this many tokens; those of other seeds differ. */
+export function encoded(length: number, seed: number = length): Encoded {
+  const data = BigInt64Array.from({ length }, (_, place) => BigInt(3 + ((seed * 7919 + place * 104_729) % 1000)));
+  const dims = [1, length];
+  return {
+    input_ids: { type: "int64", data, dims },
+    attention_mask: { type: "int64", data: new BigInt64Array(length).fill(1n), dims },
+  };
+}
+
+export const floats = (...values: number[]): { readonly x: Tensor<"float32"> } => ({
+  x: { type: "float32", data: Float32Array.from(values), dims: [1, values.length] },
+});
+
+export function maxDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  if (a.length !== b.length) return Number.POSITIVE_INFINITY;
+  return Array.from(a).reduce((largest, value, at) => Math.max(largest, Math.abs(value - (b[at] ?? Number.NaN))), 0);
+}

@@ -1,0 +1,138 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { Tokenizer } from "@huggingface/tokenizers";
+import { BatchwiseError } from "batchwise";
+import { type EmbedderOptions, openEmbedder, type TextEmbedder } from "batchwise/onnx";
+import { InferenceSession } from "onnxruntime-node";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { hashingTokenizer } from "../../../../server/src/models/hashing-tokenizer.ts";
+import { WORD_PIECES, wordPieceDefinition } from "../../../../server/test/support/word-piece.ts";
+import { encoder, fileOf, maxDifference } from "./kit.ts";
+
+const tokenizer = hashingTokenizer(1024);
+
+async function opened(options: Partial<EmbedderOptions> = {}): Promise<TextEmbedder> {
+  const model = { path: fileOf(encoder({ maxTokens: 64 })), tokenizer, maxTokens: 64 };
+  const embedder = await openEmbedder({ model, workers: 2, ...options });
+  onTestFinished(() => embedder.close());
+  return embedder;
+}
+
+/** A folder as sentence-transformers exports it, whose files ask for the vector of the first token. */
+function exported(files: Readonly<Record<string, unknown>> = {}): string {
+  const path = fileOf(encoder({ vocabulary: WORD_PIECES.length, output: "tokens", maxTokens: 32 }));
+  const folder = dirname(path);
+  const modules = [
+    { type: "sentence_transformers.models.Transformer", path: "" },
+    { type: "sentence_transformers.models.Pooling", path: "1_Pooling" },
+    { type: "sentence_transformers.models.Normalize", path: "2_Normalize" },
+  ];
+  const all = {
+    "tokenizer.json": wordPieceDefinition(),
+    "config.json": { max_position_embeddings: 32 },
+    "modules.json": modules,
+    "1_Pooling/config.json": { word_embedding_dimension: 32, pooling_mode_cls_token: true },
+    ...files,
+  };
+  for (const [name, content] of Object.entries(all)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), JSON.stringify(content));
+  }
+  return folder;
+}
+
+const words = (count: number, first: number): string =>
+  Array.from({ length: count }, (_, place) => `word${first * 31 + place}`).join(" ");
+
+describe("an embedder in this process", () => {
+  test("gives each text the vector that it has alone, whoever shares its batch", async () => {
+    const embedder = await opened();
+    const texts = Array.from({ length: 150 }, (_, index) => words(1 + ((index * 13) % 50), index));
+    const callers = await Promise.all([0, 1, 2].map((part) => embedder.embed(texts.slice(part * 50, part * 50 + 50))));
+    const together = callers.flat();
+    expect(embedder.batcher.stats().batches).toBeLessThan(texts.length);
+    for (const [index, text] of texts.entries()) {
+      const [alone] = await embedder.embed([text]);
+      expect(maxDifference(together[index] ?? [], alone ?? [])).toBeLessThan(1e-5);
+    }
+    expect(embedder.model).toMatchObject({ dimensions: 32, maxTokens: 64, vocabularySize: 1024 });
+    expect(embedder.warnings).toEqual([]);
+  });
+
+  test("does with a sentence-transformers export what its files ask for", async () => {
+    const model = exported();
+    const embedder = await opened({ model });
+    const text = "playing the piano";
+    const [vector] = await embedder.embed([text, "grey rain"]);
+    const { ids } = new Tokenizer(wordPieceDefinition() as never, {}).encode(text);
+    const tensor = (of: readonly bigint[]) =>
+      ({ type: "int64", data: BigInt64Array.from(of), dims: [1, of.length], location: "cpu" }) as never;
+    const session = await InferenceSession.create(join(model, "model.onnx"));
+    onTestFinished(() => session.release());
+    const outputs: Readonly<Record<string, unknown>> = await session.run({
+      input_ids: tensor(ids.map(BigInt)),
+      attention_mask: tensor(ids.map(() => 1n)),
+      token_type_ids: tensor(ids.map(() => 0n)),
+    });
+    const { data } = outputs.last_hidden_state as { readonly data: Float32Array };
+    const first = data.slice(0, 32);
+    const length = Math.hypot(...first);
+    const expected = first.map((value) => value / length);
+    expect(maxDifference(vector ?? [], expected)).toBeLessThan(1e-5);
+    expect(embedder.model).toMatchObject({ maxTokens: 32 });
+  });
+
+  test("refuses a call with a text that is too long, by its place and both numbers, and cuts it where asked", async () => {
+    const embedder = await opened({ name: "small" });
+    const failed = embedder.embed(["short", words(100, 1)]);
+    await expect(failed).rejects.toBeInstanceOf(BatchwiseError);
+    await expect(failed).rejects.toMatchObject({
+      code: "MODEL_INPUT",
+      message: expect.stringContaining("The model small takes at most 64 tokens, but `texts[1]` has 102"),
+    });
+    expect(embedder.batcher.stats().submitted).toBe(0);
+    await expect(embedder.embedTokens([[]])).rejects.toThrow("`lists[0]` has no tokens");
+    await expect(embedder.embed("one" as never)).rejects.toThrow("Expected `texts` to be a list of strings");
+    const cutting = await opened({ truncate: true });
+    expect(await cutting.embed([words(100, 1)])).toHaveLength(1);
+  });
+
+  test("fails a list of tokens that the model cannot take, alone", async () => {
+    const embedder = await opened();
+    const settled = await Promise.allSettled([3, 4, 5_000, 6].map((token) => embedder.embedTokens([[token, 7]])));
+    expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
+    expect(settled[2]).toMatchObject({ reason: { code: "MODEL_FAILED" } });
+  });
+
+  test("answers what it accepted before it closes, and can be disposed of", async () => {
+    const embedder = await opened();
+    const running = embedder.embedTokens(Array.from({ length: 100 }, (_, index) => [3 + index, 9]));
+    await embedder[Symbol.asyncDispose]();
+    expect(await running).toHaveLength(100);
+    await expect(embedder.embedTokens([[3]])).rejects.toMatchObject({ code: "CLOSED" });
+    expect(embedder.ready).toBe(false);
+  });
+
+  test("refuses options that make no sense by name, and a folder without a model by its path", async () => {
+    const messageOf = (options: unknown): Promise<string> =>
+      openEmbedder(options as EmbedderOptions).then(
+        () => "opened",
+        (error: Error) => error.message,
+      );
+    expect(await messageOf(undefined)).toContain("Expected `model` to be the path of an .onnx file");
+    expect(await messageOf({ model: "m", modelName: "x" })).toContain("it is `name`");
+    expect(await messageOf({ model: "m", concurrency: 2 })).toContain("are `workers`");
+    expect(await messageOf({ model: "m", pooling: "splade" })).toContain("Expected `pooling` to be");
+    const nothing =
+      "There is no model at /nowhere/MiniLM; expected an .onnx file or a folder with model.onnx, as nothing";
+    expect(await messageOf({ model: "/nowhere/MiniLM" })).toContain(nothing);
+    expect(await messageOf("all-MiniLM-L6-v2")).toContain("Expected `options` to be an object, got `all-MiniLM-L6-v2`");
+    const folder = exported();
+    rmSync(join(folder, "tokenizer.json"));
+    expect(await messageOf({ model: folder })).toContain("name it with `tokenizer`");
+    const path = fileOf(encoder());
+    const described = { path, tokenizer, maxTokens: 64 };
+    expect(await messageOf({ model: described, workers: 0 })).toContain("Expected `workers` to be an integer >= 1");
+    expect(await messageOf({ model: described, maxQueueSize: 0 })).toContain("Expected `maxQueueSize` to be");
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, test } from "vitest";
+import { hashingTokenizer } from "../../../../server/src/models/hashing-tokenizer.ts";
+import { countTokens, type Tokenizer, tokenizeAll, truncateTokens } from "../../../src/onnx/text/tokenizer.ts";
+
+const tokenizer = hashingTokenizer(8192);
+
+describe("counting tokens", () => {
+  test("gives the ids of a text that fits, up to the last token", () => {
+    const text = "word ".repeat(10);
+    expect(countTokens(tokenizer, text, 12)).toEqual({ ids: tokenizer.encode(text), tokens: 12 });
+  });
+
+  test("gives the exact count of a text that is a little too long", () => {
+    expect(countTokens(tokenizer, "word ".repeat(11), 12)).toEqual({ ids: null, tokens: 13 });
+  });
+
+  test("estimates a text that is far too long without tokenising it", () => {
+    const never: Tokenizer = {
+      vocabularySize: 8,
+      paddingId: 0,
+      encode() {
+        throw new Error("tokenised");
+      },
+    };
+    const count = countTokens(never, "a".repeat(10_000_000), 512);
+    expect(count.ids).toBeNull();
+    expect(count.tokens).toBeGreaterThan(512);
+  });
+
+  test("of a text of combining marks takes far less time than to normalise it does", () => {
+    const timeOf = (work: () => unknown): number => {
+      const startedAt = performance.now();
+      work();
+      return performance.now() - startedAt;
+    };
+    const marks = `a${"\u0301\u0316".repeat(25_000)}`;
+    expect(timeOf(() => countTokens(tokenizer, marks, 512))).toBeLessThan(0.3 * timeOf(() => marks.normalize("NFKC")));
+    expect(timeOf(() => truncateTokens(tokenizer, marks, 512))).toBeLessThan(
+      0.3 * timeOf(() => marks.normalize("NFKC")),
+    );
+  });
+
+  test("leaves the marks of a long text alone, up to thirty in a row", () => {
+    const text = "a\u0301 e\u0316\u0301 ".repeat(400) + "\u0301".repeat(30);
+    expect(countTokens(tokenizer, text, 2_000).ids).toEqual(tokenizer.encode(text));
+  });
+
+  test("keeps the order of many texts and gives way to other work between them", async () => {
+    const slow: Tokenizer = {
+      vocabularySize: 100,
+      paddingId: 0,
+      encode(text) {
+        const until = performance.now() + 1;
+        while (performance.now() < until);
+        return [Number(text)];
+      },
+    };
+    let others = 0;
+    const timer = setInterval(() => {
+      others += 1;
+    }, 1);
+    const counts = await tokenizeAll(
+      slow,
+      Array.from({ length: 40 }, (_, index) => String(index)),
+      10,
+    );
+    clearInterval(timer);
+    expect(counts.map((count) => count.ids?.[0])).toEqual(Array.from({ length: 40 }, (_, index) => index));
+    expect(others).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,73 @@
+// A handler's own check of what a call may look like.
+
+import { batchTensors, type Tensor, type TensorForm } from "batchwise/tensor";
+import { describe, expect, test } from "vitest";
+
+interface Picture {
+  readonly x: Tensor<"float32">;
+}
+
+function picture(...dims: [rows: number, channels: number, width: number]): Picture {
+  const [rows, channels, width] = dims;
+  return { x: { type: "float32", data: new Float32Array(rows * channels * width).fill(1), dims } };
+}
+
+/** Takes three channels alone; `seen` has the dimensions of its batches. */
+function threeChannels(): { seen: (readonly number[])[]; asked: TensorForm[]; handler: object } {
+  const seen: (readonly number[])[] = [];
+  const asked: TensorForm[] = [];
+  const handler = {
+    checkInputs({ x }: Readonly<Record<string, TensorForm>>): void {
+      asked.push(x as TensorForm);
+      if (x?.dims[1] !== 3) throw new RangeError(`three channels, not ${x?.dims[1]}`);
+    },
+    run({ x }: Picture): Tensor {
+      seen.push(x.dims);
+      return x;
+    },
+  };
+  return { seen, asked, handler };
+}
+
+describe("a handler with `checkInputs`", () => {
+  test("rejects a call that it does not take, alone, and pads nobody to it", async () => {
+    const { seen, handler } = threeChannels();
+    const run = batchTensors(handler as never);
+    const answers = await Promise.allSettled([
+      run(picture(1, 4, 9) as never),
+      run(picture(2, 3, 2) as never),
+      run(picture(1, 1, 2) as never),
+      run(picture(1, 3, 5) as never),
+    ]);
+    expect(seen).toEqual([[5, 3, 5]]);
+    expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "rejected", "fulfilled"]);
+    expect(answers[0]).toMatchObject({ reason: { message: "three channels, not 4" } });
+    expect(answers[2]).toMatchObject({ reason: { message: "three channels, not 1" } });
+    expect(answers[1]).toMatchObject({ value: { dims: [2, 3, 5] } });
+  });
+
+  test("is not run where it takes none of a batch's calls: each gets its own error", async () => {
+    const { seen, handler } = threeChannels();
+    const run = batchTensors(handler as never);
+    const answers = await Promise.allSettled([run(picture(1, 4, 9) as never), run(picture(1, 1, 2) as never)]);
+    expect(seen).toEqual([]);
+    expect(answers).toMatchObject([
+      { reason: { message: "three channels, not 4" } },
+      { reason: { message: "three channels, not 1" } },
+    ]);
+  });
+
+  test("is asked with the dimensions that a call has when it is alone, rounded up", async () => {
+    const { asked, handler } = threeChannels();
+    const run = batchTensors(handler as never, { padToMultipleOf: { x: [1, 4] } });
+    await Promise.all([run(picture(2, 3, 2) as never), run(picture(1, 3, 7) as never)]);
+    expect(asked).toEqual([
+      { type: "float32", dims: [2, 3, 4] },
+      { type: "float32", dims: [1, 3, 8] },
+    ]);
+  });
+
+  test("that is no function is refused", () => {
+    expect(() => batchTensors({ run: () => [], checkInputs: 3 } as never)).toThrow("handler.checkInputs");
+  });
+});
