@@ -2,6 +2,7 @@
 
 import { setPriority } from "node:os";
 import { modelLoadError, runtimeLoadError } from "./errors.ts";
+import { checkModelFile } from "./model-file.ts";
 import type { OnnxSession } from "./session.ts";
 
 export interface NodeSession extends OnnxSession {
@@ -26,6 +27,7 @@ export async function openSession({ path, sessionOptions }: SessionData): Promis
   letOthersGoFirst();
   const { InferenceSession } = await loadRuntime();
   try {
+    await checkModelFile(path);
     return await InferenceSession.create(path, sessionOptions);
   } catch (error) {
     throw modelLoadError(path, error);

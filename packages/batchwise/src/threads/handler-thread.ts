@@ -109,8 +109,11 @@ export class HandlerThread {
   /** Closes the handler and ends the thread. Rejects, with the thread ended, where the handler's `close` failed. */
   async close(): Promise<void> {
     if (this.#exitCode !== undefined) return;
-    const answer = await this.#ask((task) => this.#post({ type: "close", task })).catch(() => undefined);
+    const closing = this.#ask((task) => this.#post({ type: "close", task })).catch(() => undefined);
+    this.#terminateLater();
+    const answer = await closing;
     await this.#end();
+    clearTimeout(this.#killer);
     if (answer?.type === "closeFailed") throw decodeReason(answer.error);
   }
 
@@ -122,6 +125,10 @@ export class HandlerThread {
 
   #abort(): void {
     this.#post({ type: "abort" });
+    this.#terminateLater();
+  }
+
+  #terminateLater(): void {
     if (this.#terminateAfterMs === Number.POSITIVE_INFINITY) return;
     this.#killer = setTimeout(() => void this.#worker.terminate(), this.#terminateAfterMs);
   }

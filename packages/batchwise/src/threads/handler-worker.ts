@@ -124,8 +124,9 @@ class HandlerWorker {
   }
 
   #answer(task: string, places: PlainPlaces): void {
-    const packed = pack(places.values, this.#movesResults);
     try {
+      // Reads the results' properties, and those of the user may throw.
+      const packed = pack(places.values, this.#movesResults);
       const answer = { ...places, type: "done", task, values: packed.value } as FromThread;
       post(this.#port, answer, packed.transfer);
     } catch {

@@ -25,9 +25,10 @@ interface BatchToSend {
 
 /** Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. */
 export function sendBatch({ task, items, context, moves }: BatchToSend, post: Post): SentBatch {
-  const packed = pack(items, moves);
   const plain = plainContext(context);
   try {
+    // Reads the items' properties, and those of the user may throw.
+    const packed = pack(items, moves);
     post({ type: "run", task, items: packed.value as readonly unknown[], context: plain }, packed.transfer);
     return WHOLE;
   } catch {

@@ -5,6 +5,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { requestId } from "hono/request-id";
 import type { Embedder } from "../models/embedder.ts";
@@ -13,6 +14,7 @@ import { type AccessRecord, accessLog } from "./access-log.ts";
 import { onlyAllowedHosts } from "./allowed-hosts.ts";
 import { answerEmbeddings } from "./embeddings-route.ts";
 import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
+import { LargeAnswers } from "./large-answers.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
 import { RequestParser } from "./request-parser.ts";
 import { answerStats } from "./stats-route.ts";
@@ -31,6 +33,10 @@ export interface AppOptions {
   readonly maxUploadBytes?: number;
   /** The longest time without a byte of a body. Default 30,000. */
   readonly uploadStallMs?: number;
+  /** Most that large answers which are being read have together, before more texts are refused. Default 256 MiB. */
+  readonly maxAnswerBytes?: number;
+  /** The longest time in which a caller takes nothing of a large answer. Default 30,000. */
+  readonly answerStallMs?: number;
   /** True from the moment the service was told to stop: health checks fail, so that load balancers go elsewhere. */
   readonly leaving?: () => boolean;
   /** True from the moment no more texts are taken. */
@@ -45,6 +51,7 @@ export interface AppOptions {
 const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 const DEFAULT_UPLOADS = 8;
+const DEFAULT_MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 const DEFAULT_STALL_MS = 30_000;
 
 /** nginx's code for a caller that closed the connection; nobody is left to read it. */
@@ -73,6 +80,10 @@ export function createApp(options: AppOptions): Hono {
     parser: options.parser ?? new RequestParser(embedder.model),
     embedder,
     bodyLimits: { maxBytes: maxBodyBytes, stallMs: options.uploadStallMs ?? DEFAULT_STALL_MS },
+    answers: new LargeAnswers(
+      options.maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES,
+      options.answerStallMs ?? DEFAULT_STALL_MS,
+    ),
     // One body of the largest size always fits.
     uploads: new Uploads(Math.max(maxBodyBytes, options.maxUploadBytes ?? DEFAULT_UPLOADS * maxBodyBytes)),
   };
@@ -102,7 +113,12 @@ export function createApp(options: AppOptions): Hono {
   app.post("/v1/embeddings", (context) => {
     if (draining()) throw shuttingDown();
     requests.add(1);
-    return answerEmbeddings(context.req.raw, services, (work) => context.set("work", work));
+    // Absent where the app is asked without a socket.
+    const { outgoing }: Partial<HttpBindings> = context.env ?? {};
+    return answerEmbeddings(context.req.raw, services, {
+      note: (work) => context.set("work", work),
+      cut: () => outgoing?.destroy(),
+    });
   });
   app.get("/v1/models", () => listModels(embedder.model, startedAt));
   // A model's name may hold slashes.

@@ -1,8 +1,8 @@
 /**
  * The answer to `POST /v1/embeddings`, in OpenAI's shape.
  *
- * Guarantees: the same JSON as in one piece; gives way to other requests every few milliseconds, however many answers are
- * written at once, because thousands of vectors as decimal numbers take a tenth of a second and more.
+ * Guarantees: the same JSON as in one piece; of a large answer, no more is text at a time than a piece of it, because as
+ * decimal numbers it is five times as large as its vectors and takes a tenth of a second and more to write.
  */
 
 import { normalize, type Vector } from "batchwise/onnx";
@@ -18,31 +18,22 @@ export interface EmbeddingsAnswer {
   readonly dimensions: number | null;
 }
 
-/** How long other requests may be kept from the event loop. */
-const YIELD_AFTER_MS = 4;
+/** An answer that is smaller is one piece. */
+const PIECE_LENGTH = 65_536;
 
-export async function writeEmbeddings(answer: EmbeddingsAnswer): Promise<string> {
+/** The JSON, in pieces to be put one behind the other. */
+export function* writeEmbeddings(answer: EmbeddingsAnswer): Generator<string, void> {
   const { model, tokens, vectors, encoding, dimensions } = answer;
-  const entries: string[] = [];
-  let sliceStart = performance.now();
+  let piece = '{"object":"list","data":[';
   for (const [index, vector] of vectors.entries()) {
     const embedding = encode(shorten(vector, dimensions), encoding);
-    entries.push(JSON.stringify({ object: "embedding", index, embedding }));
-    if (performance.now() - sliceStart >= YIELD_AFTER_MS) {
-      await nextPass();
-      sliceStart = performance.now();
-    }
+    piece += (index === 0 ? "" : ",") + JSON.stringify({ object: "embedding", index, embedding });
+    if (piece.length < PIECE_LENGTH) continue;
+    yield piece;
+    piece = "";
   }
   const usage = JSON.stringify({ prompt_tokens: tokens, total_tokens: tokens });
-  return `{"object":"list","data":[${entries.join(",")}],"model":${JSON.stringify(model)},"usage":${usage}}`;
-}
-
-let lastPass: Promise<void> = Promise.resolve();
-
-/** Resolves in a later pass of the event loop, which is nobody else's: answers that are written at once take turns. */
-function nextPass(): Promise<void> {
-  lastPass = lastPass.then(() => new Promise((resolve) => setImmediate(resolve)));
-  return lastPass;
+  yield `${piece}],"model":${JSON.stringify(model)},"usage":${usage}}`;
 }
 
 /** The first numbers of a vector, scaled to length 1 again. */

@@ -7,12 +7,13 @@
 
 import type { Embedder } from "../models/embedder.ts";
 import type { Work } from "./access-log.ts";
-import { type BodyLimits, readBytes } from "./body.ts";
+import { type BodyLimits, checkIsPlain, readBytes } from "./body.ts";
 import { callerOf } from "./caller.ts";
 import { writeEmbeddings } from "./embeddings-answer.ts";
 import type { EmbeddingsRequest } from "./embeddings-request.ts";
 import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "./errors.ts";
 import { checkIsJson } from "./json-only.ts";
+import type { LargeAnswers } from "./large-answers.ts";
 import { readUrgency } from "./request-headers.ts";
 import type { RequestParser } from "./request-parser.ts";
 import { Upload, type Uploads } from "./uploads.ts";
@@ -21,19 +22,30 @@ export interface EmbeddingsServices {
   readonly embedder: Embedder;
   readonly bodyLimits: BodyLimits;
   readonly uploads: Uploads;
+  readonly answers: LargeAnswers;
   readonly parser: RequestParser;
+}
+
+/** What a request's own connection is for. */
+export interface Asker {
+  /** Told how much work it is. */
+  note(work: Work): void;
+  /** Ends the connection. */
+  cut(): void;
 }
 
 export async function answerEmbeddings(
   request: Request,
   services: EmbeddingsServices,
-  note: (work: Work) => void,
+  { note, cut }: Asker,
 ): Promise<Response> {
-  const { embedder } = services;
+  const { embedder, answers } = services;
   // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
   const { signal } = request;
   const arrivedAt = performance.now();
   checkIsJson(request.headers);
+  checkIsPlain(request.headers);
+  answers.checkRoom();
   const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
   const { lists, ...asked } = await readRequest(request, services);
   const tokens = lists.reduce((sum, list) => sum + list.length, 0);
@@ -43,9 +55,17 @@ export async function answerEmbeddings(
   const caller = callerOf(request.headers, asked.user);
   const vectors = await embedder.embed(lists, { signal, priority, timeoutMs: leftMs, caller });
   const { encoding, dimensions } = asked;
-  const answer = await writeEmbeddings({ model: embedder.model.name, tokens, vectors, encoding, dimensions });
-  return new Response(answer, { headers: { "content-type": "application/json" } });
+  const answer = { model: embedder.model.name, tokens, vectors, encoding, dimensions };
+  const headers = { "content-type": "application/json" };
+  const bytes = vectors.length * embedder.model.dimensions * Float32Array.BYTES_PER_ELEMENT;
+  if (bytes > SMALL_ANSWER_BYTES) {
+    return new Response(answers.send({ pieces: writeEmbeddings(answer), bytes, cut }), { headers });
+  }
+  return new Response([...writeEmbeddings(answer)].join(""), { headers });
 }
+
+/** As text about 64 KiB, which a socket takes at once. */
+const SMALL_ANSWER_BYTES = 16_384;
 
 interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions" | "user"> {
   readonly lists: readonly (readonly number[])[];

@@ -76,10 +76,21 @@ export function notJson(type: string): ApiError {
   return new ApiError(415, message, { code: "unsupported_content_type", headers: NOT_AGAIN });
 }
 
+export function encodedBody(encoding: string): ApiError {
+  const message = `Expected a body without a content-encoding, got ${encoding}: this server takes no compressed bodies.`;
+  return new ApiError(415, message, { code: "unsupported_content_encoding", headers: NOT_AGAIN });
+}
+
 /** 503: bodies of other requests take all the memory that bodies may take. */
 export function uploadsFull(maxBytes: number): ApiError {
   const message = `The server is reading other requests' bodies, and all have at most ${maxBytes} bytes together.`;
   return new ApiError(503, message, { code: "uploads_full", headers: { "retry-after": "1" } });
+}
+
+/** 503: answers that others have not read yet take all the memory that answers may take. */
+export function answersFull(maxBytes: number): ApiError {
+  const message = `The server holds ${maxBytes} bytes of answers that others are still reading, and takes no texts until some are read.`;
+  return new ApiError(503, message, { code: "answers_full", headers: { "retry-after": "1" } });
 }
 
 /** 408: a body that stops half-way keeps others out. */
@@ -97,11 +108,18 @@ export function moreThanTheQueueHolds(texts: number, maxQueueSize: number): ApiE
 }
 
 export function modelNotFound(asked: string, served: string): ApiError {
-  return new ApiError(404, `The model \`${asked}\` does not exist; this server has \`${served}\`.`, {
+  return new ApiError(404, `The model \`${shortened(asked)}\` does not exist; this server has \`${served}\`.`, {
     param: "model",
     code: "model_not_found",
     headers: NOT_AGAIN,
   });
+}
+
+/** Nobody's name is longer, and the caller has the whole of it. */
+const LONGEST_NAME = 200;
+
+function shortened(name: string): string {
+  return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}...`;
 }
 
 export function unknownRoute(method: string, path: string): ApiError {

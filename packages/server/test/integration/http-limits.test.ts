@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import type { Service } from "../../src/http/service.ts";
 import { embed, type Failure, startSmall, until } from "../support/services.ts";
@@ -75,5 +76,25 @@ describe("uploads", () => {
     expect(await statusOf(stalled)).toMatch(/^HTTP\/1.1 408 [\s\S]*Nothing came of the request's body for 100 ms/);
     expect((await embed(service, text)).status).toBe(400);
     stalled.destroy();
+  });
+});
+
+describe("a compressed body", () => {
+  test.each([
+    ["gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+  ])("in %s gets 415, which names the encoding", async (encoding, compress) => {
+    const service = await startSmall();
+    const answer = await fetch(`${service.url}/v1/embeddings`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "content-encoding": encoding },
+      body: compress(JSON.stringify({ model: "batchwise-demo", input: "x" })),
+    });
+    expect(answer.status).toBe(415);
+    const { error } = (await answer.json()) as Failure;
+    expect(error.code).toBe("unsupported_content_encoding");
+    expect(error.message).toContain(`got ${encoding}`);
+    expect((await embed(service, "x", { "content-encoding": "identity" })).status).toBe(200);
   });
 });

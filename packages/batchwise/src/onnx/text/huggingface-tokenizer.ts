@@ -16,10 +16,10 @@ export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer>
   const definition = await readDefinition(path);
   // The package wants the sibling file too, but all that encoding needs stands in tokenizer.json.
   const config = (await readJsonIfPresent(join(dirname(path), "tokenizer_config.json"))) ?? {};
-  const HuggingFaceTokenizer = await loadPackage();
-  const tokenizer = new HuggingFaceTokenizer(definition, config);
+  const tokenizer = construct(await loadPackage(), path, definition, config);
   let vocabularySize = 0;
   for (const id of tokenizer.get_vocab(true).values()) vocabularySize = Math.max(vocabularySize, id + 1);
+  if (vocabularySize === 0) throw unreadable(path, "it has no tokens");
   return {
     vocabularySize,
     paddingId: paddingId(definition),
@@ -28,10 +28,12 @@ export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer>
   };
 }
 
+type Json = Record<string, unknown>;
+
 /** What is used of the package's class. */
 type TokenizerClass = new (
-  definition: Record<string, unknown>,
-  config: Record<string, unknown>,
+  definition: Json,
+  config: Json,
 ) => {
   encode(text: string): { readonly ids: readonly number[] };
   get_vocab(withAdded: boolean): ReadonlyMap<string, number>;
@@ -45,17 +47,32 @@ async function loadPackage(): Promise<TokenizerClass> {
   }
 }
 
+function construct(
+  HuggingFaceTokenizer: TokenizerClass,
+  path: string,
+  definition: Json,
+  config: Json,
+): InstanceType<TokenizerClass> {
+  try {
+    return new HuggingFaceTokenizer(definition, config);
+  } catch (error) {
+    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
+  }
+}
+
+function unreadable(path: string, reason: string, cause?: unknown): Error {
+  return new Error(`Cannot read the tokenizer ${path}: ${reason}`, { cause });
+}
+
 async function readDefinition(path: string): Promise<Record<string, unknown>> {
   let definition: unknown;
   try {
     definition = JSON.parse(await readFile(path, "utf8"));
   } catch (error) {
-    throw new Error(`Cannot read the tokenizer ${path}: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
+    throw unreadable(path, error instanceof Error ? error.message : String(error), error);
   }
   if (!isRecord(definition) || !isRecord(definition.model)) {
-    throw new Error(`Cannot read the tokenizer ${path}: it has no \`model\`; expected a Hugging Face tokenizer.json`);
+    throw unreadable(path, "it has no `model`; expected a Hugging Face tokenizer.json");
   }
   return definition;
 }

@@ -134,6 +134,22 @@ describe("a handler in threads that fails", () => {
     expect(await batcher.submit("x")).toBe("x");
   });
 
+  test("by a result or an item whose property throws rejects its caller alone", async () => {
+    const { batcher } = threads();
+    const item = {
+      get broken(): never {
+        throw new RangeError("no such item");
+      },
+    };
+    const outcomes = await batcher.submitSettled(["a", "getter", item, "b"]);
+    expect(outcomes).toMatchObject([
+      { value: "a" },
+      { reason: { code: "BATCH_RESULT", cause: { message: "no such thing" } } },
+      { reason: { name: "RangeError", message: "no such item" } },
+      { value: "b" },
+    ]);
+  });
+
   test.each([
     ["exits", "exit", "exit code 0"],
     ["throws where nobody catches it", "crash", "out of nowhere"],
@@ -238,6 +254,18 @@ describe("closing a handler in threads", () => {
     expect(performance.now() - startedAt).toBeGreaterThan(100);
     expect(answer).toMatchObject({ state: "rejected", reason: { code: "CLOSED" } });
     await handler.close();
+  });
+
+  test("ends a thread whose `close` never comes to its end, after `terminateAfterMs`", async () => {
+    const module =
+      "export default { run: (items) => items, close: () => new Promise(() => setInterval(() => {}, 1000)) }";
+    const handler = threadHandler<number, number>(`data:text/javascript,${encodeURIComponent(module)}`, {
+      terminateAfterMs: 50,
+    });
+    const batcher = createBatcher(handler);
+    expect(await batcher.submit(1)).toBe(1);
+    await batcher.close();
+    expect(process.getActiveResourcesInfo()).not.toContain("Worker");
   });
 
   test("that cannot be loaded, or closed, is told of where nothing else keeps the process alive", () => {

@@ -32,4 +32,19 @@ describe("a tokenizer.json", () => {
       await expect(loadHuggingFaceTokenizer(path)).rejects.toThrow(`Cannot read the tokenizer ${path}`);
     }
   });
+
+  test("is refused with its path when it lacks a part, or has no tokens: every word would be the same", async () => {
+    const { decoder, ...lacking } = { decoder: null, ...wordPieceDefinition() };
+    const parts = { decoder, normalizer: null, pre_tokenizer: null, post_processor: null, added_tokens: [] };
+    for (const [content, reason] of [
+      [{ ...lacking, decoder: undefined }, "decoder"],
+      [{ ...parts, model: { type: "WordPiece", vocab: {} } }, "it has no tokens"],
+      [{ ...parts, model: { type: "Foo", vocab: {} } }, "it has no tokens"],
+    ] as const) {
+      const path = await written(JSON.stringify(content));
+      const refusal = loadHuggingFaceTokenizer(path);
+      await expect(refusal).rejects.toThrow(`Cannot read the tokenizer ${path}`);
+      await expect(refusal).rejects.toThrow(reason);
+    }
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { hashingTokenizer } from "../../../../server/src/models/hashing-tokenizer.ts";
-import { countTokens, type Tokenizer, tokenizeAll } from "../../../src/onnx/text/tokenizer.ts";
+import { countTokens, type Tokenizer, tokenizeAll, truncateTokens } from "../../../src/onnx/text/tokenizer.ts";
 
 const tokenizer = hashingTokenizer(8192);
 
@@ -25,6 +25,24 @@ describe("counting tokens", () => {
     const count = countTokens(never, "a".repeat(10_000_000), 512);
     expect(count.ids).toBeNull();
     expect(count.tokens).toBeGreaterThan(512);
+  });
+
+  test("of a text of combining marks takes far less time than to normalise it does", () => {
+    const timeOf = (work: () => unknown): number => {
+      const startedAt = performance.now();
+      work();
+      return performance.now() - startedAt;
+    };
+    const marks = `a${"\u0301\u0316".repeat(25_000)}`;
+    expect(timeOf(() => countTokens(tokenizer, marks, 512))).toBeLessThan(0.3 * timeOf(() => marks.normalize("NFKC")));
+    expect(timeOf(() => truncateTokens(tokenizer, marks, 512))).toBeLessThan(
+      0.3 * timeOf(() => marks.normalize("NFKC")),
+    );
+  });
+
+  test("leaves the marks of a long text alone, up to thirty in a row", () => {
+    const text = "a\u0301 e\u0316\u0301 ".repeat(400) + "\u0301".repeat(30);
+    expect(countTokens(tokenizer, text, 2_000).ids).toEqual(tokenizer.encode(text));
   });
 
   test("keeps the order of many texts and gives way to other work between them", async () => {

@@ -1,0 +1,68 @@
+import { connect, type Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import type { Service } from "../../src/http/service.ts";
+import { embed, type Failure, startSmall } from "../support/services.ts";
+
+/** 256 numbers a text: 2,048 texts are 2 MiB, and 10 MB of text. */
+const WIDE = { encoder: { layers: 1, hidden: 256, feedForward: 64, vocabulary: 1024, maxTokens: 64 } };
+const MANY: readonly string[] = Array.from({ length: 2_048 }, (_, index) => String(index));
+const BODY = JSON.stringify({ model: "batchwise-demo", input: MANY });
+const QUESTION = [
+  "POST /v1/embeddings HTTP/1.1",
+  "host: localhost",
+  "content-type: application/json",
+  `content-length: ${BODY.length}`,
+].join("\r\n");
+
+/** Asks for 2,048 vectors and reads their beginning only. */
+async function slowReader(service: Service): Promise<Socket> {
+  const socket = connect(service.port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.write(`${QUESTION}\r\n\r\n${BODY}`);
+  await new Promise((resolve) => socket.once("readable", resolve));
+  return socket;
+}
+
+describe("a large answer", () => {
+  test("arrives whole, and the connection goes on", async () => {
+    const service = await startSmall(WIDE);
+    for (let round = 0; round < 2; round += 1) {
+      const answer = await embed(service, MANY);
+      const { data, usage } = (await answer.json()) as {
+        data: { index: number; embedding: number[] }[];
+        usage: object;
+      };
+      expect(data.map(({ index }) => index)).toEqual(MANY.map(Number));
+      expect(data.every(({ embedding }) => embedding.length === 256)).toBe(true);
+      expect(usage).toEqual({ prompt_tokens: 3 * 2_048, total_tokens: 3 * 2_048 });
+    }
+  });
+
+  test("is cut off where nothing of it is read for a while", async () => {
+    const service = await startSmall({ ...WIDE, answerStallMs: 200 });
+    const socket = await slowReader(service);
+    // Whoever reads nothing hears nothing of the end either.
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    let length = 0;
+    socket.on("data", (chunk: Buffer) => {
+      length += chunk.length;
+    });
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect(length).toBeLessThan(9_000_000);
+  });
+
+  test("keeps no more texts out than while it is unread, and leaves nothing behind when its reader goes", async () => {
+    const service = await startSmall({ ...WIDE, maxAnswerBytes: 1 });
+    const socket = await slowReader(service);
+    const refused = await embed(service, "x");
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(((await refused.json()) as Failure).error.code).toBe("answers_full");
+    socket.destroy();
+    // Once the server has noticed.
+    let status: number;
+    do status = (await embed(service, "x")).status;
+    while (status === 503);
+    expect(status).toBe(200);
+  });
+});
