@@ -136,3 +136,31 @@ test("it needs no more than to be asked for: items of one cost each, and rows as
   const best = await medianOf({ ...load, skipped: 200, measured: 600 }, { maxBatchSize: 1024, order: "fifo" });
   expect((await medianOf({ ...load, skipped: 200, measured: 600 }, options)) / best).toBeGreaterThan(0.97);
 });
+
+test("nothing is known at a cold start: one item goes a slot, however much waits", async () => {
+  const sizes: number[] = [];
+  const clock = virtualClock();
+  const handler = async (items: number[]): Promise<number[]> => {
+    sizes.push(items.length);
+    await new Promise<void>((resolve) => clock.setTimeout(resolve, items.length));
+    return items;
+  };
+  const options: BatchOptions<number, number> = { maxBatchCost: "learn", concurrency: 2, clock, cost: (item) => item };
+  const batcher = createBatcher(handler, options);
+  const answers = batcher.submitMany(new Array<number>(1_000).fill(5));
+  await clock.advance(2_000);
+  expect((await answers).length).toBe(1_000);
+  expect(sizes.slice(0, 2)).toEqual([1, 1]);
+  expect(Math.max(...sizes)).toBeGreaterThan(1);
+});
+
+test("where batches have no bound, a cold start does not make one of each item", async () => {
+  const sizes: number[] = [];
+  const handler = (items: number[]): number[] => {
+    sizes.push(items.length);
+    return items;
+  };
+  const batcher = createBatcher(handler, { maxBatchCost: "learn", concurrency: Infinity });
+  await batcher.submitMany(new Array<number>(1_000).fill(5));
+  expect(sizes[0]).toBe(1_000);
+});

@@ -8,6 +8,9 @@ import type { Lane } from "../queue/lane.ts";
 import type { BatchStart } from "../run/context.ts";
 import type { RunEnd } from "../run/run-owner.ts";
 
+/** No item but the first fits, unless it costs nothing. */
+const ONE_ITEM: number = Number.MIN_VALUE;
+
 export class LearnedCaps {
   #runCosts: RunCosts | null = null;
 
@@ -20,8 +23,10 @@ export class LearnedCaps {
 
   /** The options, with the cap that has been learned. */
   limits(options: ResolvedOptions): ResolvedOptions {
-    if (!options.learnsBatchCost || this.#runCosts === null) return options;
-    return { ...options, maxBatchCost: this.#runCosts.budget };
+    if (!options.learnsBatchCost) return options;
+    if (this.#runCosts !== null) return { ...options, maxBatchCost: this.#runCosts.budget };
+    // All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one.
+    return options.concurrency === Infinity ? options : { ...options, maxBatchCost: ONE_ITEM };
   }
 
   /** The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all. */
