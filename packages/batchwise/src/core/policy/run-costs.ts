@@ -6,6 +6,9 @@
 // all, the next batches may cost twice as much. Otherwise one batch in so many tries more, in case the handler has
 // changed; the longer that changes nothing, the fewer. Classes that are no longer used are forgotten.
 //
+// Batches too quick for the clock have no time to compare: until some are known that do, the next ones may cost twice as
+// much as they did.
+//
 // A batch that fails and was larger than the budget may have failed for its size: it took all memory, or too long. No
 // larger ones are tried for a while, each time for longer. Where three in a row fail that were no larger, classes of
 // their size and above are forgotten.
@@ -62,10 +65,17 @@ export class RunCosts {
   #pause = FIRST_PAUSE;
   #sinceFailure = 0;
   #failedInARow = 0;
+  /** The most that a batch has cost of late that took no time by this clock. */
+  #quickCost = 0;
 
-  /** Learns from a batch that has run. What tells nothing is passed over: no time, no cost. */
+  /** Learns from a batch that has run. One without a cost tells nothing. */
   record(cost: number, items: number, runMs: number): void {
-    if (!(cost > 0 && cost < Infinity && runMs > 0)) return;
+    if (!(cost > 0 && cost < Infinity && runMs >= 0)) return;
+    if (runMs === 0) {
+      this.#quickCost = Math.max(this.#quickCost, cost);
+      return;
+    }
+    if (cost <= this.#quickCost) this.#quickCost = 0;
     this.#batches += 1;
     this.#sinceFailure += 1;
     this.#failedInARow = 0;
@@ -97,7 +107,7 @@ export class RunCosts {
 
   /** What the next batch may cost. A single item may always go. */
   get budget(): number {
-    if (this.#best === null) return this.#itemCost * (1 + (this.#batches % 4));
+    if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
     const { cost } = this.#best;
     const factor = this.#isLargest ? 2 : this.#isProbing ? 1.5 : AS_GOOD;
     return this.#belowFailure(cost, factor * cost);
