@@ -6,6 +6,9 @@ import { tagOf } from "./dtype.ts";
 import { viewRows } from "./join.ts";
 import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
 
+/** Rows without elements take no memory of the caller's, but each is an item. */
+const MOST_EMPTY_ROWS = 65_536;
+
 export type CheckedFeatures = Readonly<Record<string, Checked>>;
 
 /** The features of a call, all of rank 2 or more, with a row in common. */
@@ -83,5 +86,9 @@ function countRows(features: CheckedFeatures): number {
     throw invalidOption(RangeError, message);
   }
   if (rows === 0) throw invalidOption(RangeError, "Expected `features` to have at least one row, got 0");
+  if (rows > MOST_EMPTY_ROWS && Object.values(features).every(({ data }) => data.length === 0)) {
+    const message = `Expected \`features\` to have at most ${MOST_EMPTY_ROWS} rows without elements, got ${rows}`;
+    throw invalidOption(RangeError, message);
+  }
   return rows;
 }

@@ -342,6 +342,7 @@ describe("a malformed call", () => {
     [{ ids: [1, 2] }, "Expected `features.ids.type` to be one of float32"],
     [{ ids: int64(1) }, "Expected `features.ids.dims` to be of rank 1 or more, got []"],
     [{ ids: int64([], [0, 4]) }, "Expected `features` to have at least one row, got 0"],
+    [{ ids: int64([], [2e7, 0]) }, "Expected `features` to have at most 65536 rows without elements, got 20000000"],
     [{ ids: int64([[1], [2], [3]]), mask: int64([[1], [2]]) }, "Expected `mask` to have 3 rows as `ids` has, got 2"],
     [
       { ids: int64([[1], [2]]), scale: float32([1, 2]) },
