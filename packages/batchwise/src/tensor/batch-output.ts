@@ -4,12 +4,17 @@
 import { BatchwiseError, describe } from "../core/contract/errors.ts";
 import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
 
+/**
+ * Who else uses the memory of an answer. `"batch"`: callers of other rows. `"row"`: a row itself may be the answer to
+ * several callers, or stay in a cache.
+ */
+export type Sharing = "none" | "batch" | "row";
+
 /** The tensors of an answer by name; those of a list by their place, and the name of a tensor alone is empty. */
 export interface BatchOutput {
   readonly shape: "tensor" | "list" | "record";
   readonly tensors: ReadonlyMap<string, Checked>;
-  /** Callers other than the one who asked for a row use the same memory. */
-  readonly isShared: boolean;
+  readonly sharing: Sharing;
 }
 
 /** The result of one row, until it is put together with the others of its call. */
@@ -24,16 +29,16 @@ export class RowResult {
 }
 
 /** Checks what a handler returned. Throws BATCH_RESULT, with both numbers where rows are missing. */
-export function readOutput(given: unknown, rows: number, isShared: boolean): BatchOutput {
+export function readOutput(given: unknown, rows: number, sharing: Sharing): BatchOutput {
   try {
-    return { ...checkShape(given, rows), isShared };
+    return { ...checkShape(given, rows), sharing };
   } catch (error) {
     const message = `The handler's answer is not what a batch of ${rows} rows needs. ${messageOf(error)}`;
     throw new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false, cause: error });
   }
 }
 
-function checkShape(given: unknown, rows: number): Omit<BatchOutput, "isShared"> {
+function checkShape(given: unknown, rows: number): Omit<BatchOutput, "sharing"> {
   if (typeof given !== "object" || given === null) {
     throw wrong("output", "a tensor, or a list or a record of tensors", describe(given));
   }

@@ -52,7 +52,7 @@ export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs,
   /**
    * When a result is copied out of the handler's answer: `"shared"` (default), where the answer has rows of more than
    * one call, so that a caller may keep, change or transfer what it got; `"always"`, for a handler that uses its output
-   * memory again; `"never"`, views. Rows that come from several batches are always copied.
+   * memory again; `"never"`, views. Rows that come from several batches are always copied, and so are results by `dedupe`.
    */
   readonly copyOutputs?: CopyOutputs | undefined;
 }

@@ -1,7 +1,7 @@
 // What a call is given: its rows out of one batch, or out of several, in their order.
 
 import { BatchwiseError } from "../core/contract/errors.ts";
-import { type BatchOutput, messageOf, RowResult, readOutput } from "./batch-output.ts";
+import { type BatchOutput, messageOf, RowResult, readOutput, type Sharing } from "./batch-output.ts";
 import { fillOf } from "./dtype.ts";
 import { join, type Part, viewRows } from "./join.ts";
 import type { CopyOutputs } from "./options.ts";
@@ -26,7 +26,7 @@ export function collect(results: readonly RowResult[], rules: ResultRules): Outp
   const runs = runsOf(results);
   const [first] = runs as [Run];
   const { shape, tensors } = first.output;
-  const isCopied = rules.copyOutputs === "always" || (rules.copyOutputs === "shared" && first.output.isShared);
+  const isCopied = mustCopy(first.output.sharing, rules.copyOutputs);
   const collected = new Map<string, Checked>();
   for (const name of tensors.keys()) {
     const parts = runs.map((run) => partOf(run, first, name)) as [Part, ...Part[]];
@@ -34,6 +34,11 @@ export function collect(results: readonly RowResult[], rules: ResultRules): Outp
   }
   if (shape === "tensor") return collected.get("") as unknown as Outputs;
   return (shape === "list" ? [...collected.values()] : Object.fromEntries(collected)) as unknown as Outputs;
+}
+
+function mustCopy(sharing: Sharing, copyOutputs: CopyOutputs): boolean {
+  if (copyOutputs === "always" || sharing === "row") return true;
+  return copyOutputs === "shared" && sharing === "batch";
 }
 
 function view({ tensor, from, to }: Part): Checked {
@@ -87,5 +92,5 @@ export function ownResult(result: RowResult, paddingSide: PaddingSide): Outputs 
 
 /** A result of one row that a cache has kept. Throws BATCH_RESULT where it is none. */
 export function keptResult(kept: unknown): RowResult {
-  return new RowResult(readOutput(kept, 1, true), 0);
+  return new RowResult(readOutput(kept, 1, "row"), 0);
 }

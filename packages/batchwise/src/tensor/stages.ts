@@ -83,6 +83,6 @@ export function rowHandler(stages: Stages, { padding, checkInputs, sharesRows }:
 
 function placesOf(output: unknown, { rows, isShared, broken }: BatchInput, sharesRows: boolean): unknown[] {
   if (isError(output)) throw output;
-  const read = readOutput(output, rows.length, isShared || sharesRows);
+  const read = readOutput(output, rows.length, sharesRows ? "row" : isShared ? "batch" : "none");
   return rows.map(({ call }, row) => broken.get(call) ?? new RowResult(read, row));
 }

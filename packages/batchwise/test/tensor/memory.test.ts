@@ -126,18 +126,23 @@ describe("what a caller gets", () => {
     expect(lists(first as Tensor)).toEqual([[1]]);
   });
 
-  test("is its own also where two calls share a row by `dedupe`, and where a cache kept it", async () => {
-    const kept = new Map<string, Outputs>();
-    const fn = batcher(({ ids }) => doubled(ids as Tensor), {
-      dedupe: ({ ids }) => String((ids as Tensor).data),
-      cache: kept as never,
-    });
-    const [first, second] = await Promise.all([fn(one), fn(one)]);
-    (first as Tensor<"int64">).data[0] = 77n;
-    const third = await fn(one);
-    expect([second, third, kept.get("1")]).toEqual([int64([[2]]), int64([[2]]), int64([[2]])]);
-    expect(fn.stats()).toMatchObject({ submitted: 3, deduped: 1, cacheHits: 1, batches: 1 });
-  });
+  test.each(["shared", "never"] as const)(
+    "is its own also where two calls share a row by `dedupe`, and where a cache kept it: %s",
+    async (copyOutputs) => {
+      const kept = new Map<string, Outputs>();
+      const fn = batcher(({ ids }) => doubled(ids as Tensor), {
+        copyOutputs,
+        dedupe: ({ ids }) => String((ids as Tensor).data),
+        cache: kept as never,
+      });
+      const [first, second] = await Promise.all([fn(one), fn(one)]);
+      (first as Tensor<"int64">).data[0] = 77n;
+      ((await fn(one)) as Tensor<"int64">).data[0] = 88n;
+      const third = await fn(one);
+      expect([second, third, kept.get("1")]).toEqual([int64([[2]]), int64([[2]]), int64([[2]])]);
+      expect(fn.stats()).toMatchObject({ submitted: 4, deduped: 1, cacheHits: 2, batches: 1 });
+    },
+  );
 });
 
 describe("data that have gone between the submit and the batch", () => {
