@@ -23,11 +23,17 @@ export function pack(value: unknown, moves: boolean): Packed {
 const NOTHING: ArrayBuffer[] = [];
 
 class Packer {
-  readonly transfer: ArrayBuffer[] = [];
+  readonly #buffers: Set<ArrayBuffer> = new Set();
+  /** One for each view, however often it stands in the value. */
+  readonly #cut: Map<ArrayBufferView, ArrayBufferView> = new Map();
   readonly #moves: boolean;
 
   constructor(moves: boolean) {
     this.#moves = moves;
+  }
+
+  get transfer(): ArrayBuffer[] {
+    return [...this.#buffers];
   }
 
   pack(value: unknown, depth: number): unknown {
@@ -74,15 +80,19 @@ class Packer {
       this.#move(buffer);
       return view;
     }
+    const known = this.#cut.get(view);
+    if (known !== undefined) return known;
     const bytes = buffer.slice(byteOffset, byteOffset + byteLength);
-    if (byteLength >= LEAST_TRANSFER_BYTES) this.transfer.push(bytes);
+    if (byteLength >= LEAST_TRANSFER_BYTES) this.#buffers.add(bytes);
     // A Buffer arrives as a Uint8Array anyway, and its own constructor is deprecated.
     const Kind = view instanceof Uint8Array ? Uint8Array : (view.constructor as new (of: ArrayBuffer) => DataView);
-    return new Kind(bytes);
+    const cut = new Kind(bytes);
+    this.#cut.set(view, cut);
+    return cut;
   }
 
   #move(buffer: ArrayBuffer): void {
-    if (this.#moves && !this.transfer.includes(buffer)) this.transfer.push(buffer);
+    if (this.#moves) this.#buffers.add(buffer);
   }
 }
 

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { pack } from "../../src/threads/pack.ts";
+
+test("a part of a buffer that stands in many items goes once, and is one object over there", () => {
+  const weights = new Float32Array(new ArrayBuffer(400_000), 4, 50_000).fill(3);
+  const { value, transfer } = pack(
+    Array.from({ length: 32 }, (_, item) => ({ item, weights })),
+    false,
+  );
+  expect(transfer.map(({ byteLength }) => byteLength)).toEqual([200_000]);
+  const items = structuredClone(value, { transfer }) as { weights: Float32Array }[];
+  expect(new Set(items.map((each) => each.weights)).size).toBe(1);
+  expect(items[31]?.weights[49_999]).toBe(3);
+});
+
+test("a buffer that moves is named once", () => {
+  const vector = new Float32Array(4);
+  expect(pack([vector, { vector }, vector.buffer], true).transfer).toEqual([vector.buffer]);
+});
+
+test("a hundred thousand buffers that move take time in proportion", () => {
+  const items = Array.from({ length: 100_000 }, () => new Uint8Array(1));
+  const startedAt = performance.now();
+  expect(pack(items, true).transfer).toHaveLength(100_000);
+  expect(performance.now() - startedAt).toBeLessThan(500);
+});
