@@ -43,7 +43,7 @@ export class SharedConnection {
     this.#parts = parts;
     this.#onEnd = onEnd;
     const { port } = parts;
-    port.on("message", (request: Request) => this.#take(request));
+    port.on("message", (request: unknown) => this.#take(request));
     // What cannot be read has an id that nobody knows: its caller hears of it by the end of the connection.
     port.on("messageerror", () => this.close());
     port.on("close", () => this.#end());
@@ -56,7 +56,8 @@ export class SharedConnection {
     this.#end();
   }
 
-  #take(request: Request): void {
+  #take(request: unknown): void {
+    if (!isRequest(request)) return;
     if ("cancel" in request) {
       this.#cancellable.get(request.cancel)?.abort(callerGoneError());
       return;
@@ -127,6 +128,11 @@ export class SharedConnection {
     Atomics.store(cells, GONE, 1);
     wake(cells);
   }
+}
+
+/** Code in the other thread that has the port can post anything on it. */
+function isRequest(message: unknown): message is Request {
+  return typeof message === "object" && message !== null && ("cancel" in message || "id" in message);
 }
 
 function wake(cells: Int32Array): void {

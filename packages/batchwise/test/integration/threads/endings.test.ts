@@ -85,6 +85,14 @@ describe("what cannot be cloned", () => {
   });
 });
 
+test("what a thread posts on its port by itself is ignored", async () => {
+  const batcher = createBatcher(async (items: number[]) => items);
+  const caller = new CallingThread(shareBatcher(batcher));
+  for (const message of ["hello", null, undefined, 7, {}, []]) await caller.ask("post", message);
+  expect(await caller.ask("submitSync", 1)).toBe(1);
+  expect(batcher.stats().submitted).toBe(1);
+});
+
 describe("a batcher that closes", () => {
   test("gives CLOSED to threads that come, blocked or not", async () => {
     const batcher = createBatcher(async (items: number[]) => items);
