@@ -79,6 +79,7 @@ export class HandlerThread {
   /** Loads the module and opens its handler. Rejects, with the thread ended, where that fails. */
   async load({ url, movesResults }: HandlerThreadOptions): Promise<void> {
     const answer = await this.#ask((task) => this.#post({ type: "load", task, url, movesResults }));
+    clearTimeout(this.#killer);
     if (answer.type !== "refused") return;
     await this.#end();
     throw decodeReason(answer.error);
@@ -110,7 +111,7 @@ export class HandlerThread {
   async close(): Promise<void> {
     if (this.#exitCode !== undefined) return;
     const closing = this.#ask((task) => this.#post({ type: "close", task })).catch(() => undefined);
-    this.#terminateLater();
+    this.terminateLater();
     const answer = await closing;
     await this.#end();
     clearTimeout(this.#killer);
@@ -125,10 +126,12 @@ export class HandlerThread {
 
   #abort(): void {
     this.#post({ type: "abort" });
-    this.#terminateLater();
+    this.terminateLater();
   }
 
-  #terminateLater(): void {
+  /** Where the user has allowed it: unless what it does now ends before. */
+  terminateLater(): void {
+    clearTimeout(this.#killer);
     if (this.#terminateAfterMs === Number.POSITIVE_INFINITY) return;
     this.#killer = setTimeout(() => void this.#worker.terminate(), this.#terminateAfterMs);
   }

@@ -29,8 +29,8 @@ export interface ThreadHandlerOptions {
    */
   readonly transferResults?: boolean | undefined;
   /**
-   * A thread that still runs a batch this many milliseconds after its signal has aborted is terminated and replaced. So is
-   * one that has not closed its handler so long after it was asked to, without replacement.
+   * A thread that still runs a batch, or loads for it, this many milliseconds after its signal has aborted is terminated
+   * and replaced. So is one that has not closed its handler so long after it was asked to, without replacement.
    * For handlers in plain JavaScript: terminating a thread inside native code (onnxruntime) can abort the process.
    * Default Infinity: a thread is never terminated.
    */

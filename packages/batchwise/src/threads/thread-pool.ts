@@ -95,6 +95,8 @@ export class ThreadPool {
 class ThreadPlace {
   readonly #options: HandlerThreadOptions;
   #thread: Promise<HandlerThread> | undefined;
+  /** The thread while it loads. */
+  #loading: HandlerThread | undefined;
   #isLoaded = false;
   #isClosed = false;
   #starts = 0;
@@ -117,11 +119,19 @@ class ThreadPlace {
   }
 
   async run(items: readonly unknown[], context: BatchContext): Promise<Places<unknown>> {
-    return (await this.open()).run(items, context);
+    const { signal } = context;
+    const giveUp = (): void => this.#loading?.terminateLater();
+    signal.addEventListener("abort", giveUp);
+    try {
+      return await (await this.open()).run(items, context);
+    } finally {
+      signal.removeEventListener("abort", giveUp);
+    }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#loading?.terminateLater();
     const thread = await this.#thread?.catch(() => undefined);
     await thread?.close();
   }
@@ -130,6 +140,7 @@ class ThreadPlace {
     this.#starts += 1;
     try {
       const thread = new HandlerThread(this.#options);
+      this.#loading = thread;
       await thread.load(this.#options);
       this.#isLoaded = true;
       void thread.ended.then(() => this.#replace(thread.hasAnswered));
@@ -137,6 +148,8 @@ class ThreadPlace {
     } catch (error) {
       this.#thread = undefined;
       throw error;
+    } finally {
+      this.#loading = undefined;
     }
   }
 

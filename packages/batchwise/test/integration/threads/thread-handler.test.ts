@@ -222,6 +222,25 @@ describe("a batch in a thread that nobody waits for any more", () => {
     expect(handler.restarts).toBe(1);
   });
 
+  test("ends a thread that never comes to the end of loading in place of a dead one, and holds no close up", async () => {
+    const starts = new Int32Array(new SharedArrayBuffer(4));
+    const module = `import { workerData } from "node:worker_threads";
+      if (Atomics.add(workerData, 0, 1) === 1) await new Promise(() => setInterval(() => {}, 1000));
+      export default (items) => (items.includes("exit") ? process.exit(1) : items);`;
+    const handler = threadHandler<string, string>(`data:text/javascript,${encodeURIComponent(module)}`, {
+      terminateAfterMs: 50,
+      workerOptions: { workerData: starts },
+    });
+    const batcher = createBatcher(handler, { handlerTimeoutMs: 1_000 });
+    expect(await batcher.submit("x")).toBe("x");
+    expect(await reasonOf(batcher.submit("exit"))).toMatchObject({ code: "THREAD_ENDED" });
+    expect(await reasonOf(batcher.submit("y"))).toMatchObject({ code: "HANDLER_TIMEOUT" });
+    expect(await batcher.submit("z")).toBe("z");
+    expect(starts[0]).toBe(3);
+    await batcher.close();
+    expect(process.getActiveResourcesInfo()).not.toContain("Worker");
+  });
+
   test("never runs where it still waited for a thread", async () => {
     const { batcher } = threads({}, { concurrency: 2, maxBatchSize: 1 });
     const first = batcher.submit("busy");
