@@ -22,7 +22,7 @@ export class LearnedCaps {
       return;
     }
     this.#runCosts ??= new RunCosts();
-    this.#runCosts.record(cost, size, runMs);
+    this.#runCosts.record(cost, size, runMs, countsPadding(options) ? size : cost);
   }
 
   /** The options, with the cap that has been learned. */
@@ -44,6 +44,11 @@ export class LearnedCaps {
     if (options.order === "length") return { ...limits, fixedCost, share };
     return { ...limits, maxBatchCost: Math.min(limits.maxBatchCost, share) };
   }
+}
+
+/** True where a batch can cost more for the same items: in order of arrival any item may be the longest. */
+function countsPadding({ order, batchCost }: ResolvedOptions): boolean {
+  return order === "fifo" && batchCost !== "sum";
 }
 
 function isInUse({ learnsBatchCost, order }: ResolvedOptions): boolean {

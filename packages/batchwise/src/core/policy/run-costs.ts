@@ -1,8 +1,9 @@
 // What a handler's runs cost, learned from the last batches: how long a batch takes by its cost, what a call costs besides
 // its items, and up to which cost a larger batch is worth it. Nothing is assumed of the handler: batches of similar cost
-// share a class, and each class remembers its mean time. The classes are compared by time per unit of cost.
+// share a class, and each class remembers its mean time. The classes are compared by time per unit of work, which is
+// their cost unless that counts padding that a smaller batch would not have.
 //
-// The budget is the largest class whose time per unit is within 2 % of the least. While that is the largest class of
+// The budget is the largest class whose time per unit of work is within 2 % of the least. While that is the largest class of
 // all, the next batches may cost twice as much. Otherwise one batch in so many tries more, in case the handler has
 // changed; the longer that changes nothing, the fewer. Classes that are no longer used are forgotten.
 //
@@ -45,6 +46,8 @@ interface CostClass {
   weight: number;
   cost: number;
   runMs: number;
+  /** What of it is of use. */
+  work: number;
 }
 
 export class RunCosts {
@@ -68,8 +71,8 @@ export class RunCosts {
   /** The most that a batch has cost of late that took no time by this clock. */
   #quickCost = 0;
 
-  /** Learns from a batch that has run. One without a cost tells nothing. */
-  record(cost: number, items: number, runMs: number): void {
+  /** Learns from a batch that has run. One without a cost tells nothing. `work`: in any unit, the same for all. */
+  record(cost: number, items: number, runMs: number, work: number = cost): void {
     if (!(cost > 0 && cost < Infinity && runMs >= 0)) return;
     if (runMs === 0) {
       this.#quickCost = Math.max(this.#quickCost, cost);
@@ -82,7 +85,7 @@ export class RunCosts {
     if (cost >= this.#failedCost) this.#forgetFailure();
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
     this.#sinceProbe += 1;
-    this.#remember(cost, runMs);
+    this.#remember(cost, runMs, work);
     this.#fit();
     this.#chooseBest();
   }
@@ -138,7 +141,7 @@ export class RunCosts {
     this.#failedCost = Infinity;
   }
 
-  #remember(cost: number, runMs: number): void {
+  #remember(cost: number, runMs: number, work: number): void {
     const key = Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
     for (const [other, known] of this.#classes) {
       if (other === key) continue;
@@ -147,7 +150,7 @@ export class RunCosts {
     }
     const known = this.#classes.get(key);
     if (known === undefined) {
-      this.#classes.set(key, { weight: 1, cost, runMs });
+      this.#classes.set(key, { weight: 1, cost, runMs, work });
       return;
     }
     const usualMs = (cost / known.cost) * known.runMs;
@@ -162,6 +165,7 @@ export class RunCosts {
     const countedMs = isOdd ? Math.min(runMs, ODD * usualMs) : runMs;
     known.weight = Math.min(known.weight + 1, REMEMBERED);
     known.cost += (cost - known.cost) / known.weight;
+    known.work += (work - known.work) / known.weight;
     known.runMs += (countedMs - known.runMs) / known.weight;
   }
 
@@ -188,9 +192,9 @@ export class RunCosts {
 
   #chooseBest(): void {
     const known = [...this.#classes.values()].filter(({ weight }) => weight >= ENOUGH);
-    const least = Math.min(...known.map(({ cost, runMs }) => runMs / cost));
+    const least = Math.min(...known.map(({ work, runMs }) => runMs / work));
     const byCost = known.sort((a, b) => a.cost - b.cost);
-    const best = byCost.findLast(({ cost, runMs }) => runMs / cost <= AS_GOOD * least) ?? null;
+    const best = byCost.findLast(({ work, runMs }) => runMs / work <= AS_GOOD * least) ?? null;
     this.#isLargest = best === byCost.at(-1);
     if (best !== this.#best) this.#probeEvery = PROBE_OFTEN;
     else if (this.#isProbing) this.#probeEvery = Math.min(2 * this.#probeEvery, PROBE_SELDOM);
