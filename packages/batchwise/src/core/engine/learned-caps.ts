@@ -11,39 +11,81 @@ import type { RunEnd } from "../run/run-owner.ts";
 /** No item but the first fits, unless it costs nothing. */
 const ONE_ITEM: number = Number.MIN_VALUE;
 
+/**
+ * A few keys may be models of their own, which differ in speed; many are users of one. Above this number all keys share
+ * what has been learned.
+ */
+const MOST_KEYS = 8;
+
 export class LearnedCaps {
-  #runCosts: RunCosts | null = null;
+  /** Of all batches. */
+  #ofAll: RunCosts | null = null;
+  /** Of the batches of each key; null once there have been too many of them. */
+  #byKey: Map<string, RunCosts> | null = new Map();
 
   /** Learns from a batch that has ended. */
-  record({ cost, size }: BatchStart, { error, runMs }: RunEnd, options: ResolvedOptions): void {
-    if (!isInUse(options)) return;
-    if (error !== undefined) {
-      this.#runCosts?.recordFailure(cost);
-      return;
-    }
-    this.#runCosts ??= new RunCosts();
-    this.#runCosts.record(cost, size, runMs, countsPadding(options) ? size : cost);
+  record(start: BatchStart, end: RunEnd, options: ResolvedOptions): void {
+    if (!isInUse(options) || (this.#ofAll === null && end.error !== undefined)) return;
+    this.#ofAll ??= new RunCosts();
+    learn(this.#ofAll, start, end, options);
+    const ofKey = this.#forKey(start.key);
+    if (ofKey !== undefined) learn(ofKey, start, end, options);
   }
 
-  /** The options, with the cap that has been learned. */
+  /** The options, with a cap that no lane's next batch exceeds. */
   limits(options: ResolvedOptions): ResolvedOptions {
     if (!options.learnsBatchCost) return options;
-    if (this.#runCosts !== null) return { ...options, maxBatchCost: this.#runCosts.budget };
-    // All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one.
-    return options.concurrency === Infinity ? options : { ...options, maxBatchCost: ONE_ITEM };
+    let budget = this.#ofAll?.budget ?? coldBudget(options);
+    for (const ofKey of this.#byKey?.values() ?? []) if (ofKey.isKnown) budget = Math.max(budget, ofKey.budget);
+    return { ...options, maxBatchCost: budget };
   }
 
   /** The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all. */
   capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number): Caps {
     if (!isInUse(options)) return options;
-    const limits = this.limits(options);
+    const learned = this.#learnedOf(lane.key);
+    const maxBatchCost = options.learnsBatchCost ? (learned?.budget ?? coldBudget(options)) : options.maxBatchCost;
     const itemCost = lane.cost / lane.size;
-    const fixedCost = this.#runCosts?.fixedCost ?? itemCost;
-    if (freeSlots === 1 || freeSlots === Infinity) return { ...limits, fixedCost };
+    const fixedCost = learned?.fixedCost ?? itemCost;
+    if (freeSlots === 1 || freeSlots === Infinity) return { ...options, maxBatchCost, fixedCost };
     const share = lane.cost / freeSlots + itemCost;
-    if (options.order === "length") return { ...limits, fixedCost, share };
-    return { ...limits, maxBatchCost: Math.min(limits.maxBatchCost, share) };
+    if (options.order === "length") return { ...options, maxBatchCost, fixedCost, share };
+    return { ...options, maxBatchCost: Math.min(maxBatchCost, share) };
   }
+
+  /** What is known of a key: of all batches, until enough of its own have run. */
+  #learnedOf(key: string | undefined): RunCosts | null {
+    const ofKey = key === undefined ? undefined : this.#byKey?.get(key);
+    return ofKey?.isKnown ? ofKey : this.#ofAll;
+  }
+
+  #forKey(key: string | undefined): RunCosts | undefined {
+    if (key === undefined || this.#byKey === null) return undefined;
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    if (this.#byKey.size === MOST_KEYS) {
+      this.#byKey = null;
+      return undefined;
+    }
+    const made = new RunCosts();
+    this.#byKey.set(key, made);
+    return made;
+  }
+}
+
+function learn(
+  runCosts: RunCosts,
+  { cost, size }: BatchStart,
+  { error, runMs }: RunEnd,
+  options: ResolvedOptions,
+): void {
+  if (error === undefined) runCosts.record(cost, size, runMs, countsPadding(options) ? size : cost);
+  else runCosts.recordFailure(cost);
+}
+
+/** All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one. */
+function coldBudget({ concurrency, maxBatchCost }: ResolvedOptions): number {
+  return concurrency === Infinity ? maxBatchCost : ONE_ITEM;
 }
 
 /** True where a batch can cost more for the same items: in order of arrival any item may be the longest. */

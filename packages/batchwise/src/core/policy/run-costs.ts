@@ -108,6 +108,11 @@ export class RunCosts {
     this.#sinceFailure = 0;
   }
 
+  /** True once batches of similar cost have been enough for a budget. */
+  get isKnown(): boolean {
+    return this.#best !== null;
+  }
+
   /** What the next batch may cost. A single item may always go. */
   get budget(): number {
     if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));

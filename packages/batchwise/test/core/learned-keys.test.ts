@@ -1,0 +1,46 @@
+// `maxBatchCost: "learn"` for keys that differ in speed: what is learned of one is not taken for a change of the other.
+
+import { createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
+import { expect, test } from "vitest";
+
+/** The mean sizes of the batches of each key, for 256 clients a key in a closed loop. A call costs 5 ms x the factor. */
+async function meanSizes(factors: Readonly<Record<string, number>>): Promise<number[]> {
+  const clock = virtualClock();
+  const keys = Object.keys(factors);
+  const counts = new Map(keys.map((key) => [key, { items: 0, batches: 0 }]));
+  const batcher = createBatcher(
+    async (items: string[]) => {
+      const ms = (factors[items[0] as string] as number) * (5 + 0.02 * items.length);
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, ms));
+      return items;
+    },
+    { maxBatchCost: "learn", maxBatchSize: 256, concurrency: 2, key: (item) => item, clock },
+  );
+  batcher.on("batch", ({ key, size }) => {
+    const count = counts.get(key as string);
+    if (count === undefined || clock.now() < 5_000) return;
+    count.items += size;
+    count.batches += 1;
+  });
+  let isOver = false;
+  const client = async (key: string): Promise<void> => {
+    while (!isOver) await batcher.submit(key);
+  };
+  const clients = keys.flatMap((key) => Array.from({ length: 256 }, () => client(key)));
+  for (let step = 0; step < 400; step += 1) await clock.advance(50);
+  isOver = true;
+  const ended = Promise.all(clients);
+  await clock.advance(60_000);
+  await ended;
+  return keys.map((key) => (counts.get(key)?.items ?? 0) / (counts.get(key)?.batches ?? 1));
+}
+
+test("two keys, one of them ten times slower, both get large batches", async () => {
+  for (const size of await meanSizes({ quick: 1, slow: 10 })) expect(size).toBeGreaterThan(240);
+});
+
+test("more keys than can be models learn together", async () => {
+  const users = Object.fromEntries(Array.from({ length: 20 }, (_, user) => [`user ${user}`, 1]));
+  for (const size of await meanSizes(users)) expect(size).toBeGreaterThan(200);
+});
