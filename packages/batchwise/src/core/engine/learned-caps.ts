@@ -16,7 +16,11 @@ export class LearnedCaps {
 
   /** Learns from a batch that has ended. */
   record({ cost, size }: BatchStart, { error, runMs }: RunEnd, options: ResolvedOptions): void {
-    if (error !== undefined || !isInUse(options)) return;
+    if (!isInUse(options)) return;
+    if (error !== undefined) {
+      this.#runCosts?.recordFailure(cost);
+      return;
+    }
     this.#runCosts ??= new RunCosts();
     this.#runCosts.record(cost, size, runMs);
   }

@@ -5,6 +5,13 @@
 // The budget is the largest class whose time per unit is within 2 % of the least. While that is the largest class of
 // all, the next batches may cost twice as much. Otherwise one batch in so many tries more, in case the handler has
 // changed; the longer that changes nothing, the fewer. Classes that are no longer used are forgotten.
+//
+// Batches too quick for the clock have no time to compare: until some are known that do, the next ones may cost twice as
+// much as they did.
+//
+// A batch that fails and was larger than the budget may have failed for its size: it took all memory, or too long. No
+// larger ones are tried for a while, each time for longer. Where three in a row fail that were no larger, classes of
+// their size and above are forgotten.
 
 /** So many classes to a doubling of cost. */
 const CLASSES_PER_OCTAVE = 4;
@@ -27,6 +34,11 @@ const MOST_FIXED = 1_000;
 /** One batch in so many tries more. */
 const PROBE_OFTEN = 16;
 const PROBE_SELDOM = 128;
+/** After a larger batch has failed, so many go before another is tried; twice as many after each further failure. */
+const FIRST_PAUSE = 16;
+const LONGEST_PAUSE = 1_024;
+/** Until then no batch costs more than this part of the one that failed. */
+const SAFELY_BELOW = 0.95;
 
 /** Batches of similar cost: their weight, and their means. */
 interface CostClass {
@@ -47,11 +59,27 @@ export class RunCosts {
   #probeEvery = PROBE_OFTEN;
   #sinceProbe = 0;
   #oddInARow = 0;
+  /** The cost of a batch that may have failed for its size; Infinity where there is none. */
+  #failedCost = Infinity;
+  /** So many batches go before one as large is tried again. */
+  #pause = FIRST_PAUSE;
+  #sinceFailure = 0;
+  #failedInARow = 0;
+  /** The most that a batch has cost of late that took no time by this clock. */
+  #quickCost = 0;
 
-  /** Learns from a batch that has run. What tells nothing is passed over: no time, no cost. */
+  /** Learns from a batch that has run. One without a cost tells nothing. */
   record(cost: number, items: number, runMs: number): void {
-    if (!(cost > 0 && cost < Infinity && runMs > 0)) return;
+    if (!(cost > 0 && cost < Infinity && runMs >= 0)) return;
+    if (runMs === 0) {
+      this.#quickCost = Math.max(this.#quickCost, cost);
+      return;
+    }
+    if (cost <= this.#quickCost) this.#quickCost = 0;
     this.#batches += 1;
+    this.#sinceFailure += 1;
+    this.#failedInARow = 0;
+    if (cost >= this.#failedCost) this.#forgetFailure();
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
     this.#sinceProbe += 1;
     this.#remember(cost, runMs);
@@ -59,11 +87,30 @@ export class RunCosts {
     this.#chooseBest();
   }
 
+  /** Learns from a batch that has failed. A single one as large as those that succeed tells nothing of sizes. */
+  recordFailure(cost: number): void {
+    if (this.#best === null) return;
+    if (cost <= AS_GOOD * this.#best.cost) {
+      this.#failedInARow += 1;
+      if (this.#failedInARow < MOST_ODD) return;
+      this.#failedInARow = 0;
+      for (const [key, known] of this.#classes) if (known.cost >= cost / AS_GOOD) this.#classes.delete(key);
+      this.#chooseBest();
+    }
+    // Others that began before the failure was known do not count again.
+    if (this.#isPausing && cost >= this.#failedCost) return;
+    if (this.#failedCost === Infinity) this.#pause = FIRST_PAUSE;
+    else if (!this.#isPausing) this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+    this.#failedCost = cost;
+    this.#sinceFailure = 0;
+  }
+
   /** What the next batch may cost. A single item may always go. */
   get budget(): number {
-    if (this.#best === null) return this.#itemCost * (1 + (this.#batches % 4));
-    if (this.#isLargest) return 2 * this.#best.cost;
-    return this.#isProbing ? 1.5 * this.#best.cost : 1.02 * this.#best.cost;
+    if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
+    const { cost } = this.#best;
+    const factor = this.#isLargest ? 2 : this.#isProbing ? 1.5 : AS_GOOD;
+    return this.#belowFailure(cost, factor * cost);
   }
 
   /** What a call costs besides its items, in units of cost. Taken for that of an item until it is known. */
@@ -74,6 +121,21 @@ export class RunCosts {
 
   get #isProbing(): boolean {
     return this.#sinceProbe >= this.#probeEvery;
+  }
+
+  /** At most half the way from what succeeds to what failed. Where hardly any is left, nothing that large for a while. */
+  #belowFailure(cost: number, wanted: number): number {
+    const halfWay = (cost + this.#failedCost) / 2;
+    if (halfWay > 1.1 * cost) return Math.min(wanted, halfWay);
+    return this.#isPausing ? Math.min(wanted, SAFELY_BELOW * this.#failedCost) : wanted;
+  }
+
+  get #isPausing(): boolean {
+    return this.#failedCost < Infinity && this.#sinceFailure < this.#pause;
+  }
+
+  #forgetFailure(): void {
+    this.#failedCost = Infinity;
   }
 
   #remember(cost: number, runMs: number): void {
@@ -94,6 +156,7 @@ export class RunCosts {
     if (this.#oddInARow === MOST_ODD) {
       this.#oddInARow = 0;
       this.#classes.clear();
+      this.#forgetFailure();
       return;
     }
     const countedMs = isOdd ? Math.min(runMs, ODD * usualMs) : runMs;

@@ -41,6 +41,13 @@ describe("what is learned of run times", () => {
     expect(learned.budget).toBeLessThan(100);
   });
 
+  test("allows twice what took no time by the clock, until something takes time", () => {
+    const learned = learnedFrom([10, 20, 40], () => 0);
+    expect(learned.budget).toBe(80);
+    learned.record(20, 2, 1);
+    expect(learned.budget).toBeLessThan(80);
+  });
+
   test("is a budget and a fixed cost that are numbers from zero on, whatever times and costs come", () => {
     const number = fc.oneof(
       fc.constantFrom(0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e-300, 1e300, 5e-324),
