@@ -25,18 +25,16 @@ export class LearnedCaps {
     this.#runCosts.record(cost, size, runMs);
   }
 
-  /** The options, with the cap that has been learned. */
+  /** The options, with the cap that has been learned. Before one has, a lane is full by its size alone. */
   limits(options: ResolvedOptions): ResolvedOptions {
-    if (!options.learnsBatchCost) return options;
-    if (this.#runCosts !== null) return { ...options, maxBatchCost: this.#runCosts.budget };
-    // All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one.
-    return options.concurrency === Infinity ? options : { ...options, maxBatchCost: ONE_ITEM };
+    if (!options.learnsBatchCost || this.#runCosts === null) return options;
+    return { ...options, maxBatchCost: this.#runCosts.budget };
   }
 
   /** The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all. */
   capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number): Caps {
     if (!isInUse(options)) return options;
-    const limits = this.limits(options);
+    const limits = this.#runCosts === null ? coldStart(options) : this.limits(options);
     const itemCost = lane.cost / lane.size;
     const fixedCost = this.#runCosts?.fixedCost ?? itemCost;
     if (freeSlots === 1 || freeSlots === Infinity) return { ...limits, fixedCost };
@@ -44,6 +42,12 @@ export class LearnedCaps {
     if (options.order === "length") return { ...limits, fixedCost, share };
     return { ...limits, maxBatchCost: Math.min(limits.maxBatchCost, share) };
   }
+}
+
+/** All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one. */
+function coldStart(options: ResolvedOptions): ResolvedOptions {
+  if (!options.learnsBatchCost || options.concurrency === Infinity) return options;
+  return { ...options, maxBatchCost: ONE_ITEM };
 }
 
 function isInUse({ learnsBatchCost, order }: ResolvedOptions): boolean {
