@@ -164,3 +164,13 @@ test("where batches have no bound, a cold start does not make one of each item",
   await batcher.submitMany(new Array<number>(1_000).fill(5));
   expect(sizes[0]).toBe(1_000);
 });
+
+test("a cold start ends nobody's wait for company", async () => {
+  const clock = virtualClock();
+  const batcher = createBatcher((items: number[]) => items, { maxBatchCost: "learn", maxWaitMs: 100, clock });
+  const answers = batcher.submitMany([1, 2, 3]);
+  await clock.advance(99);
+  expect(batcher.stats()).toMatchObject({ waiting: 3, batches: 0 });
+  await clock.advance(1);
+  expect(await answers).toEqual([1, 2, 3]);
+});

@@ -60,7 +60,7 @@ describe("an embedder", () => {
       "fulfilled",
       "fulfilled",
     ]);
-    await expect(embedder.embed([[3], [poison]])).rejects.toMatchObject({ code: "MODEL_FAILED" });
+    await expect(embedder.embed([[3], [poison]])).rejects.toMatchObject({ code: "MODEL_INPUT" });
   });
 
   test("takes the lists of a caller who left out of the queue", async () => {

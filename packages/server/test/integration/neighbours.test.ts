@@ -45,7 +45,8 @@ describe("a dynamically quantised graph", () => {
   });
 
   test("is batched where that is asked for, and its vectors differ", async () => {
-    const embedder = await openEmbedder({ model: await exportFolder(QUANTISED), pooling: "mean", batchAnyway: true });
+    const model = await exportFolder(QUANTISED);
+    const embedder = await openEmbedder({ model, pooling: "mean", batchAnyway: true, maxBatchTokens: 1_000 });
     expect(embedder.warnings).toEqual([expect.stringContaining("batching all the same")]);
     const effect = await effectOf(embedder);
     expect(effect.difference).toBeGreaterThan(1e-3);

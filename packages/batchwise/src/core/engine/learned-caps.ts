@@ -32,10 +32,10 @@ export class LearnedCaps {
     if (ofKey !== undefined) learn(ofKey, start, end, options);
   }
 
-  /** The options, with a cap that no lane's next batch exceeds. */
+  /** The options, with a cap that no lane's next batch exceeds. Before one is learned, a lane is full by its size alone. */
   limits(options: ResolvedOptions): ResolvedOptions {
-    if (!options.learnsBatchCost) return options;
-    let budget = this.#ofAll?.budget ?? coldBudget(options);
+    if (!options.learnsBatchCost || this.#ofAll === null) return options;
+    let { budget } = this.#ofAll;
     for (const ofKey of this.#byKey?.values() ?? []) if (ofKey.isKnown) budget = Math.max(budget, ofKey.budget);
     return { ...options, maxBatchCost: budget };
   }

@@ -5,6 +5,7 @@
  * Guarantees: a refusal names what was expected, what came, and the way out.
  */
 
+import { describe } from "../../core/contract/errors.ts";
 import type { ModelSource } from "./model-files.ts";
 import { ANOTHER_EXPORT } from "./pooling.ts";
 import { padTokens, type VectorBlock } from "./token-batch.ts";
@@ -13,8 +14,12 @@ import type { VectorThreads } from "./vector-threads.ts";
 /** Runs a text and refuses a model that cannot give vectors for this tokenizer. */
 export async function firstRun(source: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
   const { tokenizer, labels } = source;
+  const ids: unknown = tokenizer.encode("warm up");
+  if (!Array.isArray(ids)) {
+    throw new TypeError(`Expected \`tokenizer.encode(text)\` to give a list of token ids, got ${describe(ids)}`);
+  }
   await tryLargestId(source, pool);
-  const first = await pool.run(padTokens([tokenizer.encode("warm up")], tokenizer.paddingId));
+  const first = await pool.run(padTokens([ids as number[]], tokenizer.paddingId));
   const { width } = first;
   if (width === 1 || width === labels) {
     const what = width === 1 ? "one number" : `${width} numbers, as many as its config.json has labels`;

@@ -14,7 +14,7 @@ import { modelInputError, notFiniteError } from "../errors.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
 import type { ModelSource } from "./model-files.ts";
 import { padTokens, splitRows } from "./token-batch.ts";
-import { countTokens, type TokenCount, tokenizeAll, truncateTokens } from "./tokenizer.ts";
+import { checkIds, countTokens, type TokenCount, tokenizeAll, truncateTokens } from "./tokenizer.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 export interface LoadedModel {
@@ -112,9 +112,12 @@ export class ThreadedEmbedder implements TextEmbedder {
   /** Throws MODEL_INPUT. */
   #checked(ids: Tokens | null, tokens: number, name: string): Tokens {
     if (tokens === 0) throw modelInputError(`\`${name}\` has no tokens`);
-    if (ids !== null && tokens <= this.model.maxTokens) return ids;
+    const { maxTokens, vocabularySize } = this.model;
+    if (ids !== null && tokens <= maxTokens) return checkIds(name, ids, vocabularySize);
+    const hint =
+      ids === null ? ". `truncate: true` keeps as many of a text as fit" : ". Lists of token ids are not cut";
     throw modelInputError(
-      `The model ${this.model.name} takes at most ${this.model.maxTokens} tokens, but \`${name}\` has ${tokens}. \`truncate: true\` keeps as many of a text as fit`,
+      `The model ${this.model.name} takes at most ${maxTokens} tokens, but \`${name}\` has ${tokens}${hint}`,
     );
   }
 

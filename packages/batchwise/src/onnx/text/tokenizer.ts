@@ -3,6 +3,8 @@
  */
 
 import { estimateTokens } from "../../core/api/estimate-tokens.ts";
+import { describe } from "../../core/contract/errors.ts";
+import { modelInputError } from "../errors.ts";
 import { nextSlice, sliceIsOver } from "./time-slices.ts";
 
 export interface Tokenizer {
@@ -13,6 +15,19 @@ export interface Tokenizer {
   readonly truncationSide?: "left" | "right";
   /** The ids of a text, with the marks that the model expects around it. */
   encode(text: string): readonly number[];
+}
+
+/** The ids, if a model with so many tokens can have a row for each; no other number has a vector. Throws MODEL_INPUT. */
+export function checkIds(name: string, ids: readonly number[], vocabularySize: number): readonly number[] {
+  for (let index = 0; index < ids.length; index += 1) {
+    const id = ids[index] as number;
+    if (Number.isInteger(id) && id >= 0 && id < vocabularySize) continue;
+    const reason = id === undefined ? ": the tokenizer has no id for a word that it does not know" : "";
+    throw modelInputError(
+      `Expected the token ids of \`${name}\` to be integers from 0 to ${vocabularySize - 1}, got ${describe(id)} at place ${index}${reason}`,
+    );
+  }
+  return ids;
 }
 
 export interface TokenCount {

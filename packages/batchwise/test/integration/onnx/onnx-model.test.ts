@@ -44,6 +44,9 @@ function opened<Inputs extends FeaturesOf<Inputs> = Records, Output extends Feat
   return { model, run };
 }
 
+/** What is learned begins with one row. */
+const TOGETHER = { maxBatchCost: 1_000 };
+
 const embedder = (options: Partial<OnnxModelOptions> = {}, of: TensorBatchOptions<Encoded, ResultOf<Embedding>> = {}) =>
   opened<Encoded, Embedding>({ path: fileOf(encoder()), ...options }, of);
 
@@ -119,7 +122,7 @@ describe("a model in threads", () => {
     { type: "bool", data: Uint8Array.of(1, 0) },
     { type: "string", data: ["a", "bc"] },
   ] as const)("keeps $type exactly on the way there and back", async ({ type, data }) => {
-    const { run } = opened({ path: fileOf(identity(type)) });
+    const { run } = opened({ path: fileOf(identity(type)) }, TOGETHER);
     const x = { type, data, dims: [1, 2] } as Tensor;
     const answers = await Promise.all([run({ x }), run({ x })]);
     expect(answers).toEqual([{ y: x }, { y: x }]);
@@ -272,7 +275,7 @@ describe("what goes wrong in a model in threads", () => {
   });
 
   test("a batch whose thread died may be run again: its rows are stacked anew", async () => {
-    const { model, run, die } = mortal(identity("float32"), { retry: { attempts: 2 } });
+    const { model, run, die } = mortal(identity("float32"), { ...TOGETHER, retry: { attempts: 2 } });
     await run.open();
     die();
     const answers = await Promise.all([run(floats(1, 2)), run(floats(3))]);
@@ -307,7 +310,7 @@ describe("what goes wrong in a model in threads", () => {
   });
 
   test("a call that does not have the model's fixed dimensions fails alone, and is not padded until it fits", async () => {
-    const { run } = opened<Floats, Answer>({ path: fileOf(identity("float32", ["batch", 3])), workers: 1 });
+    const { run } = opened<Floats, Answer>({ path: fileOf(identity("float32", ["batch", 3])), workers: 1 }, TOGETHER);
     await run.open();
     const answers = await Promise.allSettled([run(floats(1, 2, 3)), run(floats(1, 2)), run(floats(1, 2, 3, 4))]);
     const refused = (dims: string): object => ({
@@ -323,7 +326,7 @@ describe("what goes wrong in a model in threads", () => {
   test("a fixed dimension that `padToMultipleOf` reaches is no mistake", async () => {
     const { run } = opened<Floats, Answer>(
       { path: fileOf(identity("float32", ["batch", 4])), workers: 1 },
-      { padToMultipleOf: 4 },
+      { ...TOGETHER, padToMultipleOf: 4 },
     );
     const answers = await Promise.all([run(floats(1, 2, 3)), run(floats(1))]);
     expect(answers.map(({ y }) => y.dims)).toEqual([4, 4].map((width) => [1, width]));

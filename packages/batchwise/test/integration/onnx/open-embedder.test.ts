@@ -101,7 +101,34 @@ describe("an embedder in this process", () => {
     const embedder = await opened();
     const settled = await Promise.allSettled([3, 4, 5_000, 6].map((token) => embedder.embedTokens([[token, 7]])));
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
-    expect(settled[2]).toMatchObject({ reason: { code: "MODEL_FAILED" } });
+    expect(settled[2]).toMatchObject({ reason: { code: "MODEL_INPUT" } });
+  });
+
+  test.each([[-1], [0.5], [Number.NaN], [1024], ["7"], [undefined]])("gives no vector for the id %o", async (id) => {
+    const embedder = await opened();
+    const message = expect.stringContaining("token ids of `lists[0]` to be integers from 0 to 1023");
+    await expect(embedder.embedTokens([[3, id as number]])).rejects.toMatchObject({ code: "MODEL_INPUT", message });
+  });
+
+  test("gives no vector for a text with a word for which its tokenizer has no id", async () => {
+    const path = fileOf(encoder({ maxTokens: 64 }));
+    const blind = {
+      ...tokenizer,
+      encode: (text: string) => tokenizer.encode(text).map((id) => (text === "hi" ? undefined : id)),
+    };
+    const embedder = await opened({ model: { path, tokenizer: blind as typeof tokenizer, maxTokens: 64 } });
+    const message = expect.stringContaining("the tokenizer has no id for a word that it does not know");
+    await expect(embedder.embed(["hi"])).rejects.toMatchObject({ code: "MODEL_INPUT", message });
+    expect(await embedder.embed(["hello"])).toHaveLength(1);
+  });
+
+  test("says what a tokenizer has to give", async () => {
+    const path = fileOf(encoder({ maxTokens: 64 }));
+    const wrapped = { ...tokenizer, encode: (text: string) => ({ ids: tokenizer.encode(text) }) };
+    const opening = openEmbedder({ model: { path, tokenizer: wrapped as never, maxTokens: 64 }, workers: 1 });
+    await expect(opening).rejects.toThrow(
+      "Expected `tokenizer.encode(text)` to give a list of token ids, got an object",
+    );
   });
 
   test("answers what it accepted before it closes, and can be disposed of", async () => {
