@@ -49,9 +49,8 @@ export class LargeAnswers {
           if (sliceIsOver()) await nextSlice();
           // The reader may have left in the meantime.
           if (isOver) return;
-          const { done, value } = iterator.next();
-          if (done === true) {
-            end();
+          const value = pieceOf(iterator, end);
+          if (value === undefined) {
             controller.close();
             return;
           }
@@ -64,4 +63,17 @@ export class LargeAnswers {
       { highWaterMark: 0 },
     );
   }
+}
+
+/** The next piece; undefined, with the end told, where there is none. */
+function pieceOf(iterator: Iterator<string>, end: () => void): string | undefined {
+  try {
+    const { done, value } = iterator.next();
+    if (done !== true) return value;
+  } catch (error) {
+    end();
+    throw error;
+  }
+  end();
+  return undefined;
 }
