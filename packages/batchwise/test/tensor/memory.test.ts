@@ -126,9 +126,8 @@ describe("what a caller gets", () => {
     expect(lists(first as Tensor)).toEqual([[1]]);
   });
 
-  test.each(["shared", "never"] as const)(
-    "is its own also where two calls share a row by `dedupe`, and where a cache kept it: %s",
-    async (copyOutputs) => {
+  test("is its own also where two calls share a row by `dedupe`, and where a cache kept it", async () => {
+    for (const copyOutputs of ["shared", "never"] as const) {
       const kept = new Map<string, Outputs>();
       const fn = batcher(({ ids }) => doubled(ids as Tensor), {
         copyOutputs,
@@ -141,8 +140,8 @@ describe("what a caller gets", () => {
       const third = await fn(one);
       expect([second, third, kept.get("1")]).toEqual([int64([[2]]), int64([[2]]), int64([[2]])]);
       expect(fn.stats()).toMatchObject({ submitted: 4, deduped: 1, cacheHits: 2, batches: 1 });
-    },
-  );
+    }
+  });
 });
 
 describe("data that have gone between the submit and the batch", () => {
