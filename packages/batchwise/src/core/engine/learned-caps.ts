@@ -4,6 +4,7 @@
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Caps } from "../policy/caps.ts";
 import { RunCosts } from "../policy/run-costs.ts";
+import type { RunTimes } from "../policy/run-times.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { BatchStart } from "../run/context.ts";
 import type { RunEnd } from "../run/run-owner.ts";
@@ -41,15 +42,16 @@ export class LearnedCaps {
   }
 
   /** The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all. */
-  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number): Caps {
+  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number, runTimes: RunTimes | null): Caps {
     if (!isInUse(options)) return options;
     const learned = this.#learnedOf(lane.key);
     const maxBatchCost = options.learnsBatchCost ? (learned?.budget ?? coldBudget(options)) : options.maxBatchCost;
     const itemCost = lane.cost / lane.size;
     const fixedCost = learned?.fixedCost ?? itemCost;
-    if (freeSlots === 1 || freeSlots === Infinity) return { ...options, maxBatchCost, fixedCost };
+    const caps = { ...options, maxBatchCost, fixedCost, leadMs: runTimes?.leadMs ?? Infinity };
+    if (freeSlots === 1 || freeSlots === Infinity) return caps;
     const share = lane.cost / freeSlots + itemCost;
-    if (options.order === "length") return { ...options, maxBatchCost, fixedCost, share };
+    if (options.order === "length") return { ...caps, share };
     return { ...options, maxBatchCost: Math.min(maxBatchCost, share) };
   }
 

@@ -14,6 +14,8 @@
 // larger ones are tried for a while, each time for longer. Where three in a row fail that were no larger, classes of
 // their size and above are forgotten.
 
+import { CostLine } from "./cost-line.ts";
+
 /** So many classes to a doubling of cost. */
 const CLASSES_PER_OCTAVE = 4;
 /** A class is the mean of about so many batches. */
@@ -52,10 +54,10 @@ interface CostClass {
 
 export class RunCosts {
   readonly #classes: Map<number, CostClass> = new Map();
+  readonly #line: CostLine = new CostLine();
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;
-  #fittedCost = 0;
   /** The class that the budget comes from, and whether it is the largest of all. */
   #best: CostClass | null = null;
   #isLargest = false;
@@ -86,7 +88,6 @@ export class RunCosts {
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
     this.#sinceProbe += 1;
     this.#remember(cost, runMs, work);
-    this.#fit();
     this.#chooseBest();
   }
 
@@ -124,7 +125,8 @@ export class RunCosts {
   /** What a call costs besides its items, in units of cost. Taken for that of an item until it is known. */
   get fixedCost(): number {
     const isUnsure = this.#best === null || this.#isProbing;
-    return isUnsure ? Math.max(this.#fittedCost, this.#itemCost) : this.#fittedCost;
+    const fixedCost = Math.min(this.#line.fixedCost ?? this.#itemCost, MOST_FIXED * this.#itemCost);
+    return isUnsure ? Math.max(fixedCost, this.#itemCost) : fixedCost;
   }
 
   get #isProbing(): boolean {
@@ -156,6 +158,7 @@ export class RunCosts {
     const known = this.#classes.get(key);
     if (known === undefined) {
       this.#classes.set(key, { weight: 1, cost, runMs, work });
+      this.#line.record(cost, runMs);
       return;
     }
     const usualMs = (cost / known.cost) * known.runMs;
@@ -164,35 +167,16 @@ export class RunCosts {
     if (this.#oddInARow === MOST_ODD) {
       this.#oddInARow = 0;
       this.#classes.clear();
+      this.#line.forget();
       this.#forgetFailure();
       return;
     }
+    if (!isOdd) this.#line.record(cost, runMs);
     const countedMs = isOdd ? Math.min(runMs, ODD * usualMs) : runMs;
     known.weight = Math.min(known.weight + 1, REMEMBERED);
     known.cost += (cost - known.cost) / known.weight;
     known.work += (work - known.work) / known.weight;
     known.runMs += (countedMs - known.runMs) / known.weight;
-  }
-
-  /** Least squares of `runMs = fixed + slope * cost`, by relative error: small batches count as much as large ones. */
-  #fit(): void {
-    let [sum, sumX, sumY, sumXX, sumXY] = [0, 0, 0, 0, 0];
-    for (const { weight, cost, runMs } of this.#classes.values()) {
-      const share = weight / (runMs * runMs);
-      sum += share;
-      sumX += share * cost;
-      sumY += share * runMs;
-      sumXX += share * cost * cost;
-      sumXY += share * cost * runMs;
-    }
-    const spread = sum * sumXX - sumX * sumX;
-    const slope = (sum * sumXY - sumX * sumY) / spread;
-    const fitted = (sumY - slope * sumX) / sum / slope;
-    // Where cost makes no difference to the time, a call is all that costs.
-    if (!(spread > 1e-9 * sum * sumXX)) this.#fittedCost = this.#itemCost;
-    else
-      this.#fittedCost =
-        slope > 0 ? Math.min(Math.max(0, fitted), MOST_FIXED * this.#itemCost) : MOST_FIXED * this.#itemCost;
   }
 
   #chooseBest(): void {
