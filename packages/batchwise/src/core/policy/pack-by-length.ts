@@ -32,7 +32,8 @@ export function packByLength(
   const lengths = candidates.map(({ cost }) => cost);
   const limits = { maxRows: maxBatchSize, budget: Math.min(maxBatchCost, share), fixedCost };
   const group = required.length > 1 ? groupAround(required.length, lengths, limits) : groupByLength(lengths, limits);
-  const entries = group.map((index) => candidates[index] as Entry);
+  const chosen = new Set(group.map((index) => candidates[index] as Entry));
+  const entries = window.filter((entry) => chosen.has(entry));
   const isCostly = padded >= maxBatchCost && maxBatchCost < Infinity;
   return {
     entries,
