@@ -1,7 +1,7 @@
 /**
  * Embeddings over HTTP with batching, without, and with every fixed setting of a grid: texts a second and latencies of 1
  * to 64 clients, for short, mixed and long texts, on an encoder of MiniLM's shape and a tiny one; beside FastAPI with
- * onnxruntime; and which knob gains what. Writes the tables into docs/inference.md.
+ * onnxruntime; beside the model alone in the best batches; and which knob gains what. Writes the tables into docs/inference.md.
  *
  *   npm run bench:inference                                     everything; `--plan` says how long
  *   npm run bench:inference -- --resume                         what is still missing, and the tables
@@ -21,6 +21,7 @@ import { resolveModel } from "../packages/server/src/models/model-source.ts";
 import { describeMachine } from "./harness/machine.ts";
 import { readTicks, stolenSince } from "./harness/steal.ts";
 import { measureAblation } from "./inference/ablation.ts";
+import { verdictText } from "./inference/bound-report.ts";
 import { measureCell } from "./inference/measure-cell.ts";
 import { type Cell, cellsOf, estimateMs, isWithPython, modelOptions, type Wish } from "./inference/plan.ts";
 import { whyNoPython } from "./inference/python-peer.ts";
@@ -129,7 +130,9 @@ async function main(): Promise<void> {
   const report = renderResults(results.kept, describeMachine(), flags.quick);
   process.stdout.write(`${report}\n`);
   const claims = sectionsOf(results.kept).flatMap((section) => section.claims);
-  for (const claim of claims) if (verdictOf(claim) === "missed") process.stdout.write(`target missed: ${claim.text}\n`);
+  for (const claim of claims) {
+    if (verdictOf(claim) === "missed") process.stdout.write(`target missed: ${claim.text}: ${verdictText(claim)}\n`);
+  }
   const isComplete = cellsOf(wish).every((cell) => results.has(cell.name));
   if (isOwn || isSelection || !(flags.report || (isComplete && !flags.quick))) return;
   writeFileSync(PAGE, withReport(readFileSync(PAGE, "utf8"), report));
