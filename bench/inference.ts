@@ -23,7 +23,7 @@ import { readTicks, stolenSince } from "./harness/steal.ts";
 import { measureAblation } from "./inference/ablation.ts";
 import { verdictText } from "./inference/bound-report.ts";
 import { measureCell } from "./inference/measure-cell.ts";
-import { type Cell, cellsOf, estimateMs, isWithPython, modelOptions, type Wish } from "./inference/plan.ts";
+import { boundMs, type Cell, cellsOf, estimateMs, isWithPython, modelOptions, type Wish } from "./inference/plan.ts";
 import { whyNoPython } from "./inference/python-peer.ts";
 import { renderResults, sectionsOf, withReport } from "./inference/report.ts";
 import { Results, type Stamp } from "./inference/results.ts";
@@ -113,12 +113,18 @@ async function measureAll(results: Results, cells: readonly Cell[], withPython: 
   }
 }
 
+/** A cell that was measured before there were bounds has none. */
+function isMeasured(results: Results, cell: Cell): boolean {
+  const needsBound = boundMs(cell) > 0 && results.kept.cells[cell.name]?.bound === undefined;
+  return results.has(cell.name) && !needsBound;
+}
+
 async function main(): Promise<void> {
   const name = isOwn ? "own" : flags.quick ? "quick" : "full";
   const isSelection = flags.cells !== undefined || flags.ablation;
   const goesOn = flags.resume || flags.report || flags.plan || (isSelection && !isOwn);
   const results = new Results(name, !goesOn);
-  const cells = wantedCells().filter((cell) => !(flags.resume && results.has(cell.name)));
+  const cells = wantedCells().filter((cell) => !(flags.resume && isMeasured(results, cell)));
   const withPython = !flags.report && (await hasPython());
   if (flags.plan) {
     const estimates = cells.map((cell) => estimateMs(cell, !flags["no-grid"], withPython));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ALONE, cutBatches, differentCuts, meanSize, spread } from "./bound-batches.ts";
+import { ALONE, cutBatches, differentCuts, meanSize, spread, weightOf, wholeMs } from "./bound-batches.ts";
 
 const way = (rows: number, tokens: number) => ({ name: `${rows}/${tokens}`, rows, tokens });
 
@@ -43,6 +43,13 @@ describe("a sample of batches", () => {
       const parts = new Set(spread(1_000, 16, start).map((at) => Math.floor(at / 125)));
       expect(parts.size).toBe(8);
     }
+  });
+
+  test("stands for all of them, though it has the small ones only", () => {
+    const all = [weightOf(8, 8), weightOf(8, 8), weightOf(8, 16), weightOf(8, 32)];
+    const callsMs = all.map((weight) => 0.1 * weight);
+    const total = callsMs.reduce((sum, ms) => sum + ms, 0);
+    expect(wholeMs(callsMs.slice(0, 2), all.slice(0, 2), all)).toBeCloseTo(total);
   });
 
   test("stays within what there is", () => {

@@ -65,3 +65,20 @@ const GOLDEN = (Math.sqrt(5) - 1) / 2;
 export function spread(size: number, count: number, start: number): number[] {
   return Array.from({ length: count }, (_, at) => Math.floor((((start + at) * GOLDEN) % 1) * size));
 }
+
+/** A call takes about as long as so many tokens besides its own. Where it does not, a short measure is less exact. */
+const CALL_TOKENS = 12;
+
+/** What a call takes about, in tokens. */
+export function weightOf(rows: number, columns: number): number {
+  return CALL_TOKENS + rows * columns;
+}
+
+/** How long all batches take when some of them took `callsMs`: some are longer than others, and that is allowed for. */
+export function wholeMs(callsMs: readonly number[], ran: readonly number[], all: readonly number[]): number {
+  return (sum(callsMs) / sum(ran)) * sum(all);
+}
+
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,7 +1,7 @@
 /** What the model alone gives, as a table, and beside the targets that it bounds. Pure. */
 import { renderSection, renderTable } from "../report/markdown.ts";
 import { type Claim, figure, ratio, type Section, type Verdict, verdictOf } from "../report/section.ts";
-import { ALONE } from "./bound-batches.ts";
+import { ALONE, WAYS_COUNT } from "./bound-batches.ts";
 import { type Bound, type BoundedClaim, boundOf, fitCalls, isOutOfReach, nameInRounds } from "./bound-figures.ts";
 import type { CellResult } from "./measure-cell.ts";
 import { DEFAULTS, OFF, WORKERS } from "./plan.ts";
@@ -39,10 +39,10 @@ export function boundSection(cells: readonly NamedCell[]): BoundedSection {
   return {
     title: "The bound: the model alone",
     about: [
-      `The model in ${WORKERS} threads, without HTTP, tokeniser or batcher, in the same run: each text alone, and in the best`,
-      `batches of those that were tried by one who knows ${figure(looks?.texts ?? Number.NaN)} texts beforehand and`,
-      "sorts them by length. A call costs the time of so many tokens besides its own; that is what batching saves in the",
-      "model. No service answers more texts than the best batches do, so none has a higher ratio to off than the last column.",
+      `The model in ${WORKERS} threads, without HTTP, tokeniser or batcher, in turns with the services: each text alone, and`,
+      `${figure(looks?.texts ?? Number.NaN)} texts that are known beforehand, sorted by length and cut in the best of up to`,
+      `${WAYS_COUNT} ways. A call costs the time of so many tokens besides its own; that is what batching saves in the model.`,
+      "No service answers more texts than the best batches, so none has a higher ratio to off than the last column.",
     ],
     tables: [{ head, rows: cells.flatMap(rowsOf) }],
     claims: [],

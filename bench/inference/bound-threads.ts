@@ -3,16 +3,14 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { ModelSource } from "../../packages/batchwise/src/onnx/text/model-files.ts";
 import { median } from "../harness/numbers.ts";
-import { type Cut, spread } from "./bound-batches.ts";
+import { type Cut, spread, sum, weightOf, wholeMs } from "./bound-batches.ts";
 import type { ThreadAnswer, ThreadData, ThreadTask } from "./bound-thread.ts";
 
 type Tokens = readonly number[];
 
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-
 /** So many batches of a cut, evenly spread, stand for all. */
 const SAMPLE = 256;
-const PROBE_MS = 120;
+const PROBE_MS = 80;
 /** The id of a thread that has ended. */
 const ENDED = -1;
 
@@ -36,16 +34,23 @@ export class BoundThreads {
     throw (failed as PromiseRejectedResult).reason;
   }
 
-  /** Texts a second of all threads, over all of the cut: by how long its batches take on average. */
+  /** Texts a second of all threads, over all batches of the cut. */
   async perSecond(texts: readonly Tokens[], cut: Cut, leadMs: number, durationMs: number): Promise<number> {
-    const rows = texts.length / cut.batches.length;
-    const answers = await this.#runAll(() => {
+    const weights = cut.batches.map(([from, to]) => weightOf(to - from, texts[to - 1]?.length ?? 0));
+    const samples = this.#threads.map(() => {
       this.#measured += 1;
-      const sample = spread(cut.batches.length, SAMPLE, SAMPLE * this.#measured);
-      const batches = sample.map((at) => texts.slice(...(cut.batches[at] ?? [0, 0])));
+      return spread(cut.batches.length, SAMPLE, SAMPLE * this.#measured);
+    });
+    const answers = await this.#runAll((thread) => {
+      const batches = (samples[thread] ?? []).map((at) => texts.slice(...(cut.batches[at] ?? [0, 0])));
       return { batches, leadMs, durationMs };
     });
-    return answers.reduce((sum, { callsMs }) => sum + (1_000 * rows) / mean(callsMs), 0);
+    const ofThreads = answers.map(({ callsMs, lead }, thread) => {
+      const sample = samples[thread] ?? [];
+      const ran = callsMs.map((_, call) => weights[sample[(lead + call) % sample.length] ?? 0] ?? 0);
+      return (1_000 * texts.length) / wholeMs(callsMs, ran, weights);
+    });
+    return sum(ofThreads);
   }
 
   /** Milliseconds of a call with so many texts of so many tokens each, while all threads run such calls. */
@@ -66,11 +71,11 @@ export class BoundThreads {
     );
   }
 
-  #runAll(taskOf: () => ThreadTask): Promise<ThreadAnswer[]> {
+  #runAll(taskOf: (thread: number) => ThreadTask): Promise<ThreadAnswer[]> {
     return Promise.all(
-      this.#threads.map(async (thread) => {
+      this.#threads.map(async (thread, at) => {
         const answer = once(thread, "message");
-        thread.postMessage(taskOf());
+        thread.postMessage(taskOf(at));
         return ((await answer) as [ThreadAnswer])[0];
       }),
     );
