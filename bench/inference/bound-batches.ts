@@ -20,7 +20,7 @@ const WAYS: readonly Way[] = TOKENS.flatMap((tokens) =>
 export const WAYS_COUNT: number = WAYS.length;
 
 /** The texts from `from` to before `to` of the sorted ones. */
-export type Range = readonly [from: number, to: number];
+type Range = readonly [from: number, to: number];
 
 export interface Cut extends Way {
   readonly batches: readonly Range[];
