@@ -22,7 +22,7 @@ export function modelLoadError(path: string, cause: unknown): BatchwiseError {
 export function runtimeLoadError(cause: unknown): BatchwiseError {
   const isMissing = (cause as { readonly code?: unknown } | null)?.code === "ERR_MODULE_NOT_FOUND";
   const message = isMissing
-    ? "Models run with onnxruntime-node, which is not installed. Run `npm install onnxruntime-node`"
+    ? "Models run with onnxruntime-node, which is not installed. Run `ONNXRUNTIME_NODE_INSTALL=skip npm install onnxruntime-node@1` (`skip` leaves out libraries for GPUs, which come from another host)"
     : `Models run with onnxruntime-node, which cannot be loaded: ${messageOf(cause)}`;
   return errorOf("MODEL_LOAD", message, cause);
 }

@@ -38,6 +38,11 @@ function anyRows(info: Info): Info {
 }
 
 function checkNames(inputs: ModelInputs, features: Forms): void {
+  if (Array.isArray(features)) {
+    throw modelInputError(
+      "A model takes a record of padded tensors, got a list. Give it to `batchTensors`, not to `batch`",
+    );
+  }
   const { inputNames } = inputs;
   const infos = infosOf(inputs);
   const given = Object.keys(features);

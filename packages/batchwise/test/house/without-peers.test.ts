@@ -23,7 +23,7 @@ function failure(open: string): string {
 
 test("a model says what to install where onnxruntime-node is missing", () => {
   expect(failure('onnxModel({ path: "model.onnx", workers: 1 }).open()')).toBe(
-    "MODEL_LOAD Models run with onnxruntime-node, which is not installed. Run `npm install onnxruntime-node`\n",
+    "MODEL_LOAD Models run with onnxruntime-node, which is not installed. Run `ONNXRUNTIME_NODE_INSTALL=skip npm install onnxruntime-node@1` (`skip` leaves out libraries for GPUs, which come from another host)\n",
   );
 });
 

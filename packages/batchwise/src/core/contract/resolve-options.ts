@@ -111,6 +111,8 @@ export class PreparedOptions {
   readonly isPreferredUnset: boolean;
   /** `maxBatchSize` was never given. */
   readonly isSizeUnset: boolean;
+  /** `cost` was never given. */
+  readonly isCostUnset: boolean;
 
   /** Options that were given, or prepared before. Throws INVALID_OPTION. */
   static of(given: unknown): PreparedOptions {
@@ -129,6 +131,7 @@ export class PreparedOptions {
     this.options = resolve(defaultsFor(options), options);
     this.isPreferredUnset = options.preferredBatchSize === undefined;
     this.isSizeUnset = options.maxBatchSize === undefined;
+    this.isCostUnset = options.cost === undefined;
   }
 }
 

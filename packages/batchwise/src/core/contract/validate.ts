@@ -84,7 +84,7 @@ function isOfType({ type }: Rule, value: unknown): boolean {
   return typeof value === type && value !== null;
 }
 
-/** Throws for a name that is not known, with the hint for it, or with the nearest name that is known. */
+/** Throws for a name that is not known, with the hint for it, with the nearest name that is known, or with all of these. */
 export function refuseUnknown(
   options: object,
   known: readonly string[],
@@ -94,7 +94,7 @@ export function refuseUnknown(
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
     const nearest = nearestOf(name, known);
-    let hint = nearest === undefined ? "" : `, did you mean \`${prefix}${nearest}\`?`;
+    let hint = nearest === undefined ? `. There are ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
     if (Object.hasOwn(hints, name)) hint = `: ${hints[name]}`;
     throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`${hint}`);
   }
@@ -111,7 +111,7 @@ function nearestOf(name: string, known: readonly string[]): string | undefined {
   let nearest: string | undefined;
   let fewest = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
-    const edits = editDistance(name.toLowerCase(), candidate.toLowerCase());
+    const edits = editDistance(name.replaceAll("_", "").toLowerCase(), candidate.toLowerCase());
     if (edits < fewest) [nearest, fewest] = [candidate, edits];
   }
   return nearest;

@@ -26,7 +26,7 @@ import { type InContext, SteadyClock } from "../time/clock.ts";
 import { Deadlines, type InOneStep } from "../time/deadlines.ts";
 import { Turn } from "../time/turn.ts";
 import { Scheduler } from "./scheduler.ts";
-import { warnOfPrefetch, warnOfWait } from "./warnings.ts";
+import { warnOfPadding, warnOfPrefetch, warnOfWait } from "./warnings.ts";
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -88,6 +88,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       prepared,
     );
     warnOfPrefetch(options, stages, events);
+    warnOfPadding(prepared, options, events);
     this.#hasWarnedOfWait = warnOfWait(options, events);
   }
 

@@ -11,6 +11,20 @@ export function warnOfPrefetch({ prefetch }: ResolvedOptions, { prepare }: Stage
   warn(events, "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.");
 }
 
+/** Warns of padding that nothing is known of: items without a cost are all of one length. */
+export function warnOfPadding(
+  { isCostUnset }: PreparedOptions,
+  { batchCost, order }: ResolvedOptions,
+  events: Events,
+): void {
+  if (!isCostUnset || batchCost !== "padded") return;
+  const cause = order === "length" ? '`order` "length"' : '`batchCost` "padded"';
+  warn(
+    events,
+    `${cause} has no lengths to go by: without \`cost\`, each item costs 1. Set \`cost\` to the length of an item.`,
+  );
+}
+
 /** Warns of a wait that other options end before it has begun. Returns whether it has. */
 export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
   const { maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize } = options;
