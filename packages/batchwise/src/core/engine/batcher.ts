@@ -197,6 +197,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     // The promise is kept for good, so it is made in the batcher's own async context.
     this.#closing ??= this.#inContext(() => this.#end());
     if (options?.drain === false) {
+      this.#calls.abandon();
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
       this.#pending.skipAll();
