@@ -45,9 +45,9 @@ async function throughput(mix: (random: () => number) => number, options: BatchO
 }
 
 test.each([
-  ["a few very long ones", 0.65],
-  ["a log-normal mix", 0.9],
-])("of %s it reaches most of what the best fixed budget does", async (name, share) => {
+  ["a few very long ones", 0.97],
+  ["a log-normal mix", 0.97],
+])("of %s it comes within 3 % of the best fixed budget", async (name, share) => {
   const mix = MIXES[name] as (random: () => number) => number;
   const fixed = [200, 500, 1_000, 2_000, 4_000].map((maxBatchCost) =>
     throughput(mix, { maxBatchCost, oversize: "alone" }),

@@ -4,12 +4,8 @@
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
+import { type Load, MIXES, type Mix, serveOften, type Times } from "./support/closed-loop.ts";
 import { miniLmMs } from "./support/encoder-times.ts";
-
-const CLIENTS = 64;
-
-type Times = (rows: number, longest: number) => number;
-type Mix = (random: () => number) => number;
 
 const MODELS: Readonly<Record<string, Times>> = {
   "an encoder of MiniLM's shape": miniLmMs,
@@ -18,67 +14,8 @@ const MODELS: Readonly<Record<string, Times>> = {
   "a handler that costs by token alone": (rows, tokens) => 0.05 * rows * tokens,
 };
 
-const MIXES: Readonly<Record<string, Mix>> = {
-  short: (random) => 7 + Math.floor(random() * 14),
-  mixed: (random) => Math.min(300, Math.max(5, Math.round(30 * Math.exp(0.8 * normal(random))))),
-  long: (random) => 140 + Math.floor(random() * 140),
-};
-
-function normal(random: () => number): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-}
-
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-interface Load {
-  /** What the handler takes after so many batches. */
-  readonly timesAfter: (batches: number) => Times;
-  /** The mix of the item after so many batches. */
-  readonly mixAfter: (batches: number) => Mix;
-  /** Batches that are not measured, and those that are. */
-  readonly skipped: number;
-  readonly measured: number;
-}
-
-/** Cost of items a second in the measured batches: of mixed items a few hundred differ in their mean. */
-async function throughput(load: Load, options: BatchOptions<number, number>, seed: number): Promise<number> {
-  const clock = virtualClock();
-  const [lengths, noise] = [seeded(seed), seeded(seed + 1)];
-  const end = load.skipped + load.measured;
-  let [batches, cost, startedAt, endedAt] = [0, 0, 0, 0];
-  const batcher = createBatcher(
-    async (batch: number[]) => {
-      const ms = load.timesAfter(batches)(batch.length, Math.max(...batch)) * Math.exp(0.1 * normal(noise));
-      await new Promise<void>((resolve) => clock.setTimeout(resolve, ms));
-      batches += 1;
-      if (batches > end) return batch;
-      cost += batch.reduce((sum, length) => sum + length, 0);
-      if (batches === load.skipped) [cost, startedAt] = [0, clock.now()];
-      if (batches === end) endedAt = clock.now();
-      return batch;
-    },
-    { cost: (length) => length, order: "length", concurrency: 2, clock, ...options },
-  );
-  const clients = Array.from({ length: CLIENTS }, async () => {
-    while (batches < end) await batcher.submit(load.mixAfter(batches)(lengths));
-  });
-  while (batches < end) await clock.advance(50);
-  const ended = Promise.all(clients);
-  await clock.advance(60_000);
-  await ended;
-  return (cost / (endedAt - startedAt)) * 1_000;
-}
-
 async function medianOf(load: Load, options: BatchOptions<number, number>): Promise<number> {
-  const rates = [];
-  for (const seed of [1, 2, 3, 4, 5]) rates.push(await throughput(load, options, seed));
-  return rates.sort((a, b) => a - b)[2] as number;
+  return (await serveOften(load, options)).costPerSecond;
 }
 
 /** The best of the fixed budgets, and of no batching, for a mix that stays. */

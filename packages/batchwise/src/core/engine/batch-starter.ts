@@ -3,12 +3,14 @@
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
+import { measureBatch } from "../policy/batch-cost.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import { BatchRun } from "../run/batch-run.ts";
 import type { BatchStart } from "../run/context.ts";
 import type { RunEnvironment } from "../run/run-owner.ts";
+import { isLearning } from "./learned-caps.ts";
 import { warnOfDefaultSize } from "./warnings.ts";
 
 export class BatchStarter {
@@ -40,7 +42,9 @@ export class BatchStarter {
     }
     this.#sequence += 1;
     const { key } = lane;
-    const start = { idPrefix: this.#idPrefix, sequence: this.#sequence, key, reason, size, cost, startedAt: now };
+    const itemsCost = isLearning(options) ? measureBatch(entries, "sum") : 0;
+    const [idPrefix, sequence] = [this.#idPrefix, this.#sequence];
+    const start = { idPrefix, sequence, key, reason, size, cost, itemsCost, startedAt: now };
     const run = new BatchRun(batch, start, recorder.started(entries, now), flushes, this.#environment);
     this.#queue.take(batch, run);
     recorder.batchClosed(reason, size, cost);

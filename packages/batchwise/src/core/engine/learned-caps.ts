@@ -4,6 +4,7 @@
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Caps } from "../policy/caps.ts";
 import { RunCosts } from "../policy/run-costs.ts";
+import type { RunTimes } from "../policy/run-times.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { BatchStart } from "../run/context.ts";
 import type { RunEnd } from "../run/run-owner.ts";
@@ -25,11 +26,11 @@ export class LearnedCaps {
 
   /** Learns from a batch that has ended. */
   record(start: BatchStart, end: RunEnd, options: ResolvedOptions): void {
-    if (!isInUse(options) || (this.#ofAll === null && end.error !== undefined)) return;
+    if (!isLearning(options) || (this.#ofAll === null && end.error !== undefined)) return;
     this.#ofAll ??= new RunCosts();
-    learn(this.#ofAll, start, end, options);
+    learn(this.#ofAll, start, end);
     const ofKey = this.#forKey(start.key);
-    if (ofKey !== undefined) learn(ofKey, start, end, options);
+    if (ofKey !== undefined) learn(ofKey, start, end);
   }
 
   /** The options, with a cap that no lane's next batch exceeds. Before one is learned, a lane is full by its size alone. */
@@ -41,15 +42,16 @@ export class LearnedCaps {
   }
 
   /** The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all. */
-  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number): Caps {
-    if (!isInUse(options)) return options;
+  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number, runTimes: RunTimes | null): Caps {
+    if (!isLearning(options)) return options;
     const learned = this.#learnedOf(lane.key);
     const maxBatchCost = options.learnsBatchCost ? (learned?.budget ?? coldBudget(options)) : options.maxBatchCost;
     const itemCost = lane.cost / lane.size;
     const fixedCost = learned?.fixedCost ?? itemCost;
-    if (freeSlots === 1 || freeSlots === Infinity) return { ...options, maxBatchCost, fixedCost };
+    const caps = { ...options, maxBatchCost, fixedCost, leadMs: runTimes?.leadMs ?? Infinity };
+    if (freeSlots === 1 || freeSlots === Infinity) return caps;
     const share = lane.cost / freeSlots + itemCost;
-    if (options.order === "length") return { ...options, maxBatchCost, fixedCost, share };
+    if (options.order === "length") return { ...caps, share };
     return { ...options, maxBatchCost: Math.min(maxBatchCost, share) };
   }
 
@@ -73,13 +75,8 @@ export class LearnedCaps {
   }
 }
 
-function learn(
-  runCosts: RunCosts,
-  { cost, size }: BatchStart,
-  { error, runMs }: RunEnd,
-  options: ResolvedOptions,
-): void {
-  if (error === undefined) runCosts.record(cost, size, runMs, countsPadding(options) ? size : cost);
+function learn(runCosts: RunCosts, { cost, size, itemsCost }: BatchStart, { error, runMs }: RunEnd): void {
+  if (error === undefined) runCosts.record(cost, size, runMs, itemsCost || cost);
   else runCosts.recordFailure(cost);
 }
 
@@ -88,11 +85,7 @@ function coldBudget({ concurrency, maxBatchCost }: ResolvedOptions): number {
   return concurrency === Infinity ? maxBatchCost : ONE_ITEM;
 }
 
-/** True where a batch can cost more for the same items: in order of arrival any item may be the longest. */
-function countsPadding({ order, batchCost }: ResolvedOptions): boolean {
-  return order === "fifo" && batchCost !== "sum";
-}
-
-function isInUse({ learnsBatchCost, order }: ResolvedOptions): boolean {
+/** True where anything is learned from batches. */
+export function isLearning({ learnsBatchCost, order }: ResolvedOptions): boolean {
   return learnsBatchCost || order === "length";
 }

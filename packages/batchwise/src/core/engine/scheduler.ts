@@ -364,7 +364,8 @@ export class Scheduler implements RunOwner<BatchRun> {
   /** The next batch of a lane; null while the limiter says no. */
   #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
     const upTo = isFlushOnly ? lane.flushedUpTo : Infinity;
-    const caps = this.#learned.capsOf(lane, this.#options, this.#slots.free(this.#options));
+    const freeSlots = this.#slots.free(this.#options);
+    const caps = this.#learned.capsOf(lane, this.#options, freeSlots, this.#runTimes);
     const whole = pack(lane, caps, now, upTo);
     if (this.#gate === null || whole.entries.length === 0) return whole;
     const granted = this.#gate.ask(whole.cost, false);

@@ -13,6 +13,8 @@ export interface Caps {
   readonly fixedCost?: number;
   /** With `order: "length"`: the most that a batch may cost while other slots are free. */
   readonly share?: number;
+  /** With `order: "length"`: how long before a deadline a batch has to go; Infinity where that is not known. */
+  readonly leadMs?: number;
 }
 
 /** Which cap closed a batch; null where everything that waits is in it and more would fit. */

@@ -9,6 +9,12 @@ export interface GroupCaps {
   readonly fixedCost: number;
 }
 
+/**
+ * A group has to save so much: where less is to be won, the first item goes alone, in its order. Threads that share the
+ * processors hardly gain by it, and those who are passed over wait longer.
+ */
+export const WORTH_IT = 1.06;
+
 /** Items next to each other by length. */
 interface Run {
   readonly from: number;
@@ -23,12 +29,10 @@ interface Run {
  * more rows.
  */
 export function groupByLength(lengths: readonly number[], caps: GroupCaps): number[] {
-  const order = lengths
-    .map((_, index) => index)
-    .sort((a, b) => (lengths[a] as number) - (lengths[b] as number) || a - b);
+  const order = byLength(lengths);
   const sorted = order.map((index) => lengths[index] as number);
   const first = order.indexOf(0);
-  let best: Run = { from: first, to: first, saved: 1 };
+  let best: Run = { from: first, to: first, saved: WORTH_IT };
   let alone = 0;
   for (let to = first; to < sorted.length; to += 1) {
     const longest = sorted[to] as number;
@@ -37,6 +41,27 @@ export function groupByLength(lengths: readonly number[], caps: GroupCaps): numb
     alone += caps.fixedCost + longest;
   }
   return order.slice(best.from, best.to + 1).sort((a, b) => a - b);
+}
+
+/**
+ * The same where the first `required` items go together, whatever they save: no longer one joins them, and of the others
+ * those that cost less with them than alone. Only the first one goes where they are over the caps.
+ */
+export function groupAround(required: number, lengths: readonly number[], caps: GroupCaps): number[] {
+  const { maxRows, budget, fixedCost } = caps;
+  const longest = Math.max(...lengths.slice(0, required));
+  if (required > maxRows || required * longest > budget) return groupByLength(lengths, caps);
+  const most = Math.min(maxRows, Math.floor(budget / longest));
+  const joining = byLength(lengths).filter((index) => {
+    const length = lengths[index] as number;
+    return index >= required && length <= longest && fixedCost + length >= WORTH_IT * longest;
+  });
+  const together = [...lengths.slice(0, required).keys(), ...joining.reverse()];
+  return together.slice(0, most).sort((a, b) => a - b);
+}
+
+function byLength(lengths: readonly number[]): number[] {
+  return lengths.map((_, index) => index).sort((a, b) => (lengths[a] as number) - (lengths[b] as number) || a - b);
 }
 
 /** The best run that ends with the item at `to`, or `best`. `alone`: what those from the first to before it cost alone. */

@@ -1,13 +1,16 @@
 // The next batch of a lane where the order is by length: the entry that goes first, and of those behind it the ones that
-// are cheapest to pad together with it. Nobody is passed over for long: the first one is in every batch. Reads the queue
-// and decides; changes nothing.
+// are cheapest to pad together with it. Reads the queue and decides; changes nothing.
+//
+// Nobody is passed over for long. The entry that goes first is in every batch; where tenants take turns, every other
+// batch has the one that has waited longest in its place. An entry that would be late with the batch after this one goes
+// with it.
 
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { Line } from "../queue/lane.ts";
 import type { Caps, PackedBatch } from "./caps.ts";
 import type { EntrySource } from "./dispatch-order.ts";
-import { groupByLength } from "./group-by-length.ts";
+import { groupAround, groupByLength } from "./group-by-length.ts";
 
 /** Those who have waited longest are chosen from: half of what waits, at least and at most so many. */
 const NARROWEST = 16;
@@ -16,24 +19,31 @@ const WIDEST = 256;
 export function packByLength(
   sources: readonly EntrySource[],
   size: number,
-  { maxBatchSize, maxBatchCost, fixedCost = 0, share = maxBatchCost }: Caps,
+  caps: Caps,
+  now: number,
   lastSequence: number,
 ): PackedBatch {
+  const { maxBatchSize, maxBatchCost, fixedCost = 0, share = maxBatchCost } = caps;
   const window = windowOf(sources, lastSequence, Math.min(WIDEST, Math.max(NARROWEST, Math.ceil(size / 2))));
-  const lengths = window.map(({ cost }) => cost);
-  const caps = { maxRows: maxBatchSize, budget: Math.min(maxBatchCost, share), fixedCost };
-  const entries = window.length === 0 ? [] : groupByLength(lengths, caps).map((index) => window[index] as Entry);
-  const rows = entries.length;
-  const isCostly = window.length * Math.max(0, ...lengths) >= maxBatchCost && maxBatchCost < Infinity;
+  const padded = window.length * longestOf(window);
+  const isWhole = window.length === size && size <= maxBatchSize && padded <= maxBatchCost;
+  const required = requiredOf(window, isWhole, now + 2 * (caps.leadMs ?? 0));
+  const candidates = [...required, ...window.filter((entry) => !required.includes(entry))];
+  const lengths = candidates.map(({ cost }) => cost);
+  const limits = { maxRows: maxBatchSize, budget: Math.min(maxBatchCost, share), fixedCost };
+  const group = required.length > 1 ? groupAround(required.length, lengths, limits) : groupByLength(lengths, limits);
+  const chosen = new Set(group.map((index) => candidates[index] as Entry));
+  const entries = window.filter((entry) => chosen.has(entry));
+  const isCostly = padded >= maxBatchCost && maxBatchCost < Infinity;
   return {
     entries,
     readers: [new ChosenReader(sources, lastSequence, entries)],
-    cost: rows * Math.max(0, ...entries.map(({ cost }) => cost)),
-    full: rows >= maxBatchSize ? "size" : isCostly ? "cost" : null,
+    cost: entries.length * longestOf(entries),
+    full: entries.length >= maxBatchSize ? "size" : isCostly ? "cost" : null,
   };
 }
 
-/** The first entries, of the foremost ranks alone where those are enough. */
+/** The first entries, of the foremost ranks alone where those are enough. One that has been passed over goes before. */
 function windowOf(sources: readonly EntrySource[], lastSequence: number, width: number): Entry[] {
   const window: Entry[] = [];
   for (const source of sources) {
@@ -42,28 +52,65 @@ function windowOf(sources: readonly EntrySource[], lastSequence: number, width: 
     const reader = source.reader(lastSequence);
     for (; reader.entry !== null && window.length < width; reader.advance(1)) window.push(reader.entry);
   }
-  return window;
+  const { oldest = null, passedOver = null } = lineOf(window) ?? {};
+  if (passedOver === null || passedOver !== oldest) return window;
+  return [passedOver, ...window.filter((entry) => entry !== passedOver)];
 }
 
-/** Has read a first entry in its turn, and others out of turn, which their tenants are charged for. */
+/**
+ * Those that are in the batch in any case: the first, and those that are due before `lateFrom`. Where not all that waits
+ * fits, at most one of these, the earliest, if it is due before the first: all of them would be a batch in order of
+ * arrival, which is slower for everybody.
+ */
+function requiredOf(window: readonly Entry[], isWhole: boolean, lateFrom: number): Entry[] {
+  const [first, ...others] = window;
+  if (first === undefined) return [];
+  const pressing = others.filter((entry) => dueAt(entry) < lateFrom);
+  if (isWhole) return [first, ...pressing];
+  const earliest = pressing.reduce((one, other) => (dueAt(other) < dueAt(one) ? other : one), first);
+  return earliest === first ? [first] : [first, earliest];
+}
+
+function dueAt({ recipient }: Entry): number {
+  return typeof recipient === "object" && recipient !== null ? recipient.dueAt : Infinity;
+}
+
+function longestOf(entries: readonly Entry[]): number {
+  return Math.max(0, ...entries.map(({ cost }) => cost));
+}
+
+/** The line that the first entry waits in. */
+function lineOf(entries: readonly Entry[]): Line | undefined {
+  return entries[0]?.holder as Line | undefined;
+}
+
+/** Has read an entry in its turn, unless that was passed over, and others out of turn, which their tenants pay for. */
 class ChosenReader {
   readonly #reader: EntryReader | null = null;
-  readonly #others: readonly Entry[];
+  readonly #outOfTurn: readonly Entry[];
+  readonly #line: Line | undefined;
+  readonly #passedOver: Entry | null;
 
   constructor(sources: readonly EntrySource[], lastSequence: number, entries: readonly Entry[]) {
-    this.#others = entries.slice(1);
+    this.#line = lineOf(entries);
+    const oldest = this.#line?.oldest ?? null;
+    this.#passedOver = oldest !== null && entries.includes(oldest) ? null : oldest;
+    this.#outOfTurn = entries;
     for (const source of sources) {
       if (source.isEmpty) continue;
       const reader = source.reader(lastSequence);
-      if (reader.entry === null || reader.entry !== entries[0]) continue;
+      const { entry } = reader;
+      if (entry === null || !entries.includes(entry)) continue;
       reader.advance(1);
       this.#reader = reader;
+      this.#outOfTurn = entries.filter((other) => other !== entry);
       return;
     }
   }
 
   commit(): void {
     this.#reader?.commit();
-    for (const entry of this.#others) (entry.holder as Line).charge(entry);
+    for (const entry of this.#outOfTurn) (entry.holder as Line).charge(entry);
+    if (this.#line !== undefined) this.#line.passedOver = this.#passedOver;
   }
 }

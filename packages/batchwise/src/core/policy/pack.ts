@@ -15,7 +15,7 @@ import { packByLength } from "./pack-by-length.ts";
 export function pack(lane: WaitingLines, caps: Caps, now: number, lastSequence: number): PackedBatch {
   const { batchCost, maxBatchCost, priorityAgingMs } = caps;
   const sources = inOrder(lane, now, priorityAgingMs);
-  if (caps.order === "length") return packByLength(sources, lane.size, caps, lastSequence);
+  if (caps.order === "length") return packByLength(sources, lane.size, caps, now, lastSequence);
   if (typeof batchCost !== "function") return take(sources, caps, lastSequence);
   const uncapped = { ...caps, maxBatchCost: Infinity };
   const widest = take(sources, uncapped, lastSequence);

@@ -1,9 +1,9 @@
 // What a handler's runs cost, learned from the last batches: how long a batch takes by its cost, what a call costs besides
 // its items, and up to which cost a larger batch is worth it. Nothing is assumed of the handler: batches of similar cost
-// share a class, and each class remembers its mean time. The classes are compared by time per unit of work, which is
-// their cost unless that counts padding that a smaller batch would not have.
+// share a class, and each class remembers its mean time. The classes are compared by time per unit of what the items cost
+// by themselves: padding is no gain.
 //
-// The budget is the largest class whose time per unit of work is within 2 % of the least. While that is the largest class of
+// The budget is the largest class whose time per such unit is within 2 % of the least. While that is the largest class of
 // all, the next batches may cost twice as much. Otherwise one batch in so many tries more, in case the handler has
 // changed; the longer that changes nothing, the fewer. Classes that are no longer used are forgotten.
 //
@@ -13,6 +13,8 @@
 // A batch that fails and was larger than the budget may have failed for its size: it took all memory, or too long. No
 // larger ones are tried for a while, each time for longer. Where three in a row fail that were no larger, classes of
 // their size and above are forgotten.
+
+import { CostLine } from "./cost-line.ts";
 
 /** So many classes to a doubling of cost. */
 const CLASSES_PER_OCTAVE = 4;
@@ -46,16 +48,16 @@ interface CostClass {
   weight: number;
   cost: number;
   runMs: number;
-  /** What of it is of use. */
-  work: number;
+  /** What the items cost by themselves. */
+  itemsCost: number;
 }
 
 export class RunCosts {
   readonly #classes: Map<number, CostClass> = new Map();
+  readonly #line: CostLine = new CostLine();
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;
-  #fittedCost = 0;
   /** The class that the budget comes from, and whether it is the largest of all. */
   #best: CostClass | null = null;
   #isLargest = false;
@@ -71,8 +73,8 @@ export class RunCosts {
   /** The most that a batch has cost of late that took no time by this clock. */
   #quickCost = 0;
 
-  /** Learns from a batch that has run. One without a cost tells nothing. `work`: in any unit, the same for all. */
-  record(cost: number, items: number, runMs: number, work: number = cost): void {
+  /** Learns from a batch that has run. One without a cost tells nothing. `itemsCost`: without padding. */
+  record(cost: number, items: number, runMs: number, itemsCost: number): void {
     if (!(cost > 0 && cost < Infinity && runMs >= 0)) return;
     if (runMs === 0) {
       this.#quickCost = Math.max(this.#quickCost, cost);
@@ -85,8 +87,7 @@ export class RunCosts {
     if (cost >= this.#failedCost) this.#forgetFailure();
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
     this.#sinceProbe += 1;
-    this.#remember(cost, runMs, work);
-    this.#fit();
+    this.#remember(cost, runMs, itemsCost);
     this.#chooseBest();
   }
 
@@ -124,7 +125,8 @@ export class RunCosts {
   /** What a call costs besides its items, in units of cost. Taken for that of an item until it is known. */
   get fixedCost(): number {
     const isUnsure = this.#best === null || this.#isProbing;
-    return isUnsure ? Math.max(this.#fittedCost, this.#itemCost) : this.#fittedCost;
+    const fixedCost = Math.min(this.#line.fixedCost ?? this.#itemCost, MOST_FIXED * this.#itemCost);
+    return isUnsure ? Math.max(fixedCost, this.#itemCost) : fixedCost;
   }
 
   get #isProbing(): boolean {
@@ -146,7 +148,7 @@ export class RunCosts {
     this.#failedCost = Infinity;
   }
 
-  #remember(cost: number, runMs: number, work: number): void {
+  #remember(cost: number, runMs: number, itemsCost: number): void {
     const key = Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
     for (const [other, known] of this.#classes) {
       if (other === key) continue;
@@ -155,7 +157,8 @@ export class RunCosts {
     }
     const known = this.#classes.get(key);
     if (known === undefined) {
-      this.#classes.set(key, { weight: 1, cost, runMs, work });
+      this.#classes.set(key, { weight: 1, cost, runMs, itemsCost });
+      this.#line.record(cost, runMs);
       return;
     }
     const usualMs = (cost / known.cost) * known.runMs;
@@ -164,42 +167,23 @@ export class RunCosts {
     if (this.#oddInARow === MOST_ODD) {
       this.#oddInARow = 0;
       this.#classes.clear();
+      this.#line.forget();
       this.#forgetFailure();
       return;
     }
+    if (!isOdd) this.#line.record(cost, runMs);
     const countedMs = isOdd ? Math.min(runMs, ODD * usualMs) : runMs;
     known.weight = Math.min(known.weight + 1, REMEMBERED);
     known.cost += (cost - known.cost) / known.weight;
-    known.work += (work - known.work) / known.weight;
+    known.itemsCost += (itemsCost - known.itemsCost) / known.weight;
     known.runMs += (countedMs - known.runMs) / known.weight;
-  }
-
-  /** Least squares of `runMs = fixed + slope * cost`, by relative error: small batches count as much as large ones. */
-  #fit(): void {
-    let [sum, sumX, sumY, sumXX, sumXY] = [0, 0, 0, 0, 0];
-    for (const { weight, cost, runMs } of this.#classes.values()) {
-      const share = weight / (runMs * runMs);
-      sum += share;
-      sumX += share * cost;
-      sumY += share * runMs;
-      sumXX += share * cost * cost;
-      sumXY += share * cost * runMs;
-    }
-    const spread = sum * sumXX - sumX * sumX;
-    const slope = (sum * sumXY - sumX * sumY) / spread;
-    const fitted = (sumY - slope * sumX) / sum / slope;
-    // Where cost makes no difference to the time, a call is all that costs.
-    if (!(spread > 1e-9 * sum * sumXX)) this.#fittedCost = this.#itemCost;
-    else
-      this.#fittedCost =
-        slope > 0 ? Math.min(Math.max(0, fitted), MOST_FIXED * this.#itemCost) : MOST_FIXED * this.#itemCost;
   }
 
   #chooseBest(): void {
     const known = [...this.#classes.values()].filter(({ weight }) => weight >= ENOUGH);
-    const least = Math.min(...known.map(({ work, runMs }) => runMs / work));
+    const least = Math.min(...known.map(({ itemsCost, runMs }) => runMs / itemsCost));
     const byCost = known.sort((a, b) => a.cost - b.cost);
-    const best = byCost.findLast(({ work, runMs }) => runMs / work <= AS_GOOD * least) ?? null;
+    const best = byCost.findLast(({ itemsCost, runMs }) => runMs / itemsCost <= AS_GOOD * least) ?? null;
     this.#isLargest = best === byCost.at(-1);
     if (best !== this.#best) this.#probeEvery = PROBE_OFTEN;
     else if (this.#isProbing) this.#probeEvery = Math.min(2 * this.#probeEvery, PROBE_SELDOM);

@@ -36,6 +36,8 @@ export class Line implements EntryHolder, Ranked {
   /** Its place among the lines of its lane by age. */
   readonly #nodeInLane: HeapNode<Line> = new HeapNode<Line>(this);
   #cost = 0;
+  /** With `order: "length"`: the oldest entry, where the last batch went without it. */
+  passedOver: Entry | null = null;
 
   constructor(lane: Lane, rankClass: RankClass, isFair: boolean) {
     this.lane = lane;

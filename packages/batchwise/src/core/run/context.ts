@@ -11,6 +11,8 @@ export interface BatchStart extends Omit<RunningBatch, "id"> {
   /** Unique per batcher, and the running number of the batch in it. */
   readonly idPrefix: string;
   readonly sequence: number;
+  /** What its items cost by themselves, without padding; 0 where nothing is learned from it. */
+  readonly itemsCost: number;
 }
 
 /** The batch that a call belongs to. */

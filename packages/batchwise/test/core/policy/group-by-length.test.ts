@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { groupByLength } from "../../../src/core/policy/group-by-length.ts";
+import { groupAround, groupByLength, WORTH_IT } from "../../../src/core/policy/group-by-length.ts";
 
 interface Caps {
   readonly maxRows: number;
@@ -34,7 +34,7 @@ function allowedRuns(lengths: readonly number[], { maxRows, budget }: Caps): num
 }
 
 describe("the items that share a padded batch", () => {
-  test("contain the first, keep the caps, and save as much as the best of all runs does", () => {
+  test("contain the first, keep the caps, and save as much as the best of all runs does, if that is worth it", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 9 }),
@@ -47,7 +47,8 @@ describe("the items that share a padded batch", () => {
           expect(chosen.length).toBeLessThanOrEqual(caps.maxRows);
           if (chosen.length > 1) expect(chosen.length * Math.max(...chosen)).toBeLessThanOrEqual(caps.budget);
           const best = Math.max(...allowedRuns(lengths, caps).map((run) => saved(run, caps)));
-          expect(saved(chosen, caps)).toBeCloseTo(best, 9);
+          if (best >= WORTH_IT) expect(saved(chosen, caps)).toBeCloseTo(best, 9);
+          else expect(group).toEqual([0]);
         },
       ),
       { numRuns: 500 },
@@ -65,5 +66,23 @@ describe("the items that share a padded batch", () => {
     ["costs too much to add up", [1e308, 1e308, 1e308], [0]],
   ])("are what was asked for where an item %s", (_, lengths, group) => {
     expect(groupByLength(lengths, { maxRows: 9, budget: Number.POSITIVE_INFINITY, fixedCost: 0 })).toEqual(group);
+  });
+
+  test("are the first alone where little is to be won", () => {
+    const caps = { maxRows: 9, budget: Number.POSITIVE_INFINITY, fixedCost: 10 };
+    expect(groupByLength([200, 200, 200], caps)).toEqual([0]);
+    expect(groupByLength([100, 100, 100], caps)).toEqual([0, 1, 2]);
+  });
+
+  test("contain all that have to go together, and of the others those that cost less with them than alone", () => {
+    const caps = { maxRows: 9, budget: 500, fixedCost: 20 };
+    expect(groupAround(2, [5, 100, 6, 99, 101, 98, 50], caps)).toEqual([0, 1, 3, 5]);
+    expect(groupAround(2, [5, 100, 99, 98], { ...caps, maxRows: 3 })).toEqual([0, 1, 2]);
+    expect(groupAround(2, [5, 100, 99, 98], { ...caps, budget: 310 })).toEqual([0, 1, 2]);
+  });
+
+  test("are those of the first one where those that have to go are over the caps", () => {
+    expect(groupAround(2, [5, 100, 5, 5], { maxRows: 9, budget: 150, fixedCost: 20 })).toEqual([0, 2, 3]);
+    expect(groupAround(2, [5, 100, 5, 5], { maxRows: 1, budget: 500, fixedCost: 20 })).toEqual([0]);
   });
 });

@@ -5,7 +5,7 @@ import { RunCosts } from "../../../src/core/policy/run-costs.ts";
 /** Learns from batches of these costs, of items of cost 10, that take as long as `timeOf` says. */
 function learnedFrom(costs: readonly number[], timeOf: (cost: number) => number): RunCosts {
   const learned = new RunCosts();
-  for (const cost of costs) learned.record(cost, Math.max(1, cost / 10), timeOf(cost));
+  for (const cost of costs) learned.record(cost, Math.max(1, cost / 10), timeOf(cost), cost);
   return learned;
 }
 
@@ -35,16 +35,16 @@ describe("what is learned of run times", () => {
 
   test("is forgotten after three batches in a row that take twice as long, not after two", () => {
     const learned = learnedFrom(repeated([100, 200], 10), (cost) => 50 + cost);
-    for (let times = 0; times < 2; times += 1) learned.record(200, 20, 1_000);
+    for (let times = 0; times < 2; times += 1) learned.record(200, 20, 1_000, 200);
     expect(learned.budget).toBeCloseTo(400, 0);
-    learned.record(200, 20, 1_000);
+    learned.record(200, 20, 1_000, 200);
     expect(learned.budget).toBeLessThan(100);
   });
 
   test("allows twice what took no time by the clock, until something takes time", () => {
     const learned = learnedFrom([10, 20, 40], () => 0);
     expect(learned.budget).toBe(80);
-    learned.record(20, 2, 1);
+    learned.record(20, 2, 1, 20);
     expect(learned.budget).toBeLessThan(80);
   });
 
@@ -58,7 +58,7 @@ describe("what is learned of run times", () => {
       fc.property(batches, (all) => {
         const learned = new RunCosts();
         for (const [cost, items, runMs] of all) {
-          learned.record(cost, items, runMs);
+          learned.record(cost, items, runMs, cost);
           expect(learned.budget).toBeGreaterThanOrEqual(0);
           expect(learned.fixedCost).toBeGreaterThanOrEqual(0);
         }
