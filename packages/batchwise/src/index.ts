@@ -25,6 +25,7 @@ export type {
   WarningCode,
   WarningEvent,
 } from "./core/contract/events.ts";
+export type { HandlerDefaults } from "./core/contract/handler-defaults.ts";
 export type { LimiterAnswer, LimiterClient, RateLimiter } from "./core/contract/limiter.ts";
 export type {
   BatchCache,

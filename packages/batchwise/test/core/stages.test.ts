@@ -1,4 +1,4 @@
-import { createBatcher } from "batchwise";
+import { createBatcher, createTokenBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { gate, reasonOf, watch } from "../support.ts";
@@ -296,5 +296,26 @@ describe("`close` of a handler", () => {
     expect(await batcher.submit(1)).toBe(1);
     expect(await reasonOf(batcher.close())).toEqual(new Error("will not close"));
     expect(batcher.closed).toBe(true);
+  });
+});
+
+describe("`defaults` of a handler", () => {
+  const run = (items: number[]): number[] => items;
+
+  test("hold where the options do not say, and `order` not beside a cost", () => {
+    const defaults = { concurrency: 3, maxBatchSize: 7, order: "length" } as const;
+    const { options } = createBatcher({ run, defaults });
+    expect(options).toMatchObject({ concurrency: 3, maxBatchSize: 7, preferredBatchSize: 7, order: "length" });
+    const mine = createBatcher({ run, defaults }, { concurrency: undefined, maxBatchSize: 8, cost: (item) => item });
+    expect(mine.options).toMatchObject({ concurrency: 3, maxBatchSize: 8, order: "fifo" });
+    expect(createTokenBatcher({ run, defaults }).options).toMatchObject({ concurrency: 3, maxBatchSize: 256 });
+  });
+
+  test("are checked as options are; what else a property of that name is or has is the handler's own", () => {
+    expect(() => createBatcher({ run, defaults: { concurrency: 0 } })).toThrow("Expected `concurrency` to be");
+    expect(() => createBatcher({ run, defaults: { concurrency: 2 } }, 5 as never)).toThrow("`options`");
+    for (const defaults of [5, null, { model: "small" }] as never[]) {
+      expect(createBatcher({ run, defaults }).options.concurrency).toBe(1);
+    }
   });
 });

@@ -3,6 +3,7 @@
 
 import { closedError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, type RunningBatch } from "../contract/events.ts";
+import { withHandlerDefaults } from "../contract/handler-defaults.ts";
 import type { ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
 import { PreparedOptions, reconfigure } from "../contract/resolve-options.ts";
 import type { BatcherStats } from "../contract/stats.ts";
@@ -48,7 +49,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   /** `given`: options as users give them, or prepared ones. */
   constructor(handler: unknown, given: unknown) {
     const stages = resolveHandler(handler);
-    const prepared = PreparedOptions.of(given);
+    const prepared = PreparedOptions.of(withHandlerDefaults(handler, given));
     const { options } = prepared;
     const inContext = this.#inContext;
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
