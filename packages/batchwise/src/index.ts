@@ -34,9 +34,9 @@ export type {
   Gather,
   Measure,
   OnFull,
-  ResolvedOptions,
   ResolvedRetry,
   RetryOptions,
+  ShownOptions as ResolvedOptions,
 } from "./core/contract/options.ts";
 export type { BatchReason, ItemOutcome } from "./core/contract/outcome.ts";
 export type { BatcherStats, Quantiles } from "./core/contract/stats.ts";

@@ -2,7 +2,7 @@
 // frozen.
 
 import { type HandlerDefaults, mergeDefaults } from "../core/contract/handler-defaults.ts";
-import type { BatchOptions, ResolvedOptions } from "../core/contract/options.ts";
+import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
 import { OPTION_HINTS, SETTINGS } from "../core/contract/resolve-options.ts";
 import {
   aBoolean,
@@ -59,7 +59,7 @@ export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs,
 }
 
 /** The options in force. */
-export interface ResolvedTensorOptions extends ResolvedOptions {
+export interface ResolvedTensorOptions extends ShownOptions {
   readonly padTokens: Readonly<Record<string, PadToken>>;
   readonly paddingSide: PaddingSide;
   readonly padToMultipleOf: Multiples | Readonly<Record<string, Multiples>>;

@@ -2,7 +2,7 @@
 
 import type { EventName, Listener, RunningBatch } from "./events.ts";
 import type { HandlerDefaults } from "./handler-defaults.ts";
-import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
+import type { ConfigureOptions, ShownOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
 
@@ -169,7 +169,7 @@ export interface BatcherControls {
   /** Changes limits from the next batch on. Throws, and changes nothing, where a value is not valid. */
   configure(changes: ConfigureOptions): void;
   /** The options in force. */
-  readonly options: ResolvedOptions;
+  readonly options: ShownOptions;
   /** A frozen snapshot of the counters. */
   stats(): BatcherStats;
   /** Starts the counters anew. What waits or runs counts as submitted anew. */
