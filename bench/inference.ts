@@ -1,7 +1,7 @@
 /**
  * Embeddings over HTTP with batching, without, and with every fixed setting of a grid: texts a second and latencies of 1
  * to 64 clients, for short, mixed and long texts, on an encoder of MiniLM's shape and a tiny one; beside FastAPI with
- * onnxruntime; and which knob gains what. Writes the tables into docs/inference.md.
+ * onnxruntime; beside the model alone in the best batches; and which knob gains what. Writes the tables into docs/inference.md.
  *
  *   npm run bench:inference                                     everything; `--plan` says how long
  *   npm run bench:inference -- --resume                         what is still missing, and the tables
@@ -21,8 +21,9 @@ import { resolveModel } from "../packages/server/src/models/model-source.ts";
 import { describeMachine } from "./harness/machine.ts";
 import { readTicks, stolenSince } from "./harness/steal.ts";
 import { measureAblation } from "./inference/ablation.ts";
+import { verdictText } from "./inference/bound-report.ts";
 import { measureCell } from "./inference/measure-cell.ts";
-import { type Cell, cellsOf, estimateMs, isWithPython, modelOptions, type Wish } from "./inference/plan.ts";
+import { boundMs, type Cell, cellsOf, estimateMs, isWithPython, modelOptions, type Wish } from "./inference/plan.ts";
 import { whyNoPython } from "./inference/python-peer.ts";
 import { renderResults, sectionsOf, withReport } from "./inference/report.ts";
 import { Results, type Stamp } from "./inference/results.ts";
@@ -112,12 +113,18 @@ async function measureAll(results: Results, cells: readonly Cell[], withPython: 
   }
 }
 
+/** A cell that was measured before there were bounds has none. */
+function isMeasured(results: Results, cell: Cell): boolean {
+  const needsBound = boundMs(cell) > 0 && results.kept.cells[cell.name]?.bound === undefined;
+  return results.has(cell.name) && !needsBound;
+}
+
 async function main(): Promise<void> {
   const name = isOwn ? "own" : flags.quick ? "quick" : "full";
   const isSelection = flags.cells !== undefined || flags.ablation;
   const goesOn = flags.resume || flags.report || flags.plan || (isSelection && !isOwn);
   const results = new Results(name, !goesOn);
-  const cells = wantedCells().filter((cell) => !(flags.resume && results.has(cell.name)));
+  const cells = wantedCells().filter((cell) => !(flags.resume && isMeasured(results, cell)));
   const withPython = !flags.report && (await hasPython());
   if (flags.plan) {
     const estimates = cells.map((cell) => estimateMs(cell, !flags["no-grid"], withPython));
@@ -129,7 +136,9 @@ async function main(): Promise<void> {
   const report = renderResults(results.kept, describeMachine(), flags.quick);
   process.stdout.write(`${report}\n`);
   const claims = sectionsOf(results.kept).flatMap((section) => section.claims);
-  for (const claim of claims) if (verdictOf(claim) === "missed") process.stdout.write(`target missed: ${claim.text}\n`);
+  for (const claim of claims) {
+    if (verdictOf(claim) === "missed") process.stdout.write(`target missed: ${claim.text}: ${verdictText(claim)}\n`);
+  }
   const isComplete = cellsOf(wish).every((cell) => results.has(cell.name));
   if (isOwn || isSelection || !(flags.report || (isComplete && !flags.quick))) return;
   writeFileSync(PAGE, withReport(readFileSync(PAGE, "utf8"), report));

@@ -1,7 +1,7 @@
 /** Which knob gains what: from one worker without batching to the defaults, one step after the other, in turns. */
 import { ABLATION_STEPS, type Cell, DEFAULTS, OFF, WORKERS } from "./plan.ts";
 import { type OwnOptions, OwnService, type Service } from "./services.ts";
-import { inTurns, type Progress, type Rounds, warmUp } from "./turns.ts";
+import { inTurns, type Progress, type Rounds, underLoad, warmUp } from "./turns.ts";
 
 /** Each with all that is above it, but for the last row. */
 export const STEPS: readonly (readonly [name: string, options: OwnOptions])[] = [
@@ -28,7 +28,8 @@ export async function measureAblation(cell: Cell, model: OwnOptions, progress: P
       const isFixed = "maxBatchTokens" in options || "maxBatchSize" in options;
       await warmUp(service, cell, isFixed ? cell.times.shortWarmUpMs : cell.times.warmUpMs);
     }
-    return await inTurns(services, cell, progress);
+    const contenders = services.map((service) => underLoad(service, cell));
+    return await inTurns(contenders, cell, progress);
   } finally {
     await Promise.allSettled(services.map((service) => service.stop()));
   }

@@ -1,15 +1,17 @@
 /**
  * One cell: the defaults in turns with batching off, with the best fixed setting of the grid, and with FastAPI where it is
- * there. The defaults learn once, in a warm-up that is long enough; each setting of the grid is looked at once, the best
+ * there, and with the model alone. The defaults learn once, in a warm-up that is long enough; each setting of the grid is looked at once, the best
  * three twice. Leaves no process behind.
  */
 
+import { BoundMeter } from "./bound.ts";
+import type { BoundLooks } from "./bound-figures.ts";
 import { textsOf } from "./mixes.ts";
 import type { Cell } from "./plan.ts";
 import { DEFAULTS, gridOf, OFF, type Setting, WORKERS } from "./plan.ts";
 import { difference, PythonService, type Variant } from "./python-peer.ts";
 import { type OwnOptions, OwnService, type Service } from "./services.ts";
-import { firstLook, inTurns, type Progress, type Rounds, settledAfter, warmUp } from "./turns.ts";
+import { firstLook, inTurns, type Progress, type Rounds, settledAfter, underLoad, warmUp } from "./turns.ts";
 
 interface Looked {
   readonly name: string;
@@ -27,6 +29,8 @@ export interface CellResult {
   /** Those that were measured in the rounds. */
   readonly peers: readonly string[];
   readonly versions?: Readonly<Record<string, string>> | undefined;
+  /** What was found out beforehand about the model alone, which is then measured in the rounds. */
+  readonly bound?: BoundLooks | undefined;
   /** How many seconds the defaults took, from nothing, to 95 % of what they reach. */
   readonly settledAfterS: number;
 }
@@ -47,6 +51,7 @@ export async function measureCell(cell: Cell, means: Means): Promise<CellResult>
     started.push(service);
     return service;
   };
+  let bound: BoundMeter | undefined;
   try {
     const defaults = await start(DEFAULTS, {});
     const off = await start(OFF, { workers: WORKERS, maxBatchSize: 1 });
@@ -64,10 +69,14 @@ export async function measureCell(cell: Cell, means: Means): Promise<CellResult>
     }
     const python = await startPython(means, started);
     const { looked, best } = await lookAtPython(python, off, cell, means.progress);
-    const rounds = await inTurns([...services, ...best], cell, means.progress);
+    const served = [...services, ...best].map((service) => underLoad(service, cell));
+    bound = await BoundMeter.open(cell, means.model, means.progress);
+    const rounds = await inTurns([...served, ...(bound?.contenders ?? [])], cell, means.progress);
     const peers = best.map(({ name }) => name);
-    return { rounds, grid, winner: grid[0]?.name, python: looked, peers, versions: python[0]?.versions, settledAfterS };
+    const figures = { rounds, grid, winner: grid[0]?.name, bound: bound?.looks, settledAfterS };
+    return { ...figures, python: looked, peers, versions: python[0]?.versions };
   } finally {
+    await bound?.close();
     await Promise.allSettled(started.map((service) => service.stop()));
   }
 }

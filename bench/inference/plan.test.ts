@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cellsOf, estimateMs, gridOf, isWithPython, OFF } from "./plan.ts";
+import { boundMs, type Cell, cellsOf, estimateMs, gridOf, isWithPython, OFF } from "./plan.ts";
 
 const everything = cellsOf({ quick: false });
 
@@ -31,6 +31,21 @@ describe("the plan of the inference benchmark", () => {
       "minilm/64/long",
     ]);
     expect(everything.some((cell) => isWithPython(cell, false))).toBe(false);
+  });
+
+  test("measures the model alone once for each model and mix, at 64 clients, in at most 25 seconds", () => {
+    const bounded = everything.filter((cell) => boundMs(cell) > 0);
+    expect(bounded.map(({ name }) => name)).toEqual([
+      ...["minilm/64/short", "minilm/64/mixed", "minilm/64/long"],
+      ...["tiny/64/short", "tiny/64/mixed", "tiny/64/long"],
+    ]);
+    for (const cell of bounded) expect(boundMs(cell)).toBeLessThanOrEqual(25_000);
+  });
+
+  test("counts the model alone in how long a cell takes", () => {
+    const [cell] = everything as [Cell];
+    const { bound: _, ...times } = cell.times;
+    expect(estimateMs(cell, true, true) - estimateMs({ ...cell, times }, true, true)).toBeCloseTo(boundMs(cell));
   });
 
   test("of one's own texts has one mix", () => {

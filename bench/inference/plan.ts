@@ -1,6 +1,7 @@
 /** What the inference benchmark measures, for how long, and how long that takes in all. Pure but for the count of cores. */
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { WAYS_COUNT } from "./bound-batches.ts";
 import { MIXES } from "./mixes.ts";
 import type { OwnOptions } from "./services.ts";
 
@@ -32,6 +33,15 @@ interface Times {
   readonly firstPassMs: number;
   /** Before each of them, not counted. */
   readonly leadMs: number;
+  /** Of the model alone, beside so many clients that batches are as large as they get. */
+  readonly bound?: BoundTimes | undefined;
+}
+
+interface BoundTimes {
+  readonly roundMs: number;
+  /** One way of cutting, in each of the looks at it. */
+  readonly lookMs: number;
+  readonly leadMs: number;
 }
 
 /** What the user asked for. */
@@ -45,7 +55,8 @@ const MODELS: Readonly<Record<string, OwnOptions>> = {
   minilm: { encoder: { layers: 6, hidden: 384, heads: 12, feedForward: 1536, vocabulary: 8_000 } },
   tiny: { encoder: { layers: 2, hidden: 128, heads: 2, feedForward: 512, vocabulary: 8_000 } },
 };
-const CLIENTS = [64, 8, 1];
+const SATURATING = 64;
+const CLIENTS = [SATURATING, 8, 1];
 
 /** The options of startService for a model. */
 export function modelOptions(name: string, { ownModel }: Wish): OwnOptions {
@@ -85,8 +96,13 @@ function timesOf(kind: Cell["kind"], model: string, clients: number, mix: string
     roundMs,
     firstPassMs: 1_500,
     leadMs,
+    bound: kind === "cell" && clients === SATURATING ? boundTimes(isSlow && !quick) : undefined,
   };
   return quick ? { ...times, rounds: 1, warmUpMs: warmUpMs / 2, roundMs: 1_500, firstPassMs: 700 } : times;
+}
+
+function boundTimes(isLong: boolean): BoundTimes {
+  return isLong ? { roundMs: 800, lookMs: 200, leadMs: 60 } : { roundMs: 400, lookMs: 100, leadMs: 60 };
 }
 
 /** Limits of a batcher, and how many of its workers it uses. */
@@ -124,6 +140,18 @@ const CLIENTS_MS = 450;
 const PYTHON = { tried: 4, measured: 2 };
 export const ABLATION_STEPS = 7;
 
+/** Of the model alone: so often each way of cutting is looked at, and so many are measured in the rounds. */
+export const LOOKS = 2;
+export const FINALISTS = 2;
+/** Texts, and tokens of each, of the calls that say what a call costs besides its tokens. */
+export const PROBES: readonly (readonly [rows: number, columns: number])[] = [
+  ...[1, 4, 8].map((rows) => [rows, 8] as const),
+  ...[1, 4, 8, 16].map((rows) => [rows, 16] as const),
+  [1, 32],
+];
+/** Starting the threads, tokenising, and the probes. */
+const BOUND_START_MS = 2_500;
+
 /** How long a cell takes, about. */
 export function estimateMs(cell: Cell, hasGrid: boolean, hasPython: boolean): number {
   const { rounds, warmUpMs, shortWarmUpMs, roundMs, firstPassMs, leadMs } = cell.times;
@@ -136,7 +164,14 @@ export function estimateMs(cell: Cell, hasGrid: boolean, hasPython: boolean): nu
   const peers = isWithPython(cell, hasPython) ? PYTHON : { tried: 0, measured: 0 };
   const passes = (settings + peers.tried) * (firstPassMs + leadMs + CLIENTS_MS);
   const starts = 3 * START_MS + warmUpMs + 2 * shortWarmUpMs + 3 * CLIENTS_MS + peers.tried * shortWarmUpMs;
-  return starts + passes + rounds * ((hasGrid ? 3 : 2) + peers.measured) * round;
+  return boundMs(cell) + starts + passes + rounds * ((hasGrid ? 3 : 2) + peers.measured) * round;
+}
+
+/** What the model alone adds to that. */
+export function boundMs({ times: { rounds, bound } }: Cell): number {
+  if (bound === undefined) return 0;
+  const { roundMs, lookMs, leadMs } = bound;
+  return BOUND_START_MS + WAYS_COUNT * LOOKS * (lookMs + leadMs) + rounds * (1 + FINALISTS) * (roundMs + leadMs);
 }
 
 /** FastAPI is measured where it has targets. */

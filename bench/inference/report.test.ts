@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import type { Machine } from "../harness/machine.ts";
+import type { BoundLooks } from "./bound-figures.ts";
 import type { CellResult } from "./measure-cell.ts";
 import { DEFAULTS, OFF } from "./plan.ts";
-import { sectionsOf, withReport } from "./report.ts";
+import { renderResults, sectionsOf, withReport } from "./report.ts";
 import type { Stamp } from "./results.ts";
 import type { RoundFigures } from "./turns.ts";
 
@@ -42,6 +44,56 @@ test("FastAPI has its targets where it was measured", () => {
   const python = { python: [{ name: "peer", perSecond: 150 }], peers: ["peer"] };
   const sections = sectionsOf({ cells: { "minilm/64/mixed": { ...cell, ...python } }, ablations: {} });
   expect(sections.at(-1)?.claims).toMatchObject([{ measured: 2, sense: "at least", limit: 1.4 }]);
+});
+
+const bound: BoundLooks = {
+  ...{ workers: 2, texts: 100, tokens: 12 },
+  probes: [
+    { tokens: 10, ms: 2.2 },
+    { tokens: 20, ms: 3.2 },
+  ],
+  looked: [{ name: "8 rows, 128 tokens", perSecond: 330, rows: 7.5, cost: 99 }],
+};
+const model = (alone: number, best: number): CellResult["rounds"] => ({
+  "the model, each text alone": figures(alone, Number.NaN),
+  "the model, 8 rows, 128 tokens": figures(best, Number.NaN),
+});
+const bounded = (alone: number, best: number): CellResult & Stamp => ({
+  ...{ ...cell, bound, python: [{ name: "peer", perSecond: 150 }], peers: ["peer"] },
+  rounds: { ...cell.rounds, ...model(alone, best), peer: figures(250, 200) },
+});
+const machine = { cpu: "a processor", cores: 2, memoryGb: 8, node: "v24" } as Machine;
+const reportOf = (result: CellResult & Stamp): string =>
+  renderResults({ cells: { "minilm/64/short": result }, ablations: {} }, machine, false).replace(/ +/g, " ");
+
+test("a target that the model alone misses too is missed still, and what the model gives stands beside it", () => {
+  const report = reportOf(bounded(220, 341));
+  expect(report).toContain(
+    "at least 2.00 x | 1.50 x | 1.55 x | 97 % | **no** (the model alone, in the best batches, gives 1.55 x here) |",
+  );
+  expect(report).toContain(
+    "at least 2.30 x | 1.20 x | 1.36 x | 88 % | **no** (the model alone, in the best batches, gives 1.36 x here) |",
+  );
+  expect(report).toContain("| Targets missed that the model alone misses too, in the best batches | 2 |");
+});
+
+test("a target that the model alone meets is simply missed", () => {
+  const report = reportOf(bounded(300, 660));
+  expect(report).toContain("at least 2.00 x | 1.50 x | 2.20 x | 68 % | **no** |");
+  expect(report).toContain("at least 2.30 x | 1.20 x | 2.64 x | 45 % | **no** |");
+  expect(report).not.toContain("Targets missed that");
+});
+
+test("the model alone has a row with its best batches, the cost of a call, and how near the services come", () => {
+  expect(reportOf(bounded(250, 400))).toContain(
+    "| minilm/64/short | 12.0 | 250 | 400 | 1.60 x | 7.50 / 99.0 | 1.20 | 0.100 | 12.0 | 80 % | 75 % | 2.00 x |",
+  );
+});
+
+test("without the model alone there is no such section, and targets are as they were", () => {
+  const report = reportOf({ ...cell });
+  expect(report).not.toContain("the model alone");
+  expect(report).toContain("| target | limit | measured | met |");
 });
 
 test("a report takes the place of the one before it, and leaves the rest of the page alone", () => {

@@ -11,16 +11,33 @@ export type RoundFigures = Omit<Figures, "wordsPerSlice">;
 /** Of each service by its name, one a round. */
 export type Rounds = Readonly<Record<string, readonly RoundFigures[]>>;
 
-export async function inTurns(services: readonly Service[], cell: Cell, progress: Progress): Promise<Rounds> {
-  const { rounds, leadMs, roundMs: durationMs } = cell.times;
-  const figures = Object.fromEntries(services.map(({ name }) => [name, [] as RoundFigures[]]));
-  const random = seededRandom(services.length);
-  for (let round = 0; round < rounds; round += 1) {
-    progress(`round ${round + 1} of ${rounds}`);
-    for (const service of shuffled(services, random)) {
+/** One that takes turns with others. */
+export interface Contender {
+  readonly name: string;
+  round(round: number): Promise<RoundFigures>;
+}
+
+/** A service under the load of a cell. */
+export function underLoad(service: Service, cell: Cell): Contender {
+  const { leadMs, roundMs: durationMs } = cell.times;
+  return {
+    name: service.name,
+    async round(round) {
       const load = { clients: cell.clients, mix: cell.texts, leadMs, durationMs, seed: round };
       const { wordsPerSlice: _, ...kept } = await measure(service, load);
-      figures[service.name]?.push(kept);
+      return kept;
+    },
+  };
+}
+
+export async function inTurns(contenders: readonly Contender[], cell: Cell, progress: Progress): Promise<Rounds> {
+  const { rounds } = cell.times;
+  const figures = Object.fromEntries(contenders.map(({ name }) => [name, [] as RoundFigures[]]));
+  const random = seededRandom(contenders.length);
+  for (let round = 0; round < rounds; round += 1) {
+    progress(`round ${round + 1} of ${rounds}`);
+    for (const contender of shuffled(contenders, random)) {
+      figures[contender.name]?.push(await contender.round(round));
     }
   }
   return figures;

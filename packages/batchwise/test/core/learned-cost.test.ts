@@ -111,3 +111,11 @@ test("a cold start ends nobody's wait for company", async () => {
   await clock.advance(1);
   expect(await answers).toEqual([1, 2, 3]);
 });
+
+test("a clock of whole milliseconds, in which most single items take as long, does not hide that batches pay", async () => {
+  const times: Times = (rows, longest) => Math.floor(1.5 + 0.005 * rows * longest);
+  const load = { timesAfter: () => times, mixAfter: (): Mix => (random) => 20 + Math.floor(130 * random()) };
+  const served = await serveOften({ ...load, skipped: 200, measured: 600 }, { maxBatchCost: "learn", concurrency: 1 });
+  const best = await serveOften({ ...load, skipped: 50, measured: 400 }, { maxBatchCost: 4_096, concurrency: 1 });
+  expect(served.costPerSecond / best.costPerSecond).toBeGreaterThan(0.9);
+});
