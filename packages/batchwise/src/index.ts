@@ -25,6 +25,7 @@ export type {
   WarningCode,
   WarningEvent,
 } from "./core/contract/events.ts";
+export type { HandlerDefaults } from "./core/contract/handler-defaults.ts";
 export type { LimiterAnswer, LimiterClient, RateLimiter } from "./core/contract/limiter.ts";
 export type {
   BatchCache,
@@ -33,9 +34,9 @@ export type {
   Gather,
   Measure,
   OnFull,
-  ResolvedOptions,
   ResolvedRetry,
   RetryOptions,
+  ShownOptions as ResolvedOptions,
 } from "./core/contract/options.ts";
 export type { BatchReason, ItemOutcome } from "./core/contract/outcome.ts";
 export type { BatcherStats, Quantiles } from "./core/contract/stats.ts";

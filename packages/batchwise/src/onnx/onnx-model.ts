@@ -4,10 +4,10 @@
 // replaced; no thread is ended inside a run, which would abort the process.
 
 import { fileURLToPath } from "node:url";
+import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { checkIsObject, expected, objectWith, type Rule, refuseUnknown } from "../core/contract/validate.ts";
 import type { TensorForm } from "../tensor/batch-input.ts";
-import type { HandlerDefaults } from "../tensor/options.ts";
 import type { FeaturesOf, Tensor } from "../tensor/types.ts";
 import { checkCall } from "./feeds.ts";
 import { ModelThreads, type ModelThreadsOptions, THREAD_OPTIONS } from "./model-threads.ts";

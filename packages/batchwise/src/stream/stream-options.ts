@@ -1,7 +1,7 @@
 // The options of a stream function: those of a batcher, without the ones that need an answer which can be computed twice
 // or shared, and with `maxBufferedChunks`. Validates that one; the engine validates the rest.
 
-import type { BatchOptions, ResolvedOptions } from "../core/contract/options.ts";
+import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
 import { check, checkIsObject, invalidOption, refuseUnknown, unboundedIntegerFrom } from "../core/contract/validate.ts";
 
 /** A stream cannot be computed twice or shared, and each is a call of one item: these options do not apply to it. */
@@ -18,7 +18,7 @@ export interface StreamOptions<Item> extends Omit<BatchOptions<Item, never>, Not
 }
 
 /** The options in force. */
-export interface ResolvedStreamOptions extends ResolvedOptions {
+export interface ResolvedStreamOptions extends ShownOptions {
   readonly maxBufferedChunks: number;
 }
 

@@ -7,6 +7,7 @@ import { allocate, fillOf } from "./dtype.ts";
 import { join, type Part, viewRows } from "./join.ts";
 import type { ResolvedPadding } from "./options.ts";
 import { areEqual, type Checked, checkLength, largestOf, roundedUp, sizeOf } from "./shape.ts";
+import { tooWideFor } from "./widening.ts";
 
 /** A tensor without its data. */
 export interface TensorForm {
@@ -32,8 +33,8 @@ export interface BatchInput {
   /** More than one call has rows in it. */
   readonly isShared: boolean;
   /**
-   * Calls whose memory has gone since the submit, and those that the handler does not take. Their rows are filled with
-   * zeros, so that all others keep their places.
+   * Calls whose memory has gone since the submit, those that the handler does not take, and those that the others cannot
+   * be padded to. Their rows are filled with zeros, so that all others keep their places.
    */
   readonly broken: ReadonlyMap<TensorCall, unknown>;
 }
@@ -46,6 +47,8 @@ export function batchInput(
 ): BatchInput {
   const calls = new Set(rows.map(({ call }) => call));
   const broken = brokenOf(calls, padding, checkInputs);
+  const live = [...calls].filter((call) => !broken.has(call));
+  for (const [call, error] of tooWideFor(rows.length, live)) broken.set(call, error);
   const isShared = calls.size > 1;
   const pattern = rows.find(({ call }) => !broken.has(call))?.call;
   if (pattern === undefined) return { features: undefined, rows, isShared, broken };

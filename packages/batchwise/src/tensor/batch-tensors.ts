@@ -1,9 +1,10 @@
 // The function that makes a tensor batcher, and its types.
 
 import { callable } from "../core/api/callable.ts";
+import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 import type { BatchContext, BatcherControls, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import type { TensorForm } from "./batch-input.ts";
-import type { HandlerDefaults, ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
+import type { ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 import { TensorBatcherCore } from "./tensor-batcher.ts";
 import type { Features, FeaturesOf, Outputs, OutputsOf, ResultOf, Tensor } from "./types.ts";
 

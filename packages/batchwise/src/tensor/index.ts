@@ -1,5 +1,6 @@
 // The public API of "batchwise/tensor": names only.
 
+export type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 export type { TensorForm } from "./batch-input.ts";
 export {
   batchTensors,
@@ -7,7 +8,7 @@ export {
   type TensorFunction,
   type TensorHandlerObject,
 } from "./batch-tensors.ts";
-export type { CopyOutputs, HandlerDefaults, ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
+export type { CopyOutputs, ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 export { concat, type PadOptions, pad, type StackOptions, stack, unstack } from "./stack.ts";
 export type {
   Features,

@@ -1,7 +1,8 @@
 // The options of a tensor batcher: those of any batcher, and how features are padded. Validated once, filled in and
 // frozen.
 
-import type { BatchOptions, ResolvedOptions } from "../core/contract/options.ts";
+import { type HandlerDefaults, mergeDefaults } from "../core/contract/handler-defaults.ts";
+import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
 import { OPTION_HINTS, SETTINGS } from "../core/contract/resolve-options.ts";
 import {
   aBoolean,
@@ -57,17 +58,8 @@ export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs,
   readonly copyOutputs?: CopyOutputs | undefined;
 }
 
-/**
- * What a handler object may ask for with its property `defaults`: each holds where the caller's options do not have it.
- * `order` holds only where they have no `cost` and no `batchCost` either.
- */
-export type HandlerDefaults = Pick<
-  BatchOptions<never, never>,
-  "concurrency" | "maxBatchCost" | "maxBatchSize" | "order" | "prefetch"
->;
-
 /** The options in force. */
-export interface ResolvedTensorOptions extends ResolvedOptions {
+export interface ResolvedTensorOptions extends ShownOptions {
   readonly padTokens: Readonly<Record<string, PadToken>>;
   readonly paddingSide: PaddingSide;
   readonly padToMultipleOf: Multiples | Readonly<Record<string, Multiples>>;
@@ -130,7 +122,7 @@ export interface SplitOptions {
  */
 export function splitOptions(given: unknown, defaults: HandlerDefaults = {}): SplitOptions {
   checkIsObject("options", given);
-  const options: TensorBatchOptions<Features, unknown> = withDefaults({ ...given }, defaults);
+  const options: TensorBatchOptions<Features, unknown> = mergeDefaults({ ...given }, defaults);
   refuseUnknown(options, [...Object.keys(SETTINGS), ...OWN], "", HINTS);
   const { padTokens = {}, padToMultipleOf = 1, copyInputs = false, copyOutputs = "shared", ...rest } = options;
   const { paddingSide, lengthOf, ...others } = rest;
@@ -152,15 +144,6 @@ export function splitOptions(given: unknown, defaults: HandlerDefaults = {}): Sp
     },
     others: others as BatchOptions<unknown, unknown>,
   };
-}
-
-function withDefaults(
-  given: TensorBatchOptions<Features, unknown>,
-  { order, ...others }: HandlerDefaults,
-): TensorBatchOptions<Features, unknown> {
-  const isMeasured = given.cost !== undefined || given.batchCost !== undefined;
-  const own = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...others, ...(isMeasured ? {} : { order }), ...Object.fromEntries(own) };
 }
 
 function frozen(given: ResolvedTensorOptions["padToMultipleOf"]): ResolvedTensorOptions["padToMultipleOf"] {

@@ -1,13 +1,14 @@
 // The user's handler of tensors, as a handler of rows: `prepare` stacks them, `finish` gives each its own.
 
 import { isError } from "../core/contract/errors.ts";
+import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { aFunction, checkIsObject, expected, invalidOption } from "../core/contract/validate.ts";
 import { resolveHandler, type Stages } from "../core/run/handler.ts";
 import { type BatchInput, batchInput, type CheckInputs } from "./batch-input.ts";
 import { RowResult, readOutput } from "./batch-output.ts";
 import type { TensorRow } from "./call.ts";
-import type { HandlerDefaults, ResolvedPadding } from "./options.ts";
+import type { ResolvedPadding } from "./options.ts";
 
 /** What `run` and `finish` are given: the value of the stage before, and the batch that it belongs to. */
 interface Staged {

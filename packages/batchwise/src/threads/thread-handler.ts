@@ -21,7 +21,7 @@ import { ThreadPool } from "./thread-pool.ts";
 
 /** All optional. */
 export interface ThreadHandlerOptions {
-  /** Threads, each of which runs one batch at a time. The batcher needs as large a `concurrency`. Default 1. */
+  /** Threads, each of which runs one batch at a time: the batcher's `concurrency` where you give none. Default 1. */
   readonly workers?: number | undefined;
   /**
    * True: typed arrays and ArrayBuffers in a result that own their whole memory are handed over without a copy; the
@@ -41,6 +41,8 @@ export interface ThreadHandlerOptions {
 
 /** A handler object for `batch` and `createBatcher`. It is for one batcher: that one opens and closes it. */
 export interface ThreadHandler<Item, Result> {
+  /** `concurrency` is `workers` where the batcher's own options do not have it. */
+  readonly defaults: Readonly<{ concurrency: number }>;
   /** Starts the threads and loads the module in each. Rejects with the module's own error. */
   open(): Promise<void>;
   run(items: Item[], context: BatchContext): Promise<Places<Result>>;
@@ -66,7 +68,7 @@ export interface ThreadHandler<Item, Result> {
  * import { threadHandler } from "batchwise/threads";
  *
  * const handler = threadHandler<string, string>(new URL("./hash-passwords.js", import.meta.url), { workers: 2 });
- * const hash = batch(handler, { concurrency: 2, maxBatchSize: 8 });
+ * const hash = batch(handler, { maxBatchSize: 8 }); // two batches at once
  * ```
  */
 export function threadHandler<Item, Result>(
@@ -94,7 +96,7 @@ function resolveUrl(url: unknown): string {
 }
 
 class Threads implements ThreadHandler<unknown, unknown> {
-  readonly #workers: number;
+  readonly defaults: Readonly<{ concurrency: number }>;
   readonly #options: HandlerThreadOptions;
   #opening: Promise<ThreadPool> | undefined;
   #pool: ThreadPool | undefined;
@@ -110,7 +112,7 @@ class Threads implements ThreadHandler<unknown, unknown> {
     check("transferResults", aBoolean, transferResults);
     if (terminateAfterMs !== undefined) check("terminateAfterMs", aboveZero, terminateAfterMs);
     check("workerOptions", anyOptions, workerOptions);
-    this.#workers = workers;
+    this.defaults = Object.freeze({ concurrency: workers });
     this.#options = {
       url: resolveUrl(url),
       movesItems: false,
@@ -148,7 +150,7 @@ class Threads implements ThreadHandler<unknown, unknown> {
   }
 
   async #start(): Promise<ThreadPool> {
-    const pool = new ThreadPool(this.#workers, this.#options);
+    const pool = new ThreadPool(this.defaults.concurrency, this.#options);
     await pool.open();
     this.#pool = pool;
     return pool;

@@ -138,11 +138,7 @@ describe('maxBatchCost: "learn"', () => {
     const answers = Promise.all(Array.from({ length: 100 }, (_, index) => embed(10 ** (index % 9))));
     await clock.runAll();
     expect((await answers).length).toBe(100);
-    expect(embed.options).toMatchObject({
-      maxBatchCost: Number.POSITIVE_INFINITY,
-      learnsBatchCost: true,
-      maxBatchSize: 1024,
-    });
+    expect(embed.options).toMatchObject({ maxBatchCost: "learn", maxBatchSize: 1024 });
   });
 
   test("may be switched while the batcher runs", async () => {
@@ -153,8 +149,13 @@ describe('maxBatchCost: "learn"', () => {
     await clock.runAll();
     await answers;
     expect(calls.map((call) => call.length)).toEqual([2, 2]);
+    expect(embed.options.maxBatchCost).toBe(20);
     embed.configure({ maxBatchCost: "learn" });
-    expect(embed.options.learnsBatchCost).toBe(true);
+    expect(embed.options.maxBatchCost).toBe("learn");
+    const { maxWaitMs, maxBatchCost } = embed.options;
+    embed.configure({ maxWaitMs, maxBatchCost });
+    expect(embed.options.maxBatchCost).toBe("learn");
+    expect(Object.isFrozen(embed.options)).toBe(true);
   });
 
   test("says what it may be where it is something else", () => {

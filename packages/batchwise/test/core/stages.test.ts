@@ -1,7 +1,7 @@
-import { createBatcher } from "batchwise";
+import { createBatcher, createTokenBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { gate, reasonOf } from "../support.ts";
+import { gate, reasonOf, watch } from "../support.ts";
 
 describe("a handler in stages", () => {
   test("passes each stage's output on to the next", async () => {
@@ -146,6 +146,102 @@ describe("`open`", () => {
   });
 });
 
+describe("an `open` that hangs", () => {
+  /** A batcher whose handler opens when the test says so, and a log of the handler's own calls. */
+  function slowToOpen(closeHandler: () => PromiseLike<void> | void = () => {}) {
+    const clock = virtualClock();
+    const log: string[] = [];
+    let [succeed, fail] = [() => {}, (_: Error) => {}];
+    const open = (): Promise<void> => {
+      log.push("open");
+      return new Promise((resolve, reject) => {
+        succeed = resolve;
+        fail = reject;
+      });
+    };
+    const close = (): PromiseLike<void> | void => {
+      log.push("close");
+      return closeHandler();
+    };
+    const run = (items: number[]): number[] => items;
+    const batcher = createBatcher({ open, run, close }, { clock, maxBatchSize: 1 });
+    return { clock, log, batcher, succeed: () => succeed(), fail: (error: Error) => fail(error) };
+  }
+
+  test("holds up no close({ drain: false }): all who wait get CLOSED, and it resolves", async () => {
+    const { clock, log, batcher } = slowToOpen();
+    const fates = [watch(batcher.open()), watch(batcher.submit(1)), watch(batcher.submit(2))];
+    await clock.settle();
+    const closed = watch(batcher.close({ drain: false }));
+    await clock.settle();
+    expect(closed.state).toBe("fulfilled");
+    for (const fate of fates) expect(fate).toMatchObject({ state: "rejected", reason: { code: "CLOSED" } });
+    expect([log, clock.timers]).toEqual([["open"], 0]);
+  });
+
+  test("lets close({ drain: false }) cut short a close() that waits for it", async () => {
+    const { clock, batcher } = slowToOpen();
+    const opened = watch(batcher.open());
+    await clock.settle();
+    const closed = watch(batcher.close());
+    await clock.settle();
+    expect(closed.state).toBe("pending");
+    void batcher.close({ drain: false });
+    await clock.settle();
+    expect([closed.state, opened.state]).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test.each([
+    ["ends well", () => {}],
+    ["throws", () => Promise.reject(new Error("will not close"))],
+  ])("is followed by `close`, once, where it succeeds after all, also where that %s", async (_, closeHandler) => {
+    const { clock, log, batcher, succeed } = slowToOpen(closeHandler);
+    batcher.submit(1).catch(() => {});
+    await clock.settle();
+    void batcher.close({ drain: false });
+    // The handler opens in the very step in which it is abandoned: one `close` is owed, not two.
+    succeed();
+    await clock.settle();
+    await batcher.close({ drain: false });
+    expect(log).toEqual(["open", "close"]);
+  });
+
+  test("is not followed by `close` where it fails after all, and nothing is left unhandled", async () => {
+    const { clock, log, batcher, fail } = slowToOpen();
+    batcher.submit(1).catch(() => {});
+    await clock.settle();
+    await batcher.close({ drain: false });
+    fail(new Error("no model"));
+    await clock.settle();
+    expect(log).toEqual(["open"]);
+  });
+
+  test("is not begun by a batcher that was closed in the same step", async () => {
+    const { clock, log, batcher } = slowToOpen();
+    batcher.open().catch(() => {});
+    await batcher.close({ drain: false });
+    await clock.settle();
+    expect(log).toEqual([]);
+  });
+
+  test("does not hold callers beyond their deadline or signal, while close() waits for it too", async () => {
+    const { clock, batcher, succeed } = slowToOpen();
+    const leave = new AbortController();
+    const signal = watch(batcher.submit(1, { signal: leave.signal }));
+    const first = watch(batcher.submit(2, { timeoutMs: 10 }));
+    const closed = watch(batcher.close());
+    await clock.advance(10);
+    leave.abort(new Error("gone"));
+    await clock.settle();
+    expect(first).toMatchObject({ reason: { code: "DEADLINE_EXCEEDED" } });
+    expect(signal).toMatchObject({ reason: new Error("gone") });
+    expect(closed.state).toBe("pending");
+    succeed();
+    await clock.settle();
+    expect(closed.state).toBe("fulfilled");
+  });
+});
+
 describe("`close` of a handler", () => {
   test("runs once, after the last batch has been answered", async () => {
     const log: string[] = [];
@@ -183,12 +279,12 @@ describe("`close` of a handler", () => {
       run: (items: number[]) => items,
       close: () => void log.push("closed"),
     });
-    const dropped = reasonOf(batcher.submit(1));
+    const answer = batcher.submit(1);
     await new Promise(setImmediate);
-    const closed = batcher.close({ drain: false });
-    expect(await dropped).toMatchObject({ code: "CLOSED" });
+    const closed = batcher.close();
     opening.open();
     await closed;
+    expect(await answer).toBe(1);
     expect(log).toEqual(["opened", "closed"]);
   });
 
@@ -200,5 +296,26 @@ describe("`close` of a handler", () => {
     expect(await batcher.submit(1)).toBe(1);
     expect(await reasonOf(batcher.close())).toEqual(new Error("will not close"));
     expect(batcher.closed).toBe(true);
+  });
+});
+
+describe("`defaults` of a handler", () => {
+  const run = (items: number[]): number[] => items;
+
+  test("hold where the options do not say, and `order` not beside a cost", () => {
+    const defaults = { concurrency: 3, maxBatchSize: 7, order: "length" } as const;
+    const { options } = createBatcher({ run, defaults });
+    expect(options).toMatchObject({ concurrency: 3, maxBatchSize: 7, preferredBatchSize: 7, order: "length" });
+    const mine = createBatcher({ run, defaults }, { concurrency: undefined, maxBatchSize: 8, cost: (item) => item });
+    expect(mine.options).toMatchObject({ concurrency: 3, maxBatchSize: 8, order: "fifo" });
+    expect(createTokenBatcher({ run, defaults }).options).toMatchObject({ concurrency: 3, maxBatchSize: 256 });
+  });
+
+  test("are checked as options are; what else a property of that name is or has is the handler's own", () => {
+    expect(() => createBatcher({ run, defaults: { concurrency: 0 } })).toThrow("Expected `concurrency` to be");
+    expect(() => createBatcher({ run, defaults: { concurrency: 2 } }, 5 as never)).toThrow("`options`");
+    for (const defaults of [5, null, { model: "small" }] as never[]) {
+      expect(createBatcher({ run, defaults }).options.concurrency).toBe(1);
+    }
   });
 });

@@ -320,7 +320,7 @@ describe("the defaults of a handler object", () => {
 
   test("hold where the options do not have them", () => {
     expect(batchTensors(handler).options).toMatchObject({
-      ...{ concurrency: 3, learnsBatchCost: true, order: "length", maxBatchSize: 7 },
+      ...{ concurrency: 3, maxBatchCost: "learn", order: "length", maxBatchSize: 7 },
     });
     const own = { concurrency: 1, maxBatchCost: 64, order: "fifo", maxBatchSize: undefined } as const;
     expect(batchTensors(handler, own).options).toMatchObject({

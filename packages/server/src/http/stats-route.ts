@@ -31,9 +31,8 @@ function wantsPage(accept: string | null): boolean {
 }
 
 function snapshot({ embedder, requests, startedAt }: StatsSources): Record<string, unknown> {
-  const { maxBatchSize, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize, ...others } =
+  const { maxBatchSize, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize, maxBatchCost } =
     embedder.batcher.options;
-  const maxBatchCost = others.learnsBatchCost ? "learn" : others.maxBatchCost;
   return {
     model: embedder.model,
     ready: embedder.ready,

@@ -100,7 +100,7 @@ describe("an embedder", () => {
     const { workers: _one, ...unset } = await smallEncoder();
     const embedder = await open(unset);
     expect(embedder.workers).toBe(availableCores());
-    expect(embedder.batcher.options).toMatchObject({ order: "length", learnsBatchCost: true, maxBatchSize: 1024 });
+    expect(embedder.batcher.options).toMatchObject({ order: "length", maxBatchCost: "learn", maxBatchSize: 1024 });
   });
 
   test("takes the caps that it is given", async () => {

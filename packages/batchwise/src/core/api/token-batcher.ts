@@ -2,7 +2,7 @@
 // of what goes in and of what is refused, and nothing else.
 
 import { tooManyTokensError } from "../contract/errors.ts";
-import type { ResolvedOptions } from "../contract/options.ts";
+import type { ShownOptions } from "../contract/options.ts";
 import type { SubmitOptions } from "../contract/types.ts";
 import { aCost, check } from "../contract/validate.ts";
 import { BatcherCore } from "../engine/batcher.ts";
@@ -82,9 +82,10 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
     return this.#options;
   }
 
-  #inTokens(below: ResolvedOptions): ResolvedTokenOptions {
+  #inTokens(below: ShownOptions): ResolvedTokenOptions {
     const { estimateTokens, defaultTokens } = this.#given;
-    return Object.freeze({ ...below, maxBatchTokens: below.maxBatchCost, estimateTokens, defaultTokens });
+    const maxBatchCost = below.maxBatchCost === "learn" ? Infinity : below.maxBatchCost;
+    return Object.freeze({ ...below, maxBatchCost, maxBatchTokens: maxBatchCost, estimateTokens, defaultTokens });
   }
 
   /**
@@ -118,7 +119,7 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
 
   /** Refuses an item that is over the cap by itself, in token words: the batcher below would speak of cost. */
   #fit(tokens: number): number {
-    const { maxBatchCost, oversize, batchCost } = super.options;
+    const { maxBatchCost, oversize, batchCost } = this.#options;
     // A function decides what such an item costs; the batcher below asks it.
     const isCounted = typeof batchCost !== "function";
     if (isCounted && tokens > maxBatchCost && oversize === "reject") throw tooManyTokensError(tokens, maxBatchCost);

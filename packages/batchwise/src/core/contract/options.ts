@@ -149,3 +149,9 @@ export interface ResolvedOptions
   /** Infinity where there is none. */
   readonly handlerTimeoutMs: number;
 }
+
+/** The options in force, as users see them. */
+export interface ShownOptions extends Omit<ResolvedOptions, "maxBatchCost"> {
+  /** Infinity where there is none. */
+  readonly maxBatchCost: number | "learn";
+}

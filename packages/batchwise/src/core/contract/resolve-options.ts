@@ -2,7 +2,14 @@
 // `code: "INVALID_OPTION"`.
 
 import { type Clock, systemClock } from "../time/clock.ts";
-import type { BatchOptions, ConfigureOptions, ResolvedOptions, ResolvedRetry, RetryOptions } from "./options.ts";
+import type {
+  BatchOptions,
+  ConfigureOptions,
+  ResolvedOptions,
+  ResolvedRetry,
+  RetryOptions,
+  ShownOptions,
+} from "./options.ts";
 import {
   aBoolean,
   aboveZero,
@@ -174,6 +181,11 @@ export function reconfigure(
   checkAll(changes, LIMITS, "");
   checkGather(changes.gather, current.clock);
   return resolve(isPreferredUnset ? { ...current, preferredBatchSize: undefined } : current, changes);
+}
+
+/** With "learn" where a cost is learned, as it was given: `configure` may take it back. */
+export function shownOptions(options: ResolvedOptions): ShownOptions {
+  return options.learnsBatchCost ? Object.freeze({ ...options, maxBatchCost: "learn" as const }) : options;
 }
 
 /** `base`, with the options that are given in place of its own. */

@@ -1,7 +1,8 @@
 // The public shapes of the engine: handler, context, batcher. Options and their defaults are in options.ts.
 
 import type { EventName, Listener, RunningBatch } from "./events.ts";
-import type { ConfigureOptions, ResolvedOptions } from "./options.ts";
+import type { HandlerDefaults } from "./handler-defaults.ts";
+import type { ConfigureOptions, ShownOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
 
@@ -79,6 +80,8 @@ export interface HandlerObject<
   ): Places<Result> | NumericArray | PromiseLike<Places<Result> | NumericArray>;
   open?(): void | PromiseLike<void>;
   close?(): void | PromiseLike<void>;
+  /** Options that suit this handler; each holds where the batcher's own options do not have it. */
+  readonly defaults?: HandlerDefaults | undefined;
 }
 
 /** A handler object without stages: `run` gets the items and answers with their places. */
@@ -166,7 +169,7 @@ export interface BatcherControls {
   /** Changes limits from the next batch on. Throws, and changes nothing, where a value is not valid. */
   configure(changes: ConfigureOptions): void;
   /** The options in force. */
-  readonly options: ResolvedOptions;
+  readonly options: ShownOptions;
   /** A frozen snapshot of the counters. */
   stats(): BatcherStats;
   /** Starts the counters anew. What waits or runs counts as submitted anew. */

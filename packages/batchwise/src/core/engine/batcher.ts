@@ -3,8 +3,9 @@
 
 import { closedError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, type RunningBatch } from "../contract/events.ts";
-import type { ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
-import { PreparedOptions, reconfigure } from "../contract/resolve-options.ts";
+import { withHandlerDefaults } from "../contract/handler-defaults.ts";
+import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contract/options.ts";
+import { PreparedOptions, reconfigure, shownOptions } from "../contract/resolve-options.ts";
 import type { BatcherStats } from "../contract/stats.ts";
 import type { Batcher, CloseOptions, LaneOptions, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import { aFunction, aString, check, checkIsObject, invalidOption, refuseUnknown } from "../contract/validate.ts";
@@ -41,6 +42,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #scheduler: Scheduler;
   #isPreferredUnset: boolean;
   #options: ResolvedOptions;
+  #shown: ShownOptions;
   #hasWarnedOfWait: boolean;
   #resting: (() => void)[] = [];
   #closing: Promise<void> | null = null;
@@ -48,7 +50,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   /** `given`: options as users give them, or prepared ones. */
   constructor(handler: unknown, given: unknown) {
     const stages = resolveHandler(handler);
-    const prepared = PreparedOptions.of(given);
+    const prepared = PreparedOptions.of(withHandlerDefaults(handler, given));
     const { options } = prepared;
     const inContext = this.#inContext;
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
@@ -65,6 +67,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     };
     this.#services = services;
     this.#options = options;
+    this.#shown = shownOptions(options);
     this.#isPreferredUnset = prepared.isPreferredUnset;
     this.#queue = new Queue(options.fairBy !== undefined, true);
     this.#admission = new Admission(services, turn, this.#queue, options);
@@ -151,6 +154,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const read = { ...changes };
     const isPreferredUnset = this.#isPreferredUnset && read.preferredBatchSize === undefined;
     this.#options = reconfigure(this.#options, read, isPreferredUnset);
+    this.#shown = shownOptions(this.#options);
     this.#isPreferredUnset = isPreferredUnset;
     this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
     this.#intake.configure(this.#options);
@@ -158,8 +162,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#scheduler.configure(this.#options);
   }
 
-  get options(): ResolvedOptions {
-    return this.#options;
+  get options(): ShownOptions {
+    return this.#shown;
   }
 
   stats(): BatcherStats {
@@ -198,6 +202,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     // The promise is kept for good, so it is made in the batcher's own async context.
     this.#closing ??= this.#inContext(() => this.#end());
     if (options?.drain === false) {
+      this.#calls.abandon();
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
       this.#pending.skipAll();

@@ -18,6 +18,11 @@ const ONE_ITEM: number = Number.MIN_VALUE;
  */
 const MOST_KEYS = 8;
 
+interface EndedRun {
+  readonly start: BatchStart;
+  outranDeadlines(runMs: number): boolean;
+}
+
 export class LearnedCaps {
   /** Of all batches. */
   #ofAll: RunCosts | null = null;
@@ -25,12 +30,12 @@ export class LearnedCaps {
   #byKey: Map<string, RunCosts> | null = new Map();
 
   /** Learns from a batch that has ended. */
-  record(start: BatchStart, end: RunEnd, options: ResolvedOptions): void {
+  record(run: EndedRun, end: RunEnd, options: ResolvedOptions): void {
     if (!isLearning(options) || (this.#ofAll === null && end.error !== undefined)) return;
     this.#ofAll ??= new RunCosts();
-    learn(this.#ofAll, start, end);
-    const ofKey = this.#forKey(start.key);
-    if (ofKey !== undefined) learn(ofKey, start, end);
+    learn(this.#ofAll, run, end);
+    const ofKey = this.#forKey(run.start.key);
+    if (ofKey !== undefined) learn(ofKey, run, end);
   }
 
   /** The options, with a cap that no lane's next batch exceeds. Before one is learned, a lane is full by its size alone. */
@@ -75,9 +80,11 @@ export class LearnedCaps {
   }
 }
 
-function learn(runCosts: RunCosts, { cost, size, itemsCost }: BatchStart, { error, runMs }: RunEnd): void {
-  if (error === undefined) runCosts.record(cost, size, runMs, itemsCost || cost);
-  else runCosts.recordFailure(cost);
+function learn(runCosts: RunCosts, run: EndedRun, { error, runMs }: RunEnd): void {
+  const { cost, size, itemsCost } = run.start;
+  if (error !== undefined) runCosts.recordFailure(cost);
+  else if (run.outranDeadlines(runMs)) runCosts.recordLate(cost, size, runMs, itemsCost || cost);
+  else runCosts.record(cost, size, runMs, itemsCost || cost);
 }
 
 /** All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one. */

@@ -203,7 +203,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     recorder.batchEnded(end.runMs);
     this.#runTimes ??= new RunTimes();
     this.#runTimes.record(end.runMs);
-    this.#learned.record(run.start, end, this.#options);
+    this.#learned.record(run, end, this.#options);
     this.#gathering.ended(run);
     if (events.hears("batch")) {
       events.emit("batch", { id: run.id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), ...end });

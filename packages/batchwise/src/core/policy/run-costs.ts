@@ -10,7 +10,8 @@
 // Batches too quick for the clock have no time to compare: until some are known that do, the next ones may cost twice as
 // much as they did.
 //
-// A batch that fails and was larger than the budget may have failed for its size: it took all memory, or too long. No
+// A batch that fails and was larger than the budget may have failed for its size: it took all memory, or too long. One
+// that outruns the deadlines of its callers has. No
 // larger ones are tried for a while, each time for longer. Where three in a row fail that were no larger, classes of
 // their size and above are forgotten.
 
@@ -89,6 +90,20 @@ export class RunCosts {
     this.#sinceProbe += 1;
     this.#remember(cost, runMs, itemsCost);
     this.#chooseBest();
+  }
+
+  /**
+   * Learns from a batch that took longer than deadlines allow: it has failed for its size. Where its items did not take
+   * most of that time, smaller ones would hardly be quicker, and fewer would be served.
+   */
+  recordLate(cost: number, items: number, runMs: number, itemsCost: number): void {
+    const fixedCost = this.#line.fixedCost ?? Infinity;
+    if (cost <= fixedCost || cost === Infinity) {
+      this.record(cost, items, runMs, itemsCost);
+      return;
+    }
+    this.#line.record(cost, runMs);
+    this.recordFailure(cost);
   }
 
   /** Learns from a batch that has failed. A single one as large as those that succeed tells nothing of sizes. */

@@ -31,6 +31,9 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   readonly #halves: (readonly Entry[])[] = [];
   /** Callers who have no answer yet, of all halves. */
   live: number;
+  /** Callers whose deadline passed while it ran, and the longest time that one of them had from submit to deadline. */
+  #expired = 0;
+  #longestTimeoutMs = 0;
   #attempt = 0;
   /** Goes up with each call, so that an answer to an earlier call is known as late. */
   #call = 0;
@@ -133,12 +136,29 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     if (this.isResting) this.#environment.owner.restingLeft(count);
   }
 
+  /**
+   * True for a run that deadlines do not allow: at least half of its callers expired meanwhile, and it took more than half
+   * of the time that they had. The other half goes by while the batch before it runs.
+   */
+  outranDeadlines(runMs: number): boolean {
+    return 2 * this.#expired >= this.start.size && 2 * runMs > this.#longestTimeoutMs;
+  }
+
   /** A caller has left; with the last one goes the reason to run. */
-  left(): void {
+  left(entry: Entry): void {
+    this.#noteDeadlineOf(entry);
     this.noteSettled(1);
     if (this.isOver || this.live > 0) return;
     this.#signal.abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
     if (!this.holdsSlot) this.#end();
+  }
+
+  #noteDeadlineOf({ moment, facts }: Entry): void {
+    const { options, services } = this.#environment;
+    const timeoutMs = facts.timeoutMs ?? options.timeoutMs;
+    if (timeoutMs === Infinity || services.clock.now() < moment.at + timeoutMs) return;
+    this.#expired += 1;
+    this.#longestTimeoutMs = Math.max(this.#longestTimeoutMs, timeoutMs);
   }
 
   raise(): void {}

@@ -1,6 +1,7 @@
 // How the handler's stages are called: `open` once, then `prepare`, `run` and `finish` for each batch, `close` at the end.
 // All of it runs in the batcher's own async context.
 
+import { closedError } from "../contract/errors.ts";
 import type { BatchContext } from "../contract/types.ts";
 import type { Stages } from "./handler.ts";
 
@@ -19,7 +20,11 @@ export class HandlerCalls {
   readonly #stages: Stages;
   /** With `prefetch`, a batch finishes without its slot, unless the handler may be called again for it. */
   readonly #finishesWithoutSlot: boolean;
-  #opening: Promise<unknown> | null = null;
+  #opening: Promise<void> | null = null;
+  /** Rejects `#opening`, where that is under way. */
+  #giveUpOpening: ((error: unknown) => void) | null = null;
+  #isOpen = false;
+  #isAbandoned = false;
 
   constructor(stages: Stages, finishesWithoutSlot: boolean) {
     this.#stages = stages;
@@ -48,23 +53,42 @@ export class HandlerCalls {
    * Opens the handler, once; a failure is the batch's, and the next batch tries again. Undefined where there is nothing
    * to open; else a promise, also when it has long been opened, so that batches keep their order.
    */
-  opening(): Promise<unknown> | undefined {
+  opening(): Promise<void> | undefined {
     const { open } = this.#stages;
     if (open === undefined) return undefined;
-    this.#opening ??= Promise.resolve()
-      .then(() => open())
-      .catch((error: unknown) => {
-        this.#opening = null;
-        throw error;
-      });
+    this.#opening ??= new Promise((resolve, reject) => {
+      this.#giveUpOpening = reject;
+      this.#open(open).then(resolve, reject);
+    });
     return this.#opening;
   }
 
-  /** Runs the handler's `close`, unless its `open` never succeeded. */
+  /** Rejects an opening under way with CLOSED; where it succeeds later, the handler is closed then. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.#giveUpOpening?.(closedError());
+  }
+
+  /** Runs the handler's `close`, unless its `open` never succeeded or was abandoned. */
   async close(): Promise<void> {
     const { open, close } = this.#stages;
     if (close === undefined) return;
     await this.#opening?.catch(() => {});
-    if (open === undefined || this.#opening !== null) await close();
+    if (open === undefined || this.#isOpen) await close();
+  }
+
+  async #open(open: () => unknown): Promise<void> {
+    try {
+      await null;
+      if (this.#isAbandoned) return;
+      await open();
+    } catch (error) {
+      this.#opening = null;
+      throw error;
+    } finally {
+      this.#giveUpOpening = null;
+    }
+    if (this.#isAbandoned) await this.#stages.close?.();
+    else this.#isOpen = true;
   }
 }

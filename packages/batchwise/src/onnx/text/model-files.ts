@@ -37,7 +37,10 @@ export interface ModelFileOptions {
   readonly tokenizer?: string | undefined;
   /** A name for statistics and messages. Default: after the file, or its folder. */
   readonly name?: string | undefined;
-  /** Longest text in tokens, marks included. Default: the least that the model's files say, or 512. */
+  /**
+   * Longest text in tokens, marks included. Default: the least that the model's files say, or what it takes of 512. More
+   * than the model takes is refused.
+   */
   readonly maxTokens?: number | undefined;
   /** How the vectors of tokens become one; in place of what the model's files say. */
   readonly pooling?: Pooling | undefined;
@@ -48,6 +51,10 @@ export interface ModelSource {
   readonly path: string;
   readonly tokenizer: Tokenizer;
   readonly maxTokens: number;
+  /** The user asked for `maxTokens`. */
+  readonly isLimitAsked: boolean;
+  /** How many tokens have a position by its config.json. */
+  readonly positions?: number | undefined;
   /** The position of a text's first token, for graphs that are told positions. */
   readonly firstPosition: number;
   readonly readout: Readout;
@@ -73,6 +80,7 @@ function describedModel(options: ModelFileOptions, model: TextModel): ModelSourc
     path: resolve(path),
     tokenizer,
     maxTokens: Math.min(options.maxTokens ?? maxTokens, maxTokens),
+    isLimitAsked: true,
     firstPosition,
     readout: pooling === undefined ? MEAN_READOUT : { source: "option", poolings: [pooling], steps: [] },
   };
@@ -101,6 +109,8 @@ async function readModel(options: ModelFileOptions, given: string): Promise<Mode
     path,
     tokenizer,
     maxTokens,
+    isLimitAsked: options.maxTokens !== undefined,
+    positions: limits.positions,
     firstPosition: limits.firstPosition,
     readout,
     ...(isRecord(config.id2label) ? { labels: Object.keys(config.id2label).length } : {}),

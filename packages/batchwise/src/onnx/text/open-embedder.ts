@@ -12,6 +12,7 @@ import {
 } from "../../core/contract/validate.ts";
 import { THREAD_OPTIONS } from "../model-threads.ts";
 import type { EmbedderOptions, TextEmbedder } from "./embedder-types.ts";
+import { withLimitTried } from "./length-check.ts";
 import { firstRun, warningsOf } from "./model-check.ts";
 import { resolveModel } from "./model-files.ts";
 import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
@@ -52,8 +53,8 @@ const aModel: Rule = {
  * batch is padded here and handed to a thread, which runs the model and pools; its rows are split here.
  *
  * @throws rejects with `code: "INVALID_OPTION"` for an option that is unknown or out of range, with MODEL_LOAD for a file
- * that cannot be loaded, and with an Error that says what was expected and what came for a model that gives no vectors of
- * texts or is not the tokenizer's. Nothing is left running then.
+ * that cannot be loaded and for a `maxTokens` above what the model takes, and with an Error that says what was expected
+ * and what came for a model that gives no vectors of texts or is not the tokenizer's. Nothing is left running then.
  *
  * @example
  * ```ts
@@ -66,16 +67,17 @@ const aModel: Rule = {
  */
 export async function openEmbedder(options: EmbedderOptions): Promise<TextEmbedder> {
   checkOptions(options);
-  const source = await resolveModel(options);
+  const found = await resolveModel(options);
   const { workers, intraOpThreads, sessionOptions, workerOptions } = options;
-  const { path, readout, firstPosition } = source;
+  const { path, readout, firstPosition } = found;
   const threads = new VectorThreads({
     ...{ workers, intraOpThreads, sessionOptions, workerOptions },
     ...{ path, readout, firstPosition },
   });
   try {
     await threads.open();
-    const first = await firstRun(source, threads);
+    const first = await firstRun(found, threads);
+    const source = await withLimitTried(found, threads);
     const warnings = warningsOf(source, first);
     const effect = options.maxBatchSize === 1 ? undefined : await neighbourEffect(source, threads);
     if (effect !== undefined) warnings.push(neighbourWarning(effect, options.batchAnyway ?? false));

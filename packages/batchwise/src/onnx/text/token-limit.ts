@@ -11,6 +11,8 @@ import { readJsonIfPresent } from "./json-file.ts";
 export interface PositionLimits {
   /** Undefined when no file names one. */
   readonly maxTokens: number | undefined;
+  /** How many tokens have a position by its config.json; undefined where that does not say. */
+  readonly positions: number | undefined;
   /** The position of a text's first token. */
   readonly firstPosition: number;
 }
@@ -33,18 +35,19 @@ const ROBERTA_PADDING = 1;
 
 export async function readLimits(folders: readonly string[]): Promise<PositionLimits> {
   const limits: number[] = [];
+  const tables: number[] = [];
   let firstPosition = 0;
   for (const folder of folders) {
     const config = await readJsonIfPresent(join(folder, "config.json"));
     const unused = unusedPositions(config);
     firstPosition = Math.max(firstPosition, unused);
+    tables.push(...limitIn(config, "max_position_embeddings").map((positions) => positions - unused));
     limits.push(
-      ...limitIn(config, "max_position_embeddings").map((positions) => positions - unused),
       ...limitIn(await readJsonIfPresent(join(folder, "tokenizer_config.json")), "model_max_length"),
       ...limitIn(await readJsonIfPresent(join(folder, "sentence_bert_config.json")), "max_seq_length"),
     );
   }
-  return { maxTokens: limits.length === 0 ? undefined : Math.min(...limits), firstPosition };
+  return { maxTokens: leastOf([...tables, ...limits]), positions: leastOf(tables), firstPosition };
 }
 
 function unusedPositions(config: Record<string, unknown> | undefined): number {
@@ -53,7 +56,12 @@ function unusedPositions(config: Record<string, unknown> | undefined): number {
   return (typeof padding === "number" && padding >= 0 ? padding : ROBERTA_PADDING) + 1;
 }
 
+function leastOf(limits: readonly number[]): number | undefined {
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
+/** Some tokenizers have 1e30 for none. */
 function limitIn(config: Record<string, unknown> | undefined, name: string): number[] {
   const limit = config?.[name];
-  return typeof limit === "number" && Number.isInteger(limit) && limit > 0 ? [limit] : [];
+  return typeof limit === "number" && Number.isSafeInteger(limit) && limit > 0 ? [limit] : [];
 }

@@ -105,7 +105,7 @@ describe("a model in threads", () => {
 
   test("has as many batches at once as it has workers, of rows of like length, as large as pays, by itself", async () => {
     const { run } = embedder({ workers: 3 });
-    expect(run.options).toMatchObject({ concurrency: 3, learnsBatchCost: true, order: "length", batchCost: "padded" });
+    expect(run.options).toMatchObject({ concurrency: 3, maxBatchCost: "learn", order: "length", batchCost: "padded" });
     const path = fileOf(encoder());
     const cores = batchTensors(onnxModel({ path }));
     expect(cores.options.concurrency).toBe(availableCores());

@@ -41,7 +41,9 @@ describe("a handler in threads", () => {
   });
 
   test("runs as many batches at once as it has workers, each in a thread of its own", async () => {
-    const { batcher } = threads({ workers: 2 }, { concurrency: 2, maxBatchSize: 2 });
+    const { batcher } = threads({ workers: 2 }, { maxBatchSize: 2 });
+    expect(batcher.options.concurrency).toBe(2);
+    expect(threads({ workers: 2 }, { concurrency: 1 }).batcher.options.concurrency).toBe(1);
     await batcher.open();
     const startedAt = performance.now();
     const answers = await batcher.submitMany(["thread", "busy", "thread", "busy"]);

@@ -1,0 +1,74 @@
+/**
+ * How long a text the model takes, tried where its files do not say that it takes as many tokens as are wanted: a table
+ * of positions ends somewhere, and the first long text is no time to learn where.
+ *
+ * Guarantees: where more was asked for than the model takes, it is refused with both numbers; a limit that nobody asked
+ * for is lowered to what it takes. It is tried for ten seconds at most; what has not failed by then counts as taken.
+ */
+
+import { modelLoadError } from "../errors.ts";
+import type { ModelSource } from "./model-files.ts";
+import { padTokens } from "./token-batch.ts";
+import type { VectorThreads } from "./vector-threads.ts";
+
+const MOST_TRIAL_MS = 10_000;
+/** Longer ones are come to by doubling, so that no trial takes far more memory than the last that went well. */
+const FIRST_LENGTH = 512;
+
+/** The model, with a limit that it keeps. Throws MODEL_LOAD. */
+export async function withLimitTried(source: ModelSource, pool: VectorThreads): Promise<ModelSource> {
+  const { maxTokens, positions = 0, tokenizer, isLimitAsked, path } = source;
+  if (maxTokens <= positions) return source;
+  const { vocabularySize, paddingId } = tokenizer;
+  // Padding counts as no position in some graphs.
+  const id = vocabularySize - 1 === paddingId ? vocabularySize - 2 : vocabularySize - 1;
+  const { taken, error } = await longestTaken(maxTokens, async (length) => {
+    const list = new Array<number>(length).fill(id);
+    await pool.run(padTokens([list], paddingId));
+  });
+  if (error === undefined) return source;
+  if (!isLimitAsked) return { ...source, maxTokens: taken };
+  const reason = error instanceof Error ? error.message : String(error);
+  const message = `\`maxTokens\` asks for texts of ${maxTokens} tokens, but the model takes at most ${taken} (${reason})`;
+  throw modelLoadError(path, new Error(message, { cause: error }));
+}
+
+interface Tried {
+  readonly taken: number;
+  /** Of the shortest that failed; undefined where none did. */
+  readonly error: unknown;
+}
+
+/** One of a single token has been tried. */
+async function longestTaken(most: number, run: (length: number) => Promise<void>): Promise<Tried> {
+  const end = performance.now() + MOST_TRIAL_MS;
+  let taken = 1;
+  let over = most + 1;
+  let error: unknown;
+  while (over - taken > 1) {
+    const length = error === undefined ? Math.min(most, Math.max(FIRST_LENGTH, taken * 2)) : (taken + over) >> 1;
+    const outcome = await outcomeOf(run(length), end - performance.now());
+    if (outcome === "late") break;
+    if (outcome === "taken") {
+      taken = length;
+    } else {
+      error = outcome.error;
+      over = length;
+    }
+  }
+  return { taken, error };
+}
+
+async function outcomeOf(work: Promise<void>, mostMs: number): Promise<"taken" | "late" | { readonly error: unknown }> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(resolve, mostMs, "late");
+  });
+  const ended = work.then(
+    () => "taken" as const,
+    (error: unknown) => ({ error }),
+  );
+  const outcome = await Promise.race([ended, late]);
+  clearTimeout(timer);
+  return outcome;
+}
