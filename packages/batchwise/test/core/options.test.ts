@@ -197,8 +197,18 @@ describe("an option that does not exist", () => {
     expect(refusalOf({ [name]: 1 }).message).toBe(`Unknown option \`${name}\`, did you mean \`${meant}\`?`);
   });
 
-  test("gets no suggestion when nothing is near", () => {
-    expect(refusalOf({ parallelExecutionStrategy: 1 }).message).toBe("Unknown option `parallelExecutionStrategy`");
+  test("gets the names that there are when nothing is near", () => {
+    const { message } = refusalOf({ parallelExecutionStrategy: 1 });
+    expect(message).toMatch(
+      /^Unknown option `parallelExecutionStrategy`\. There are maxBatchSize, preferredBatchSize, .*, random$/,
+    );
+  });
+
+  test("is found in the spelling of other languages, too", () => {
+    expect(refusalOf({ max_batch_size: 1 }).message).toBe(
+      "Unknown option `max_batch_size`, did you mean `maxBatchSize`?",
+    );
+    expect(refusalOf({ batch_size: 1 }).message).toContain("did you mean `maxBatchSize`?");
   });
 
   test("is refused inside `retry` too", () => {

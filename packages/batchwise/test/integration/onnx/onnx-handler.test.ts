@@ -1,3 +1,4 @@
+import { batch } from "batchwise";
 import { onnxHandler } from "batchwise/onnx";
 import { batchTensors, type TensorLike } from "batchwise/tensor";
 import { InferenceSession, Tensor } from "onnxruntime-node";
@@ -69,6 +70,14 @@ describe("a handler over a session", () => {
     expect(() => onnxHandler(session, { outputs: [] })).toThrow("Expected `outputs` to be a list of names of outputs");
     expect(() => onnxHandler(session, { output: "twice" } as never)).toThrow("did you mean `outputs`?");
     expect(() => onnxHandler({ run: () => {} } as never)).toThrow("Expected `session` to be an InferenceSession");
+  });
+
+  test("says where it belongs when it is given to `batch`", async () => {
+    const run = batch(onnxHandler(await sessionOf(identity("float32"))) as never);
+    await expect(run({ x: { type: "float32", data: [1], dims: [1] } })).rejects.toMatchObject({
+      code: "MODEL_INPUT",
+      message: "A model takes a record of padded tensors, got a list. Give it to `batchTensors`, not to `batch`",
+    });
   });
 
   test("says which input is missing, unknown or of another type, what was expected and what came", async () => {
