@@ -32,9 +32,10 @@ export class LearnedCaps {
   /** Learns from a batch that has ended. */
   record(run: EndedRun, end: RunEnd, options: ResolvedOptions): void {
     if (!isLearning(options) || (this.#ofAll === null && end.error !== undefined)) return;
-    this.#ofAll ??= new RunCosts();
+    const isByLength = options.order === "length";
+    this.#ofAll ??= new RunCosts(isByLength);
     learn(this.#ofAll, run, end);
-    const ofKey = this.#forKey(run.start.key);
+    const ofKey = this.#forKey(run.start.key, isByLength);
     if (ofKey !== undefined) learn(ofKey, run, end);
   }
 
@@ -66,7 +67,7 @@ export class LearnedCaps {
     return ofKey?.isKnown ? ofKey : this.#ofAll;
   }
 
-  #forKey(key: string | undefined): RunCosts | undefined {
+  #forKey(key: string | undefined, isByLength: boolean): RunCosts | undefined {
     if (key === undefined || this.#byKey === null) return undefined;
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
@@ -74,7 +75,7 @@ export class LearnedCaps {
       this.#byKey = null;
       return undefined;
     }
-    const made = new RunCosts();
+    const made = new RunCosts(isByLength);
     this.#byKey.set(key, made);
     return made;
   }

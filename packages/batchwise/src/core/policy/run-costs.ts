@@ -3,7 +3,7 @@
 // share a class, and each class remembers its mean time. The classes are compared by time per unit of what the items cost
 // by themselves: padding is no gain.
 //
-// The budget is the largest class whose time per such unit is within 2 % of the least. While that is the largest class of
+// The budget is the largest class whose time per such unit is nearly the least. While that is the largest class of
 // all, the next batches may cost twice as much. Otherwise one batch in so many tries more, in case the handler has
 // changed; the longer that changes nothing, the fewer. Classes that are no longer used are forgotten.
 //
@@ -33,6 +33,8 @@ const ODD = 2;
 const MOST_ODD = 3;
 /** Time per unit this close to the least is as good. */
 const AS_GOOD = 1.02;
+/** The same where items are chosen by length: a budget that is too large adds no padding, one too small costs calls. */
+const AS_GOOD_BY_LENGTH = 1.1;
 /** A call costs no more than so many items do, or what an item costs would not count any more. */
 const MOST_FIXED = 1_000;
 /** One batch in so many tries more. */
@@ -54,6 +56,7 @@ interface CostClass {
 }
 
 export class RunCosts {
+  readonly #asGood: number;
   readonly #classes: Map<number, CostClass> = new Map();
   readonly #line: CostLine = new CostLine();
   #batches = 0;
@@ -73,6 +76,11 @@ export class RunCosts {
   #failedInARow = 0;
   /** The most that a batch has cost of late that took no time by this clock. */
   #quickCost = 0;
+
+  /** `isByLength`: the items of a batch are chosen so that little is padded. */
+  constructor(isByLength: boolean) {
+    this.#asGood = isByLength ? AS_GOOD_BY_LENGTH : AS_GOOD;
+  }
 
   /** Learns from a batch that has run. One without a cost tells nothing. `itemsCost`: without padding. */
   record(cost: number, items: number, runMs: number, itemsCost: number): void {
@@ -198,7 +206,7 @@ export class RunCosts {
     const known = [...this.#classes.values()].filter(({ weight }) => weight >= ENOUGH);
     const least = Math.min(...known.map(({ itemsCost, runMs }) => runMs / itemsCost));
     const byCost = known.sort((a, b) => a.cost - b.cost);
-    const best = byCost.findLast(({ itemsCost, runMs }) => runMs / itemsCost <= AS_GOOD * least) ?? null;
+    const best = byCost.findLast(({ itemsCost, runMs }) => runMs / itemsCost <= this.#asGood * least) ?? null;
     this.#isLargest = best === byCost.at(-1);
     if (best !== this.#best) this.#probeEvery = PROBE_OFTEN;
     else if (this.#isProbing) this.#probeEvery = Math.min(2 * this.#probeEvery, PROBE_SELDOM);
