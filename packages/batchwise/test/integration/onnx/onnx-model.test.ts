@@ -205,8 +205,10 @@ describe("stages of successive batches", () => {
 
   test("overlap with two threads without `prefetch`: a batch is prepared while another runs", async () => {
     const log = await stages(2, 0);
-    expect(log.indexOf("prepared 2")).toBeLessThan(log.indexOf("ran 1"));
-    expect(log.indexOf("prepared 3")).toBeLessThan(Math.max(log.indexOf("ran 1"), log.indexOf("ran 2")));
+    const at = (event: string): number => log.indexOf(event);
+    // A busy machine may hold back this thread for as long as one batch runs, but hardly each time.
+    const isAhead = [1, 2, 3].map((id) => at(`prepared ${id + 1}`) < at(`ran ${id}`));
+    expect(isAhead).toContain(true);
   });
 });
 
