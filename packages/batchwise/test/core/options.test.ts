@@ -200,7 +200,7 @@ describe("an option that does not exist", () => {
   test("gets the names that there are when nothing is near", () => {
     const { message } = refusalOf({ parallelExecutionStrategy: 1 });
     expect(message).toMatch(
-      /^Unknown option `parallelExecutionStrategy`\. There are maxBatchSize, preferredBatchSize, .*, random$/,
+      /^Unknown option `parallelExecutionStrategy`\. Expected one of maxBatchSize, preferredBatchSize, .*, random$/,
     );
   });
 

@@ -140,7 +140,7 @@ describe("the options of a batcher that do not apply to streams", () => {
     [{ maxBufferedChunks: 1.5 }, "Expected `maxBufferedChunks` to be an integer >= 1 or Infinity, got `1.5` (number)"],
     [{ maxBufferedChunks: "4" }, "Expected `maxBufferedChunks` to be an integer >= 1 or Infinity, got `4` (string)"],
     [{ maxBufferedChunk: 4 }, "Unknown option `maxBufferedChunk`, did you mean `maxBufferedChunks`?"],
-    [{ bufferSize: 4 }, expect.stringContaining("Unknown option `bufferSize`. There are ")],
+    [{ bufferSize: 4 }, expect.stringContaining("Unknown option `bufferSize`. Expected one of ")],
   ])("nor are others that are wrong: %j", (options, message) => {
     expect(thrownBy(() => batchStream(function* () {}, options as never))).toMatchObject({
       code: "INVALID_OPTION",

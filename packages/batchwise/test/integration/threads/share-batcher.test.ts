@@ -262,7 +262,7 @@ describe("mistakes with ports", () => {
     const message = "Expected `batcher` to be a batcher, got a function";
     expect(thrownBy(() => shareBatcher((() => {}) as never))).toMatchObject({ code: "INVALID_OPTION", message });
     expect(thrownBy(() => shareBatcher(createBatcher(double), { transfer: true } as never))).toMatchObject({
-      message: "Unknown option `transfer`",
+      message: "Unknown option `transfer`. Expected one of transferResults",
     });
   });
 
