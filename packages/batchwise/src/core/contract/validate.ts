@@ -94,7 +94,8 @@ export function refuseUnknown(
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
     const nearest = nearestOf(name, known);
-    let hint = nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
+    let hint =
+      nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
     if (Object.hasOwn(hints, name)) hint = `: ${hints[name]}`;
     throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`${hint}`);
   }
