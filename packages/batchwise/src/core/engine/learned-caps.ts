@@ -32,10 +32,9 @@ export class LearnedCaps {
   /** Learns from a batch that has ended. */
   record(run: EndedRun, end: RunEnd, options: ResolvedOptions): void {
     if (!isLearning(options) || (this.#ofAll === null && end.error !== undefined)) return;
-    const isByLength = options.order === "length";
-    this.#ofAll ??= new RunCosts(isByLength);
+    this.#ofAll ??= new RunCosts();
     learn(this.#ofAll, run, end);
-    const ofKey = this.#forKey(run.start.key, isByLength);
+    const ofKey = this.#forKey(run.start.key);
     if (ofKey !== undefined) learn(ofKey, run, end);
   }
 
@@ -54,7 +53,7 @@ export class LearnedCaps {
     const maxBatchCost = options.learnsBatchCost ? (learned?.budget ?? coldBudget(options)) : options.maxBatchCost;
     const itemCost = lane.cost / lane.size;
     const fixedCost = learned?.fixedCost ?? itemCost;
-    const caps = { ...options, maxBatchCost, fixedCost, leadMs: runTimes?.leadMs ?? Infinity };
+    const caps = { ...options, maxBatchCost, fixedCost, runTimes };
     if (freeSlots === 1 || freeSlots === Infinity) return caps;
     const share = lane.cost / freeSlots + itemCost;
     if (options.order === "length") return { ...caps, share };
@@ -67,7 +66,7 @@ export class LearnedCaps {
     return ofKey?.isKnown ? ofKey : this.#ofAll;
   }
 
-  #forKey(key: string | undefined, isByLength: boolean): RunCosts | undefined {
+  #forKey(key: string | undefined): RunCosts | undefined {
     if (key === undefined || this.#byKey === null) return undefined;
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
@@ -75,7 +74,7 @@ export class LearnedCaps {
       this.#byKey = null;
       return undefined;
     }
-    const made = new RunCosts(isByLength);
+    const made = new RunCosts();
     this.#byKey.set(key, made);
     return made;
   }

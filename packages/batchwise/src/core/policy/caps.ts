@@ -2,6 +2,7 @@
 
 import type { Measure } from "../contract/options.ts";
 import type { BatchPlan } from "../queue/queue.ts";
+import type { RunTimes } from "./run-times.ts";
 
 export interface Caps {
   readonly maxBatchSize: number;
@@ -13,8 +14,8 @@ export interface Caps {
   readonly fixedCost?: number;
   /** With `order: "length"`: the most that a batch may cost while other slots are free. */
   readonly share?: number;
-  /** With `order: "length"`: how long before a deadline a batch has to go; Infinity where that is not known. */
-  readonly leadMs?: number;
+  /** With `order: "length"`: how long batches run, for items with deadlines; null where that is not known. */
+  readonly runTimes?: RunTimes | null;
 }
 
 /** Which cap closed a batch; null where everything that waits is in it and more would fit. */

@@ -27,7 +27,7 @@ export function packByLength(
   const window = windowOf(sources, lastSequence, Math.min(WIDEST, Math.max(NARROWEST, Math.ceil(size / 2))));
   const padded = window.length * longestOf(window);
   const isWhole = window.length === size && size <= maxBatchSize && padded <= maxBatchCost;
-  const required = requiredOf(window, isWhole, now + 2 * (caps.leadMs ?? 0));
+  const required = requiredOf(window, isWhole, () => now + 2 * (caps.runTimes?.leadMs ?? Infinity));
   const candidates = [...required, ...window.filter((entry) => !required.includes(entry))];
   const lengths = candidates.map(({ cost }) => cost);
   const limits = { maxRows: maxBatchSize, budget: Math.min(maxBatchCost, share), fixedCost };
@@ -58,14 +58,16 @@ function windowOf(sources: readonly EntrySource[], lastSequence: number, width: 
 }
 
 /**
- * Those that are in the batch in any case: the first, and those that are due before `lateFrom`. Where not all that waits
+ * Those that are in the batch in any case: the first, and those that would be late with the next one. Where not all that waits
  * fits, at most one of these, the earliest, if it is due before the first: all of them would be a batch in order of
  * arrival, which is slower for everybody.
  */
-function requiredOf(window: readonly Entry[], isWhole: boolean, lateFrom: number): Entry[] {
+function requiredOf(window: readonly Entry[], isWhole: boolean, lateFrom: () => number): Entry[] {
   const [first, ...others] = window;
   if (first === undefined) return [];
-  const pressing = others.filter((entry) => dueAt(entry) < lateFrom);
+  const due = others.filter((entry) => dueAt(entry) < Infinity);
+  if (due.length === 0) return [first];
+  const pressing = due.filter((entry) => dueAt(entry) < lateFrom());
   if (isWhole) return [first, ...pressing];
   const earliest = pressing.reduce((one, other) => (dueAt(other) < dueAt(one) ? other : one), first);
   return earliest === first ? [first] : [first, earliest];

@@ -11,30 +11,24 @@
 // much as they did.
 //
 // A batch that fails and was larger than the budget may have failed for its size: it took all memory, or too long. One
-// that outruns the deadlines of its callers has. No
-// larger ones are tried for a while, each time for longer. Where three in a row fail that were no larger, classes of
-// their size and above are forgotten.
+// that outruns the deadlines of its callers has. No larger ones are tried for a while, each time for longer. Where three
+// in a row fail that were no larger, classes of their size and above are forgotten.
 
+import { type CostClass, CostClasses } from "./cost-classes.ts";
 import { CostLine } from "./cost-line.ts";
 
-/** So many classes to a doubling of cost. */
-const CLASSES_PER_OCTAVE = 4;
-/** A class is the mean of about so many batches. */
+/** The mean cost of an item is that of about so many batches. */
 const REMEMBERED = 32;
 /** A class counts once it has seen so many. */
 const ENOUGH = 3;
 /** What a class keeps of its weight when a batch falls into another. */
 const KEPT = 0.97;
-/** A class with less weight is forgotten. */
-const LEAST_WEIGHT = 0.5;
 /** A batch is odd that takes so many times what is usual, or so small a part of it: the machine may have been busy. */
 const ODD = 2;
 /** So many odd ones in a row, and the handler has changed: all is forgotten. */
 const MOST_ODD = 3;
 /** Time per unit this close to the least is as good. */
 const AS_GOOD = 1.02;
-/** The same where items are chosen by length: a budget that is too large adds no padding, one too small costs calls. */
-const AS_GOOD_BY_LENGTH = 1.1;
 /** A call costs no more than so many items do, or what an item costs would not count any more. */
 const MOST_FIXED = 1_000;
 /** One batch in so many tries more. */
@@ -46,24 +40,14 @@ const LONGEST_PAUSE = 1_024;
 /** Until then no batch costs more than this part of the one that failed. */
 const SAFELY_BELOW = 0.95;
 
-/** Batches of similar cost: their weight, and their means. */
-interface CostClass {
-  weight: number;
-  cost: number;
-  runMs: number;
-  /** What the items cost by themselves. */
-  itemsCost: number;
-}
-
 export class RunCosts {
-  readonly #asGood: number;
-  readonly #classes: Map<number, CostClass> = new Map();
+  readonly #classes: CostClasses = new CostClasses(KEPT);
   readonly #line: CostLine = new CostLine();
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;
   /** The class that the budget comes from, and whether it is the largest of all. */
-  #best: CostClass | null = null;
+  #best: Readonly<CostClass> | null = null;
   #isLargest = false;
   #probeEvery = PROBE_OFTEN;
   #sinceProbe = 0;
@@ -76,11 +60,6 @@ export class RunCosts {
   #failedInARow = 0;
   /** The most that a batch has cost of late that took no time by this clock. */
   #quickCost = 0;
-
-  /** `isByLength`: the items of a batch are chosen so that little is padded. */
-  constructor(isByLength: boolean) {
-    this.#asGood = isByLength ? AS_GOOD_BY_LENGTH : AS_GOOD;
-  }
 
   /** Learns from a batch that has run. One without a cost tells nothing. `itemsCost`: without padding. */
   record(cost: number, items: number, runMs: number, itemsCost: number): void {
@@ -121,7 +100,7 @@ export class RunCosts {
       this.#failedInARow += 1;
       if (this.#failedInARow < MOST_ODD) return;
       this.#failedInARow = 0;
-      for (const [key, known] of this.#classes) if (known.cost >= cost / AS_GOOD) this.#classes.delete(key);
+      this.#classes.forgetFrom(cost / AS_GOOD);
       this.#chooseBest();
     }
     // Others that began before the failure was known do not count again.
@@ -172,15 +151,9 @@ export class RunCosts {
   }
 
   #remember(cost: number, runMs: number, itemsCost: number): void {
-    const key = Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
-    for (const [other, known] of this.#classes) {
-      if (other === key) continue;
-      known.weight *= KEPT;
-      if (known.weight < LEAST_WEIGHT) this.#classes.delete(other);
-    }
-    const known = this.#classes.get(key);
+    const known = this.#classes.of(cost);
     if (known === undefined) {
-      this.#classes.set(key, { weight: 1, cost, runMs, itemsCost });
+      this.#classes.add(cost, itemsCost, runMs);
       this.#line.record(cost, runMs);
       return;
     }
@@ -189,24 +162,20 @@ export class RunCosts {
     this.#oddInARow = isOdd ? this.#oddInARow + 1 : 0;
     if (this.#oddInARow === MOST_ODD) {
       this.#oddInARow = 0;
-      this.#classes.clear();
+      this.#classes.forgetFrom(0);
       this.#line.forget();
       this.#forgetFailure();
       return;
     }
     if (!isOdd) this.#line.record(cost, runMs);
-    const countedMs = isOdd ? Math.min(runMs, ODD * usualMs) : runMs;
-    known.weight = Math.min(known.weight + 1, REMEMBERED);
-    known.cost += (cost - known.cost) / known.weight;
-    known.itemsCost += (itemsCost - known.itemsCost) / known.weight;
-    known.runMs += (countedMs - known.runMs) / known.weight;
+    this.#classes.add(cost, itemsCost, isOdd ? Math.min(runMs, ODD * usualMs) : runMs);
   }
 
   #chooseBest(): void {
     const known = [...this.#classes.values()].filter(({ weight }) => weight >= ENOUGH);
     const least = Math.min(...known.map(({ itemsCost, runMs }) => runMs / itemsCost));
     const byCost = known.sort((a, b) => a.cost - b.cost);
-    const best = byCost.findLast(({ itemsCost, runMs }) => runMs / itemsCost <= this.#asGood * least) ?? null;
+    const best = byCost.findLast(({ itemsCost, runMs }) => runMs / itemsCost <= AS_GOOD * least) ?? null;
     this.#isLargest = best === byCost.at(-1);
     if (best !== this.#best) this.#probeEvery = PROBE_OFTEN;
     else if (this.#isProbing) this.#probeEvery = Math.min(2 * this.#probeEvery, PROBE_SELDOM);

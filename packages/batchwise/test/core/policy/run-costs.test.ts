@@ -4,7 +4,7 @@ import { RunCosts } from "../../../src/core/policy/run-costs.ts";
 
 /** Learns from batches of these costs, of items of cost 10, that take as long as `timeOf` says. */
 function learnedFrom(costs: readonly number[], timeOf: (cost: number) => number): RunCosts {
-  const learned = new RunCosts(false);
+  const learned = new RunCosts();
   for (const cost of costs) learned.record(cost, Math.max(1, cost / 10), timeOf(cost), cost);
   return learned;
 }
@@ -56,7 +56,7 @@ describe("what is learned of run times", () => {
     const batches = fc.array(fc.tuple(number, fc.integer({ min: 1, max: 1_000 }), number), { maxLength: 200 });
     fc.assert(
       fc.property(batches, (all) => {
-        const learned = new RunCosts(false);
+        const learned = new RunCosts();
         for (const [cost, items, runMs] of all) {
           learned.record(cost, items, runMs, cost);
           expect(learned.budget).toBeGreaterThanOrEqual(0);
