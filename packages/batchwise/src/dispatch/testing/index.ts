@@ -25,5 +25,6 @@ export type {
   FakePlan,
   FakeReplyFault,
   FakeShortReply,
+  FakeSurface,
   ForeignBatch,
 } from "./fake/types.ts";

@@ -3,11 +3,12 @@
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { paramsFault } from "./anthropic-params.ts";
-import { type AnthropicExtra, renderMessageBatch, renderMessageResults } from "./anthropic-render.ts";
+import { type AnthropicExtra, errorType, renderMessageBatch, renderMessageResults } from "./anthropic-render.ts";
 import { BatchBook, type Entry, type FakeBatch, foreignEntries } from "./batch-book.ts";
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
 import { isObject } from "./openai-lines.ts";
 import type { Settings } from "./settings.ts";
+import type { Route, Surface } from "./surface.ts";
 import { isOver } from "./timeline.ts";
 import type { FakeAnswer, FakeLine, FakeOperation } from "./types.ts";
 
@@ -26,7 +27,8 @@ const ROUTES: Readonly<Record<string, FakeOperation>> = {
   "GET id/results": "messages.results",
 };
 
-export class AnthropicSurface {
+export class AnthropicSurface implements Surface {
+  readonly name = "anthropic";
   readonly book: BatchBook<AnthropicExtra>;
   readonly #settings: Settings;
 
@@ -35,7 +37,7 @@ export class AnthropicSurface {
     this.book = new BatchBook(settings, { failsWhole: false, check });
   }
 
-  static route(method: string, path: string): { readonly operation: FakeOperation; readonly id: string } | null {
+  route(method: string, path: string): Route | null {
     const match = /^\/v1\/messages\/batches(?:\/([^/]+))?(?:\/(cancel|results))?$/.exec(path);
     if (match === null) return null;
     const [, id, action] = match;
@@ -61,6 +63,10 @@ export class AnthropicSurface {
       default:
         return jsonReply(show(this.#batch(id)));
     }
+  }
+
+  refused({ status, message, headers }: Refusal): Reply {
+    return jsonReply({ type: "error", error: { type: errorType(status), message }, request_id: null }, status, headers);
   }
 
   addForeign(requests: number): void {

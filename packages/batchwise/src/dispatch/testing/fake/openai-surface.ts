@@ -8,6 +8,7 @@ import { FileShelf, renderFile, type StoredFile } from "./file-shelf.ts";
 import { checkFile, isObject } from "./openai-lines.ts";
 import * as render from "./openai-render.ts";
 import type { Settings } from "./settings.ts";
+import type { Route, Surface } from "./surface.ts";
 import { isOver } from "./timeline.ts";
 import type { FakeOperation } from "./types.ts";
 
@@ -16,7 +17,8 @@ const DAY = 24 * HOUR;
 const ENDPOINTS: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/embeddings"]);
 const DAYS_OF_GROQ = /^(?:24h|[1-7]d)$/;
 
-export class OpenAiSurface {
+export class OpenAiSurface implements Surface {
+  readonly name = "openai";
   readonly book: BatchBook<render.OpenAiExtra>;
   readonly #files: FileShelf;
   readonly #settings: Settings;
@@ -27,8 +29,7 @@ export class OpenAiSurface {
     this.#files = new FileShelf(settings);
   }
 
-  /** The operation that a call means and the id in its path; null where there is no such route. */
-  static route(method: string, path: string): { readonly operation: FakeOperation; readonly id: string } | null {
+  route(method: string, path: string): Route | null {
     const match = /^(?:\/openai)?(?:\/v1)?\/(files|batches)(?:\/([^/]+))?(?:\/(content|cancel))?$/.exec(path);
     if (match === null) return null;
     const [, kind, id, action] = match;
@@ -63,6 +64,11 @@ export class OpenAiSurface {
       default:
         return jsonReply(this.#render(this.#batch(id)));
     }
+  }
+
+  refused({ status, code, message, param, headers }: Refusal): Reply {
+    const type = status >= 500 ? "server_error" : "invalid_request_error";
+    return jsonReply({ error: { message, type, param, code } }, status, headers);
   }
 
   addForeign(requests: number): void {

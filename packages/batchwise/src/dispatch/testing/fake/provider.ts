@@ -4,13 +4,12 @@
 // twice is counted here and not inferred. One fake is one account; it holds everything in memory.
 
 import type { Clock } from "../../../core/time/clock.ts";
-import { errorType } from "./anthropic-render.ts";
-import { AnthropicSurface } from "./anthropic-surface.ts";
 import { DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
 import { FaultBook } from "./faults.ts";
-import { OpenAiSurface } from "./openai-surface.ts";
 import { seededRandom } from "./random.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
+import type { Route, Surface } from "./surface.ts";
+import { surfacesOf } from "./surfaces.ts";
 import { type Fetch, inProcessFetch, type Listening, listen } from "./transport.ts";
 import type {
   FakeBatchView,
@@ -69,16 +68,14 @@ export function fakeProvider(options: FakeOptions = {}): FakeProvider {
 class Fake implements FakeProvider {
   readonly fetch: Fetch;
   readonly #settings: Settings;
-  readonly #openai: OpenAiSurface;
-  readonly #anthropic: AnthropicSurface;
+  readonly #surfaces: readonly Surface[];
   readonly #faults: FaultBook;
   readonly #calls: Map<FakeOperation, number> = new Map();
   #open = 0;
 
   constructor(settings: Settings) {
     this.#settings = settings;
-    this.#openai = new OpenAiSurface(settings);
-    this.#anthropic = new AnthropicSurface(settings);
+    this.#surfaces = surfacesOf(settings);
     this.#faults = new FaultBook(seededRandom(settings.seed + 1), () => settings.clock.now());
     this.fetch = inProcessFetch((exchange) => this.#answer(exchange));
   }
@@ -105,8 +102,8 @@ class Fake implements FakeProvider {
 
   addForeign(batch: ForeignBatch): void {
     if (batch.plan !== undefined) this.planNext(batch.plan);
-    const surface = batch.surface === "anthropic" ? this.#anthropic : this.#openai;
-    surface.addForeign(batch.requests);
+    const surface = this.#surfaces.find(({ name }) => name === batch.surface) ?? this.#surfaces[0];
+    surface?.addForeign(batch.requests);
   }
 
   calls(operation?: FakeOperation): number {
@@ -121,7 +118,7 @@ class Fake implements FakeProvider {
   }
 
   executions(): FakeExecution[] {
-    const all = [...this.#openai.book.executions(), ...this.#anthropic.book.executions()];
+    const all = this.#surfaces.flatMap(({ book }) => [...book.executions()]);
     return all.sort((a, b) => a.acceptedAt - b.acceptedAt);
   }
 
@@ -134,29 +131,38 @@ class Fake implements FakeProvider {
   }
 
   batches(): readonly FakeBatchView[] {
-    return [...viewsOf("openai", this.#openai.book), ...viewsOf("anthropic", this.#anthropic.book)];
+    return this.#surfaces.flatMap(({ name, book }) => book.views().map((view) => ({ ...view, surface: name })));
   }
 
   async #answer(exchange: Exchange): Promise<Reply | typeof DROPPED> {
     const { method, path } = exchange;
-    const route = OpenAiSurface.route(method, path) ?? AnthropicSurface.route(method, path);
-    if (route === null) return refused(new Refusal(404, "unknown_url", `Unknown URL ${method} ${path}.`), false);
-    const { operation, id } = route;
+    const found = this.#find(method, path);
+    if (found === null)
+      return jsonReply({ error: { message: `Unknown URL ${method} ${path}.`, code: "unknown_url" } }, 404);
+    const { operation } = found.route;
     this.#calls.set(operation, this.calls(operation) + 1);
     this.#open += 1;
     try {
-      return await this.#withFault(operation, () => this.#run(operation, id, exchange));
+      return await this.#withFault(found, exchange);
     } finally {
       this.#open -= 1;
     }
   }
 
-  async #withFault(operation: FakeOperation, run: () => Reply): Promise<Reply | typeof DROPPED> {
-    const fault = this.#faults.take(operation);
-    if (fault === null) return run();
+  #find(method: string, path: string): Called | null {
+    for (const surface of this.#surfaces) {
+      const route = surface.route(method, path);
+      if (route !== null) return { surface, route };
+    }
+    return null;
+  }
+
+  async #withFault(called: Called, exchange: Exchange): Promise<Reply | typeof DROPPED> {
+    const fault = this.#faults.take(called.route.operation);
+    if (fault === null) return run(called, exchange);
     const { clock } = this.#settings;
     await sleep(clock, fault.delayMs ?? 0);
-    const reply = fault.accept === false ? null : run();
+    const reply = fault.accept === false ? null : run(called, exchange);
     await sleep(clock, fault.replyDelayMs ?? 0);
     const wanted = fault.reply ?? "answer";
     if (wanted === "drop") return DROPPED;
@@ -170,38 +176,23 @@ class Fake implements FakeProvider {
     const { status, body, headers } = wanted;
     if (body !== undefined) return jsonReply(body, status, headers);
     const code = status === 429 ? "rate_limit_exceeded" : "scripted";
-    return refused(new Refusal(status, code, `Scripted answer ${status}.`, { headers }), isAnthropic(operation));
-  }
-
-  #run(operation: FakeOperation, id: string, exchange: Exchange): Reply {
-    const surface = isAnthropic(operation) ? this.#anthropic : this.#openai;
-    try {
-      return surface.run(operation, id, exchange);
-    } catch (error) {
-      if (error instanceof Refusal) return refused(error, isAnthropic(operation));
-      throw error;
-    }
+    return called.surface.refused(new Refusal(status, code, `Scripted answer ${status}.`, { headers }));
   }
 }
 
-function viewsOf(
-  surface: "openai" | "anthropic",
-  book: OpenAiSurface["book"] | AnthropicSurface["book"],
-): FakeBatchView[] {
-  return book.views().map((view) => ({ ...view, surface }));
+/** A call, and the surface that takes it. */
+interface Called {
+  readonly surface: Surface;
+  readonly route: Route;
 }
 
-function isAnthropic(operation: FakeOperation): boolean {
-  return operation.startsWith("messages.");
-}
-
-/** A refusal in the error shape of its surface. */
-function refused({ status, code, message, param, headers }: Refusal, anthropic: boolean): Reply {
-  if (anthropic) {
-    return jsonReply({ type: "error", error: { type: errorType(status), message }, request_id: null }, status, headers);
+function run({ surface, route }: Called, exchange: Exchange): Reply {
+  try {
+    return surface.run(route.operation, route.id, exchange);
+  } catch (error) {
+    if (error instanceof Refusal) return surface.refused(error);
+    throw error;
   }
-  const type = status >= 500 ? "server_error" : "invalid_request_error";
-  return jsonReply({ error: { message, type, param, code } }, status, headers);
 }
 
 function firstLines(body: Uint8Array, count: number): Uint8Array {

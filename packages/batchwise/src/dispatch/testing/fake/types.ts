@@ -22,6 +22,9 @@ export type FakeOperation =
   | "messages.cancel"
   | "messages.delete";
 
+/** The wire formats that the fake speaks. */
+export type FakeSurface = "openai" | "anthropic";
+
 /** Ways in which OpenAI-shaped services differ on the wire. */
 export type FakeDialect = "openai" | "azure" | "groq" | "together";
 
@@ -182,14 +185,14 @@ export interface FakeBatchFacts {
 /** A batch of somebody else in the same workspace. */
 export interface ForeignBatch {
   readonly requests: number;
-  readonly surface?: "openai" | "anthropic";
+  readonly surface?: FakeSurface;
   readonly plan?: Partial<FakePlan>;
 }
 
 /** A batch as a test sees it from behind the counter. */
 export interface FakeBatchView {
   readonly id: string;
-  readonly surface: "openai" | "anthropic";
+  readonly surface: FakeSurface;
   /** In OpenAI's words on both surfaces. */
   readonly state: string;
   readonly requests: number;
