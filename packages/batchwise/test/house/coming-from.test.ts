@@ -1,12 +1,18 @@
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { referencesIn, rowsIn, titlesIn } from "./references.ts";
-import { root, textOf } from "./repository.ts";
+import { type Reference, referencesIn, rowsIn, titlesIn } from "./references.ts";
+import { filesMatching, root, textOf } from "./repository.ts";
 
-const pages = ["docs/coming-from.md", "docs/dispatch-guarantees.md", "docs/guarantees.md"];
+const pages = ["docs/dispatch-guarantees.md", "docs/guarantees.md"];
 
-/** A row either shows a test, or names the entry it waits for, or says why there is no such thing here. */
-const answers = /` › .|^Waits for the (?:threads|tensor|metrics) entry|^Not taken over: .{20}/;
+/** The pages for those who come from another library, of which the proofs stand in a file of their own, by row. */
+const moves = filesMatching("docs/coming-from/*.md").filter((page) => page !== "docs/coming-from/langbatch.md");
+const proofs = JSON.parse(textOf("packages/batchwise/test/house/proofs/coming-from.json")) as Readonly<
+  Record<string, Readonly<Record<string, readonly string[]>>>
+>;
+
+/** A row is shown by a test, or names the entry it waits for, or says why there is no such thing here. */
+const unproven = /^not taken over: .{20}|\(waits for `[\w/]+`\)$/;
 
 describe("a page that names tests", () => {
   const page = [
@@ -35,20 +41,57 @@ describe("a page that names tests", () => {
   });
 });
 
+/** The references whose file or title is not there. */
+function missingOf(references: readonly Reference[]): Reference[] {
+  const titles = new Map<string, Set<string>>();
+  return references.filter(({ file, title }) => {
+    if (!titles.has(file)) titles.set(file, existsSync(root + file) ? titlesIn(file, textOf(file)) : new Set());
+    return !titles.get(file)?.has(title);
+  });
+}
+
 describe.each(pages)("%s", (page) => {
-  const references = referencesIn(textOf(page));
-
   test("names tests that exist, by their exact titles", () => {
+    const references = referencesIn(textOf(page));
     expect(references.length).toBeGreaterThan(10);
-    const titles = new Map<string, Set<string>>();
-    const missing = references.filter(({ file, title }) => {
-      if (!titles.has(file)) titles.set(file, existsSync(root + file) ? titlesIn(file, textOf(file)) : new Set());
-      return !titles.get(file)?.has(title);
-    });
-    expect(missing).toEqual([]);
+    expect(missingOf(references)).toEqual([]);
   });
 
-  test("answers every row with a test, a later entry or a reason", () => {
-    expect(rowsIn(textOf(page)).filter((cells) => !answers.test(cells.at(-1) ?? ""))).toEqual([]);
+  test("answers every row with a test", () => {
+    expect(rowsIn(textOf(page)).filter((cells) => !/` › ./.test(cells.at(-1) ?? ""))).toEqual([]);
   });
+});
+
+describe.each(["docs/coming-from.md", ...moves])("%s", (page) => {
+  const name = page === "docs/coming-from.md" ? "index" : page.slice("docs/coming-from/".length, -".md".length);
+  const proofsOfRow = proofs[name] ?? {};
+  const rows = rowsIn(textOf(page)).filter(([first = ""]) => !first.startsWith("["));
+
+  test("has a proof for each row, or a reason", () => {
+    const open = rows.filter(([theirs = "", ours = ""]) => proofsOfRow[theirs] === undefined && !unproven.test(ours));
+    expect(open).toEqual([]);
+    expect(rows.length).toBeGreaterThan(5);
+  });
+
+  test("has a row for each proof", () => {
+    const theirs = rows.map(([first]) => first);
+    expect(Object.keys(proofsOfRow).filter((row) => !theirs.includes(row))).toEqual([]);
+  });
+
+  test("is proved by tests that exist, by their exact titles", () => {
+    const named = Object.values(proofsOfRow).flat();
+    const references = named.flatMap((proof) => referencesIn(proof));
+    expect(references.length).toBe(named.length);
+    expect(missingOf(references)).toEqual([]);
+  });
+});
+
+test("each page of a move opens with its three traps, and the index names it", () => {
+  const index = textOf("docs/coming-from.md");
+  for (const page of [...moves, "docs/coming-from/langbatch.md"]) {
+    const [, opening = ""] = textOf(page).split("\n\n");
+    expect(opening, page).toBe("Three traps of this move:");
+    expect([...textOf(page).matchAll(/^\d\. \*\*/gm)].length, page).toBe(3);
+    expect(index).toContain(`](${page.slice("docs/".length)})`);
+  }
 });
