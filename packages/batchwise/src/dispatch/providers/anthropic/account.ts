@@ -2,7 +2,7 @@
 // our side and converted here. Each operation is one logical call with the SDK's retries off; it keeps no state and
 // decides nothing. Anthropic has no tag for a batch: give the dispatcher a workspace of its own.
 
-import { check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
+import { aString, check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
 import type {
   Account,
   AccountOptions,
@@ -18,16 +18,17 @@ import type {
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { refuse } from "../shapes/anthropic/refuse.ts";
+import { toMessageParams } from "../shapes/anthropic/request.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
-import type { AnthropicClient, MessageBatchBody } from "./client.ts";
+import type { AnthropicClient, MessageBatchBody, MessageBatches, MessageBatchParams } from "./client.ts";
 import { toProviderBatch, toResultLine } from "./convert.ts";
-import { unsupported } from "./refusal.ts";
-import { toMessageParams } from "./request.ts";
 
+const OWN = ["client", "defaultMaxTokens", "betas", "workspaceId", "userProfileId"];
 const SDK: SdkNeed = {
   package: "@anthropic-ai/sdk",
   least: 1,
@@ -39,6 +40,15 @@ export interface AnthropicAccountOptions extends AccountOptions {
   readonly client: AnthropicClient;
   /** For requests that name no limit of their own, because Anthropic demands one. Default 4_096. */
   readonly defaultMaxTokens?: number;
+  /**
+   * Beta versions for every batch of the account, as in the header `anthropic-beta`: the account then works over
+   * `client.beta.messages.batches`. Default: none.
+   */
+  readonly betas?: readonly string[];
+  /** For credentials that may act in several workspaces: the one that the account is. */
+  readonly workspaceId?: string;
+  /** The user profile that every batch of the account is attributed to. */
+  readonly userProfileId?: string;
 }
 
 /**
@@ -53,16 +63,45 @@ export interface AnthropicAccountOptions extends AccountOptions {
  */
 export function anthropicAccount(options: AnthropicAccountOptions): Account {
   check("options", objectWith(), options);
-  const { client, defaultMaxTokens = 4_096 } = options;
+  const { client, defaultMaxTokens = 4_096, betas = [], workspaceId, userProfileId } = options;
   check("client", objectWith(), client);
-  check("client.messages", objectWith(), client.messages);
-  check("client.messages.batches", objectWith(), client.messages.batches);
   checkSdkVersion(client, SDK);
-  const methods = ["create", "retrieve", "list", "cancel", "results"];
-  checkMethods("client.messages.batches", client.messages.batches, methods);
   check("defaultMaxTokens", finiteIntegerFrom(1), defaultMaxTokens);
-  const settings = resolveAccountOptions(options, ["client", "defaultMaxTokens"], anthropicCapabilities);
-  return new AnthropicAccount(client, defaultMaxTokens, settings);
+  for (const beta of betas) check("betas", aString, beta);
+  for (const [name, value] of Object.entries({ workspaceId, userProfileId })) {
+    if (value !== undefined) check(name, aString, value);
+  }
+  const settings = resolveAccountOptions(options, OWN, anthropicCapabilities);
+  return new AnthropicAccount(settings, {
+    batches: batchesOf(client, betas),
+    defaultMaxTokens,
+    params: {
+      ...(workspaceId === undefined ? {} : { workspace_id: workspaceId }),
+      ...(betas.length === 0 ? {} : { betas: [...betas] }),
+    },
+    profile: userProfileId === undefined ? {} : { user_profile_id: userProfileId },
+  });
+}
+
+function batchesOf(client: AnthropicClient, betas: readonly string[]): MessageBatches {
+  const [owner, name] = betas.length === 0 ? [client, "client"] : [client.beta, "client.beta"];
+  check(name, objectWith(), owner);
+  check(`${name}.messages`, objectWith(), owner?.messages);
+  const batches = owner?.messages.batches;
+  check(`${name}.messages.batches`, objectWith(), batches);
+  const methods = ["create", "retrieve", "list", "cancel", "results"];
+  checkMethods(`${name}.messages.batches`, batches as MessageBatches, methods);
+  return batches as MessageBatches;
+}
+
+/** How the account asks. */
+interface Manner {
+  readonly batches: MessageBatches;
+  readonly defaultMaxTokens: number;
+  /** Of each call. */
+  readonly params: MessageBatchParams;
+  /** Of a create. */
+  readonly profile: { readonly user_profile_id?: string };
 }
 
 class AnthropicAccount implements Account {
@@ -73,12 +112,10 @@ class AnthropicAccount implements Account {
   readonly pollMs: number;
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
-  readonly #client: AnthropicClient;
-  readonly #defaultMaxTokens: number;
+  readonly #manner: Manner;
 
-  constructor(client: AnthropicClient, defaultMaxTokens: number, settings: AccountSettings) {
-    this.#client = client;
-    this.#defaultMaxTokens = defaultMaxTokens;
+  constructor(settings: AccountSettings, manner: Manner) {
+    this.#manner = manner;
     this.name = settings.name;
     this.capabilities = settings.capabilities;
     this.models = settings.models;
@@ -89,33 +126,36 @@ class AnthropicAccount implements Account {
   }
 
   encodeLine({ customId, body }: LineRequest): string {
-    const params = toMessageParams(JSON.parse(body), this.#defaultMaxTokens);
+    const params = toMessageParams(JSON.parse(body), this.#manner.defaultMaxTokens);
     return `${JSON.stringify({ custom_id: customId, params })}\n`;
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
-    if (!this.capabilities.endpoints.includes(endpoint)) throw unsupported(`the endpoint "${endpoint}"`);
-    toMessageParams(body, this.#defaultMaxTokens);
+    if (!this.capabilities.endpoints.includes(endpoint)) throw refuse.unsupported(`the endpoint "${endpoint}"`);
+    toMessageParams(body, this.#manner.defaultMaxTokens);
   }
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
     if ("fileId" in input.input) throw new TypeError("Expected the lines of the batch.");
     const requests: MessageBatchBody["requests"] = [];
     for await (const line of input.input.lines()) requests.push(JSON.parse(line));
-    return toProviderBatch(await this.#client.messages.batches.create({ requests }, callSettings(call)));
+    const { batches, params, profile } = this.#manner;
+    return toProviderBatch(await batches.create({ requests, ...params, ...profile }, callSettings(call)));
   }
 
   async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
     const limit = Math.min(page.limit, this.capabilities.list.pageSize);
     const query = page.cursor === null ? { limit } : { limit, after_id: page.cursor };
-    const { data, has_more, last_id } = objectOf(await this.#client.messages.batches.list(query, callSettings(call)));
-    const batches = (Array.isArray(data) ? data : []).map(toProviderBatch);
-    return { batches, next: has_more === true ? text(last_id) : null };
+    const { batches, params } = this.#manner;
+    const { data, has_more, last_id } = objectOf(await batches.list({ ...query, ...params }, callSettings(call)));
+    const found = (Array.isArray(data) ? data : []).map(toProviderBatch);
+    return { batches: found, next: has_more === true ? text(last_id) : null };
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
     try {
-      return toProviderBatch(await this.#client.messages.batches.retrieve(id, {}, callSettings(call)));
+      const { batches, params } = this.#manner;
+      return toProviderBatch(await batches.retrieve(id, params, callSettings(call)));
     } catch (error) {
       if (readSdkError(error).status === 404) return null;
       throw error;
@@ -123,8 +163,9 @@ class AnthropicAccount implements Account {
   }
 
   async *results(batch: ProviderBatch, call: CallOptions): AsyncGenerator<ResultLine> {
+    const { batches, params } = this.#manner;
     for (const id of batch.resultRefs) {
-      const lines = await this.#client.messages.batches.results(id, {}, callSettings(call));
+      const lines = await batches.results(id, params, callSettings(call));
       try {
         for await (const line of lines) yield toResultLine(line, batch);
       } catch (error) {
@@ -137,7 +178,8 @@ class AnthropicAccount implements Account {
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     try {
-      return toProviderBatch(await this.#client.messages.batches.cancel(id, {}, callSettings(call)));
+      const { batches, params } = this.#manner;
+      return toProviderBatch(await batches.cancel(id, params, callSettings(call)));
     } catch (error) {
       // What has ended cannot be cancelled any more.
       const { status } = readSdkError(error);

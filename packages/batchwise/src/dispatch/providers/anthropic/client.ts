@@ -12,18 +12,27 @@ export interface MessageBatchQuery {
   readonly after_id?: string;
 }
 
-/** The second argument holds parameters that we never set. */
-export type NoParams = Readonly<Record<never, never>>;
+/** What the SDK turns into headers of a call; absent where the account has no such option. */
+export interface MessageBatchParams {
+  readonly workspace_id?: string;
+  /** Of `client.beta` only. */
+  readonly betas?: string[];
+}
+
+export interface MessageBatches {
+  create(
+    body: MessageBatchBody & MessageBatchParams & { readonly user_profile_id?: string },
+    call: CallSettings,
+  ): PromiseLike<unknown>;
+  retrieve(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
+  list(query: MessageBatchQuery & MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
+  cancel(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
+  /** Result lines, parsed, as they arrive. */
+  results(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<AsyncIterable<unknown>>;
+}
 
 export interface AnthropicClient {
-  readonly messages: {
-    readonly batches: {
-      create(body: MessageBatchBody, call: CallSettings): PromiseLike<unknown>;
-      retrieve(batchId: string, params: NoParams, call: CallSettings): PromiseLike<unknown>;
-      list(query: MessageBatchQuery, call: CallSettings): PromiseLike<unknown>;
-      cancel(batchId: string, params: NoParams, call: CallSettings): PromiseLike<unknown>;
-      /** Result lines, parsed, as they arrive. */
-      results(batchId: string, params: NoParams, call: CallSettings): PromiseLike<AsyncIterable<unknown>>;
-    };
-  };
+  readonly messages: { readonly batches: MessageBatches };
+  /** Needed for the account's option `betas` only. */
+  readonly beta?: { readonly messages: { readonly batches: MessageBatches } };
 }

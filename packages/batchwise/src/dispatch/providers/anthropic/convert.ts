@@ -3,9 +3,9 @@
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { OutcomeError } from "../../contract/types.ts";
+import { toCompletion } from "../shapes/anthropic/completion.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
-import { toCompletion } from "./completion.ts";
 
 const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;
 

@@ -2,4 +2,10 @@
 
 export type { CallSettings } from "../shapes/sdk-call.ts";
 export { type AnthropicAccountOptions, anthropicAccount } from "./account.ts";
-export type { AnthropicClient, MessageBatchBody, MessageBatchQuery, NoParams } from "./client.ts";
+export type {
+  AnthropicClient,
+  MessageBatchBody,
+  MessageBatches,
+  MessageBatchParams,
+  MessageBatchQuery,
+} from "./client.ts";

@@ -19,14 +19,52 @@ const KNOWN: ReadonlySet<string> = new Set([
   "thinking",
   "output_config",
   "service_tier",
+  "cache_control",
+  "container",
+  "diagnostics",
+  "inference_geo",
+  "speed",
+  "user_profile_id",
+  "billing_policy",
+  "compaction",
+  "context_management",
+  "fallback_credit_token",
+  "fallbacks",
+  "mcp_servers",
+  "thread",
 ]);
+/** Blocks of which only the side is checked. */
+const USER_BLOCKS: ReadonlySet<Json | undefined> = new Set(["search_result", "container_upload"]);
+const ASSISTANT_BLOCKS: ReadonlySet<Json | undefined> = new Set([
+  "server_tool_use",
+  "web_search_tool_result",
+  "web_fetch_tool_result",
+  "code_execution_tool_result",
+  "bash_code_execution_tool_result",
+  "text_editor_code_execution_tool_result",
+  "tool_search_tool_result",
+  "advisor_tool_result",
+  "mcp_tool_use",
+  "mcp_tool_result",
+  "mcp_tool_listing",
+  "container_upload",
+  "compaction",
+  "fallback",
+]);
+/** "A maximum of 4 blocks with cache_control may be provided." */
+const MOST_MARKS = 4;
 const IMAGE_TYPES: ReadonlySet<Json | undefined> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
 /** The first thing wrong with the params, in words; null: nothing. */
 export function paramsFault(params: JsonObject): string | null {
   const unknown = Object.keys(params).find((name) => !KNOWN.has(name));
   if (unknown !== undefined) return `${unknown}: Extra inputs are not permitted`;
-  return scalarFault(params) ?? toolsFault(params) ?? messagesFault(params.messages);
+  return scalarFault(params) ?? toolsFault(params) ?? messagesFault(params.messages) ?? marksFault(params);
+}
+
+function marksFault(params: JsonObject): string | null {
+  const marks = JSON.stringify(params).match(/"cache_control":\{/g)?.length ?? 0;
+  return marks <= MOST_MARKS ? null : `A maximum of ${MOST_MARKS} blocks with cache_control may be provided.`;
 }
 
 function scalarFault(params: JsonObject): string | null {
@@ -54,6 +92,7 @@ function toolsFault({ tools, tool_choice: choice }: JsonObject): string | null {
   if (!Array.isArray(list)) return "tools: Input should be an array";
   for (const [index, tool] of list.entries()) {
     const schema = isObject(tool) ? tool.input_schema : undefined;
+    if (isObject(tool) && schema === undefined && /_\d{8}$|^mcp_toolset$/.test(String(tool.type))) continue;
     if (!isObject(tool) || typeof tool.name !== "string") return `tools.${index}.name: Field required`;
     if (!isObject(schema) || schema.type !== "object")
       return `tools.${index}.input_schema.type: Input should be 'object'`;
@@ -95,25 +134,42 @@ function blocksOf(content: Json | undefined): readonly JsonObject[] | null {
   return Array.isArray(content) && content.length > 0 && content.every(isObject) ? content : null;
 }
 
-function blockFault(block: JsonObject, role: string): string | null {
-  switch (block.type) {
-    case "text":
-      return isFilled(block.text) ? null : "text content blocks must be non-empty";
-    case "image":
-      return role === "user" ? imageFault(block.source) : "images are not permitted for the assistant";
-    case "document":
-      return role === "user" && isObject(block.source) ? null : "bad document block";
-    case "tool_use":
-      return role === "assistant" && isObject(block.input) && isFilled(block.name) ? null : "bad tool_use block";
-    case "tool_result":
-      return role === "user" ? null : "tool_result blocks are only permitted for the user";
-    default:
-      return `Input tag '${String(block.type)}' found does not match any of the expected tags`;
-  }
+type Side = "user" | "assistant";
+
+/** What is checked of a block, by its type; a side that a block may not stand on is a fault too. */
+const BLOCKS: ReadonlyMap<Json | undefined, (block: JsonObject, side: Side) => string | null> = new Map([
+  ["text", (block) => (isFilled(block.text) ? null : "text content blocks must be non-empty")],
+  [
+    "image",
+    (block, side) => (side === "user" ? imageFault(block.source) : "images are not permitted for the assistant"),
+  ],
+  ["document", (block, side) => (side === "user" && isObject(block.source) ? null : "bad document block")],
+  [
+    "tool_use",
+    (block, side) =>
+      side === "assistant" && isObject(block.input) && isFilled(block.name) ? null : "bad tool_use block",
+  ],
+  ["tool_result", (_block, side) => (side === "user" ? null : "tool_result blocks are only permitted for the user")],
+  ["thinking", (block, side) => signedFault(block.signature, side)],
+  ["redacted_thinking", (block, side) => signedFault(block.data, side)],
+]);
+
+function blockFault(block: JsonObject, side: Side): string | null {
+  const known = BLOCKS.get(block.type);
+  if (known !== undefined) return known(block, side);
+  const other = side === "user" ? USER_BLOCKS : ASSISTANT_BLOCKS;
+  if (other.has(block.type)) return null;
+  return `Input tag '${String(block.type)}' found does not match any of the expected tags`;
+}
+
+/** Thoughts go back with the signature that they came with, or not at all. */
+function signedFault(signature: Json | undefined, side: Side): string | null {
+  return side === "assistant" && isFilled(signature) ? null : "thinking.signature: Field required";
 }
 
 function imageFault(source: Json | undefined): string | null {
   if (!isObject(source)) return "source: Field required";
+  if (source.type === "file") return isFilled(source.file_id) ? null : "source.file_id: Field required";
   if (source.type === "url") return /^https:\/\//.test(String(source.url)) ? null : "Only HTTPS URLs are supported";
   const fits =
     source.type === "base64" && IMAGE_TYPES.has(source.media_type) && /^[A-Za-z0-9+/]+=*$/.test(String(source.data));

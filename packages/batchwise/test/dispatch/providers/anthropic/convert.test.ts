@@ -97,6 +97,7 @@ describe("a message as a completion", () => {
                 content: "I look.",
                 refusal: null,
                 reasoning_content: "Hm.",
+                thinking_blocks: [{ type: "thinking", thinking: "Hm.", signature: "x" }],
                 tool_calls: [
                   { id: "toolu_1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } },
                 ],

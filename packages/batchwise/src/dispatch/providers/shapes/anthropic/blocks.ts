@@ -1,0 +1,108 @@
+// The parts of a message in OpenAI's shape as blocks of Claude's. Pure. A part may also be a block of Claude's own (a
+// document with citations, a search result): it travels as it is.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { readDataUrl } from "../chat.ts";
+import { checkFields, dropAbsent } from "../refusals.ts";
+import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { refuse } from "./refuse.ts";
+
+const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+
+/** OpenAI's `prompt_cache_breakpoint` and Claude's `cache_control` say the same: the prompt up to here is cached. */
+const MARKS = ["cache_control", "prompt_cache_breakpoint"];
+const TEXT: ReadonlySet<string> = new Set(["type", "text", "citations", ...MARKS]);
+const REFUSAL: ReadonlySet<string> = new Set(["type", "refusal", ...MARKS]);
+const IMAGE: ReadonlySet<string> = new Set(["type", "image_url", ...MARKS]);
+/** `detail` is how OpenAI scales an image before it counts it; Claude has one way. */
+const IMAGE_URL: ReadonlySet<string> = new Set(["url", "detail"]);
+const FILE: ReadonlySet<string> = new Set(["type", "file", "citations", "context", ...MARKS]);
+const FILE_SOURCE: ReadonlySet<string> = new Set(["file_data", "file_id", "filename"]);
+
+/** Blocks that travel as they are: UserMessageParam, and ToolResultBlockParam.content, of SDK 1.11. */
+const OWN_IN_TURN: ReadonlySet<unknown> = new Set(["image", "document", "search_result", "container_upload"]);
+const OWN_IN_RESULT: ReadonlySet<unknown> = new Set([
+  "image",
+  "document",
+  "search_result",
+  "tool_reference",
+  "browser_state",
+]);
+
+/** A part of a user's message. */
+export function userBlock(part: JsonObject, place: string): JsonObject {
+  return OWN_IN_TURN.has(part.type) ? part : convertedBlock(part, place);
+}
+
+/** A part of what a tool has answered. */
+export function resultBlock(part: JsonObject, place: string): JsonObject {
+  return OWN_IN_RESULT.has(part.type) ? part : convertedBlock(part, place);
+}
+
+function convertedBlock(part: JsonObject, place: string): JsonObject {
+  switch (part.type) {
+    case "text":
+      if (typeof part.text !== "string") throw refuse.invalid(`\`${place}.text\` must be a text`);
+      return textBlock(part.text, part, place);
+    case "image_url": {
+      checkFields(part, IMAGE, place, refuse);
+      const image = jsonObject(part.image_url) ?? {};
+      checkFields(image, IMAGE_URL, `${place}.image_url`, refuse);
+      return dropAbsent({ type: "image", source: imageSource(image.url, place), cache_control: cacheMark(part) });
+    }
+    case "file":
+      checkFields(part, FILE, place, refuse);
+      return documentBlock(part, place);
+    default:
+      throw refuse.unsupported(`\`${place}\` of type ${JSON.stringify(part.type ?? null)}`);
+  }
+}
+
+/** `source`: the part that the words are of. */
+export function textBlock(words: string, source: JsonObject, place = ""): JsonObject {
+  checkFields(source, source.type === "refusal" ? REFUSAL : TEXT, place, refuse);
+  const citations = source.citations ?? undefined;
+  return dropAbsent({ type: "text", text: words, citations, cache_control: cacheMark(source) });
+}
+
+export function cacheMark(source: JsonObject): Json | undefined {
+  const { mode } = objectOf(source.prompt_cache_breakpoint);
+  return source.cache_control ?? (mode === "explicit" ? { type: "ephemeral" } : undefined);
+}
+
+/** A mark of a whole message stands on its last block, unless that has its own. */
+export function markLast(blocks: JsonObject[], mark: Json | undefined): JsonObject[] {
+  const last = blocks.at(-1);
+  if (mark === undefined || mark === null || last === undefined || last.cache_control !== undefined) return blocks;
+  return [...blocks.slice(0, -1), { ...last, cache_control: mark }];
+}
+
+function imageSource(url: unknown, place: string): JsonObject {
+  const data = readDataUrl(url);
+  if (data !== null && IMAGE_TYPES.has(data.type)) return { type: "base64", media_type: data.type, data: data.data };
+  if (typeof url === "string" && url.startsWith("https://")) return { type: "url", url };
+  throw refuse.unsupported(
+    `\`${place}\`: an image other than an https address or base64 data of JPEG, PNG, GIF or WebP`,
+  );
+}
+
+function documentBlock(part: JsonObject, place: string): JsonObject {
+  const file = jsonObject(part.file) ?? {};
+  checkFields(file, FILE_SOURCE, `${place}.file`, refuse);
+  return dropAbsent({
+    type: "document",
+    source: documentSource(file, place),
+    title: text(file.filename) ?? undefined,
+    citations: part.citations ?? undefined,
+    context: part.context ?? undefined,
+    cache_control: cacheMark(part),
+  });
+}
+
+function documentSource(file: JsonObject, place: string): JsonObject {
+  const id = text(file.file_id);
+  if (id !== null && file.file_data === undefined) return { type: "file", file_id: id };
+  const data = readDataUrl(file.file_data);
+  if (data?.type === "application/pdf") return { type: "base64", media_type: data.type, data: data.data };
+  throw refuse.unsupported(`\`${place}\`: a file other than PDF data or the id of a file there`);
+}

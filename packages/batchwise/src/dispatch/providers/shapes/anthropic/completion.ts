@@ -1,0 +1,152 @@
+// A message of Claude's as a chat completion in OpenAI's shape, at Anthropic, Vertex AI and Bedrock. Pure. What OpenAI's
+// shape has no place for comes back under the name that it has there: fields of the message and of its usage that are
+// read nowhere below, and in `content_blocks` the content as it was, where text, thoughts and calls do not tell it all.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../sdk-error.ts";
+
+const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["pause_turn", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal", "content_filter"],
+]);
+/** Reasons of which OpenAI's word tells as much. */
+const TOLD: ReadonlySet<unknown> = new Set([undefined, null, "end_turn", "max_tokens", "tool_use", "refusal"]);
+
+/** The order of an answer that OpenAI's shape tells whole. */
+const PLACES: ReadonlyMap<unknown, number> = new Map([
+  ["thinking", 0],
+  ["redacted_thinking", 0],
+  ["text", 1],
+  ["tool_use", 2],
+]);
+
+/** `createdAt` is the batch's: a message has no time of its own. */
+export function toCompletion(message: JsonObject, createdAt: number): JsonObject {
+  const {
+    id,
+    type: _type,
+    role: _role,
+    model,
+    content,
+    stop_reason,
+    stop_sequence,
+    stop_details,
+    usage,
+    ...own
+  } = message;
+  const blocks = (Array.isArray(content) ? content : []).map(jsonObject).filter((block) => block !== null);
+  return {
+    id,
+    object: "chat.completion",
+    created: Math.floor(createdAt / 1000),
+    model,
+    choices: [
+      {
+        index: 0,
+        message: toAnswer(blocks, text(objectOf(stop_details).explanation)),
+        logprobs: null,
+        finish_reason: FINISH_REASONS.get(stop_reason) ?? "stop",
+        ...present({ native_finish_reason: TOLD.has(stop_reason) ? null : stop_reason, stop_sequence, stop_details }),
+      },
+    ],
+    usage: toUsageBody(jsonObject(usage) ?? {}),
+    ...present(own),
+  };
+}
+
+function toAnswer(blocks: readonly JsonObject[], refusal: string | null): JsonObject {
+  const texts = blocks.filter(({ type }) => type === "text");
+  const thoughts = blocks.filter(({ type }) => type === "thinking" || type === "redacted_thinking");
+  const words = thoughts.flatMap(({ thinking }) => text(thinking) ?? []);
+  const calls = blocks.filter(({ type }) => type === "tool_use").map(toToolCall);
+  const annotations = toAnnotations(texts);
+  return {
+    role: "assistant",
+    content: texts.length === 0 ? null : texts.map(wordsOf).join(""),
+    refusal,
+    ...(words.length === 0 ? {} : { reasoning_content: words.join("") }),
+    ...(thoughts.length === 0 ? {} : { thinking_blocks: thoughts }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(annotations.length === 0 ? {} : { annotations }),
+    ...(isPlain(blocks) ? {} : { content_blocks: blocks }),
+  };
+}
+
+function wordsOf(block: JsonObject): string {
+  return text(block.text) ?? "";
+}
+
+function toToolCall({ id, name, input }: JsonObject): JsonObject {
+  return { id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+}
+
+/** Citations of the web, which OpenAI's shape knows: the text that has them is the part between the two indices. */
+function toAnnotations(texts: readonly JsonObject[]): JsonObject[] {
+  const annotations: JsonObject[] = [];
+  let start = 0;
+  for (const block of texts) {
+    const end = start + wordsOf(block).length;
+    for (const citation of Array.isArray(block.citations) ? block.citations : []) {
+      const { type, url, title } = objectOf(citation) as JsonObject;
+      if (type !== "web_search_result_location") continue;
+      const place = { url, title: title ?? "", start_index: start, end_index: end };
+      annotations.push({ type: "url_citation", url_citation: place });
+    }
+    start = end;
+  }
+  return annotations;
+}
+
+/** Thoughts, then text, then calls, without anything else: what the fields of OpenAI's message tell whole. */
+function isPlain(blocks: readonly JsonObject[]): boolean {
+  let last = 0;
+  for (const block of blocks) {
+    const place = PLACES.get(block.type);
+    if (place === undefined || place < last || !hasNoMore(block)) return false;
+    last = place;
+  }
+  return true;
+}
+
+function hasNoMore({ citations, caller, toolset_name: toolset }: JsonObject): boolean {
+  const isDirect = caller === undefined || caller === null || objectOf(caller).type === "direct";
+  return isDirect && (citations ?? null) === null && (toolset ?? null) === null;
+}
+
+/** Claude counts cached input apart; OpenAI's `prompt_tokens` holds all of it. */
+function toUsageBody(usage: JsonObject): JsonObject {
+  const {
+    input_tokens: input,
+    output_tokens: output,
+    cache_read_input_tokens: cached,
+    cache_creation_input_tokens: created,
+    output_tokens_details: details,
+    ...own
+  } = usage;
+  const [read, written] = [count(cached), count(created)];
+  const prompt = count(input) + read + written;
+  const completion = count(output);
+  const thinking = objectOf(details).thinking_tokens;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: read, cache_creation_tokens: written },
+    ...(typeof thinking === "number" ? { completion_tokens_details: { reasoning_tokens: thinking } } : {}),
+    ...present(own),
+  };
+}
+
+function present(fields: { readonly [name: string]: Json | undefined }): JsonObject {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(entries) as JsonObject;
+}
+
+function count(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}

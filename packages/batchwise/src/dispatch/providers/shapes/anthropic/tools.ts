@@ -1,0 +1,60 @@
+// Tools and the choice among them, in OpenAI's shape, as Claude has them (ToolUnion and ToolChoice of SDK 1.11). Pure.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { checkFields, dropAbsent } from "../refusals.ts";
+import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { refuse } from "./refuse.ts";
+
+const FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameters", "strict", "cache_control"]);
+/** Claude's own fields of a tool, which may stand beside `function`. */
+const OWN_FIELDS = ["allowed_callers", "defer_loading", "eager_input_streaming", "input_examples"];
+const TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control", ...OWN_FIELDS]);
+/** Tools that Anthropic defines are named with the day of their version, as "web_search_20250305". */
+const DATED = /_\d{8}$/;
+
+export function toTools(tools: Json | undefined): JsonObject[] | undefined {
+  if (!Array.isArray(tools) || tools.length === 0) return undefined;
+  return tools.map((tool, index) => toTool(jsonObject(tool) ?? {}, `tools[${index}]`));
+}
+
+function toTool(tool: JsonObject, place: string): JsonObject {
+  if (isOwn(tool)) return tool;
+  const definition = jsonObject(tool.function) ?? {};
+  if (tool.type !== "function" || text(definition.name) === null) {
+    throw refuse.unsupported(`\`${place}\` other than a function`);
+  }
+  checkFields(tool, TOOL, place, refuse);
+  checkFields(definition, FUNCTION, `${place}.function`, refuse);
+  return dropAbsent({
+    name: definition.name,
+    description: definition.description ?? undefined,
+    input_schema: { type: "object", ...(jsonObject(definition.parameters) ?? { properties: {} }) },
+    strict: definition.strict === true ? true : undefined,
+    ...Object.fromEntries(OWN_FIELDS.map((name) => [name, tool[name] ?? undefined])),
+    cache_control: tool.cache_control ?? definition.cache_control ?? undefined,
+  });
+}
+
+/** A tool of Claude's shape travels as it is. */
+function isOwn(tool: JsonObject): boolean {
+  if (tool.function !== undefined) return false;
+  const type = text(tool.type) ?? "";
+  return jsonObject(tool.input_schema) !== null || DATED.test(type) || type === "mcp_toolset";
+}
+
+/** `any`: there are tools. Without them "auto" and "none" ask for nothing. */
+export function toToolChoice(choice: Json | undefined, oneAtATime: boolean, any: boolean): JsonObject | undefined {
+  if (!any) {
+    if (choice === undefined || choice === "auto" || choice === "none") return undefined;
+    throw refuse.invalid("`tool_choice` needs `tools`");
+  }
+  const single = oneAtATime ? { disable_parallel_tool_use: true } : {};
+  if (choice === undefined) return oneAtATime ? { type: "auto", ...single } : undefined;
+  if (choice === "none") return { type: "none" };
+  if (choice === "auto") return { type: "auto", ...single };
+  if (choice === "required") return { type: "any", ...single };
+  const { type, function: named } = objectOf(choice);
+  const name = text(objectOf(named).name);
+  if (type !== "function" || name === null) throw refuse.unsupported("this `tool_choice`");
+  return { type: "tool", name, ...single };
+}

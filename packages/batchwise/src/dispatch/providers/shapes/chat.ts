@@ -1,0 +1,114 @@
+// A chat in OpenAI's shape, read for services that keep system texts apart and let two sides take turns: Anthropic's
+// messages, and Converse at Bedrock. Pure. How one message becomes blocks is the service's own.
+
+import type { Json, JsonObject } from "../../contract/types.ts";
+import type { Refusals } from "./refusals.ts";
+import { jsonObject, objectOf, text } from "./sdk-error.ts";
+
+type Side = "user" | "assistant";
+
+export interface Turn {
+  readonly role: Side;
+  readonly blocks: JsonObject[];
+}
+
+/** What a message says, in the service's blocks. Throws for what the service cannot be told. */
+export interface ChatShape {
+  readonly refuse: Refusals;
+  system(message: JsonObject, place: string): JsonObject[];
+  user(message: JsonObject, place: string): JsonObject[];
+  assistant(message: JsonObject, place: string): JsonObject[];
+  /** The result of one call; it stands in the user's turn. */
+  tool(message: JsonObject, place: string): JsonObject[];
+}
+
+export interface FunctionCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+  /** The call as it stands in the message. */
+  readonly source: JsonObject;
+}
+
+/** System texts in order, wherever they stand, and the turns. Messages of one side in a row are one turn. */
+export function readChat(messages: Json | undefined, shape: ChatShape): { system: JsonObject[]; turns: Turn[] } {
+  const { refuse } = shape;
+  if (!Array.isArray(messages) || messages.length === 0) throw refuse.invalid("`messages` must be a non-empty array");
+  const system: JsonObject[] = [];
+  const turns: Turn[] = [];
+  for (const [index, message] of messages.entries()) {
+    const place = `messages[${index}]`;
+    const source = jsonObject(message);
+    if (source === null) throw refuse.invalid(`\`${place}\` must be an object`);
+    switch (source.role) {
+      case "system":
+      case "developer":
+        system.push(...shape.system(source, place));
+        break;
+      case "user":
+        append(turns, "user", shape.user(source, place));
+        break;
+      case "tool":
+        append(turns, "user", shape.tool(source, place));
+        break;
+      case "assistant":
+        append(turns, "assistant", shape.assistant(source, place));
+        break;
+      default:
+        throw refuse.unsupported(`\`${place}.role\` ${JSON.stringify(source.role ?? null)}`);
+    }
+  }
+  if (turns[0]?.role !== "user") throw refuse.invalid("the first turn must be the user's");
+  return { system, turns };
+}
+
+/** Turns of one side that follow each other are one: results of parallel calls must come together. */
+function append(turns: Turn[], role: Side, blocks: JsonObject[]): void {
+  const last = turns.at(-1);
+  if (last?.role === role) last.blocks.push(...blocks);
+  else if (blocks.length > 0) turns.push({ role, blocks });
+}
+
+/** The parts of a content, a plain text as one part; empty texts are left out, since services refuse them. */
+export function partsOf(content: Json | undefined, place: string, refuse: Refusals): JsonObject[] {
+  if (content === undefined || content === null || content === "") return [];
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content)) throw refuse.invalid(`\`${place}.content\` must be a text or an array`);
+  return content.map((part) => jsonObject(part) ?? {}).filter((part) => part.type !== "text" || part.text !== "");
+}
+
+/** The calls of an assistant's message. Throws for calls of anything but functions. */
+export function callsOf(message: JsonObject, place: string, refuse: Refusals): FunctionCall[] {
+  const calls = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  return calls.map((call, index) => readCall(call, `${place}.tool_calls[${index}]`, refuse));
+}
+
+function readCall(call: Json, place: string, refuse: Refusals): FunctionCall {
+  const source = jsonObject(call) ?? {};
+  const { id, type = "function", function: called } = source;
+  const { name, arguments: written } = objectOf(called);
+  if (type !== "function" || text(id) === null || text(name) === null) {
+    throw refuse.unsupported(`\`${place}\` other than a function`);
+  }
+  return { id: id as string, name: name as string, input: parseArguments(written, place, refuse), source };
+}
+
+function parseArguments(written: unknown, place: string, refuse: Refusals): JsonObject {
+  if (written === undefined || written === null || written === "") return {};
+  let input: JsonObject | null;
+  try {
+    input = jsonObject(JSON.parse(String(written)));
+  } catch (error) {
+    throw refuse.invalid(`\`${place}.function.arguments\` is not JSON`, error);
+  }
+  if (input === null) throw refuse.invalid(`\`${place}.function.arguments\` must be an object`);
+  return input;
+}
+
+const DATA_URL = /^data:([^;,]+);base64,(.+)$/s;
+
+/** The media type and the base64 of a data URL; null for anything else. */
+export function readDataUrl(url: unknown): { readonly type: string; readonly data: string } | null {
+  const [, type, data] = DATA_URL.exec(text(url) ?? "") ?? [];
+  return type === undefined || data === undefined ? null : { type, data };
+}
