@@ -1,0 +1,85 @@
+// What Gemini gave for one request of a batch, as an answer with an HTTP status, so that one rule classifies the items of
+// all providers. Pure; trusts nothing that it reads.
+
+import type { ResultLine } from "../../../contract/account.ts";
+import type { JsonObject } from "../../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { toUsage } from "../usage.ts";
+import { type AnswerFacts, blockedBy, candidatesOf, toCompletion } from "./completion.ts";
+import { toUsageBody } from "./usage.ts";
+
+export type Answered = Omit<ResultLine, "customId">;
+
+/** Codes of google.rpc.Code with their names and HTTP statuses (google/rpc/code.proto). */
+const RPC: ReadonlyMap<number, readonly [name: string, status: number]> = new Map([
+  [1, ["CANCELLED", 499]],
+  [2, ["UNKNOWN", 500]],
+  [3, ["INVALID_ARGUMENT", 400]],
+  [4, ["DEADLINE_EXCEEDED", 504]],
+  [5, ["NOT_FOUND", 404]],
+  [6, ["ALREADY_EXISTS", 409]],
+  [7, ["PERMISSION_DENIED", 403]],
+  [8, ["RESOURCE_EXHAUSTED", 429]],
+  [9, ["FAILED_PRECONDITION", 400]],
+  [10, ["ABORTED", 409]],
+  [11, ["OUT_OF_RANGE", 400]],
+  [12, ["UNIMPLEMENTED", 501]],
+  [13, ["INTERNAL", 500]],
+  [14, ["UNAVAILABLE", 503]],
+  [15, ["DATA_LOSS", 500]],
+  [16, ["UNAUTHENTICATED", 401]],
+]);
+const CANCELLED = 1;
+
+/** A chat completion out of a GenerateContentResponse; an error where the prompt was blocked or nothing was answered. */
+export function chatAnswer(response: JsonObject, facts: AnswerFacts): Answered {
+  const fault = faultOf(response);
+  const usage = toUsage(toUsageBody(objectOf(response.usageMetadata)));
+  if (fault !== null) return { ...failed(fault.status, fault.code, fault.message), usage };
+  return { response: { statusCode: 200, body: toCompletion(response, facts) }, error: null, usage };
+}
+
+/** A response of Gemini's own shape, as it came. */
+export function nativeAnswer(response: JsonObject): Answered {
+  const metadata = jsonObject(response.usageMetadata);
+  const usage = metadata === null ? null : toUsage(toUsageBody(metadata));
+  return { response: { statusCode: 200, body: response }, error: null, usage };
+}
+
+interface Fault {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+}
+
+function faultOf(response: JsonObject): Fault | null {
+  if (candidatesOf(response).length > 0) return null;
+  const { blockReason, blockReasonMessage, safetyRatings } = objectOf(response.promptFeedback) as JsonObject;
+  const reason = text(blockReason);
+  if (reason === null) return { status: 500, code: "no_candidates", message: "Gemini answered without a candidate." };
+  const why = [text(blockReasonMessage), ...blockedBy(safetyRatings)].filter((each) => each !== null);
+  const message = `Gemini blocked the prompt (${reason}${why.length === 0 ? "" : `: ${why.join(", ")}`}).`;
+  return { status: 400, code: "content_filter", message };
+}
+
+/**
+ * A google.rpc.Status in place of a response. `isCancelled` says whether the batch was. Gemini cancels single requests of
+ * batches that succeed, too: as no answer says that they would be refused again, they are tried again.
+ */
+export function errorAnswer(status: unknown, isCancelled: boolean): Answered {
+  const { code, message } = objectOf(status);
+  const number = typeof code === "number" ? code : Number.NaN;
+  const words = text(message) ?? "The provider gave no reason.";
+  if (number === CANCELLED) {
+    const error = { code: isCancelled ? "batch_cancelled" : "CANCELLED", message: words };
+    return { response: null, error, usage: null };
+  }
+  const [name, http] = RPC.get(number) ?? ["UNKNOWN", number >= 400 && number < 600 ? number : 500];
+  return failed(http, name, words);
+}
+
+function failed(statusCode: number, code: string, message: string): Answered {
+  const type = statusCode >= 500 ? "server_error" : "invalid_request_error";
+  const body = { error: { message, type, param: null, code } };
+  return { response: { statusCode, body }, error: { code, message }, usage: null };
+}

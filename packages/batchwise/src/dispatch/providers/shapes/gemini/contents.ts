@@ -1,0 +1,153 @@
+// The messages of a chat in OpenAI's shape as Gemini's contents: instructions apart, two roles, results of calls beside
+// one another in the turn that follows the calls. Pure.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { checkKnown, isAbsent } from "./fields.ts";
+import type { Detail } from "./generation-config.ts";
+import { audioPart, detailOf, filePart, imagePart } from "./media.ts";
+import { invalid, unsupported } from "./refusal.ts";
+import { callParts, resultPart, signatureOf } from "./tool-turns.ts";
+
+export interface Contents {
+  readonly contents: JsonObject[];
+  /** Parts of the system instruction; empty: none. */
+  readonly system: JsonObject[];
+  readonly detail: Detail;
+}
+
+/** Marks for caches of prompts: they change what a request costs, not what it says. */
+const CACHE_MARKS = ["prompt_cache_breakpoint", "cache_control"];
+
+/** Throws INVALID_REQUEST, naming the place. */
+export function toContents(messages: Json | undefined, model: string): Contents {
+  if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
+  const reader = new Reader(model);
+  for (const [index, message] of messages.entries()) reader.read(message, `messages[${index}]`);
+  return reader.end();
+}
+
+/** Reads one message after the other. */
+class Reader {
+  readonly #model: string;
+  readonly #contents: { readonly role: "user" | "model"; readonly parts: JsonObject[] }[] = [];
+  readonly #system: JsonObject[] = [];
+  readonly #details: Set<Detail> = new Set();
+  /** Names of the functions that were called, by the id of the call: a result of Gemini's carries the name. */
+  readonly #calls: Map<string, string> = new Map();
+  /** The turn that gathers results, while they follow one another. */
+  #results: JsonObject[] | null = null;
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  read(value: Json, place: string): void {
+    const message = jsonObject(value);
+    if (message === null) throw invalid(`\`${place}\` must be an object`);
+    if (message.role === "tool") {
+      this.#addResult(message, place);
+      return;
+    }
+    this.#results = null;
+    if (message.role === "system" || message.role === "developer") this.#addSystem(message, place);
+    else if (message.role === "user") this.#addUser(message, place);
+    else if (message.role === "assistant") this.#addAssistant(message, place);
+    else throw unsupported(`\`${place}.role\` ${JSON.stringify(message.role ?? null)}`);
+  }
+
+  end(): Contents {
+    if (this.#contents.length === 0) throw invalid("`messages` must hold more than instructions");
+    const details = [...this.#details];
+    if (details.length > 1) throw unsupported("a request whose images differ in `detail`");
+    return { contents: this.#contents, system: this.#system, detail: details[0] ?? null };
+  }
+
+  #addSystem(message: JsonObject, place: string): void {
+    checkKnown(place, message, ["role", "content"]);
+    this.#system.push(...textParts(message.content, place));
+  }
+
+  #addUser(message: JsonObject, place: string): void {
+    checkKnown(place, message, ["role", "content"]);
+    const parts = partsOf(message.content, place).map((part, index) =>
+      this.#userPart(part, `${place}.content[${index}]`),
+    );
+    if (parts.length === 0) throw invalid(`\`${place}.content\` is empty`);
+    this.#contents.push({ role: "user", parts });
+  }
+
+  #userPart(part: JsonObject, place: string): JsonObject {
+    const { type } = part;
+    if (type === "text") return textPart(part, place);
+    if (type !== "image_url" && type !== "input_audio" && type !== "file") {
+      throw unsupported(`\`${place}\` of type ${JSON.stringify(type ?? null)}`);
+    }
+    checkKnown(place, part, ["type", type, ...CACHE_MARKS]);
+    const [given, inner] = [objectOf(part[type]) as JsonObject, `${place}.${type}`];
+    if (type === "input_audio") return audioPart(given, inner);
+    if (type === "file") return filePart(given, inner);
+    this.#details.add(detailOf(given));
+    return imagePart(given, inner);
+  }
+
+  /** Thoughts and annotations are what a model answered; they say nothing to it when they come back. */
+  #addAssistant(message: JsonObject, place: string): void {
+    const said = ["role", "content", "refusal", "tool_calls", "images", "extra_content"];
+    checkKnown(place, message, [...said, "reasoning_content", "annotations"]);
+    const parts = textParts(message.content, place);
+    if (text(message.refusal) !== null) parts.push({ text: text(message.refusal) });
+    sign(parts, signatureOf(message));
+    const images = Array.isArray(message.images) ? message.images : [];
+    parts.push(...images.map((image, index) => imageAgain(image, `${place}.images[${index}]`)));
+    parts.push(...callParts(message.tool_calls, place, this.#model, this.#calls));
+    if (parts.length === 0) throw invalid(`\`${place}\` has neither content nor calls`);
+    this.#contents.push({ role: "model", parts });
+  }
+
+  /** Results of parallel calls come together: Gemini wants as many in one turn as there were calls. */
+  #addResult(message: JsonObject, place: string): void {
+    checkKnown(place, message, ["role", "content", "tool_call_id", "name"]);
+    const words = textParts(message.content, place).map((part) => text(part.text) ?? "");
+    const part = resultPart(message, words.join(""), place, this.#calls);
+    if (this.#results === null) {
+      this.#results = [];
+      this.#contents.push({ role: "user", parts: this.#results });
+    }
+    this.#results.push(part);
+  }
+}
+
+/** Text and refusals; empty ones are left out, since Gemini refuses a part without data. */
+function textParts(content: Json | undefined, place: string): JsonObject[] {
+  return partsOf(content, place).map((part, index) => {
+    const inner = `${place}.content[${index}]`;
+    if (part.type === "refusal") return { text: String(part.refusal) };
+    if (part.type !== "text") throw unsupported(`\`${inner}\` other than text`);
+    return textPart(part, inner);
+  });
+}
+
+function partsOf(content: Json | undefined, place: string): JsonObject[] {
+  if (isAbsent(content) || content === "") return [];
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  if (!Array.isArray(content)) throw invalid(`\`${place}.content\` must be a text or an array`);
+  return content.map((part) => jsonObject(part) ?? {}).filter((part) => part.type !== "text" || part.text !== "");
+}
+
+function textPart(part: JsonObject, place: string): JsonObject {
+  checkKnown(place, part, ["type", "text", ...CACHE_MARKS]);
+  if (typeof part.text !== "string") throw invalid(`\`${place}.text\` must be a text`);
+  return { text: part.text };
+}
+
+/** An image that a model made, in the answer of an earlier turn. */
+function imageAgain(image: Json, place: string): JsonObject {
+  return imagePart(objectOf(objectOf(image).image_url) as JsonObject, place);
+}
+
+/** Gemini signs the last part of what it said; the signature goes back with it. */
+function sign(parts: JsonObject[], signature: string | null): void {
+  const last = parts.at(-1);
+  if (signature !== null && last !== undefined) parts[parts.length - 1] = { ...last, thoughtSignature: signature };
+}

@@ -1,0 +1,54 @@
+// Embeddings both ways: a request in OpenAI's shape as Gemini's EmbedContentRequest, and the answer back. Pure. Gemini
+// makes one vector of one request, so a request of several inputs is refused: each is a request of its own there.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { toUsage } from "../usage.ts";
+import type { Answered } from "./answer.ts";
+import { dropAbsent, isAbsent } from "./fields.ts";
+import { invalid, unsupported } from "./refusal.ts";
+import { count } from "./usage.ts";
+
+/** `taskType` and `title` are Gemini's own. */
+const CONVERTED: readonly string[] = ["model", "input", "dimensions", "encoding_format", "taskType", "title"];
+/** Names the end user to OpenAI: the vector is the same without it. */
+const LEFT_OUT: readonly string[] = ["user"];
+
+/** Throws INVALID_REQUEST, naming the field. */
+export function toEmbedContentRequest(body: JsonObject): JsonObject {
+  for (const [name, value] of Object.entries(body)) {
+    if (!isAbsent(value) && !CONVERTED.includes(name) && !LEFT_OUT.includes(name)) throw unsupported(`\`${name}\``);
+  }
+  const { dimensions, encoding_format: format, taskType, title } = body;
+  if (!isAbsent(format) && format !== "float") throw unsupported(`\`encoding_format\` ${JSON.stringify(format)}`);
+  if (!isAbsent(dimensions) && !(Number.isSafeInteger(dimensions) && Number(dimensions) > 0)) {
+    throw invalid(`\`dimensions\` must be a whole number from 1, not ${JSON.stringify(dimensions)}`);
+  }
+  return dropAbsent({
+    content: { parts: [{ text: inputOf(body.input) }] },
+    outputDimensionality: dimensions ?? undefined,
+    taskType: taskType ?? undefined,
+    title: title ?? undefined,
+  });
+}
+
+function inputOf(input: Json | undefined): string {
+  const inputs: readonly (Json | undefined)[] = Array.isArray(input) ? input : [input];
+  const [only] = inputs;
+  if (inputs.length > 1 && inputs.every((each) => typeof each === "string")) {
+    throw unsupported(`a request of ${inputs.length} inputs (give each a request of its own)`);
+  }
+  if (Array.isArray(only) || typeof only === "number") throw unsupported("an `input` of tokens");
+  if (typeof only !== "string" || only === "") throw invalid("`input` must be a non-empty text");
+  return only;
+}
+
+/** The list of one vector. `model` is as the request had it: an answer does not name it. */
+export function embeddingAnswer(response: JsonObject, model: string): Answered {
+  const embedding = jsonObject(response.embedding) ?? {};
+  const tokens = count(response.tokenCount) || count(objectOf(response.usageMetadata).promptTokenCount);
+  const usage = { prompt_tokens: tokens, total_tokens: tokens };
+  const data = [{ object: "embedding", index: 0, embedding: embedding.values ?? [] }];
+  const body: JsonObject = { object: "list", data, model: text(response.modelVersion) ?? model, usage };
+  return { response: { statusCode: 200, body }, error: null, usage: toUsage(usage) };
+}

@@ -1,0 +1,89 @@
+// Which fields of a chat request in OpenAI's shape Gemini has a counterpart for. Each field is converted, passed on,
+// left out because the answer is the same without it, or refused by name: none is dropped without a word. Pure.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { invalid, unsupported } from "./refusal.ts";
+
+/** Fields that the conversion reads. */
+const CONVERTED: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "max_tokens",
+  "max_completion_tokens",
+  "n",
+  "stop",
+  "temperature",
+  "top_p",
+  "top_k",
+  "seed",
+  "presence_penalty",
+  "frequency_penalty",
+  "logprobs",
+  "top_logprobs",
+  "response_format",
+  "reasoning_effort",
+  "tools",
+  "tool_choice",
+  // Gemini's own, sent as they are.
+  "safetySettings",
+  "cachedContent",
+  "thinkingConfig",
+]);
+
+/** Fields that cannot change the answer, and why. */
+export const LEFT_OUT: ReadonlyMap<string, string> = new Map([
+  ["metadata", "labels what OpenAI stores"],
+  ["prediction", "makes OpenAI faster"],
+  ["prompt_cache_key", "makes OpenAI's cache hit more often"],
+  ["prompt_cache_options", "says what OpenAI's cache keeps"],
+  ["prompt_cache_retention", "says how long OpenAI's cache keeps it"],
+  ["safety_identifier", "names the end user to OpenAI"],
+  ["service_tier", "a batch has a tier of its own"],
+  ["store", "says whether OpenAI keeps the answer"],
+  ["stream_options", "says how a stream is sent, and a batch has none"],
+  ["user", "names the end user to OpenAI"],
+]);
+
+/** No counterpart, but these values, as JSON, ask for what Gemini does anyway. */
+const NEUTRAL: ReadonlyMap<string, string> = new Map([
+  ["logit_bias", "{}"],
+  ["modalities", '["text"]'],
+  ["parallel_tool_calls", "true"],
+  ["stream", "false"],
+  ["verbosity", '"medium"'],
+]);
+
+/** Where the same can be asked in another way. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ["functions", "use `tools`"],
+  ["function_call", "use `tool_choice`"],
+  ["web_search_options", "send a body of Gemini's own with `googleSearch` among its `tools`"],
+]);
+
+/** Throws INVALID_REQUEST for a field that is neither converted, nor left out, nor asks for nothing. */
+export function checkFields(body: JsonObject): void {
+  if (body.stream === true) throw invalid("`stream` is not possible in a batch");
+  for (const [name, value] of Object.entries(body)) {
+    if (isAbsent(value) || CONVERTED.has(name) || LEFT_OUT.has(name)) continue;
+    if (NEUTRAL.get(name) !== JSON.stringify(value)) throw unsupported(named(name));
+  }
+}
+
+/** Throws for a part of the body at `place` that has fields other than those known. */
+export function checkKnown(place: string, value: JsonObject, known: readonly string[]): void {
+  const strange = Object.entries(value).find(([name, each]) => !isAbsent(each) && !known.includes(name));
+  if (strange !== undefined) throw unsupported(`\`${place}.${strange[0]}\``);
+}
+
+export function isAbsent(value: Json | undefined): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+export function dropAbsent(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function named(name: string): string {
+  const instead = INSTEAD.get(name);
+  return instead === undefined ? `\`${name}\`` : `\`${name}\` (${instead})`;
+}

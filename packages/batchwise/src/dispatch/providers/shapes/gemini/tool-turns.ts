@@ -1,0 +1,77 @@
+// Calls of functions and their results in the turns of a chat, as Gemini's functionCall and functionResponse parts. Pure.
+// Gemini signs its calls and wants the signatures back; they travel in `extra_content.google.thought_signature`, where
+// Google's own OpenAI-shaped route puts them (ai.google.dev/gemini-api/docs/thought-signatures).
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { checkKnown, dropAbsent, isAbsent } from "./fields.ts";
+import { invalid, unsupported } from "./refusal.ts";
+
+/** What the same page gives for calls of other models, which have no signature: models from 3 on refuse a turn without. */
+const UNSIGNED = "skip_thought_signature_validator";
+const WANTS_SIGNATURES = /(?:^|\/)gemini-(?:[3-9]|\d\d)/;
+
+/** The calls of an assistant's turn. Their names are kept in `calls`, by id, for the results that follow. */
+export function callParts(
+  value: Json | undefined,
+  place: string,
+  model: string,
+  calls: Map<string, string>,
+): JsonObject[] {
+  if (isAbsent(value)) return [];
+  if (!Array.isArray(value)) throw invalid(`\`${place}.tool_calls\` must be an array`);
+  const parts = value.map((call, index) => callPart(call, `${place}.tool_calls[${index}]`, calls));
+  const [first] = parts;
+  // Of parallel calls, only the first is signed.
+  if (first !== undefined && first.thoughtSignature === undefined && WANTS_SIGNATURES.test(model)) {
+    parts[0] = { ...first, thoughtSignature: UNSIGNED };
+  }
+  return parts;
+}
+
+function callPart(value: Json, place: string, calls: Map<string, string>): JsonObject {
+  const call = objectOf(value) as JsonObject;
+  const { name, arguments: given } = objectOf(call.function) as JsonObject;
+  const [id, called] = [text(call.id), text(name)];
+  if ((call.type ?? "function") !== "function") throw unsupported(`\`${place}\` other than a function`);
+  checkKnown(place, call, ["id", "type", "function", "index", "extra_content"]);
+  if (id === null || called === null) throw invalid(`\`${place}\` needs an id and a function with a name`);
+  calls.set(id, called);
+  return dropAbsent({
+    functionCall: { id, name: called, args: argumentsOf(given, `${place}.function.arguments`) },
+    thoughtSignature: signatureOf(call) ?? undefined,
+  });
+}
+
+function argumentsOf(given: Json | undefined, place: string): JsonObject {
+  const words = text(given);
+  if (words === null || words.trim() === "") return {};
+  const parsed = parsedObject(words);
+  if (parsed === null) throw invalid(`\`${place}\` must be a JSON object in a text`);
+  return parsed;
+}
+
+/** An object of JSON goes as such; any other text under `output`, where Gemini looks for it. */
+export function resultPart(
+  message: JsonObject,
+  words: string,
+  place: string,
+  calls: ReadonlyMap<string, string>,
+): JsonObject {
+  const id = text(message.tool_call_id);
+  const name = id === null ? undefined : calls.get(id);
+  if (name === undefined) throw invalid(`\`${place}.tool_call_id\` must be the id of a call before it`);
+  return { functionResponse: { id, name, response: parsedObject(words) ?? { output: words } } };
+}
+
+function parsedObject(words: string): JsonObject | null {
+  try {
+    return jsonObject(JSON.parse(words));
+  } catch {
+    return null;
+  }
+}
+
+export function signatureOf(owner: JsonObject): string | null {
+  return text(objectOf(objectOf(owner.extra_content).google).thought_signature);
+}
