@@ -10,6 +10,8 @@ const DIMENSIONS = 4;
 export function defaultAnswer(line: FakeLine): FakeAnswer {
   if (line.endpoint === "/v1/embeddings") return { status: 200, body: embeddings(line) };
   if (line.endpoint === "/v1/messages") return { status: 200, body: message(line) };
+  if (line.endpoint === "/v1beta/generateContent") return { status: 200, body: generated(line) };
+  if (line.endpoint === "/v1beta/embedContent") return { status: 200, body: embedded(line) };
   return { status: 200, body: completion(line) };
 }
 
@@ -49,6 +51,29 @@ function message({ body, customId }: FakeLine): JsonObject {
     stop_sequence: null,
     usage: { input_tokens: words(JSON.stringify(body.messages ?? "")), output_tokens: words(text) },
   };
+}
+
+/** Gemini's, as far as the request tells: it does not name the model. */
+function generated({ body, customId }: FakeLine): JsonObject {
+  const text = `echo: ${textOf(Array.isArray(body.contents) ? body.contents.at(-1) : undefined)}`;
+  const [prompt, answer] = [words(JSON.stringify(body.contents ?? "")), words(text)];
+  return {
+    candidates: [{ content: { role: "model", parts: [{ text }] }, finishReason: "STOP" }],
+    usageMetadata: { promptTokenCount: prompt, candidatesTokenCount: answer, totalTokenCount: prompt + answer },
+    responseId: hashOf(customId).toString(16),
+  };
+}
+
+function embedded({ body }: FakeLine): JsonObject {
+  const text = textOf(body.content);
+  const values = Array.from({ length: Number(body.outputDimensionality ?? DIMENSIONS) }, seededRandom(hashOf(text)));
+  return { embedding: { values }, tokenCount: String(words(text)) };
+}
+
+/** The texts of a content of Gemini's. */
+function textOf(content: Json | undefined): string {
+  const { parts } = (content ?? {}) as { readonly parts?: readonly { readonly text?: string }[] };
+  return (parts ?? []).map(({ text = "" }) => text).join("");
 }
 
 function embeddings({ body }: FakeLine): JsonObject {

@@ -129,6 +129,13 @@ export class BatchBook<Extra> {
     return this.#batches.size;
   }
 
+  /** Batches that wait or run by now, strangers' left out. */
+  get open(): number {
+    let count = 0;
+    for (const batch of this.#batches.values()) if (!batch.foreign && !isOver(this.moment(batch).phase)) count += 1;
+    return count;
+  }
+
   createdSince(since: number): number {
     let count = 0;
     for (const { course, foreign } of this.#batches.values()) if (course.acceptedAt > since && !foreign) count += 1;

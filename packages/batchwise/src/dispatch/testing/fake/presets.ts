@@ -2,7 +2,9 @@
 
 import type { FakeFault, FakeOperation } from "./types.ts";
 
-const CREATES: readonly FakeOperation[] = ["batches.create", "messages.create"];
+const CREATES: readonly FakeOperation[] = ["batches.create", "messages.create", "gemini.create"];
+/** Where results are read. Gemini's inline ones come with the batch itself. */
+const DOWNLOADS: readonly FakeOperation[] = ["files.content", "messages.results", "geminiFiles.content"];
 
 export type FakeFaultName =
   | "acceptThenDrop"
@@ -11,6 +13,7 @@ export type FakeFaultName =
   | "rateLimited"
   | "quotaExhausted"
   | "creditExhausted"
+  | "prepaymentExhausted"
   | "oddRefusal"
   | "fileQuotaExceeded"
   | "cutDownload"
@@ -57,9 +60,24 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
       },
     },
   },
+  /** No money left, as Gemini says it. */
+  prepaymentExhausted: {
+    on: "gemini.create",
+    accept: false,
+    reply: {
+      status: 429,
+      body: {
+        error: {
+          code: 429,
+          message: "Your prepayment credits are depleted. Please go to AI Studio to manage your project and billing.",
+          status: "RESOURCE_EXHAUSTED",
+        },
+      },
+    },
+  },
   /** A 400 that has nothing to do with the call, at uploads and creates. */
   oddRefusal: {
-    on: ["files.create", ...CREATES],
+    on: ["files.create", "geminiFiles.upload", ...CREATES],
     accept: false,
     reply: {
       status: 400,
@@ -76,9 +94,9 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
     },
   },
   /** A download that ends in the middle. */
-  cutDownload: { on: ["files.content", "messages.results"], reply: { cutAtBytes: 200 } },
+  cutDownload: { on: DOWNLOADS, reply: { cutAtBytes: 200 } },
   /** A download that ends cleanly after its first line. */
-  shortDownload: { on: ["files.content", "messages.results"], reply: { endAfterLines: 1 } },
+  shortDownload: { on: DOWNLOADS, reply: { endAfterLines: 1 } },
   /** A download that ends cleanly before its first line. */
-  emptyDownload: { on: ["files.content", "messages.results"], reply: { endAfterLines: 0 } },
+  emptyDownload: { on: DOWNLOADS, reply: { endAfterLines: 0 } },
 };

@@ -1,11 +1,12 @@
 // Which surfaces a fake has: a provider's wire format joins the fake here.
 
 import { AnthropicSurface } from "./anthropic-surface.ts";
+import { GeminiSurface } from "./gemini-surface.ts";
 import { OpenAiSurface } from "./openai-surface.ts";
 import type { Settings } from "./settings.ts";
 import type { Surface } from "./surface.ts";
 
-/** OpenAI's paths and Anthropic's never meet, so that both are served side by side. */
+/** Their paths never meet, so that all are served side by side. */
 export function surfacesOf(settings: Settings): readonly Surface[] {
-  return [new OpenAiSurface(settings), new AnthropicSurface(settings)];
+  return [new OpenAiSurface(settings), new AnthropicSurface(settings), new GeminiSurface(settings)];
 }

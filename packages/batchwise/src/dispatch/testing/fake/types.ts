@@ -20,10 +20,20 @@ export type FakeOperation =
   | "messages.retrieve"
   | "messages.results"
   | "messages.cancel"
-  | "messages.delete";
+  | "messages.delete"
+  | "gemini.create"
+  | "gemini.list"
+  | "gemini.retrieve"
+  | "gemini.cancel"
+  | "gemini.delete"
+  | "geminiFiles.upload"
+  | "geminiFiles.list"
+  | "geminiFiles.retrieve"
+  | "geminiFiles.content"
+  | "geminiFiles.delete";
 
 /** The wire formats that the fake speaks. */
-export type FakeSurface = "openai" | "anthropic";
+export type FakeSurface = "openai" | "anthropic" | "gemini";
 
 /** Ways in which OpenAI-shaped services differ on the wire. */
 export type FakeDialect = "openai" | "azure" | "groq" | "together";
@@ -41,6 +51,12 @@ export interface FakeLimits {
   readonly maxItems: number;
   /** Bytes of one Anthropic create. 256_000_000. */
   readonly maxBodyBytes: number;
+  /** Bytes of one Gemini create, with the requests that it carries. 20_971_520. */
+  readonly maxCreateBytes: number;
+  /** Bytes of one file at Gemini. 2_000_000_000. */
+  readonly maxUploadBytes: number;
+  /** Gemini: batches that may be waiting or running at once. 100. */
+  readonly concurrentBatches: number;
   /** Prompt tokens that may be enqueued per model, by the estimate of `batchwise`. Infinity. */
   readonly enqueuedTokens: number;
   /** A batch refused for tokens counts this long after it failed. 0. */
