@@ -4,8 +4,10 @@ export type {
   Account,
   AccountOptions,
   BatchInput,
+  BatchName,
   CallOptions,
   Capabilities,
+  CleanupInput,
   CreateInput,
   Failure,
   LineFault,
@@ -27,7 +29,7 @@ export type {
   PricedTokens,
   PriceTable,
 } from "./contract/cost.ts";
-export { DispatchError, type DispatchErrorCode, QuarantinedError } from "./contract/errors.ts";
+export { DispatchError, type DispatchErrorCode, objectNotFoundError, QuarantinedError } from "./contract/errors.ts";
 export type {
   AdoptEvent,
   BatchEvent,
@@ -101,6 +103,7 @@ export type {
   UsageQuery,
   UsageRow,
 } from "./contract/rows.ts";
+export type { ObjectStorage, StoredObject } from "./contract/storage.ts";
 export type {
   Amended,
   Amendment,
@@ -129,6 +132,7 @@ export type {
   Enqueued,
   Json,
   JsonObject,
+  KnownEndpoint,
   LaneRef,
   LaneStats,
   LedgerStats,

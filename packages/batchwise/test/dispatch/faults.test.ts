@@ -13,7 +13,7 @@ const names = (count: number): string[] => Array.from({ length: count }, (_, ind
 async function sent(count: number, options: Partial<SimOptions>, more: Partial<Account> = {}, tag = "metadata") {
   const here = world();
   const sim = new SimProvider({ time: here.time, ...options });
-  const kind = tag === "none" ? ({ tag: "none", input: "inline" } as const) : {};
+  const kind = tag === "none" ? ({ tag: "none", maxInlineBytes: Infinity } as const) : {};
   const accounts = [sim.account(kind, more)];
   const dispatcher = await here.start({ accounts, thresholds: { maxRequests: count, maxAgeMs: 5 * MINUTE } });
   await dispatcher.enqueueMany(names(count).map((name) => ask(name)));
@@ -247,8 +247,8 @@ test("lines that were not run because the account has no money cost no try and p
   const error = { code: "insufficient_quota", message: "You exceeded your current quota." };
   const account: Account = {
     ...plain,
-    async *results(batch, call) {
-      for await (const line of plain.results(batch, call)) {
+    async *results(batch, call, name) {
+      for await (const line of plain.results(batch, call, name)) {
         yield here.time.now() < until ? { ...line, response: { statusCode: 429, body: { error } }, error } : line;
       }
     },

@@ -18,10 +18,10 @@ test("there are 420 cases", () => {
 });
 
 describe.each([
-  { tag: "metadata", input: "file" },
-  { tag: "inputFile", input: "file" },
-  { tag: "none", input: "inline" },
-  { tag: "idempotencyToken", input: "inline" },
+  { tag: "metadata", maxInlineBytes: 0 },
+  { tag: "inputFile", maxInlineBytes: 0 },
+  { tag: "none", maxInlineBytes: Infinity },
+  { tag: "idempotencyToken", maxInlineBytes: Infinity },
 ] as const)("a provider of tag $tag", (kind) => {
   test("runs each request once, and each has its outcome, at the default grace", async () => {
     const once = { runs: 1, accepted: 1, outcomes: 1 };
@@ -32,7 +32,7 @@ describe.each([
 test("a shorter grace has more accepted twice, and the sweeper stops most of these before they run", async () => {
   const counts: number[] = [];
   for (const graceMs of [0, 30_000, 120_000, DEFAULT_GRACE_MS]) {
-    const all = await results(graceMs, { tag: "metadata", input: "file" });
+    const all = await results(graceMs, { tag: "metadata", maxInlineBytes: 0 });
     expect(all.every(({ outcomes }) => outcomes === 1)).toBe(true);
     counts.push(all.filter(({ accepted }) => accepted > 1).length);
   }

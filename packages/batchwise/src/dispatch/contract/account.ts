@@ -27,9 +27,14 @@ export type TagKind =
 export interface Capabilities {
   /** Name of the service, as in logs: "openai", "azure", "groq", "together", "anthropic". */
   readonly provider: string;
+  /** What it takes in batches. Requests for another endpoint are refused at `enqueue`. No spaces, no `#`. */
   readonly endpoints: readonly Endpoint[];
-  /** `file`: upload, then create with its id. `inline`: the lines travel in the create. */
-  readonly input: "file" | "inline";
+  /**
+   * Batches of at most so many bytes travel in the create itself; larger ones are uploaded first. 0: always a file.
+   * Infinity: always inline. Between: `create` takes both, and the size that is stored with the batch decides, so each
+   * try of a batch goes the same way. A figure that is lowered later must not meet batches that are being sent.
+   */
+  readonly maxInlineBytes: number;
   readonly tag: TagKind;
   readonly list: {
     /** False: one call gives all there is. */
@@ -77,9 +82,24 @@ export interface AccountOptions {
   readonly requestTimeoutMs?: number;
   /** How long a create of unknown outcome is looked for before it is sent again. Default 300_000. */
   readonly reconcileGraceMs?: number;
+  /** Delete a batch's input and output at the provider once all of its results are durable. Default false. */
+  readonly cleanup?: boolean;
 }
 
-/** One request on its way to the provider. `body` is JSON text in OpenAI's shape. */
+/** A batch of ours, as far as a call about it may have to know. */
+export interface BatchName {
+  /** 26 characters, the batch's own. */
+  readonly key: string;
+  /** The number of the attempt, from 1. Key and attempt are the tag. */
+  readonly attempt: number;
+  readonly endpoint: Endpoint;
+  readonly model: string;
+}
+
+/**
+ * One request on its way to the provider. `body` is JSON text: in OpenAI's shape for OpenAI's endpoints, in the
+ * provider's own for its own endpoints (such as `/v1/messages`), whose bodies travel untouched. It names the model.
+ */
 export interface LineRequest {
   readonly customId: string;
   readonly endpoint: Endpoint;
@@ -101,14 +121,18 @@ export interface BatchInput {
   lines(): AsyncIterable<string>;
 }
 
-export interface CreateInput {
-  /** The batch's key, 26 characters, and the number of this attempt: the tag. */
-  readonly key: string;
-  readonly attempt: number;
-  readonly endpoint: Endpoint;
-  readonly model: string;
-  /** The uploaded file where `input` is `file`, the lines where it is `inline`. */
+export interface CreateInput extends BatchName {
+  /** The uploaded file, or the lines where the batch travels in the create (see `maxInlineBytes`). */
   readonly input: { readonly fileId: string } | BatchInput;
+  /** Reads the JSON text of the batch's first body: for parameters that all of a batch share, see `groupOf`. */
+  firstBody(): Promise<string>;
+}
+
+/** What is known of a batch whose results are all durable. */
+export interface CleanupInput extends BatchName {
+  readonly providerBatchId: string;
+  /** As `upload` gave it; null where the batch travelled in its create. */
+  readonly fileId: string | null;
 }
 
 export type ProviderState =
@@ -135,6 +159,7 @@ export interface ProviderBatch {
   readonly state: ProviderState;
   /** The provider's own word. */
   readonly rawState: string;
+  /** 0 where the provider does not say. */
   readonly createdAt: number;
   readonly expiresAt: number | null;
   /** Our tag, where it comes back. */
@@ -148,6 +173,10 @@ export interface ProviderBatch {
    * Members are missing only once as many lines were read. Absent or null where the provider gives no counts.
    */
   readonly ran?: number | null;
+  /** As the provider counts its requests, for `on("poll")`; absent or null where it does not, or not yet. */
+  readonly counts?: { readonly total: number; readonly succeeded: number; readonly failed: number } | null;
+  /** Tokens of the whole batch, where the provider sums them up; for `on("poll")`. */
+  readonly usage?: Usage | null;
   /** Where results are: file ids or addresses, "" and null removed. Empty: there are none. */
   readonly resultRefs: readonly string[];
   /** Why it failed as a whole; null unless `failed`, and where the provider says nothing. Comes before `resultRefs`. */
@@ -160,7 +189,10 @@ export interface ListPage {
   readonly next: string | null;
 }
 
-/** One line of results, in OpenAI's shape. Both null: the provider gave no reason. */
+/**
+ * One line of results: in OpenAI's shape for OpenAI's endpoints, the provider's own answer for its own endpoints. Both
+ * null: the provider gave no reason.
+ */
 export interface ResultLine {
   readonly customId: string;
   readonly response: OutcomeResponse | null;
@@ -205,7 +237,7 @@ export type Failure =
       readonly lines: readonly LineFault[];
     };
 
-export type Operation = "upload" | "create" | "list" | "retrieve" | "results" | "cancel" | "files";
+export type Operation = "upload" | "create" | "list" | "find" | "retrieve" | "results" | "cancel" | "files" | "cleanup";
 
 export interface Account {
   readonly name: string;
@@ -225,22 +257,40 @@ export interface Account {
   lineBytes?(request: LineRequest, bodyBytes: number): number;
   /** Checks a parsed body for what this provider forbids in batches; throws as `encodeLine` does. */
   checkBody(endpoint: Endpoint, body: JsonObject): void;
-  /** Only where `input` is `file`. */
+  /**
+   * Only requests of one group share a batch; null for the group of all others. For providers whose batches share
+   * parameters beside the model: give these as a text that is the same on every machine. Pure. Absent: one group.
+   */
+  groupOf?(endpoint: Endpoint, body: JsonObject): string | null;
+  /** Needed unless `maxInlineBytes` is Infinity. Called for batches above it only. */
   upload?(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }>;
   create(input: CreateInput, call: CallOptions): Promise<ProviderBatch>;
   list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage>;
+  /**
+   * Every batch that carries the tag: of this attempt, and of earlier ones where the provider can be asked for those
+   * too. For providers that filter on the server; without it the pages of `list` are searched. An empty answer must
+   * mean the same there as a whole list without the batch.
+   */
+  find?(tag: BatchName, call: CallOptions): Promise<readonly ProviderBatch[]>;
   /** null: the provider does not know it (404). */
   retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null>;
   /**
    * All result lines of a batch in a terminal state, successes and errors, in any order, as they arrive; a line may be
    * megabytes long. Ends normally only after the last byte of every source: a cut or unreadable one rejects (with
    * RESULTS_UNREADABLE where a line is not JSON), because members without a line are then not missing but unseen.
+   * `name` says what was asked, for providers whose lines do not.
    */
-  results(batch: ProviderBatch, call: CallOptions): AsyncIterable<ResultLine>;
+  results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncIterable<ResultLine>;
   /** Asks for it; cancelling what has ended is not an error. Answers with the batch as it is then. */
   cancel(id: string, call: CallOptions): Promise<ProviderBatch>;
   /** Only where `listsFiles`: our uploads, by file name. */
   listFiles?(call: CallOptions): AsyncIterable<{ readonly fileId: string; readonly fileName: string }>;
   deleteFile?(fileId: string, call: CallOptions): Promise<void>;
+  /**
+   * There only where the option `cleanup` is on: deletes the batch's input and output. What is gone already is no
+   * error. Called once all results are durable, and again by the next process where one died meanwhile. Its failure is
+   * told to `onError` and changes nothing.
+   */
+  cleanup?(batch: CleanupInput, call: CallOptions): Promise<void>;
   classify(error: unknown, operation: Operation): Failure;
 }

@@ -9,7 +9,7 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
  * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`, `STORE_SET_BACK` (what it had answered for is gone).
  * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a
- * result source was cut, short or damaged. `BATCH_STUCK`: a batch has not ended in its time. `BATCH_BUSY`: another process
+ * result source was cut, short or damaged. `OBJECT_NOT_FOUND`: an ObjectStorage has no such object. `BATCH_STUCK`: a batch has not ended in its time. `BATCH_BUSY`: another process
  * works on the batch. `ADOPTION_REFUSED`: the provider's batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`,
  * fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are left.
  * `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store object, so nobody can check),
@@ -30,6 +30,7 @@ export type DispatchErrorCode =
   | "STORE_READ_ONLY"
   | "STORE_SET_BACK"
   | "RESULTS_UNREADABLE"
+  | "OBJECT_NOT_FOUND"
   | "BELOW_MINIMUM"
   | "QUARANTINED"
   | "BATCH_STUCK"
@@ -121,6 +122,11 @@ export function tooLargeError(what: "bytes" | "tokens" | "inputs", size: number,
 
 export function notFoundError(id: string): DispatchError {
   return new DispatchError("NOT_FOUND", `There is no request with the id "${id}".`);
+}
+
+/** Of an ObjectStorage: `get` of what is not there. */
+export function objectNotFoundError(uri: string, cause?: unknown): DispatchError {
+  return new DispatchError("OBJECT_NOT_FOUND", `There is no object at ${uri}.`, cause);
 }
 
 export function prunedError(id: string): DispatchError {

@@ -14,6 +14,7 @@ import type {
   LaneStats,
   OutcomeStatus,
   PruneResult,
+  Usage,
 } from "./types.ts";
 
 /** What most events are about. */
@@ -95,6 +96,10 @@ export interface PollEvent extends OfBatch {
   readonly result: "seen" | "gone" | "failed";
   /** In the provider's word; null where it was not seen. */
   readonly providerState: string | null;
+  /** Requests as the provider counts them; null where it does not, or not yet. */
+  readonly counts: { readonly total: number; readonly succeeded: number; readonly failed: number } | null;
+  /** Tokens of the batch so far, where the provider sums them up; null elsewhere. */
+  readonly usage: Usage | null;
   readonly code: string | null;
   /** True where a list call showed it, false where it was asked for by its id. */
   readonly listed: boolean;

@@ -7,8 +7,18 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 /** A JSON object: request bodies, response bodies, metadata. */
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
-/** The provider routes that a request can be for. */
-export type Endpoint = "/v1/chat/completions" | "/v1/embeddings";
+/** The routes of which the dispatcher knows how to count tokens. */
+export type KnownEndpoint =
+  | "/v1/chat/completions"
+  | "/v1/embeddings"
+  | "/v1/responses"
+  | "/v1/completions"
+  | "/v1/moderations"
+  | "/v1/images/generations"
+  | "/v1/messages";
+
+/** The route that a request is for: one that an account lists among its `capabilities.endpoints`. */
+export type Endpoint = KnownEndpoint | (string & Readonly<Record<never, never>>);
 
 /** One request, as a caller enqueues it. `requestDefaults` are merged under `body`. */
 export interface DispatchRequest {

@@ -5,17 +5,17 @@ import type { Failure } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import { afterSubmitFailure } from "./after-failure.ts";
 import { type Evidence, NO_EVIDENCE } from "./after-whole-failure.ts";
-import { type StepAccount, UNRESOLVED } from "./life-cycle.ts";
+import { goesInline, type StepAccount, UNRESOLVED } from "./life-cycle.ts";
 import type { Plan } from "./plan.ts";
 
 /**
  * True when a create of this batch, as found before its next intent, may have been accepted under the token that the next
  * one carries.
  */
-export function mayRunUnderToken(batch: BatchRow, { capabilities }: StepAccount): boolean {
-  if (capabilities.tag !== "idempotencyToken" || !UNRESOLVED.includes(batch.state)) return false;
+export function mayRunUnderToken(batch: BatchRow, account: StepAccount): boolean {
+  if (account.capabilities.tag !== "idempotencyToken" || !UNRESOLVED.includes(batch.state)) return false;
   // The file's id is written before the create is sent; `unknownSince` outlasts a file that was dropped since.
-  return batch.unknownSince !== null || capabilities.input === "inline" || batch.providerFileId !== null;
+  return batch.unknownSince !== null || goesInline(batch, account) || batch.providerFileId !== null;
 }
 
 /**

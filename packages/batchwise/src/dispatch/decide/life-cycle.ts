@@ -59,7 +59,7 @@ export type Step =
 
 /** What `nextStep` needs to know of the account. */
 export interface StepAccount {
-  readonly capabilities: Pick<Account["capabilities"], "tag" | "input">;
+  readonly capabilities: Pick<Account["capabilities"], "tag" | "maxInlineBytes">;
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
 }
@@ -94,15 +94,22 @@ export function nextStep(batch: BatchRow, account: StepAccount, now: number): St
 }
 
 function resolveStep(batch: BatchRow, account: StepAccount, now: number): Step {
-  const { tag, input } = account.capabilities;
-  if (tag === "idempotencyToken") return { kind: "repeat", attempt: batch.submitAttempt };
+  if (account.capabilities.tag === "idempotencyToken") return { kind: "repeat", attempt: batch.submitAttempt };
   // The file's id is written before the create is sent: without one, no create of
   // unknown outcome was ever sent (an id is cleared only after a definite refusal).
-  if (input === "file" && batch.state === "submitting" && batch.providerFileId === null) {
+  if (!goesInline(batch, account) && batch.state === "submitting" && batch.providerFileId === null) {
     return { kind: "submit", attempt: batch.submitAttempt + 1 };
   }
   const started = batch.submitStartedAt ?? batch.createdAt;
   return { kind: "reconcile", since: started - CLOCK_SKEW_MS, mayRecreate: now >= giveUpAt(batch, account) };
+}
+
+/** True where the lines travel in the create. The size was stored when the batch was formed and never changes. */
+export function goesInline(
+  { bytes }: Pick<BatchRow, "bytes">,
+  { capabilities }: Pick<StepAccount, "capabilities">,
+): boolean {
+  return bytes <= capabilities.maxInlineBytes;
 }
 
 function allCancelled(batch: BatchRow): boolean {
@@ -131,7 +138,7 @@ export function sendingTimeoutMs(
 
 /** Time for the create, which carries the lines where there is no file. */
 export function createTimeoutMs(batch: Pick<BatchRow, "bytes">, account: StepAccount): number {
-  return account.capabilities.input === "inline" ? sendingTimeoutMs(batch, account) : account.requestTimeoutMs;
+  return goesInline(batch, account) ? sendingTimeoutMs(batch, account) : account.requestTimeoutMs;
 }
 
 /** Looks after the outcome became unknown, as shares of the grace: 5, 15, 30, 60, 120, 240 s at the default 300 s. */

@@ -2,7 +2,8 @@
 // Pure, but for the hash. Changing an output here changes the content of batches that are already sealed: don't.
 
 import { hash } from "node:crypto";
-import type { LineRequest } from "../contract/account.ts";
+import type { BatchName, LineRequest } from "../contract/account.ts";
+import type { BatchRow } from "../contract/rows.ts";
 import type { Endpoint, JsonObject } from "../contract/types.ts";
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -13,6 +14,8 @@ const CHANCE_AT_ONCE = 6;
 const LAST_CHANCE = 4;
 const PREFIX_LENGTH = 12;
 const ORD_DIGITS = 7;
+/** 96 bits: of a sum that tells apart what differs by accident. */
+const SHARED_LENGTH = 16;
 const CUSTOM_ID = /^([0-9A-HJKMNP-TV-Z]{12})_(\d{7})$/;
 
 /** Length of every custom id, so that a line's size is known before its batch is. */
@@ -53,14 +56,21 @@ export function parseCustomId(text: string): { readonly prefix: string; readonly
   return { prefix: match[1], ord: Number(match[2]) };
 }
 
-/** The line of an OpenAI batch file. The body's text goes in as it is: it is not parsed again. */
-export function openaiLine(request: LineRequest): string {
-  return `{"custom_id":"${request.customId}","method":"POST","url":"${request.endpoint}","body":${request.body}}\n`;
+/**
+ * The line of an OpenAI batch file. The body's text goes in as it is: it is not parsed again. `url` is ASCII; services
+ * differ in how they write it.
+ */
+export function openaiLine({ customId, endpoint, body }: LineRequest, url: string = endpoint): string {
+  return `{"custom_id":"${customId}","method":"POST","url":"${url}","body":${body}}\n`;
 }
 
 /** Length of that line in UTF-8, where its body takes `bodyBytes`. What is around the body is ASCII. */
-export function openaiLineBytes({ customId, endpoint }: LineRequest, bodyBytes: number): number {
-  return openaiLine({ customId, endpoint, body: "" }).length + bodyBytes;
+export function openaiLineBytes(
+  { customId, endpoint }: LineRequest,
+  bodyBytes: number,
+  url: string = endpoint,
+): number {
+  return openaiLine({ customId, endpoint, body: "" }, url).length + bodyBytes;
 }
 
 /** Length in UTF-8. */
@@ -94,21 +104,41 @@ export interface LaneName {
   readonly model: string;
   /** Most inputs of one request: see inputs.ts. */
   readonly inputs: number;
+  /** Of what its requests share beside the model, where accounts have a `groupOf`: see `sharedMark`. "" elsewhere. */
+  readonly shared: string;
 }
 
-/** A lane's name as stores keep it. Endpoint and group hold no space, so the model may. One input is not written. */
-export function laneName({ endpoint, group, model, inputs }: LaneName): string {
-  return `${endpoint}${inputs > 1 ? `#${inputs}` : ""} ${group} ${model}`;
+/**
+ * A lane's name as stores keep it. Endpoint and group hold no space, so the model may. One input is not written, nor is
+ * a shared mark that is empty.
+ */
+export function laneName({ endpoint, group, model, inputs, shared }: LaneName): string {
+  const marks = shared !== "" ? `#${inputs}#${shared}` : inputs > 1 ? `#${inputs}` : "";
+  return `${endpoint}${marks} ${group} ${model}`;
+}
+
+/** A short mark for the groups that accounts, by name, put a request in: equal where these are. "" where there are none. */
+export function sharedMark(groups: readonly (readonly [account: string, group: string])[]): string {
+  if (groups.length === 0) return "";
+  const inOrder = groups.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return hash("sha1", JSON.stringify(inOrder), "base64url").slice(0, SHARED_LENGTH);
 }
 
 export function parseLane(name: string): LaneName {
   const first = name.indexOf(" ");
   const second = name.indexOf(" ", first + 1);
-  const [endpoint, inputs = 1] = name.slice(0, first).split("#");
+  const [endpoint, inputs = 1, shared = ""] = name.slice(0, first).split("#");
   return {
     endpoint: endpoint as Endpoint,
     group: name.slice(first + 1, second),
     model: name.slice(second + 1),
     inputs: Number(inputs),
+    shared,
   };
+}
+
+/** The batch as accounts know it: of its present attempt. */
+export function batchName({ key, submitAttempt: attempt, lane }: BatchRow): BatchName {
+  const { endpoint, model } = parseLane(lane);
+  return { key, attempt, endpoint, model };
 }

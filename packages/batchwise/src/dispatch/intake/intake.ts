@@ -7,12 +7,11 @@ import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
 import { serves } from "../decide/rank-accounts.ts";
 import { tokensOf } from "../format/body-tokens.ts";
-import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, utf8Length } from "../format/encode.ts";
+import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
 import { inputsOf, laneInputs } from "../format/inputs.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { jsonOf } from "./strict-json.ts";
 
-const ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings"] satisfies readonly Endpoint[];
 const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "job", "metadata"];
 const LINE_FIELDS = ["custom_id", "method", "url", "body"];
 const LONGEST_ID = 256;
@@ -30,7 +29,10 @@ interface Route {
   readonly model: string;
   /** Of its lane. */
   readonly inputs: number;
+  /** Of requests that no account puts in a group. */
   readonly lane: string;
+  /** Some account has groups. */
+  readonly mayShare: boolean;
   readonly accounts: readonly Account[];
   readonly mostBytes: number;
   readonly mostTokens: number;
@@ -47,6 +49,8 @@ export interface RequestDefaults {
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #newId: () => string;
+  /** All that any account lists. */
+  readonly #endpoints: ReadonlySet<string>;
   /** Neighbours mostly go the same way. */
   #last: Route | null = null;
 
@@ -54,6 +58,7 @@ export class Intake {
   constructor(options: IntakeOptions, newId: () => string) {
     this.#options = options;
     this.#newId = newId;
+    this.#endpoints = new Set([...options.accounts.values()].flatMap(({ capabilities }) => capabilities.endpoints));
   }
 
   /** Checks one request or batch line and gives its row. An id by default is as good as one that was given. */
@@ -65,15 +70,17 @@ export class Intake {
     if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
     const givenId = checkId(request.id ?? defaults?.id);
     const id = givenId ?? this.#newId();
-    const endpoint = endpointOf(request);
+    const endpoint = endpointOf(request, this.#endpoints);
     const callerBody = jsonOf(request.body, BODY);
     const merged = isLine ? request.body : mergeDefaults(this.#options.requestDefaults, request.body);
     const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
     const inputs = endpoint === "/v1/embeddings" ? inputsOf(merged.input) : 1;
-    const { lane, accounts, mostBytes, mostTokens, mostInputs } = this.#routeOf(endpoint, merged.model, inputs, id);
+    const found = this.#routeOf(endpoint, merged.model, inputs, id);
+    const { accounts, mostBytes, mostTokens, mostInputs } = found;
     const bodyBytes = utf8Length(body);
     const tokens = tokensOf(merged, bodyBytes === body.length);
     for (const account of accounts) account.checkBody(endpoint, merged);
+    const lane = found.mayShare ? laneOfGroup(found, merged) : found.lane;
     const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
     if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
@@ -138,16 +145,22 @@ function checkId(id: unknown): string | undefined {
   throw invalid(`A request's \`id\` must be a string of 1 to ${LONGEST_ID} characters.`);
 }
 
-function endpointOf(request: DispatchRequest): Endpoint {
-  const { endpoint, body } = request;
+/** Some services write an endpoint without its "/v1" in batch files. */
+function endpointOf({ endpoint, body }: DispatchRequest, endpoints: ReadonlySet<string>): Endpoint {
   if (endpoint !== undefined) {
-    if (ENDPOINTS.includes(endpoint)) return endpoint;
-    const known = ENDPOINTS.join(" and ");
-    throw new DispatchError("UNKNOWN_ENDPOINT", `The endpoint "${String(endpoint)}" is not one of ${known}.`);
+    if (endpoints.has(endpoint)) return endpoint;
+    if (endpoints.has(`/v1${endpoint}`)) return `/v1${endpoint}`;
+    const message = `The endpoint "${String(endpoint)}" is not one of those that the accounts have`;
+    throw new DispatchError("UNKNOWN_ENDPOINT", `${message}: ${listed(endpoints)}.`);
   }
   if (body.messages !== undefined) return "/v1/chat/completions";
   if (body.input !== undefined) return "/v1/embeddings";
-  throw new DispatchError("UNKNOWN_ENDPOINT", "A body with neither `messages` nor `input` needs an `endpoint`.");
+  const message = "A body with neither `messages` nor `input` needs an `endpoint`";
+  throw new DispatchError("UNKNOWN_ENDPOINT", `${message}. The accounts have ${listed(endpoints)}.`);
+}
+
+function listed(endpoints: ReadonlySet<string>): string {
+  return endpoints.size === 0 ? "none" : [...endpoints].sort().join(", ");
 }
 
 function checkModel(model: unknown, id: string): string {
@@ -165,14 +178,15 @@ function checkModel(model: unknown, id: string): string {
 function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint, model: string, inputs: number): Route {
   const accounts = [...all.values()].filter((account) => serves(account, { endpoint, model }));
   if (accounts.length === 0) {
-    throw new DispatchError("NO_ACCOUNT", `No account serves the model "${model}" at ${endpoint}.`);
+    throw noAccount([...all.values()], endpoint, model);
   }
   const limits = accounts.map(({ capabilities }) => capabilities.limits);
   return {
     endpoint,
     model,
     inputs,
-    lane: laneName({ endpoint, group: "", model, inputs }),
+    lane: laneName({ endpoint, group: "", model, inputs, shared: "" }),
+    mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
     mostBytes: Math.min(thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes)),
     mostTokens: Math.min(
@@ -181,6 +195,23 @@ function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint,
     ),
     mostInputs: Math.min(...limits.map(({ maxInputs }) => maxInputs ?? Number.POSITIVE_INFINITY)),
   };
+}
+
+function noAccount(accounts: readonly Account[], endpoint: Endpoint, model: string): DispatchError {
+  const message = `No account serves the model "${model}" at ${endpoint}`;
+  const ofModel = accounts.filter(({ models }) => models === null || models.includes(model));
+  const others = new Set(ofModel.flatMap(({ capabilities }) => capabilities.endpoints));
+  const known = others.size === 0 ? "" : ` Those that take the model have ${listed(others)}.`;
+  return new DispatchError("NO_ACCOUNT", `${message}.${known}`);
+}
+
+/** The lane of the requests that all accounts put in the same groups. */
+function laneOfGroup({ endpoint, model, inputs, lane, accounts }: Route, body: JsonObject): string {
+  const groups = accounts.flatMap((account) => {
+    const group = account.groupOf?.(endpoint, body) ?? null;
+    return group === null ? [] : [[account.name, group] as const];
+  });
+  return groups.length === 0 ? lane : laneName({ endpoint, group: "", model, inputs, shared: sharedMark(groups) });
 }
 
 /** The longest line that any of the accounts would send; each of them must be able to. */

@@ -171,6 +171,7 @@ function resolveAccounts(accounts: readonly Account[], leaseMs: number): Readonl
     check(`${place}.pollMs`, aboveZero, account.pollMs);
     check(`${place}.requestTimeoutMs`, aboveZero, account.requestTimeoutMs);
     check(`${place}.reconcileGraceMs`, zeroOrMore, account.reconcileGraceMs);
+    checkCapabilities(`${place}.capabilities`, account.capabilities);
     if (byName.has(account.name)) {
       throw invalidOption(RangeError, `Expected account names to be unique, got \`${account.name}\` twice`);
     }
@@ -242,4 +243,12 @@ function goodChance(): () => number {
     next += 1;
     return drawn / 2 ** 32;
   };
+}
+
+/** Lanes are named after endpoints, in texts that give a space and a "#" their own meaning. */
+function checkCapabilities(place: string, { endpoints, maxInlineBytes }: Account["capabilities"]): void {
+  check(`${place}.maxInlineBytes`, zeroOrMore, maxInlineBytes);
+  const expected = "a text without a space or a #";
+  const test = (endpoint: string): boolean => /^[^\s#]+$/.test(endpoint);
+  for (const endpoint of endpoints) check(`${place}.endpoints`, { ...nonEmptyString, expected, test }, endpoint);
 }

@@ -45,6 +45,13 @@ export function batchInput(store: Store, account: Account, batch: BatchRow, chec
   };
 }
 
+/** The body of the first member that is still open. */
+export async function firstBody(store: Store, { key }: BatchRow): Promise<string> {
+  const [first] = await store.requests({ batchKey: key, fromOrd: 0, limit: 1, bodies: true });
+  if (first === undefined) throw new Error(`Batch ${key} has no open members.`);
+  return first.body as string;
+}
+
 async function* lines(store: Store, account: Account, batch: BatchRow, check: () => void): AsyncGenerator<string> {
   const { endpoint } = parseLane(batch.lane);
   const { key } = batch;

@@ -20,7 +20,7 @@ import {
   type RetryRules,
 } from "../decide/classify-results.ts";
 import { afterReading } from "../decide/unread-results.ts";
-import { keyPrefix, parseCustomId } from "../format/encode.ts";
+import { batchName, keyPrefix, parseCustomId } from "../format/encode.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { CallTimeout, failureOf, onAbort, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -147,7 +147,7 @@ class Collection {
    */
   #stream(seen: ProviderBatch): Promise<void> {
     const { clock, stopping } = this.#runtime;
-    const { signal, account } = this.#lease;
+    const { signal, account, batch } = this.#lease;
     const timeoutMs = account.requestTimeoutMs;
     return new Promise<void>((resolve, reject) => {
       const cut = new AbortController();
@@ -167,7 +167,7 @@ class Collection {
       const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
       // Waits for the chunk that is being settled: after the stop the store may be closed.
       const forgetStop = onAbort([stopping.signal], (reason) => end(reason, this.#settling));
-      this.#read(account.results(seen, { signal: cut.signal, timeoutMs }), cut.signal, moved)
+      this.#read(account.results(seen, { signal: cut.signal, timeoutMs }, batchName(batch)), cut.signal, moved)
         .then(resolve, broken)
         .finally(() => {
           stall.clear();

@@ -1,14 +1,16 @@
-// Ends a batch whose members are all decided: calls `onBatch` first, and writes `done` once that has returned. So a process
-// that dies in between leaves a batch that is not done, and the next one calls again: at least once for each batch.
+// Ends a batch whose members are all decided: calls `onBatch` first, then cleans up at the provider where the account does
+// that, and writes `done` once that is over. So a process that dies in between leaves a batch that is not done, and the
+// next one does both again: at least once for each batch. Only `onBatch` is tried again when it fails.
 
 import type { EndedBatch } from "../contract/events.ts";
 import type { BatchRow, TokenCounts } from "../contract/rows.ts";
 import type { OutcomeStatus } from "../contract/types.ts";
 import { pauseAfterFailure } from "../decide/delivery-policy.ts";
 import { priceOf } from "../decide/price.ts";
+import { batchName } from "../format/encode.ts";
 import { batchRecord, outcomeUsage } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
-import { bounded } from "../runtime/provider-calls.ts";
+import { bounded, callFor } from "../runtime/provider-calls.ts";
 import { CALLBACK_SINK, type Runtime } from "../runtime/runtime.ts";
 import { FailureCounts } from "./failure-counts.ts";
 
@@ -34,6 +36,7 @@ export class BatchEnder {
 
   async end(lease: Lease): Promise<void> {
     if (!(await this.#call(lease))) return;
+    if (lease.account.cleanup !== undefined) await cleanUp(this.#runtime, lease);
     const ended = await lease.end({ state: "done" });
     if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
     this.#runtime.sealing.wake();
@@ -59,6 +62,21 @@ export class BatchEnder {
       await lease.end((now) => ({ nextAt: now + pauseMs, releaseAt: now }));
       return false;
     }
+  }
+}
+
+/** Deletes what the provider still has of the batch. A failure is told, and what it left stays there. */
+async function cleanUp(runtime: Runtime, lease: Lease): Promise<void> {
+  const { account, batch } = lease;
+  const { cleanup } = account;
+  const { providerBatchId, providerFileId: fileId } = batch;
+  if (cleanup === undefined || providerBatchId === null || !batch.verified || runtime.isStopping) return;
+  try {
+    const input = { ...batchName(batch), providerBatchId, fileId };
+    await callFor(runtime, lease, (call) => cleanup.call(account, input, call));
+  } catch (error) {
+    if (lease.isOver) throw error;
+    runtime.report(error, lease.context("cleanup"));
   }
 }
 

@@ -1,7 +1,7 @@
-// Lists an account's batches, page by page, each page a bounded call. Rejects rather than return a part of the list:
-// callers take a batch that is not listed as absent.
+// Looks for batches at a provider: by their tag where the provider can be asked for one, else in its list, page by page.
+// Each call is bounded. Rejects rather than return a part of the list: callers take a batch that is not listed as absent.
 
-import type { Account, ListPage, ProviderBatch } from "../contract/account.ts";
+import type { Account, BatchName, ListPage, ProviderBatch } from "../contract/account.ts";
 import { bounded } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
@@ -32,8 +32,21 @@ export async function* pages(
   throw new Error(`The list of ${account.name} has more than ${MOST_PAGES} pages.`);
 }
 
+/** The batches that carry the tag, or every batch of the account back to `since`. */
+export function findOrList(
+  runtime: Runtime,
+  account: Account,
+  tag: BatchName,
+  since: number,
+  cuts: readonly AbortSignal[],
+): Promise<readonly ProviderBatch[]> {
+  const { find } = account;
+  if (find === undefined) return listBack(runtime, account, since, cuts);
+  return bounded(runtime, account.requestTimeoutMs, cuts, (call) => find.call(account, tag, call));
+}
+
 /** Every batch of the account back to `since`. */
-export async function listBack(
+async function listBack(
   runtime: Runtime,
   account: Account,
   since: number,

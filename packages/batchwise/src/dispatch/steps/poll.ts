@@ -77,6 +77,7 @@ function tellPolled(
 ): void {
   events.emit("poll", () => ({
     ...{ account: batch.account, batch: batch.key, listed, code, providerState: seen?.rawState ?? null },
+    ...{ counts: seen?.counts ?? null, usage: seen?.usage ?? null },
     result: code !== null ? "failed" : seen === null ? "gone" : "seen",
     ageMs: clock.now() - (batch.submitStartedAt ?? batch.createdAt),
   }));

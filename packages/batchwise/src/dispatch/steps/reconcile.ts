@@ -1,18 +1,19 @@
-// Finds the provider batch of a create whose answer was lost, before anything is sent again: reads one complete listing,
-// back to before the attempt, and decides by decide/adoption.ts. Only a listing that began after timeout and grace, and
-// that shows nothing, allows a new attempt.
+// Finds the provider batch of a create whose answer was lost, before anything is sent again: asks for its tag, or reads
+// one complete listing back to before the attempt, and decides by decide/adoption.ts. Only a look that began after
+// timeout and grace, and that shows nothing, allows a new attempt.
 
 import { hasEnded, type ProviderBatch } from "../contract/account.ts";
 import { type Adoption, decideAdoption } from "../decide/adoption.ts";
 import { afterAbsence } from "../decide/after-failure.ts";
 import { nextLookAt } from "../decide/life-cycle.ts";
 import { streakOf } from "../decide/retry-policy.ts";
+import { batchName } from "../format/encode.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { callFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { othersAccepted } from "./competing-batches.ts";
-import { listBack } from "./list-batches.ts";
+import { findOrList } from "./list-batches.ts";
 import { submit } from "./submit.ts";
 
 const KNOWN_CHUNK = 500;
@@ -21,13 +22,14 @@ export async function reconcile(runtime: Runtime, lease: Lease, since: number, m
   const { account } = lease;
   let adoption: Adoption;
   try {
-    const listed = await listBack(runtime, account, since, [lease.signal, runtime.stopping.signal]);
+    const cuts = [lease.signal, runtime.stopping.signal];
+    const listed = await findOrList(runtime, account, batchName(lease.batch), since, cuts);
     const known = await knownIds(runtime, lease, listed);
     adoption = decideAdoption(lease.batch, account.capabilities.tag, { listed, known, since, isLast: mayRecreate });
   } catch (error) {
     if (lease.isOver) throw error;
     if (runtime.isStopping) return;
-    runtime.report(error, lease.context("list"));
+    runtime.report(error, lease.context(account.find === undefined ? "list" : "find"));
     await lookLater(lease);
     return;
   }

@@ -6,17 +6,17 @@ import type { CreateInput, Failure, ProviderBatch } from "../contract/account.ts
 import { afterSubmitFailure } from "../decide/after-failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../decide/after-repeat.ts";
 import { NO_EVIDENCE } from "../decide/after-whole-failure.ts";
-import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
+import { createTimeoutMs, goesInline, nextLookAt, sendingTimeoutMs } from "../decide/life-cycle.ts";
 import { isProbe, maySendAt, type Outage, outageNote, outageOn, pauseCode, withProbe } from "../decide/outage.ts";
 import { canaryGroup } from "../decide/plan.ts";
 import { extendStreak } from "../decide/retry-policy.ts";
-import { parseLane } from "../format/encode.ts";
+import { batchName } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { bounded, CallTimeout, failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
-import { batchInput, LineRefused } from "./batch-input.ts";
+import { batchInput, firstBody, LineRefused } from "./batch-input.ts";
 import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers, expireMembers } from "./expire-members.ts";
 import { submitTeller, type TellSubmit } from "./submit-events.ts";
@@ -124,12 +124,12 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
   return false;
 }
 
-/** Uploads the lines if the provider takes a file. null: it did not succeed, and the batch's next state is written. */
+/** Uploads the lines, unless they travel in the create. null: it did not succeed, and the batch's next state is written. */
 async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   const { account, batch } = lease;
   const { providerFileId } = batch;
   const tell = submitTeller(runtime, lease, "upload");
-  if (account.capabilities.input === "inline" || providerFileId !== null) return { providerFileId };
+  if (goesInline(batch, account) || providerFileId !== null) return { providerFileId };
   try {
     const input = batchInput(runtime.store, account, batch);
     const send = requireUpload(account.upload?.bind(account));
@@ -177,12 +177,11 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
 }
 
 function createInput(runtime: Runtime, { account, batch }: Lease, timeoutMs: number): CreateInput {
-  const { endpoint, model } = parseLane(batch.lane);
   const { providerFileId } = batch;
   const isInTime = within(runtime, timeoutMs);
   const input =
     providerFileId === null ? batchInput(runtime.store, account, batch, isInTime) : { fileId: providerFileId };
-  return { key: batch.key, attempt: batch.submitAttempt, endpoint, model, input };
+  return { ...batchName(batch), input, firstBody: () => firstBody(runtime.store, batch) };
 }
 
 /**
@@ -232,6 +231,6 @@ function refusal(error: unknown): Failure | null {
 }
 
 function requireUpload<T>(upload: T | undefined): T {
-  if (upload === undefined) throw new Error("An account whose input is a file must have `upload`.");
+  if (upload === undefined) throw new Error("An account that does not take every batch inline must have `upload`.");
   return upload;
 }

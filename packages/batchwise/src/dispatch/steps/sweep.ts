@@ -9,18 +9,21 @@ import { isTagged } from "../decide/adoption.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "../decide/life-cycle.ts";
 import { SWEEP_EVERY_MS } from "../decide/sweep-schedule.ts";
 import { latestDueAt } from "../decide/wall-clock.ts";
+import { batchName } from "../format/encode.ts";
 import { Lease } from "../runtime/lease.ts";
 import { bounded } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { parseFileName } from "./batch-input.ts";
 import { cancelLate } from "./late-cancels.ts";
-import { pages } from "./list-batches.ts";
+import { findOrList, pages } from "./list-batches.ts";
 import { cancelExtra } from "./reconcile.ts";
 import { inTurn, type Swept } from "./sweep-turns.ts";
 
 const BACK_MS = 24 * 3_600_000;
 const KEYS_AT_ONCE = 500;
-const ROWS_BY_FILE = 2_000;
+const ROWS_OF_AN_ACCOUNT = 2_000;
+/** More batches than these are looked for in the list, which shows many in one call. */
+const FOUND_ONE_BY_ONE = 10;
 /** As accounts ask for them. */
 const FILES_A_CALL = 1_000;
 
@@ -70,18 +73,41 @@ async function sweepBatches(runtime: Runtime, account: Account, swept: Swept): P
   const { tag } = account.capabilities;
   if (tag !== "metadata" && tag !== "inputFile") return;
   const since = runtime.clock.now() - BACK_MS - CLOCK_SKEW_MS;
-  // Listed before the rows are read: a batch in the list that its row does not know yet is then still unresolved.
-  const listed: ProviderBatch[] = [];
-  const count = (): void => {
-    swept.lists += 1;
-  };
-  for await (const page of pages(runtime, account, since, [runtime.stopping.signal], count)) listed.push(...page);
+  // Looked for before the rows are read: a batch that its row does not know yet is then still unresolved.
+  const listed = await recent(runtime, account, since, swept);
   const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
   for (const seen of listed) {
     const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
     const row = name === undefined || name === null ? undefined : rows.get(name);
     if (row !== undefined && isDuplicate(row, seen)) await stop(runtime, account, row.key, seen, swept);
   }
+}
+
+/** What the provider has of this account since then: by tag where that takes few calls, else from the list. */
+async function recent(runtime: Runtime, account: Account, since: number, swept: Swept): Promise<ProviderBatch[]> {
+  const cuts = [runtime.stopping.signal];
+  const count = (): void => {
+    swept.lists += 1;
+  };
+  const found: ProviderBatch[] = [];
+  const few = await fewSent(runtime, account, since);
+  if (few === null) {
+    for await (const page of pages(runtime, account, since, cuts, count)) found.push(...page);
+    return found;
+  }
+  for (const row of few) {
+    count();
+    found.push(...(await findOrList(runtime, account, batchName(row), since, cuts)));
+  }
+  return found;
+}
+
+/** The batches sent since then; null where the provider cannot be asked for each, or they are many. */
+async function fewSent({ store }: Runtime, account: Account, since: number): Promise<readonly BatchRow[] | null> {
+  if (account.find === undefined) return null;
+  const newest = await store.batches({ account: account.name, limit: ROWS_OF_AN_ACCOUNT });
+  const sent = newest.filter(({ submitStartedAt }) => (submitStartedAt ?? 0) >= since);
+  return sent.length > FOUND_ONE_BY_ONE ? null : sent;
 }
 
 async function rowsByKey(runtime: Runtime, listed: readonly ProviderBatch[]): Promise<Map<string, BatchRow>> {
@@ -95,7 +121,7 @@ async function rowsByKey(runtime: Runtime, listed: readonly ProviderBatch[]): Pr
 }
 
 async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<string, BatchRow>> {
-  const rows = await runtime.store.batches({ account: account.name, limit: ROWS_BY_FILE });
+  const rows = await runtime.store.batches({ account: account.name, limit: ROWS_OF_AN_ACCOUNT });
   return new Map(rows.flatMap((row) => (row.providerFileId === null ? [] : [[row.providerFileId, row]])));
 }
 

@@ -3,6 +3,7 @@
 export {
   type AccountCase,
   type AccountFactory,
+  type AccountFake,
   type AccountRig,
   accountConformance,
 } from "./conformance/account-conformance.ts";

@@ -63,7 +63,7 @@ describe("the step of a fresh lease", () => {
     [
       "without a file to go by it is looked up",
       batchRow({ ...sent, state: "submitting", providerFileId: null }),
-      { tag: "none", input: "inline" },
+      { tag: "none", maxInlineBytes: Infinity },
       { kind: "reconcile", since: started - 120_000, mayRecreate: false },
     ],
     [
@@ -146,7 +146,7 @@ test("a create is sent only while the lease covers the whole call", () => {
 test("a create that carries its lines has time for each byte, and the grace begins after it", () => {
   const large = batchRow({ ...sent, bytes: 200_000_000 });
   expect(createTimeoutMs(large, stepAccount())).toBe(60_000);
-  const inline = stepAccount({ tag: "none", input: "inline" });
+  const inline = stepAccount({ tag: "none", maxInlineBytes: Infinity });
   expect(createTimeoutMs(large, inline)).toBe(260_000);
   expect(giveUpAt(large, inline)).toBe(end + 200_000);
 });

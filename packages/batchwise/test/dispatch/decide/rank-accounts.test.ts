@@ -16,7 +16,7 @@ describe("accounts are asked", () => {
     capabilities: {
       provider: "sim",
       endpoints: ["/v1/embeddings"],
-      input: "file",
+      maxInlineBytes: 0,
       tag: "metadata",
       list: { paged: true, pageSize: 10, newestFirst: true },
       listsFiles: false,

@@ -68,13 +68,15 @@ test("the body wins over the defaults", () => {
 });
 
 test("a lane's name is read back, whatever the model is called", () => {
-  for (const [group, inputs] of [
-    ["", 1],
-    [`${KEY}.a`, 1],
-    ["", 16],
-    [`${KEY}.a`, 2_048],
+  for (const [group, inputs, shared] of [
+    ["", 1, ""],
+    [`${KEY}.a`, 1, ""],
+    ["", 16, ""],
+    [`${KEY}.a`, 2_048, ""],
+    ["", 1, encode.sharedMark([["voyage", "float"]])],
+    [`${KEY}.a`, 4, encode.sharedMark([["voyage", "int8"]])],
   ] as const) {
-    const lane = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs } as const;
+    const lane = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs, shared } as const;
     expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
     expect(encode.parseLane(laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
   }

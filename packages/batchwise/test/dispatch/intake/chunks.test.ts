@@ -98,8 +98,8 @@ test.each([
   const plain = new SimProvider({ time: here.time }).account();
   const account: Account = {
     ...plain,
-    async *results(batch, call) {
-      for await (const line of plain.results(batch, call)) {
+    async *results(batch, call, name) {
+      for await (const line of plain.results(batch, call, name)) {
         yield { ...line, response: { statusCode: 200, body: { text } } };
       }
     },

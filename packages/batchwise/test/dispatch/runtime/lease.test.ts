@@ -16,8 +16,8 @@ describe("a lease", () => {
     const account = sim.account();
     const slow: Account = {
       ...account,
-      async *results(batch, call) {
-        for await (const line of account.results(batch, call)) {
+      async *results(batch, call, name) {
+        for await (const line of account.results(batch, call, name)) {
           await new Promise((resolve) => time.setTimeout(() => resolve(null), 50_000));
           yield line;
         }

@@ -23,8 +23,8 @@ async function failing() {
   const plain = sim.account();
   const account: Account = {
     ...plain,
-    async *results(batch, call) {
-      for await (const line of plain.results(batch, call)) {
+    async *results(batch, call, name) {
+      for await (const line of plain.results(batch, call, name)) {
         await new Promise((resolve) => here.time.setTimeout(() => resolve(null), 200));
         yield line;
       }

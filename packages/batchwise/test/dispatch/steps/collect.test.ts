@@ -20,7 +20,7 @@ async function collected(results: Results) {
   const readAt: number[] = [];
   const account: Account = {
     ...plain,
-    results: (batch, call) => results(plain.results(batch, call), readAt.push(here.time.now()) - 1, here),
+    results: (batch, call, name) => results(plain.results(batch, call, name), readAt.push(here.time.now()) - 1, here),
   };
   const dispatcher = await here.start({ accounts: [account], thresholds: { maxRequests: names.length } });
   await dispatcher.enqueueMany(names.map((name) => ask(name)));

@@ -34,7 +34,7 @@ async function run(input: "file" | "inline", fates: Readonly<Record<string, read
     return of[operation]?.[count] ?? {};
   };
   const sim = new SimProvider({ time, fate });
-  const accounts = [sim.account({ tag: "idempotencyToken", input })];
+  const accounts = [sim.account({ tag: "idempotencyToken", maxInlineBytes: input === "file" ? 0 : Infinity })];
   const dispatcher = await start({ accounts, thresholds: { maxRequests: names.length } });
   await dispatcher.enqueueMany(names.map((name) => ask(name)));
   await until(() => isAtRest(store, time.now()));

@@ -107,7 +107,7 @@ describe("creates that never succeed", () => {
   });
 
   test.each([
-    ["without tags", { tag: "none", input: "inline" } as const],
+    ["without tags", { tag: "none", maxInlineBytes: Infinity } as const],
     ["with tags", {}],
   ])("for a day, because of an outage of a provider %s, cost nothing", async (_name, capabilities) => {
     const here = world();
@@ -123,7 +123,7 @@ describe("creates that never succeed", () => {
   test("do not keep the other batches of an account without tags waiting", async () => {
     const here = world();
     const sim = new SimProvider({ time: here.time });
-    const plain = sim.account({ tag: "none", input: "inline" });
+    const plain = sim.account({ tag: "none", maxInlineBytes: Infinity });
     const account: Account = {
       ...plain,
       create: async (input, call) => {
@@ -144,7 +144,7 @@ describe("creates that never succeed", () => {
 test("a create that carries its lines has time for them, under a lease that lasts as long", async () => {
   const here = world();
   const sim = new SimProvider({ time: here.time });
-  const plain = sim.account({ tag: "none", input: "inline" }, { requestTimeoutMs: 1_000 });
+  const plain = sim.account({ tag: "none", maxInlineBytes: Infinity }, { requestTimeoutMs: 1_000 });
   let creates = 0;
   const account: Account = {
     ...plain,

@@ -46,7 +46,7 @@ const GIVE_UP_MS = 12 * 60 * MINUTE;
 export async function runProtocolCase(
   { crash, drop, acceptDelayMs, listLagMs }: ProtocolCase,
   reconcileGraceMs: number,
-  kind: Pick<Capabilities, "tag" | "input">,
+  kind: Pick<Capabilities, "tag" | "maxInlineBytes">,
 ): Promise<ProtocolResult> {
   const time = virtualClock(START);
   const store = memoryStore();

@@ -45,7 +45,7 @@ export function batchRow(changes: Partial<BatchRow> = {}): BatchRow {
 
 export function stepAccount(changes: Partial<StepAccount["capabilities"]> = {}): StepAccount & { pollMs: number } {
   return {
-    capabilities: { tag: "metadata", input: "file", ...changes },
+    capabilities: { tag: "metadata", maxInlineBytes: 0, ...changes },
     requestTimeoutMs: 60_000,
     reconcileGraceMs: 300_000,
     pollMs: 30_000,

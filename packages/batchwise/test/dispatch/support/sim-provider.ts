@@ -161,7 +161,7 @@ export class SimProvider {
     const record: Capabilities = {
       provider: "sim",
       endpoints: ["/v1/chat/completions", "/v1/embeddings"],
-      input: "file",
+      maxInlineBytes: 0,
       tag: "metadata",
       list: { paged: true, pageSize: 20, newestFirst: true },
       listsFiles: false,
@@ -375,10 +375,10 @@ export class SimProvider {
 }
 
 /** What the account's kind of provider lets out of a batch. */
-function shown(batch: ProviderBatch, { tag, input }: Capabilities): ProviderBatch {
+function shown(batch: ProviderBatch, { tag, maxInlineBytes }: Capabilities): ProviderBatch {
   return {
     ...batch,
     tag: tag === "metadata" ? batch.tag : null,
-    inputFileId: input === "file" ? batch.inputFileId : null,
+    inputFileId: maxInlineBytes === Number.POSITIVE_INFINITY ? null : batch.inputFileId,
   };
 }

@@ -6,14 +6,14 @@ import { ask } from "./world.ts";
 
 export interface Kind {
   readonly tag: Capabilities["tag"];
-  readonly input: Capabilities["input"];
+  readonly maxInlineBytes: number;
 }
 
 export const KINDS: readonly Kind[] = [
-  { tag: "metadata", input: "file" },
-  { tag: "inputFile", input: "file" },
-  { tag: "none", input: "inline" },
-  { tag: "idempotencyToken", input: "inline" },
+  { tag: "metadata", maxInlineBytes: 0 },
+  { tag: "inputFile", maxInlineBytes: 0 },
+  { tag: "none", maxInlineBytes: Infinity },
+  { tag: "idempotencyToken", maxInlineBytes: Infinity },
 ];
 
 /** What the provider answers, told from the name alone, so that the right end is known beforehand. */

@@ -185,10 +185,13 @@ class Simulation {
 
   #accounts(process: SimProcess): Account[] {
     return this.#providers.map((provider, index) => {
-      const { tag, input } = this.#kinds[index] as Kind;
+      const { tag, maxInlineBytes } = this.#kinds[index] as Kind;
       const sizes = { minRequests: this.#minLines, maxRequests: 15 };
       const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, ...sizes };
-      const account = provider.account({ tag, input, limits, ledgerScope: "account" }, { name: `sim${index}` });
+      const account = provider.account(
+        { tag, maxInlineBytes, limits, ledgerScope: "account" },
+        { name: `sim${index}` },
+      );
       return process.wrap(account, (_name, call) => this.#killed(process, call));
     });
   }

@@ -2,7 +2,7 @@
 // written with care otherwise: it puts back what it could not send, retries failed lines, retries calls like the
 // official clients do, and keeps queue, ids and outcomes in a durable place.
 
-import type { Account, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
+import type { Account, BatchName, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import { hasEnded } from "../../../src/dispatch/contract/account.ts";
 import { openaiLine } from "../../../src/dispatch/format/encode.ts";
 import type { DispatchClock } from "../../../src/dispatch/options/dispatcher-options.ts";
@@ -14,6 +14,7 @@ export interface UsualPlace {
   readonly outcomes: Map<string, number>;
 }
 
+const NAME: BatchName = { key: "usual", attempt: 1, endpoint: "/v1/chat/completions", model: "m" };
 const TICK_MS = 30_000;
 const MOST = 12;
 const LONGEST_WAIT_MS = 5 * 60_000;
@@ -45,9 +46,8 @@ async function sendOne(place: UsualPlace, account: Account): Promise<void> {
     const input = { fileName: "batch.jsonl", requests: names.length, bytes: 0, lines: () => each(lines) };
     const call = { signal: new AbortController().signal, timeoutMs: 60_000 };
     const file = await retried(async () => (await account.upload?.(input, call)) ?? { fileId: "" });
-    const batch = await retried(() =>
-      account.create({ key: "usual", attempt: 1, endpoint: "/v1/chat/completions", model: "m", input: file }, call),
-    );
+    const firstBody = async (): Promise<string> => body(names[0] ?? "");
+    const batch = await retried(() => account.create({ ...NAME, input: file, firstBody }, call));
     place.batches.set(batch.id, names);
   } catch (error) {
     place.queue.unshift(...names);
@@ -61,7 +61,7 @@ async function collectAll(place: UsualPlace, account: Account): Promise<void> {
     const batch: ProviderBatch | null = await retried(() => account.retrieve(id, call));
     if (batch === null || !hasEnded(batch)) continue;
     const open = new Set(names);
-    for await (const { customId, response } of account.results(batch, call)) {
+    for await (const { customId, response } of account.results(batch, call, NAME)) {
       if (response?.statusCode !== 200) continue;
       place.outcomes.set(customId, (place.outcomes.get(customId) ?? 0) + 1);
       open.delete(customId);

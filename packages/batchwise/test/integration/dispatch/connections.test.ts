@@ -13,6 +13,7 @@ const create: Omit<CreateInput, "input"> = {
   attempt: 1,
   endpoint: "/v1/chat/completions",
   model: "m",
+  firstBody: async () => "{}",
 };
 const line = '{"custom_id":"a","params":{}}\n';
 

@@ -30,7 +30,14 @@ function standIn(name: string): Account {
   return {
     ...{ name, models: null, weight: 1, pollMs: 30_000, requestTimeoutMs: 60_000, reconcileGraceMs: 300_000 },
     capabilities: {
-      ...{ provider: name, endpoints: [], input: "inline", tag: "none", listsFiles: false, ledgerScope: "account" },
+      ...{
+        provider: name,
+        endpoints: [],
+        maxInlineBytes: Infinity,
+        tag: "none",
+        listsFiles: false,
+        ledgerScope: "account",
+      },
       list: { paged: false, pageSize: 100, newestFirst: true },
       limits: {
         ...{ maxRequests: Infinity, maxBytes: Infinity, maxTokens: Infinity, minRequests: 1 },

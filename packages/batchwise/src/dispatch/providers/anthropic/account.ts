@@ -7,6 +7,7 @@ import type {
   Account,
   AccountOptions,
   CallOptions,
+  CleanupInput,
   CreateInput,
   Failure,
   LineRequest,
@@ -73,7 +74,7 @@ export function anthropicAccount(options: AnthropicAccountOptions): Account {
   }
   const settings = resolveAccountOptions(options, OWN, anthropicCapabilities);
   return new AnthropicAccount(settings, {
-    batches: batchesOf(client, betas),
+    batches: batchesOf(client, betas, settings.cleanup),
     defaultMaxTokens,
     params: {
       ...(workspaceId === undefined ? {} : { workspace_id: workspaceId }),
@@ -83,13 +84,13 @@ export function anthropicAccount(options: AnthropicAccountOptions): Account {
   });
 }
 
-function batchesOf(client: AnthropicClient, betas: readonly string[]): MessageBatches {
+function batchesOf(client: AnthropicClient, betas: readonly string[], cleansUp: boolean): MessageBatches {
   const [owner, name] = betas.length === 0 ? [client, "client"] : [client.beta, "client.beta"];
   check(name, objectWith(), owner);
   check(`${name}.messages`, objectWith(), owner?.messages);
   const batches = owner?.messages.batches;
   check(`${name}.messages.batches`, objectWith(), batches);
-  const methods = ["create", "retrieve", "list", "cancel", "results"];
+  const methods = ["create", "retrieve", "list", "cancel", "results", ...(cleansUp ? ["delete"] : [])];
   checkMethods(`${name}.messages.batches`, batches as MessageBatches, methods);
   return batches as MessageBatches;
 }
@@ -112,6 +113,7 @@ class AnthropicAccount implements Account {
   readonly pollMs: number;
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
+  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #manner: Manner;
 
   constructor(settings: AccountSettings, manner: Manner) {
@@ -123,6 +125,7 @@ class AnthropicAccount implements Account {
     this.pollMs = settings.pollMs;
     this.requestTimeoutMs = settings.requestTimeoutMs;
     this.reconcileGraceMs = settings.reconcileGraceMs;
+    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine({ customId, body }: LineRequest): string {
@@ -186,6 +189,16 @@ class AnthropicAccount implements Account {
       const seen = status === 400 || status === 409 ? await this.retrieve(id, call) : null;
       if (seen === null || seen.rawState !== "ended") throw error;
       return seen;
+    }
+  }
+
+  /** Deletes the batch with its input and its results. */
+  async #cleanUp({ providerBatchId }: CleanupInput, call: CallOptions): Promise<void> {
+    const { batches, params } = this.#manner;
+    try {
+      await batches.delete?.(providerBatchId, params, callSettings(call));
+    } catch (error) {
+      if (readSdkError(error).status !== 404) throw error;
     }
   }
 

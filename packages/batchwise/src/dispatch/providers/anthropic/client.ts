@@ -27,6 +27,8 @@ export interface MessageBatches {
   retrieve(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
   list(query: MessageBatchQuery & MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
   cancel(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
+  /** Needed for the account's option `cleanup` only. */
+  delete?(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
   /** Result lines, parsed, as they arrive. */
   results(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<AsyncIterable<unknown>>;
 }

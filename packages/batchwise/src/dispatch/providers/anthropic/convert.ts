@@ -48,6 +48,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     total: total === 0 ? null : total,
     settled: total === 0 ? null : total - count(counts.processing),
     ran: total === 0 ? null : count(counts.succeeded) + count(counts.errored),
+    counts: total === 0 ? null : { total, succeeded: count(counts.succeeded), failed: count(counts.errored) },
     resultRefs: over && text(batch.results_url) !== null ? [id] : [],
     failure: null,
   };

@@ -7,6 +7,7 @@ import type {
   AccountOptions,
   BatchInput,
   CallOptions,
+  CleanupInput,
   CreateInput,
   Failure,
   LineRequest,
@@ -76,6 +77,7 @@ class OpenAiAccount implements Account {
   readonly pollMs: number;
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
+  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: OpenAiClient;
   readonly #service: OpenAiService;
 
@@ -89,14 +91,19 @@ class OpenAiAccount implements Account {
     this.pollMs = settings.pollMs;
     this.requestTimeoutMs = settings.requestTimeoutMs;
     this.reconcileGraceMs = settings.reconcileGraceMs;
+    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine(request: LineRequest): string {
-    return openaiLine(request);
+    return openaiLine(request, this.#urlOf(request.endpoint));
   }
 
   lineBytes(request: LineRequest, bodyBytes: number): number {
-    return openaiLineBytes(request, bodyBytes);
+    return openaiLineBytes(request, bodyBytes, this.#urlOf(request.endpoint));
+  }
+
+  #urlOf(endpoint: Endpoint): string {
+    return this.#service.urls?.[endpoint] ?? endpoint;
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
@@ -116,7 +123,7 @@ class OpenAiAccount implements Account {
     if (!("fileId" in input.input)) throw new TypeError("Expected an uploaded file.");
     const body: BatchCreateBody = {
       input_file_id: input.input.fileId,
-      endpoint: input.endpoint,
+      endpoint: this.#urlOf(input.endpoint) as BatchCreateBody["endpoint"],
       completion_window: this.#service.completionWindow as "24h",
     };
     const metadata = { [TAG_KEY]: input.key, [TAG_ATTEMPT]: String(input.attempt) };
@@ -182,6 +189,13 @@ class OpenAiAccount implements Account {
     } catch (error) {
       if (readSdkError(error).status !== 404) throw error;
     }
+  }
+
+  /** The batch itself stays listed: there is no call that deletes one. */
+  async #cleanUp({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
+    const batch = await this.retrieve(providerBatchId, call);
+    const files = new Set([...(batch?.resultRefs ?? []), batch?.inputFileId ?? fileId]);
+    for (const id of files) if (id !== null) await this.deleteFile(id, call);
   }
 
   classify(error: unknown, operation: Operation): Failure {

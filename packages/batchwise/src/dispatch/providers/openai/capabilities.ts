@@ -12,6 +12,11 @@ export interface OpenAiService {
   readonly completionWindow: string;
   /** Most inputs of one embeddings request. */
   readonly maxInputs: number;
+  /**
+   * How endpoints are written in lines and creates, where the service writes them another way: Azure's older samples
+   * have "/chat/completions" for "/v1/chat/completions". Default: as the endpoint.
+   */
+  readonly urls?: Readonly<Record<string, string>>;
 }
 
 export type OpenAiServiceName = "openai" | "azure" | "groq" | "together";
@@ -34,7 +39,7 @@ const CHAT: readonly Endpoint[] = ["/v1/chat/completions"];
 const openai: Capabilities = {
   provider: "openai",
   endpoints: ["/v1/chat/completions", "/v1/embeddings"],
-  input: "file",
+  maxInlineBytes: 0,
   tag: "metadata",
   list: { paged: true, pageSize: 100, newestFirst: true },
   listsFiles: true,

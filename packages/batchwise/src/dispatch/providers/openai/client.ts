@@ -10,7 +10,8 @@ export interface UploadSource extends AsyncIterable<Uint8Array> {
 
 export interface BatchCreateBody {
   readonly input_file_id: string;
-  readonly endpoint: "/v1/chat/completions" | "/v1/embeddings";
+  /** Any text: the SDK's type lists those of OpenAI. */
+  readonly endpoint: "/v1/chat/completions";
   readonly completion_window: "24h";
   readonly metadata?: Record<string, string>;
 }

@@ -50,9 +50,15 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     total: total === 0 ? null : total,
     settled,
     ran: settled,
+    counts: total === 0 || total === null ? null : countsOf(total, counts),
+    usage: toUsage(batch.usage),
     resultRefs: [text(batch.output_file_id), text(batch.error_file_id)].filter((ref) => ref !== null),
     failure: state === "failed" ? failureOf(batch.errors ?? batch.error) : null,
   };
+}
+
+function countsOf(total: number, counts: { readonly [key: string]: unknown }): NonNullable<ProviderBatch["counts"]> {
+  return { total, succeeded: count(counts.completed) ?? 0, failed: count(counts.failed) ?? 0 };
 }
 
 /** Null where the service gives no error. */

@@ -1,6 +1,7 @@
 // The options that every account factory takes, checked and filled in once. Pure.
 
 import {
+  aBoolean,
   aboveZero,
   aString,
   check,
@@ -11,7 +12,16 @@ import {
 } from "../../../core/contract/validate.ts";
 import type { Account, AccountOptions, Capabilities, ProviderLimits } from "../../contract/account.ts";
 
-const COMMON = ["name", "limits", "models", "weight", "pollMs", "requestTimeoutMs", "reconcileGraceMs"] as const;
+const COMMON = [
+  "name",
+  "limits",
+  "models",
+  "weight",
+  "pollMs",
+  "requestTimeoutMs",
+  "reconcileGraceMs",
+  "cleanup",
+] as const;
 const LIMITS: readonly (keyof ProviderLimits)[] = [
   "maxRequests",
   "maxBytes",
@@ -28,7 +38,10 @@ const LIMITS: readonly (keyof ProviderLimits)[] = [
 export type AccountSettings = Pick<
   Account,
   "name" | "capabilities" | "models" | "weight" | "pollMs" | "requestTimeoutMs" | "reconcileGraceMs"
->;
+> & {
+  /** Whether the account is to have its `cleanup`. */
+  readonly cleanup: boolean;
+};
 
 /** `own` names the options of one factory only. The user's limits are merged over those of the capabilities. */
 export function resolveAccountOptions(
@@ -44,12 +57,14 @@ export function resolveAccountOptions(
     pollMs: options.pollMs ?? 30_000,
     requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
     reconcileGraceMs: options.reconcileGraceMs ?? 300_000,
+    cleanup: options.cleanup ?? false,
   };
   check("name", { ...aString, expected: "a non-empty string", test: (name: string) => name !== "" }, settings.name);
   check("weight", aboveZero, settings.weight);
   check("pollMs", integerFrom(1), settings.pollMs);
   check("requestTimeoutMs", integerFrom(1), settings.requestTimeoutMs);
   check("reconcileGraceMs", integerFrom(0), settings.reconcileGraceMs);
+  check("cleanup", aBoolean, settings.cleanup);
   for (const model of settings.models ?? []) check("models", aString, model);
   return Object.freeze({ ...settings, capabilities: withLimits(capabilities, options.limits) });
 }

@@ -5,7 +5,7 @@ import { createCases } from "./account/creates.ts";
 import { resultCases } from "./account/results.ts";
 import { sendingCases } from "./account/sending.ts";
 
-export type { AccountCase, AccountFactory, AccountRig } from "./account/case.ts";
+export type { AccountCase, AccountFactory, AccountFake, AccountRig } from "./account/case.ts";
 
 /**
  * The cases that every {@link Account} passes. Each opens an account at a fake provider of its own and throws where the

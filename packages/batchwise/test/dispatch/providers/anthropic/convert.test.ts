@@ -31,6 +31,7 @@ describe("a message batch in our words", () => {
       total: 3,
       settled: 3,
       ran: 3,
+      counts: { total: 3, succeeded: 3, failed: 0 },
       resultRefs: ["msgbatch_1"],
       failure: null,
     });

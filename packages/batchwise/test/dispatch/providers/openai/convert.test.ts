@@ -34,6 +34,8 @@ describe("a batch in our words", () => {
       total: 10,
       settled: 10,
       ran: 10,
+      counts: { total: 10, succeeded: 7, failed: 3 },
+      usage: null,
       resultRefs: ["file-out"],
       failure: null,
     });

@@ -3,7 +3,13 @@ import { type FakeDialect, type FakeProvider, fakeProvider } from "batchwise/dis
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
-import type { Account, CallOptions, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
+import type {
+  Account,
+  BatchName,
+  CallOptions,
+  ProviderBatch,
+  ResultLine,
+} from "../../../../src/dispatch/contract/account.ts";
 import { customId } from "../../../../src/dispatch/format/encode.ts";
 import { inputOf } from "../account-suite.ts";
 
@@ -28,12 +34,14 @@ function call(): CallOptions {
   return { signal: new AbortController().signal, timeoutMs: 10_000 };
 }
 
+const NAME: BatchName = { key: KEY, attempt: 1, endpoint, model: "m" };
+
 async function submit(account: Account): Promise<{ readonly fileId: string; readonly batch: ProviderBatch }> {
   const body = '{"model":"m","messages":[{"role":"user","content":"Hi"}]}';
   const lines = [0, 1].map((ord) => account.encodeLine({ customId: customId(KEY, ord), endpoint, body }));
   const uploaded = await account.upload?.(inputOf(lines), call());
   if (uploaded === undefined) throw new Error("Expected an upload.");
-  const batch = await account.create({ key: KEY, attempt: 1, endpoint, model: "m", input: uploaded }, call());
+  const batch = await account.create({ ...NAME, input: uploaded, firstBody: async () => body }, call());
   return { fileId: uploaded.fileId, batch };
 }
 
@@ -46,7 +54,7 @@ describe.each<FakeDialect>(["openai", "azure", "groq", "together"])("a service o
     const done = await account.retrieve(batch.id, call());
     expect(done).toMatchObject({ state: "done", total: 2, settled: 2 });
     const lines: ResultLine[] = [];
-    for await (const line of account.results(done as ProviderBatch, call())) lines.push(line);
+    for await (const line of account.results(done as ProviderBatch, call(), NAME)) lines.push(line);
     expect(lines.map(({ response }) => response?.statusCode)).toEqual([200, 200]);
   });
 

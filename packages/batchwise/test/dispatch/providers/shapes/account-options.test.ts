@@ -15,10 +15,10 @@ describe("the options of an account", () => {
       pollMs: 30_000,
       requestTimeoutMs: 60_000,
       reconcileGraceMs: 300_000,
-      capabilities: { tag: "metadata", input: "file", limits: { maxRequests: 50_000, maxBytes: 200_000_000 } },
+      capabilities: { tag: "metadata", maxInlineBytes: 0, limits: { maxRequests: 50_000, maxBytes: 200_000_000 } },
     });
     const anthropic = anthropicAccount({ client: new Anthropic({ apiKey: "key" }) });
-    expect(anthropic).toMatchObject({ name: "anthropic", capabilities: { tag: "none", input: "inline" } });
+    expect(anthropic).toMatchObject({ name: "anthropic", capabilities: { tag: "none", maxInlineBytes: Infinity } });
     expect(anthropic.capabilities.endpoints).toEqual(["/v1/chat/completions"]);
   });
 

@@ -5,19 +5,27 @@ import { deepEqual, ok } from "node:assert/strict";
 import type {
   Account,
   BatchInput,
+  BatchName,
   CallOptions,
-  CreateInput,
   ProviderBatch,
   ResultLine,
 } from "../../../contract/account.ts";
 import type { JsonObject } from "../../../contract/types.ts";
+import { fakeFaults } from "../../fake/presets.ts";
 import type { FakeProvider } from "../../fake/provider.ts";
-import type { FakeLine, FakeOperation, FakeOptions } from "../../fake/types.ts";
+import type { FakeFault, FakeLine, FakeOperation, FakeOptions } from "../../fake/types.ts";
+
+/** What the cases need of a fake: that of `fakeProvider`, or one of your own for another API. */
+export type AccountFake = Pick<FakeProvider, "inject" | "planNext" | "addForeign" | "calls" | "runs" | "batches">;
 
 /** An account at a fake provider that has just begun, at `START`. */
 export interface AccountRig {
   readonly account: Account;
-  readonly fake: FakeProvider;
+  readonly fake: AccountFake;
+  /** The fake's name of the call that makes a batch. Default: that of OpenAI, or of Anthropic where all is inline. */
+  readonly create?: FakeOperation;
+  /** How the provider says that there is no money left, to a create. Default: as OpenAI, or Anthropic, says it. */
+  readonly noMoney?: FakeFault;
   /** The fake's clock: a `virtualClock(ACCOUNT_START)` of `batchwise/testing`. */
   readonly clock: { advance(ms: number): Promise<unknown>; settle(): Promise<unknown> };
 }
@@ -38,6 +46,7 @@ export const START: number = Date.UTC(2026, 0, 1);
 const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
 const ENDPOINT = "/v1/chat/completions";
 const MODEL = "model-a";
+export const NAME: BatchName = { key: KEY, attempt: 1, endpoint: ENDPOINT, model: MODEL };
 
 export function accountCase(
   name: string,
@@ -70,21 +79,30 @@ export function names(count: number): string[] {
 }
 
 /** The fake's name of the call that makes a batch. */
-export function createOf({ capabilities }: Account): FakeOperation {
-  return capabilities.input === "inline" ? "messages.create" : "batches.create";
+export function createOf({ account, create }: AccountRig): FakeOperation {
+  return create ?? (isAllInline(account) ? "messages.create" : "batches.create");
 }
 
-/** The way of the dispatcher: check, encode, upload where files are used, create with the tag. */
+export function noMoneyOf({ account, noMoney }: AccountRig): FakeFault {
+  return noMoney ?? (isAllInline(account) ? fakeFaults.creditExhausted : fakeFaults.quotaExhausted);
+}
+
+function isAllInline({ capabilities }: Account): boolean {
+  return capabilities.maxInlineBytes === Number.POSITIVE_INFINITY;
+}
+
+/** The way of the dispatcher: check, encode, upload what is too large to go inline, create with the tag. */
 export async function submit(account: Account, count: number, options: CallOptions = call()): Promise<ProviderBatch> {
+  const bodyOf = (ord: number) => ({ model: MODEL, messages: [{ role: "user", content: `text ${ord}` }] });
   const lines = names(count).map((name, ord) => {
-    const body = { model: MODEL, messages: [{ role: "user", content: `text ${ord}` }] };
-    account.checkBody(ENDPOINT, body);
-    return account.encodeLine({ customId: name, endpoint: ENDPOINT, body: JSON.stringify(body) });
+    account.checkBody(ENDPOINT, bodyOf(ord));
+    return account.encodeLine({ customId: name, endpoint: ENDPOINT, body: JSON.stringify(bodyOf(ord)) });
   });
   const input = inputOf(lines);
-  const uploaded = await account.upload?.(input, call());
-  const create: CreateInput = { key: KEY, attempt: 1, endpoint: ENDPOINT, model: MODEL, input: uploaded ?? input };
-  return account.create(create, options);
+  const isInline = input.bytes <= account.capabilities.maxInlineBytes;
+  const uploaded = isInline ? undefined : await account.upload?.(input, call());
+  const firstBody = async (): Promise<string> => JSON.stringify(bodyOf(0));
+  return account.create({ ...NAME, input: uploaded ?? input, firstBody }, options);
 }
 
 function inputOf(lines: readonly string[]): BatchInput {
@@ -101,7 +119,7 @@ function inputOf(lines: readonly string[]): BatchInput {
 export async function collect(account: Account, batch: ProviderBatch | null): Promise<ResultLine[]> {
   const lines: ResultLine[] = [];
   if (batch === null) throw new Error("Expected a batch, got null.");
-  for await (const line of account.results(batch, call())) lines.push(line);
+  for await (const line of account.results(batch, call(), NAME)) lines.push(line);
   return lines;
 }
 

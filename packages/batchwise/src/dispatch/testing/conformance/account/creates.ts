@@ -2,7 +2,7 @@
 
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { fakeFaults } from "../../fake/presets.ts";
-import { type AccountCase, accountCase, call, createOf, failure, submit } from "./case.ts";
+import { type AccountCase, accountCase, call, createOf, failure, noMoneyOf, submit } from "./case.ts";
 
 const KINDS = [
   [400, "invalidRequest"],
@@ -21,24 +21,25 @@ export const createCases: readonly AccountCase[] = [
     const { fake, account } = rig;
     for (const fault of [fakeFaults.acceptThenDrop, fakeFaults.rejectThenDrop, fakeFaults.errorAfterAccept]) {
       fake.inject(fault);
-      const before = fake.calls(createOf(account));
+      const before = fake.calls(createOf(rig));
       const error = await failure(submit(account, 2));
-      equal(fake.calls(createOf(account)), before + 1);
+      equal(fake.calls(createOf(rig)), before + 1);
       equal(account.classify(error, "create").kind, "unknown");
     }
     equal(fake.batches().length, 2);
   }),
 
   ...KINDS.map(([status, kind]) =>
-    accountCase(`classifies an answer ${status} to a create as ${kind}`, async ({ fake, account }) => {
-      fake.inject({ on: createOf(account), accept: false, reply: { status } });
+    accountCase(`classifies an answer ${status} to a create as ${kind}`, async (rig) => {
+      const { fake, account } = rig;
+      fake.inject({ on: createOf(rig), accept: false, reply: { status } });
       const classified = account.classify(await failure(submit(account, 1)), "create");
       equal(classified.kind, kind);
       ok(
         classified.message.includes(`Scripted answer ${status}`),
         `the provider's words are lost: ${classified.message}`,
       );
-      equal(fake.calls(createOf(account)), 1);
+      equal(fake.calls(createOf(rig)), 1);
     }),
   ),
 
@@ -49,17 +50,18 @@ export const createCases: readonly AccountCase[] = [
     equal(classified.retryAfterMs, 30_000);
   }),
 
-  accountCase("knows when the money is gone", async ({ fake, account }) => {
-    const isInline = createOf(account) === "messages.create";
-    fake.inject(isInline ? fakeFaults.creditExhausted : fakeFaults.quotaExhausted);
+  accountCase("knows when the money is gone", async (rig) => {
+    const { fake, account } = rig;
+    fake.inject(noMoneyOf(rig));
     equal(account.classify(await failure(submit(account, 1)), "create").kind, "authOrBilling");
   }),
 
-  accountCase("gives a create up when told to, without knowing what became of it", async ({ fake, clock, account }) => {
-    fake.inject({ on: createOf(account), delayMs: 90_000 });
+  accountCase("gives a create up when told to, without knowing what became of it", async (rig) => {
+    const { fake, clock, account } = rig;
+    fake.inject({ on: createOf(rig), delayMs: 90_000 });
     const giveUp = new AbortController();
     const lost = failure(submit(account, 1, { ...call(), signal: giveUp.signal, timeoutMs: 60_000 }));
-    while (fake.calls(createOf(account)) === 0) await clock.settle();
+    while (fake.calls(createOf(rig)) === 0) await clock.settle();
     giveUp.abort();
     equal(account.classify(await lost, "create").kind, "unknown");
     deepEqual(fake.batches(), []);
