@@ -26,13 +26,13 @@ test("betas, workspace and user profile travel in the headers in which the SDK s
   const account = anthropicAccount({ client, betas: ["a-beta", "b-beta"], ...ids });
   const body = '{"model":"m","messages":[{"role":"user","content":"Hi"}]}';
   const input = inputOf([account.encodeLine({ customId: "a", endpoint: "/v1/chat/completions", body })]);
-  const tag = { key: "01JD3K9V7QX2ABCDEFGHJKMNPQ", attempt: 1 };
-  const created = await account.create({ ...tag, endpoint: "/v1/chat/completions", model: "m", input }, call);
+  const name = { key: "01JD3K9V7QX2ABCDEFGHJKMNPQ", attempt: 1, endpoint: "/v1/chat/completions", model: "m" };
+  const created = await account.create({ ...name, input, firstBody: async () => body }, call);
   await account.list({ cursor: null, limit: 10 }, call);
   await clock.advance(HOUR);
   const ended = await account.retrieve(created.id, call);
   expect(ended?.state).toBe("done");
-  for await (const line of account.results(ended as typeof created, call)) expect(line.customId).toBe("a");
+  for await (const line of account.results(ended as typeof created, call, name)) expect(line.customId).toBe("a");
   await account.cancel(created.id, call);
   const [first, ...rest] = seen;
   expect(first).toEqual(["POST", "a-beta,b-beta", "wrkspc_1", "profile_1"]);
