@@ -76,6 +76,7 @@ import { sweeper } from "./steps/sweep.ts";
 
 const BATCHES_SHOWN = 100;
 
+/** What `createDispatcher` returns: requests in, outcomes out, and what operators need between. */
 export interface Dispatcher extends OperatorMethods {
   /** Starts the loops. Requests can be enqueued before, and by processes that never start theirs. */
   start(): Promise<void>;

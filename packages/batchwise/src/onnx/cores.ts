@@ -17,6 +17,16 @@ type Read = (path: string) => string;
 
 const readText: Read = (path) => readFileSync(path, "utf8");
 
+/**
+ * The processor cores that this process may use: at least 1, and no more than its container's share. Call it without
+ * arguments: they are for tests.
+ *
+ * @example
+ * ```ts
+ * import { availableCores, onnxModel } from "batchwise/onnx";
+ * const model = onnxModel({ path: "model.onnx", workers: availableCores() });
+ * ```
+ */
 export function availableCores(cores: number = availableParallelism(), read: Read = readText): number {
   return Math.max(1, Math.min(cores, Math.floor(limitOf(read))));
 }

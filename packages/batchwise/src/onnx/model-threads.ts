@@ -11,6 +11,7 @@ import { ThreadPool } from "../threads/thread-pool.ts";
 import { availableCores } from "./cores.ts";
 import type { SessionData } from "./open-session.ts";
 
+/** How many threads host a model, and how they end. */
 export interface ModelThreadsOptions {
   /** Threads with a session each, and so batches at once. Default: {@link availableCores}. */
   readonly workers?: number | undefined;

@@ -48,7 +48,7 @@ const OPTIONS: readonly (keyof OnnxHandlerOptions)[] = ["outputs", "Tensor"];
  * `Inputs` and `Output` say which tensors the model takes and gives. They are checked at run time only as far as the
  * runtime describes the model: names always, types and fixed dimensions with `inputMetadata`.
  *
- * A run of onnxruntime-node blocks its thread from start to end: in a server use {@link onnxModel}.
+ * A run of onnxruntime-node blocks its thread from start to end: in a server use `onnxModel`.
  *
  * @returns a function that rejects with MODEL_INPUT for tensors that are not the model's inputs, and with MODEL_FAILED,
  * `cause` the runtime's error, where a run fails.

@@ -13,6 +13,7 @@ import { checkCall } from "./feeds.ts";
 import { ModelThreads, type ModelThreadsOptions, THREAD_OPTIONS } from "./model-threads.ts";
 import type { SessionAnswer, SessionCall, SessionDescription } from "./session-protocol.ts";
 
+/** Options of `onnxModel`. */
 export interface OnnxModelOptions extends ModelThreadsOptions {
   /** The .onnx file: a path, or a `file:` URL as object. */
   readonly path: string | URL;

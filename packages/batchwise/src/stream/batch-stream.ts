@@ -40,6 +40,7 @@ export interface StreamBatcher<Item, Chunk> extends BatcherControls {
   readonly options: ResolvedStreamOptions;
 }
 
+/** A function that streams the chunks of one item, with every member of a batcher on it. */
 export interface StreamFunction<Item, Chunk> extends StreamBatcher<Item, Chunk> {
   (item: Item, options?: SubmitOptions): AsyncIterableIterator<Chunk, undefined>;
 }

@@ -9,6 +9,7 @@ type NotForStreams = "dedupe" | "cache" | "retry" | "isolateFailures" | "smallCa
 
 const NOT_FOR_STREAMS: readonly NotForStreams[] = ["dedupe", "cache", "retry", "isolateFailures", "smallCallFirst"];
 
+/** Options of `batchStream`. */
 export interface StreamOptions<Item> extends Omit<BatchOptions<Item, never>, NotForStreams> {
   /**
    * Unread chunks kept for a caller while its batch goes on. A chunk more, and the batch waits until the caller reads;

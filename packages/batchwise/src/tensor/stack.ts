@@ -16,6 +16,7 @@ export interface PadOptions {
   readonly paddingSide?: PaddingSide | undefined;
 }
 
+/** How tensors of different lengths become one. */
 export interface StackOptions extends PadOptions {
   /**
    * Rounds the dimensions after the first of the result up: a number, the second dimension alone (the length of a

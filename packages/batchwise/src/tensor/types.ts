@@ -18,6 +18,7 @@ export interface TensorDataOf {
   readonly string: string[];
 }
 
+/** The element types of ONNX that a tensor may have. */
 export type TensorType = keyof TensorDataOf;
 
 /** A tensor of a known type. `data` has as many elements as the product of `dims`. */

@@ -15,6 +15,7 @@ export interface PuppetCall<Item, Result> {
   reject(error: unknown): void;
 }
 
+/** A handler that records its calls and leaves them open until a test answers them. */
 export interface PuppetHandler<Item, Result> extends HandlerFunction<Item, Result> {
   /** Every call so far, the first one first. */
   readonly calls: readonly PuppetCall<Item, Result>[];

@@ -4,6 +4,7 @@
 
 import type { Clock } from "../core/time/clock.ts";
 
+/** A clock that moves when a test says so. */
 export interface VirtualClock extends Clock {
   /** Runs the callback in the next `settle` or `advance`, when all promise jobs and turns have run. */
   setImmediate(callback: () => void): void;

@@ -2,10 +2,14 @@ import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { built, filesMatching, root, scratchFolder, textOf } from "./repository.ts";
-import { snippetsIn } from "./snippets.ts";
+import { docstringSnippetsIn, snippetsIn } from "./snippets.ts";
 
 const pages = filesMatching("README.md", "docs/**/*.md", "{packages,examples}/**/README.md");
-const snippets = pages.flatMap((page) => snippetsIn(page, textOf(page)));
+const sources = filesMatching("packages/batchwise/src/**/*.ts");
+const snippets = [
+  ...pages.flatMap((page) => snippetsIn(page, textOf(page))),
+  ...sources.flatMap((source) => docstringSnippetsIn(source, textOf(source))),
+];
 
 describe("a page's TypeScript blocks", () => {
   const page = ["# Page", "```ts", "one();", "```", "```sh", "npm test", "```", "```ts run", "two();", "```", ""];
@@ -30,7 +34,7 @@ describe("the documentation", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  test("has TypeScript blocks that all type-check", () => {
+  test("has TypeScript blocks that all type-check, and so do the examples in docstrings", () => {
     const { stdout } = spawnSync(`${root}node_modules/.bin/tsc`, ["-p", folder], { encoding: "utf8" });
     expect(stdout).toBe("");
   });

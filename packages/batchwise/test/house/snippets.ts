@@ -18,3 +18,8 @@ export function snippetsIn(page: string, markdown: string): Snippet[] {
   }
   return snippets;
 }
+
+/** The examples in the docstrings of a source file, which are type-checked like the blocks of a page. */
+export function docstringSnippetsIn(file: string, source: string): Snippet[] {
+  return snippetsIn(file.replace(/\.ts$/, ""), source.replaceAll(/^ *\* ?/gm, ""));
+}

@@ -14,6 +14,7 @@ import {
   refuseUnknown,
 } from "../contract/validate.ts";
 
+/** Options of `createTokenBatcher`: those of a batcher, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
   /** Hard cap on items per batch. Integer >= 1. Default 256. */
   readonly maxBatchSize?: number | undefined;

@@ -55,13 +55,16 @@ export interface WarningEvent {
   readonly cause: unknown;
 }
 
+/** What a listener of each event gets. */
 export interface BatcherEvents {
   readonly batch: BatchEvent;
   readonly item: ItemEvent;
   readonly warning: WarningEvent;
 }
 
+/** What `on` listens to. */
 export type EventName = keyof BatcherEvents;
+/** A function that hears one event. What it throws is warned of and harms nobody. */
 export type Listener<Name extends EventName> = (event: BatcherEvents[Name]) => void;
 
 type AnyListener = (event: never) => unknown;

@@ -12,6 +12,7 @@ export type Gather = "auto" | "turn" | "tick";
 /** What a full queue does to the next submit. */
 export type OnFull = "wait" | "reject" | "drop-oldest";
 
+/** Further calls of the handler for a batch that failed as a whole. */
 export interface RetryOptions {
   /** Calls of the handler in total, at least 1. */
   readonly attempts: number;

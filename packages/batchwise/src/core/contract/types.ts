@@ -6,6 +6,7 @@ import type { ConfigureOptions, ShownOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
 
+/** A typed array of numbers: a place is the number in it. */
 export type NumericArray =
   | Float32Array
   | Float64Array
@@ -99,6 +100,7 @@ export type ResultOf<Output> = Output extends NumericArray
 /** What a batch's input is made of, where it is an array. */
 export type ElementOf<Input> = Input extends readonly (infer Element)[] ? Element : unknown;
 
+/** A function over a batch, or an object with stages. */
 export type Handler<Item, Result> = HandlerFunction<Item, Result> | HandlerObject<Item, Result>;
 
 /** What a caller may say about one submit. */
@@ -140,6 +142,7 @@ export type BatchedCall =
   | BatchContext
   | (SubmitOptions & { readonly id?: undefined; readonly reason?: undefined; readonly requests?: undefined });
 
+/** How `close` ends a batcher. */
 export interface CloseOptions {
   /** True (default): answer all that waits first. False: reject it with CLOSED and abort what runs. */
   readonly drain?: boolean | undefined;

@@ -24,6 +24,7 @@ export type TagKind =
   /** Nothing comes back: one create at a time per account, and adoption of an id that we do not know. */
   | "none";
 
+/** What a provider can do, and its limits. */
 export interface Capabilities {
   /** Name of the service, as in logs: "openai", "azure", "groq", "together", "anthropic". */
   readonly provider: string;
@@ -106,6 +107,7 @@ export interface LineRequest {
   readonly body: string;
 }
 
+/** What each call of an account is given: it ends by this time, or when the signal aborts. */
 export interface CallOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
@@ -121,6 +123,7 @@ export interface BatchInput {
   lines(): AsyncIterable<string>;
 }
 
+/** What a batch is created from. */
 export interface CreateInput extends BatchName {
   /** The uploaded file, or the lines where the batch travels in the create (see `maxInlineBytes`). */
   readonly input: { readonly fileId: string } | BatchInput;
@@ -135,6 +138,7 @@ export interface CleanupInput extends BatchName {
   readonly fileId: string | null;
 }
 
+/** A batch's state at the provider, in our words. */
 export type ProviderState =
   | "validating"
   | "running"
@@ -183,6 +187,7 @@ export interface ProviderBatch {
   readonly failure: Failure | null;
 }
 
+/** One page of the provider's batches. */
 export interface ListPage {
   readonly batches: readonly ProviderBatch[];
   /** Pass as `cursor` for the next page; null at the end. */
@@ -237,8 +242,12 @@ export type Failure =
       readonly lines: readonly LineFault[];
     };
 
+/** The calls of an account, as `classify` is told of them. */
 export type Operation = "upload" | "create" | "list" | "find" | "retrieve" | "results" | "cancel" | "files" | "cleanup";
 
+/**
+ * One set of credentials and limits at a provider, as the dispatcher calls it. The top of the file has its contract.
+ */
 export interface Account {
   readonly name: string;
   readonly capabilities: Capabilities;

@@ -51,6 +51,7 @@ export interface ModelEstimate extends EstimateSums {
   readonly model: string;
 }
 
+/** What requests would take, before any of them is sent. */
 export interface Estimate extends EstimateSums {
   /** The same by endpoint and model, in the order in which they first came. */
   readonly models: readonly ModelEstimate[];

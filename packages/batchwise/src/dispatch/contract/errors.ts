@@ -49,6 +49,15 @@ const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([
   "BATCH_BUSY",
 ]);
 
+/**
+ * An error of the dispatcher. Tell it by its `code`.
+ *
+ * @example
+ * ```ts
+ * import { DispatchError } from "batchwise/dispatch";
+ * const isTaken = (error: unknown): boolean => error instanceof DispatchError && error.code === "DUPLICATE_ID";
+ * ```
+ */
 export class DispatchError extends BatchwiseError {
   constructor(code: DispatchErrorCode, message: string, cause?: unknown) {
     super({ code, message, retryable: RETRYABLE.has(code), cause });
@@ -56,7 +65,15 @@ export class DispatchError extends BatchwiseError {
   }
 }
 
-/** The error of `outcomes({ untilIdle: true })` when what is left waits for a person. */
+/**
+ * The error of `outcomes({ untilIdle: true })` when what is left waits for a person.
+ *
+ * @example
+ * ```ts
+ * import { QuarantinedError } from "batchwise/dispatch";
+ * const keysOf = (error: unknown): readonly string[] => (error instanceof QuarantinedError ? error.keys : []);
+ * ```
+ */
 export class QuarantinedError extends DispatchError {
   /** Of the quarantined batches, for `requeue` or `resume`. */
   readonly keys: readonly string[];
@@ -124,7 +141,20 @@ export function notFoundError(id: string): DispatchError {
   return new DispatchError("NOT_FOUND", `There is no request with the id "${id}".`);
 }
 
-/** Of an ObjectStorage: `get` of what is not there. */
+/**
+ * Of an ObjectStorage: `get` of what is not there.
+ *
+ * @example
+ * ```ts
+ * import { objectNotFoundError } from "batchwise/dispatch";
+ * const files = new Map<string, Uint8Array>();
+ * const read = (name: string): Uint8Array => {
+ *   const found = files.get(name);
+ *   if (found === undefined) throw objectNotFoundError(name);
+ *   return found;
+ * };
+ * ```
+ */
 export function objectNotFoundError(uri: string, cause?: unknown): DispatchError {
   return new DispatchError("OBJECT_NOT_FOUND", `There is no object at ${uri}.`, cause);
 }

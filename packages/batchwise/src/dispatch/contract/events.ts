@@ -24,6 +24,7 @@ export interface OfBatch {
   readonly batch: string;
 }
 
+/** How long the oldest request of a lane has waited. */
 export interface LaneAge extends LaneStats {
   /** How long its oldest request has waited; null where all of them wait for their next try. */
   readonly oldestMs: number | null;
@@ -35,6 +36,7 @@ export interface LanesEvent {
   readonly lanes: readonly LaneAge[];
 }
 
+/** How many batches are in a state, and since when the oldest. */
 export interface BatchesInState {
   readonly state: BatchState;
   readonly count: number;
@@ -212,6 +214,7 @@ export interface SetBackEvent {
   readonly message: string;
 }
 
+/** What a listener of each event gets. */
 export interface DispatcherEvents {
   readonly lanes: LanesEvent;
   readonly batches: BatchesEvent;
@@ -235,7 +238,9 @@ export interface DispatcherEvents {
   readonly setBack: SetBackEvent;
 }
 
+/** What `on` of a dispatcher listens to. */
 export type DispatcherEventName = keyof DispatcherEvents;
+/** A function that hears one event. What it throws goes to `onError`. */
 export type DispatcherListener<Name extends DispatcherEventName> = (event: DispatcherEvents[Name]) => void;
 
 /** All names, for checks. */

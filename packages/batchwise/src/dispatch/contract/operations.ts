@@ -21,6 +21,7 @@ export interface RequestFilter {
   readonly code?: string;
 }
 
+/** Which requests are read, and how many a page. */
 export interface RequestsOptions extends RequestFilter {
   /** The `next` of the page before. */
   readonly after?: number;
@@ -58,6 +59,7 @@ export interface RequestRecord {
   readonly cancelRequested: boolean;
 }
 
+/** One page of `requests()`. */
 export interface RequestPage {
   /** In order of arrival; with `ids`, in the order asked. */
   readonly requests: readonly RequestRecord[];
@@ -100,6 +102,7 @@ export interface RetryFilter {
   readonly code?: string;
 }
 
+/** Whose usage is summed. */
 export interface UsageFilter {
   /** "" for requests without one; so with `job`. */
   readonly tenant?: string;

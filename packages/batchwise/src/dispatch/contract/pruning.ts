@@ -2,6 +2,7 @@
 
 import type { OutcomeStatus } from "./types.ts";
 
+/** What a store lets go of in one call. */
 export interface PruneInput {
   /** Outcomes recorded at or before this may go. */
   readonly before: number;

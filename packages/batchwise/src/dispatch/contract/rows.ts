@@ -23,6 +23,7 @@ export interface NewRequest {
   readonly body: string;
 }
 
+/** A request, as a store keeps it. */
 export interface RequestRow {
   readonly id: string;
   readonly lane: string;
@@ -65,12 +66,14 @@ export interface Ended {
   readonly recordedAt: number;
 }
 
+/** One try of a request: in which batch, and how it ended. */
 export interface HistoryRow {
   readonly batchKey: string;
   readonly code: string;
   readonly at: number;
 }
 
+/** Which requests a store reads. */
 export type RequestQuery =
   /** With `tombstones`, pruned ones too: as rows of state `ended` whose `ended` is null, and of which only the id counts. */
   (
@@ -89,6 +92,7 @@ export interface RequestMatch {
   readonly code?: string;
 }
 
+/** Which requests a store finds. */
 export interface FindQuery {
   readonly match: RequestMatch;
   /** Only requests that arrived after this one: an `arrival`, or 0. */
@@ -96,6 +100,7 @@ export interface FindQuery {
   readonly limit: number;
 }
 
+/** The requests that a store has found, a page of them. */
 export interface FindResult {
   /** Without bodies and history. */
   readonly rows: readonly RequestRow[];
@@ -121,6 +126,7 @@ export interface UsageRow extends TokenCounts {
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
 }
 
+/** Whose usage a store sums. */
 export interface UsageQuery {
   readonly tenant?: string;
   readonly job?: string;
@@ -140,6 +146,7 @@ export interface MarkRow {
   readonly value: string;
 }
 
+/** A mark that is set if it still has the value that was read. */
 export interface MarkChange {
   readonly name: string;
   /** Nothing changes unless this is its present value; null for a mark that is not there. */
@@ -181,6 +188,7 @@ export interface LedgerChanges {
   readonly note?: string | null;
 }
 
+/** A batch, as a store keeps it. */
 export interface BatchRow {
   /** ULID: our tag everywhere. */
   readonly key: string;
@@ -255,6 +263,7 @@ export type BatchChanges = Partial<Pick<BatchRow, BatchFields>> & {
   readonly orphans?: readonly Orphan[];
 };
 
+/** Which batches a store reads. */
 export interface BatchQuery {
   readonly keys?: readonly string[];
   readonly states?: readonly BatchState[];
@@ -286,6 +295,7 @@ export type Settlement =
       readonly lane: string;
     };
 
+/** An outcome, as a store keeps it. */
 export interface OutcomeRow {
   readonly cursor: number;
   readonly id: string;
@@ -306,6 +316,7 @@ export interface OutcomeRow {
   readonly deliveries: readonly DeliveryState[] | null;
 }
 
+/** Which outcomes a store reads, from which cursor on. */
 export type OutcomeQuery = (
   | {
       readonly after: number;
@@ -318,6 +329,7 @@ export type OutcomeQuery = (
   | { readonly ids: readonly string[] }
 ) & { readonly deliveries?: boolean };
 
+/** What is left of a delivery. */
 export interface DeliveryState {
   readonly sink: string;
   readonly state: "waiting" | "delivered" | "dead";
@@ -326,6 +338,7 @@ export interface DeliveryState {
   readonly log: readonly DeliveryLogRow[];
 }
 
+/** One try of a delivery. */
 export interface DeliveryLogRow {
   readonly attempt: number;
   readonly at: number;
@@ -340,6 +353,7 @@ export interface DeliveryRow {
   readonly outcome: OutcomeRow;
 }
 
+/** How a try of a delivery ended. */
 export interface DeliveryReport extends DeliveryLogRow {
   readonly cursor: number;
   readonly sink: string;
@@ -348,6 +362,7 @@ export interface DeliveryReport extends DeliveryLogRow {
   readonly nextAt: number;
 }
 
+/** What waits in a lane. */
 export interface LaneRow {
   readonly lane: string;
   readonly ready: number;
@@ -363,6 +378,7 @@ export interface LaneRow {
   readonly deferredUntil: number | null;
 }
 
+/** What a store says of itself and of what waits, in one read. */
 export interface Probe {
   readonly lanes: readonly LaneRow[];
   /** Every ledger that was ever booked on or written to. */

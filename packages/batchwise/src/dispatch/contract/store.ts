@@ -75,6 +75,7 @@ import type {
 /** What became of one enqueued request; see `Store.enqueue`. */
 export type EnqueueResult = "stored" | "same" | "conflict";
 
+/** What a store makes a batch of. */
 export interface SealInput {
   /** The new batch's key; the same key again answers with the batch as it is and claims nothing. */
   readonly key: string;
@@ -95,6 +96,7 @@ export interface SealInput {
   readonly now: number;
 }
 
+/** The batch that a store has made, if any. */
 export type SealResult =
   | { readonly ok: true; readonly batch: BatchRow }
   /** `head` is the first request in claim order, so that the caller sees what does not fit. */
@@ -104,6 +106,7 @@ export type SealResult =
       readonly head: { readonly id: string; readonly bytes: number; readonly tokens: number } | null;
     };
 
+/** Which batches a store leases, to whom and until when. */
 export interface LeaseInput {
   readonly owner: string;
   readonly now: number;
@@ -115,10 +118,12 @@ export interface LeaseInput {
   readonly keys?: readonly string[];
 }
 
+/** Whether a change of state was made, or another process was first. */
 export type TransitionResult =
   | { readonly ok: true; readonly batch: BatchRow }
   | { readonly ok: false; readonly reason: "fence" | "busy" | "taken" | "open" };
 
+/** The outcomes that a store records in one transaction. */
 export interface SettleInput {
   readonly key: string;
   readonly fence: number;
@@ -132,6 +137,7 @@ export interface SettleInput {
   readonly now: number;
 }
 
+/** What was recorded, and what had been before. */
 export type SettleResult =
   | {
       readonly ok: true;
@@ -142,6 +148,7 @@ export type SettleResult =
     }
   | { readonly ok: false; readonly reason: "fence" };
 
+/** A change that an operator makes to requests or batches. */
 export type Amendment =
   /** `code`: of the payload's error, here and below. */
   | { readonly kind: "cancel"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
@@ -153,11 +160,13 @@ export type Amendment =
   /** `after`: a cursor. */
   | { readonly kind: "redeliver"; readonly sink: string; readonly after: number; readonly limit: number };
 
+/** What an amendment has changed. */
 export interface Amended {
   readonly id: string;
   readonly result: "changed" | "requested" | "ended" | "waiting" | "not_found";
 }
 
+/** Which deliveries a store claims, and until when. */
 export interface DeliveriesInput {
   readonly now: number;
   readonly reports: readonly DeliveryReport[];

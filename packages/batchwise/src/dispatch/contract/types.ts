@@ -54,13 +54,16 @@ export interface Enqueued {
   readonly existing: boolean;
 }
 
+/** How a request has ended. */
 export type OutcomeStatus = "succeeded" | "failed" | "cancelled" | "expired";
 
+/** The provider's answer to one request. */
 export interface OutcomeResponse {
   readonly statusCode: number;
   readonly body: JsonObject;
 }
 
+/** Why a request has no answer. */
 export interface OutcomeError {
   readonly code: string;
   readonly message: string;
@@ -103,6 +106,7 @@ export interface LoggedOutcome extends Outcome {
   readonly metadata: Readonly<Record<string, string>> | null;
 }
 
+/** From which cursor outcomes are read, whose, and until when. */
 export interface OutcomesOptions {
   /** The cursor of the last outcome that is done with; 0, the default, for all. */
   readonly after?: number;
@@ -118,6 +122,7 @@ export interface OutcomesOptions {
 /** Where outcomes are delivered: `onOutcome`, or the webhook. */
 export type DeliverySink = "callback" | "webhook";
 
+/** Which undelivered outcomes are read. */
 export interface DeadLettersOptions {
   /** Default `"webhook"`: what a callback has not taken is never given up. */
   readonly sink?: DeliverySink;
@@ -127,6 +132,7 @@ export interface DeadLettersOptions {
   readonly limit?: number;
 }
 
+/** Which outcomes are delivered again. */
 export interface RedeliverOptions {
   /** Default `"webhook"`. */
   readonly sink?: DeliverySink;
@@ -144,6 +150,7 @@ export interface DeadLetter {
   readonly error: string | null;
 }
 
+/** Which ended requests are let go of. */
 export interface PruneOptions {
   /** Only outcomes recorded at least so many milliseconds ago. 0 for all; then one may go before you have read it. */
   readonly olderThanMs: number;
@@ -172,6 +179,7 @@ export interface Thresholds {
   readonly maxAgeMs: number;
 }
 
+/** Where a batch is in its life. */
 export type BatchState =
   | "sealed"
   | "submitting"
@@ -217,6 +225,7 @@ export interface Orphan {
   readonly action: "cancelled" | "ended" | "foreign" | "ignored" | "adopted";
 }
 
+/** Which batches `batches()` gives. */
 export interface BatchFilter {
   readonly keys?: readonly string[];
   readonly states?: readonly BatchState[];
@@ -264,6 +273,7 @@ export interface PausedRecord {
   readonly lanes: readonly (PauseRecord & LaneRef)[];
 }
 
+/** What waits, what is in flight, and how old it is. */
 export interface DispatcherStats {
   readonly lanes: readonly LaneStats[];
   readonly ledgers: readonly LedgerStats[];

@@ -10,6 +10,7 @@ export type { TextSource, WebReadable } from "../format/text-lines.ts";
 /** More than any provider takes in a file. */
 const LONGEST_LINE = 200_000_000;
 
+/** How lines of a file become requests. */
 export interface ReadRequestsOptions {
   /** Longest line in characters; one that is longer rejects before it is read to its end. Default 200_000_000. */
   readonly maxLineLength?: number;
@@ -48,7 +49,15 @@ export function readRequests(
   throw invalidOption(TypeError, message);
 }
 
-/** The line, counted from 1, that `readRequests` made this very object from; undefined for any other object. */
+/**
+ * The line, counted from 1, that `readRequests` made this very object from; undefined for any other object.
+ *
+ * @example
+ * ```ts
+ * import { lineOf, readRequests } from "batchwise/dispatch";
+ * for await (const request of readRequests(['{"id":"a","body":{"model":"m","input":"x"}}'])) console.log(lineOf(request)); // 1
+ * ```
+ */
 export function lineOf(request: DispatchRequest | BatchLine): number | undefined {
   return lines.get(request);
 }

@@ -29,6 +29,7 @@ export interface WebWritable {
   };
 }
 
+/** How outcomes become lines of a file. */
 export interface WriteOutcomesOptions {
   /**
    * `"openai"`, the default: `{ id, custom_id, response: { status_code, body } | null, error: { code, message } | null }`,

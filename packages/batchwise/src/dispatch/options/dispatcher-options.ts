@@ -30,6 +30,7 @@ export interface ErrorContext {
   readonly operation: Operation | "store" | "seal" | "work" | "deliver" | "prune" | "event";
 }
 
+/** Where outcomes are posted, and the secret that signs them. */
 export interface WebhookOptions {
   readonly url: string;
   /** Key of the signature header: an HMAC-SHA256 over `<delivery id>.<seconds>.<body>`. */
@@ -38,6 +39,7 @@ export interface WebhookOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+/** Options of `createDispatcher`. */
 export interface DispatcherOptions {
   readonly store: Store;
   /** At least one; names are unique. A request may go to any account that serves its endpoint and model. */

@@ -9,6 +9,7 @@ import { DISPATCHER_OPTIONS, type ResolvedOptions, resolveOptions } from "./reso
 /** An id has at most 256 characters; this leaves room for `:` and the largest index. */
 const LONGEST_JOB = 239;
 
+/** Options of `runBatch`. */
 export interface RunBatchOptions<Request extends JobRequest = JobRequest> extends DispatcherOptions {
   /**
    * The name of the work: 1 to 239 characters. Calling `runBatch` again with the same name goes on with it, in this

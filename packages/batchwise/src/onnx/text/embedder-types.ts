@@ -29,6 +29,7 @@ export interface EmbedderOptions extends ModelFileOptions, ModelThreadsOptions {
   readonly timeoutMs?: number | undefined;
 }
 
+/** Options of one call of an embedder. */
 export interface EmbedOptions {
   readonly signal?: AbortSignal | undefined;
   /** Higher goes first. Default 0. */
@@ -39,6 +40,7 @@ export interface EmbedOptions {
   readonly caller?: string | undefined;
 }
 
+/** What is known of a text model once it is open. */
 export interface TextModelDescription {
   readonly name: string;
   /** Numbers in a vector. */

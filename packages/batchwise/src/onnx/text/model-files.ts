@@ -27,6 +27,7 @@ export interface TextModel {
   readonly firstPosition?: number;
 }
 
+/** Where the files of a model are. */
 export interface ModelFileOptions {
   /**
    * An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`, as sentence-transformers and optimum export it; or

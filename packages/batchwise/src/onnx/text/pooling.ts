@@ -184,7 +184,16 @@ function normalizeRows(rows: number, { width, data }: Rows): Omit<VectorBlock, "
   return { rows, width, data, notFinite };
 }
 
-/** Scales a vector to length 1 in place; a zero vector stays. False, and nothing changed, when a number is not finite. */
+/**
+ * Scales a vector to length 1 in place; a zero vector stays. False, and nothing changed, when a number is not finite.
+ *
+ * @example
+ * ```ts
+ * import { normalize } from "batchwise/onnx";
+ * const vector = new Float32Array([3, 4]);
+ * normalize(vector); // true; the vector is [0.6, 0.8]
+ * ```
+ */
 export function normalize(vector: Float32Array): boolean {
   let squares = 0;
   for (const value of vector) squares += value * value;

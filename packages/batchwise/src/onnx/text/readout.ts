@@ -3,6 +3,7 @@
 /** Ways of pooling, in the order in which several are put one behind the other. */
 export const POOLINGS = ["cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token"] as const;
 
+/** How the vectors of tokens become that of their text. */
 export type Pooling = (typeof POOLINGS)[number];
 
 export type Activation = "identity" | "tanh" | "relu" | "sigmoid";

@@ -7,6 +7,7 @@ import { describe } from "../../core/contract/errors.ts";
 import { modelInputError } from "../errors.ts";
 import { nextSlice, sliceIsOver } from "./time-slices.ts";
 
+/** Texts to token ids. */
 export interface Tokenizer {
   /** Ids run from 0 to `vocabularySize - 1`. */
   readonly vocabularySize: number;
@@ -30,6 +31,7 @@ export function checkIds(name: string, ids: readonly number[], vocabularySize: n
   return ids;
 }
 
+/** How many tokens texts have, special ones included. */
 export interface TokenCount {
   /** The text's ids, or null when it is too long for the model. */
   readonly ids: readonly number[] | null;

@@ -36,6 +36,7 @@ const SDK: SdkNeed = {
   why: "which repeats calls although retries are switched off",
 };
 
+/** Options of `anthropicAccount`. */
 export interface AnthropicAccountOptions extends AccountOptions {
   /** `new Anthropic()` of `@anthropic-ai/sdk` 1 or later. */
   readonly client: AnthropicClient;

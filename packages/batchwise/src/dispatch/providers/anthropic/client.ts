@@ -3,10 +3,12 @@
 
 import type { CallSettings } from "../shapes/sdk-call.ts";
 
+/** What a create of a message batch sends. */
 export interface MessageBatchBody {
   readonly requests: { readonly custom_id: string; readonly params: object }[];
 }
 
+/** Which page of message batches is listed. */
 export interface MessageBatchQuery {
   readonly limit?: number;
   readonly after_id?: string;
@@ -19,6 +21,7 @@ export interface MessageBatchParams {
   readonly betas?: string[];
 }
 
+/** The methods of message batches that the account calls. */
 export interface MessageBatches {
   create(
     body: MessageBatchBody & MessageBatchParams & { readonly user_profile_id?: string },
@@ -33,6 +36,7 @@ export interface MessageBatches {
   results(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<AsyncIterable<unknown>>;
 }
 
+/** The part of the official client that the account calls. */
 export interface AnthropicClient {
   readonly messages: { readonly batches: MessageBatches };
   /** Needed for the account's option `betas` only. */

@@ -32,6 +32,7 @@ const CHUNK_CHARACTERS = 65_536;
 const FILES_A_PAGE = 1_000;
 const SDK: SdkNeed = { package: "openai", least: 5, why: "which takes no file that streams and has no files.delete" };
 
+/** Options of `openaiAccount`. */
 export interface OpenAiAccountOptions extends AccountOptions {
   /** `new OpenAI()` or `new AzureOpenAI()` of `openai` 5 or later, or one with the `baseURL` of another service. */
   readonly client: OpenAiClient;

@@ -19,6 +19,7 @@ export interface OpenAiService {
   readonly urls?: Readonly<Record<string, string>>;
 }
 
+/** A service of OpenAI's shape that has a record here. */
 export type OpenAiServiceName = "openai" | "azure" | "groq" | "together";
 
 const LIMITS: ProviderLimits = {

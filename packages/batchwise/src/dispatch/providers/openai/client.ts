@@ -8,6 +8,7 @@ export interface UploadSource extends AsyncIterable<Uint8Array> {
   readonly path: string;
 }
 
+/** What a create of a batch sends. */
 export interface BatchCreateBody {
   readonly input_file_id: string;
   /** Any text: the SDK's type lists those of OpenAI. */
@@ -16,12 +17,14 @@ export interface BatchCreateBody {
   readonly metadata?: Record<string, string>;
 }
 
+/** Which page of a list is asked for. */
 export interface PageQuery {
   readonly limit?: number;
   readonly after?: string;
   readonly purpose?: string;
 }
 
+/** The part of the official client that the account calls. */
 export interface OpenAiClient {
   readonly files: {
     create(body: { readonly file: UploadSource; readonly purpose: "batch" }, call: CallSettings): PromiseLike<unknown>;

@@ -2,6 +2,7 @@
 
 import type { CallOptions } from "../../contract/account.ts";
 
+/** The settings that each call of an official client is made with. */
 export interface CallSettings {
   readonly maxRetries: 0;
   /** Whole milliseconds: the SDKs take no others. */

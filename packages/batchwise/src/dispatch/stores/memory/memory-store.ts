@@ -44,7 +44,7 @@ import { batchRow, type MemoryBatch, type MemoryRequest, outcomeRow, requestRow 
 import { Waiting } from "./waiting.ts";
 
 /**
- * Makes a {@link Store} that lives and dies with this process. Several dispatchers of one process may share it.
+ * Makes a `Store` that lives and dies with this process. Several dispatchers of one process may share it.
  *
  * @example
  * ```ts

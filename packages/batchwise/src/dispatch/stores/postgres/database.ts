@@ -6,12 +6,14 @@ import { DispatchError } from "../../contract/errors.ts";
 import { numbered, type SqlBound, type SqlValue } from "../sql/statement.ts";
 import { Again, followLater, type Step, type Steps } from "../sql/steps.ts";
 
+/** A statement with its parameters, as node-postgres takes it. */
 export interface PostgresQuery {
   readonly text: string;
   readonly values: SqlBound[];
   readonly types: { getTypeParser(oid: number): (text: string) => unknown };
 }
 
+/** The rows that a statement gave, and how many it changed. */
 export interface PostgresResult {
   readonly rows: unknown[];
   readonly rowCount: number | null;

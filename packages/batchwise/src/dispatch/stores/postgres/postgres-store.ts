@@ -58,7 +58,7 @@ export interface PostgresStore extends TransactionalStore {
 }
 
 /**
- * Makes a {@link Store} in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
+ * Makes a `Store` in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
  * first call, in the first schema of the connection's search path.
  *
  * @throws TypeError with `code: "INVALID_OPTION"` for an option that is unknown or not a pool.

@@ -3,6 +3,7 @@
 import { check, checkIsObject, type Rule, refuseUnknown } from "../../../core/contract/validate.ts";
 import type { RedisClient } from "./server.ts";
 
+/** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /** A client of ioredis (with its `call`) or of node-redis (with its `sendCommand`). The store never ends it. */
   readonly client: RedisClient;

@@ -43,7 +43,7 @@ import { type Reply, Server } from "./server.ts";
 const MOST = 2 ** 31 - 1;
 
 /**
- * Makes a {@link Store} in the Redis server (7.0 or later) that the client is connected to. In a cluster all of its
+ * Makes a `Store` in the Redis server (7.0 or later) that the client is connected to. In a cluster all of its
  * keys are on one node: they share one hash tag.
  *
  * @throws TypeError with `code: "INVALID_OPTION"` for an option that is unknown or no client.

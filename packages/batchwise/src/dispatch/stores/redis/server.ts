@@ -14,6 +14,7 @@ export interface NodeRedisClient {
   sendCommand(args: string[]): Promise<unknown>;
 }
 
+/** A client of ioredis or node-redis, by the methods that the store calls. */
 export type RedisClient = IoRedisClient | NodeRedisClient;
 
 const SET_BACK =

@@ -6,6 +6,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { SqlBound, Statement } from "../sql/statement.ts";
 import { follow, type Step, type Steps } from "../sql/steps.ts";
 
+/** What a column of SQLite may hold. */
 export type SqliteValue = string | number | bigint | null | Uint8Array;
 
 /** A prepared statement, as node:sqlite, better-sqlite3 and others have it. */

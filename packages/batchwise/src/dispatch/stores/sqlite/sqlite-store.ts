@@ -41,7 +41,7 @@ const LONGEST_PAUSE_MS = 50;
 const LOG_END: number = Number.MAX_SAFE_INTEGER;
 
 /**
- * Makes a {@link Store} in a SQLite database. The file is opened, and its tables made, by the first call.
+ * Makes a `Store` in a SQLite database. The file is opened, and its tables made, by the first call.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range.
  *

@@ -13,6 +13,7 @@ import type { OutcomeStatus } from "../../contract/types.ts";
  */
 export type StoreFactory = () => Promise<Store>;
 
+/** One case of the suite that every store must pass. */
 export interface StoreCase {
   /** A sentence about what a store does. */
   readonly name: string;

@@ -6,6 +6,7 @@ const CREATES: readonly FakeOperation[] = ["batches.create", "messages.create", 
 /** Where results are read. Gemini's inline ones come with the batch itself. */
 const DOWNLOADS: readonly FakeOperation[] = ["files.content", "messages.results", "geminiFiles.content"];
 
+/** The names of `fakeFaults`. */
 export type FakeFaultName =
   | "acceptThenDrop"
   | "rejectThenDrop"
@@ -20,6 +21,7 @@ export type FakeFaultName =
   | "shortDownload"
   | "emptyDownload";
 
+/** Faults that real providers have had, ready to be injected. */
 export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
   /** The batch is created; the client sees a lost connection. */
   acceptThenDrop: { on: CREATES, reply: "drop" },

@@ -23,6 +23,7 @@ import type {
 
 const NEWLINE = 10;
 
+/** A strict provider in this process: what it was asked to run, and how it misbehaves. */
 export interface FakeProvider {
   /** Give this to an official client as `fetch`: no socket, so a virtual clock sees everything happen at once. */
   readonly fetch: Fetch;

@@ -8,6 +8,7 @@ import { DROPPED, type Exchange, type Handler, type Reply } from "./exchange.ts"
 /** What the official clients take as their `fetch` option. */
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
+/** A fake that listens on a port. */
 export interface Listening {
   /** `http://127.0.0.1:<port>` */
   readonly url: string;

@@ -38,6 +38,7 @@ export type FakeSurface = "openai" | "anthropic" | "gemini";
 /** Ways in which OpenAI-shaped services differ on the wire. */
 export type FakeDialect = "openai" | "azure" | "groq" | "together";
 
+/** The limits that the fake enforces. */
 export interface FakeLimits {
   /** Fewer lines than this fail validation, as with some providers. 1. */
   readonly minLines: number;
@@ -102,6 +103,7 @@ export interface FakePlan {
   readonly strangeState: string | null;
 }
 
+/** What goes wrong with one line. */
 export interface FakeLineFault {
   readonly code: string;
   readonly message: string;
@@ -146,6 +148,7 @@ export interface FakeShortReply {
   readonly endAfterLines: number;
 }
 
+/** What goes wrong with an answer of the fake. */
 export interface FakeReplyFault {
   readonly status: number;
   readonly body?: Json;
@@ -166,6 +169,7 @@ export interface FakeExecution {
   readonly foreign: boolean;
 }
 
+/** Options of `fakeProvider`. */
 export interface FakeOptions {
   /** Wall time in milliseconds since 1970, and timers for delayed answers. Default: the machine's. */
   readonly clock?: Clock;
@@ -191,6 +195,7 @@ export interface FakeOptions {
   readonly identify?: (line: FakeLine) => string;
 }
 
+/** What a fault may look at before it strikes. */
 export interface FakeBatchFacts {
   /** How many batches came before it. */
   readonly index: number;

@@ -33,6 +33,7 @@ export interface AccountRig {
 /** Makes a fake provider with these options and an account there, over the client that its users have. */
 export type AccountFactory = (options: FakeOptions) => Promise<AccountRig>;
 
+/** One case of the suite that every account must pass. */
 export interface AccountCase {
   /** A sentence about what an account does. */
   readonly name: string;

@@ -1,0 +1,85 @@
+// The order in which a reader meets the pages. A page that is missing here is found by search and links alone, and
+// build.ts refuses it.
+
+interface Group {
+  readonly text: string;
+  readonly collapsed?: boolean;
+  readonly items: { readonly text: string; readonly link: string }[];
+}
+
+type Page = readonly [text: string, page: string];
+
+function group(text: string, pages: readonly Page[], collapsed = false): Group {
+  return { text, collapsed, items: pages.map(([title, page]) => ({ text: title, link: `/${page}` })) };
+}
+
+export const sidebar: Group[] = [
+  group("Start", [
+    ["What it is", ""],
+    ["Getting started", "docs/getting-started"],
+    ["Recipes", "docs/recipes"],
+    ["Why is my batch size 1?", "docs/why-is-my-batch-size-1"],
+    ["Troubleshooting", "docs/troubleshooting"],
+  ]),
+  group("In a process", [
+    ["The batcher", "docs/batcher"],
+    ["Tuning", "docs/tuning"],
+    ["Streaming", "docs/streaming"],
+    ["Rate limits", "docs/limits"],
+    ["Threads", "docs/threads"],
+    ["Tensors", "docs/tensors"],
+    ["ONNX models", "docs/onnx"],
+    ["Pipelines", "docs/pipelines"],
+    ["Tests", "docs/testing"],
+    ["Guarantees", "docs/guarantees"],
+  ]),
+  group("Batch APIs", [
+    ["The dispatcher", "docs/dispatch"],
+    ["How to use it from …", "docs/how-to-dispatch"],
+    ["Providers", "docs/providers"],
+    ["Stores", "docs/dispatch-stores"],
+    ["The command", "docs/command"],
+    ["Operating", "docs/operating"],
+    ["Guarantees", "docs/dispatch-guarantees"],
+    ["Writing an account", "docs/writing-an-account"],
+    ["Writing a store", "docs/writing-a-store"],
+  ]),
+  group("Serving", [
+    ["The server", "docs/server"],
+    ["Serving a model", "docs/inference"],
+    ["Deployment", "docs/deployment"],
+    ["Security", "docs/security"],
+  ]),
+  group(
+    "Coming from",
+    [
+      ["All libraries", "docs/coming-from"],
+      ["BentoML", "docs/coming-from/bentoml"],
+      ["BullMQ Pro", "docs/coming-from/bullmq-pro"],
+      ["batched", "docs/coming-from/batched"],
+      ["batshit", "docs/coming-from/batshit"],
+      ["dataloader", "docs/coming-from/dataloader"],
+      ["Flyte", "docs/coming-from/flyte"],
+      ["inferflow", "docs/coming-from/inferflow"],
+      ["LangBatch", "docs/coming-from/langbatch"],
+      ["p-queue", "docs/coming-from/p-queue"],
+      ["Pacer", "docs/coming-from/pacer"],
+      ["promise-batcher", "docs/coming-from/promise-batcher"],
+      ["Ray Serve", "docs/coming-from/ray-serve"],
+      ["Triton", "docs/coming-from/triton"],
+    ],
+    true,
+  ),
+  group(
+    "How it is built",
+    [
+      ["Architecture", "docs/architecture"],
+      ["Design of the dispatcher", "docs/dispatch-design"],
+      ["Benchmarks", "docs/benchmarks"],
+      ["Benchmarks of the dispatcher", "docs/benchmarks-dispatch"],
+      ["Contributing", "CONTRIBUTING"],
+    ],
+    true,
+  ),
+  group("Reference", [["Public names", "api/"]]),
+];
