@@ -15,5 +15,5 @@ test("the site is built by one command, with every page, a reference of every en
     expect(existsSync(`${root}site/dist/api/batchwise${entry.slice(1)}.html`), entry).toBe(true);
   for (const page of filesMatching("docs/**/*.md"))
     expect(existsSync(`${root}site/dist/${page.replace(/md$/, "html")}`), page).toBe(true);
-  expect(globSync(`${root}site/dist/assets/chunks/*search*`).length).toBeGreaterThan(0);
+  expect(globSync(`${root}site/dist/assets/chunks/*SearchIndex*`).length).toBeGreaterThan(0);
 });
