@@ -61,6 +61,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "providers/anthropic": ["providers/shapes", "format", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],
   "providers/shapes": ["contract"],
+  storage: ["contract"],
   testing: ["contract"],
 };
 

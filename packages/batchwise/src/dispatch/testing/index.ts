@@ -7,9 +7,18 @@ export {
   type AccountRig,
   accountConformance,
 } from "./conformance/account-conformance.ts";
+export {
+  type StorageCase,
+  type StorageFactory,
+  type StorageRig,
+  storageConformance,
+} from "./conformance/storage-conformance.ts";
 export { type StoreCase, type StoreFactory, storeConformance } from "./conformance/store-conformance.ts";
 export { type FakeFaultName, fakeFaults } from "./fake/presets.ts";
 export { type FakeProvider, fakeProvider } from "./fake/provider.ts";
+export { fakeGcs } from "./fake/storage/gcs.ts";
+export { fakeS3 } from "./fake/storage/s3.ts";
+export type { FakeStorage, FakeStorageOptions } from "./fake/storage/shelf.ts";
 export type { Fetch, Listening } from "./fake/transport.ts";
 export type {
   FakeAnswer,

@@ -38,16 +38,27 @@ export function readSdkError(error: unknown): SdkError {
   // The body is `{ error: { ... } }`; some clients unwrap it, some do not.
   const body = objectOf(own.error);
   const inner = body.error === undefined ? body : objectOf(body.error);
-  const status = typeof own.status === "number" ? own.status : null;
+  const status = statusOf(own);
   return {
     status,
-    code: text(inner.code) ?? text(own.code),
+    code: text(inner.code) ?? text(own.code) ?? awsCode(own),
     type: text(inner.type) ?? text(own.type),
     param: text(inner.param) ?? text(own.param),
     message: text(inner.message) ?? text(own.message) ?? String(error),
     retryAfterMs: retryAfter(own.headers),
     neverSent: status === null && causesOf(error).some((code) => NEVER_SENT.has(code)),
   };
+}
+
+/** The clients of Amazon name an error by its class, which is the code of the answer. */
+function awsCode({ $metadata, name }: { readonly [key: string]: unknown }): string | null {
+  return $metadata === undefined ? null : text(name);
+}
+
+/** The clients of Amazon put the status beside the answer, Google's storage client writes it as the code. */
+function statusOf({ status, code, $metadata }: { readonly [key: string]: unknown }): number | null {
+  const told = [status, objectOf($metadata).httpStatusCode, code].find((value) => typeof value === "number");
+  return typeof told === "number" ? told : null;
 }
 
 /** The shared part: what a status means where the provider's own codes have said nothing else. */

@@ -1,5 +1,8 @@
-// The book of scripted faults: which of them, if any, hits the next call. First written, first used.
+// The book of scripted faults: which of them, if any, hits the next call. First written, first used. And what a fault
+// makes of the answer, the same for every fake.
 
+import type { Clock } from "../../../core/time/clock.ts";
+import { DROPPED, jsonReply, Refusal, type Reply } from "./exchange.ts";
 import type { FakeFault, FakeOperation } from "./types.ts";
 
 export class FaultBook {
@@ -37,4 +40,48 @@ export class FaultBook {
     }
     return null;
   }
+}
+
+const NEWLINE = 10;
+
+/** Runs the call as the fault says, or as it is; `refuse` writes a scripted status in the error shape of its surface. */
+export async function answerUnder(
+  fault: FakeFault | null,
+  clock: Clock,
+  run: () => Reply,
+  refuse: (refusal: Refusal) => Reply,
+): Promise<Reply | typeof DROPPED> {
+  if (fault === null) return run();
+  await sleep(clock, fault.delayMs ?? 0);
+  const reply = fault.accept === false ? null : run();
+  await sleep(clock, fault.replyDelayMs ?? 0);
+  const wanted = fault.reply ?? "answer";
+  if (wanted === "drop") return DROPPED;
+  if (wanted === "answer") return reply ?? DROPPED;
+  if ("cutAtBytes" in wanted) {
+    return reply === null ? DROPPED : { ...reply, cutAt: Math.min(wanted.cutAtBytes, reply.body.length) };
+  }
+  if ("endAfterLines" in wanted) {
+    return reply === null ? DROPPED : { ...reply, body: firstLines(reply.body, wanted.endAfterLines) };
+  }
+  const { status, body, headers } = wanted;
+  if (body !== undefined) return jsonReply(body, status, headers);
+  const code = status === 429 ? "rate_limit_exceeded" : "scripted";
+  return refuse(new Refusal(status, code, `Scripted answer ${status}.`, { headers }));
+}
+
+function firstLines(body: Uint8Array, count: number): Uint8Array {
+  let end = 0;
+  for (let lines = 0; lines < count && end < body.length; lines += 1) {
+    const found = body.indexOf(NEWLINE, end);
+    end = found < 0 ? body.length : found + 1;
+  }
+  return body.subarray(0, end);
+}
+
+function sleep(clock: Clock, ms: number): Promise<void> {
+  if (ms <= 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    clock.setTimeout(resolve, ms);
+  });
 }

@@ -1,4 +1,5 @@
-// multipart/form-data, as far as uploads need it: fields and one or more files, in any order, whole in memory.
+// multipart/form-data, as far as uploads need it: fields and one or more files, in any order, whole in memory. And
+// multipart/related, whose parts have no names.
 
 import { Refusal } from "./exchange.ts";
 
@@ -13,21 +14,44 @@ const BREAK = Buffer.from("\r\n\r\n");
 
 /** Reads all parts of a body. Refuses what is not well-formed. */
 export function parseMultipart(body: Uint8Array, contentType: string): Part[] {
-  const match = /boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType);
-  const boundary = match?.[1] ?? match?.[2];
+  const boundary = boundaryOf(contentType);
   if (!/^multipart\/form-data/i.test(contentType) || boundary === undefined) {
     throw new Refusal(400, "invalid_request", "Expected a multipart/form-data body.");
   }
+  return piecesOf(body, boundary).map(partOf);
+}
+
+/** The contents of the parts of a multipart/related body, in order. */
+export function relatedParts(body: Uint8Array, contentType: string): Uint8Array[] {
+  const boundary = boundaryOf(contentType);
+  if (!/^multipart\/related/i.test(contentType) || boundary === undefined) {
+    throw new Refusal(400, "invalid", "Expected a multipart/related body.");
+  }
+  return piecesOf(body, boundary).map((piece) => {
+    const split = piece.indexOf(BREAK);
+    if (split < 0) throw new Refusal(400, "invalid", "A part has no head.");
+    return piece.subarray(split + BREAK.length);
+  });
+}
+
+function boundaryOf(contentType: string): string | undefined {
+  const match = /boundary=(?:"([^"]+)"|'([^']+)'|([^;\s]+))/i.exec(contentType);
+  return match?.[1] ?? match?.[2] ?? match?.[3];
+}
+
+/** Each part with its head. */
+function piecesOf(body: Uint8Array, boundary: string): Buffer[] {
   const buffer = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const delimiter = Buffer.from(`--${boundary}`);
-  const parts: Part[] = [];
+  const between = Buffer.concat([Buffer.from("\r\n"), delimiter]);
+  const pieces: Buffer[] = [];
   let at = buffer.indexOf(delimiter);
   while (at >= 0) {
     const start = at + delimiter.length;
-    if (buffer.subarray(start, start + 2).toString() === "--") return parts;
-    const end = buffer.indexOf(Buffer.concat([Buffer.from("\r\n"), delimiter]), start);
+    if (buffer.subarray(start, start + 2).toString() === "--") return pieces;
+    const end = buffer.indexOf(between, start);
     if (end < 0) break;
-    parts.push(partOf(buffer.subarray(start + 2, end)));
+    pieces.push(buffer.subarray(start + 2, end));
     at = end + 2;
   }
   throw new Refusal(400, "invalid_request", "The multipart body ends before its last boundary.");

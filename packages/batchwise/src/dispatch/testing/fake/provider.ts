@@ -3,9 +3,8 @@
 // every way that has been seen of them. It keeps account of each call and each line it accepted, so that work done
 // twice is counted here and not inferred. One fake is one account; it holds everything in memory.
 
-import type { Clock } from "../../../core/time/clock.ts";
-import { DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
-import { FaultBook } from "./faults.ts";
+import { type DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
+import { answerUnder, FaultBook } from "./faults.ts";
 import { seededRandom } from "./random.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 import type { Route, Surface } from "./surface.ts";
@@ -20,8 +19,6 @@ import type {
   FakePlan,
   ForeignBatch,
 } from "./types.ts";
-
-const NEWLINE = 10;
 
 /** A strict provider in this process: what it was asked to run, and how it misbehaves. */
 export interface FakeProvider {
@@ -158,26 +155,14 @@ class Fake implements FakeProvider {
     return null;
   }
 
-  async #withFault(called: Called, exchange: Exchange): Promise<Reply | typeof DROPPED> {
+  #withFault(called: Called, exchange: Exchange): Promise<Reply | typeof DROPPED> {
     const fault = this.#faults.take(called.route.operation);
-    if (fault === null) return run(called, exchange);
-    const { clock } = this.#settings;
-    await sleep(clock, fault.delayMs ?? 0);
-    const reply = fault.accept === false ? null : run(called, exchange);
-    await sleep(clock, fault.replyDelayMs ?? 0);
-    const wanted = fault.reply ?? "answer";
-    if (wanted === "drop") return DROPPED;
-    if (wanted === "answer") return reply ?? DROPPED;
-    if ("cutAtBytes" in wanted) {
-      return reply === null ? DROPPED : { ...reply, cutAt: Math.min(wanted.cutAtBytes, reply.body.length) };
-    }
-    if ("endAfterLines" in wanted) {
-      return reply === null ? DROPPED : { ...reply, body: firstLines(reply.body, wanted.endAfterLines) };
-    }
-    const { status, body, headers } = wanted;
-    if (body !== undefined) return jsonReply(body, status, headers);
-    const code = status === 429 ? "rate_limit_exceeded" : "scripted";
-    return called.surface.refused(new Refusal(status, code, `Scripted answer ${status}.`, { headers }));
+    return answerUnder(
+      fault,
+      this.#settings.clock,
+      () => run(called, exchange),
+      (refusal) => called.surface.refused(refusal),
+    );
   }
 }
 
@@ -194,20 +179,4 @@ function run({ surface, route }: Called, exchange: Exchange): Reply {
     if (error instanceof Refusal) return surface.refused(error);
     throw error;
   }
-}
-
-function firstLines(body: Uint8Array, count: number): Uint8Array {
-  let end = 0;
-  for (let lines = 0; lines < count && end < body.length; lines += 1) {
-    const found = body.indexOf(NEWLINE, end);
-    end = found < 0 ? body.length : found + 1;
-  }
-  return body.subarray(0, end);
-}
-
-function sleep(clock: Clock, ms: number): Promise<void> {
-  if (ms <= 0) return Promise.resolve();
-  return new Promise((resolve) => {
-    clock.setTimeout(resolve, ms);
-  });
 }

@@ -30,7 +30,15 @@ export type FakeOperation =
   | "geminiFiles.list"
   | "geminiFiles.retrieve"
   | "geminiFiles.content"
-  | "geminiFiles.delete";
+  | "geminiFiles.delete"
+  | "objects.put"
+  | "objects.get"
+  | "objects.list"
+  | "objects.delete"
+  | "uploads.create"
+  | "uploads.part"
+  | "uploads.complete"
+  | "uploads.abort";
 
 /** The wire formats that the fake speaks. */
 export type FakeSurface = "openai" | "anthropic" | "gemini";

@@ -1,0 +1,153 @@
+// Object storage in Google Cloud Storage, over the user's own client. Up to 8 MB go in one call; more go as a resumable
+// upload in chunks, of which Cloud Storage makes an object with the last one, so a part of an object is never seen. The
+// client checks the CRC-32C both ways. An upload that fails leaves nothing: Google forgets it within a week.
+
+import { check, objectWith } from "../../core/contract/validate.ts";
+import type { CallOptions } from "../contract/account.ts";
+import { objectNotFoundError } from "../contract/errors.ts";
+import type { ObjectStorage, StoredObject } from "../contract/storage.ts";
+import type { GcsBucket, GcsClient, GcsWriteStream } from "./gcs-client.ts";
+import { type BucketOptions, ObjectNames } from "./names.ts";
+import { partsOf } from "./parts.ts";
+import { chunksWithin, within } from "./waits.ts";
+
+/** A multiple of 256 KiB, as Cloud Storage wants it. */
+const CHUNK_BYTES = 8 * 1024 * 1024;
+const ONE_CALL = { resumable: false } as const;
+const IN_CHUNKS = { resumable: true, chunkSize: CHUNK_BYTES } as const;
+
+/**
+ * When a download ends before its time, the client closes every connection that it has, a moment later (7.22). Whoever
+ * calls it in that moment loses the call.
+ */
+const CLOSING_MS = 10;
+
+export interface GcsStorageOptions extends BucketOptions {
+  /** `new Storage()` of `@google-cloud/storage` 7. Its retries may stay on. */
+  readonly client: GcsClient;
+}
+
+/**
+ * Object storage for accounts whose provider reads and writes files in Cloud Storage.
+ *
+ * @throws TypeError with `code: "INVALID_OPTION"`
+ *
+ * @example
+ * ```ts
+ * import { type GcsClient, gcsStorage } from "batchwise/dispatch/storage";
+ * declare const client: GcsClient; // new Storage()
+ * const storage = gcsStorage({ client, bucket: "my-batches", prefix: "prod" });
+ * ```
+ */
+export function gcsStorage(options: GcsStorageOptions): ObjectStorage {
+  check("options", objectWith(), options);
+  const names = new ObjectNames("gs", options);
+  check("client", objectWith("bucket"), options.client);
+  return new GcsStorage(options.client.bucket(options.bucket), names);
+}
+
+class GcsStorage implements ObjectStorage {
+  readonly #bucket: GcsBucket;
+  readonly #names: ObjectNames;
+
+  constructor(bucket: GcsBucket, names: ObjectNames) {
+    this.#bucket = bucket;
+    this.#names = names;
+  }
+
+  async put(name: string, chunks: AsyncIterable<Uint8Array>, call: CallOptions): Promise<{ readonly uri: string }> {
+    const key = this.#names.newKeyOf(name);
+    call.signal.throwIfAborted();
+    const parts = partsOf(chunks, CHUNK_BYTES);
+    try {
+      const first: Uint8Array = (await parts.next()).value ?? new Uint8Array();
+      const mode = first.length < CHUNK_BYTES ? ONE_CALL : IN_CHUNKS;
+      const options = { ...mode, validation: "crc32c", contentType: "application/jsonl" } as const;
+      await send(this.#bucket.file(key).createWriteStream(options), first, parts, call);
+    } finally {
+      await parts.return(undefined);
+    }
+    return { uri: this.#names.addressOf(key) };
+  }
+
+  async *get(nameOrUri: string, call: CallOptions): AsyncGenerator<Uint8Array> {
+    const key = this.#names.keyOf(nameOrUri);
+    let isWhole = false;
+    try {
+      // The client never tells of a connection that is cut (7.22): `timeoutMs` does.
+      yield* chunksWithin(call, this.#bucket.file(key).createReadStream());
+      isWhole = true;
+    } catch (error) {
+      throw isMissing(error) ? objectNotFoundError(this.#names.addressOf(key), error) : error;
+    } finally {
+      if (!isWhole) await new Promise((resolve) => setTimeout(resolve, CLOSING_MS));
+    }
+  }
+
+  async *list(prefix: string, call: CallOptions): AsyncGenerator<StoredObject> {
+    const query = { prefix: this.#names.keyOf(prefix), autoPaginate: false } as const;
+    let from: { readonly pageToken: string } | null = null;
+    do {
+      const input = { ...query, ...from };
+      const [files, next] = await within(call, () => this.#bucket.getFiles(input));
+      for (const { name: key, metadata } of files) {
+        yield { name: this.#names.nameOf(key), uri: this.#names.addressOf(key), bytes: Number(metadata.size ?? 0) };
+      }
+      const { pageToken } = (next ?? {}) as { readonly pageToken?: string };
+      from = pageToken === undefined ? null : { pageToken };
+    } while (from !== null);
+  }
+
+  async delete(nameOrUri: string, call: CallOptions): Promise<void> {
+    const file = this.#bucket.file(this.#names.keyOf(nameOrUri));
+    await within(call, () => file.delete({ ignoreNotFound: true }));
+  }
+
+  uriOf(name: string): string {
+    return this.#names.addressOf(this.#names.newKeyOf(name));
+  }
+}
+
+/** Writes all parts. A stream that is destroyed before its end never sends a last chunk, so no object is made of it. */
+async function send(
+  stream: GcsWriteStream,
+  first: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+  call: CallOptions,
+): Promise<void> {
+  // A write that fails is told by the stream's own error, which has the cause.
+  const failed = new Promise<never>((_, reject) => stream.on("error", (error) => reject(errorOf(error))));
+  failed.catch(() => {});
+  const write = (part: Uint8Array): Promise<void> =>
+    within(call, () => Promise.race([failed, settled((done) => stream.write(part, done))]));
+  try {
+    await write(first);
+    for await (const part of rest) await write(part);
+    await within(call, () => Promise.race([failed, settled((done) => stream.end(done))]));
+  } catch (error) {
+    stream.destroy(errorOf(error));
+    throw error;
+  }
+}
+
+/** Resolves when `run` calls back without an error. */
+function settled(run: (done: (error?: unknown) => void) => unknown): Promise<void> {
+  return new Promise((resolve) => {
+    run((error) => {
+      if (error === undefined || error === null) resolve();
+    });
+  });
+}
+
+/** The client fails some uploads with the plain object of Google's answer. */
+function errorOf(error: unknown): Error {
+  if (error instanceof Error) return error;
+  const { message, ...rest } = (error ?? {}) as { readonly message?: unknown };
+  return Object.assign(new Error(typeof message === "string" ? message : "The upload failed."), rest);
+}
+
+/** A bucket that does not exist is another error: it is the account's, not the object's. */
+function isMissing(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  return code === 404 && !String(message).includes("bucket does not exist");
+}

@@ -1,0 +1,32 @@
+// Chunks of any size as parts of one size, so that memory holds one part and never the whole.
+
+/** Parts of `bytes`; the last one is shorter. One empty part where there is nothing. */
+export async function* partsOf(chunks: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
+  let held: Uint8Array[] = [];
+  let size = 0;
+  let isFirst = true;
+  for await (const chunk of chunks) {
+    for (let from = 0; from < chunk.length; ) {
+      const piece = chunk.subarray(from, from + bytes - size);
+      held.push(piece);
+      size += piece.length;
+      from += piece.length;
+      if (size < bytes) continue;
+      yield joined(held, size);
+      held = [];
+      size = 0;
+      isFirst = false;
+    }
+  }
+  if (size > 0 || isFirst) yield joined(held, size);
+}
+
+function joined(pieces: readonly Uint8Array[], size: number): Uint8Array {
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

@@ -1,0 +1,27 @@
+// The suite that every object storage passes, over the real client of its service against a strict fake of it.
+
+import type { StorageCase } from "./storage/case.ts";
+import { faultCases } from "./storage/faults.ts";
+import { objectCases } from "./storage/objects.ts";
+
+export type { StorageCase, StorageFactory, StorageRig } from "./storage/case.ts";
+
+/**
+ * What every ObjectStorage promises, as cases to run one by one, each with a fake and a storage of its own.
+ *
+ * @example
+ * ```ts
+ * import { type GcsClient, gcsStorage } from "batchwise/dispatch/storage";
+ * import { fakeGcs, type StorageFactory, storageConformance } from "batchwise/dispatch/testing";
+ * declare function clientAt(url: string): GcsClient; // new Storage({ apiEndpoint: url, projectId: "any", … })
+ * const open: StorageFactory = async (options) => {
+ *   const fake = fakeGcs(options);
+ *   const { url } = await fake.listen();
+ *   return { fake, storage: gcsStorage({ client: clientAt(url), bucket: "bucket", prefix: "folder" }) };
+ * };
+ * for (const { name, run } of storageConformance) {
+ *   await run(open).catch((cause) => Promise.reject(new Error(name, { cause })));
+ * }
+ * ```
+ */
+export const storageConformance: readonly StorageCase[] = [...objectCases, ...faultCases];

@@ -1,0 +1,47 @@
+// The XML that S3 answers with and is told with: as much of it as the fake needs.
+
+import type { Refusal, Reply } from "../exchange.ts";
+
+const HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n';
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+
+/** An element; `content` is text, or elements that are written already. */
+export function tag(name: string, content: string | readonly string[]): string {
+  const inner =
+    typeof content === "string" ? content.replace(/[&<>"]/g, (sign) => ESCAPES[sign] as string) : content.join("");
+  return `<${name}>${inner}</${name}>`;
+}
+
+export function xmlReply(element: string, status = 200, headers: Readonly<Record<string, string>> = {}): Reply {
+  const body = new TextEncoder().encode(HEAD + element);
+  return { status, headers: { "content-type": "application/xml", ...headers }, body, cutAt: null };
+}
+
+/** A refusal as S3 writes it. Scripted ones get the code that S3 has for their status. */
+export function errorReply({ status, code, message, headers }: Refusal): Reply {
+  const known = code === "scripted" || code === "rate_limit_exceeded" ? (CODES[status] ?? "InternalError") : code;
+  return xmlReply(tag("Error", [tag("Code", known), tag("Message", message)]), status, headers);
+}
+
+const CODES: Readonly<Record<number, string>> = {
+  400: "InvalidRequest",
+  401: "InvalidAccessKeyId",
+  403: "AccessDenied",
+  404: "NoSuchKey",
+  429: "SlowDown",
+  500: "InternalError",
+  501: "NotImplemented",
+  503: "SlowDown",
+};
+
+/** The parts that the end of an upload names, in its order. */
+export function partsOf(text: string): { readonly number: number; readonly etag: string }[] {
+  return [...text.matchAll(/<Part>(.*?)<\/Part>/gs)].map(([, part = ""]) => ({
+    number: Number(/<PartNumber>(\d+)<\/PartNumber>/.exec(part)?.[1]),
+    etag: (/<ETag>(.*?)<\/ETag>/.exec(part)?.[1] ?? "").replaceAll("&quot;", '"'),
+  }));
+}
+
+export function textOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
