@@ -63,7 +63,11 @@ export async function put(storage: ObjectStorage, name: string, content: string 
   return (await storage.put(name, inChunks(bytes), call())).uri;
 }
 
-export async function readAll(storage: ObjectStorage, nameOrUri: string, options = call()): Promise<Buffer> {
+export async function readAll(
+  storage: ObjectStorage,
+  nameOrUri: string,
+  options: CallOptions = call(),
+): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of storage.get(nameOrUri, options)) chunks.push(chunk);
   return Buffer.concat(chunks);
