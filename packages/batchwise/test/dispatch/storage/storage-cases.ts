@@ -6,14 +6,14 @@ import { gcsStorage, s3Storage } from "batchwise/dispatch/storage";
 import { type FakeStorageOptions, fakeGcs, fakeS3, type StorageRig } from "batchwise/dispatch/testing";
 import { onTestFinished } from "vitest";
 
-export const PLACE = { bucket: "bucket", prefix: "folder" } as const;
+const PLACE = { bucket: "bucket", prefix: "folder" } as const;
 
 export function s3Client(url: string, config: S3ClientConfig = {}): S3 {
   const credentials = { accessKeyId: "key", secretAccessKey: "secret" };
   return new S3({ endpoint: url, forcePathStyle: true, region: "eu-west-1", credentials, maxAttempts: 1, ...config });
 }
 
-export function gcsClient(url: string, options: StorageOptions = {}): Storage {
+function gcsClient(url: string, options: StorageOptions = {}): Storage {
   return new Storage({ apiEndpoint: url, projectId: "project", retryOptions: { autoRetry: false }, ...options });
 }
 
