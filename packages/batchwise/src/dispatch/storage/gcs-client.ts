@@ -9,6 +9,7 @@ export interface GcsWriteStream {
   destroy(error: Error): unknown;
 }
 
+/** One object, there or not. */
 export interface GcsFile {
   readonly name: string;
   readonly metadata: { readonly size?: number | string };
@@ -22,6 +23,7 @@ export interface GcsFile {
   delete(options: { readonly ignoreNotFound: true }): Promise<unknown>;
 }
 
+/** One bucket, as `storage.bucket(name)` gives it. */
 export interface GcsBucket {
   file(name: string): GcsFile;
   /** Files, the query of the next page, the raw answer. */
@@ -32,6 +34,7 @@ export interface GcsBucket {
   }): Promise<readonly [readonly GcsFile[], unknown?, unknown?]>;
 }
 
+/** `new Storage()` of `@google-cloud/storage` 7. */
 export interface GcsClient {
   bucket(name: string): GcsBucket;
 }

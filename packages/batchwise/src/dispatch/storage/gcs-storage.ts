@@ -22,6 +22,7 @@ const IN_CHUNKS = { resumable: true, chunkSize: CHUNK_BYTES } as const;
  */
 const CLOSING_MS = 10;
 
+/** Options of `gcsStorage`. */
 export interface GcsStorageOptions extends BucketOptions {
   /** `new Storage()` of `@google-cloud/storage` 7. Its retries may stay on. */
   readonly client: GcsClient;

@@ -1,6 +1,7 @@
 // The part of the aggregated `S3` client of `@aws-sdk/client-s3` that the storage calls, by shape: nothing is imported
 // from the SDK, and its answers are read as unknown objects.
 
+/** What every method of the client takes beside its input. */
 export interface S3CallOptions {
   readonly abortSignal?: AbortSignal;
 }
@@ -21,6 +22,7 @@ export interface S3Part {
   readonly ChecksumSHA256?: string;
 }
 
+/** `new S3()` of `@aws-sdk/client-s3` 3. */
 export interface S3Client {
   putObject(input: S3Object & { readonly Body: Uint8Array }, call?: S3CallOptions): Promise<unknown>;
   getObject(input: S3Object, call?: S3CallOptions): Promise<unknown>;

@@ -16,6 +16,7 @@ const PART_BYTES = 8 * 1024 * 1024;
 
 const CHECKSUMS = ["ChecksumCRC32", "ChecksumCRC32C", "ChecksumCRC64NVME", "ChecksumSHA1", "ChecksumSHA256"] as const;
 
+/** Options of `s3Storage`. */
 export interface S3StorageOptions extends BucketOptions {
   /** `new S3()` of `@aws-sdk/client-s3` 3, the client with a method for each call. Its retries may stay on. */
   readonly client: S3Client;

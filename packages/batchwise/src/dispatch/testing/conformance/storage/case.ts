@@ -15,6 +15,7 @@ export interface StorageRig {
 /** Makes a fake with these options and a storage there, over the client that its users have, its retries switched off. */
 export type StorageFactory = (options: FakeStorageOptions) => Promise<StorageRig>;
 
+/** One case of the suite that every storage passes. */
 export interface StorageCase {
   /** A sentence about what a storage does. */
   readonly name: string;

@@ -15,6 +15,7 @@ const wallClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
+/** Options of `fakeS3` and `fakeGcs`. */
 export interface FakeStorageOptions {
   /** Buckets that exist. Default: `["bucket"]`. */
   readonly buckets?: readonly string[];
