@@ -1,9 +1,9 @@
 // "batchwise/onnx" for browsers and React Native: what needs no threads of Node.js.
 
 export { onnxHandler } from "./onnx-handler.ts";
-export { pipelineKey } from "./pipeline-call.ts";
-export { pipelineCost } from "./pipeline-cost.ts";
-export { pipelineHandler } from "./pipeline-handler.ts";
+export { pipelineKey } from "./pipelines/call.ts";
+export { pipelineCost } from "./pipelines/cost.ts";
+export { pipelineHandler } from "./pipelines/handler.ts";
 export type {
   CallOptions,
   Pipeline,
@@ -14,4 +14,4 @@ export type {
   QuestionCall,
   ReadCall,
   TensorPipeline,
-} from "./pipeline-types.ts";
+} from "./pipelines/types.ts";

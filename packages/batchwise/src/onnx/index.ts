@@ -5,9 +5,9 @@ export type { OnnxErrorCode } from "./errors.ts";
 export type { ModelThreadsOptions } from "./model-threads.ts";
 export { type OnnxHandler, type OnnxHandlerOptions, onnxHandler } from "./onnx-handler.ts";
 export { type OnnxModel, type OnnxModelOptions, onnxModel } from "./onnx-model.ts";
-export { pipelineKey } from "./pipeline-call.ts";
-export { pipelineCost } from "./pipeline-cost.ts";
-export { pipelineHandler } from "./pipeline-handler.ts";
+export { pipelineKey } from "./pipelines/call.ts";
+export { pipelineCost } from "./pipelines/cost.ts";
+export { pipelineHandler } from "./pipelines/handler.ts";
 export type {
   CallOptions,
   Pipeline,
@@ -18,7 +18,7 @@ export type {
   QuestionCall,
   ReadCall,
   TensorPipeline,
-} from "./pipeline-types.ts";
+} from "./pipelines/types.ts";
 export type { OnnxSession, OnnxTensorClass, OnnxValueInfo } from "./session.ts";
 export type {
   EmbedderOptions,

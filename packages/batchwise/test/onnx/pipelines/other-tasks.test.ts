@@ -2,11 +2,11 @@
 
 import { pipeline, RawImage } from "@huggingface/transformers";
 import { expect, test } from "vitest";
-import { batch } from "../../src/index.ts";
-import { pipelineKey } from "../../src/onnx/pipeline-call.ts";
-import { pipelineHandler } from "../../src/onnx/pipeline-handler.ts";
-import { localModel } from "./pipeline-models.ts";
-import { colourGraph, nextWordGraph } from "./pipeline-other-models.ts";
+import { batch } from "../../../src/index.ts";
+import { pipelineKey } from "../../../src/onnx/pipelines/call.ts";
+import { pipelineHandler } from "../../../src/onnx/pipelines/handler.ts";
+import { localModel } from "./models.ts";
+import { colourGraph, nextWordGraph } from "./other-models.ts";
 
 interface Label {
   readonly label: string;

@@ -1,11 +1,11 @@
 // Splits what a pipeline returns for an array of inputs. Each caller gets what stands in its place.
 
-import { describe } from "../core/contract/errors.ts";
-import { isTensor } from "../tensor/shape.ts";
-import { countError } from "./pipeline-errors.ts";
-import { formOf, type ResultForm } from "./pipeline-tasks.ts";
-import { rowsOf } from "./pipeline-tensors.ts";
-import type { ReadCall } from "./pipeline-types.ts";
+import { describe } from "../../core/contract/errors.ts";
+import { isTensor } from "../../tensor/shape.ts";
+import { countError } from "./errors.ts";
+import { formOf, type ResultForm } from "./tasks.ts";
+import { rowsOf } from "./tensors.ts";
+import type { ReadCall } from "./types.ts";
 
 /** The results of calls that were made as one. Throws BATCH_RESULT where there is not one for each. */
 export function resultsOf(output: unknown, calls: readonly ReadCall[], task: string, tokenizer: unknown): unknown[] {

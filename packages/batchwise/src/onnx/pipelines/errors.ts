@@ -1,6 +1,6 @@
 // The error for an answer that does not have one result for each input.
 
-import { BatchwiseError } from "../core/contract/errors.ts";
+import { BatchwiseError } from "../../core/contract/errors.ts";
 
 export function countError(count: number, came: string): Error {
   const results = count === 1 ? "1 result" : `${count} results`;

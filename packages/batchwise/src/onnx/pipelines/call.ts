@@ -1,9 +1,9 @@
 // What an item says: its input, and its own options and labels. Calls may share a batch where these are equal, which
 // `pipelineKey` puts in words. Holds after structured clone, so that items may come from other threads.
 
-import { describe } from "../core/contract/errors.ts";
-import { invalidOption } from "../core/contract/validate.ts";
-import type { CallOptions } from "./pipeline-types.ts";
+import { describe } from "../../core/contract/errors.ts";
+import { invalidOption } from "../../core/contract/validate.ts";
+import type { CallOptions } from "./types.ts";
 
 /** An item's parts, unchecked. */
 export interface CallParts {

@@ -1,8 +1,8 @@
 // The shapes that a pipeline of @huggingface/transformers has, as far as its handler uses them. Structural: nothing of
 // that package is imported, and a function of your own is a pipeline too.
 
-import type { HandlerObject, Place } from "../core/contract/types.ts";
-import type { TensorLike } from "../tensor/types.ts";
+import type { HandlerObject, Place } from "../../core/contract/types.ts";
+import type { TensorLike } from "../../tensor/types.ts";
 
 /** What a pipeline is besides a function. A function that wraps one may have these too. */
 export interface PipelineParts {

@@ -3,13 +3,13 @@
 
 import { pipeline } from "@huggingface/transformers";
 import { expect, test } from "vitest";
-import { batch } from "../../src/index.ts";
-import { pipelineKey } from "../../src/onnx/pipeline-call.ts";
-import { pipelineCost } from "../../src/onnx/pipeline-cost.ts";
-import { pipelineHandler } from "../../src/onnx/pipeline-handler.ts";
-import type { PipelineCall, QuestionCall } from "../../src/onnx/pipeline-types.ts";
-import type { Tensor } from "../../src/tensor/types.ts";
-import { localModel, type ModelOptions, WIDTH } from "./pipeline-models.ts";
+import { batch } from "../../../src/index.ts";
+import { pipelineKey } from "../../../src/onnx/pipelines/call.ts";
+import { pipelineCost } from "../../../src/onnx/pipelines/cost.ts";
+import { pipelineHandler } from "../../../src/onnx/pipelines/handler.ts";
+import type { PipelineCall, QuestionCall } from "../../../src/onnx/pipelines/types.ts";
+import type { Tensor } from "../../../src/tensor/types.ts";
+import { localModel, type ModelOptions, WIDTH } from "./models.ts";
 
 const TEXTS = [
   "rain",

@@ -1,8 +1,8 @@
 // Models of other tasks than texts to vectors: one that looks at the mean colour of an image, and one that continues a
 // text by its last word.
 
-import { OnnxGraph } from "../../../server/src/models/onnx-graph.ts";
-import { WORD_PIECES } from "../../../server/test/support/word-piece.ts";
+import { OnnxGraph } from "../../../../server/src/models/onnx-graph.ts";
+import { WORD_PIECES } from "../../../../server/test/support/word-piece.ts";
 
 /** Logits by the mean of red, green and blue. */
 export function colourGraph(): Uint8Array {

@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { env } from "@huggingface/transformers";
 import { afterAll } from "vitest";
-import { OnnxGraph } from "../../../server/src/models/onnx-graph.ts";
-import { mulberry32, randomWeights } from "../../../server/src/models/seeded-weights.ts";
-import { WORD_PIECES, wordPieceDefinition } from "../../../server/test/support/word-piece.ts";
+import { OnnxGraph } from "../../../../server/src/models/onnx-graph.ts";
+import { mulberry32, randomWeights } from "../../../../server/src/models/seeded-weights.ts";
+import { WORD_PIECES, wordPieceDefinition } from "../../../../server/test/support/word-piece.ts";
 
 export const WIDTH = 8;
 const LABELS = ["contradiction", "neutral", "entailment"];

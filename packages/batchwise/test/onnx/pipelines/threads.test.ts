@@ -2,15 +2,15 @@
 
 import { env, pipeline } from "@huggingface/transformers";
 import { expect, test } from "vitest";
-import { buildEncoder, DEFAULT_ENCODER } from "../../../server/src/models/encoder-model.ts";
-import { batch } from "../../src/index.ts";
-import { pipelineCost } from "../../src/onnx/pipeline-cost.ts";
-import { pipelineHandler } from "../../src/onnx/pipeline-handler.ts";
-import type { Tensor } from "../../src/tensor/types.ts";
-import { threadHandler } from "../../src/threads/index.ts";
-import { modelRoot } from "./pipeline-models.ts";
+import { buildEncoder, DEFAULT_ENCODER } from "../../../../server/src/models/encoder-model.ts";
+import { batch } from "../../../src/index.ts";
+import { pipelineCost } from "../../../src/onnx/pipelines/cost.ts";
+import { pipelineHandler } from "../../../src/onnx/pipelines/handler.ts";
+import type { Tensor } from "../../../src/tensor/types.ts";
+import { threadHandler } from "../../../src/threads/index.ts";
+import { modelRoot } from "./models.ts";
 
-const MODULE = new URL("./fixtures/pipeline-handler.ts", import.meta.url);
+const MODULE = new URL("../fixtures/pipeline-handler.ts", import.meta.url);
 const TEXTS = Array.from({ length: 32 }, (_, index) => "the grey piano ".repeat(8 + (index % 8)));
 
 /** Takes some hundreds of milliseconds for 32 texts. */

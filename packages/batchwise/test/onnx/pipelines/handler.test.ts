@@ -1,11 +1,11 @@
 // The handler over pipelines of the test's own, which answer as versions 3 and 4 of the real package do.
 
 import { expect, test } from "vitest";
-import { batch } from "../../src/index.ts";
-import { pipelineKey } from "../../src/onnx/pipeline-call.ts";
-import { pipelineCost } from "../../src/onnx/pipeline-cost.ts";
-import { pipelineHandler } from "../../src/onnx/pipeline-handler.ts";
-import type { CallOptions, PipelineCall, PipelineParts, QuestionCall } from "../../src/onnx/pipeline-types.ts";
+import { batch } from "../../../src/index.ts";
+import { pipelineKey } from "../../../src/onnx/pipelines/call.ts";
+import { pipelineCost } from "../../../src/onnx/pipelines/cost.ts";
+import { pipelineHandler } from "../../../src/onnx/pipelines/handler.ts";
+import type { CallOptions, PipelineCall, PipelineParts, QuestionCall } from "../../../src/onnx/pipelines/types.ts";
 
 type Call = readonly [inputs: unknown, ...rest: unknown[]];
 

@@ -1,6 +1,6 @@
 // The cost of an item by its length, for batches of texts that are padded to the longest.
 
-import { partsOf } from "./pipeline-call.ts";
+import { partsOf } from "./call.ts";
 
 interface Tokenizer {
   encode(text: string, options: { text_pair: string | null }): { readonly length: number };

@@ -1,11 +1,11 @@
 // Reads and checks one item for a task. What is wrong with an item is its own caller's error, not its batch's.
 
-import { describe } from "../core/contract/errors.ts";
-import { invalidOption } from "../core/contract/validate.ts";
-import { mergedOptions, partsOf, pipelineKey } from "./pipeline-call.ts";
-import { takesChats, takesLabels, takesPairs, takesText } from "./pipeline-tasks.ts";
-import { checkPooling } from "./pipeline-tensors.ts";
-import type { CallOptions, ReadCall } from "./pipeline-types.ts";
+import { describe } from "../../core/contract/errors.ts";
+import { invalidOption } from "../../core/contract/validate.ts";
+import { mergedOptions, partsOf, pipelineKey } from "./call.ts";
+import { takesChats, takesLabels, takesPairs, takesText } from "./tasks.ts";
+import { checkPooling } from "./tensors.ts";
+import type { CallOptions, ReadCall } from "./types.ts";
 
 export interface Reading {
   readonly task: string;

@@ -1,12 +1,12 @@
 // The rows of the tensor that a pipeline gives for a batch. Each caller gets its own: a plain tensor [1, ...], cut to its
 // own tokens where the pipeline gives a vector for each token and fills short texts up.
 
-import { describe } from "../core/contract/errors.ts";
-import { invalidOption } from "../core/contract/validate.ts";
-import { allocate, copyElements } from "../tensor/dtype.ts";
-import { type Checked, checkTensor, isTensor, sizeOf, textOf } from "../tensor/shape.ts";
-import { countError } from "./pipeline-errors.ts";
-import type { CallOptions, ReadCall } from "./pipeline-types.ts";
+import { describe } from "../../core/contract/errors.ts";
+import { invalidOption } from "../../core/contract/validate.ts";
+import { allocate, copyElements } from "../../tensor/dtype.ts";
+import { type Checked, checkTensor, isTensor, sizeOf, textOf } from "../../tensor/shape.ts";
+import { countError } from "./errors.ts";
+import type { CallOptions, ReadCall } from "./types.ts";
 
 /** From which token to which, without the one behind the last. */
 type Range = readonly [start: number, end: number];

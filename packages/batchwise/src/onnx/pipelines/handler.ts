@@ -3,8 +3,8 @@
 // Guarantees: every caller gets its own result and nobody's padding; calls whose options differ are never made as one;
 // an answer of the wrong count fails its batch. Does not keep the pipeline from blocking the thread that it runs in.
 
-import { isError } from "../core/contract/errors.ts";
-import type { BatchContext, Place } from "../core/contract/types.ts";
+import { isError } from "../../core/contract/errors.ts";
+import type { BatchContext, Place } from "../../core/contract/types.ts";
 import {
   aBoolean,
   aFunction,
@@ -13,13 +13,13 @@ import {
   checkIsObject,
   objectWith,
   refuseUnknown,
-} from "../core/contract/validate.ts";
-import type { Tensor } from "../tensor/types.ts";
-import { type Reading, readCall } from "./pipeline-reader.ts";
-import { resultsOf } from "./pipeline-results.ts";
-import { refuseTask, taskOf } from "./pipeline-tasks.ts";
-import { checkPooling } from "./pipeline-tensors.ts";
-import type { Pipeline, PipelineHandler, PipelineOptions, ReadCall, TensorPipeline } from "./pipeline-types.ts";
+} from "../../core/contract/validate.ts";
+import type { Tensor } from "../../tensor/types.ts";
+import { type Reading, readCall } from "./reader.ts";
+import { resultsOf } from "./results.ts";
+import { refuseTask, taskOf } from "./tasks.ts";
+import { checkPooling } from "./tensors.ts";
+import type { Pipeline, PipelineHandler, PipelineOptions, ReadCall, TensorPipeline } from "./types.ts";
 
 /**
  * Makes a handler of a pipeline: one call with the inputs of all who wait, each of whom gets its own result.
