@@ -6,10 +6,10 @@ import { defineConfig } from "vitest/config";
 // (run `npm run build` first).
 const library = new URL("./packages/batchwise/", import.meta.url);
 const manifest = JSON.parse(readFileSync(new URL("package.json", library), "utf8")) as {
-  readonly exports: Readonly<Record<string, string | { readonly default: string }>>;
+  readonly exports: Readonly<Record<string, string | { readonly import: { readonly default: string } }>>;
 };
 const entries = Object.entries(manifest.exports).flatMap(([name, entry]) =>
-  typeof entry === "string" ? [] : [{ name: name.slice(1), source: sourceOf(entry.default) }],
+  typeof entry === "string" ? [] : [{ name: name.slice(1), source: sourceOf(entry.import.default) }],
 );
 const alias =
   process.env.BATCHWISE_DIST === "1"

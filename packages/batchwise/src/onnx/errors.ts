@@ -18,9 +18,15 @@ export function modelLoadError(path: string, cause: unknown): BatchwiseError {
   return errorOf("MODEL_LOAD", `Cannot load ${path}: ${messageOf(cause)}`, cause);
 }
 
+/** What \`import()\` and what \`require\` say of a package that is not installed. */
+function isNotFound(cause: unknown): boolean {
+  const code = (cause as { readonly code?: unknown } | null)?.code;
+  return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+}
+
 /** Where `onnxruntime-node` is not there, or is there without what it needs. */
 export function runtimeLoadError(cause: unknown): BatchwiseError {
-  const isMissing = (cause as { readonly code?: unknown } | null)?.code === "ERR_MODULE_NOT_FOUND";
+  const isMissing = isNotFound(cause);
   const message = isMissing
     ? "Models run with onnxruntime-node, which is not installed. Run `ONNXRUNTIME_NODE_INSTALL=skip npm install onnxruntime-node@1` (`skip` leaves out libraries for GPUs, which come from another host)"
     : `Models run with onnxruntime-node, which cannot be loaded: ${messageOf(cause)}`;
@@ -29,7 +35,7 @@ export function runtimeLoadError(cause: unknown): BatchwiseError {
 
 /** Where `@huggingface/tokenizers` is not there, or is there without what it needs. */
 export function tokenizersLoadError(cause: unknown): BatchwiseError {
-  const isMissing = (cause as { readonly code?: unknown } | null)?.code === "ERR_MODULE_NOT_FOUND";
+  const isMissing = isNotFound(cause);
   const message = isMissing
     ? "A tokenizer.json is read with @huggingface/tokenizers, which is not installed. Run `npm install @huggingface/tokenizers`"
     : `A tokenizer.json is read with @huggingface/tokenizers, which cannot be loaded: ${messageOf(cause)}`;

@@ -36,6 +36,9 @@ const anObject: Rule = objectWith();
 // Errors come back as messages; without this the runtime also prints each to stderr.
 const LOG_NOTHING = 4;
 
+// A thread's module has the extension of this one: .ts when Node runs the sources, .js once they are built.
+const HERE: string = import.meta.url;
+
 /** A thread's handler: its file beside this one, without the extension, and what it is told besides the session. */
 interface ThreadModule {
   readonly file: string;
@@ -64,9 +67,7 @@ export class ModelThreads<Call, Answer> {
       path,
       sessionOptions: { ...session, intraOpNumThreads: intraOpThreads },
     };
-    // The module has the extension of this one: .ts when Node runs the sources, .js once they are compiled.
-    const extension = import.meta.url.slice(import.meta.url.lastIndexOf("."));
-    const url = new URL(`./${file}${extension}`, import.meta.url).href;
+    const url = new URL(`./${file}${HERE.slice(HERE.lastIndexOf("."))}`, HERE).href;
     this.#start = () =>
       new ThreadPool(workers, {
         url,

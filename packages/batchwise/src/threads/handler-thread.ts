@@ -28,11 +28,9 @@ interface Task {
   readonly reject: (error: unknown) => void;
 }
 
-// The worker's file has the extension of this one: .ts when Node runs the sources, .js once they are compiled.
-const WORKER_URL: URL = new URL(
-  `./handler-worker${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`,
-  import.meta.url,
-);
+// The worker's file has the extension of this one: .ts when Node runs the sources, .js once they are built.
+const HERE: string = import.meta.url;
+const WORKER_URL: URL = new URL(`./handler-worker${HERE.slice(HERE.lastIndexOf("."))}`, HERE);
 
 export class HandlerThread {
   readonly #worker: Worker;

@@ -1,17 +1,30 @@
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { globSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
+import { findEntries, isManifestCurrent } from "../../../../scripts/library/entries.ts";
 import { importsOf } from "./layers.ts";
 import { built, filesMatching, manifestOf, root, textOf } from "./repository.ts";
 
 const manifest = manifestOf("packages/batchwise");
-const entries = Object.entries(manifest.exports).flatMap(([name, target]) =>
-  typeof target === "string" ? [] : [{ name, ...target }],
-);
+const entries = findEntries();
+/** What a tarball has besides what is built. */
+const pages = ["CHANGELOG.md", "LICENSE", "README.md", "package.json"];
 
-/** The folder of src that a built entry file comes from, with its slash; "" for src itself. */
-function folderOf(main: string): string {
-  return main.replace(/^\.\/dist\//, "").replace(/index\.js$/, "");
+interface Tarball {
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+/** What npm would publish. */
+function packed(): Tarball {
+  const args = ["pack", "./packages/batchwise", "--dry-run", "--ignore-scripts", "--json"];
+  const answer = JSON.parse(
+    execFileSync("npm", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }),
+  );
+  return (Object.values(answer) as Tarball[])[0] as Tarball;
 }
 
 /** Files reached from a built file by relative imports, and the specifiers of everything else they name. */
@@ -39,21 +52,28 @@ describe("the library's package", () => {
     expect(entries.map((entry) => entry.name)).toEqual(expect.arrayContaining([".", "./testing"]));
   });
 
-  test.each(entries)("$name is built from a source folder of the same name", ({ name, types, default: main }) => {
-    const folder = folderOf(main);
-    expect(folder.split("/").at(-2)).toBe(name === "." ? undefined : name.split("/").at(-1));
-    expect(filesMatching(`packages/batchwise/src/${folder}index.ts`)).toHaveLength(1);
-    expect(types).toBe(`./dist/${folder}index.d.ts`);
-    expect(main).toBe(`./dist/${folder}index.js`);
-    built(`${folder}index.js`);
-    built(`${folder}index.d.ts`);
+  test("package.json says of the entries what the source folders say", () => {
+    expect(isManifestCurrent(entries)).toBe(true);
+    expect(Object.keys(manifest.exports)).toEqual([...entries.map(({ name }) => name), "./package.json"]);
   });
 
-  test("every source folder with an entry file is exported", () => {
-    const folders = filesMatching("packages/batchwise/src/**/index.ts").map((file) =>
-      file.split("/").slice(3, -1).join("/"),
-    );
-    expect(entries.map((entry) => folderOf(entry.default).slice(0, -1)).sort()).toEqual(folders.sort());
+  test.each(entries)("$name is built for import and for require, each with its types", ({ file }) => {
+    for (const extension of [".js", ".cjs", ".d.ts", ".d.cts"]) built(file + extension);
+  });
+
+  test("every example of a docstring is in the declarations", () => {
+    const examplesIn = (pattern: string): string[] =>
+      filesMatching(pattern).flatMap((file) => textOf(file).match(/^ *\* @example$/gm) ?? []);
+    const declared = globSync("**/*.d.cts", { cwd: dirname(built("index.d.cts")) }).map((file) => built(file));
+    const inDeclarations = declared.flatMap((file) => readFileSync(file, "utf8").match(/^ *\* @example$/gm) ?? []);
+    expect(inDeclarations.length).toBe(examplesIn("packages/batchwise/src/**/*.ts").length);
+  });
+
+  test("is packed in at most 8 files an entry, and in less than 500 KB", () => {
+    const { size, files } = packed();
+    expect(files.filter(({ path }) => !path.startsWith("dist/")).map(({ path }) => path)).toEqual(pages);
+    expect(files.length).toBeLessThanOrEqual(8 * entries.length);
+    expect(size).toBeLessThan(500_000);
   });
 
   test("carries the licence of the repository", () => {
@@ -84,6 +104,19 @@ describe("the built engine", () => {
     expect(result.warnings).toEqual([]);
     expect(output?.imports).toEqual([]);
     expect(output?.exports).toContain("batch");
+  });
+
+  test("`batch` alone costs an application no more than it did when each module was a file", async () => {
+    const { outputFiles } = await build({
+      stdin: { contents: 'export { batch } from "batchwise";', resolveDir: `${root}packages/server` },
+      bundle: true,
+      minify: true,
+      platform: "browser",
+      format: "esm",
+      write: false,
+    });
+    // 27,062 bytes as single modules, 26,944 in chunks.
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(27_100);
   });
 
   test("bundles for the browser with the handler of a session, and without what needs threads", async () => {

@@ -27,12 +27,18 @@ export function manifestOf(folder: string): Manifest {
   return JSON.parse(textOf(`${folder}/package.json`)) as Manifest;
 }
 
+/** The files of one entry in one module system. */
+interface Built {
+  readonly types: string;
+  readonly default: string;
+}
+
 export interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
-  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
+  readonly exports: Readonly<Record<string, string | { readonly import: Built; readonly require: Built }>>;
 }
 
 export function parse(path: string, text: string): Program {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { built } from "../house/repository.ts";
-import { runtimes } from "./runtimes.ts";
+import { runtimes } from "../house/runtimes.ts";
 
 function run(node: string, name: string): { stdout: string; stderr: string; status: number | null } {
   const program = fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));

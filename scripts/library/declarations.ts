@@ -1,0 +1,43 @@
+// Bundles the compiled declarations of the library: one `.d.cts` an entry, and few that entries share. The `.d.ts` beside
+// it names the same declarations, so a type is one type whichever build a program loads.
+
+import { writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+import { dts } from "rolldown-plugin-dts";
+import type { Entry } from "./entries.ts";
+
+/** The files in `shared/`: of one folder, what several entries use. */
+const groups = [
+  { name: "types", test: /\/core\// },
+  { name: "tensor-types", test: /\/tensor\// },
+  { name: "dispatch-types", test: /\/dispatch\// },
+].map((group) => ({ ...group, minShareCount: 2 }));
+
+/** Bundles the declarations that tsc wrote to the folder `compiled` into the folder `dist`. */
+export async function bundleDeclarations(entries: readonly Entry[], compiled: string, dist: string): Promise<void> {
+  const build = await rolldown({
+    cwd: compiled,
+    input: Object.fromEntries(entries.map(({ file }) => [file, join(compiled, `${file}.d.ts`)])),
+    external: (name) => !name.startsWith(".") && !name.startsWith("/"),
+    plugins: [
+      dts({
+        dtsInput: true,
+        emitDtsOnly: true,
+        sourcemap: false,
+        tsconfig: resolve("packages/batchwise/tsconfig.json"),
+      }),
+    ],
+  });
+  await build.write({
+    dir: dist,
+    format: "esm",
+    entryFileNames: "[name].d.cts",
+    chunkFileNames: "shared/[name].d.cts",
+    codeSplitting: { groups },
+    minifyInternalExports: false,
+  });
+  for (const { file } of entries) {
+    writeFileSync(join(dist, `${file}.d.ts`), `export * from "./${basename(file)}.cjs";\n`);
+  }
+}

@@ -1,0 +1,92 @@
+// The entries of the library, read from its source folders: each folder with an `index.ts` is one. What package.json
+// has to say of them (`exports`, `typesVersions`) follows from that, so `npm run exports` writes it and the build
+// refuses a package.json that says something else.
+
+import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
+
+const library = "packages/batchwise";
+const manifestFile = `${library}/package.json`;
+
+/** Folders that group entries and are no part of an entry's name. */
+const groupFolders = new Set(["providers", "stores"]);
+
+/** Loaded in a browser in place of the entry: those files reach no `node:` module. */
+const browserFiles: Readonly<Record<string, string>> = { "./onnx": "onnx/browser" };
+
+/** Bundlers take parts of these, so each is an ES module and a CommonJS module in full; see javascript.ts. */
+const portableEntries = new Set([".", "./testing", "./tensor"]);
+
+/** Modules that run in worker threads, loaded by URL from either build: ES modules alone. */
+export const workerFiles: readonly string[] = [
+  "threads/handler-worker",
+  "onnx/session-handler",
+  "onnx/text/vector-handler",
+];
+
+export interface Entry {
+  /** As in `exports`: `./dispatch/openai`. */
+  readonly name: string;
+  /** The source file, relative to src, without its extension; the built files have the same path under dist. */
+  readonly file: string;
+}
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly typesVersions?: unknown;
+}
+
+function readManifest(): Manifest {
+  return JSON.parse(readFileSync(manifestFile, "utf8")) as Manifest;
+}
+
+function nameOf(file: string): string {
+  const folders = file.split("/").slice(0, -1);
+  return [".", ...folders.filter((folder) => !groupFolders.has(folder))].join("/");
+}
+
+export function findEntries(): Entry[] {
+  const files = globSync("**/index.ts", { cwd: `${library}/src` }).map((file) => file.replace(/\.ts$/, ""));
+  return files.map((file) => ({ name: nameOf(file), file })).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The files that bundles for browsers are made from. */
+export function portableFiles(entries: readonly Entry[]): string[] {
+  const portable = entries.filter(({ name }) => portableEntries.has(name)).map(({ file }) => file);
+  return [...portable, ...Object.values(browserFiles)];
+}
+
+/** `import` and `require` of one entry, each with its own types; the first condition that applies is taken. */
+function conditionsOf({ name, file }: Entry): object {
+  const browser = browserFiles[name];
+  const build = (types: string, extension: string): object => ({
+    types: `./dist/${file}${types}`,
+    ...(browser === undefined
+      ? {}
+      : { browser: `./dist/${browser}${extension}`, "react-native": `./dist/${browser}${extension}` }),
+    default: `./dist/${file}${extension}`,
+  });
+  return { import: build(".d.ts", ".js"), require: build(".d.cts", ".cjs") };
+}
+
+/** `typesVersions` is for TypeScript's `node10`, which does not read `exports`. */
+function manifestParts(entries: readonly Entry[]): Manifest {
+  const conditions = entries.map((entry) => [entry.name, conditionsOf(entry)]);
+  const types = entries
+    .filter(({ name }) => name !== ".")
+    .map(({ name, file }) => [name.slice("./".length), [`./dist/${file}.d.cts`]]);
+  return {
+    exports: { ...Object.fromEntries(conditions), "./package.json": "./package.json" },
+    typesVersions: { "*": Object.fromEntries(types) },
+  };
+}
+
+/** Whether package.json says of the entries what the source folders say. */
+export function isManifestCurrent(entries: readonly Entry[]): boolean {
+  const { exports, typesVersions } = readManifest();
+  return isDeepStrictEqual({ exports, typesVersions }, manifestParts(entries));
+}
+
+export function writeManifest(entries: readonly Entry[]): void {
+  writeFileSync(manifestFile, `${JSON.stringify({ ...readManifest(), ...manifestParts(entries) }, null, 2)}\n`);
+}

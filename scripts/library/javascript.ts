@@ -1,0 +1,113 @@
+// Bundles the compiled modules of the library: one file an entry, and few that entries share.
+//
+// What browsers use (portable entries) is written twice, as ES modules, which bundlers can take parts of, and as
+// CommonJS. Everything else is written once for both; see shared-file.ts. Nothing is minified, so stack traces and
+// debuggers show the code as it runs.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { type OutputChunk, type OutputOptions, type Plugin, type RolldownBuild, rolldown } from "rolldown";
+import { type Entry, portableFiles, workerFiles } from "./entries.ts";
+import { markUrl, sharedFiles } from "./shared-file.ts";
+
+/**
+ * The files in `shared/`. Bundlers leave out a whole file that nobody uses, which is more than they can do inside one:
+ * so what a program with `batch` alone has no use for is apart from the core.
+ */
+const groups = [
+  { name: "core", test: /\/core\/(?!api\/(token-|batched|object-batchers|batcher-of))/, priority: 1, minShareCount: 1 },
+  { name: "tokens", test: /\/core\/api\/token-/, minShareCount: 1 },
+  { name: "decorators", test: /\/core\/api\//, minShareCount: 1 },
+  { name: "limits", test: /\/limits\/(?!.*\/)/, minShareCount: 1 },
+  { name: "stream", test: /\/stream\//, minShareCount: 1 },
+  { name: "tensor", test: /\/tensor\//, minShareCount: 2 },
+  { name: "onnx", test: /\/onnx\/(errors|answer|feeds|session|onnx-handler|pipeline-[a-z]+)\.js$/, minShareCount: 2 },
+  { name: "models", test: /\/onnx\//, minShareCount: 2 },
+  { name: "threads", test: /\/threads\//, minShareCount: 2 },
+  { name: "dispatch", test: /\/dispatch\//, minShareCount: 2 },
+];
+
+const isOutside = (name: string): boolean => !name.startsWith(".") && !name.startsWith("/");
+
+/** A module's place among the built files is not that of its source. Sources write `const … = import.meta.url;`. */
+function urlPlugin(compiled: string): Plugin {
+  return {
+    name: "module-urls",
+    transform: (code, id) => {
+      const file = posix.relative(compiled, id).replace(/\.js$/, "");
+      return workerFiles.includes(file) ? null : code.replaceAll("= import.meta.url;", `= ${markUrl(file)};`);
+    },
+  };
+}
+
+async function generate(build: RolldownBuild, format: "esm" | "cjs"): Promise<OutputChunk[]> {
+  const extension = format === "esm" ? "js" : "cjs";
+  const options: OutputOptions = {
+    format,
+    entryFileNames: `[name].${extension}`,
+    chunkFileNames: `shared/[name].${extension}`,
+    codeSplitting: { groups },
+    comments: { legal: false, jsdoc: false, annotation: true },
+    minifyInternalExports: false,
+  };
+  const { output } = await build.generate(options);
+  return output.filter((file) => file.type === "chunk");
+}
+
+/** File names, without extensions, of the portable chunks and of all that they import. */
+function reachedFrom(files: readonly string[], chunks: readonly OutputChunk[]): Set<string> {
+  const byFile = new Map(chunks.map((chunk) => [baseOf(chunk.fileName), chunk]));
+  const reached = new Set<string>();
+  const visit = (file: string): void => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    for (const name of byFile.get(file)?.imports ?? []) if (byFile.has(baseOf(name))) visit(baseOf(name));
+  };
+  for (const file of files) visit(file);
+  return reached;
+}
+
+function baseOf(fileName: string): string {
+  return fileName.replace(/\.c?js$/, "");
+}
+
+/** As it stands in the chunk's code. */
+function specifierOf(name: string, from: string): string {
+  if (!/\.cjs$/.test(name)) return name;
+  const relative = posix.relative(dirname(from), name);
+  return relative.startsWith(".") ? relative : `./${relative}`;
+}
+
+/** Bundles the modules that tsc wrote to the folder `compiled` into the folder `dist`. */
+export async function bundleJavaScript(entries: readonly Entry[], compiled: string, dist: string): Promise<void> {
+  const portable = portableFiles(entries);
+  const files = [...new Set([...entries.map(({ file }) => file), ...portable, ...workerFiles])];
+  const build = await rolldown({
+    cwd: compiled,
+    input: Object.fromEntries(files.map((file) => [file, join(compiled, `${file}.js`)])),
+    external: isOutside,
+    plugins: [urlPlugin(compiled)],
+    tsconfig: false,
+    onLog: (_, log) => {
+      throw new Error(`the bundler says: ${log.message}`);
+    },
+  });
+  const chunks = await generate(build, "cjs");
+  const dual = reachedFrom(portable, chunks);
+  const write = (file: string, code: string): void => {
+    mkdirSync(dirname(join(dist, file)), { recursive: true });
+    writeFileSync(join(dist, file), code);
+  };
+  for (const { fileName, code } of await generate(build, "esm")) {
+    if (dual.has(baseOf(fileName)) || workerFiles.includes(baseOf(fileName))) write(fileName, code);
+  }
+  for (const { fileName, code, imports, dynamicImports, exports } of chunks) {
+    const file = baseOf(fileName);
+    const named = (names: readonly string[]): string[] => names.map((name) => specifierOf(name, fileName));
+    if (dual.has(file)) write(fileName, code);
+    else if (!workerFiles.includes(file)) {
+      const chunk = { file, code, exports, imports: named(imports), dynamicImports: named(dynamicImports) };
+      for (const [name, text] of Object.entries(sharedFiles(chunk))) write(name, text);
+    }
+  }
+}
