@@ -3,9 +3,10 @@
 // refuses a package.json that says something else.
 
 import { globSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 
-const library = "packages/batchwise";
+const library = fileURLToPath(new URL("../../packages/batchwise", import.meta.url));
 const manifestFile = `${library}/package.json`;
 
 /** Folders that group entries and are no part of an entry's name. */
@@ -27,7 +28,11 @@ export const workerFiles: readonly string[] = [
 export interface Entry {
   /** As in `exports`: `./dispatch/openai`. */
   readonly name: string;
-  /** The source file, relative to src, without its extension; the built files have the same path under dist. */
+  /** As programs import it: `batchwise/dispatch/openai`. */
+  readonly specifier: string;
+  /** The absolute path of the source file. */
+  readonly source: string;
+  /** The source file relative to src, without its extension; the built files have the same path under dist. */
   readonly file: string;
 }
 
@@ -46,8 +51,16 @@ function nameOf(file: string): string {
 }
 
 export function findEntries(): Entry[] {
-  const files = globSync("**/index.ts", { cwd: `${library}/src` }).map((file) => file.replace(/\.ts$/, ""));
-  return files.map((file) => ({ name: nameOf(file), file })).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const entries = globSync("**/index.ts", { cwd: `${library}/src` }).map((path) => {
+    const name = nameOf(path);
+    return {
+      name,
+      specifier: `batchwise${name.slice(1)}`,
+      file: path.replace(/\.ts$/, ""),
+      source: `${library}/src/${path}`,
+    };
+  });
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The files that bundles for browsers are made from. */

@@ -3,21 +3,12 @@
  * to its sources, as the test runner does in its own process.
  */
 
-import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
+import { pathToFileURL } from "node:url";
+import { findEntries } from "../../../../scripts/library/entries.ts";
 
-const library = new URL("../../../batchwise/", import.meta.url);
-const { exports: entries } = JSON.parse(readFileSync(new URL("package.json", library), "utf8")) as {
-  readonly exports: Readonly<Record<string, string | { readonly import: { readonly default: string } }>>;
-};
-
-/** The source file of `batchwise` or `batchwise/entry`; undefined for other names. */
-function sourceOf(specifier: string): string | undefined {
-  const entry = /^batchwise(?=\/|$)/.test(specifier) ? entries[`.${specifier.slice("batchwise".length)}`] : undefined;
-  if (entry === undefined || typeof entry === "string") return undefined;
-  return new URL(entry.import.default.replace("./dist/", "src/").replace(/\.js$/, ".ts"), library).href;
-}
+const sources = new Map(findEntries().map(({ specifier, source }) => [specifier, pathToFileURL(source).href]));
 
 registerHooks({
-  resolve: (specifier, context, next) => next(sourceOf(specifier) ?? specifier, context),
+  resolve: (specifier, context, next) => next(sources.get(specifier) ?? specifier, context),
 });
