@@ -3,13 +3,14 @@ import { describe, expect, test } from "vitest";
 import { type Reference, referencesIn, rowsIn, titlesIn } from "./references.ts";
 import { filesMatching, root, textOf } from "./repository.ts";
 
-const pages = ["docs/dispatch-guarantees.md", "docs/guarantees.md"];
+const pages = ["docs/dispatch-guarantees.md"];
+
+/** The tests that show a promise or a row, by its text. */
+type Proofs = Readonly<Record<string, readonly string[]>>;
 
 /** The pages for those who come from another library, of which the proofs stand in a file of their own, by row. */
 const moves = filesMatching("docs/coming-from/*.md").filter((page) => page !== "docs/coming-from/langbatch.md");
-const proofs = JSON.parse(textOf("packages/batchwise/test/house/proofs/coming-from.json")) as Readonly<
-  Record<string, Readonly<Record<string, readonly string[]>>>
->;
+const proofs = proofsOf("coming-from") as Readonly<Record<string, Proofs>>;
 
 /** A row is shown by a test, or names the entry it waits for, or says why there is no such thing here. */
 const unproven = /^not taken over: .{20}|\(waits for `[\w/]+`\)$/;
@@ -40,6 +41,10 @@ describe("a page that names tests", () => {
     expect([...titlesIn("x.test.ts", text)]).toEqual(["c", "a b c", "b c", "d …"]);
   });
 });
+
+function proofsOf(page: string): unknown {
+  return JSON.parse(textOf(`packages/batchwise/test/house/proofs/${page}.json`));
+}
 
 /** The references whose file or title is not there. */
 function missingOf(references: readonly Reference[]): Reference[] {
@@ -78,11 +83,32 @@ describe.each(["docs/coming-from.md", ...moves])("%s", (page) => {
     expect(Object.keys(proofsOfRow).filter((row) => !theirs.includes(row))).toEqual([]);
   });
 
+  test("is proved by tests that exist, by their exact titles", () => expectTests(proofsOfRow));
+});
+
+function expectTests(shown: Proofs): void {
+  const named = Object.values(shown).flat();
+  const references = named.flatMap((proof) => referencesIn(proof));
+  expect(references.length).toBe(named.length);
+  expect(missingOf(references)).toEqual([]);
+}
+
+describe("docs/guarantees.md", () => {
+  const shown = proofsOf("guarantees") as Proofs;
+  const [promised = ""] = textOf("docs/guarantees.md").split("## What is not promised");
+  const promises = [...promised.matchAll(/^- (?<text>.+(?:\n {2}.+)*)/gm)].map(({ groups }) =>
+    (groups?.text ?? "").replaceAll(/\n */g, " "),
+  );
+
+  test("has a proof for each promise", () => {
+    const rows = rowsIn(promised).map(([row = ""]) => row);
+    expect([...promises, ...rows].sort()).toEqual(Object.keys(shown).sort());
+    expect(promises.length).toBeGreaterThan(60);
+  });
+
   test("is proved by tests that exist, by their exact titles", () => {
-    const named = Object.values(proofsOfRow).flat();
-    const references = named.flatMap((proof) => referencesIn(proof));
-    expect(references.length).toBe(named.length);
-    expect(missingOf(references)).toEqual([]);
+    expectTests(shown);
+    expect(missingOf(referencesIn(promised))).toEqual([]);
   });
 });
 
