@@ -1,10 +1,8 @@
 // An account at OpenAI or at a service of its shape, over the user's own `openai` client. Each operation is one call
 // with the SDK's retries off; files stream up and down. It keeps no state and decides nothing.
 
-import { check, invalidOption, objectWith, oneOf } from "../../../core/contract/validate.ts";
 import type {
   Account,
-  AccountOptions,
   BatchInput,
   CallOptions,
   CleanupInput,
@@ -18,27 +16,16 @@ import type {
 } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
-import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
-import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
-import { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
+import { jsonObject, objectOf, readSdkError } from "../shapes/sdk-error.ts";
+import { checkBody } from "./check-body.ts";
 import { classify } from "./classify.ts";
-import type { BatchCreateBody, OpenAiClient, UploadSource } from "./client.ts";
-import { checkBody, nextOf, rowsOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch, toResultLine } from "./convert.ts";
+import type { BatchCreateBody, OpenAiClient } from "./client.ts";
+import { nextOf, rowsOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch, toResultLine } from "./convert.ts";
+import { type OpenAiAccountOptions, type OpenAiManner, resolveOpenAiOptions } from "./options.ts";
 
-const CHUNK_CHARACTERS = 65_536;
 const FILES_A_PAGE = 1_000;
-const SDK: SdkNeed = { package: "openai", least: 5, why: "which takes no file that streams and has no files.delete" };
-
-/** Options of `openaiAccount`. */
-export interface OpenAiAccountOptions extends AccountOptions {
-  /** `new OpenAI()` or `new AzureOpenAI()` of `openai` 5 or later, or one with the `baseURL` of another service. */
-  readonly client: OpenAiClient;
-  /** Which service the client talks to: by name, or a record of your own. Default "openai". */
-  readonly service?: OpenAiServiceName | OpenAiService;
-}
 
 /**
  * An account for the dispatcher's `accounts`.
@@ -51,23 +38,7 @@ export interface OpenAiAccountOptions extends AccountOptions {
  * ```
  */
 export function openaiAccount(options: OpenAiAccountOptions): Account {
-  check("options", objectWith(), options);
-  const { client, service = "openai" } = options;
-  check("client", objectWith(), client);
-  check("client.files", objectWith(), client.files);
-  check("client.batches", objectWith(), client.batches);
-  checkSdkVersion(client, SDK);
-  checkMethods("client.files", client.files, ["create", "content", "list", "delete"]);
-  checkMethods("client.batches", client.batches, ["create", "retrieve", "list", "cancel"]);
-  const record = typeof service === "string" ? serviceOf(service) : service;
-  return new OpenAiAccount(client, record, resolveAccountOptions(options, ["client", "service"], record.capabilities));
-}
-
-function serviceOf(name: OpenAiServiceName): OpenAiService {
-  check("service", oneOf(...Object.keys(openaiServices)), name);
-  const service = openaiServices[name];
-  if (service === undefined) throw invalidOption(RangeError, `There is no service "${name}"`);
-  return service;
+  return new OpenAiAccount(resolveOpenAiOptions(options));
 }
 
 class OpenAiAccount implements Account {
@@ -80,11 +51,12 @@ class OpenAiAccount implements Account {
   readonly reconcileGraceMs: number;
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: OpenAiClient;
-  readonly #service: OpenAiService;
+  readonly #manner: OpenAiManner;
 
-  constructor(client: OpenAiClient, service: OpenAiService, settings: AccountSettings) {
-    this.#client = client;
-    this.#service = service;
+  constructor(manner: OpenAiManner) {
+    const { settings } = manner;
+    this.#client = manner.client;
+    this.#manner = manner;
     this.name = settings.name;
     this.capabilities = settings.capabilities;
     this.models = settings.models;
@@ -104,32 +76,32 @@ class OpenAiAccount implements Account {
   }
 
   #urlOf(endpoint: Endpoint): string {
-    return this.#service.urls?.[endpoint] ?? endpoint;
+    return this.#manner.service.urls?.[endpoint] ?? endpoint;
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
-    const { maxInputs } = this.#service;
+    const { maxInputs } = this.#manner.service;
     checkBody({ endpoints: this.capabilities.endpoints, maxInputs }, endpoint, body);
   }
 
-  async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
-    const purpose = this.#service.filePurpose as "batch";
-    const file = await this.#client.files.create({ file: uploadOf(input), purpose }, callSettings(call));
-    const fileId = text(objectOf(file).id);
-    if (fileId === null) throw new Error("The provider answered the upload without a file id.");
-    return { fileId };
+  upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
+    return this.#manner.upload(input, call);
   }
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
     if (!("fileId" in input.input)) throw new TypeError("Expected an uploaded file.");
+    const { key, attempt, endpoint, model } = input;
+    const extras = this.#manner.createExtras({ key, attempt, endpoint, model });
+    const tag = this.capabilities.tag === "metadata" ? { [TAG_KEY]: key, [TAG_ATTEMPT]: String(attempt) } : {};
+    const metadata = { ...(jsonObject(extras.metadata) as Record<string, string> | null), ...tag };
     const body: BatchCreateBody = {
+      ...extras,
       input_file_id: input.input.fileId,
-      endpoint: this.#urlOf(input.endpoint) as BatchCreateBody["endpoint"],
-      completion_window: this.#service.completionWindow as "24h",
+      endpoint: this.#urlOf(endpoint) as BatchCreateBody["endpoint"],
+      completion_window: this.#manner.completionWindow as "24h",
+      ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     };
-    const metadata = { [TAG_KEY]: input.key, [TAG_ATTEMPT]: String(input.attempt) };
-    const tagged = this.capabilities.tag === "metadata" ? { ...body, metadata } : body;
-    return toProviderBatch(await this.#client.batches.create(tagged, callSettings(call)));
+    return toProviderBatch(await this.#client.batches.create(body, callSettings(call)));
   }
 
   async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
@@ -168,7 +140,7 @@ class OpenAiAccount implements Account {
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
-    const query = { purpose: this.#service.filePurpose, limit: FILES_A_PAGE };
+    const query = { purpose: this.#manner.service.filePurpose, limit: FILES_A_PAGE };
     let after: string | null = null;
     do {
       const page: unknown = await this.#client.files.list(
@@ -202,22 +174,4 @@ class OpenAiAccount implements Account {
   classify(error: unknown, operation: Operation): Failure {
     return classify(error, operation);
   }
-}
-
-/** The lines as a file that the client streams: joined to chunks, because one write a line is slow. */
-function uploadOf(input: BatchInput): UploadSource {
-  return { path: input.fileName, [Symbol.asyncIterator]: () => chunksOf(input.lines()) };
-}
-
-async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder();
-  let [pieces, characters]: [string[], number] = [[], 0];
-  for await (const line of lines) {
-    pieces.push(line);
-    characters += line.length;
-    if (characters < CHUNK_CHARACTERS) continue;
-    yield encoder.encode(pieces.join(""));
-    [pieces, characters] = [[], 0];
-  }
-  if (pieces.length > 0) yield encoder.encode(pieces.join(""));
 }

@@ -9,14 +9,24 @@ export interface OpenAiService {
   readonly capabilities: Capabilities;
   /** `purpose` of an uploaded input file. */
   readonly filePurpose: string;
+  /** The default of the account's option of this name. */
   readonly completionWindow: string;
+  /** The longest that the option `completionWindow` may be. Default 24. */
+  readonly longestWindowHours?: number;
   /** Most inputs of one embeddings request. */
   readonly maxInputs: number;
+  /** The default of the account's option `pollMs`. Default 30_000. */
+  readonly pollMs?: number;
   /**
    * How endpoints are written in lines and creates, where the service writes them another way: Azure's older samples
    * have "/chat/completions" for "/v1/chat/completions". Default: as the endpoint.
    */
   readonly urls?: Readonly<Record<string, string>>;
+  /**
+   * Where files are uploaded as a form with `purpose`, `file_name`, `file_type` and `file`, below the client's
+   * `baseURL`; an answer that redirects is followed by a PUT of the file. Default: by the client's `files.create`.
+   */
+  readonly uploadPath?: string;
 }
 
 /** A service of OpenAI's shape that has a record here. */
@@ -36,10 +46,21 @@ const LIMITS: ProviderLimits = {
 const MAX_INPUTS = 2_048;
 
 const CHAT: readonly Endpoint[] = ["/v1/chat/completions"];
+/** As groq-sdk 1.6 and together-ai 0.52 list them in their types. */
+const AUDIO: readonly Endpoint[] = ["/v1/audio/transcriptions", "/v1/audio/translations"];
+/** Of `BatchCreateParams.endpoint` in openai 6.49, those whose requests are JSON with JSON answers that are no videos. */
+const OPENAI: readonly Endpoint[] = [
+  ...CHAT,
+  "/v1/embeddings",
+  "/v1/responses",
+  "/v1/completions",
+  "/v1/moderations",
+  "/v1/images/generations",
+];
 
 const openai: Capabilities = {
   provider: "openai",
-  endpoints: ["/v1/chat/completions", "/v1/embeddings"],
+  endpoints: OPENAI,
   maxInlineBytes: 0,
   tag: "metadata",
   list: { paged: true, pageSize: 100, newestFirst: true },
@@ -50,39 +71,47 @@ const openai: Capabilities = {
 
 const unpaged = { paged: false, pageSize: 100, newestFirst: false };
 
+const common = { filePurpose: "batch", completionWindow: "24h", maxInputs: MAX_INPUTS };
+
 /** The enqueued limits of OpenAI depend on the organisation's tier: they are learned from refusals unless given. */
 export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> = {
-  openai: { capabilities: openai, filePurpose: "batch", completionWindow: "24h", maxInputs: MAX_INPUTS },
+  openai: { ...common, capabilities: openai },
+  /**
+   * "At least 60 seconds" between polls, by Microsoft's how-to of 2025. That page says of embeddings that batches do not
+   * take them, a later reference that they do: the account's option `endpoints` turns them on.
+   */
   azure: {
-    capabilities: { ...openai, provider: "azure", limits: { ...LIMITS, maxRequests: 100_000 } },
-    filePurpose: "batch",
-    completionWindow: "24h",
-    maxInputs: MAX_INPUTS,
+    ...common,
+    capabilities: { ...openai, provider: "azure", endpoints: CHAT, limits: { ...LIMITS, maxRequests: 100_000 } },
+    pollMs: 60_000,
   },
+  /** 100 MB and "24h to 7d", by the types of groq-sdk 1.6. */
   groq: {
+    ...common,
     capabilities: {
       ...openai,
       provider: "groq",
-      endpoints: CHAT,
+      endpoints: [...CHAT, ...AUDIO],
       list: unpaged,
       limits: { ...LIMITS, maxBytes: 100_000_000 },
     },
-    filePurpose: "batch",
-    completionWindow: "24h",
-    maxInputs: MAX_INPUTS,
+    longestWindowHours: 7 * 24,
   },
-  /** No metadata comes back: a batch is found again by the file that only it was made from. */
+  /**
+   * No metadata comes back: a batch is found again by the file that only it was made from. Uploads: docs.together.ai,
+   * "Upload a file"; its SDKs follow a redirect to a storage.
+   */
   together: {
+    ...common,
     capabilities: {
       ...openai,
       provider: "together",
-      endpoints: CHAT,
+      endpoints: [...CHAT, ...AUDIO],
       tag: "inputFile",
       list: unpaged,
       limits: { ...LIMITS, maxBytes: 100_000_000, maxEnqueuedTokens: 30_000_000_000 },
     },
     filePurpose: "batch-api",
-    completionWindow: "24h",
-    maxInputs: MAX_INPUTS,
+    uploadPath: "/files/upload",
   },
 };

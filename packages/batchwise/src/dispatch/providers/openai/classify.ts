@@ -2,7 +2,8 @@
 // whole. Pure. Codes decide before statuses do, because one status carries several meanings.
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
-import { classifyStatus, objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { classifyStatus, isQuota, objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { ExtrasError } from "./extras.ts";
 
 const BILLING: ReadonlySet<string> = new Set([
   "insufficient_quota",
@@ -17,6 +18,9 @@ const OF_THE_PROVIDER: ReadonlySet<string> = new Set(["internal_error", "server_
 const LIMIT_FIGURE = /limit:\s*([\d,._]+)/i;
 
 export function classify(error: unknown, _operation: Operation): Failure {
+  if (error instanceof ExtrasError) {
+    return { kind: "definitelyNotCreated", code: "extras_failed", message: error.message };
+  }
   const read = readSdkError(error);
   return byCode(read.code ?? read.type, read.message) ?? classifyStatus(read);
 }
@@ -30,6 +34,7 @@ export function classifyBatchErrors(errors: unknown): Failure {
   const message = text(first?.message) ?? text(errors) ?? "The provider gave no reason.";
   const special = byCode(code, message);
   if (special !== null) return special;
+  if (isQuota(code, message)) return { kind: "authOrBilling", code, message };
   const lines = faultsOf(rows);
   if (first === undefined || (lines.length === 0 && OF_THE_PROVIDER.has(code)))
     return { kind: "unknown", code, message };

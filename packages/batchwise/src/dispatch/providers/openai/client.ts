@@ -27,6 +27,7 @@ export interface PageQuery {
 /** The part of the official client that the account calls. */
 export interface OpenAiClient {
   readonly files: {
+    /** With the fields of the account's `uploadExtras` beside these. */
     create(body: { readonly file: UploadSource; readonly purpose: "batch" }, call: CallSettings): PromiseLike<unknown>;
     /** A fetch Response, or anything with its `body`. */
     content(fileId: string, call: CallSettings): PromiseLike<{ readonly body: unknown }>;
@@ -39,4 +40,15 @@ export interface OpenAiClient {
     list(query: PageQuery, call: CallSettings): PromiseLike<unknown>;
     cancel(batchId: string, call: CallSettings): PromiseLike<unknown>;
   };
+  /** Needed for services whose record has an `uploadPath`. A path is below the `baseURL`; an address is taken as it is. */
+  post?(path: string, options: RawCall): PromiseLike<unknown>;
+  put?(path: string, options: RawCall): PromiseLike<unknown>;
+}
+
+/** A call that the client has no method for. */
+export interface RawCall extends CallSettings {
+  readonly body?: AsyncIterable<Uint8Array>;
+  /** null takes a header away that the client would set. */
+  readonly headers?: Readonly<Record<string, string | null>>;
+  readonly fetchOptions?: { readonly redirect: "manual" };
 }

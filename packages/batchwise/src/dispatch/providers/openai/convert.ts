@@ -3,8 +3,7 @@
 
 import type { Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
-import { inputsOf } from "../../format/inputs.ts";
+import type { JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyBatchErrors } from "./classify.ts";
@@ -141,29 +140,4 @@ function timeOf(value: unknown): number | null {
 
 function count(value: unknown): number | null {
   return typeof value === "number" && value >= 0 ? value : null;
-}
-
-/** What an OpenAI-shaped batch may not hold, so that it is refused before it is stored. */
-export function checkBody(
-  { endpoints, maxInputs }: { readonly endpoints: readonly Endpoint[]; readonly maxInputs: number },
-  endpoint: Endpoint,
-  body: JsonObject,
-): void {
-  if (!endpoints.includes(endpoint)) throw invalid(`endpoint "${endpoint}" is not served here`);
-  if (body.stream === true) throw invalid("`stream` is not possible in a batch");
-  if (endpoint === "/v1/embeddings") {
-    const { input } = body;
-    const given = typeof input === "string" ? input !== "" : Array.isArray(input) && input.length > 0;
-    if (!given) throw invalid("`input` must be a text or a non-empty array");
-    if (inputsOf(input) > maxInputs) throw invalid(`\`input\` holds more than ${maxInputs} inputs`);
-    return;
-  }
-  const { messages } = body;
-  if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
-  const odd = messages.findIndex((message) => text(objectOf(message).role) === null);
-  if (odd >= 0) throw invalid(`\`messages[${odd}]\` has no role`);
-}
-
-function invalid(reason: string): DispatchError {
-  return new DispatchError("INVALID_REQUEST", `The request cannot be sent: ${reason}.`);
 }

@@ -1,6 +1,9 @@
 // The entry "batchwise/dispatch/openai": names only.
 
 export type { CallSettings } from "../shapes/sdk-call.ts";
-export { type OpenAiAccountOptions, openaiAccount } from "./account.ts";
+export { openaiAccount } from "./account.ts";
 export { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
-export type { BatchCreateBody, OpenAiClient, PageQuery, UploadSource } from "./client.ts";
+export type { BatchCreateBody, OpenAiClient, PageQuery, RawCall, UploadSource } from "./client.ts";
+export type { Extras } from "./extras.ts";
+export type { OpenAiAccountOptions } from "./options.ts";
+export type { UploadFacts } from "./uploads.ts";

@@ -30,8 +30,15 @@ const NEVER_SENT: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** A quota that is used up is the account's, whatever the status says; Azure has one for files. */
-const QUOTA = /quota/i;
+const QUOTA = /quota|(?:too many|number of) files|files.{0,40}maximum is \d+/i;
+
+/**
+ * A quota that is used up is the account's, whatever the status says. Azure has one for files: 500 that do not expire
+ * ("maximum is 500", azure-sdk-for-java issue 47401).
+ */
+export function isQuota(code: string, message: string): boolean {
+  return QUOTA.test(code) || QUOTA.test(message);
+}
 
 export function readSdkError(error: unknown): SdkError {
   const own = objectOf(error);
@@ -70,7 +77,7 @@ export function classifyStatus(error: SdkError): Failure {
   if (status === 429) return { kind: "rateLimited", code, message, retryAfterMs };
   if (status === 401 || status === 402 || status === 403) return { kind: "authOrBilling", code, message };
   if (status === 400 || status === 413 || status === 422) {
-    if (QUOTA.test(code) || QUOTA.test(message)) return { kind: "authOrBilling", code, message };
+    if (isQuota(code, message)) return { kind: "authOrBilling", code, message };
     return { kind: "invalidRequest", code, message, lines: [] };
   }
   if (status >= 400) return { kind: "definitelyNotCreated", code, message };

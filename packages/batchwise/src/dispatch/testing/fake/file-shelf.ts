@@ -2,8 +2,11 @@
 
 import type { JsonObject } from "../../contract/types.ts";
 import { type Exchange, Refusal } from "./exchange.ts";
-import { parseMultipart } from "./multipart.ts";
+import { type Part, parseMultipart } from "./multipart.ts";
 import type { Settings } from "./settings.ts";
+
+const HOUR_SECONDS = 3_600;
+const LONGEST_SECONDS = 30 * 24 * HOUR_SECONDS;
 
 export interface StoredFile {
   readonly id: string;
@@ -11,11 +14,21 @@ export interface StoredFile {
   readonly purpose: string;
   readonly content: Uint8Array;
   readonly createdAt: number;
+  /** null: as long as the service keeps files. */
+  readonly expiresAt: number | null;
+}
+
+/** A file that was announced, and goes to a storage of its own. */
+export interface Announced {
+  readonly id: string;
+  readonly name: string;
+  readonly purpose: string;
 }
 
 export class FileShelf {
   readonly #settings: Settings;
   readonly #files: Map<string, StoredFile> = new Map();
+  readonly #announced: Map<string, Announced> = new Map();
   #count = 0;
 
   constructor(settings: Settings) {
@@ -25,14 +38,45 @@ export class FileShelf {
   upload(exchange: Exchange): StoredFile {
     const parts = parseMultipart(exchange.body, exchange.headers.get("content-type") ?? "");
     const file = parts.find(({ name }) => name === "file");
-    const purpose = parts.find(({ name }) => name === "purpose");
+    const fields = fieldsOf(parts);
+    if (this.#settings.dialect === "together" && fields.file_name === undefined) throw required("file_name");
     if (file?.fileName == null) throw required("file");
-    if (purpose === undefined) throw required("purpose");
-    return this.keep(file.fileName, Buffer.from(purpose.content).toString(), file.content);
+    if (fields.purpose === undefined) throw required("purpose");
+    const seconds = expiryOf(fields["expires_after[anchor]"], fields["expires_after[seconds]"]);
+    return this.keep(fields.file_name ?? file.fileName, fields.purpose, file.content, seconds);
   }
 
-  keep(name: string, purpose: string, content: Uint8Array): StoredFile {
-    const { maxFileBytes } = this.#settings.limits;
+  /** The upload of a file that is to be sent to another address. */
+  announce(exchange: Exchange): Announced {
+    const fields = fieldsOf(parseMultipart(exchange.body, exchange.headers.get("content-type") ?? ""));
+    if (fields.file_name === undefined) throw required("file_name");
+    if (fields.purpose === undefined) throw required("purpose");
+    const announced = { id: this.#nextId(), name: fields.file_name, purpose: fields.purpose };
+    this.#announced.set(announced.id, announced);
+    return announced;
+  }
+
+  /** The file itself, at that address, which is signed: it takes no other credentials, and wants to know the length. */
+  put(id: string, { body, headers }: Exchange): void {
+    const announced = this.#announced.get(id);
+    if (announced === undefined || headers.get("authorization") !== null) {
+      throw new Refusal(403, "AccessDenied", "Only one auth mechanism is allowed.");
+    }
+    if (headers.get("content-length") !== String(body.length)) {
+      throw new Refusal(411, "MissingContentLength", "You must provide the Content-Length header.");
+    }
+    this.#announced.delete(id);
+    this.keep(announced.name, announced.purpose, body, null, id);
+  }
+
+  keep(
+    name: string,
+    purpose: string,
+    content: Uint8Array,
+    expiresAfter: number | null = null,
+    id: string = this.#nextId(),
+  ): StoredFile {
+    const { maxFileBytes, maxLastingFiles } = this.#settings.limits;
     if (purpose !== (this.#settings.dialect === "together" ? "batch-api" : "batch"))
       throw new Refusal(400, "invalid_value", `'${purpose}' is not a purpose.`, { param: "purpose" });
     if (!name.endsWith(".jsonl"))
@@ -41,17 +85,29 @@ export class FileShelf {
     if (content.length > maxFileBytes) {
       throw new Refusal(413, "file_too_large", `The file is larger than ${maxFileBytes} bytes.`, { param: "file" });
     }
-    this.#count += 1;
-    const id = `file-${this.#settings.mark}${String(this.#count).padStart(8, "0")}`;
-    const stored = { id, name, purpose, content, createdAt: this.#settings.now() };
+    const lasting = this.listed().filter(({ expiresAt }) => expiresAt === null).length;
+    if (expiresAfter === null && lasting >= maxLastingFiles) {
+      const message = `The number of files exceeds the quota, the maximum is ${maxLastingFiles}.`;
+      throw new Refusal(400, "quotaExceeded", message);
+    }
+    const createdAt = this.#settings.now();
+    const expiresAt = expiresAfter === null ? null : createdAt + expiresAfter * 1000;
+    const stored = { id, name, purpose, content, createdAt, expiresAt };
     this.#files.set(id, stored);
     return stored;
+  }
+
+  #nextId(): string {
+    this.#count += 1;
+    return `file-${this.#settings.mark}${String(this.#count).padStart(8, "0")}`;
   }
 
   /** The file, unless it was deleted or its time is over. */
   get(id: string): StoredFile | undefined {
     const file = this.#files.get(id);
-    if (file === undefined || this.#settings.now() < file.createdAt + this.#settings.fileRetentionMs) return file;
+    const { fileRetentionMs } = this.#settings;
+    const isKept = file === undefined || this.#settings.now() < (file.expiresAt ?? file.createdAt + fileRetentionMs);
+    if (isKept) return file;
     this.#files.delete(id);
     return undefined;
   }
@@ -75,7 +131,25 @@ export function renderFile(file: StoredFile): JsonObject {
     filename: file.name,
     purpose: file.purpose,
     status: "processed",
+    ...(file.expiresAt === null ? {} : { expires_at: Math.floor(file.expiresAt / 1000) }),
   };
+}
+
+function fieldsOf(parts: readonly Part[]): Readonly<Record<string, string>> {
+  const plain = parts.filter(({ fileName }) => fileName === null);
+  return Object.fromEntries(plain.map(({ name, content }) => [name, Buffer.from(content).toString()]));
+}
+
+/** Of `expires_after` and `output_expires_after`: the seconds, between an hour and 30 days; null where there is none. */
+export function expiryOf(anchor: unknown, seconds: unknown): number | null {
+  if (anchor === undefined && seconds === undefined) return null;
+  const span = Number(seconds);
+  if (anchor === "created_at" && Number.isInteger(span) && span >= HOUR_SECONDS && span <= LONGEST_SECONDS) return span;
+  throw new Refusal(
+    400,
+    "invalid_value",
+    "'expires_after' must have an anchor 'created_at' and 3600 to 2592000 seconds.",
+  );
 }
 
 function required(name: string): Refusal {

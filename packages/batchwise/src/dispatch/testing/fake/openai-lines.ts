@@ -4,6 +4,7 @@
 import { estimateTokens } from "../../../core/api/estimate-tokens.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
 import type { Entry } from "./batch-book.ts";
+import { fieldFault, fullEndpoint } from "./openai-endpoints.ts";
 import type { Settings } from "./settings.ts";
 import type { FakeLineFault } from "./types.ts";
 
@@ -39,7 +40,7 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
       if (faults.length < MOST_FAULTS) faults.push({ ...fault, line: index + 1 });
     } else if (line !== null) {
       tokens += estimateTokens(JSON.parse(JSON.stringify(line.body), withoutData));
-      inputs += inputsOf(line.body as JsonObject);
+      if (fullEndpoint(endpoint) === "/v1/embeddings") inputs += inputsOf(line.body as JsonObject);
       entries.push(entryOf(line, endpoint, settings));
     }
   }
@@ -65,10 +66,11 @@ function parseLine(text: string): JsonObject | null {
   }
 }
 
-function entryOf(line: JsonObject, endpoint: string, settings: Settings): Entry {
-  const body = line.body as JsonObject;
-  const customId = line.custom_id as string;
-  return { customId, endpoint, identity: settings.identify({ customId, endpoint, body }), body: JSON.stringify(body) };
+function entryOf(given: JsonObject, endpoint: string, settings: Settings): Entry {
+  const body = given.body as JsonObject;
+  const customId = given.custom_id as string;
+  const line = { customId, endpoint: fullEndpoint(endpoint), body };
+  return { ...line, identity: settings.identify(line), body: JSON.stringify(body) };
 }
 
 const notJson: FakeLineFault = { code: "invalid_json_line", message: "This line is not parseable as valid JSON." };
@@ -106,14 +108,7 @@ function bodyFault(body: JsonObject, endpoint: string, seen: Seen, settings: Set
   if (model !== seen.model) {
     return fault("mismatched_model", `All requests of a batch must name one model, '${seen.model}'.`, "body.model");
   }
-  if (body.stream === true) {
-    return fault("streaming_unsupported", "Streaming is not supported in the Batch API.", "body.stream");
-  }
-  const needed = endpoint === "/v1/embeddings" ? "input" : "messages";
-  if (body[needed] === undefined) {
-    return fault("missing_required_parameter", `Missing required parameter: 'body.${needed}'.`, `body.${needed}`);
-  }
-  return null;
+  return fieldFault(endpoint, body);
 }
 
 /** Texts that an embedding line asks for: one, or one for each entry of a list of texts or token lists. */

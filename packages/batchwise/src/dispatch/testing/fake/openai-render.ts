@@ -10,6 +10,8 @@ export interface OpenAiExtra {
   readonly inputFileId: string;
   readonly window: string;
   readonly metadata: JsonObject | null;
+  /** How long its result files are kept, by its create. */
+  readonly keptMs: number;
 }
 
 export interface Shown {

@@ -4,7 +4,8 @@
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries } from "./batch-book.ts";
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
-import { FileShelf, renderFile, type StoredFile } from "./file-shelf.ts";
+import { expiryOf, FileShelf, renderFile, type StoredFile } from "./file-shelf.ts";
+import { hasEndpoint } from "./openai-endpoints.ts";
 import { checkFile, isObject } from "./openai-lines.ts";
 import * as render from "./openai-render.ts";
 import type { Settings } from "./settings.ts";
@@ -14,7 +15,6 @@ import type { FakeOperation } from "./types.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const ENDPOINTS: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/embeddings"]);
 const DAYS_OF_GROQ = /^(?:24h|[1-7]d)$/;
 
 export class OpenAiSurface implements Surface {
@@ -22,6 +22,8 @@ export class OpenAiSurface implements Surface {
   readonly book: BatchBook<render.OpenAiExtra>;
   readonly #files: FileShelf;
   readonly #settings: Settings;
+  /** Result files that are gone. */
+  readonly #deleted: Set<string> = new Set();
 
   constructor(settings: Settings) {
     this.#settings = settings;
@@ -30,6 +32,10 @@ export class OpenAiSurface implements Surface {
   }
 
   route(method: string, path: string): Route | null {
+    if (this.#settings.dialect === "together") {
+      const own = routeOfTogether(method, path);
+      if (own !== null) return own;
+    }
     const match = /^(?:\/openai)?(?:\/v1)?\/(files|batches)(?:\/([^/]+))?(?:\/(content|cancel))?$/.exec(path);
     if (match === null) return null;
     const [, kind, id, action] = match;
@@ -39,12 +45,16 @@ export class OpenAiSurface implements Surface {
   }
 
   run(operation: FakeOperation, id: string, exchange: Exchange): Reply {
+    if (operation === "files.put") {
+      this.#files.put(id, exchange);
+      return bytesReply(new Uint8Array(), "text/plain");
+    }
     if (!/^Bearer \S+/.test(exchange.headers.get("authorization") ?? "") && exchange.headers.get("api-key") === null) {
       throw new Refusal(401, "invalid_api_key", "You didn't provide an API key.");
     }
     switch (operation) {
       case "files.create":
-        return jsonReply(renderFile(this.#files.upload(exchange)));
+        return this.#upload(exchange);
       case "files.list":
         return jsonReply(this.#page(this.#files.listed(), exchange.query, 10_000, renderFile));
       case "files.retrieve":
@@ -53,7 +63,7 @@ export class OpenAiSurface implements Surface {
         return bytesReply(this.#file(id).content, "application/octet-stream");
       case "files.delete":
         this.#file(id);
-        this.#files.delete(id);
+        if (!this.#files.delete(id)) this.#deleted.add(id);
         return jsonReply({ id, object: "file", deleted: true });
       case "batches.create":
         return jsonReply(this.#created(this.#create(exchange)));
@@ -75,17 +85,35 @@ export class OpenAiSurface implements Surface {
     const endpoint = "/v1/chat/completions";
     const id = this.#nextId();
     const entries = foreignEntries(id, endpoint, requests);
-    const extra = { endpoint, inputFileId: `file-of-${id}`, window: "24h", metadata: null };
+    const extra = { endpoint, inputFileId: `file-of-${id}`, window: "24h", metadata: null, keptMs: Infinity };
     this.book.add({ id, model: "foreign", tokens: 0, entries, windowMs: DAY, faults: [], foreign: true, extra });
+  }
+
+  #upload(exchange: Exchange): Reply {
+    const { dialect, uploads } = this.#settings;
+    if (dialect !== "together" || uploads === "direct") return jsonReply(renderFile(this.#files.upload(exchange)));
+    const { id } = this.#files.announce(exchange);
+    const location = `http://${exchange.headers.get("host")}/storage/${id}`;
+    return {
+      ...bytesReply(new Uint8Array(), "text/plain"),
+      status: 302,
+      headers: { location, "x-together-file-id": id },
+    };
   }
 
   #create(exchange: Exchange): FakeBatch<render.OpenAiExtra> {
     const wanted = parseBody(exchange.body);
     const { input_file_id: fileId, endpoint, completion_window: window } = wanted;
     if (typeof fileId !== "string") throw missing("input_file_id");
-    if (typeof endpoint !== "string" || !ENDPOINTS.has(endpoint)) throw invalid("endpoint", endpoint);
+    if (typeof endpoint !== "string" || !hasEndpoint(this.#settings.dialect, endpoint))
+      throw invalid("endpoint", endpoint);
     if (typeof window !== "string" || !this.#allowsWindow(window)) throw invalid("completion_window", window);
     const metadata = checkMetadata(wanted.metadata);
+    const { anchor, seconds } = (wanted.output_expires_after ?? {}) as {
+      readonly anchor?: Json;
+      readonly seconds?: Json;
+    };
+    const keptMs = (expiryOf(anchor, seconds) ?? Number.POSITIVE_INFINITY) * 1000;
     if (this.book.createdSince(this.#settings.now() - HOUR) >= this.#settings.limits.createsPerHour) {
       throw new Refusal(429, "rate_limit_exceeded", "Too many batches were created in the last hour.", {
         headers: { "retry-after": "60" },
@@ -95,7 +123,7 @@ export class OpenAiSurface implements Surface {
     if (file === undefined) throw new Refusal(404, "not_found", `No such File object: ${fileId}`, { param: "id" });
     const checked = checkFile(file.content, endpoint, this.#settings);
     const windowMs = this.#settings.dialect === "azure" ? Number.POSITIVE_INFINITY : spanOf(window);
-    const extra = { endpoint, inputFileId: fileId, window, metadata };
+    const extra = { endpoint, inputFileId: fileId, window, metadata, keptMs };
     return this.book.add({ ...checked, id: this.#nextId(), windowMs, foreign: false, extra });
   }
 
@@ -177,9 +205,10 @@ export class OpenAiSurface implements Surface {
     const files = render.resultFiles(batch, moment, this.book.counts(batch), this.#settings.now());
     if (files.output_file_id !== id && files.error_file_id !== id) return undefined;
     const createdAt = moment.endedAt ?? 0;
-    if (this.#settings.now() >= createdAt + this.#settings.fileRetentionMs) return undefined;
+    const keptMs = Math.min(batch.extra.keptMs, this.#settings.fileRetentionMs);
+    if (this.#deleted.has(id) || this.#settings.now() >= createdAt + keptMs) return undefined;
     const content = render.renderResults(this.book.endings(batch), parsed.kind, moment.phase);
-    return { id, name: `${id}.jsonl`, purpose: "batch_output", content, createdAt };
+    return { id, name: `${id}.jsonl`, purpose: "batch_output", content, createdAt, expiresAt: null };
   }
 }
 
@@ -194,6 +223,15 @@ const ROUTES: Readonly<Record<string, FakeOperation>> = {
   "GET batches/id": "batches.retrieve",
   "POST batches/id/cancel": "batches.cancel",
 };
+
+/** A redirecting upload, and the storage that takes the file. */
+function routeOfTogether(method: string, path: string): Route | null {
+  if (method === "POST" && path === "/v1/files/upload") return { operation: "files.create", id: "" };
+  const stored = /^\/storage\/([^/]+)$/.exec(path)?.[1];
+  if (method === "PUT" && stored !== undefined) return { operation: "files.put", id: stored };
+  const announced = /^\/v1\/files\/([^/]+)\/preprocess$/.exec(path)?.[1];
+  return method === "POST" && announced !== undefined ? { operation: "files.retrieve", id: announced } : null;
+}
 
 function parseBody(body: Uint8Array): JsonObject {
   try {

@@ -14,6 +14,7 @@ const LIMITS: FakeLimits = {
   minLines: 1,
   maxLines: 50_000,
   maxEmbeddingInputs: 50_000,
+  maxLastingFiles: Number.POSITIVE_INFINITY,
   maxFileBytes: 200_000_000,
   maxItems: 100_000,
   maxBodyBytes: 256_000_000,
@@ -72,6 +73,7 @@ export interface Settings {
   readonly listLagMs: number;
   readonly retrieveLagMs: number;
   readonly fileRetentionMs: number;
+  readonly uploads: "redirect" | "direct";
   readonly answer: NonNullable<FakeOptions["answer"]>;
   readonly identify: NonNullable<FakeOptions["identify"]>;
   planFor(facts: FakeBatchFacts): FakePlan;
@@ -80,7 +82,7 @@ export interface Settings {
 }
 
 const OPTIONS: readonly (keyof FakeOptions)[] = [
-  ...(["clock", "seed", "dialect", "limits", "plan", "models", "answer", "identify"] as const),
+  ...(["clock", "seed", "dialect", "limits", "plan", "models", "answer", "identify", "uploads"] as const),
   ...(["listLagMs", "retrieveLagMs", "clockSkewMs", "fileRetentionMs"] as const),
 ];
 
@@ -110,11 +112,12 @@ export function resolveSettings(options: FakeOptions): Settings {
     seed,
     mark: hashOf(`${seed} ${clock.now()}`).toString(16).padStart(8, "0"),
     dialect,
-    limits: { ...LIMITS, ...options.limits },
+    limits: { ...LIMITS, ...(dialect === "azure" ? { maxLastingFiles: 500 } : {}), ...options.limits },
     models: options.models ?? null,
     listLagMs: options.listLagMs ?? 0,
     retrieveLagMs: options.retrieveLagMs ?? 0,
     fileRetentionMs: options.fileRetentionMs ?? 30 * DAY,
+    uploads: options.uploads ?? "redirect",
     answer: options.answer ?? defaultAnswer,
     identify: options.identify ?? bodyDigest,
     planFor: (facts) => ({ ...PLAN, ...DIALECT_PLANS[dialect], ...usual(facts), ...next.shift() }),

@@ -10,6 +10,7 @@ export type FakeOperation =
   | "files.list"
   | "files.retrieve"
   | "files.content"
+  | "files.put"
   | "files.delete"
   | "batches.create"
   | "batches.list"
@@ -54,6 +55,8 @@ export interface FakeLimits {
   readonly maxLines: number;
   /** Texts to embed in one file, over all its lines. OpenAI 50_000. */
   readonly maxEmbeddingInputs: number;
+  /** Files that may be kept without `expires_after`. Azure 500; else Infinity. */
+  readonly maxLastingFiles: number;
   /** Bytes of one uploaded file. OpenAI 200_000_000. */
   readonly maxFileBytes: number;
   /** Items of one Anthropic batch. 100_000. */
@@ -185,6 +188,11 @@ export interface FakeOptions {
   readonly seed?: number;
   readonly dialect?: FakeDialect;
   readonly limits?: Partial<FakeLimits>;
+  /**
+   * How `POST /files/upload` answers in the dialect of Together: with a redirect to a storage that takes the file by PUT,
+   * or with the file. Default "redirect".
+   */
+  readonly uploads?: "redirect" | "direct";
   /** Defaults for every batch, or a choice per batch. */
   readonly plan?: Partial<FakePlan> | ((batch: FakeBatchFacts, random: () => number) => Partial<FakePlan>);
   /** A created batch shows up in lists this long after. Default 0. */

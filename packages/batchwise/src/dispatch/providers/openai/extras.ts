@@ -1,0 +1,43 @@
+// The fields that a user adds to creates and uploads: an object, or a function of the batch. What the account itself sets
+// is refused, at once or before the call is sent.
+
+import { expected, invalidOption, type Rule } from "../../../core/contract/validate.ts";
+import type { JsonObject } from "../../contract/types.ts";
+import { jsonObject } from "../shapes/sdk-error.ts";
+
+/** Fields to add, or a function that gives them. It must give the same for the same batch. */
+export type Extras<Facts> = JsonObject | ((batch: Facts) => JsonObject);
+
+const EXTRAS: Rule = { expected: "an object, or a function that gives one", type: "object", test: () => false };
+
+/** Thrown in place of a call whose extras are no good: nothing was sent. */
+export class ExtrasError extends Error {}
+
+/** Gives the fields for a batch. `reserved` are the account's own. */
+export function resolveExtras<Facts>(
+  name: string,
+  extras: Extras<Facts> | undefined,
+  reserved: readonly string[],
+): (facts: Facts) => JsonObject {
+  if (extras === undefined) return () => ({});
+  if (typeof extras === "function") {
+    return (facts) => {
+      try {
+        return checked(name, extras(facts), reserved);
+      } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        throw new ExtrasError(`\`${name}\` failed: ${message}`, { cause: error });
+      }
+    };
+  }
+  const fixed = checked(name, extras, reserved);
+  return () => fixed;
+}
+
+function checked(name: string, extras: unknown, reserved: readonly string[]): JsonObject {
+  const object = jsonObject(extras);
+  if (object === null) throw expected(name, EXTRAS, extras);
+  const taken = reserved.find((field) => object[field] !== undefined);
+  if (taken === undefined) return object;
+  throw invalidOption(TypeError, `Expected \`${name}\` without \`${taken}\`, which the account sets itself`);
+}

@@ -1,0 +1,118 @@
+// The options of an account at OpenAI or at a service of its shape, checked and filled in once. The client is checked by
+// shape: what would fail at the first call is refused when the account is made.
+
+import { aFunction, aString, check, invalidOption, objectWith, oneOf } from "../../../core/contract/validate.ts";
+import type { AccountOptions, BatchInput, BatchName, CallOptions } from "../../contract/account.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
+import { objectOf, text } from "../shapes/sdk-error.ts";
+import { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
+import type { OpenAiClient } from "./client.ts";
+import { type Extras, resolveExtras } from "./extras.ts";
+import { type Upload, type UploadFacts, uploadFile, uploadForm } from "./uploads.ts";
+
+const SDK: SdkNeed = { package: "openai", least: 5, why: "which takes no file that streams and has no files.delete" };
+const OWN = ["client", "service", "endpoints", "completionWindow", "createExtras", "uploadExtras", "upload"];
+const SHORTEST_WINDOW_HOURS = 24;
+
+/** Options of `openaiAccount`. */
+export interface OpenAiAccountOptions extends AccountOptions {
+  /** `new OpenAI()` or `new AzureOpenAI()` of `openai` 5 or later, or one with the `baseURL` of another service. */
+  readonly client: OpenAiClient;
+  /** Which service the client talks to: by name, or a record of your own. Default "openai". */
+  readonly service?: OpenAiServiceName | OpenAiService;
+  /** The endpoints of batches there, in place of those of the record. */
+  readonly endpoints?: readonly Endpoint[];
+  /** Within which batches are to end: hours or days, "24h" to "7d" at Groq. Default "24h", the only one elsewhere. */
+  readonly completionWindow?: string;
+  /**
+   * Fields to add to the body of each create, such as `{ output_expires_after: { anchor: "created_at", seconds } }` or
+   * `metadata`, to which the account adds its tag. An object, or a function of the batch. Default: none.
+   */
+  readonly createExtras?: Extras<BatchName>;
+  /** Fields to add to each upload, such as `{ expires_after: { anchor: "created_at", seconds } }`. Default: none. */
+  readonly uploadExtras?: Extras<UploadFacts>;
+  /**
+   * Uploads in place of the account: gives the id that the create names as its input file. May be called again for the
+   * same batch; `input.lines()` gives the same lines each time. Default: the upload of the service.
+   */
+  readonly upload?: (input: BatchInput, call: CallOptions) => Promise<{ readonly fileId: string }>;
+}
+
+/** The options, with nothing left to choose. */
+export interface OpenAiManner {
+  readonly client: OpenAiClient;
+  readonly service: OpenAiService;
+  readonly settings: AccountSettings;
+  readonly completionWindow: string;
+  readonly createExtras: (batch: BatchName) => JsonObject;
+  readonly upload: Upload;
+}
+
+export function resolveOpenAiOptions(options: OpenAiAccountOptions): OpenAiManner {
+  check("options", objectWith(), options);
+  const { client, service: named = "openai", upload } = options;
+  checkClient(client);
+  const service = typeof named === "string" ? serviceOf(named) : named;
+  const { capabilities, pollMs } = service;
+  const { endpoints = capabilities.endpoints } = options;
+  for (const endpoint of endpoints) check("endpoints", aString, endpoint);
+  const given = pollMs === undefined ? options : { pollMs, ...options };
+  const settings = resolveAccountOptions(given, OWN, { ...capabilities, endpoints: Object.freeze([...endpoints]) });
+  const reserved = ["input_file_id", "endpoint", "completion_window"];
+  return {
+    client,
+    service,
+    settings,
+    completionWindow: windowOf(options.completionWindow ?? service.completionWindow, service),
+    createExtras: resolveExtras("createExtras", options.createExtras, reserved),
+    upload: upload === undefined ? uploadOf(options, service) : usersOwn(upload),
+  };
+}
+
+function usersOwn(upload: Upload): Upload {
+  check("upload", aFunction, upload);
+  return upload;
+}
+
+function uploadOf({ client, uploadExtras }: OpenAiAccountOptions, { uploadPath, filePurpose }: OpenAiService): Upload {
+  const reserved = ["file", "purpose", ...(uploadPath === undefined ? [] : ["file_name", "file_type"])];
+  const manner = { client, purpose: filePurpose, extrasOf: resolveExtras("uploadExtras", uploadExtras, reserved) };
+  if (uploadPath === undefined) return uploadFile(manner);
+  checkMethods("client", client, ["post", "put"]);
+  return uploadForm(manner, uploadPath);
+}
+
+function checkClient(client: OpenAiClient): void {
+  check("client", objectWith(), client);
+  check("client.files", objectWith(), client.files);
+  check("client.batches", objectWith(), client.batches);
+  checkSdkVersion(client, SDK);
+  checkMethods("client.files", client.files, ["create", "content", "list", "delete"]);
+  checkMethods("client.batches", client.batches, ["create", "retrieve", "list", "cancel"]);
+  const deployment = text(objectOf(client).deploymentName);
+  if (deployment === null) return;
+  // The SDK puts "/deployments/<name>" before the path of a create then, where Azure has no batches.
+  const wanted = "Expected `client` to be an AzureOpenAI without `deployment`: batches name it in `body.model`";
+  throw invalidOption(TypeError, `${wanted}; got one with the deployment "${deployment}"`);
+}
+
+function serviceOf(name: OpenAiServiceName): OpenAiService {
+  check("service", oneOf(...Object.keys(openaiServices)), name);
+  const service = openaiServices[name];
+  if (service === undefined) throw invalidOption(RangeError, `There is no service "${name}"`);
+  return service;
+}
+
+/** The window, if the service has it: its own, or hours or days between a day and its longest. */
+function windowOf(window: string, { completionWindow, longestWindowHours }: OpenAiService): string {
+  if (window === completionWindow) return window;
+  const longest = longestWindowHours ?? SHORTEST_WINDOW_HOURS;
+  const [, figure, unit] = /^(\d+)([hd])$/.exec(window) ?? [];
+  const hours = Number(figure) * (unit === "d" ? 24 : 1);
+  if (hours >= SHORTEST_WINDOW_HOURS && hours <= longest) return window;
+  const wanted = longest > SHORTEST_WINDOW_HOURS ? `between "24h" and "${longest / 24}d"` : `"${completionWindow}"`;
+  check("completionWindow", { expected: wanted, type: "string", test: () => false }, window);
+  return window;
+}

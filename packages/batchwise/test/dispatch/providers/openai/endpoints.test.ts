@@ -1,0 +1,126 @@
+// OpenAI's endpoints beside chat and embeddings, each through a whole dispatcher, the official client and real sockets:
+// what goes in comes out, with the tokens that the provider counted.
+
+import { createDispatcher, type Endpoint, type JsonObject, memoryStore } from "batchwise/dispatch";
+import { openaiAccount } from "batchwise/dispatch/openai";
+import { fakeProvider } from "batchwise/dispatch/testing";
+import OpenAI from "openai";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mostOutputOf } from "../../../../src/dispatch/decide/output-limit.ts";
+import { tokensOf } from "../../../../src/dispatch/format/body-tokens.ts";
+import { openaiServices } from "../../../../src/dispatch/providers/openai/capabilities.ts";
+import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
+
+const fake = fakeProvider({ plan: { validateMs: 0, runMs: 0, finalizeMs: 0 } });
+let close: () => Promise<void> = async () => {};
+let url = "";
+
+beforeAll(async () => {
+  ({ url, close } = await fake.listen());
+});
+afterAll(() => close());
+
+const text = "Why is the sky blue?";
+/** Endpoint, body, a part of the answer, and the usage that comes with it. */
+const cases: readonly (readonly [Endpoint, JsonObject, JsonObject, object | null])[] = [
+  [
+    "/v1/responses",
+    { instructions: "Be brief.", input: [{ role: "user", content: text }] },
+    { object: "response", output: [{ content: [{ type: "output_text", text: `echo: ${text}` }] }] },
+    { inputTokens: 13, cachedTokens: 6, outputTokens: 7, reasoningTokens: 1, totalTokens: 20 },
+  ],
+  [
+    "/v1/completions",
+    { prompt: text, max_tokens: 10 },
+    { object: "text_completion", choices: [{ text: `echo: ${text}` }] },
+    { inputTokens: 6, cachedTokens: 0, outputTokens: 7, reasoningTokens: 0, totalTokens: 13 },
+  ],
+  ["/v1/moderations", { input: [text, "bad"] }, { results: [{ flagged: false }, { flagged: true }] }, null],
+  [
+    "/v1/images/generations",
+    { prompt: text, size: "1024x1024" },
+    { data: [{ b64_json: expect.any(String) as unknown as string }] },
+    { inputTokens: 6, cachedTokens: 0, outputTokens: 272, reasoningTokens: 0, totalTokens: 278 },
+  ],
+];
+
+test("OpenAI's record has each of them", () => {
+  const { endpoints } = openaiServices.openai.capabilities;
+  expect(endpoints).toEqual(["/v1/chat/completions", "/v1/embeddings", ...cases.map(([endpoint]) => endpoint)]);
+});
+
+test("each ends with its own answer and its own tokens", async () => {
+  const client = new OpenAI({ apiKey: "key", baseURL: `${url}/v1` });
+  const account = openaiAccount({ client, pollMs: 10 });
+  const dispatcher = createDispatcher({ store: memoryStore(), accounts: [account], thresholds: { maxAgeMs: 1 } });
+  await dispatcher.start();
+  await dispatcher.enqueueMany(
+    cases.map(([endpoint, body], index) => ({ id: `r${index}`, endpoint, body: { model: "m", ...body } })),
+  );
+  for (const [index, [endpoint, , answer, usage]] of cases.entries()) {
+    const outcome = await dispatcher.result(`r${index}`);
+    expect(outcome, endpoint).toMatchObject({
+      status: "succeeded",
+      response: { statusCode: 200, body: answer },
+      usage,
+    });
+  }
+  const batches = await dispatcher.batches();
+  expect(batches.map(({ endpoint }) => endpoint).sort()).toEqual(cases.map(([endpoint]) => endpoint).sort());
+  await dispatcher.stop();
+});
+
+describe("a body that batches cannot have is refused", () => {
+  const { maxInputs, capabilities } = openaiServices.openai;
+  const check = (endpoint: Endpoint, body: JsonObject): void =>
+    checkBody({ endpoints: capabilities.endpoints, maxInputs }, endpoint, body);
+
+  test.each<[Endpoint, JsonObject, string]>([
+    ["/v1/responses", { input: "a", stream: true }, "`stream`"],
+    ["/v1/responses", { input: "a", background: true }, "`background`"],
+    ["/v1/responses", {}, "`input`"],
+    ["/v1/responses", { prompt: { id: "p" }, input: "" }, "`input`"],
+    ["/v1/completions", {}, "`prompt`"],
+    ["/v1/completions", { prompt: [] }, "`prompt`"],
+    ["/v1/moderations", { input: "" }, "`input`"],
+    ["/v1/images/generations", { prompt: "a", stream: true }, "`stream`"],
+    ["/v1/images/generations", {}, "`prompt`"],
+    ["/v1/videos", { prompt: "a" }, "not served here"],
+  ])("%s %j", (endpoint, body, words) => {
+    expect(() => check(endpoint, body)).toThrow(words);
+  });
+
+  test("but not a response to a stored prompt", () => {
+    check("/v1/responses", { prompt: { id: "p" } });
+    for (const [endpoint, body] of cases) check(endpoint, body);
+  });
+});
+
+describe("estimates", () => {
+  const long = "the quick brown fox jumps over the lazy dog ".repeat(200);
+  const alone = tokensOf({ input: long }, true);
+
+  test.each<[string, JsonObject]>([
+    ["a response", { input: [{ role: "user", content: [{ type: "input_text", text: long }] }] }],
+    ["a completion", { prompt: long }],
+    ["a moderation", { input: [{ type: "text", text: long }] }],
+    ["an image", { prompt: long, size: "1024x1024" }],
+  ])("of %s are those of its text", (_what, body) => {
+    const tokens = tokensOf({ model: "m", ...body }, true);
+    expect(tokens).toBeGreaterThanOrEqual(alone);
+    expect(tokens).toBeLessThan(alone + 40);
+  });
+
+  test("of a response do not read images as text", () => {
+    const image_url = `data:image/png;base64,${"A".repeat(400_000)}`;
+    const input = [{ role: "user", content: [{ type: "input_image", image_url }] }];
+    expect(tokensOf({ model: "m", input }, true)).toBeLessThan(10_000);
+  });
+
+  test("of the most that is written follow each endpoint's own words", () => {
+    expect(mostOutputOf("/v1/responses", { max_output_tokens: 5 })).toBe(5);
+    expect(mostOutputOf("/v1/completions", { max_tokens: 5, n: 2, prompt: ["a", "b", "c"] })).toBe(30);
+    expect(mostOutputOf("/v1/moderations", {})).toBe(0);
+    expect(mostOutputOf("/v1/images/generations", { n: 2 })).toBeNull();
+  });
+});
