@@ -5,8 +5,8 @@ import { estimateAsciiTokens, estimateTokens } from "../../core/api/estimate-tok
 import type { Json, JsonObject } from "../contract/types.ts";
 import { mediaTokens } from "./media-tokens.ts";
 
-/** Where a body holds messages: of a chat, or the items of a response. */
-const PLACES = ["messages", "input"] as const;
+/** Where a body holds messages: of a chat, the items of a response, or Gemini's contents. */
+const PLACES = ["messages", "input", "contents"] as const;
 
 /** `isAscii`: all of the body's texts are, which makes it quicker. */
 export function tokensOf(body: JsonObject, isAscii: boolean): number {
@@ -51,6 +51,7 @@ function takeFromList(values: readonly Json[]): Taken | null {
 
 /** A message, or a part that holds others, as the result of a tool. */
 function takeFromObject(value: JsonObject): Taken | null {
-  const taken = takeFrom(value.content);
-  return taken === null ? null : { tokens: taken.tokens, rest: { ...value, content: taken.rest } };
+  const place = value.content === undefined ? "parts" : "content";
+  const taken = takeFrom(value[place]);
+  return taken === null ? null : { tokens: taken.tokens, rest: { ...value, [place]: taken.rest } };
 }

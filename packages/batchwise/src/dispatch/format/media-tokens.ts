@@ -49,8 +49,18 @@ export function mediaTokens(part: Part): number | null {
     case "document":
       return ofSource(objectOf(part.source), ofDocument);
     default:
-      return null;
+      return ofGeminiPart(part);
   }
+}
+
+/** Gemini's parts have no type: data inline, or the address of a file. */
+function ofGeminiPart({ inlineData, fileData }: Part): number | null {
+  const { mimeType, data } = objectOf(inlineData ?? fileData);
+  if (typeof mimeType !== "string") return fileData === undefined ? null : TOKENS_A_PAGE;
+  const base64 = typeof data === "string" ? data : "";
+  if (mimeType.startsWith("image/")) return ofImage(base64);
+  if (mimeType.startsWith("audio/")) return ofAudio({ data: base64, format: mimeType.slice("audio/".length) });
+  return ofDocument(base64, mimeType);
 }
 
 /** `{ url, detail }`, or the address alone. */

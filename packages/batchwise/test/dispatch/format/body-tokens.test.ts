@@ -124,6 +124,21 @@ describe("a part of a message counts", () => {
   });
 });
 
+describe("a part of a request of Gemini's own counts", () => {
+  test.each<[string, JsonObject, number]>([
+    ["an image by its size", { inlineData: { mimeType: "image/png", data: png(750, 1_000) } }, 1_000],
+    ["speech by its length", { inlineData: { mimeType: "audio/mp3", data: fileOf("ID3", 480_000) } }, 300],
+    ["a PDF by its size", { inlineData: { mimeType: "application/pdf", data: fileOf("%PDF", 150_000) } }, 6_000],
+    ["an image at an address", { fileData: { mimeType: "image/png", fileUri: "gs://a/b.png" } }, 1_600],
+    ["an uploaded file", { fileData: { fileUri: "https://example.com/files/a" } }, 2_000],
+  ])("%s", (_name, part, tokens) => {
+    const bodyOf = (...parts: JsonObject[]): JsonObject => ({ contents: [{ role: "user", parts }] });
+    const text = { text: "What is this?" };
+    expect(Math.abs(tokensOf(bodyOf(text, part), true) - tokens)).toBeLessThan(35);
+    expect(tokensOf(bodyOf(text), true)).toBe(estimateTokens(bodyOf(text)));
+  });
+});
+
 describe("text counts as ever", () => {
   const contents: readonly (readonly [string, Json])[] = [
     ["alone", "The quick brown fox!"],
