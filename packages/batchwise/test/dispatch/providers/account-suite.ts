@@ -1,7 +1,13 @@
 // The published account suite, run for each adapter with the official client of its provider against the strict fake:
 // once inside the process and once over real sockets.
 
-import { accountConformance, type FakeOperation, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
+import {
+  type AccountRig,
+  accountConformance,
+  type FakeOperation,
+  type FakeProvider,
+  fakeProvider,
+} from "batchwise/dispatch/testing";
 import { virtualClock } from "batchwise/testing";
 import { afterEach, describe, test } from "vitest";
 import type { Account, BatchInput } from "../../../src/dispatch/contract/account.ts";
@@ -11,6 +17,8 @@ export interface Adapter {
   readonly name: string;
   /** The fake's name of the call that makes a batch. */
   readonly create: FakeOperation;
+  /** Where the provider differs from OpenAI and Anthropic. */
+  readonly differs?: Pick<AccountRig, "noMoney" | "surface" | "windowMs" | "endsEmpty">;
   /** An account over the official client, which reaches the fake through `fetch` or at `url`. */
   account(target: { readonly fetch: FakeProvider["fetch"] } | { readonly url: string }): Account;
 }
@@ -30,10 +38,11 @@ export function accountSuite(adapter: Adapter, reach: Reach): void {
         run(async (options) => {
           const clock = virtualClock(Date.UTC(2026, 0, 1));
           const fake = fakeProvider({ clock, ...options });
-          if (reach === "in the process") return { fake, clock, account: adapter.account({ fetch: fake.fetch }) };
+          const rig = { fake, clock, create: adapter.create, ...adapter.differs };
+          if (reach === "in the process") return { ...rig, account: adapter.account({ fetch: fake.fetch }) };
           const server = await fake.listen();
           servers.push(server);
-          return { fake, clock, account: adapter.account({ url: server.url }) };
+          return { ...rig, account: adapter.account({ url: server.url }) };
         }),
       );
     }

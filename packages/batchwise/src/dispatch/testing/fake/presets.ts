@@ -3,8 +3,10 @@
 import type { FakeFault, FakeOperation } from "./types.ts";
 
 const CREATES: readonly FakeOperation[] = ["batches.create", "messages.create", "gemini.create"];
-/** Where results are read. Gemini's inline ones come with the batch itself. */
-const DOWNLOADS: readonly FakeOperation[] = ["files.content", "messages.results", "geminiFiles.content"];
+/** Where results are read. Gemini's come with the batch itself where its requests came with the create. */
+const DOWNLOADS: readonly FakeOperation[] = [
+  ...(["files.content", "messages.results", "geminiFiles.content", "gemini.retrieve"] as const),
+];
 
 /** The names of `fakeFaults`. */
 export type FakeFaultName =

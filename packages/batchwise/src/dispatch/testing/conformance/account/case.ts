@@ -13,7 +13,7 @@ import type {
 import type { JsonObject } from "../../../contract/types.ts";
 import { fakeFaults } from "../../fake/presets.ts";
 import type { FakeProvider } from "../../fake/provider.ts";
-import type { FakeFault, FakeLine, FakeOperation, FakeOptions } from "../../fake/types.ts";
+import type { FakeFault, FakeLine, FakeOperation, FakeOptions, FakeSurface } from "../../fake/types.ts";
 
 /** What the cases need of a fake: that of `fakeProvider`, or one of your own for another API. */
 export type AccountFake = Pick<FakeProvider, "inject" | "planNext" | "addForeign" | "calls" | "runs" | "batches">;
@@ -26,6 +26,12 @@ export interface AccountRig {
   readonly create?: FakeOperation;
   /** How the provider says that there is no money left, to a create. Default: as OpenAI, or Anthropic, says it. */
   readonly noMoney?: FakeFault;
+  /** The wire format in which strangers create batches there. Default: as `create`. */
+  readonly surface?: FakeSurface;
+  /** How long a batch may take before it expires, in milliseconds. Default: 24 hours. */
+  readonly windowMs?: number;
+  /** A batch that expired or was cancelled gives no results, not even of what had run. Default false. */
+  readonly endsEmpty?: boolean;
   /** The fake's clock: a `virtualClock(ACCOUNT_START)` of `batchwise/testing`. */
   readonly clock: { advance(ms: number): Promise<unknown>; settle(): Promise<unknown> };
 }
@@ -57,9 +63,9 @@ export function accountCase(
   return { name, run: async (open) => body(await open({ identify, ...options })) };
 }
 
-/** The fake counts a line by its messages: the same request at two providers is the same line. */
+/** The fake counts a line by its messages, whatever they are called: the same request is the same line. */
 function identify({ body }: FakeLine): string {
-  return JSON.stringify(body.messages);
+  return JSON.stringify(body.messages ?? body.contents);
 }
 
 export function call(): CallOptions {
@@ -82,6 +88,10 @@ export function names(count: number): string[] {
 /** The fake's name of the call that makes a batch. */
 export function createOf({ account, create }: AccountRig): FakeOperation {
   return create ?? (isAllInline(account) ? "messages.create" : "batches.create");
+}
+
+export function surfaceOf(rig: AccountRig): FakeSurface {
+  return rig.surface ?? (createOf(rig) === "messages.create" ? "anthropic" : "openai");
 }
 
 export function noMoneyOf({ account, noMoney }: AccountRig): FakeFault {

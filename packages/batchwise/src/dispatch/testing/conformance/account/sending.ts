@@ -16,6 +16,7 @@ import {
   names,
   START,
   submit,
+  surfaceOf,
 } from "./case.ts";
 
 export const sendingCases: readonly AccountCase[] = [
@@ -37,7 +38,7 @@ export const sendingCases: readonly AccountCase[] = [
 
   accountCase("finds its batch in the list by what it left there", async (rig) => {
     const { fake, account } = rig;
-    fake.addForeign({ requests: 4, surface: createOf(rig) === "messages.create" ? "anthropic" : "openai" });
+    fake.addForeign({ requests: 4, surface: surfaceOf(rig) });
     const created = await submit(account, 3);
     const { batches } = await account.list({ cursor: null, limit: 100 }, call());
     equal(batches.length, 2);
