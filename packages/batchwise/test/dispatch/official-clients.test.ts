@@ -2,7 +2,9 @@
 // what the scenarios show with a provider in a few lines holds with the wire formats in between.
 
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
+import { geminiAccount } from "batchwise/dispatch/gemini";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
@@ -16,13 +18,18 @@ const MINUTE = 60_000;
 
 interface Case {
   readonly name: string;
-  readonly create: "batches.create" | "messages.create";
+  readonly create: "batches.create" | "messages.create" | "gemini.create";
   readonly fake: FakeOptions;
+  /** A batch that expires gives nothing, although it has run some. */
+  readonly expiresEmpty?: boolean;
   account(fake: FakeProvider): Account;
 }
 
 const openai = (fake: FakeProvider): OpenAI =>
   new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+
+const gemini = (fake: FakeProvider): GoogleGenAI =>
+  new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: "http://fake.test", fetch: fake.fetch } });
 
 const cases: readonly Case[] = [
   { name: "OpenAI", create: "batches.create", fake: {}, account: (fake) => openaiAccount({ client: openai(fake) }) },
@@ -38,6 +45,20 @@ const cases: readonly Case[] = [
     fake: {},
     account: (fake) =>
       anthropicAccount({ client: new Anthropic({ apiKey: "key", baseURL: "http://fake.test", fetch: fake.fetch }) }),
+  },
+  {
+    name: "Gemini",
+    create: "gemini.create",
+    fake: {},
+    expiresEmpty: true,
+    account: (fake) => geminiAccount({ client: gemini(fake) }),
+  },
+  {
+    name: "Gemini, in files,",
+    create: "gemini.create",
+    fake: {},
+    expiresEmpty: true,
+    account: (fake) => geminiAccount({ client: gemini(fake), maxInlineBytes: 0 }),
   },
 ];
 
@@ -101,11 +122,15 @@ describe.each(cases)("at $name", (each) => {
 
   test("a batch that expires half done gives its half, and the rest goes again", async () => {
     const plan = (facts: { readonly index: number }) =>
-      facts.index === 0 ? { runMs: 26 * 60 * MINUTE, expiredShare: 0.5 } : {};
+      facts.index === 0 ? { runMs: (each.expiresEmpty === true ? 50 : 26) * 60 * MINUTE, expiredShare: 0.5 } : {};
     const { fake, outcomes } = await dispatchAll(each, { plan }, () => {});
     expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
-    expect(outcomes.filter(({ attempts }) => attempts === 2)).toHaveLength(10);
-    expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+    // What had run in a batch that gives nothing runs again.
+    const [again, twice] = each.expiresEmpty === true ? [20, 10] : [10, 0];
+    expect(outcomes.filter(({ attempts }) => attempts === 2)).toHaveLength(again);
+    const runs = [...fake.runs().values()];
+    expect([runs.length, runs.filter((count) => count === 2).length]).toEqual([50, twice]);
+    expect(Math.max(...runs)).toBe(twice === 0 ? 1 : 2);
   });
 });
 
@@ -196,4 +221,15 @@ test("a file that the service finds too large is halved until it fits", async ()
   await drive(time, fake, () => isAtRest(store, time.now()));
   const { outcomes } = await dispatcher.stats();
   expect(outcomes).toMatchObject({ succeeded: 8, failed: 0 });
+});
+
+test("a limit on enqueued tokens at Gemini, which refuses the create, is waited out", async () => {
+  const each = cases.find(({ name }) => name === "Gemini") as Case;
+  const { outcomes, fake } = await dispatchAll(
+    each,
+    { limits: { enqueuedTokens: 400, concurrentBatches: 2 } },
+    () => {},
+  );
+  expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+  expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
 });

@@ -59,6 +59,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "stores/sql": ["contract"],
   "stores/sqlite": ["stores/sql", "contract"],
   "providers/anthropic": ["providers/shapes", "format", "contract"],
+  "providers/gemini": ["providers/shapes", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],
   "providers/shapes": ["contract"],
   storage: ["contract"],

@@ -1,8 +1,11 @@
 // The adapters under test, each over the official client that its users have.
 
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
+import { geminiAccount } from "batchwise/dispatch/gemini";
 import { openaiAccount } from "batchwise/dispatch/openai";
+import { fakeFaults } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import type { Adapter } from "./account-suite.ts";
 
@@ -29,3 +32,23 @@ export const anthropicCase: Adapter = {
     return anthropicAccount({ client });
   },
 };
+
+/** With all batches in files, or in the create where they are small enough. */
+const geminiCase = (name: string, maxInlineBytes: number): Adapter => ({
+  name,
+  create: "gemini.create",
+  differs: {
+    noMoney: fakeFaults.prepaymentExhausted,
+    surface: "gemini",
+    windowMs: 48 * 3_600_000,
+    endsEmpty: true,
+  },
+  account: (target) => {
+    const httpOptions =
+      "url" in target ? { baseUrl: target.url } : { baseUrl: "http://fake.test", fetch: target.fetch };
+    return geminiAccount({ client: new GoogleGenAI({ apiKey: "key", httpOptions }), maxInlineBytes });
+  },
+});
+
+export const geminiInlineCase: Adapter = geminiCase("the Gemini account, inline", 200_000);
+export const geminiFileCase: Adapter = geminiCase("the Gemini account, with files", 0);

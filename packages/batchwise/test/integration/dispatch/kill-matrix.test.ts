@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { fakeProvider } from "batchwise/dispatch/testing";
+import { type FakeDialect, fakeProvider } from "batchwise/dispatch/testing";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
@@ -31,7 +31,12 @@ const POINTS: readonly (readonly [string, number])[] = [
   ["after-result-txn", 2],
   ["after-delivery", 3],
 ];
+/** On every store. */
 const SERVICES: readonly Service[] = ["openai", "azure", "groq", "together", "anthropic"];
+/** The steps are the same for every account, so for these one store shows that theirs fit. */
+const ON_SQLITE: readonly Service[] = ["gemini"];
+/** Ways in which OpenAI's wire format differs. */
+const DIALECTS: readonly string[] = ["openai", "azure", "groq", "together"] satisfies readonly FakeDialect[];
 
 const folder = makeFolder();
 const compiled = folder.file();
@@ -44,7 +49,7 @@ const STORES: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
   redis: async () => ({ kind: "redis", ...(await redisPlace()) }),
 };
 const CASES = (Object.keys(STORES) as Place["kind"][]).flatMap((store) =>
-  SERVICES.map((service) => [store, service] as const),
+  [...SERVICES, ...(store === "sqlite" ? ON_SQLITE : [])].map((service) => [store, service] as const),
 );
 
 async function runChild(death: KillDeath): Promise<{ readonly signal: string | null; readonly told: string }> {
@@ -60,11 +65,12 @@ async function runChild(death: KillDeath): Promise<{ readonly signal: string | n
 describe.concurrent.each(CASES)("the %s store and %s", (kind, service) => {
   test.concurrent.each(POINTS)("killed at %s", async (dieAt, dieAtCount) => {
     const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
-    const dialect = service === "anthropic" ? "openai" : service;
+    const dialect = DIALECTS.includes(service) ? (service as FakeDialect) : "openai";
     const fake = fakeProvider({ plan, dialect, listLagMs: 300 });
-    fake.inject({ on: ["batches.create", "messages.create"], replyDelayMs: CREATE_ANSWER_MS });
+    fake.inject({ on: ["batches.create", "messages.create", "gemini.create"], replyDelayMs: CREATE_ANSWER_MS });
     // Past one chunk of results: what is settled stays, whoever reads the rest.
-    fake.inject({ on: ["files.content", "messages.results"], reply: { endAfterLines: 1_010 } });
+    const downloads = ["files.content", "messages.results", "geminiFiles.content"] as const;
+    fake.inject({ on: downloads, reply: { endAfterLines: 1_010 } });
     const server = await fake.listen();
     const work = { place: await STORES[kind](), service, url: server.url, requests: REQUESTS, leaseMs: LEASE_MS };
     expect(await runChild({ ...work, dieAt, dieAtCount })).toEqual({ signal: "SIGKILL", told: "" });

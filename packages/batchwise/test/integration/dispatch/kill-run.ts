@@ -5,10 +5,11 @@ import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { anthropicAccount } from "../../../src/dispatch/providers/anthropic/index.ts";
+import { geminiAccount } from "../../../src/dispatch/providers/gemini/index.ts";
 import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
 import { openStore, type Place } from "./open-store.ts";
 
-export type Service = "openai" | "azure" | "groq" | "together" | "anthropic";
+export type Service = "openai" | "azure" | "groq" | "together" | "anthropic" | "gemini";
 
 export interface KillWork {
   readonly place: Place;
@@ -37,6 +38,11 @@ async function accountOf({ service, url, leaseMs }: KillWork): Promise<Account> 
   if (service === "anthropic") {
     const { default: Anthropic } = await import("@anthropic-ai/sdk");
     return anthropicAccount({ client: new Anthropic({ apiKey: "key", baseURL: url }), ...times });
+  }
+  if (service === "gemini") {
+    const { GoogleGenAI } = await import("@google/genai");
+    const client = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: url } });
+    return geminiAccount({ client, maxInlineBytes: 0, ...times });
   }
   const { AzureOpenAI, OpenAI } = await import("openai");
   if (service === "azure") {

@@ -1,0 +1,253 @@
+// An account at the Gemini API, over the user's own `@google/genai` client. Requests and results are in OpenAI's shape on
+// our side, or in Gemini's own; small batches travel in their create, larger ones in a file. Each operation is one
+// logical call with the SDK's retries off; it keeps no state and decides nothing. A batch is found by its display name.
+
+import { check, invalidOption, objectWith, type Rule } from "../../../core/contract/validate.ts";
+import type {
+  Account,
+  AccountOptions,
+  BatchInput,
+  BatchName,
+  CallOptions,
+  CleanupInput,
+  CreateInput,
+  Failure,
+  LineRequest,
+  ListPage,
+  Operation,
+  ProviderBatch,
+  ResultLine,
+} from "../../contract/account.ts";
+import { hasEnded } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { toEmbedContentRequest } from "../shapes/gemini/embedding.ts";
+import { invalid, unsupported } from "../shapes/gemini/refusal.ts";
+import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
+import { readJsonLines } from "../shapes/read-lines.ts";
+import { checkMethods } from "../shapes/sdk-client.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { DEFAULT_INLINE_BYTES, EMBED, geminiCapabilities, MOST_INLINE_BYTES } from "./capabilities.ts";
+import { classify } from "./classify.ts";
+import { type GeminiClient, GeminiWire } from "./client.ts";
+import { inlineResults, tagOf, toProviderBatch, toResultLine } from "./convert.ts";
+
+const FILES_A_PAGE = 100;
+const EMBEDDINGS: readonly Endpoint[] = ["/v1/embeddings", EMBED];
+const INLINE_BYTES: Rule = {
+  expected: `an integer from 0 to ${MOST_INLINE_BYTES}`,
+  type: "number",
+  test: (value: number) => Number.isInteger(value) && value >= 0 && value <= MOST_INLINE_BYTES,
+};
+/** It stands in the address of the create. */
+const MODEL = /^(?:(?:models|tunedModels)\/)?[\w.-]+$/;
+
+/** The options of {@link geminiAccount}. */
+export interface GeminiAccountOptions extends AccountOptions {
+  /** `new GoogleGenAI({ apiKey })` of `@google/genai` 2 or later. */
+  readonly client: GeminiClient;
+  /**
+   * Batches of at most so many bytes travel in their create. Gemini takes 20 MB, but gives back inline what came inline,
+   * with every look at the batch. 0 to 16_000_000. Default 200_000. Raise it at any time; lower it while no batch is
+   * being sent.
+   */
+  readonly maxInlineBytes?: number;
+}
+
+/**
+ * An account for the dispatcher's `accounts`.
+ *
+ * @throws TypeError with `code: "INVALID_OPTION"` for a client of Vertex AI, or for an option that is unknown or wrong.
+ * @example
+ * ```ts
+ * import { type GeminiClient, geminiAccount } from "batchwise/dispatch/gemini";
+ * declare const client: GeminiClient; // new GoogleGenAI({ apiKey })
+ * const account = geminiAccount({ client, models: ["gemini-2.5-flash"], limits: { maxEnqueuedTokens: 3_000_000 } });
+ * ```
+ */
+export function geminiAccount(options: GeminiAccountOptions): Account {
+  check("options", objectWith(), options);
+  const { client, maxInlineBytes = DEFAULT_INLINE_BYTES } = options;
+  check("client", objectWith(), client);
+  if (client.vertexai === true) throw invalidVertex();
+  check("client.files", objectWith(), client.files);
+  checkMethods("client.files", client.files, ["upload"]);
+  check("maxInlineBytes", INLINE_BYTES, maxInlineBytes);
+  const capabilities = { ...geminiCapabilities, maxInlineBytes };
+  const settings = resolveAccountOptions(options, ["client", "maxInlineBytes"], capabilities);
+  return new GeminiAccount(new GeminiWire(client), settings);
+}
+
+function invalidVertex(): Error {
+  const wanted = "Expected `client` to be one of the Gemini API";
+  return invalidOption(TypeError, `${wanted}, got one of Vertex AI, which \`vertexAccount\` takes`);
+}
+
+class GeminiAccount implements Account {
+  readonly name: string;
+  readonly capabilities: Account["capabilities"];
+  readonly models: readonly string[] | null;
+  readonly weight: number;
+  readonly pollMs: number;
+  readonly requestTimeoutMs: number;
+  readonly reconcileGraceMs: number;
+  readonly cleanup?: NonNullable<Account["cleanup"]>;
+  readonly #wire: GeminiWire;
+
+  constructor(wire: GeminiWire, settings: AccountSettings) {
+    this.#wire = wire;
+    this.name = settings.name;
+    this.capabilities = settings.capabilities;
+    this.models = settings.models;
+    this.weight = settings.weight;
+    this.pollMs = settings.pollMs;
+    this.requestTimeoutMs = settings.requestTimeoutMs;
+    this.reconcileGraceMs = settings.reconcileGraceMs;
+    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
+  }
+
+  encodeLine({ customId, endpoint, body }: LineRequest): string {
+    return `${JSON.stringify({ key: customId, request: toRequest(endpoint, JSON.parse(body)) })}\n`;
+  }
+
+  checkBody(endpoint: Endpoint, body: JsonObject): void {
+    if (!this.capabilities.endpoints.includes(endpoint)) throw unsupported(`the endpoint "${endpoint}"`);
+    if (!MODEL.test(text(body.model) ?? ""))
+      throw invalid(`\`model\` must be the name of a model, not ${shown(body.model)}`);
+    toRequest(endpoint, body);
+  }
+
+  async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
+    const lines: string[] = [];
+    for await (const line of input.lines()) lines.push(line);
+    return { fileId: await this.#wire.upload(new Blob(lines), input.fileName, call) };
+  }
+
+  async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
+    const { endpoint, model } = input;
+    const inputConfig =
+      "fileId" in input.input
+        ? { fileName: input.input.fileId }
+        : { requests: { requests: await itemsOf(input.input) } };
+    const method = EMBEDDINGS.includes(endpoint) ? "asyncBatchEmbedContent" : "batchGenerateContent";
+    const path = `${model.includes("/") ? "" : "models/"}${model}:${method}`;
+    return toProviderBatch(await this.#wire.post(path, { batch: { displayName: tagOf(input), inputConfig } }, call));
+  }
+
+  async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
+    const pageSize = String(Math.min(page.limit, this.capabilities.list.pageSize));
+    const query = page.cursor === null ? { pageSize } : { pageSize, pageToken: page.cursor };
+    const { operations, nextPageToken } = objectOf(await this.#wire.get("batches", query, call));
+    const batches = (Array.isArray(operations) ? operations : []).map(toProviderBatch);
+    return { batches, next: text(nextPageToken) };
+  }
+
+  async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
+    try {
+      return toProviderBatch(await this.#wire.get(pathOf(id), {}, call));
+    } catch (error) {
+      if (readSdkError(error).status === 404) return null;
+      throw error;
+    }
+  }
+
+  async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
+    for (const ref of batch.resultRefs) {
+      const isFile = ref.startsWith("files/");
+      const results = isFile ? readJsonLines(await this.#wire.download(ref, call)) : await this.#inline(ref, call);
+      for await (const result of results) yield toResultLine(result, batch, name);
+    }
+  }
+
+  async #inline(id: string, call: CallOptions): Promise<readonly unknown[]> {
+    try {
+      return inlineResults(await this.#wire.get(pathOf(id), {}, call));
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw new DispatchError("RESULTS_UNREADABLE", "The batch with its results is not JSON.", error);
+    }
+  }
+
+  /** The state does not tell that a batch is being cancelled: the answer to the cancel does. */
+  async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
+    let refusal: unknown = null;
+    try {
+      await this.#wire.post(`${pathOf(id)}:cancel`, {}, call);
+    } catch (error) {
+      const { status } = readSdkError(error);
+      // What has ended cannot be cancelled any more.
+      if (status !== 400 && status !== 409) throw error;
+      refusal = error;
+    }
+    const seen = await this.retrieve(id, call);
+    if (seen === null || (refusal !== null && !hasEnded(seen))) throw refusal ?? new Error(`The batch ${id} is gone.`);
+    return hasEnded(seen) ? seen : { ...seen, state: "cancelling" };
+  }
+
+  async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
+    const pageSize = String(FILES_A_PAGE);
+    let token: string | null = null;
+    do {
+      const query: Record<string, string> = token === null ? { pageSize } : { pageSize, pageToken: token };
+      const { files, nextPageToken } = objectOf(await this.#wire.get("files", query, call));
+      for (const file of Array.isArray(files) ? files : []) {
+        const { name, displayName } = objectOf(file);
+        if (typeof name === "string" && typeof displayName === "string") yield { fileId: name, fileName: displayName };
+      }
+      token = text(nextPageToken);
+    } while (token !== null);
+  }
+
+  deleteFile(fileId: string, call: CallOptions): Promise<void> {
+    return this.#delete(fileId, call);
+  }
+
+  /** The results go first: nothing would name their file once the batch is gone. */
+  async #cleanUp({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
+    const batch = await this.retrieve(providerBatchId, call);
+    const files = (batch?.resultRefs ?? []).filter((ref) => ref.startsWith("files/"));
+    for (const name of fileId === null ? files : [...files, fileId]) await this.#delete(name, call);
+    await this.#delete(pathOf(providerBatchId), call);
+  }
+
+  /** A file that is not there is refused as one that may not be seen. */
+  async #delete(name: string, call: CallOptions): Promise<void> {
+    try {
+      await this.#wire.delete(name, call);
+    } catch (error) {
+      const { status } = readSdkError(error);
+      if (status !== 404 && !(status === 403 && name.startsWith("files/"))) throw error;
+    }
+  }
+
+  classify(error: unknown, operation: Operation): Failure {
+    return classify(error, operation);
+  }
+}
+
+/** Bodies of Gemini's own travel as they are, but for the model: it stands in the address of the create. */
+function toRequest(endpoint: Endpoint, body: JsonObject): JsonObject {
+  if (endpoint === "/v1/chat/completions") return toGenerateContentRequest(body);
+  if (endpoint === "/v1/embeddings") return toEmbedContentRequest(body);
+  const { model: _model, ...request } = body;
+  return request;
+}
+
+/** The requests of a create, each with its key in the metadata, where answers have it too. */
+async function itemsOf(input: BatchInput): Promise<object[]> {
+  const items: object[] = [];
+  for await (const line of input.lines()) {
+    const { key, request } = JSON.parse(line) as { readonly key: string; readonly request: JsonObject };
+    items.push({ request, metadata: { key } });
+  }
+  return items;
+}
+
+function pathOf(id: string): string {
+  return id.startsWith("batches/") ? id : `batches/${encodeURIComponent(id)}`;
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value) ?? "nothing";
+}

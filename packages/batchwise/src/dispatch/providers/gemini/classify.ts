@@ -1,0 +1,82 @@
+// What an error of the Gemini API means for the batch. Pure. The SDK's error holds the status and, as its message, the
+// JSON of the answer: google.rpc.Status, with how long to wait among its details.
+
+import type { Failure, Operation } from "../../contract/account.ts";
+import type { JsonObject } from "../../contract/types.ts";
+import { classifyStatus, jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";
+
+const LONGEST_WAIT_MS = 3_600_000;
+const RESOURCE_EXHAUSTED = 8;
+
+/** No money, no key that is good, or no service where the account is: nothing that a batch could be blamed for. */
+const ACCOUNT = [
+  /prepayment credits are depleted/i,
+  /(?:enable|set up|require[sd]?) billing|billing (?:account )?(?:is )?(?:not|disabled)|billing to be enabled/i,
+  /spend(?:ing)?[ -](?:cap|limit)/i,
+  /API key (?:not valid|expired|not found)/i,
+  /location is not supported/i,
+];
+/** The uploaded file, which is kept for 48 hours, is gone. */
+const NO_FILE = /permission to access the File \S+ or it may not exist/i;
+
+export function classify(error: unknown, operation: Operation): Failure {
+  const read = readGeminiError(error);
+  const { status, message } = read;
+  const code = read.code ?? "no_answer";
+  const isRefused = status !== null && status >= 400 && status < 500;
+  if (isRefused && concernsAccount(message)) return { kind: "authOrBilling", code, message };
+  if (isRefused && NO_FILE.test(message)) return { kind: "definitelyNotCreated", code, message };
+  // A create is refused for what is enqueued with the same words as for too many calls: only these say how long to wait.
+  if (status === 429 && operation === "create" && read.retryAfterMs === null) {
+    return { kind: "tokenLimit", code, message, limitTokens: null };
+  }
+  return classifyStatus(read);
+}
+
+/** Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing. */
+export function toFailure(status: unknown): Failure | null {
+  const { code: number, message: words } = objectOf(status);
+  if (typeof number !== "number") return null;
+  const [code, message] = [`rpc_${number}`, text(words) ?? "The provider gave no reason."];
+  if (concernsAccount(message)) return { kind: "authOrBilling", code, message };
+  if (number === RESOURCE_EXHAUSTED) return { kind: "tokenLimit", code, message, limitTokens: null };
+  if (NOT_THE_BATCH.has(number)) return { kind: "unknown", code, message };
+  return { kind: "invalidRequest", code, message, lines: [] };
+}
+
+/** Codes that blame the service: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS. */
+const NOT_THE_BATCH: ReadonlySet<number> = new Set([1, 2, 4, 10, 13, 14, 15]);
+
+function concernsAccount(message: string): boolean {
+  return ACCOUNT.some((words) => words.test(message));
+}
+
+function readGeminiError(error: unknown): SdkError {
+  const read = readSdkError(error);
+  const told = statusIn(read.message);
+  if (told === null) return read;
+  return {
+    ...read,
+    code: text(told.status) ?? read.code,
+    message: text(told.message) ?? read.message,
+    retryAfterMs: read.retryAfterMs ?? waitOf(told),
+  };
+}
+
+function statusIn(message: string): JsonObject | null {
+  if (!message.startsWith("{")) return null;
+  try {
+    return jsonObject(objectOf(JSON.parse(message)).error);
+  } catch {
+    return null;
+  }
+}
+
+/** Out of google.rpc.RetryInfo: a number of seconds, as in "30s" or "1.5s". An hour at most. */
+function waitOf({ details }: JsonObject): number | null {
+  for (const detail of Array.isArray(details) ? details : []) {
+    const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(text(objectOf(detail).retryDelay) ?? "") ?? [];
+    if (seconds !== undefined) return Math.min(LONGEST_WAIT_MS, Number(seconds) * 1000);
+  }
+  return null;
+}

@@ -1,0 +1,115 @@
+// The part of the official `@google/genai` client (2.0 and later) that the adapter uses, by shape: nothing is imported
+// from the SDK, and its answers are read as unknown JSON.
+//
+// Uploads go through the client's `files`. All other calls go through the transport that its methods use themselves,
+// with the client's address, key, headers and `fetch`. The methods would hide what a dispatcher needs: `batches.get`
+// leaves out why a batch failed and how many of its requests have run, inline requests and responses lose the fields
+// that the SDK does not know, and `files.download` writes to a disk, and throws outside of its promise when the
+// connection is cut.
+
+import { invalidOption } from "../../../core/contract/validate.ts";
+import type { CallOptions } from "../../contract/account.ts";
+import { objectOf, text } from "../shapes/sdk-error.ts";
+
+/** What an upload of Gemini's client is asked for: the lines of a batch, and their file's name. */
+export interface GeminiUpload {
+  readonly file: Blob;
+  readonly config: { readonly displayName: string; readonly mimeType: string };
+}
+
+/** `new GoogleGenAI({ apiKey })` of `@google/genai`, by what the account needs of it. */
+export interface GeminiClient {
+  /** True for a client of Vertex AI, which has another Batch API. */
+  readonly vertexai: boolean;
+  readonly files: { upload(params: GeminiUpload): PromiseLike<unknown> };
+}
+
+type Query = Readonly<Record<string, string>>;
+
+interface TransportRequest {
+  readonly path: string;
+  readonly httpMethod: "GET" | "POST" | "DELETE";
+  readonly queryParams: Query;
+  readonly body?: string;
+  readonly httpOptions: { readonly timeout?: number; readonly retryOptions: { readonly attempts: 1 } };
+  readonly abortSignal: AbortSignal;
+}
+
+interface Transport {
+  request(request: TransportRequest): PromiseLike<unknown>;
+}
+
+/** Makes each call once, whatever retries the client was configured with. */
+export class GeminiWire {
+  readonly #client: GeminiClient;
+  readonly #transport: Transport;
+
+  constructor(client: GeminiClient) {
+    this.#client = client;
+    this.#transport = transportOf(client);
+  }
+
+  get(path: string, query: Query, call: CallOptions): Promise<unknown> {
+    return this.#json({ path, httpMethod: "GET", queryParams: query }, call);
+  }
+
+  post(path: string, body: object, call: CallOptions): Promise<unknown> {
+    return this.#json({ path, httpMethod: "POST", queryParams: {}, body: JSON.stringify(body) }, call);
+  }
+
+  delete(path: string, call: CallOptions): Promise<unknown> {
+    return this.#json({ path, httpMethod: "DELETE", queryParams: {}, body: "{}" }, call);
+  }
+
+  async #json(
+    request: Pick<TransportRequest, "path" | "httpMethod" | "queryParams" | "body">,
+    { signal, timeoutMs }: CallOptions,
+  ): Promise<unknown> {
+    const httpOptions = { timeout: Math.ceil(timeoutMs), retryOptions: { attempts: 1 } } as const;
+    const answer = await this.#transport.request({ ...request, httpOptions, abortSignal: signal });
+    return responseOf(answer).json();
+  }
+
+  /** The bytes of a file, as they arrive. The client's time limit would cut long ones: the signal alone ends it. */
+  async download(name: string, { signal }: CallOptions): Promise<unknown> {
+    const answer = await this.#transport.request({
+      ...{ path: `${name}:download`, httpMethod: "GET", queryParams: { alt: "media" } },
+      ...{ httpOptions: { retryOptions: { attempts: 1 } }, abortSignal: signal },
+    });
+    return responseOf(answer).body;
+  }
+
+  /** The file's name. The client cannot be told to stop: an upload that was given up leaves a file nobody uses. */
+  async upload(file: Blob, displayName: string, { signal }: CallOptions): Promise<string> {
+    signal.throwIfAborted();
+    const config = { displayName, mimeType: "application/jsonl" };
+    const uploaded = await unlessAborted(this.#client.files.upload({ file, config }), signal);
+    const name = text(objectOf(uploaded).name);
+    if (name === null) throw new Error("The provider answered the upload without a file name.");
+    return name;
+  }
+}
+
+function transportOf(client: GeminiClient): Transport {
+  const { apiClient } = client as { readonly apiClient?: unknown };
+  if (typeof objectOf(apiClient).request !== "function") {
+    const wanted = "Expected `client` to be a `GoogleGenAI` of @google/genai 2 or later";
+    throw invalidOption(TypeError, `${wanted}, got an object without its \`apiClient\``);
+  }
+  return apiClient as Transport;
+}
+
+/** The transport answers with an object around the platform's response. */
+function responseOf(answer: unknown): Response {
+  return objectOf(answer).responseInternal as Response;
+}
+
+function unlessAborted<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    Promise.resolve(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", abort));
+  });
+}

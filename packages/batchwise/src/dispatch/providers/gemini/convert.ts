@@ -1,0 +1,121 @@
+// From Gemini's wire to our words: operations, whose metadata is the batch, and result lines. Pure; trusts nothing that
+// it reads.
+
+import type { BatchName, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/types.ts";
+import { type Answered, chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
+import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
+import { count } from "../shapes/gemini/usage.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { toFailure } from "./classify.ts";
+
+/** A batch that has not ended by then expires, and gives nothing (ai.google.dev/gemini-api/docs/batch-api). */
+const WINDOW_MS = 48 * 3_600_000;
+const CANCELLED = 1;
+const TAG = /^batchwise-([0-9A-Z]{26})-(\d{1,9})$/;
+
+/** By the end of BATCH_STATE_… and JOB_STATE_…; any other is running. */
+const STATES: ReadonlyMap<string, ProviderState> = new Map([
+  ["QUEUED", "validating"],
+  ["PENDING", "validating"],
+  ["CANCELLING", "cancelling"],
+  ["SUCCEEDED", "done"],
+  ["PARTIALLY_SUCCEEDED", "done"],
+  ["FAILED", "failed"],
+  ["CANCELLED", "cancelled"],
+  ["EXPIRED", "expired"],
+]);
+
+/** The display name that batches of ours have. */
+export function tagOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
+  return `batchwise-${key}-${attempt}`;
+}
+
+export function toProviderBatch(wire: unknown): ProviderBatch {
+  const operation = objectOf(wire);
+  const batch = objectOf(operation.metadata);
+  const id = text(operation.name) ?? text(batch.name);
+  if (id === null) throw new Error("The provider answered with a batch that has no name.");
+  const state = stateOf(operation, batch);
+  const stats = objectOf(batch.batchStats);
+  const total = count(stats.requestCount);
+  const [succeeded, failed] = [count(stats.successfulRequestCount), count(stats.failedRequestCount)];
+  const createdAt = Date.parse(text(batch.createTime) ?? "");
+  return {
+    id,
+    state,
+    rawState: text(batch.state) ?? "",
+    createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
+    expiresAt: Number.isNaN(createdAt) ? null : createdAt + WINDOW_MS,
+    tag: readTag(text(batch.displayName)),
+    inputFileId: text(objectOf(batch.inputConfig).fileName),
+    total: total === 0 ? null : total,
+    settled: total === 0 ? null : succeeded + failed,
+    // Cancelled and expired ones have run some too, but give no results.
+    ran: total === 0 || state !== "done" ? null : succeeded + failed,
+    counts: total === 0 ? null : { total, succeeded, failed },
+    resultRefs: refsOf(id, outputOf(wire)),
+    failure: state === "failed" ? toFailure(operation.error) : null,
+  };
+}
+
+/** What an operation says of its end holds where its metadata names no state. */
+function stateOf(operation: JsonLike, batch: JsonLike): ProviderState {
+  const word = (text(batch.state) ?? "").replace(/^(?:BATCH|JOB)_STATE_/, "").toUpperCase();
+  if (word !== "" && word !== "UNSPECIFIED") return STATES.get(word) ?? "running";
+  if (operation.done !== true) return "validating";
+  if (operation.error === undefined) return "done";
+  return objectOf(operation.error).code === CANCELLED ? "cancelled" : "failed";
+}
+
+function readTag(name: string | null): ProviderBatch["tag"] {
+  const [, key, attempt] = TAG.exec(name ?? "") ?? [];
+  return key === undefined ? null : { key, attempt: Number(attempt) };
+}
+
+/** Results stand in the batch's metadata and, once it has ended, in the operation's response. */
+function outputOf(wire: unknown): JsonLike {
+  const { metadata, response } = objectOf(wire);
+  const output = jsonObject(objectOf(metadata).output);
+  return output ?? objectOf(response);
+}
+
+function refsOf(id: string, output: JsonLike): string[] {
+  const file = text(output.responsesFile);
+  if (file !== null) return [file];
+  return inlineOf(output) === null ? [] : [id];
+}
+
+function inlineOf(output: JsonLike): readonly unknown[] | null {
+  const { inlinedResponses } = objectOf(output.inlinedResponses ?? output.inlinedEmbedContentResponses);
+  return Array.isArray(inlinedResponses) ? inlinedResponses : null;
+}
+
+/** The results that an operation carries itself. */
+export function inlineResults(wire: unknown): readonly unknown[] {
+  return inlineOf(outputOf(wire)) ?? [];
+}
+
+/** One result: a line of a file, with its key, or an inline one, with its metadata. */
+export function toResultLine(value: unknown, batch: ProviderBatch, name: BatchName): ResultLine {
+  const { key, metadata, response, error } = objectOf(value);
+  const customId = text(key) ?? text(objectOf(metadata).key);
+  if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result has no key.");
+  const answer = jsonObject(response);
+  if (answer === null) return { customId, ...errorAnswer(error, batch.state === "cancelled") };
+  return { customId, ...answerOf(answer, customId, batch, name) };
+}
+
+function answerOf(answer: JsonObject, customId: string, { createdAt }: ProviderBatch, name: BatchName): Answered {
+  switch (name.endpoint) {
+    case "/v1/chat/completions":
+      return chatAnswer(answer, { customId, model: name.model, createdAt });
+    case "/v1/embeddings":
+      return embeddingAnswer(answer, name.model);
+    default:
+      return nativeAnswer(answer);
+  }
+}
+
+type JsonLike = { readonly [key: string]: unknown };

@@ -1,0 +1,4 @@
+// The entry "batchwise/dispatch/gemini": names only.
+
+export { type GeminiAccountOptions, geminiAccount } from "./account.ts";
+export type { GeminiClient, GeminiUpload } from "./client.ts";
