@@ -18,8 +18,18 @@ async function medianOf(load: Load, options: BatchOptions<number, number>): Prom
   return (await serveOften(load, options)).costPerSecond;
 }
 
-/** The best of the fixed budgets, and of no batching, for a mix that stays. */
-async function bestFixed(times: Times, mix: Mix): Promise<number> {
+const bests = new Map<Times, Map<Mix, Promise<number>>>();
+
+/** The best of the fixed budgets for a mix that stays: the same load gives the same figure, so it is run once. */
+function bestFixed(times: Times, mix: Mix): Promise<number> {
+  const ofTimes = bests.get(times) ?? new Map<Mix, Promise<number>>();
+  const best = ofTimes.get(mix) ?? tryBudgets(times, mix);
+  bests.set(times, ofTimes.set(mix, best));
+  return best;
+}
+
+/** Tries each fixed budget, and no batching. */
+async function tryBudgets(times: Times, mix: Mix): Promise<number> {
   const load = { timesAfter: () => times, mixAfter: () => mix, skipped: 50, measured: 400 };
   let best = await medianOf(load, { maxBatchSize: 1 });
   for (const maxBatchCost of [64, 128, 256, 512, 1024, 4096]) {

@@ -6,15 +6,21 @@ const ITEMS = 10_000;
 const FEWER = 2_500;
 const TIMES_AS_MANY = 8;
 
-/** Milliseconds for so many items, the fastest of five rounds. */
+/** What this process has computed so far, in milliseconds: other processes on the machine do not count. */
+function busyMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+/** Milliseconds that so many items take, the fastest of five rounds. */
 async function fastest(items: number, priorityOf: (item: number) => number): Promise<number> {
   const times: number[] = [];
   for (const _round of range(5)) {
     const batcher = createBatcher(async (batch: number[]) => batch, { maxQueueSize: items });
-    const startedAt = performance.now();
+    const startedAt = busyMs();
     const answers = range(items).map((item) => batcher.submit(item, { priority: priorityOf(item) }));
     await Promise.all(answers);
-    times.push(performance.now() - startedAt);
+    times.push(busyMs() - startedAt);
     expect(batcher.stats()).toMatchObject({ completed: items, waiting: 0 });
   }
   return Math.min(...times);

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { simulate } from "./support/simulation.ts";
 
 const only = process.env.SEED;
-const RUNS = 500;
+const RUNS = 350;
 const A_TEST = 50;
 
 const starts =

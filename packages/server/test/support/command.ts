@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const KEPT = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
 const NAMES = new URL("./source-names.ts", import.meta.url).href;
 
 export interface Command {
@@ -32,7 +33,7 @@ afterEach(async () => {
 
 export interface CommandPlace {
   readonly cwd?: string;
-  /** In place of the environment of the tests, but for the path. */
+  /** In place of the environment of the tests, but for the path and the cache of compiled sources. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -44,7 +45,7 @@ export function startCommandIn({ cwd, env }: CommandPlace, ...args: readonly str
   const child = spawn(process.execPath, ["--import", NAMES, MAIN, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd }),
-    ...(env === undefined ? {} : { env: { PATH: process.env.PATH, ...env } }),
+    ...(env === undefined ? {} : { env: { ...KEPT, ...env } }),
   });
   return commandOf(child);
 }

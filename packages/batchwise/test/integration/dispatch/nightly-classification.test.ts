@@ -54,7 +54,8 @@ class Night {
       writeFileSync(input, `${lines.join("\n")}\n`);
     }
     const args = ["--no-warnings", main, "--folder", this.folder, "--input", input];
-    return spawn(process.execPath, args, { env: environment, stdio: ["ignore", "ignore", "pipe"] });
+    const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...environment };
+    return spawn(process.execPath, args, { env, stdio: ["ignore", "ignore", "pipe"] });
   }
 
   /** Of the file that is complete, or of the one that a run is writing. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import type { FindQuery, NewRequest, RequestMatch } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { NOW, requests, sealInput } from "../../dispatch/stores/sqlite/folder.ts";
-import { redisPlace } from "../services/kept.ts";
+import { startOwnRedis } from "../services/kept.ts";
 import { clientAt } from "../services/redis.ts";
 
 const CROWD = 12_000;
@@ -19,7 +19,7 @@ let store: Store;
 let start: string;
 
 beforeAll(async () => {
-  const { port, prefix } = await redisPlace();
+  const { port, prefix } = await (await startOwnRedis()).place();
   start = `{${prefix}}:`;
   client = clientAt(port);
   store = redisStore({ client, prefix });
@@ -144,7 +144,7 @@ describe(`a Redis server with ${CROWD} requests that have ended`, () => {
 });
 
 test("a Redis server gives the sums of thousands of tenants in parts", async () => {
-  const { port, prefix } = await redisPlace();
+  const { port, prefix } = await (await startOwnRedis()).place();
   const own = clientAt(port);
   onTestFinished(() => own.disconnect());
   const many = redisStore({ client: own, prefix });

@@ -6,7 +6,7 @@ import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { NOW, requests, sealInput } from "../../dispatch/stores/sqlite/folder.ts";
-import { postgresPlace, redisPlace } from "../services/kept.ts";
+import { postgresPlace, startOwnRedis } from "../services/kept.ts";
 import { poolAt } from "../services/postgres.ts";
 import { clientAt } from "../services/redis.ts";
 
@@ -136,7 +136,7 @@ describe("a Redis server with thousands of deliveries and requests that wait", (
   };
 
   test("runs few commands to take some, and walks through none of the requests", async () => {
-    const { port, prefix } = await redisPlace();
+    const { port, prefix } = await (await startOwnRedis()).place();
     const client = clientAt(port);
     const store = redisStore({ client, prefix });
     const crowd = 2_000;

@@ -63,7 +63,7 @@ async function answer(ask: Ask): Promise<unknown> {
     case "postgresPlace":
       return (await sharedServer("postgres", () => startPostgres({ fsync: false }))).place();
     case "redisPlace":
-      return (await sharedServer("redis", () => startRedis())).place();
+      return (await sharedServer("redis", () => startRedis({ appendfsync: "everysec" }))).place();
     case "startOwnPostgres":
       return own(startPostgres(ask.options));
     case "startOwnRedis":
@@ -74,6 +74,8 @@ async function answer(ask: Ask): Promise<unknown> {
 }
 
 const server = createServer(async (request, response) => {
+  // Each question comes on a connection of its own: a kept one may be closed just when the next is asked.
+  response.setHeader("connection", "close");
   try {
     const ask = JSON.parse(await text(request)) as Ask;
     response.end(JSON.stringify(await answer(ask)));

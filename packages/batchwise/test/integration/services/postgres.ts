@@ -1,10 +1,11 @@
 // A PostgreSQL server: on a free port of loopback, on data of its own, gone afterwards. Finds the server's programs or
 // installs them; throws where it can do neither.
 
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import pg from "pg";
 import { freePort, type Service, startProgram, stopProgram } from "./processes.ts";
 import { folderOf } from "./programs.ts";
@@ -63,10 +64,23 @@ export async function startPostgres({ diskMb, fsync = true }: PostgresOptions = 
   mkdirSync(small);
   if (user !== null) chownSync(folder, user.uid, user.gid);
   const as = user === null ? [] : ["setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--clear-groups"];
-  const run = ([program = "", ...args]: readonly string[]): void => {
-    execFileSync(program, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  const run = async ([program = "", ...args]: readonly string[]): Promise<void> => {
+    await promisify(execFile)(program, args, { cwd: folder });
   };
-  run([...as, join(bin, "initdb"), "-D", data, "-U", "batchwise", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]);
+  await run([
+    ...as,
+    join(bin, "initdb"),
+    "-D",
+    data,
+    "-U",
+    "batchwise",
+    "-A",
+    "trust",
+    "-E",
+    "UTF8",
+    "--locale=C",
+    "-N",
+  ]);
   const disk = diskMb === undefined ? null : await mountSmallDisk(small, diskMb, user?.uid ?? userInfo().uid);
   const port = await freePort();
   const config = { host: "127.0.0.1", port, user: "batchwise", database: "postgres" };
