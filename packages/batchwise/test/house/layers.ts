@@ -58,6 +58,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "stores/redis": ["contract"],
   "stores/sql": ["contract"],
   "stores/sqlite": ["stores/sql", "contract"],
+  "providers/bedrock": ["providers/shapes", "contract"],
   "providers/anthropic": ["providers/shapes", "format", "contract"],
   "providers/gemini": ["providers/shapes", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],

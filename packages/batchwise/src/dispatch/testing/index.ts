@@ -30,6 +30,7 @@ export type {
   FakeLimits,
   FakeLine,
   FakeLineFault,
+  FakeObjects,
   FakeOperation,
   FakeOptions,
   FakePlan,

@@ -1,10 +1,14 @@
 // Runs virtual time for dispatchers over real clients: between two timers these need many turns of the platform, so
 // time stands still until all is quiet.
 
-import type { FakeProvider } from "batchwise/dispatch/testing";
 import type { VirtualClock } from "../../../src/testing/index.ts";
 
-export async function drive(time: VirtualClock, fake: FakeProvider, isDone: () => Promise<boolean>): Promise<void> {
+/** `fake`: how many calls have no answer yet. */
+export async function drive(
+  time: VirtualClock,
+  fake: { readonly open: number },
+  isDone: () => Promise<boolean>,
+): Promise<void> {
   for (let steps = 0; steps < 20_000; steps += 1) {
     for (let spins = 0; spins < 12 || (fake.open > 0 && spins < 60); spins += 1) await time.settle();
     if (await isDone()) return;

@@ -1,11 +1,12 @@
-// An account at Anthropic, over the user's own `@anthropic-ai/sdk` client. Requests and results are in OpenAI's shape on
-// our side and converted here. Each operation is one logical call with the SDK's retries off; it keeps no state and
+// An account at Anthropic, over the user's own `@anthropic-ai/sdk` client. Requests and results in OpenAI's shape are
+// converted here; those of its own endpoint are not. Each operation is one logical call with the SDK's retries off; it keeps no state and
 // decides nothing. Anthropic has no tag for a batch: give the dispatcher a workspace of its own.
 
 import { aString, check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
 import type {
   Account,
   AccountOptions,
+  BatchName,
   CallOptions,
   CleanupInput,
   CreateInput,
@@ -27,9 +28,11 @@ import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import type { AnthropicClient, MessageBatchBody, MessageBatches, MessageBatchParams } from "./client.ts";
-import { toProviderBatch, toResultLine } from "./convert.ts";
+import { toNativeLine, toProviderBatch, toResultLine } from "./convert.ts";
 
 const OWN = ["client", "defaultMaxTokens", "betas", "workspaceId", "userProfileId"];
+/** Anthropic's own endpoint: its bodies and answers travel untouched. */
+const NATIVE = "/v1/messages";
 const SDK: SdkNeed = {
   package: "@anthropic-ai/sdk",
   least: 1,
@@ -129,14 +132,16 @@ class AnthropicAccount implements Account {
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
-  encodeLine({ customId, body }: LineRequest): string {
-    const params = toMessageParams(JSON.parse(body), this.#manner.defaultMaxTokens);
-    return `${JSON.stringify({ custom_id: customId, params })}\n`;
+  encodeLine({ customId, endpoint, body }: LineRequest): string {
+    const params =
+      endpoint === NATIVE ? body : JSON.stringify(toMessageParams(JSON.parse(body), this.#manner.defaultMaxTokens));
+    return `{"custom_id":${JSON.stringify(customId)},"params":${params}}\n`;
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
     if (!this.capabilities.endpoints.includes(endpoint)) throw refuse.unsupported(`the endpoint "${endpoint}"`);
-    toMessageParams(body, this.#manner.defaultMaxTokens);
+    if (endpoint !== NATIVE) toMessageParams(body, this.#manner.defaultMaxTokens);
+    else if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
   }
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
@@ -166,12 +171,13 @@ class AnthropicAccount implements Account {
     }
   }
 
-  async *results(batch: ProviderBatch, call: CallOptions): AsyncGenerator<ResultLine> {
+  async *results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
+    const toLine = endpoint === NATIVE ? toNativeLine : toResultLine;
     const { batches, params } = this.#manner;
     for (const id of batch.resultRefs) {
       const lines = await batches.results(id, params, callSettings(call));
       try {
-        for await (const line of lines) yield toResultLine(line, batch);
+        for await (const line of lines) yield toLine(line, batch);
       } catch (error) {
         // The SDK parses the lines itself: a cut one is its SyntaxError.
         if (!(error instanceof SyntaxError)) throw error;

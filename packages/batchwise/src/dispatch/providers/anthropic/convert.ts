@@ -2,7 +2,7 @@
 
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { OutcomeError } from "../../contract/types.ts";
+import type { JsonObject, OutcomeError } from "../../contract/types.ts";
 import { toCompletion } from "../shapes/anthropic/completion.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
@@ -67,24 +67,51 @@ function stateOf(
 }
 
 export function toResultLine(value: unknown, batch: ProviderBatch): ResultLine {
+  const { customId, type, message, error } = readLine(value);
+  if (type === "succeeded") {
+    const body = toCompletion(message, batch.createdAt);
+    return { customId, response: { statusCode: 200, body }, error: null, usage: toUsage(body.usage) };
+  }
+  if (type !== "errored") return notRun(customId, type);
+  const { code, statusCode, ...words } = readError(error);
+  const body = { error: { ...words, type: code, param: null, code } };
+  return { customId, response: { statusCode, body }, error: { code, ...words }, usage: null };
+}
+
+/** The same for the endpoint of Anthropic's own: messages and errors as they came. */
+export function toNativeLine(value: unknown): ResultLine {
+  const { customId, type, message, error } = readLine(value);
+  if (type === "succeeded") {
+    return { customId, response: { statusCode: 200, body: message }, error: null, usage: toUsage(message.usage) };
+  }
+  if (type !== "errored") return notRun(customId, type);
+  const { code, statusCode, message: words } = readError(error);
+  return { customId, response: { statusCode, body: error }, error: { code, message: words }, usage: null };
+}
+
+function readLine(value: unknown): ReadLine {
   const { custom_id: customId, result } = objectOf(value);
   if (typeof customId !== "string") throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
   const { type, message, error } = objectOf(result);
-  if (type === "succeeded") {
-    const body = toCompletion(jsonObject(message) ?? {}, batch.createdAt);
-    return { customId, response: { statusCode: 200, body }, error: null, usage: toUsage(body.usage) };
-  }
-  if (type === "errored") return errored(customId, error);
+  return { customId, type, message: jsonObject(message) ?? {}, error: jsonObject(error) ?? {} };
+}
+
+interface ReadLine {
+  readonly customId: string;
+  readonly type: unknown;
+  readonly message: JsonObject;
+  readonly error: JsonObject;
+}
+
+function notRun(customId: string, type: unknown): ResultLine {
   return { customId, response: null, error: NOT_RUN.get(type) ?? null, usage: null };
 }
 
-function errored(customId: string, wire: unknown): ResultLine {
-  const outer = objectOf(wire);
-  const inner = outer.error === undefined ? outer : objectOf(outer.error);
+function readError(wire: JsonObject): OutcomeError & { readonly statusCode: number } {
+  const inner = wire.error === undefined ? wire : objectOf(wire.error);
   const code = text(inner.type) ?? "api_error";
   const message = text(inner.message) ?? "The provider gave no reason.";
-  const body = { error: { message, type: code, param: null, code } };
-  return { customId, response: { statusCode: STATUS.get(code) ?? 500, body }, error: { code, message }, usage: null };
+  return { code, message, statusCode: STATUS.get(code) ?? 500 };
 }
 
 function timeOf(value: unknown): number | null {

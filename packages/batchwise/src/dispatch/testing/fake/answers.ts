@@ -1,6 +1,7 @@
 // What the fake's models say: an echo for chat, a small vector for embeddings, each from the request alone.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { bedrockAnswer } from "./bedrock-answers.ts";
 import { openaiAnswers } from "./openai-answers.ts";
 import { hashOf, seededRandom } from "./random.ts";
 import type { FakeAnswer, FakeLine } from "./types.ts";
@@ -13,6 +14,7 @@ export function defaultAnswer(line: FakeLine): FakeAnswer {
   if (line.endpoint === "/v1/messages") return { status: 200, body: message(line) };
   if (line.endpoint === "/v1beta/generateContent") return { status: 200, body: generated(line) };
   if (line.endpoint === "/v1beta/embedContent") return { status: 200, body: embedded(line) };
+  if (line.endpoint.startsWith("/model/")) return bedrockAnswer(line);
   return { status: 200, body: (openaiAnswers[line.endpoint] ?? completion)(line) };
 }
 

@@ -70,7 +70,7 @@ function marksFault(params: JsonObject): string | null {
 function scalarFault(params: JsonObject): string | null {
   const { model, max_tokens: maxTokens, temperature, top_p: topP, stop_sequences: stops, metadata } = params;
   if (typeof model !== "string" || model === "") return "model: Field required";
-  if (!Number.isInteger(maxTokens) || (maxTokens as number) < 1) return "max_tokens: Input should be an integer >= 1";
+  if (!Number.isInteger(maxTokens) || (maxTokens as number) < 0) return "max_tokens: Input should be an integer >= 0";
   if (temperature !== undefined && !inUnit(temperature)) return "temperature: range: 0..1";
   if (topP !== undefined && !inUnit(topP)) return "top_p: range: 0..1";
   const badStops = stops !== undefined && !(Array.isArray(stops) && stops.every((stop) => isFilled(stop)));

@@ -2,10 +2,12 @@
 
 import type { FakeFault, FakeOperation } from "./types.ts";
 
-const CREATES: readonly FakeOperation[] = ["batches.create", "messages.create", "gemini.create"];
+const CREATES: readonly FakeOperation[] = [
+  ...(["batches.create", "messages.create", "gemini.create", "invocationJobs.create"] as const),
+];
 /** Where results are read. Gemini's come with the batch itself where its requests came with the create. */
 const DOWNLOADS: readonly FakeOperation[] = [
-  ...(["files.content", "messages.results", "geminiFiles.content", "gemini.retrieve"] as const),
+  ...(["files.content", "messages.results", "geminiFiles.content", "gemini.retrieve", "objects.get"] as const),
 ];
 
 /** The names of `fakeFaults`. */

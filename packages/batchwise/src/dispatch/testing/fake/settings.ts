@@ -5,7 +5,7 @@ import { refuseUnknown } from "../../../core/contract/validate.ts";
 import type { Clock } from "../../../core/time/clock.ts";
 import { defaultAnswer } from "./answers.ts";
 import { hashOf, seededRandom } from "./random.ts";
-import type { FakeBatchFacts, FakeDialect, FakeLimits, FakeLine, FakeOptions, FakePlan } from "./types.ts";
+import type { FakeBatchFacts, FakeDialect, FakeLimits, FakeLine, FakeObjects, FakeOptions, FakePlan } from "./types.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -76,13 +76,14 @@ export interface Settings {
   readonly uploads: "redirect" | "direct";
   readonly answer: NonNullable<FakeOptions["answer"]>;
   readonly identify: NonNullable<FakeOptions["identify"]>;
+  readonly storage: FakeObjects | null;
   planFor(facts: FakeBatchFacts): FakePlan;
   /** The plan of the next batch that is created, in place of the usual one. */
   planNext(plan: Partial<FakePlan>): void;
 }
 
 const OPTIONS: readonly (keyof FakeOptions)[] = [
-  ...(["clock", "seed", "dialect", "limits", "plan", "models", "answer", "identify", "uploads"] as const),
+  ...(["clock", "seed", "dialect", "limits", "plan", "models", "answer", "identify", "uploads", "storage"] as const),
   ...(["listLagMs", "retrieveLagMs", "clockSkewMs", "fileRetentionMs"] as const),
 ];
 
@@ -120,6 +121,7 @@ export function resolveSettings(options: FakeOptions): Settings {
     uploads: options.uploads ?? "redirect",
     answer: options.answer ?? defaultAnswer,
     identify: options.identify ?? bodyDigest,
+    storage: options.storage ?? null,
     planFor: (facts) => ({ ...PLAN, ...DIALECT_PLANS[dialect], ...usual(facts), ...next.shift() }),
     planNext: (plan) => next.push(knownPlan(plan)),
   };

@@ -1,6 +1,7 @@
 // Which surfaces a fake has: a provider's wire format joins the fake here.
 
 import { AnthropicSurface } from "./anthropic-surface.ts";
+import { BedrockSurface } from "./bedrock-surface.ts";
 import { GeminiSurface } from "./gemini-surface.ts";
 import { OpenAiSurface } from "./openai-surface.ts";
 import type { Settings } from "./settings.ts";
@@ -8,5 +9,10 @@ import type { Surface } from "./surface.ts";
 
 /** Their paths never meet, so that all are served side by side. */
 export function surfacesOf(settings: Settings): readonly Surface[] {
-  return [new OpenAiSurface(settings), new AnthropicSurface(settings), new GeminiSurface(settings)];
+  return [
+    new OpenAiSurface(settings),
+    new AnthropicSurface(settings),
+    new GeminiSurface(settings),
+    new BedrockSurface(settings),
+  ];
 }

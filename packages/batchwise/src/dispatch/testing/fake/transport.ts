@@ -5,6 +5,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { DROPPED, type Exchange, type Handler, type Reply } from "./exchange.ts";
 
+/** An answer of this status has no body, not even an empty one. */
+const NO_CONTENT = 204;
+
 /** What the official clients take as their `fetch` option. */
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
@@ -67,13 +70,10 @@ export function inProcessFetch(handler: Handler): Fetch {
     exchange.headers.set("host", new URL(request.url).host);
     const reply = await unlessAborted(handler(exchange), signal);
     if (reply === DROPPED) throw new TypeError("fetch failed", { cause: new Error("other side closed") });
-    return new Response(
-      reply.cutAt === null ? (reply.body as Uint8Array<ArrayBuffer>) : cutStream(reply, reply.cutAt),
-      {
-        status: reply.status,
-        headers: reply.headers,
-      },
-    );
+    const { status, headers, cutAt } = reply;
+    if (status === NO_CONTENT) return new Response(null, { status, headers });
+    const bytes = reply.body as Uint8Array<ArrayBuffer>;
+    return new Response(cutAt === null ? bytes : cutStream(reply, cutAt), { status, headers });
   };
 }
 

@@ -32,6 +32,10 @@ export type FakeOperation =
   | "geminiFiles.retrieve"
   | "geminiFiles.content"
   | "geminiFiles.delete"
+  | "invocationJobs.create"
+  | "invocationJobs.list"
+  | "invocationJobs.retrieve"
+  | "invocationJobs.stop"
   | "objects.put"
   | "objects.get"
   | "objects.list"
@@ -42,7 +46,7 @@ export type FakeOperation =
   | "uploads.abort";
 
 /** The wire formats that the fake speaks. */
-export type FakeSurface = "openai" | "anthropic" | "gemini";
+export type FakeSurface = "openai" | "anthropic" | "gemini" | "bedrock";
 
 /** Ways in which OpenAI-shaped services differ on the wire. */
 export type FakeDialect = "openai" | "azure" | "groq" | "together";
@@ -180,6 +184,13 @@ export interface FakeExecution {
   readonly foreign: boolean;
 }
 
+/** The objects of a storage, as `fakeS3` has them. */
+export interface FakeObjects {
+  /** null: there is none. */
+  read(bucket: string, name: string): Uint8Array | null;
+  write(bucket: string, name: string, bytes: Uint8Array | string): void;
+}
+
 /** Options of `fakeProvider`. */
 export interface FakeOptions {
   /** Wall time in milliseconds since 1970, and timers for delayed answers. Default: the machine's. */
@@ -209,6 +220,8 @@ export interface FakeOptions {
   readonly answer?: (line: FakeLine) => FakeAnswer;
   /** What tells one request from another, whatever its custom id. Default: a digest of the body. */
   readonly identify?: (line: FakeLine) => string;
+  /** Where jobs of Bedrock read their inputs and write their outputs: a `fakeS3()`. Default: nothing is there. */
+  readonly storage?: FakeObjects;
 }
 
 /** What a fault may look at before it strikes. */

@@ -19,7 +19,7 @@ describe("the options of an account", () => {
     });
     const anthropic = anthropicAccount({ client: new Anthropic({ apiKey: "key" }) });
     expect(anthropic).toMatchObject({ name: "anthropic", capabilities: { tag: "none", maxInlineBytes: Infinity } });
-    expect(anthropic.capabilities.endpoints).toEqual(["/v1/chat/completions"]);
+    expect(anthropic.capabilities.endpoints).toEqual(["/v1/chat/completions", "/v1/messages"]);
   });
 
   test("override limits one by one", () => {

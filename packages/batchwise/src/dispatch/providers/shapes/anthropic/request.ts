@@ -3,6 +3,7 @@
 // nothing that matters are left out. A test holds the lists against the types of both SDKs.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { checkChatFields, checkSampling, limitOf, stopsOf } from "../chat-fields.ts";
 import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf } from "../sdk-error.ts";
 import { refuse } from "./refuse.ts";
@@ -10,7 +11,7 @@ import { toToolChoice, toTools } from "./tools.ts";
 import { toConversation } from "./turns.ts";
 
 /** Fields that are read below. */
-const CONVERTED: ReadonlySet<string> = new Set([
+const CONVERTED: readonly string[] = [
   "model",
   "messages",
   "max_tokens",
@@ -27,7 +28,7 @@ const CONVERTED: ReadonlySet<string> = new Set([
   "reasoning_effort",
   "output_config",
   "service_tier",
-]);
+];
 /** Claude's own fields, sent as they are; the later ones want a beta header. `top_k` is of older models. */
 const PASSED: readonly string[] = [
   "top_k",
@@ -46,29 +47,7 @@ const PASSED: readonly string[] = [
   "mcp_servers",
   "thread",
 ];
-/** Hints to OpenAI's machinery: the answer is as good without them. */
-const LEFT_OUT: ReadonlySet<string> = new Set([
-  "stream",
-  "stream_options",
-  "seed",
-  "store",
-  "metadata",
-  "prompt_cache_key",
-  "prompt_cache_options",
-  "prompt_cache_retention",
-  "prediction",
-  "verbosity",
-]);
-/** No counterpart, but these values, as JSON, ask for nothing. */
-const NEUTRAL: ReadonlyMap<string, string> = new Map([
-  ["n", "1"],
-  ["logprobs", "false"],
-  ["top_logprobs", "0"],
-  ["frequency_penalty", "0"],
-  ["presence_penalty", "0"],
-  ["logit_bias", "{}"],
-  ["modalities", '["text"]'],
-]);
+const KNOWN: ReadonlySet<string> = new Set([...CONVERTED, ...PASSED]);
 
 const EFFORTS: ReadonlyMap<Json, string> = new Map([
   ["minimal", "low"],
@@ -81,7 +60,8 @@ const EFFORTS: ReadonlyMap<Json, string> = new Map([
 
 /** Throws INVALID_REQUEST, naming the place, for what Claude cannot be asked. */
 export function toMessageParams(body: JsonObject, defaultMaxTokens: number): JsonObject {
-  checkBody(body);
+  checkChatFields(body, KNOWN, refuse);
+  checkSampling(body, refuse);
   const { messages, system } = toConversation(body.messages);
   const given = (name: string): Json | undefined => body[name] ?? undefined;
   const tools = toTools(body.tools);
@@ -89,10 +69,10 @@ export function toMessageParams(body: JsonObject, defaultMaxTokens: number): Jso
   const effort = given("reasoning_effort");
   return dropAbsent({
     model: body.model,
-    max_tokens: given("max_completion_tokens") ?? given("max_tokens") ?? defaultMaxTokens,
+    max_tokens: limitOf(body) ?? defaultMaxTokens,
     system,
     messages,
-    stop_sequences: toStops(given("stop")),
+    stop_sequences: stopsOf(body, refuse),
     temperature: given("temperature"),
     top_p: given("top_p"),
     tools,
@@ -103,44 +83,6 @@ export function toMessageParams(body: JsonObject, defaultMaxTokens: number): Jso
     ...Object.fromEntries(PASSED.map((name) => [name, given(name)])),
     thinking: given("thinking") ?? (effort === "none" ? { type: "disabled" } : undefined),
   });
-}
-
-function checkBody(body: JsonObject): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (value === undefined || value === null || CONVERTED.has(name) || PASSED.includes(name) || LEFT_OUT.has(name))
-      continue;
-    if (NEUTRAL.get(name) !== JSON.stringify(value)) throw refuse.unsupported(`\`${name}\``);
-  }
-  if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
-  const { temperature } = body;
-  if (typeof temperature === "number" && temperature > 1) throw refuse.unsupported("`temperature` above 1");
-  checkNumber(body, "max_completion_tokens", "a whole number from 1", isLimit);
-  checkNumber(body, "max_tokens", "a whole number from 1", isLimit);
-  checkNumber(body, "temperature", "a number from 0 to 1", isShare);
-  checkNumber(body, "top_p", "a number from 0 to 1", isShare);
-}
-
-function checkNumber(body: JsonObject, name: string, expected: string, isGood: (value: Json) => boolean): void {
-  const value = body[name];
-  if (value === undefined || value === null || isGood(value)) return;
-  throw refuse.invalid(`\`${name}\` must be ${expected}, not ${JSON.stringify(value)}`);
-}
-
-/** Claude takes 0 too, to warm a cache: that gives no answer, and is no limit in OpenAI's shape. */
-function isLimit(value: Json): boolean {
-  return Number.isSafeInteger(value) && Number(value) >= 1;
-}
-
-function isShare(value: Json): boolean {
-  return typeof value === "number" && value >= 0 && value <= 1;
-}
-
-function toStops(stop: Json | undefined): Json | undefined {
-  if (stop === undefined) return undefined;
-  const stops = Array.isArray(stop) ? stop : [stop];
-  const blank = stops.some((each) => typeof each !== "string" || each.trim() === "");
-  if (blank) throw refuse.unsupported("a `stop` without visible characters");
-  return stops.length === 0 ? undefined : stops;
 }
 
 function toMetadata(user: Json | undefined): JsonObject | undefined {

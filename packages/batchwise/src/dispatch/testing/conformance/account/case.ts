@@ -65,7 +65,7 @@ export function accountCase(
 
 /** The fake counts a line by its messages, whatever they are called: the same request is the same line. */
 function identify({ body }: FakeLine): string {
-  return JSON.stringify(body.messages ?? body.contents);
+  return JSON.stringify(body.messages ?? body.contents ?? body);
 }
 
 export function call(): CallOptions {
@@ -103,22 +103,27 @@ function isAllInline({ capabilities }: Account): boolean {
 }
 
 /** The way of the dispatcher: check, encode, upload what is too large to go inline, create with the tag. */
-export async function submit(account: Account, count: number, options: CallOptions = call()): Promise<ProviderBatch> {
+export async function submit(
+  account: Account,
+  count: number,
+  options: CallOptions = call(),
+  attempt: number = 1,
+): Promise<ProviderBatch> {
   const bodyOf = (ord: number) => ({ model: MODEL, messages: [{ role: "user", content: `text ${ord}` }] });
   const lines = names(count).map((name, ord) => {
     account.checkBody(ENDPOINT, bodyOf(ord));
     return account.encodeLine({ customId: name, endpoint: ENDPOINT, body: JSON.stringify(bodyOf(ord)) });
   });
-  const input = inputOf(lines);
+  const input = inputOf(lines, attempt);
   const isInline = input.bytes <= account.capabilities.maxInlineBytes;
   const uploaded = isInline ? undefined : await account.upload?.(input, call());
   const firstBody = async (): Promise<string> => JSON.stringify(bodyOf(0));
-  return account.create({ ...NAME, input: uploaded ?? input, firstBody }, options);
+  return account.create({ ...NAME, attempt, input: uploaded ?? input, firstBody }, options);
 }
 
-function inputOf(lines: readonly string[]): BatchInput {
+function inputOf(lines: readonly string[], attempt: number): BatchInput {
   return {
-    fileName: `${KEY}-1.jsonl`,
+    fileName: `${KEY}-${attempt}.jsonl`,
     requests: lines.length,
     bytes: lines.reduce((sum, line) => sum + new TextEncoder().encode(line).length, 0),
     async *lines() {
@@ -159,6 +164,7 @@ type Completion = JsonObject & {
 export function isOurs({ capabilities }: Account, seen: ProviderBatch, created: ProviderBatch): boolean {
   switch (capabilities.tag) {
     case "metadata":
+    case "idempotencyToken":
       return seen.tag?.key === KEY && seen.tag.attempt === 1;
     case "inputFile":
       return seen.inputFileId === created.inputFileId;

@@ -19,10 +19,11 @@ const KINDS = [
 export const createCases: readonly AccountCase[] = [
   accountCase("sends a create once even when the connection is lost, and calls the outcome unknown", async (rig) => {
     const { fake, account } = rig;
-    for (const fault of [fakeFaults.acceptThenDrop, fakeFaults.rejectThenDrop, fakeFaults.errorAfterAccept]) {
+    const faults = [fakeFaults.acceptThenDrop, fakeFaults.rejectThenDrop, fakeFaults.errorAfterAccept];
+    for (const [index, fault] of faults.entries()) {
       fake.inject(fault);
       const before = fake.calls(createOf(rig));
-      const error = await failure(submit(account, 2));
+      const error = await failure(submit(account, 2, call(), index + 1));
       equal(fake.calls(createOf(rig)), before + 1);
       equal(account.classify(error, "create").kind, "unknown");
     }

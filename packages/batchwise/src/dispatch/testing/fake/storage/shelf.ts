@@ -6,7 +6,7 @@ import type { Clock } from "../../../../core/time/clock.ts";
 import { type DROPPED, type Exchange, Refusal, type Reply } from "../exchange.ts";
 import { answerUnder, FaultBook } from "../faults.ts";
 import { seededRandom } from "../random.ts";
-import { type Listening, listen } from "../transport.ts";
+import { type Fetch, inProcessFetch, type Listening, listen } from "../transport.ts";
 import type { FakeFault, FakeOperation } from "../types.ts";
 
 const wallClock: Clock = {
@@ -31,6 +31,8 @@ export interface FakeStorageOptions {
 
 /** A fake of an object storage, over real HTTP. */
 export interface FakeStorage {
+  /** The same without a socket, for clients that take a `fetch` or can be given one: a virtual clock then sees all of it. */
+  readonly fetch: Fetch;
   /** Serves on a free port of 127.0.0.1; several calls serve the same objects. */
   listen(): Promise<Listening>;
   /** Puts a fault into calls to come. Several wait their turn. */
@@ -161,6 +163,7 @@ function unknownCall({ method, path }: Exchange): Refusal {
 /** What a test holds: the shelf, behind one wire format. */
 export function storageOf(shelf: ObjectShelf, surface: StorageSurface, openUploads: () => number): FakeStorage {
   return {
+    fetch: inProcessFetch((exchange) => shelf.answer(surface, exchange)),
     listen: () => listen((exchange) => shelf.answer(surface, exchange)),
     inject: (fault) => shelf.inject(fault),
     heal: () => shelf.heal(),

@@ -1,0 +1,286 @@
+// An account at Amazon Bedrock, over the user's own `Bedrock` client and a storage in S3. The lines of a batch are one
+// object, results are objects that the job writes beside it. The token of a create is made of key and attempt, so a create
+// that is sent again is the same job. Each operation is one logical call; it keeps no state and decides nothing.
+
+import { aString, check, finiteIntegerFrom, objectWith, oneOf, type Rule } from "../../../core/contract/validate.ts";
+import {
+  type Account,
+  type AccountOptions,
+  type BatchInput,
+  type BatchName,
+  type CallOptions,
+  type CleanupInput,
+  type CreateInput,
+  type Failure,
+  hasEnded,
+  type LineRequest,
+  type ListPage,
+  type Operation,
+  type ProviderBatch,
+  type ResultLine,
+} from "../../contract/account.ts";
+import type { ObjectStorage } from "../../contract/storage.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { readJsonLines } from "../shapes/read-lines.ts";
+import { checkMethods } from "../shapes/sdk-client.ts";
+import { objectOf, text } from "../shapes/sdk-error.ts";
+import { bedrockCapabilities, CONVERSE } from "./capabilities.ts";
+import { classify } from "./classify.ts";
+import type { BedrockCallOptions, BedrockClient, InvocationJobRequest } from "./client.ts";
+import { jobNameOf, tokenOf, toProviderBatch, toResultLine } from "./convert.ts";
+import { FAMILY_NAMES } from "./families.ts";
+import type { BedrockFamily } from "./family.ts";
+import { answering, toModelInput } from "./records.ts";
+
+const METHODS = [
+  "createModelInvocationJob",
+  "getModelInvocationJob",
+  "listModelInvocationJobs",
+  "stopModelInvocationJob",
+];
+const OWN = [
+  "client",
+  "storage",
+  "roleArn",
+  "family",
+  "defaultMaxTokens",
+  "timeoutHours",
+  "bucketOwner",
+  "kmsKeyId",
+  "tags",
+];
+
+const aRole: Rule = {
+  ...aString,
+  expected: "the ARN of a role (arn:aws:iam::…:role/…)",
+  test: (arn: string) => /^arn:aws(-[^:]+)?:iam::\d{12}:role\/.+/.test(arn),
+};
+/** Of `timeoutDurationInHours`: Bedrock user guide, "Create a batch inference job". */
+const aTimeout: Rule = {
+  ...finiteIntegerFrom(24),
+  expected: "an integer from 24 to 168",
+  test: (hours: number) => Number.isInteger(hours) && hours >= 24 && hours <= 168,
+};
+
+/** Folders of the storage. */
+const INPUTS = "inputs/";
+const OUTPUTS = "outputs/";
+
+/** Options of `bedrockAccount`. */
+export interface BedrockAccountOptions extends AccountOptions {
+  /** `new Bedrock({ region })` of `@aws-sdk/client-bedrock` 3, the aggregated client. `maxAttempts: 1` spares calls. */
+  readonly client: BedrockClient;
+  /** `s3Storage()` in a bucket of the same region: the role reads `inputs/` and writes `outputs/` there. */
+  readonly storage: ObjectStorage;
+  /** The service role that Bedrock takes on to read and write the bucket. */
+  readonly roleArn: string;
+  /** Of the account's models, where their ids do not tell, as those of application inference profiles. */
+  readonly family?: BedrockFamily;
+  /** For requests to Claude that name no limit of their own, because Claude demands one. Default 4_096. */
+  readonly defaultMaxTokens?: number;
+  /** Hours after which a job is given up, 24 to 168. Default 24. */
+  readonly timeoutHours?: number;
+  /** AWS account that owns the bucket, where it is another one. */
+  readonly bucketOwner?: string;
+  /** Key that encrypts the outputs, where it is not the bucket's own. */
+  readonly kmsKeyId?: string;
+  /** Tags of every job, for costs. */
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
+/**
+ * An account for the dispatcher's `accounts`: Claude, Nova, Llama and Titan's text embeddings in OpenAI's shape, and every
+ * model of Bedrock's batch inference in its own (endpoints `/model/invoke`, `/model/converse`, `/v1/messages`).
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`
+ *
+ * @example
+ * ```ts
+ * import { type BedrockClient, bedrockAccount } from "batchwise/dispatch/bedrock";
+ * import { type S3Client, s3Storage } from "batchwise/dispatch/storage";
+ * declare const client: BedrockClient; // new Bedrock({ region: "us-east-1" })
+ * declare const s3: S3Client; // new S3({ region: "us-east-1" })
+ * const account = bedrockAccount({
+ *   client,
+ *   storage: s3Storage({ client: s3, bucket: "my-batches" }),
+ *   roleArn: "arn:aws:iam::123456789012:role/bedrock-batches",
+ *   models: ["us.amazon.nova-lite-v1:0"],
+ * });
+ * ```
+ */
+export function bedrockAccount(options: BedrockAccountOptions): Account {
+  check("options", objectWith(), options);
+  const { client, storage, roleArn, family, defaultMaxTokens = 4_096, timeoutHours = 24 } = options;
+  check("client", objectWith(), client);
+  checkMethods("client", client, METHODS);
+  check("storage", objectWith("put", "get", "list", "delete", "uriOf"), storage);
+  check("roleArn", aRole, roleArn);
+  if (family !== undefined) check("family", oneOf(...FAMILY_NAMES), family);
+  check("defaultMaxTokens", finiteIntegerFrom(1), defaultMaxTokens);
+  check("timeoutHours", aTimeout, timeoutHours);
+  for (const name of ["bucketOwner", "kmsKeyId"] as const) {
+    if (options[name] !== undefined) check(name, aString, options[name]);
+  }
+  const settings = resolveAccountOptions(options, OWN, bedrockCapabilities);
+  return new BedrockAccount(settings, { ...options, defaultMaxTokens, timeoutHours });
+}
+
+type Manner = BedrockAccountOptions & { readonly defaultMaxTokens: number; readonly timeoutHours: number };
+
+class BedrockAccount implements Account {
+  readonly name: string;
+  readonly capabilities: Account["capabilities"];
+  readonly models: readonly string[] | null;
+  readonly weight: number;
+  readonly pollMs: number;
+  readonly requestTimeoutMs: number;
+  readonly reconcileGraceMs: number;
+  readonly cleanup?: NonNullable<Account["cleanup"]>;
+  readonly #manner: Manner;
+
+  constructor(settings: AccountSettings, manner: Manner) {
+    this.#manner = manner;
+    this.name = settings.name;
+    this.capabilities = settings.capabilities;
+    this.models = settings.models;
+    this.weight = settings.weight;
+    this.pollMs = settings.pollMs;
+    this.requestTimeoutMs = settings.requestTimeoutMs;
+    this.reconcileGraceMs = settings.reconcileGraceMs;
+    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
+  }
+
+  encodeLine({ customId, endpoint, body }: LineRequest): string {
+    const modelInput = toModelInput(endpoint, JSON.parse(body), this.#manner);
+    return `${JSON.stringify({ recordId: customId, modelInput })}\n`;
+  }
+
+  checkBody(endpoint: Endpoint, body: JsonObject): void {
+    toModelInput(endpoint, body, this.#manner);
+  }
+
+  async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
+    const { uri } = await this.#manner.storage.put(`${INPUTS}${input.fileName}`, encoded(input.lines()), call);
+    return { fileId: uri };
+  }
+
+  async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
+    const job = this.#jobOf(input);
+    const { jobArn } = objectOf(await this.#manner.client.createModelInvocationJob(job, settingsOf(call)));
+    if (text(jobArn) === null) return this.#jobNamed(job, call);
+    return toProviderBatch({ jobArn, status: "Submitted", clientRequestToken: job.clientRequestToken });
+  }
+
+  /** The documentation does not say that an ignored create names the job that it repeats. */
+  async #jobNamed({ jobName, clientRequestToken }: InvocationJobRequest, call: CallOptions): Promise<ProviderBatch> {
+    const query = { nameContains: jobName, maxResults: 100, sortBy: "CreationTime", sortOrder: "Descending" } as const;
+    const answer = await this.#manner.client.listModelInvocationJobs(query, settingsOf(call));
+    const { invocationJobSummaries: jobs } = objectOf(answer);
+    const found = Array.isArray(jobs)
+      ? jobs.find((job) => objectOf(job).clientRequestToken === clientRequestToken)
+      : null;
+    return toProviderBatch(found ?? null);
+  }
+
+  #jobOf({ input, ...name }: CreateInput): InvocationJobRequest {
+    if (!("fileId" in input)) throw new TypeError("Expected the address of the uploaded lines.");
+    const { storage, roleArn, timeoutHours, bucketOwner, kmsKeyId, tags } = this.#manner;
+    const owner = bucketOwner === undefined ? {} : { s3BucketOwner: bucketOwner };
+    const key = kmsKeyId === undefined ? {} : { s3EncryptionKeyId: kmsKeyId };
+    return {
+      jobName: jobNameOf(name),
+      clientRequestToken: tokenOf(name),
+      roleArn,
+      modelId: name.model,
+      modelInvocationType: name.endpoint === CONVERSE ? "Converse" : "InvokeModel",
+      inputDataConfig: { s3InputDataConfig: { s3InputFormat: "JSONL", s3Uri: input.fileId, ...owner } },
+      outputDataConfig: { s3OutputDataConfig: { s3Uri: storage.uriOf(folderOf(name)), ...owner, ...key } },
+      timeoutDurationInHours: timeoutHours,
+      ...(tags === undefined ? {} : { tags: Object.entries(tags).map(([key, value]) => ({ key, value })) }),
+    };
+  }
+
+  async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
+    const maxResults = Math.min(page.limit, this.capabilities.list.pageSize);
+    const query = { maxResults, sortBy: "CreationTime", sortOrder: "Descending" } as const;
+    const from = page.cursor === null ? {} : { nextToken: page.cursor };
+    const answer = await this.#manner.client.listModelInvocationJobs({ ...query, ...from }, settingsOf(call));
+    const { invocationJobSummaries: jobs, nextToken } = objectOf(answer);
+    return { batches: (Array.isArray(jobs) ? jobs : []).map(toProviderBatch), next: text(nextToken) };
+  }
+
+  async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
+    try {
+      return toProviderBatch(await this.#manner.client.getModelInvocationJob({ jobIdentifier: id }, settingsOf(call)));
+    } catch (error) {
+      // The id is all that is asked with: a refusal of it says that there is no such job.
+      const { kind, code } = classify(error, "retrieve");
+      if (code === "ResourceNotFoundException" || kind === "invalidRequest") return null;
+      throw error;
+    }
+  }
+
+  async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
+    const { storage, family = null } = this.#manner;
+    const answers = answering(name, family);
+    for (const folder of batch.resultRefs) {
+      for await (const { uri } of storage.list(folder, call)) {
+        if (!uri.endsWith(".jsonl.out")) continue;
+        for await (const record of readJsonLines(storage.get(uri, call))) {
+          yield toResultLine(record, batch, name, answers);
+        }
+      }
+    }
+  }
+
+  async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
+    let refusal: unknown = null;
+    try {
+      await this.#manner.client.stopModelInvocationJob({ jobIdentifier: id }, settingsOf(call));
+    } catch (error) {
+      // What has ended cannot be stopped any more: the job itself tells.
+      const { code } = classify(error, "cancel");
+      if (code !== "ConflictException" && code !== "ValidationException") throw error;
+      refusal = error;
+    }
+    const seen = await this.retrieve(id, call);
+    if (seen === null || (refusal !== null && !hasEnded(seen))) throw refusal ?? new Error(`There is no job ${id}.`);
+    return seen;
+  }
+
+  async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
+    for await (const { name, uri } of this.#manner.storage.list(INPUTS, call)) {
+      yield { fileId: uri, fileName: name.slice(INPUTS.length) };
+    }
+  }
+
+  async deleteFile(fileId: string, call: CallOptions): Promise<void> {
+    await this.#manner.storage.delete(fileId, call);
+  }
+
+  async #cleanUp({ fileId, ...name }: CleanupInput, call: CallOptions): Promise<void> {
+    const { storage } = this.#manner;
+    const written: string[] = [];
+    for await (const { uri } of storage.list(folderOf(name), call)) written.push(uri);
+    for (const uri of fileId === null ? written : [...written, fileId]) await storage.delete(uri, call);
+  }
+
+  classify(error: unknown, operation: Operation): Failure {
+    return classify(error, operation);
+  }
+}
+
+/** Where the job of an attempt writes. */
+function folderOf(name: Pick<BatchName, "key" | "attempt">): string {
+  return `${OUTPUTS}${tokenOf(name)}/`;
+}
+
+function settingsOf({ signal, timeoutMs }: CallOptions): BedrockCallOptions {
+  return { abortSignal: signal, requestTimeout: Math.ceil(timeoutMs) };
+}
+
+async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  for await (const line of lines) yield encoder.encode(line);
+}

@@ -1,0 +1,147 @@
+// From Bedrock's wire to our words: jobs and records of results. Pure; trusts nothing that it reads.
+
+import type { BatchName, Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { toUsage } from "../shapes/usage.ts";
+import type { Family } from "./family.ts";
+
+/**
+ * ModelInvocationJobStatus. A job that is `PartiallyCompleted` has run out of time: records without a line were not run, as
+ * in one that has expired.
+ */
+const STATES: ReadonlyMap<string, ProviderState> = new Map([
+  ["submitted", "validating"],
+  ["validating", "validating"],
+  ["scheduled", "running"],
+  ["inprogress", "running"],
+  ["stopping", "cancelling"],
+  ["completed", "done"],
+  ["partiallycompleted", "expired"],
+  ["stopped", "cancelled"],
+  ["expired", "expired"],
+  ["failed", "failed"],
+]);
+
+/** What stands between key and attempt in a token. Keys hold no hyphen. */
+const TOKEN = /^([0-9A-Z]{26})-(\d+)$/;
+
+export function tokenOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
+  return `${key}-${attempt}`;
+}
+
+/** 1 to 63 of letters, digits, hyphens. */
+export function jobNameOf(name: Pick<BatchName, "key" | "attempt">): string {
+  return `batchwise-${tokenOf(name)}`;
+}
+
+export function toProviderBatch(wire: unknown): ProviderBatch {
+  const job = objectOf(wire);
+  const id = text(job.jobArn);
+  if (id === null) throw new Error("Bedrock answered with a job that has no ARN.");
+  const rawState = text(job.status) ?? "";
+  const state = STATES.get(rawState.toLowerCase()) ?? "running";
+  const [total, succeeded, failed] = [job.totalRecordCount, job.successRecordCount, job.errorRecordCount].map(count);
+  // Zero while the job is validated.
+  const isCounted = total !== undefined && total > 0;
+  const settled = (succeeded ?? 0) + (failed ?? 0);
+  const [, key, attempt] = TOKEN.exec(text(job.clientRequestToken) ?? "") ?? [];
+  return {
+    id,
+    state,
+    rawState,
+    createdAt: timeOf(job.submitTime) ?? 0,
+    expiresAt: timeOf(job.jobExpirationTime),
+    tag: key === undefined ? null : { key, attempt: Number(attempt) },
+    inputFileId: text(objectOf(objectOf(job.inputDataConfig).s3InputDataConfig).s3Uri),
+    total: isCounted ? total : null,
+    settled: isCounted ? settled : null,
+    ran: isCounted ? settled : null,
+    counts: isCounted ? { total, succeeded: succeeded ?? 0, failed: failed ?? 0 } : null,
+    resultRefs: state === "failed" ? [] : resultsOf(job, id),
+    failure: state === "failed" ? failureOf(text(job.message)) : null,
+  };
+}
+
+/** The folder that the job writes into: `<output>/<job id>/`. */
+function resultsOf(job: { readonly [key: string]: unknown }, arn: string): string[] {
+  const output = text(objectOf(objectOf(job.outputDataConfig).s3OutputDataConfig).s3Uri);
+  const jobId = arn.slice(arn.lastIndexOf("/") + 1);
+  return output === null ? [] : [`${output.endsWith("/") ? output : `${output}/`}${jobId}/`];
+}
+
+/** Words of access and of service limits are the account's; others blame the batch. */
+function failureOf(message: string | null): Failure {
+  const words = message ?? "The job failed, and Bedrock gave no reason.";
+  if (message === null) return { kind: "unknown", code: "job_failed", message: words };
+  if (/access|permission|not authorized|role|kms|bucket/i.test(words)) {
+    return { kind: "authOrBilling", code: "job_access_denied", message: words };
+  }
+  if (/internal|unexpected|try again/i.test(words)) return { kind: "unknown", code: "job_failed", message: words };
+  return { kind: "invalidRequest", code: "job_failed", message: words, lines: [] };
+}
+
+/** `family`: of the model, for an endpoint of OpenAI's; null for answers that travel untouched. */
+export function toResultLine(
+  record: JsonObject,
+  batch: ProviderBatch,
+  name: BatchName,
+  family: Family | null,
+): ResultLine {
+  const { recordId: customId, modelOutput, error } = record;
+  if (typeof customId !== "string") throw new DispatchError("RESULTS_UNREADABLE", "A result has no recordId.");
+  const output = jsonObject(modelOutput);
+  if (output === null) return failedLine(customId, objectOf(error));
+  if (family === null) {
+    return { customId, response: { statusCode: 200, body: output }, error: null, usage: toUsage(usageIn(output)) };
+  }
+  const body = family.toAnswer(output, { recordId: customId, model: name.model, createdAt: batch.createdAt });
+  return { customId, response: { statusCode: 200, body }, error: null, usage: toUsage(body.usage) };
+}
+
+const CODES: ReadonlyMap<number, string> = new Map([
+  [400, "invalid_request_error"],
+  [403, "permission_error"],
+  [404, "not_found_error"],
+  [408, "timeout_error"],
+  [413, "request_too_large"],
+  [424, "api_error"],
+  [429, "rate_limit_error"],
+]);
+
+/** `error` stands in place of the output: `{ errorCode, errorMessage }`. */
+function failedLine(customId: string, { errorCode, errorMessage }: { readonly [key: string]: unknown }): ResultLine {
+  const told = Number(errorCode);
+  const statusCode = told >= 400 && told < 600 ? told : 500;
+  const code = CODES.get(statusCode) ?? "api_error";
+  const message = text(errorMessage) ?? "Bedrock gave no reason.";
+  const body = { error: { message, type: code, param: null, code } };
+  return { customId, response: { statusCode, body }, error: { code, message }, usage: null };
+}
+
+/** Tokens of an answer that travels untouched, in the words of the three shapes that models have. */
+function usageIn(output: JsonObject): JsonObject | null {
+  const usage = jsonObject(output.usage);
+  if (usage === null) {
+    const { prompt_token_count: input, generation_token_count: generated, inputTextTokenCount: embedded } = output;
+    if (input === undefined && embedded === undefined) return null;
+    return { input_tokens: input ?? embedded, output_tokens: generated };
+  }
+  if (usage.inputTokens === undefined) return usage;
+  return {
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cache_read_input_tokens: usage.cacheReadInputTokens ?? usage.cacheReadInputTokenCount,
+    cache_creation_input_tokens: usage.cacheWriteInputTokens ?? usage.cacheWriteInputTokenCount,
+  };
+}
+
+function timeOf(value: unknown): number | null {
+  const time = value instanceof Date ? value.getTime() : typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? null : time;
+}
+
+function count(value: unknown): number | undefined {
+  return typeof value === "number" && value >= 0 ? value : undefined;
+}

@@ -1,0 +1,30 @@
+// Which family a model belongs to, told by its id. Pure.
+
+import { DispatchError } from "../../contract/errors.ts";
+import { claude } from "./claude.ts";
+import type { BedrockFamily, Family } from "./family.ts";
+import { llama } from "./llama.ts";
+import { nova } from "./nova/nova.ts";
+import { titan } from "./titan.ts";
+
+const FAMILIES: Readonly<Record<BedrockFamily, Family>> = { claude, nova, llama, titan };
+export const FAMILY_NAMES: readonly string[] = Object.keys(FAMILIES);
+
+/** Of ids and ARNs of models and of inference profiles, which are ids with a region before them. */
+const OF_MODEL: readonly (readonly [RegExp, BedrockFamily])[] = [
+  [/anthropic\.claude/, "claude"],
+  [/amazon\.nova-(?!canvas|reel|sonic|.*(?:sonic|embed))/, "nova"],
+  [/meta\.llama/, "llama"],
+  [/amazon\.titan-embed-(?:g1-)?text/, "titan"],
+];
+
+/** Throws INVALID_REQUEST for a model of no such family. */
+export function familyOf(model: string, chosen: BedrockFamily | null): Family {
+  const name = chosen ?? OF_MODEL.find(([pattern]) => pattern.test(model))?.[1];
+  if (name !== undefined) return FAMILIES[name];
+  const words = `nobody knows the shape of bodies for the model "${model}": use the endpoint "/model/invoke" with a body of its own`;
+  throw new DispatchError(
+    "INVALID_REQUEST",
+    `The request cannot be sent to Bedrock: ${words}, or the option \`family\`.`,
+  );
+}

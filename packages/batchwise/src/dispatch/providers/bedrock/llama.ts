@@ -1,0 +1,151 @@
+// Llama's chat models: the whole chat is one prompt in the template of the model's generation, and the answer one text.
+// Pure. Parameters are those of the Bedrock user guide, "Meta Llama models"; templates are those of Meta's model cards
+// (llama3 to llama3-3 one, llama4 another). Tools, stops and schemas have no field here and are refused.
+
+import type { Json, JsonObject } from "../../contract/types.ts";
+import { partsOf, readDataUrl } from "../shapes/chat.ts";
+import { checkChatFields, checkSampling, limitOf } from "../shapes/chat-fields.ts";
+import { checkFields, dropAbsent, refusalsOf } from "../shapes/refusals.ts";
+import { jsonObject, objectOf } from "../shapes/sdk-error.ts";
+import type { Family } from "./family.ts";
+
+const refuse = refusalsOf("Llama");
+
+/** The labels `user` and `safety_identifier`, and OpenAI's tiers, mean nothing here. */
+const LEFT_OUT = ["user", "safety_identifier", "service_tier"];
+const KNOWN: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "max_tokens",
+  "max_completion_tokens",
+  "temperature",
+  "top_p",
+  "stop",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "response_format",
+  "reasoning_effort",
+  ...LEFT_OUT,
+]);
+/** `cache_control` and its like: there is no cache. Of earlier answers, what is no text is left out. */
+const OF_MESSAGE: ReadonlySet<string> = new Set([
+  "role",
+  "content",
+  "refusal",
+  "cache_control",
+  "annotations",
+  "reasoning_content",
+]);
+const OF_PART: ReadonlySet<string> = new Set([
+  "type",
+  "text",
+  "refusal",
+  "image_url",
+  "cache_control",
+  "prompt_cache_breakpoint",
+]);
+const ROLES: ReadonlyMap<unknown, string> = new Map([
+  ["system", "system"],
+  ["developer", "system"],
+  ["user", "user"],
+  ["assistant", "assistant"],
+]);
+
+interface Template {
+  head(role: string): string;
+  readonly end: string;
+}
+
+const BEGIN = "<|begin_of_text|>";
+const IMAGE = "<|image|>";
+const LLAMA_3: Template = { head: (role) => `<|start_header_id|>${role}<|end_header_id|>\n\n`, end: "<|eot_id|>" };
+const LLAMA_4: Template = { head: (role) => `<|header_start|>${role}<|header_end|>\n\n`, end: "<|eot|>" };
+/** A text that holds one could speak for another role. */
+const SPECIAL = /<\|[a-z0-9_]+\|>/i;
+
+export const llama: Family = {
+  endpoint: "/v1/chat/completions",
+  toInput(body) {
+    checkChatFields(body, KNOWN, refuse);
+    checkSampling(body, refuse);
+    refuseRest(body);
+    const images: string[] = [];
+    const template = /llama-?4/.test(String(body.model)) ? LLAMA_4 : LLAMA_3;
+    return dropAbsent({
+      prompt: toPrompt(body.messages, template, images),
+      images: images.length === 0 ? undefined : images,
+      max_gen_len: limitOf(body),
+      temperature: body.temperature ?? undefined,
+      top_p: body.top_p ?? undefined,
+    });
+  },
+  /** What is not read comes back under its own name. */
+  toAnswer({ generation, prompt_token_count: input, generation_token_count: output, stop_reason: stop, ...own }, name) {
+    const [prompt, completion] = [count(input), count(output)];
+    const message = { role: "assistant", content: typeof generation === "string" ? generation : null, refusal: null };
+    return {
+      id: name.recordId,
+      object: "chat.completion",
+      created: Math.floor(name.createdAt / 1000),
+      model: name.model,
+      choices: [{ index: 0, message, logprobs: null, finish_reason: stop === "length" ? "length" : "stop" }],
+      usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+      ...own,
+    };
+  },
+};
+
+function refuseRest(body: JsonObject): void {
+  const { stop, tools, tool_choice: choice, response_format: format, reasoning_effort: effort } = body;
+  const lists = Object.entries({ stop, tools });
+  for (const [name, value] of lists) {
+    const isEmpty = value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+    if (!isEmpty) throw refuse.unsupported(`\`${name}\``);
+  }
+  if (choice !== undefined && choice !== null && choice !== "auto" && choice !== "none") {
+    throw refuse.unsupported("`tool_choice`");
+  }
+  if ((format ?? null) !== null && objectOf(format).type !== "text") throw refuse.unsupported("`response_format`");
+  if ((effort ?? null) !== null && effort !== "none") throw refuse.unsupported("`reasoning_effort`");
+}
+
+function toPrompt(messages: Json | undefined, { head, end }: Template, images: string[]): string {
+  if (!Array.isArray(messages) || messages.length === 0) throw refuse.invalid("`messages` must be a non-empty array");
+  const turns = messages.map((message, index) => {
+    const place = `messages[${index}]`;
+    const source = jsonObject(message);
+    if (source === null) throw refuse.invalid(`\`${place}\` must be an object`);
+    const role = ROLES.get(source.role);
+    if (role === undefined) throw refuse.unsupported(`\`${place}.role\` ${JSON.stringify(source.role ?? null)}`);
+    checkFields(source, OF_MESSAGE, place, refuse);
+    return `${head(role)}${wordsOf(source, place, images)}${end}`;
+  });
+  return `${BEGIN}${turns.join("")}${head("assistant")}`;
+}
+
+function wordsOf(message: JsonObject, place: string, images: string[]): string {
+  const parts = partsOf(message.content ?? message.refusal, place, refuse);
+  if (parts.length === 0) throw refuse.invalid(`\`${place}.content\` is empty`);
+  return parts.map((part, index) => wordOf(part, `${place}.content[${index}]`, images)).join("");
+}
+
+function wordOf(part: JsonObject, place: string, images: string[]): string {
+  checkFields(part, OF_PART, place, refuse);
+  if (part.type === "image_url") {
+    const image = readDataUrl(objectOf(part.image_url).url);
+    if (image === null) throw refuse.unsupported(`\`${place}\`: an image other than base64 data`);
+    images.push(image.data);
+    return IMAGE;
+  }
+  const words = part.type === "text" ? part.text : part.type === "refusal" ? part.refusal : undefined;
+  if (typeof words !== "string") throw refuse.unsupported(`\`${place}\` of type ${JSON.stringify(part.type ?? null)}`);
+  const [special] = SPECIAL.exec(words) ?? [];
+  if (special !== undefined)
+    throw refuse.invalid(`\`${place}\` holds ${special}, which is a word of the prompt's template`);
+  return words;
+}
+
+function count(value: Json | undefined): number {
+  return typeof value === "number" ? value : 0;
+}

@@ -1,0 +1,91 @@
+// An answer of Nova's as a chat completion in OpenAI's shape (Nova user guides, "Response structure"). Pure. What OpenAI's
+// shape has no place for comes back under the name that it has there.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../../shapes/sdk-error.ts";
+import type { AnswerName } from "../family.ts";
+
+const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["tool_use", "tool_calls"],
+  ["content_filtered", "content_filter"],
+  ["guardrail_intervened", "content_filter"],
+]);
+/** Reasons of which OpenAI's word tells as much. */
+const TOLD: ReadonlySet<unknown> = new Set([undefined, null, "end_turn", "max_tokens", "tool_use", "content_filtered"]);
+
+export function toNovaCompletion(output: JsonObject, { recordId, createdAt, model }: AnswerName): JsonObject {
+  const { output: outer, stopReason, usage, ...own } = output;
+  const { content } = objectOf(objectOf(outer).message);
+  const blocks = (Array.isArray(content) ? content : []).map(jsonObject).filter((block) => block !== null);
+  const native = TOLD.has(stopReason) ? {} : { native_finish_reason: stopReason };
+  return {
+    id: recordId,
+    object: "chat.completion",
+    created: Math.floor(createdAt / 1000),
+    model,
+    choices: [
+      {
+        index: 0,
+        message: toAnswer(blocks),
+        logprobs: null,
+        finish_reason: FINISH_REASONS.get(stopReason) ?? "stop",
+        ...native,
+      },
+    ],
+    usage: toUsageBody(jsonObject(usage) ?? {}),
+    ...own,
+  };
+}
+
+function toAnswer(blocks: readonly JsonObject[]): JsonObject {
+  const texts = blocks.flatMap((block) => (typeof block.text === "string" ? [block.text] : []));
+  const thoughts = blocks.flatMap(({ reasoningContent: content }) => {
+    return text(objectOf(objectOf(content).reasoningText).text) ?? [];
+  });
+  const calls = blocks.flatMap(({ toolUse }) => (jsonObject(toolUse) === null ? [] : [toToolCall(toolUse)]));
+  const isPlain = blocks.every(({ text: words, toolUse, reasoningContent }) => {
+    return words !== undefined || toolUse !== undefined || reasoningContent !== undefined;
+  });
+  return {
+    role: "assistant",
+    content: texts.length === 0 ? null : texts.join(""),
+    refusal: null,
+    ...(thoughts.length === 0 ? {} : { reasoning_content: thoughts.join("") }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(isPlain ? {} : { content_blocks: blocks }),
+  };
+}
+
+function toToolCall(used: Json | undefined): JsonObject {
+  const { toolUseId: id, name, input } = objectOf(used) as JsonObject;
+  return { id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+}
+
+/** Nova counts cached input apart, as Claude does. */
+function toUsageBody(usage: JsonObject): JsonObject {
+  const {
+    inputTokens,
+    outputTokens,
+    totalTokens: _total,
+    cacheReadInputTokenCount: cached,
+    cacheWriteInputTokenCount: created,
+    ...own
+  } = usage;
+  const [read, written] = [count(cached), count(created)];
+  const prompt = count(inputTokens) + read + written;
+  const completion = count(outputTokens);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: read, cache_creation_tokens: written },
+    ...own,
+  };
+}
+
+function count(value: Json | undefined): number {
+  return typeof value === "number" ? value : 0;
+}

@@ -1,0 +1,112 @@
+// A chat request in OpenAI's shape as Nova wants it (Nova user guides 1 and 2, "Complete request schema"). Pure. What has
+// no counterpart and would change the answer is refused by name; a test holds the lists against the official types.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { checkChatFields, checkSampling, limitOf, stopsOf } from "../../shapes/chat-fields.ts";
+import { checkFields, dropAbsent } from "../../shapes/refusals.ts";
+import { jsonObject, objectOf, text } from "../../shapes/sdk-error.ts";
+import { refuse } from "./refuse.ts";
+import { toNovaConversation } from "./turns.ts";
+
+const SCHEMA = "messages-v1";
+
+/** `user`, `safety_identifier` and OpenAI's tiers mean nothing here; `top_k` is Nova's own. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "max_tokens",
+  "max_completion_tokens",
+  "stop",
+  "temperature",
+  "top_p",
+  "top_k",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "response_format",
+  "reasoning_effort",
+  "user",
+  "safety_identifier",
+  "service_tier",
+]);
+/** Nova caches by itself what prompts begin with. */
+const OF_TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control"]);
+const OF_FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameters", "cache_control"]);
+
+/** Nova 2 knows three efforts. */
+const EFFORTS: ReadonlyMap<Json, string> = new Map([
+  ["minimal", "low"],
+  ["low", "low"],
+  ["medium", "medium"],
+  ["high", "high"],
+]);
+
+/** Throws INVALID_REQUEST, naming the place, for what Nova cannot be asked. */
+export function toNovaRequest(body: JsonObject): JsonObject {
+  checkChatFields(body, KNOWN, refuse);
+  checkSampling(body, refuse);
+  const { response_format: format = null } = body;
+  if (format !== null && objectOf(format).type !== "text") throw refuse.unsupported("`response_format`");
+  const { system, messages } = toNovaConversation(body.messages);
+  const inference = dropAbsent({
+    maxTokens: limitOf(body),
+    temperature: body.temperature ?? undefined,
+    topP: body.top_p ?? undefined,
+    topK: body.top_k ?? undefined,
+    stopSequences: stopsOf(body, refuse),
+    reasoningConfig: toReasoning(body.reasoning_effort ?? null),
+  });
+  return dropAbsent({
+    schemaVersion: SCHEMA,
+    system: system.length === 0 ? undefined : system,
+    messages,
+    inferenceConfig: Object.keys(inference).length === 0 ? undefined : inference,
+    toolConfig: toToolConfig(body),
+  });
+}
+
+function toReasoning(effort: Json): JsonObject | undefined {
+  if (effort === null) return undefined;
+  if (effort === "none") return { type: "disabled" };
+  const known = EFFORTS.get(effort);
+  if (known === undefined) throw refuse.unsupported(`\`reasoning_effort\` ${JSON.stringify(effort)}`);
+  return { type: "enabled", maxReasoningEffort: known };
+}
+
+function toToolConfig(body: JsonObject): JsonObject | undefined {
+  const { tools, tool_choice: choice = null, parallel_tool_calls: parallel } = body;
+  const isAsked = choice !== null && choice !== "auto" && choice !== "none";
+  if (!Array.isArray(tools) || tools.length === 0) {
+    if (isAsked) throw refuse.invalid("`tool_choice` needs `tools`");
+    return undefined;
+  }
+  if (parallel === false) throw refuse.unsupported("`parallel_tool_calls: false`");
+  if (choice === "none") throw refuse.unsupported('`tool_choice` "none" (leave `tools` out)');
+  return dropAbsent({
+    tools: tools.map((tool, index) => toTool(jsonObject(tool) ?? {}, `tools[${index}]`)),
+    toolChoice: choice === null ? undefined : toToolChoice(choice),
+  });
+}
+
+function toTool(tool: JsonObject, place: string): JsonObject {
+  const definition = jsonObject(tool.function) ?? {};
+  if (tool.type !== "function" || text(definition.name) === null) {
+    throw refuse.unsupported(`\`${place}\` other than a function`);
+  }
+  checkFields(tool, OF_TOOL, place, refuse);
+  const { strict, ...rest } = definition;
+  if (strict === true) throw refuse.unsupported(`\`${place}.function.strict\``);
+  checkFields(rest, OF_FUNCTION, `${place}.function`, refuse);
+  const { name, description, parameters } = definition;
+  const json = { type: "object", ...(jsonObject(parameters) ?? { properties: {} }) };
+  return { toolSpec: dropAbsent({ name, description: description ?? undefined, inputSchema: { json } }) };
+}
+
+function toToolChoice(choice: Json): JsonObject {
+  if (choice === "auto") return { auto: {} };
+  if (choice === "required") return { any: {} };
+  const { type, function: named } = objectOf(choice);
+  const name = text(objectOf(named).name);
+  if (type !== "function" || name === null) throw refuse.unsupported("this `tool_choice`");
+  return { tool: { name } };
+}
