@@ -3,8 +3,10 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
+import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { geminiAccount } from "batchwise/dispatch/gemini";
+import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
@@ -18,7 +20,7 @@ const MINUTE = 60_000;
 
 interface Case {
   readonly name: string;
-  readonly create: "batches.create" | "messages.create" | "gemini.create";
+  readonly create: "batches.create" | "messages.create" | "gemini.create" | "jobs.create";
   readonly fake: FakeOptions;
   /** A batch that expires gives nothing, although it has run some. */
   readonly expiresEmpty?: boolean;
@@ -59,6 +61,15 @@ const cases: readonly Case[] = [
     fake: {},
     expiresEmpty: true,
     account: (fake) => geminiAccount({ client: gemini(fake), maxInlineBytes: 0 }),
+  },
+  {
+    name: "Mistral",
+    create: "jobs.create",
+    fake: { dialect: "mistral" },
+    account: (fake) => {
+      const httpClient = new HTTPClient({ fetcher: (input, init) => fake.fetch(input, init) });
+      return mistralAccount({ client: new Mistral({ apiKey: "key", serverURL: "http://fake.test", httpClient }) });
+    },
   },
 ];
 

@@ -39,6 +39,11 @@ function crockford(value: number, digits: number): string {
   return text;
 }
 
+/** When a key was made, in milliseconds since 1970, by the clock of the process that made it. */
+export function timeOfKey(key: string): number {
+  return [...key.slice(0, TIME_LENGTH)].reduce((time, digit) => time * CROCKFORD.length + CROCKFORD.indexOf(digit), 0);
+}
+
 /** The part of a batch's key that its custom ids carry: the last 12 characters, 60 bits of chance. */
 export function keyPrefix(key: string): string {
   return key.slice(-PREFIX_LENGTH);

@@ -2,8 +2,10 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
+import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { geminiAccount } from "batchwise/dispatch/gemini";
+import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeFaults } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
@@ -52,3 +54,21 @@ const geminiCase = (name: string, maxInlineBytes: number): Adapter => ({
 
 export const geminiInlineCase: Adapter = geminiCase("the Gemini account, inline", 200_000);
 export const geminiFileCase: Adapter = geminiCase("the Gemini account, with files", 0);
+
+export const mistralCase: Adapter = {
+  name: "the Mistral account",
+  create: "jobs.create",
+  differs: { noMoney: fakeFaults.planExhausted, surface: "mistral" },
+  fake: { dialect: "mistral" },
+  account: (target) => {
+    const client =
+      "url" in target
+        ? new Mistral({ apiKey: "key", serverURL: target.url })
+        : new Mistral({
+            apiKey: "key",
+            serverURL: "http://fake.test",
+            httpClient: new HTTPClient({ fetcher: (input, init) => target.fetch(input, init) }),
+          });
+    return mistralAccount({ client });
+  },
+};

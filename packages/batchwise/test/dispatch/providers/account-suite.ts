@@ -5,6 +5,7 @@ import {
   type AccountRig,
   accountConformance,
   type FakeOperation,
+  type FakeOptions,
   type FakeProvider,
   fakeProvider,
 } from "batchwise/dispatch/testing";
@@ -19,6 +20,8 @@ export interface Adapter {
   readonly create: FakeOperation;
   /** Where the provider differs from OpenAI and Anthropic. */
   readonly differs?: Pick<AccountRig, "noMoney" | "surface" | "windowMs" | "endsEmpty">;
+  /** What makes the fake this provider. */
+  readonly fake?: FakeOptions;
   /** An account over the official client, which reaches the fake through `fetch` or at `url`. */
   account(target: { readonly fetch: FakeProvider["fetch"] } | { readonly url: string }): Account;
 }
@@ -37,7 +40,7 @@ export function accountSuite(adapter: Adapter, reach: Reach): void {
       test(name, () =>
         run(async (options) => {
           const clock = virtualClock(Date.UTC(2026, 0, 1));
-          const fake = fakeProvider({ clock, ...options });
+          const fake = fakeProvider({ clock, ...adapter.fake, ...options });
           const rig = { fake, clock, create: adapter.create, ...adapter.differs };
           if (reach === "in the process") return { ...rig, account: adapter.account({ fetch: fake.fetch }) };
           const server = await fake.listen();

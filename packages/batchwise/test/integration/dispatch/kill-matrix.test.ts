@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { type FakeDialect, fakeProvider } from "batchwise/dispatch/testing";
+import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
@@ -40,9 +40,10 @@ const DEATHS: readonly Death[] = [
   { dieAt: "after-delivery", dieAtCount: 3, requests: MANY },
 ];
 const ON_ALL_STORES: readonly Service[] = ["openai", "anthropic"];
-const IN_TURN: readonly Service[] = ["azure", "groq", "together", "gemini"];
-/** Ways in which OpenAI's wire format differs. */
-const DIALECTS: readonly string[] = ["openai", "azure", "groq", "together"] satisfies readonly FakeDialect[];
+const IN_TURN: readonly Service[] = ["azure", "groq", "together", "gemini", "mistral"];
+type Dialect = NonNullable<FakeOptions["dialect"]>;
+/** Services that the fake tells apart by its dialect. */
+const DIALECTS: readonly string[] = ["openai", "azure", "groq", "together", "mistral"] satisfies readonly Dialect[];
 
 const folder = makeFolder();
 vi.setConfig({ maxConcurrency: AT_ONCE });
@@ -75,9 +76,10 @@ describe.concurrent.each(CASES)("the %s store and %s", (kind, service, deaths) =
   const named = deaths.map((death) => [death.dieAt, death] as const);
   test.concurrent.each(named)("killed at %s", async (dieAt, { dieAtCount, requests }) => {
     const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
-    const dialect = DIALECTS.includes(service) ? (service as FakeDialect) : "openai";
+    const dialect = DIALECTS.includes(service) ? (service as Dialect) : "openai";
     const fake = fakeProvider({ plan, dialect, listLagMs: 300 });
-    fake.inject({ on: ["batches.create", "messages.create", "gemini.create"], replyDelayMs: CREATE_ANSWER_MS });
+    const creates = ["batches.create", "messages.create", "gemini.create", "jobs.create"] as const;
+    fake.inject({ on: creates, replyDelayMs: CREATE_ANSWER_MS });
     // Past one chunk of many results: what is settled stays, whoever reads the rest.
     const downloads = ["files.content", "messages.results", "geminiFiles.content"] as const;
     fake.inject({ on: downloads, reply: { endAfterLines: requests - 40 } });

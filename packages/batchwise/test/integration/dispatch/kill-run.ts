@@ -6,10 +6,11 @@ import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { anthropicAccount } from "../../../src/dispatch/providers/anthropic/index.ts";
 import { geminiAccount } from "../../../src/dispatch/providers/gemini/index.ts";
+import { mistralAccount } from "../../../src/dispatch/providers/mistral/index.ts";
 import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
 import { openStore, type Place } from "./open-store.ts";
 
-export type Service = "openai" | "azure" | "groq" | "together" | "anthropic" | "gemini";
+export type Service = "openai" | "azure" | "groq" | "together" | "anthropic" | "gemini" | "mistral";
 
 export interface KillWork {
   readonly place: Place;
@@ -43,6 +44,10 @@ async function accountOf({ service, url, leaseMs }: KillWork): Promise<Account> 
     const { GoogleGenAI } = await import("@google/genai");
     const client = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: url } });
     return geminiAccount({ client, maxInlineBytes: 0, ...times });
+  }
+  if (service === "mistral") {
+    const { Mistral } = await import("@mistralai/mistralai");
+    return mistralAccount({ client: new Mistral({ apiKey: "key", serverURL: url }), ...times });
   }
   const { AzureOpenAI, OpenAI } = await import("openai");
   if (service === "azure") {

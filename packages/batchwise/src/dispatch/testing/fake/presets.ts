@@ -3,7 +3,7 @@
 import type { FakeFault, FakeOperation } from "./types.ts";
 
 const CREATES: readonly FakeOperation[] = [
-  ...(["batches.create", "messages.create", "gemini.create", "invocationJobs.create"] as const),
+  ...(["batches.create", "messages.create", "gemini.create", "invocationJobs.create", "jobs.create"] as const),
 ];
 /** Where results are read. Gemini's come with the batch itself where its requests came with the create. */
 const DOWNLOADS: readonly FakeOperation[] = [
@@ -19,6 +19,7 @@ export type FakeFaultName =
   | "quotaExhausted"
   | "creditExhausted"
   | "prepaymentExhausted"
+  | "planExhausted"
   | "oddRefusal"
   | "fileQuotaExceeded"
   | "cutDownload"
@@ -81,6 +82,8 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
       },
     },
   },
+  /** The plan is used up, as Mistral says it: in the words that it has for a wrong key. */
+  planExhausted: { on: "jobs.create", accept: false, reply: { status: 401, body: { detail: "Unauthorized" } } },
   /** A 400 that has nothing to do with the call, at uploads and creates. */
   oddRefusal: {
     on: ["files.create", "geminiFiles.upload", ...CREATES],

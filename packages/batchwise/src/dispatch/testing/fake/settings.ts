@@ -59,6 +59,12 @@ const DIALECT_PLANS: Readonly<Record<FakeDialect, Partial<FakePlan>>> = {
   together: { absentFile: "omitted", stateCase: "upper" },
 };
 
+/** Of Azure by its quotas, of Mistral by its pages on batches and known limitations. */
+const DIALECT_LIMITS: Readonly<Partial<Record<FakeDialect | "mistral", Partial<FakeLimits>>>> = {
+  azure: { maxLastingFiles: 500 },
+  mistral: { maxLines: 100_000, maxFileBytes: 512_000_000, enqueuedItems: 1_000_000 },
+};
+
 export interface Settings {
   readonly clock: Clock;
   /** The provider's wall clock: ours and its skew. */
@@ -68,6 +74,7 @@ export interface Settings {
   /** Part of every id that it gives: another fake, or the same one started later, must not give them again. */
   readonly mark: string;
   readonly dialect: FakeDialect;
+  readonly speaksMistral: boolean;
   readonly limits: FakeLimits;
   readonly models: readonly string[] | null;
   readonly listLagMs: number;
@@ -101,7 +108,8 @@ export function resolveSettings(options: FakeOptions): Settings {
   const clock = options.clock ?? wallClock;
   const seed = options.seed ?? 1;
   const random = seededRandom(seed);
-  const dialect = options.dialect ?? "openai";
+  const { dialect: spoken = "openai" } = options;
+  const dialect = spoken === "mistral" ? "openai" : spoken;
   const skew = options.clockSkewMs ?? 0;
   const next: Partial<FakePlan>[] = [];
   const usual = (facts: FakeBatchFacts): Partial<FakePlan> =>
@@ -113,7 +121,8 @@ export function resolveSettings(options: FakeOptions): Settings {
     seed,
     mark: hashOf(`${seed} ${clock.now()}`).toString(16).padStart(8, "0"),
     dialect,
-    limits: { ...LIMITS, ...(dialect === "azure" ? { maxLastingFiles: 500 } : {}), ...options.limits },
+    speaksMistral: spoken === "mistral",
+    limits: { ...LIMITS, ...DIALECT_LIMITS[spoken], ...options.limits },
     models: options.models ?? null,
     listLagMs: options.listLagMs ?? 0,
     retrieveLagMs: options.retrieveLagMs ?? 0,

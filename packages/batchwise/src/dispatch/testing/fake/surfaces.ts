@@ -3,12 +3,16 @@
 import { AnthropicSurface } from "./anthropic-surface.ts";
 import { BedrockSurface } from "./bedrock-surface.ts";
 import { GeminiSurface } from "./gemini-surface.ts";
+import { MistralSurface } from "./mistral-surface.ts";
 import { OpenAiSurface } from "./openai-surface.ts";
 import type { Settings } from "./settings.ts";
 import type { Surface } from "./surface.ts";
 
-/** Their paths never meet, so that all are served side by side. */
+/**
+ * Their paths never meet, so that all are served side by side; but Mistral's files have the paths of OpenAI's.
+ */
 export function surfacesOf(settings: Settings): readonly Surface[] {
+  if (settings.speaksMistral) return [new MistralSurface(settings)];
   return [
     new OpenAiSurface(settings),
     new AnthropicSurface(settings),

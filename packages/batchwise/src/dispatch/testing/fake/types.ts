@@ -43,10 +43,15 @@ export type FakeOperation =
   | "uploads.create"
   | "uploads.part"
   | "uploads.complete"
-  | "uploads.abort";
+  | "uploads.abort"
+  | "jobs.create"
+  | "jobs.list"
+  | "jobs.get"
+  | "jobs.cancel"
+  | "jobs.delete";
 
 /** The wire formats that the fake speaks. */
-export type FakeSurface = "openai" | "anthropic" | "gemini" | "bedrock";
+export type FakeSurface = "openai" | "anthropic" | "gemini" | "mistral" | "bedrock";
 
 /** Ways in which OpenAI-shaped services differ on the wire. */
 export type FakeDialect = "openai" | "azure" | "groq" | "together";
@@ -55,13 +60,13 @@ export type FakeDialect = "openai" | "azure" | "groq" | "together";
 export interface FakeLimits {
   /** Fewer lines than this fail validation, as with some providers. 1. */
   readonly minLines: number;
-  /** Lines in one file. OpenAI 50_000. */
+  /** Lines in one file. OpenAI 50_000, Mistral 100_000. */
   readonly maxLines: number;
   /** Texts to embed in one file, over all its lines. OpenAI 50_000. */
   readonly maxEmbeddingInputs: number;
   /** Files that may be kept without `expires_after`. Azure 500; else Infinity. */
   readonly maxLastingFiles: number;
-  /** Bytes of one uploaded file. OpenAI 200_000_000. */
+  /** Bytes of one uploaded file. OpenAI 200_000_000, Mistral 512_000_000. */
   readonly maxFileBytes: number;
   /** Items of one Anthropic batch. 100_000. */
   readonly maxItems: number;
@@ -77,7 +82,7 @@ export interface FakeLimits {
   readonly enqueuedTokens: number;
   /** A batch refused for tokens counts this long after it failed. 0. */
   readonly failedCountsForMs: number;
-  /** Anthropic: items that may be enqueued in all. Infinity. */
+  /** Anthropic and Mistral: items that may be enqueued in all. Infinity, at Mistral 1_000_000. */
   readonly enqueuedItems: number;
   /** Batches that may be created in one hour. 2_000. */
   readonly createsPerHour: number;
@@ -197,7 +202,8 @@ export interface FakeOptions {
   readonly clock?: Clock;
   /** Every choice that the fake makes follows from it; the ids that it gives from it and from the time of its start. Default 1. */
   readonly seed?: number;
-  readonly dialect?: FakeDialect;
+  /** `mistral`: Mistral's own files and jobs in place of those of OpenAI's shape, whose paths they share. */
+  readonly dialect?: FakeDialect | "mistral";
   readonly limits?: Partial<FakeLimits>;
   /**
    * How `POST /files/upload` answers in the dialect of Together: with a redirect to a storage that takes the file by PUT,

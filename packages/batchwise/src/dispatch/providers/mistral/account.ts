@@ -1,0 +1,289 @@
+// An account at Mistral, over the user's own `@mistralai/mistralai` client. Chats, embeddings and moderations are in
+// OpenAI's shape on our side and converted here. Each operation is one logical call with the SDK's retries off; it keeps
+// no state and decides nothing.
+
+import { check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
+import {
+  type Account,
+  type AccountOptions,
+  type BatchInput,
+  type BatchName,
+  type CallOptions,
+  type CleanupInput,
+  type CreateInput,
+  type Failure,
+  hasEnded,
+  type LineRequest,
+  type ListPage,
+  type Operation,
+  type ProviderBatch,
+  type ResultLine,
+} from "../../contract/account.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { timeOfKey } from "../../format/encode.ts";
+import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { readJsonLines } from "../shapes/read-lines.ts";
+import { checkMethods } from "../shapes/sdk-client.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { answerOf, bytesOf, streamedCall, timedCall } from "./call.ts";
+import { mistralCapabilities } from "./capabilities.ts";
+import { classify, readMistralError } from "./classify.ts";
+import type { MistralClient, MistralJobBody, MistralJobQuery } from "./client.ts";
+import { jobOf, nextOf, rowsOf, TAG_KEY, tagMetadata, toProviderBatch, toResultLine } from "./convert.ts";
+import { toEmbeddingRequest, toModerationRequest } from "./inputs.ts";
+import { invalid } from "./refusal.ts";
+import { toChatRequest } from "./request.ts";
+
+const FILES_A_PAGE = 100;
+const CHUNK_CHARACTERS = 65_536;
+/** Our clock and the service's may differ by this much when times of jobs are compared with the time of a key. */
+const CLOCK_SKEW_MS = 600_000;
+const REFUSALS: readonly number[] = [400, 404, 409, 422];
+
+/** Options of `mistralAccount`, beside those of every account. */
+export interface MistralAccountOptions extends AccountOptions {
+  /** `new Mistral()` of `@mistralai/mistralai` 2. */
+  readonly client: MistralClient;
+  /** Whole hours after which Mistral ends a job that has not finished; its results by then count. Default 24. */
+  readonly timeoutHours?: number;
+}
+
+/**
+ * An account for the dispatcher's `accounts`.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
+ * @example
+ * ```ts
+ * import { type MistralClient, mistralAccount } from "batchwise/dispatch/mistral";
+ * declare const client: MistralClient; // new Mistral({ apiKey })
+ * const account = mistralAccount({ client, models: ["mistral-small-latest"], timeoutHours: 48 });
+ * ```
+ */
+export function mistralAccount(options: MistralAccountOptions): Account {
+  check("options", objectWith(), options);
+  const { client, timeoutHours = 24 } = options;
+  check("client", objectWith(), client);
+  check("client.files", objectWith(), client.files);
+  check("client.batch", objectWith(), client.batch);
+  check("client.batch.jobs", objectWith(), client.batch.jobs);
+  checkMethods("client.files", client.files, ["upload", "download", "list", "delete"]);
+  checkMethods("client.batch.jobs", client.batch.jobs, ["create", "get", "list", "cancel", "delete"]);
+  check("timeoutHours", finiteIntegerFrom(1), timeoutHours);
+  const settings = resolveAccountOptions(options, ["client", "timeoutHours"], mistralCapabilities);
+  return new MistralAccount(client, timeoutHours, settings);
+}
+
+class MistralAccount implements Account {
+  readonly name: string;
+  readonly capabilities: Account["capabilities"];
+  readonly models: readonly string[] | null;
+  readonly weight: number;
+  readonly pollMs: number;
+  readonly requestTimeoutMs: number;
+  readonly reconcileGraceMs: number;
+  readonly cleanup?: NonNullable<Account["cleanup"]>;
+  readonly #client: MistralClient;
+  readonly #hours: number;
+
+  constructor(client: MistralClient, timeoutHours: number, settings: AccountSettings) {
+    this.#client = client;
+    this.#hours = timeoutHours;
+    this.name = settings.name;
+    this.capabilities = settings.capabilities;
+    this.models = settings.models;
+    this.weight = settings.weight;
+    this.pollMs = settings.pollMs;
+    this.requestTimeoutMs = settings.requestTimeoutMs;
+    this.reconcileGraceMs = settings.reconcileGraceMs;
+    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
+  }
+
+  encodeLine({ customId, endpoint, body }: LineRequest): string {
+    const converted = toRequest(endpoint, JSON.parse(body));
+    const text = converted === null ? body : JSON.stringify(converted);
+    return `{"custom_id":"${customId}","body":${text}}\n`;
+  }
+
+  checkBody(endpoint: Endpoint, body: JsonObject): void {
+    if (!this.capabilities.endpoints.includes(endpoint))
+      throw invalid(`the endpoint "${endpoint}" is not served there`);
+    toRequest(endpoint, body);
+  }
+
+  async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
+    const file = await fileOf(input);
+    const sent = this.#client.files.upload({ file, purpose: "batch" }, timedCall(call));
+    const fileId = text(objectOf(await answerOf(sent)).id);
+    if (fileId === null) throw new Error("The provider answered the upload without a file id.");
+    return { fileId };
+  }
+
+  async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
+    const source = "fileId" in input.input ? { inputFiles: [input.input.fileId] } : await inline(input.input);
+    const body: MistralJobBody = {
+      ...source,
+      endpoint: input.endpoint as MistralJobBody["endpoint"],
+      model: input.model,
+      metadata: tagMetadata(input),
+      timeoutHours: this.#hours,
+    };
+    return this.#seen(await answerOf(this.#client.batch.jobs.create(body, timedCall(call))));
+  }
+
+  async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
+    const pageSize = Math.min(page.limit, this.capabilities.list.pageSize);
+    return this.#page({ page: Number(page.cursor ?? 0), pageSize }, call);
+  }
+
+  /**
+   * The client writes the filter as query parameters named like the metadata, and nothing says for sure what the service
+   * does with these: it may give all jobs, none, or an error. What is found counts; that nothing is, the list must say.
+   */
+  async find(tag: BatchName, call: CallOptions): Promise<readonly ProviderBatch[]> {
+    const metadata = { [TAG_KEY]: tag.key };
+    const found = await this.#search(tag.key, { metadata }, call).catch((error: unknown) => {
+      if (isRefused(error)) return [];
+      throw error;
+    });
+    return found.length > 0 ? found : this.#search(tag.key, {}, call);
+  }
+
+  /** Jobs with this key, of all attempts, from the newest back to the time of the key. */
+  async #search(key: string, filter: Pick<MistralJobQuery, "metadata">, call: CallOptions): Promise<ProviderBatch[]> {
+    const since = timeOfKey(key) - CLOCK_SKEW_MS;
+    const found: ProviderBatch[] = [];
+    for (let cursor: string | null = "0"; cursor !== null; ) {
+      const query = { ...filter, page: Number(cursor), pageSize: this.capabilities.list.pageSize };
+      const page: ListPage = await this.#page(query, call);
+      found.push(...page.batches.filter(({ tag }) => tag?.key === key));
+      cursor = page.batches.some(({ createdAt }) => createdAt < since) ? null : page.next;
+    }
+    return found;
+  }
+
+  async #page(query: Omit<MistralJobQuery, "orderBy">, call: CallOptions): Promise<ListPage> {
+    const sent = this.#client.batch.jobs.list({ ...query, orderBy: "-created" }, timedCall(call));
+    const answer = await answerOf(sent);
+    return { batches: rowsOf(answer).map((job) => this.#seen(job)), next: nextOf(answer, query.page) };
+  }
+
+  async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
+    try {
+      return this.#seen(await answerOf(this.#client.batch.jobs.get({ jobId: id }, timedCall(call))));
+    } catch (error) {
+      if (isGone(error)) return null;
+      throw error;
+    }
+  }
+
+  async *results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
+    for (const ref of batch.resultRefs) {
+      for await (const line of this.#lines(ref, call)) yield toResultLine(line, endpoint);
+    }
+  }
+
+  async *#lines(ref: string, call: CallOptions): AsyncGenerator<JsonObject> {
+    const jobId = jobOf(ref);
+    if (jobId === null) {
+      yield* readJsonLines(await bytesOf(this.#client.files.download({ fileId: ref }, streamedCall(call))));
+      return;
+    }
+    const job = await answerOf(this.#client.batch.jobs.get({ jobId, inline: true }, streamedCall(call)));
+    const { outputs } = objectOf(job);
+    for (const output of Array.isArray(outputs) ? outputs : []) yield jsonObject(output) ?? {};
+  }
+
+  async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
+    try {
+      return this.#seen(await answerOf(this.#client.batch.jobs.cancel({ jobId: id }, timedCall(call))));
+    } catch (error) {
+      // What has ended cannot be cancelled any more.
+      const seen = isRefused(error) ? await this.retrieve(id, call) : null;
+      if (seen === null || !hasEnded(seen)) throw error;
+      return seen;
+    }
+  }
+
+  async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
+    for (let page: number | null = 0; page !== null; ) {
+      const query = { page, pageSize: FILES_A_PAGE, purpose: "batch" } as const;
+      const answer: unknown = await answerOf(this.#client.files.list(query, timedCall(call)));
+      for (const row of rowsOf(answer)) {
+        const { id, filename } = objectOf(row);
+        if (typeof id === "string" && typeof filename === "string") yield { fileId: id, fileName: filename };
+      }
+      const next = nextOf(answer, page);
+      page = next === null ? null : Number(next);
+    }
+  }
+
+  deleteFile(fileId: string, call: CallOptions): Promise<void> {
+    return unlessGone(this.#client.files.delete({ fileId }, timedCall(call)));
+  }
+
+  /** A job whose requests were in a file stays listed, without its files: deleted jobs would move the pages of lists. */
+  async #cleanUp({ providerBatchId: jobId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
+    const seen = await this.retrieve(jobId, call);
+    const results = (seen?.resultRefs ?? []).filter((ref) => jobOf(ref) === null);
+    for (const id of fileId === null ? results : [...results, fileId]) await this.deleteFile(id, call);
+    if (fileId === null) await unlessGone(this.#client.batch.jobs.delete({ jobId }, timedCall(call)));
+  }
+
+  classify(error: unknown, operation: Operation): Failure {
+    return classify(error, operation);
+  }
+
+  #seen(job: unknown): ProviderBatch {
+    return toProviderBatch(job, this.#hours);
+  }
+}
+
+/** The body that Mistral is sent; null for an endpoint whose bodies travel untouched. */
+function toRequest(endpoint: Endpoint, body: JsonObject): JsonObject | null {
+  if (endpoint === "/v1/chat/completions") return toChatRequest(body);
+  if (endpoint === "/v1/embeddings") return toEmbeddingRequest(body);
+  if (endpoint === "/v1/moderations") return toModerationRequest(body);
+  if (body.stream === true) throw invalid("`stream` is not possible in a batch");
+  return null;
+}
+
+/** The client reads a file into memory in any case: a Blob holds it once. */
+async function fileOf(input: BatchInput): Promise<File> {
+  const parts: Blob[] = [];
+  let [pieces, characters]: [string[], number] = [[], 0];
+  for await (const line of input.lines()) {
+    pieces.push(line);
+    characters += line.length;
+    if (characters < CHUNK_CHARACTERS) continue;
+    parts.push(new Blob(pieces));
+    [pieces, characters] = [[], 0];
+  }
+  return new File([...parts, ...pieces], input.fileName);
+}
+
+async function inline(input: BatchInput): Promise<Pick<MistralJobBody, "requests">> {
+  const requests: { customId: string; body: { [name: string]: unknown } }[] = [];
+  for await (const line of input.lines()) {
+    const { custom_id: customId, body } = JSON.parse(line);
+    requests.push({ customId, body });
+  }
+  return { requests };
+}
+
+/** A call that deletes: what is gone already is no error. */
+async function unlessGone(sent: PromiseLike<unknown>): Promise<void> {
+  try {
+    await answerOf(sent);
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return readMistralError(error).status === 404;
+}
+
+/** The service has read the call, and said no. */
+function isRefused(error: unknown): boolean {
+  return REFUSALS.includes(readMistralError(error).status ?? 0);
+}

@@ -1,0 +1,32 @@
+// What Mistral's Batch API can, and its documented defaults. All limits can be overridden with `limits`.
+
+import type { Capabilities } from "../../contract/account.ts";
+
+/** Converted from OpenAI's shape; the other endpoints take Mistral's own bodies, which travel untouched. */
+const CONVERTED_ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings", "/v1/moderations"];
+
+export const mistralCapabilities: Capabilities = {
+  provider: "mistral",
+  // ApiEndpoint of @mistralai/mistralai 2.7.0.
+  endpoints: [
+    ...CONVERTED_ENDPOINTS,
+    ...["/v1/fim/completions", "/v1/chat/moderations", "/v1/classifications", "/v1/chat/classifications"],
+    ...["/v1/ocr", "/v1/conversations", "/v1/audio/transcriptions"],
+  ],
+  maxInlineBytes: 0,
+  tag: "metadata",
+  list: { paged: true, pageSize: 100, newestFirst: true },
+  listsFiles: true,
+  ledgerScope: "account",
+  limits: {
+    // docs.mistral.ai, known limitations: 100,000 requests and 512 MB a batch. Its page on batches says 1M requests.
+    maxRequests: 100_000,
+    maxBytes: 512_000_000,
+    maxTokens: Number.POSITIVE_INFINITY,
+    minRequests: 1,
+    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
+    // Of one workspace, by the same documentation.
+    maxEnqueuedRequests: 1_000_000,
+    maxEnqueuedBatches: Number.POSITIVE_INFINITY,
+  },
+};

@@ -1,0 +1,78 @@
+// What an error of the Mistral client means for the batch. Pure. The client throws errors with `statusCode`, `headers` and
+// the body as text; a body is `{ message, type, code }` or, where a field was refused, `{ detail: [{ loc, msg }] }`.
+
+import type { Failure, LineFault, Operation } from "../../contract/account.ts";
+import type { JsonObject } from "../../contract/types.ts";
+import { classifyStatus, jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";
+
+/** Money and rights come before statuses: a used-up plan is told with 401, 402, 403 or 429. */
+const BILLING = /subscription|usage limit|billing|credit|payment|spend/i;
+/** The limit of requests that may wait in one workspace. */
+const ENQUEUED = /pending requests|too many (?:pending|batch)/i;
+const OF_THE_PROVIDER = /internal|server error|timed? ?out|unavailable|try again/i;
+const NO_LINES: readonly LineFault[] = [];
+
+/** `status` is that of an answer; 200 where the client could not read one. */
+export function readMistralError(error: unknown): SdkError {
+  const { statusCode, body } = objectOf(error);
+  const read = readSdkError(error);
+  if (typeof statusCode !== "number") return read;
+  const parsed = parse(body);
+  const told = jsonObject(parsed.error) ?? parsed;
+  return {
+    ...read,
+    status: statusCode,
+    code: codeOf(told),
+    type: text(told.type),
+    param: text(told.param),
+    message: messageOf(told) ?? read.message,
+    neverSent: false,
+  };
+}
+
+export function classify(error: unknown, _operation: Operation): Failure {
+  const read = readMistralError(error);
+  const { status, message } = read;
+  const code = read.code ?? read.type ?? (status === null ? "no_answer" : `http_${status}`);
+  const refused = status !== null && status >= 400 && status < 500;
+  if (refused && ENQUEUED.test(message)) return { kind: "tokenLimit", code, message, limitTokens: null };
+  if (refused && BILLING.test(message)) return { kind: "authOrBilling", code, message };
+  return classifyStatus({ ...read, code });
+}
+
+/** `errors` of a job that failed as a whole: `[{ message, count }]`. They name no lines. */
+export function classifyJobErrors(errors: unknown): Failure | null {
+  const rows = (Array.isArray(errors) ? errors : []).map(objectOf);
+  const messages = rows.map((row) => text(row.message)).filter((each) => each !== null);
+  if (messages.length === 0) return null;
+  const message = messages.join(" ");
+  if (ENQUEUED.test(message)) return { kind: "tokenLimit", code: "job_failed", message, limitTokens: null };
+  if (BILLING.test(message)) return { kind: "authOrBilling", code: "job_failed", message };
+  if (OF_THE_PROVIDER.test(message)) return { kind: "unknown", code: "job_failed", message };
+  return { kind: "invalidRequest", code: "job_failed", message, lines: NO_LINES };
+}
+
+/** The words of an error body: a text, or one for each field that was refused. */
+export function messageOf(told: JsonObject): string | null {
+  const details = told.detail ?? objectOf(told.message).detail;
+  if (Array.isArray(details)) return details.map(detailOf).join("; ");
+  return text(told.message) ?? text(details);
+}
+
+export function codeOf({ code }: JsonObject): string | null {
+  return typeof code === "number" ? String(code) : text(code);
+}
+
+function detailOf(detail: unknown): string {
+  const { loc, msg } = objectOf(detail);
+  const place = Array.isArray(loc) ? `${loc.join(".")}: ` : "";
+  return `${place}${text(msg) ?? JSON.stringify(detail)}`;
+}
+
+function parse(body: unknown): JsonObject {
+  try {
+    return jsonObject(JSON.parse(String(body))) ?? {};
+  } catch {
+    return { message: String(body) };
+  }
+}

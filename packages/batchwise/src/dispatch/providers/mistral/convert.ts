@@ -1,0 +1,166 @@
+// From the client's objects to our words: jobs, pages and result lines. Pure. The client gives camel case; an answer that
+// it could not validate comes as it was on the wire, in snake case, and both are read. Nothing is trusted.
+
+import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { toUsage } from "../shapes/usage.ts";
+import { classifyJobErrors, codeOf, messageOf } from "./classify.ts";
+import { toAnswer } from "./completion.ts";
+
+/** Where our tag travels in a job's metadata. */
+export const TAG_KEY = "batchwise_key";
+const TAG_ATTEMPT = "batchwise_attempt";
+
+const HOUR = 3_600_000;
+
+/** BatchJobStatus of @mistralai/mistralai 2.7.0. */
+const STATES: ReadonlyMap<string, ProviderState> = new Map([
+  ["QUEUED", "validating"],
+  ["RUNNING", "running"],
+  ["SUCCESS", "done"],
+  ["FAILED", "failed"],
+  ["TIMEOUT_EXCEEDED", "expired"],
+  ["CANCELLATION_REQUESTED", "cancelling"],
+  ["CANCELLED", "cancelled"],
+]);
+
+type Tag = NonNullable<ProviderBatch["tag"]>;
+type Fields = { readonly [key: string]: unknown };
+
+/** The metadata of a job of ours. */
+export function tagMetadata({ key, attempt }: Tag): { [name: string]: string } {
+  return { [TAG_KEY]: key, [TAG_ATTEMPT]: String(attempt) };
+}
+
+/** No answer says when a job ends: `hours` after its creation. A state that nobody knows is not an end. */
+export function toProviderBatch(wire: unknown, hours: number): ProviderBatch {
+  const job = objectOf(wire);
+  const id = text(job.id);
+  if (id === null) throw new Error("The provider answered with a job that has no id.");
+  const rawState = text(job.status) ?? "";
+  const state = STATES.get(rawState.toUpperCase()) ?? "running";
+  const total = count(field(job, "totalRequests", "total_requests"));
+  const done = count(field(job, "completedRequests", "completed_requests"));
+  const succeeded = count(field(job, "succeededRequests", "succeeded_requests"));
+  const failed = count(field(job, "failedRequests", "failed_requests"));
+  const ran = succeeded === null && failed === null ? null : (succeeded ?? 0) + (failed ?? 0);
+  const isCounted = total !== null && total > 0;
+  const createdAt = timeOf(field(job, "createdAt", "created_at"));
+  const inputs = field(job, "inputFiles", "input_files");
+  return {
+    id,
+    state,
+    rawState,
+    createdAt: createdAt ?? 0,
+    expiresAt: createdAt === null ? null : createdAt + hours * HOUR,
+    tag: tagOf(objectOf(job.metadata)),
+    inputFileId: Array.isArray(inputs) && inputs.length === 1 ? text(inputs[0]) : null,
+    total: isCounted ? total : null,
+    settled: isCounted ? (done ?? ran) : null,
+    ran,
+    counts: isCounted ? { total, succeeded: succeeded ?? 0, failed: failed ?? 0 } : null,
+    resultRefs: refsOf(job, id, ran),
+    failure: state === "failed" ? classifyJobErrors(job.errors) : null,
+  };
+}
+
+/** Where the results of inline requests are: in the job itself, when it is asked for with them. */
+const IN_THE_JOB = "job:";
+
+function refsOf(job: Fields, id: string, ran: number | null): string[] {
+  const files = [text(field(job, "outputFile", "output_file")), text(field(job, "errorFile", "error_file"))];
+  const refs = files.filter((file) => file !== null);
+  const inputs = field(job, "inputFiles", "input_files");
+  const isInline = Array.isArray(inputs) && inputs.length === 0;
+  return refs.length === 0 && isInline && ran !== null && ran > 0 ? [`${IN_THE_JOB}${id}`] : refs;
+}
+
+/** The job that a result address names; null where it names a file. */
+export function jobOf(ref: string): string | null {
+  return ref.startsWith(IN_THE_JOB) ? ref.slice(IN_THE_JOB.length) : null;
+}
+
+/** The rows of a page. */
+export function rowsOf(page: unknown): readonly unknown[] {
+  const { data } = objectOf(page);
+  return Array.isArray(data) ? data : [];
+}
+
+/**
+ * The number of the next page, as a cursor; null at the end. A page may hold fewer rows than were asked for: only an empty
+ * one is the end, or a first one that holds all.
+ */
+export function nextOf(answer: unknown, page: number): string | null {
+  const rows = rowsOf(answer).length;
+  const { total } = objectOf(answer);
+  const isAll = page === 0 && typeof total === "number" && rows >= total;
+  return rows === 0 || isAll ? null : String(page + 1);
+}
+
+export function toResultLine(line: JsonObject, endpoint: string): ResultLine {
+  const customId = text(line.custom_id);
+  if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
+  const wire = responseOf(line.response);
+  const response = wire !== null && isSuccess(wire) ? { ...wire, body: toAnswer(endpoint, wire.body) } : wire;
+  const told = errorOf(line.error);
+  return {
+    customId,
+    response,
+    error: told ?? (response === null || isSuccess(response) ? null : statusError(response)),
+    usage: response === null || !isSuccess(response) ? null : toUsage(response.body.usage),
+  };
+}
+
+function isSuccess({ statusCode }: OutcomeResponse): boolean {
+  return statusCode < 300;
+}
+
+function responseOf(value: unknown): OutcomeResponse | null {
+  const { status_code: statusCode, body } = objectOf(value);
+  if (typeof statusCode !== "number" || statusCode < 100) return null;
+  return { statusCode, body: bodyOf(body) };
+}
+
+/** Errors have been seen as a text of JSON, and as plain words. */
+function bodyOf(body: unknown): JsonObject {
+  if (typeof body !== "string") return jsonObject(body) ?? {};
+  try {
+    return jsonObject(JSON.parse(body)) ?? { message: body };
+  } catch {
+    return { message: body };
+  }
+}
+
+function errorOf(value: unknown): OutcomeError | null {
+  if (text(value) !== null) return { code: "provider_error", message: value as string };
+  const error = jsonObject(value);
+  if (error === null) return null;
+  const code = codeOf(error) ?? text(error.type) ?? "provider_error";
+  return { code, message: messageOf(error) ?? "The provider gave no reason." };
+}
+
+function statusError({ statusCode, body }: OutcomeResponse): OutcomeError {
+  const told = jsonObject(body.error) ?? body;
+  const code = text(told.type) ?? codeOf(told) ?? `http_${statusCode}`;
+  return { code, message: messageOf(told) ?? `The provider answered ${statusCode}.` };
+}
+
+function field(job: Fields, camel: string, snake: string): unknown {
+  return job[camel] ?? job[snake];
+}
+
+function tagOf(metadata: Fields): ProviderBatch["tag"] {
+  const key = text(metadata[TAG_KEY]);
+  const attempt = Number(metadata[TAG_ATTEMPT]);
+  return key === null || !Number.isSafeInteger(attempt) ? null : { key, attempt };
+}
+
+function timeOf(value: unknown): number | null {
+  return typeof value === "number" ? value * 1000 : null;
+}
+
+function count(value: unknown): number | null {
+  return typeof value === "number" && value >= 0 ? value : null;
+}

@@ -1,0 +1,42 @@
+// Embeddings and moderations in OpenAI's shape as Mistral takes them. Pure. Fields: EmbeddingRequest and
+// ClassificationRequest of @mistralai/mistralai 2.7.0.
+
+import type { Json, JsonObject } from "../../contract/types.ts";
+import { objectOf } from "../shapes/sdk-error.ts";
+import { invalid, present, refuseFields, unsupported } from "./refusal.ts";
+
+const EMBEDDINGS: readonly string[] = [
+  ...["model", "input", "dimensions", "encoding_format", "user"],
+  // Mistral's own.
+  ...["output_dimension", "output_dtype", "metadata"],
+];
+
+/** `user` says who asks: it cannot change a vector, and is left out. */
+export function toEmbeddingRequest(body: JsonObject): JsonObject {
+  refuseFields("", body, EMBEDDINGS);
+  return present({
+    model: body.model,
+    input: toTexts(body.input, false),
+    output_dimension: body.dimensions ?? body.output_dimension ?? undefined,
+    output_dtype: body.output_dtype ?? undefined,
+    encoding_format: body.encoding_format ?? undefined,
+    metadata: body.metadata ?? undefined,
+  });
+}
+
+export function toModerationRequest(body: JsonObject): JsonObject {
+  refuseFields("", body, ["model", "input", "metadata"]);
+  return present({ model: body.model, input: toTexts(body.input, true), metadata: body.metadata ?? undefined });
+}
+
+/** A text, or a list of texts; `parts`: texts may be written as parts of a message too. */
+function toTexts(input: Json | undefined, parts: boolean): Json {
+  if (typeof input === "string" && input !== "") return input;
+  if (!Array.isArray(input) || input.length === 0) throw invalid("`input` must be a text or a non-empty array");
+  return input.map((each: Json, index) => {
+    if (typeof each === "string") return each;
+    const { type, text } = objectOf(each);
+    if (parts && type === "text" && typeof text === "string") return text;
+    throw unsupported(`\`input[${index}]\` other than a text`);
+  });
+}
