@@ -8,7 +8,7 @@ import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
-import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
+import { type FakeOptions, type FakeProvider, fakeFaults, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
@@ -118,6 +118,17 @@ describe.each(cases)("at $name", (each) => {
     });
     expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
     expect(fake.calls(each.create)).toBe(batches.length);
+    expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+  });
+
+  test("a download that ends early, and looks whole, costs no request a try", async () => {
+    const { fake, outcomes } = await dispatchAll(each, {}, (fake) => {
+      fake.inject(fakeFaults.shortDownload);
+      fake.inject(fakeFaults.emptyDownload);
+      fake.inject(fakeFaults.cutDownload);
+    });
+    expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+    expect(fake.faultsHit).toBe(3);
     expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
   });
 

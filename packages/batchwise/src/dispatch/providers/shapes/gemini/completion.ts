@@ -2,8 +2,8 @@
 // Pure; trusts nothing that it reads. A prompt that was blocked has no answer: that is an error, see `answer.ts`.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
-import { dropAbsent } from "./fields.ts";
 import { toLogprobs } from "./logprobs.ts";
 import { toUsageBody } from "./usage.ts";
 

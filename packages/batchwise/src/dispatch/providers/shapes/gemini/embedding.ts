@@ -2,10 +2,11 @@
 // makes one vector of one request, so a request of several inputs is refused: each is a request of its own there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { toUsage } from "../usage.ts";
 import type { Answered } from "./answer.ts";
-import { dropAbsent, isAbsent } from "./fields.ts";
+import { isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 import { count } from "./usage.ts";
 

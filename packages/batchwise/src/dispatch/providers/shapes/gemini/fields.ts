@@ -2,7 +2,8 @@
 // left out because the answer is the same without it, or refused by name: none is dropped without a word. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { invalid, unsupported } from "./refusal.ts";
+import { checkFields as refuseFields } from "../refusals.ts";
+import { invalid, refuse, unsupported } from "./refusal.ts";
 
 /** Fields that the conversion reads. */
 const CONVERTED: ReadonlySet<string> = new Set([
@@ -71,16 +72,11 @@ export function checkFields(body: JsonObject): void {
 
 /** Throws for a part of the body at `place` that has fields other than those known. */
 export function checkKnown(place: string, value: JsonObject, known: readonly string[]): void {
-  const strange = Object.entries(value).find(([name, each]) => !isAbsent(each) && !known.includes(name));
-  if (strange !== undefined) throw unsupported(`\`${place}.${strange[0]}\``);
+  refuseFields(value, new Set(known), place, refuse);
 }
 
 export function isAbsent(value: Json | undefined): value is null | undefined {
   return value === undefined || value === null;
-}
-
-export function dropAbsent(fields: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 function named(name: string): string {

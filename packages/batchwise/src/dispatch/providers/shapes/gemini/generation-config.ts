@@ -2,8 +2,9 @@
 // other and is kept. Ranges are those of the types of @google/genai 2.32 and of ai.google.dev/api/generate-content.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf } from "../sdk-error.ts";
-import { dropAbsent, isAbsent } from "./fields.ts";
+import { isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
 type Check = (value: Json) => boolean;

@@ -2,8 +2,9 @@
 // such. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
+import { dropAbsent } from "../refusals.ts";
 import { objectOf, text } from "../sdk-error.ts";
-import { checkKnown, dropAbsent } from "./fields.ts";
+import { checkKnown } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
 const DATA_URL = /^data:([^;,]+)(?:;[^;,]+)*;base64,(.+)$/s;

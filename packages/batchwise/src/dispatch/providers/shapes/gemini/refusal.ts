@@ -1,11 +1,7 @@
 // How a request that Gemini cannot be asked is refused.
 
-import { DispatchError } from "../../../contract/errors.ts";
+import { type Refusals, refusalsOf } from "../refusals.ts";
 
-export function invalid(reason: string): DispatchError {
-  return new DispatchError("INVALID_REQUEST", `The request cannot be sent to Gemini: ${reason}.`);
-}
+export const refuse: Refusals = refusalsOf("Gemini");
 
-export function unsupported(what: string): DispatchError {
-  return invalid(`${what} has no counterpart there`);
-}
+export const { invalid, unsupported }: Refusals = refuse;

@@ -3,8 +3,9 @@
 // the REST reference (ai.google.dev/api/generate-content) and of the types of @google/genai 2.32.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { dropAbsent } from "../refusals.ts";
 import { toContents } from "./contents.ts";
-import { checkFields, dropAbsent, isAbsent } from "./fields.ts";
+import { checkFields, isAbsent } from "./fields.ts";
 import { toGenerationConfig } from "./generation-config.ts";
 import { invalid } from "./refusal.ts";
 import { toToolConfig, toTools } from "./tools.ts";

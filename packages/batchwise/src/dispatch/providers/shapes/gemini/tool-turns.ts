@@ -3,8 +3,9 @@
 // Google's own OpenAI-shaped route puts them (ai.google.dev/gemini-api/docs/thought-signatures).
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
-import { checkKnown, dropAbsent, isAbsent } from "./fields.ts";
+import { checkKnown, isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
 /** What the same page gives for calls of other models, which have no signature: models from 3 on refuse a turn without. */

@@ -1,8 +1,9 @@
 // Tools of a chat request, and which of them may be called, as Gemini's Tool and ToolConfig. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
-import { checkKnown, dropAbsent, isAbsent } from "./fields.ts";
+import { checkKnown, isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
 export function toTools(tools: Json | undefined): JsonObject[] | undefined {
