@@ -45,7 +45,7 @@ const MODEL = /^(?:(?:models|tunedModels)\/)?[\w.-]+$/;
 
 /** The options of {@link geminiAccount}. */
 export interface GeminiAccountOptions extends AccountOptions {
-  /** `new GoogleGenAI({ apiKey })` of `@google/genai` 2 or later. */
+  /** `new GoogleGenAI({ apiKey })` of `@google/genai` 2.15 or later. */
   readonly client: GeminiClient;
   /**
    * Batches of at most so many bytes travel in their create. Gemini takes 20 MB, but gives back inline what came inline,
@@ -58,7 +58,8 @@ export interface GeminiAccountOptions extends AccountOptions {
 /**
  * An account for the dispatcher's `accounts`.
  *
- * @throws TypeError with `code: "INVALID_OPTION"` for a client of Vertex AI, or for an option that is unknown or wrong.
+ * @throws TypeError with `code: "INVALID_OPTION"` for a client of Vertex AI or of an earlier version, and for an option that
+ * is unknown or wrong.
  * @example
  * ```ts
  * import { type GeminiClient, geminiAccount } from "batchwise/dispatch/gemini";

@@ -1,4 +1,4 @@
-// The part of the official `@google/genai` client (2.0 and later) that the adapter uses, by shape: nothing is imported
+// The part of the official `@google/genai` client (2.15 and later) that the adapter uses, by shape: nothing is imported
 // from the SDK, and its answers are read as unknown JSON.
 //
 // Uploads go through the client's `files`. All other calls go through the transport that its methods use themselves,
@@ -23,6 +23,9 @@ export interface GeminiClient {
   readonly vertexai: boolean;
   readonly files: { upload(params: GeminiUpload): PromiseLike<unknown> };
 }
+
+/** What clients call themselves: "google-genai-sdk/2.32.0 gl-node/v24.9.0". */
+const VERSION = /google-genai-sdk\/((\d+)\.(\d+)\.\S+)/;
 
 type Query = Readonly<Record<string, string>>;
 
@@ -90,11 +93,25 @@ export class GeminiWire {
   }
 }
 
+/** Earlier ones take the retries of a call from the client's options alone. */
+const LEAST: readonly [major: number, minor: number] = [2, 15];
+const WANTED = `Expected \`client\` to be a \`GoogleGenAI\` of @google/genai ${LEAST.join(".")} or later`;
+
+/** Throws for a client that is too old. One that does not name its version is judged by its transport. */
 function transportOf(client: GeminiClient): Transport {
   const { apiClient } = client as { readonly apiClient?: unknown };
-  if (typeof objectOf(apiClient).request !== "function") {
-    const wanted = "Expected `client` to be a `GoogleGenAI` of @google/genai 2 or later";
-    throw invalidOption(TypeError, `${wanted}, got an object without its \`apiClient\``);
+  const { request, clientOptions } = objectOf(apiClient);
+  if (typeof request !== "function") {
+    throw invalidOption(TypeError, `${WANTED}, got an object without its \`apiClient\``);
+  }
+  const headers = objectOf(objectOf(objectOf(clientOptions).httpOptions).headers);
+  const [, version, major, minor] = VERSION.exec(text(headers["x-goog-api-client"]) ?? "") ?? [];
+  const isOld = Number(major) < LEAST[0] || (Number(major) === LEAST[0] && Number(minor) < LEAST[1]);
+  if (isOld) {
+    throw invalidOption(
+      TypeError,
+      `${WANTED}, got one of version ${version}, which may repeat calls that must go once`,
+    );
   }
   return apiClient as Transport;
 }

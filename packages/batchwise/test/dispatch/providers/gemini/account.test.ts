@@ -65,6 +65,12 @@ async function resultsOf({ account, clock }: Rig, id: string, endpoint: string):
 const ask = (text: string): JsonObject => ({ model: "gemini-2.5-flash", messages: [{ role: "user", content: text }] });
 
 describe("the client", () => {
+  const named = (version: string) => {
+    const headers = { "x-goog-api-client": `google-genai-sdk/${version} gl-node/v24.9.0` };
+    const apiClient = { request() {}, clientOptions: { httpOptions: { headers } } };
+    return { vertexai: false, files: { upload() {} }, apiClient };
+  };
+
   test.each<readonly [string, object, string]>([
     [
       "of Vertex AI",
@@ -74,8 +80,10 @@ describe("the client", () => {
     [
       "without its transport",
       { vertexai: false, files: { upload() {} } },
-      "Expected `client` to be a `GoogleGenAI` of @google/genai 2 or later, got an object without its `apiClient`",
+      "Expected `client` to be a `GoogleGenAI` of @google/genai 2.15 or later, got an object without its `apiClient`",
     ],
+    ["of version 2.14", named("2.14.0"), "got one of version 2.14.0, which may repeat calls that must go once"],
+    ["of version 1", named("1.52.0"), "got one of version 1.52.0"],
     ["without files", { vertexai: false }, "Expected `client.files`"],
     ["that cannot upload", { vertexai: false, files: {} }, "got one without upload"],
   ])("%s is refused", (_case, client, message) => {
@@ -83,6 +91,10 @@ describe("the client", () => {
     expect(make).toThrow(
       expect.objectContaining({ code: "INVALID_OPTION", message: expect.stringContaining(message) }),
     );
+  });
+
+  test.each(["2.15.0", "2.32.0", "3.1.0"])("of version %s fits", (version) => {
+    expect(() => geminiAccount({ client: named(version) as never })).not.toThrow();
   });
 
   test("repeats no call, although it was told to", async () => {
