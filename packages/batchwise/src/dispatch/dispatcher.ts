@@ -9,6 +9,7 @@ import type {
   CancelCounts,
   CancelFilter,
   OperatorMethods,
+  PollFilter,
   RequestPage,
   RequestsOptions,
   RetryFilter,
@@ -41,6 +42,7 @@ import { abandon, cancelMembers } from "./ops/batch-control.ts";
 import { cancelMany, cancelOne } from "./ops/cancel-requests.ts";
 import { findRequests } from "./ops/find-requests.ts";
 import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./ops/pausing.ts";
+import { pollNow } from "./ops/poll-now.ts";
 import { prune, retention } from "./ops/prune.ts";
 import { retryRequests } from "./ops/retry-requests.ts";
 import { dispatcherStats } from "./ops/stats.ts";
@@ -60,6 +62,7 @@ import {
   cancelWhich,
   checkName,
   laneRef,
+  pollFilter,
   reasonOf,
   requestsOptions,
   retryWhich,
@@ -335,6 +338,11 @@ class StoreDispatcher implements Dispatcher {
   async resumeLane(lane: LaneRef): Promise<boolean> {
     this.#refuseWhenStopped();
     return resumeLane(this.#runtime, laneRef(lane));
+  }
+
+  async pollNow(which: PollFilter): Promise<number> {
+    this.#refuseWhenStopped();
+    return pollNow(this.#runtime, pollFilter(which));
   }
 
   async usage(filter: UsageFilter = {}): Promise<UsageRecord[]> {

@@ -63,6 +63,7 @@ export type {
   CancelCounts,
   CancelFilter,
   OperatorMethods,
+  PollFilter,
   RequestFilter,
   RequestPage,
   RequestRecord,

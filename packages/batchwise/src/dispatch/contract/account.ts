@@ -48,6 +48,8 @@ export interface Capabilities {
   readonly listsFiles: boolean;
   /** Whether the enqueued limits hold for the whole account or per model. */
   readonly ledgerScope: "account" | "model";
+  /** By the account's option of this name; false unless given. */
+  readonly fallback?: boolean;
   readonly limits: ProviderLimits;
 }
 
@@ -85,6 +87,12 @@ export interface AccountOptions {
   readonly reconcileGraceMs?: number;
   /** Delete a batch's input and output at the provider once all of its results are durable. Default false. */
   readonly cleanup?: boolean;
+  /**
+   * Takes no work of its own while other accounts serve the same requests: only what these leave. That is the tail of a
+   * lane that has waited `maxAgeMs` with fewer requests than the others take in a batch, and requests whose deadline is
+   * nearer than the time that batches of the account before it have taken of late. Default false.
+   */
+  readonly fallback?: boolean;
 }
 
 /** A batch of ours, as far as a call about it may have to know. */

@@ -126,6 +126,16 @@ export interface UsageRecord extends TokenCounts {
   readonly price: number | null;
 }
 
+/** Which batches to look at: all that match all that is given. At least one field. */
+export interface PollFilter {
+  /** Key of the batch. */
+  readonly batch?: string;
+  /** The provider's id of it, as a webhook names it. */
+  readonly providerBatchId?: string;
+  /** Name of the account: alone, all of its batches. */
+  readonly account?: string;
+}
+
 /** The methods of a dispatcher for the one who runs it. They work in a process that never starts its loops, too. */
 export interface OperatorMethods {
   /**
@@ -156,6 +166,12 @@ export interface OperatorMethods {
   /** The same for one endpoint and model, at all accounts. NO_ACCOUNT where no account here serves them. */
   pauseLane(lane: LaneRef, reason?: string): Promise<boolean>;
   resumeLane(lane: LaneRef): Promise<boolean>;
+  /**
+   * Asks the provider of these batches how they are, now instead of at their next poll: a hint, such as a webhook of the
+   * provider gives. Resolves once they are due, with their number; any process that runs its loops looks. 0 for batches
+   * that are unknown, not at the provider, or being worked on. Check the webhook's signature first: this does not.
+   */
+  pollNow(which: PollFilter): Promise<number>;
   /** Requests by how they ended, and their tokens, by tenant, job, endpoint and model, since the store was made. */
   usage(filter?: UsageFilter): Promise<UsageRecord[]>;
 }

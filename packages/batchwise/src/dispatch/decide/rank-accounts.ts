@@ -23,6 +23,24 @@ export function serves(account: AccountCandidate, lane: Pick<LaneName, "endpoint
   return account.models === null || account.models.includes(lane.model);
 }
 
+/** The accounts that a lane's requests go to, and those that take what these leave. */
+export interface Serving<A> {
+  readonly usual: readonly A[];
+  readonly fallback: readonly A[];
+}
+
+/** Fallback accounts serve as any other where there are no others. Urgent lanes are theirs, while there are any. */
+export function servingOf<A extends AccountCandidate>(
+  accounts: readonly A[],
+  lane: Pick<LaneName, "endpoint" | "model" | "urgent">,
+): Serving<A> {
+  const all = accounts.filter((account) => serves(account, lane));
+  const fallback = all.filter(({ capabilities }) => capabilities.fallback === true);
+  const others = all.filter(({ capabilities }) => capabilities.fallback !== true);
+  if (others.length === 0 || fallback.length === 0) return { usual: all, fallback: [] };
+  return lane.urgent ? { usual: fallback, fallback: [] } : { usual: others, fallback };
+}
+
 /**
  * The accounts to try for a lane, best first: the one that uses the least of its limits for its weight, and, where
  * limits do not tell them apart, the one with the fewest tokens in flight for its weight.

@@ -68,6 +68,12 @@ export function mostUrgentFirst(lanes: readonly LaneRow[], maxAgeMs: number): La
   return lanes.toSorted((a, b) => dueAt(a, maxAgeMs) - dueAt(b, maxAgeMs) || since(a) - since(b));
 }
 
+/** Parts of split batches isolate a request that was refused; urgent requests were taken out of a batch. Neither waits. */
+function isPressed(lane: string): boolean {
+  const { group, urgent } = parseLane(lane);
+  return group !== "" || urgent;
+}
+
 /**
  * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing of it can be claimed. The halves
  * of a split batch do not wait: they isolate the request that was refused. Nor do requests flushed at `flushedAt`;
@@ -82,7 +88,7 @@ export function closesAt(
 ): number {
   const later = lane.deferredUntil ?? Number.POSITIVE_INFINITY;
   if (lane.ready === 0 || lane.oldestAt === null || lane.readySince === null) return later;
-  if (lane.readySince <= flushedAt || isFull(lane, caps) || parseLane(lane.lane).group !== "") return now;
+  if (lane.readySince <= flushedAt || isFull(lane, caps) || isPressed(lane.lane)) return now;
   if (isFromWrongClock(lane.readySince, now)) return now;
   const isRetryOfFlushed = lane.oldestAt <= flushedAt;
   if (isRetryOfFlushed && lane.deferredUntil === null) return now;

@@ -16,6 +16,7 @@ const PREFIX_LENGTH = 12;
 const ORD_DIGITS = 7;
 /** 96 bits: of a sum that tells apart what differs by accident. */
 const SHARED_LENGTH = 16;
+const URGENT = "urgent";
 const CUSTOM_ID = /^([0-9A-HJKMNP-TV-Z]{12})_(\d{7})$/;
 
 /** Length of every custom id, so that a line's size is known before its batch is. */
@@ -111,15 +112,17 @@ export interface LaneName {
   readonly inputs: number;
   /** Of what its requests share beside the model, where accounts have a `groupOf`: see `sharedMark`. "" elsewhere. */
   readonly shared: string;
+  /** Its requests were taken out of batches because of their deadlines: fallback accounts alone take them. */
+  readonly urgent: boolean;
 }
 
 /**
- * A lane's name as stores keep it. Endpoint and group hold no space, so the model may. One input is not written, nor is
- * a shared mark that is empty.
+ * A lane's name as stores keep it. Endpoint and group hold no space, so the model may. After the endpoint stand its marks,
+ * as far as they say anything: inputs above one, what is shared, and that it is urgent.
  */
-export function laneName({ endpoint, group, model, inputs, shared }: LaneName): string {
-  const marks = shared !== "" ? `#${inputs}#${shared}` : inputs > 1 ? `#${inputs}` : "";
-  return `${endpoint}${marks} ${group} ${model}`;
+export function laneName({ endpoint, group, model, inputs, shared, urgent }: LaneName): string {
+  const marks = [endpoint, inputs > 1 || shared !== "" || urgent ? inputs : "", shared, urgent ? URGENT : ""];
+  return `${marks.join("#").replace(/#+$/, "")} ${group} ${model}`;
 }
 
 /** A short mark for the groups that accounts, by name, put a request in: equal where these are. "" where there are none. */
@@ -132,13 +135,14 @@ export function sharedMark(groups: readonly (readonly [account: string, group: s
 export function parseLane(name: string): LaneName {
   const first = name.indexOf(" ");
   const second = name.indexOf(" ", first + 1);
-  const [endpoint, inputs = 1, shared = ""] = name.slice(0, first).split("#");
+  const [endpoint, inputs = 1, shared = "", urgent = ""] = name.slice(0, first).split("#");
   return {
     endpoint: endpoint as Endpoint,
     group: name.slice(first + 1, second),
     model: name.slice(second + 1),
     inputs: Number(inputs),
     shared,
+    urgent: urgent === URGENT,
   };
 }
 

@@ -8,7 +8,7 @@ import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject, Thresholds } from "../contract/types.ts";
 import { mostOutputOf } from "../decide/output-limit.ts";
 import { priceOf } from "../decide/price.ts";
-import { batchTokens, serves } from "../decide/rank-accounts.ts";
+import { batchTokens, servingOf } from "../decide/rank-accounts.ts";
 import { batchCaps, type LaneCaps, laneCaps } from "../decide/thresholds.ts";
 import { mergeDefaults, parseLane } from "../format/encode.ts";
 import { Intake, type IntakeOptions } from "./intake.ts";
@@ -74,7 +74,7 @@ class ModelSums {
     this.#options = options;
     this.#endpoint = endpoint;
     this.#model = model;
-    this.#accounts = [...options.accounts.values()].filter((account) => serves(account, { endpoint, model }));
+    this.#accounts = servingOf([...options.accounts.values()], { endpoint, model, urgent: false }).usual;
   }
 
   add(row: NewRequest, mostOutput: number | null): void {

@@ -185,7 +185,7 @@ function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint,
     endpoint,
     model,
     inputs,
-    lane: laneName({ endpoint, group: "", model, inputs, shared: "" }),
+    lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false }),
     mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
     mostBytes: Math.min(thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes)),
@@ -211,7 +211,8 @@ function laneOfGroup({ endpoint, model, inputs, lane, accounts }: Route, body: J
     const group = account.groupOf?.(endpoint, body) ?? null;
     return group === null ? [] : [[account.name, group] as const];
   });
-  return groups.length === 0 ? lane : laneName({ endpoint, group: "", model, inputs, shared: sharedMark(groups) });
+  if (groups.length === 0) return lane;
+  return laneName({ endpoint, group: "", model, inputs, shared: sharedMark(groups), urgent: false });
 }
 
 /** The longest line that any of the accounts would send; each of them must be able to. */

@@ -11,7 +11,14 @@ import {
   invalidOption,
   oneOf,
 } from "../../core/contract/validate.ts";
-import type { CancelFilter, RequestFilter, RequestsOptions, RetryFilter, UsageFilter } from "../contract/operations.ts";
+import type {
+  CancelFilter,
+  PollFilter,
+  RequestFilter,
+  RequestsOptions,
+  RetryFilter,
+  UsageFilter,
+} from "../contract/operations.ts";
 import type { LaneRef } from "../contract/types.ts";
 import { aName, checkNames, listOf } from "./call-options.ts";
 
@@ -81,6 +88,14 @@ function checkGiven(name: string, value: unknown, statuses: readonly string[]): 
     throw expected(name, { expected: "an array with statuses in it", type: "object", test: () => false }, value);
   }
   for (const status of value) check(name, oneOf(...statuses), status);
+}
+
+export function pollFilter(which: PollFilter): PollFilter {
+  checkIsObject("which", which);
+  checkNames(which, ["batch", "providerBatchId", "account"]);
+  for (const [name, value] of Object.entries(which)) check(name, aName, value);
+  if (Object.keys(which).length > 0) return which;
+  throw invalidOption(TypeError, "Expected pollNow({ batch, providerBatchId, account }) with one of these at least");
 }
 
 export function usageFilter(filter: UsageFilter): UsageFilter {

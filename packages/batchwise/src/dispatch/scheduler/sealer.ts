@@ -8,7 +8,14 @@ import type { BatchRow, LaneRow, LedgerRow, NewRequest, Probe } from "../contrac
 import type { EnqueueResult, SealResult } from "../contract/store.ts";
 import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
 import { isLanePaused, type Pauses } from "../decide/pauses.ts";
-import { type AccountChoice, batchTokens, fullAccounts, rankAccounts, serves } from "../decide/rank-accounts.ts";
+import {
+  type AccountChoice,
+  batchTokens,
+  fullAccounts,
+  rankAccounts,
+  type Serving,
+  servingOf,
+} from "../decide/rank-accounts.ts";
 import type { NoRoom } from "../decide/shared-ledger.ts";
 import { type SealRefusal, type Tail, tailOf } from "../decide/tail.ts";
 import {
@@ -119,7 +126,8 @@ export class Sealer {
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
     for (const lane of mostUrgentFirst(probe.lanes, options.thresholds.maxAgeMs)) {
-      const accounts = this.#serving(lane.lane);
+      const serving = this.#serving(lane.lane);
+      const accounts = serving.usual;
       if (accounts.length === 0) this.#reportUnserved(lane);
       if (accounts.length === 0 || this.#runtime.isStopping) continue;
       const caps = this.#capsOf(lane.lane);
@@ -127,7 +135,7 @@ export class Sealer {
       nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
       if (isLanePaused(pauses, lane.lane)) continue;
       if (at > now) nextAt = Math.min(nextAt, at);
-      else if (await this.#close(lane, accounts, ledgers, pauses)) sealing.wake();
+      else if (await this.#close(lane, serving, ledgers, pauses)) sealing.wake();
       else nextAt = Math.min(nextAt, unblockedAt(lane, accounts, ledgers, now));
     }
     return Math.max(nextAt, now + LEAST_PAUSE_MS);
@@ -146,7 +154,7 @@ export class Sealer {
   }
 
   #capsOf(lane: string): LaneCaps {
-    return laneCaps(this.#runtime.options.thresholds, this.#serving(lane), parseLane(lane).inputs);
+    return laneCaps(this.#runtime.options.thresholds, this.#serving(lane).usual, parseLane(lane).inputs);
   }
 
   #sumsOf(lane: string): LaneSums {
@@ -162,9 +170,8 @@ export class Sealer {
     this.#runtime.report(new DispatchError("NO_ACCOUNT", message), { operation: "seal" });
   }
 
-  #serving(lane: string): Account[] {
-    const name = parseLane(lane);
-    return this.#runtime.accounts.filter((account) => serves(account, name));
+  #serving(lane: string): Serving<Account> {
+    return servingOf(this.#runtime.accounts, parseLane(lane));
   }
 
   /** Wakes the loops at the times that the probe shows. Probes grow rarer while nothing changes. */
@@ -189,7 +196,8 @@ export class Sealer {
   }
 
   /** Closes one batch of the lane at the best account that takes it. True when the lane should be looked at again. */
-  async #close(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
+  async #close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
+    const accounts = serving.usual;
     const name = parseLane(lane.lane);
     let tooLarge: Refusal["head"] = null;
     const refusals: SealRefusal[] = [];
@@ -221,10 +229,23 @@ export class Sealer {
     }
     this.#waiting.refused(lane, noRoom);
     const tail = tailOf(lane, accounts.length, refusals);
+    if (tail !== null && (await this.#fallBack(lane, serving.fallback, ledgers, pauses))) return true;
     if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
     if (tooLarge === null || this.#fitsSomewhere(tooLarge, name.model, accounts, ledgers)) return false;
     await this.#refuse(tooLarge);
     return true;
+  }
+
+  /** Gives a tail to the best of the fallback accounts that takes it. False where none does. */
+  async #fallBack(lane: LaneRow, fallback: readonly Account[], ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
+    const open = fallback.filter(({ name }) => !pauses.accounts.has(name));
+    for (const choice of rankAccounts(open, parseLane(lane.lane), ledgers, this.#runtime.clock.now())) {
+      const result = await this.#seal(lane.lane, choice);
+      if (!result.ok) continue;
+      this.#sealed(lane, choice, result.batch, ledgers);
+      return true;
+    }
+    return false;
   }
 
   #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {

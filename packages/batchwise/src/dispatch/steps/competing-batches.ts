@@ -8,7 +8,7 @@ import { type Evidence, lastRefusedAt, NO_EVIDENCE } from "../decide/after-whole
 import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
 import { outageOn } from "../decide/outage.ts";
 import type { Plan } from "../decide/plan.ts";
-import { rankAccounts } from "../decide/rank-accounts.ts";
+import { rankAccounts, servingOf } from "../decide/rank-accounts.ts";
 import { type FailureStreak, isSuspect } from "../decide/retry-policy.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -91,11 +91,11 @@ export function mayChangeAccount(runtime: Runtime, batch: BatchRow, ledgers: Rea
   const now = runtime.clock.now();
   if (now - batch.createdAt < PATIENCE_MS) return false;
   const paused = runtime.lastPauses.accounts;
-  const others = runtime.accounts.filter(({ name }) => name !== batch.account && !paused.has(name));
+  const lane = parseLane(batch.lane);
+  const { usual } = servingOf(runtime.accounts, lane);
+  const others = usual.filter(({ name }) => name !== batch.account && !paused.has(name));
   // An account with strikes would only send them back: when all are full, waiting is better.
-  return rankAccounts(others, parseLane(batch.lane), ledgers, now).some(
-    ({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0,
-  );
+  return rankAccounts(others, lane, ledgers, now).some(({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0);
 }
 
 /** The plan; or, when it only waits for its account and another is free, one that requeues the requests. */

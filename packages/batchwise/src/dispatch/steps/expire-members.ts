@@ -26,14 +26,22 @@ export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boo
     else late.push(cancelRequested ? cancelled(ord, lane) : expired(ord));
   });
   for (let from = 0; from < late.length; from += CHUNK) await lease.settle(late.slice(from, from + CHUNK));
-  // A file that was uploaded before has their lines.
-  const without = { deadlineAt: next === NEVER ? null : next, providerFileId: null };
+  return goOnWithout(lease, next === NEVER ? null : next, OUTCOME_CODES.expired);
+}
+
+/**
+ * After members were taken out: writes the earliest deadline of the others. True when these are too few to be sent; then
+ * they go back to their lane.
+ */
+export async function goOnWithout(lease: Lease, deadlineAt: number | null, code: string): Promise<boolean> {
+  // A file that was uploaded before has the lines of all.
+  const without = { deadlineAt, providerFileId: null };
   const fewest = Math.max(1, lease.account.capabilities.limits.minRequests);
   if (lease.batch.remaining >= fewest) {
     await lease.write(without);
     return false;
   }
-  const disposal: Disposal = { kind: "requeue", code: OUTCOME_CODES.expired };
+  const disposal: Disposal = { kind: "requeue", code };
   await lease.write({ ...without, state: "collecting", disposal: JSON.stringify(disposal) });
   return true;
 }

@@ -19,6 +19,7 @@ import { applyPlan } from "./apply-plan.ts";
 import { batchInput, firstBody, LineRefused } from "./batch-input.ts";
 import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers, expireMembers } from "./expire-members.ts";
+import { mayHaveUrgent, moveUrgent } from "./move-urgent.ts";
 import { submitTeller, type TellSubmit } from "./submit-events.ts";
 import { tellOfRefusal } from "./tell-of-refusal.ts";
 import { isHeld, isUnsent, waitsForOperator } from "./wait-for-operator.ts";
@@ -40,6 +41,7 @@ interface Source {
 export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
   if (await waitsForClock(runtime, lease)) return;
   if (await expireMembers(runtime, lease)) return;
+  if (mayHaveUrgent(runtime, lease) && (await moveUrgent(runtime, lease))) return;
   if (await waitsForOperator(runtime, lease)) return;
   if (await waitsForAccount(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;

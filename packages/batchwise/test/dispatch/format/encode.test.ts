@@ -68,15 +68,16 @@ test("the body wins over the defaults", () => {
 });
 
 test("a lane's name is read back, whatever the model is called", () => {
-  for (const [group, inputs, shared] of [
-    ["", 1, ""],
-    [`${KEY}.a`, 1, ""],
-    ["", 16, ""],
-    [`${KEY}.a`, 2_048, ""],
-    ["", 1, encode.sharedMark([["voyage", "float"]])],
-    [`${KEY}.a`, 4, encode.sharedMark([["voyage", "int8"]])],
+  for (const [group, inputs, shared, urgent] of [
+    ["", 1, "", false],
+    ["", 1, "", true],
+    [`${KEY}.a`, 1, "", false],
+    ["", 16, "", false],
+    [`${KEY}.a`, 2_048, "", true],
+    ["", 1, encode.sharedMark([["voyage", "float"]]), true],
+    [`${KEY}.a`, 4, encode.sharedMark([["voyage", "int8"]]), false],
   ] as const) {
-    const lane = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs, shared } as const;
+    const lane = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs, shared, urgent } as const;
     expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
     expect(encode.parseLane(laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
   }

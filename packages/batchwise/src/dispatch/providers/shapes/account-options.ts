@@ -21,6 +21,7 @@ const COMMON = [
   "requestTimeoutMs",
   "reconcileGraceMs",
   "cleanup",
+  "fallback",
 ] as const;
 const LIMITS: readonly (keyof ProviderLimits)[] = [
   "maxRequests",
@@ -65,8 +66,11 @@ export function resolveAccountOptions(
   check("requestTimeoutMs", integerFrom(1), settings.requestTimeoutMs);
   check("reconcileGraceMs", integerFrom(0), settings.reconcileGraceMs);
   check("cleanup", aBoolean, settings.cleanup);
+  const { fallback = false } = options;
+  check("fallback", aBoolean, fallback);
   for (const model of settings.models ?? []) check("models", aString, model);
-  return Object.freeze({ ...settings, capabilities: withLimits(capabilities, options.limits) });
+  const capable = fallback ? Object.freeze({ ...capabilities, fallback }) : capabilities;
+  return Object.freeze({ ...settings, capabilities: withLimits(capable, options.limits) });
 }
 
 function withLimits(capabilities: Capabilities, limits: Partial<ProviderLimits> | undefined): Capabilities {
