@@ -14,7 +14,7 @@ const cores = availableParallelism();
 const compiled = new URL("./.cache/compiled", import.meta.url).pathname;
 
 const unit = ["packages/*/test/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"];
-const integration = ["packages/*/test/integration/**/*.test.ts", "packages/*/test/house/**/*.test.ts"];
+const integration = ["packages/*/test/{house,integration,tools}/**/*.test.ts"];
 
 /** Run in threads: vitest refuses to fake process.nextTick in a child process. */
 const inThreads = ["packages/batchwise/test/core/fake-timers.test.ts"];

@@ -21,7 +21,7 @@ const groups = [
   { name: "limits", test: /\/limits\/(?!.*\/)/, minShareCount: 1 },
   { name: "stream", test: /\/stream\//, minShareCount: 1 },
   { name: "tensor", test: /\/tensor\//, minShareCount: 2 },
-  { name: "onnx", test: /\/onnx\/(errors|answer|feeds|session|onnx-handler|pipeline-[a-z]+)\.js$/, minShareCount: 2 },
+  { name: "onnx", test: /\/onnx\/(?!text\/|open-session|cores|model-|session-)/, minShareCount: 2 },
   { name: "models", test: /\/onnx\//, minShareCount: 2 },
   { name: "threads", test: /\/threads\//, minShareCount: 2 },
   { name: "dispatch", test: /\/dispatch\//, minShareCount: 2 },
@@ -71,6 +71,12 @@ function baseOf(fileName: string): string {
   return fileName.replace(/\.c?js$/, "");
 }
 
+/** A module of Node.js in a file for browsers means that a group of `groups` mixes the two. */
+function refuseBuiltins({ fileName, imports }: OutputChunk): void {
+  const builtin = imports.find((name) => name.startsWith("node:"));
+  if (builtin !== undefined) throw new Error(`${fileName} is for browsers, and imports ${builtin}`);
+}
+
 /** As it stands in the chunk's code. */
 function specifierOf(name: string, from: string): string {
   if (!/\.cjs$/.test(name)) return name;
@@ -98,6 +104,7 @@ export async function bundleJavaScript(entries: readonly Entry[], compiled: stri
     mkdirSync(dirname(join(dist, file)), { recursive: true });
     writeFileSync(join(dist, file), code);
   };
+  for (const chunk of chunks.filter(({ fileName }) => dual.has(baseOf(fileName)))) refuseBuiltins(chunk);
   for (const { fileName, code } of await generate(build, "esm")) {
     if (dual.has(baseOf(fileName)) || workerFiles.includes(baseOf(fileName))) write(fileName, code);
   }

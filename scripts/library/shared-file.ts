@@ -23,7 +23,7 @@ export interface Chunk {
 /** Stands in the code for the URL that a source file would have under dist. */
 const urlMark = "__batchwiseUrl";
 
-/** `import.meta.url` of a source file, as the bundler shall see it. */
+/** `import.meta.url` of a source file, as the bundler shall see it. "" where an application's bundler has taken it away. */
 export function markUrl(file: string): string {
   return `${urlMark}("${file}.js")`;
 }
@@ -31,7 +31,7 @@ export function markUrl(file: string): string {
 function fillUrls(code: string, file: string): string {
   return code.replaceAll(new RegExp(`${urlMark}\\("([^"]+)"\\)`, "g"), (_, target: string) => {
     const relative = posix.relative(dirname(file), target);
-    return `new URL("${relative.startsWith(".") ? relative : `./${relative}`}", moduleUrl).href`;
+    return `(moduleUrl ? new URL("${relative.startsWith(".") ? relative : `./${relative}`}", moduleUrl).href : "")`;
   });
 }
 

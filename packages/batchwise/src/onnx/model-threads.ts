@@ -7,6 +7,7 @@ import type { WorkerOptions } from "node:worker_threads";
 import { closedError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { check, finiteIntegerFrom, objectWith, type Rule } from "../core/contract/validate.ts";
+import { fileBeside } from "../threads/file-beside.ts";
 import { ThreadPool } from "../threads/thread-pool.ts";
 import { availableCores } from "./cores.ts";
 import type { SessionData } from "./open-session.ts";
@@ -36,7 +37,6 @@ const anObject: Rule = objectWith();
 // Errors come back as messages; without this the runtime also prints each to stderr.
 const LOG_NOTHING = 4;
 
-// A thread's module has the extension of this one: .ts when Node runs the sources, .js once they are built.
 const HERE: string = import.meta.url;
 
 /** A thread's handler: its file beside this one, without the extension, and what it is told besides the session. */
@@ -67,7 +67,7 @@ export class ModelThreads<Call, Answer> {
       path,
       sessionOptions: { ...session, intraOpNumThreads: intraOpThreads },
     };
-    const url = new URL(`./${file}${HERE.slice(HERE.lastIndexOf("."))}`, HERE).href;
+    const url = fileBeside(HERE, file).href;
     this.#start = () =>
       new ThreadPool(workers, {
         url,

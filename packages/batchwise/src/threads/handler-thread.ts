@@ -9,6 +9,7 @@ import { Worker, type WorkerOptions } from "node:worker_threads";
 import type { BatchContext, Places } from "../core/contract/types.ts";
 import { decodeReason } from "./encode-reason.ts";
 import { threadEndedError } from "./errors.ts";
+import { fileBeside } from "./file-beside.ts";
 import { post } from "./pack.ts";
 import { type SentBatch, sendBatch } from "./plain-batch.ts";
 import type { Answer, FromThread, PlainPlaces, ToThread } from "./thread-protocol.ts";
@@ -28,9 +29,7 @@ interface Task {
   readonly reject: (error: unknown) => void;
 }
 
-// The worker's file has the extension of this one: .ts when Node runs the sources, .js once they are built.
 const HERE: string = import.meta.url;
-const WORKER_URL: URL = new URL(`./handler-worker${HERE.slice(HERE.lastIndexOf("."))}`, HERE);
 
 export class HandlerThread {
   readonly #worker: Worker;
@@ -48,7 +47,7 @@ export class HandlerThread {
   constructor({ terminateAfterMs, movesItems, workerOptions }: HandlerThreadOptions) {
     this.#terminateAfterMs = terminateAfterMs;
     this.#movesItems = movesItems;
-    this.#worker = new Worker(WORKER_URL, { name: "batchwise-handler", ...workerOptions });
+    this.#worker = new Worker(fileBeside(HERE, "handler-worker"), { name: "batchwise-handler", ...workerOptions });
     this.#worker.on("message", (answer: FromThread | null | undefined) => {
       // All else is a message of the module's own, or late.
       if (answer?.task !== undefined && answer.task === this.#task?.name) this.#take()?.resolve(answer);

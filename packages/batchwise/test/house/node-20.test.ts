@@ -28,7 +28,7 @@ test("on an older Node.js, too, threads block on a batcher whose handler runs in
 describe.each(runtimes())("Node.js %s", (_, node) => {
   test("loads every entry by require and by import, and each build understands the other", () => {
     built("index.cjs");
-    const output = execFileSync(node, [`${fixtures}/both-builds.cjs`], { encoding: "utf8", timeout: 30_000 });
+    const output = execFileSync(node, [`${fixtures}/both-builds.mjs`], { encoding: "utf8", timeout: 30_000 });
     expect(output).toMatch(/^\d+ entries\n$/);
   });
 });

@@ -1,0 +1,65 @@
+// A user's project with the library as npm installs it: packed, and unpacked into the project's own node_modules. The
+// tools are those of this repository, which the project finds above it.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { onTestFinished } from "vitest";
+import { built, manifestOf, root, scratchFolder } from "../house/repository.ts";
+
+/** What each entry is imported as. */
+export const specifiers: readonly string[] = Object.keys(manifestOf("packages/batchwise").exports)
+  .filter((name) => !name.endsWith(".json"))
+  .map((name) => `batchwise${name.slice(1)}`);
+
+let tarball: string | undefined;
+
+/** Packed once for all projects of a test file. */
+function packed(): string {
+  if (tarball !== undefined) return tarball;
+  built("index.cjs");
+  const folder = scratchFolder("packed");
+  const args = ["pack", "./packages/batchwise", "--pack-destination", folder, "--ignore-scripts", "--silent"];
+  const name = execFileSync("npm", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
+  process.once("exit", () => rmSync(folder, { recursive: true }));
+  tarball = folder + name;
+  return tarball;
+}
+
+/** So that no tool finds those of this repository, where the library's names mean its sources. */
+const ownSettings = { "package.json": { type: "commonjs" }, "tsconfig.json": {} };
+
+export interface Ended {
+  readonly status: number | null;
+  /** What it printed, on both streams. */
+  readonly output: string;
+}
+
+export class Project {
+  readonly folder: string;
+
+  /** Removed when the test has ended. */
+  constructor(name: string, files: Readonly<Record<string, string | object>>) {
+    this.folder = scratchFolder(name);
+    onTestFinished(() => rmSync(this.folder, { recursive: true }));
+    const library = `${this.folder}node_modules/batchwise`;
+    mkdirSync(library, { recursive: true });
+    execFileSync("tar", ["-xzf", packed(), "-C", library, "--strip-components=1"]);
+    for (const [path, content] of Object.entries({ ...ownSettings, ...files })) {
+      mkdirSync(this.folder + path.split("/").slice(0, -1).join("/"), { recursive: true });
+      writeFileSync(this.folder + path, typeof content === "string" ? content : JSON.stringify(content));
+    }
+  }
+
+  /** Runs a program of this repository's node_modules, or another by its whole path. */
+  run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Ended {
+    const file = program.startsWith("/") ? program : `${root}node_modules/${program}`;
+    const [command, all] = /\.m?js$|bin\/(tsc|jest)$/.test(file) ? [process.execPath, [file, ...args]] : [file, args];
+    const { status, stdout, stderr } = spawnSync(command, all, {
+      cwd: this.folder,
+      env: { ...process.env, NODE_OPTIONS: "", NO_COLOR: "1", FORCE_COLOR: "0", ...env },
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    return { status, output: stdout + stderr };
+  }
+}
