@@ -49,8 +49,21 @@ export function mediaTokens(part: Part): number | null {
     case "document":
       return ofSource(objectOf(part.source), ofDocument);
     default:
-      return ofGeminiPart(part);
+      return ofGeminiPart(part) ?? ofConverseBlock(part);
   }
+}
+
+const TEXT_FORMATS: ReadonlySet<unknown> = new Set(["txt", "md", "html", "csv"]);
+
+/** Blocks of Converse at Bedrock have no type: a medium with its format, as bytes or in S3. */
+function ofConverseBlock({ image, document, audio, video }: Part): number | null {
+  const medium = objectOf(image ?? document ?? audio ?? video);
+  if (typeof medium.format !== "string") return null;
+  const { bytes } = objectOf(medium.source);
+  const base64 = typeof bytes === "string" ? bytes : "";
+  if (image !== undefined) return ofImage(base64);
+  if (audio !== undefined) return ofAudio({ data: base64, format: medium.format });
+  return ofDocument(base64, TEXT_FORMATS.has(medium.format) ? "text/plain" : medium.format);
 }
 
 /** Gemini's parts have no type: data inline, or the address of a file. */

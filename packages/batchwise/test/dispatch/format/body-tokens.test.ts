@@ -124,6 +124,20 @@ describe("a part of a message counts", () => {
   });
 });
 
+describe("a block of a request of Converse's own counts", () => {
+  const inS3 = { s3Location: { uri: "s3://a/b.mp4" } };
+  test.each<[string, JsonObject, number]>([
+    ["an image by its size", { image: { format: "png", source: { bytes: png(750, 1_000) } } }, 1_000],
+    ["speech by its length", { audio: { format: "mp3", source: { bytes: fileOf("ID3", 480_000) } } }, 300],
+    ["a PDF by its size", { document: { format: "pdf", source: { bytes: fileOf("%PDF", 150_000) } } }, 6_000],
+    ["a text by its length", { document: { format: "csv", source: { bytes: fileOf("a,b", 8_000) } } }, 2_000],
+    ["a film in S3 as a page", { video: { format: "mp4", source: inS3 } }, 2_000],
+  ])("%s", (_name, part, tokens) => {
+    const bodyOf = (...content: JsonObject[]): JsonObject => ({ messages: [{ role: "user", content }] });
+    expect(Math.abs(tokensOf(bodyOf({ text: "What is this?" }, part), true) - tokens)).toBeLessThan(35);
+  });
+});
+
 describe("a part of a request of Gemini's own counts", () => {
   test.each<[string, JsonObject, number]>([
     ["an image by its size", { inlineData: { mimeType: "image/png", data: png(750, 1_000) } }, 1_000],

@@ -6,7 +6,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
+import { type FakeOptions, fakeProvider, fakeS3 } from "batchwise/dispatch/testing";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
@@ -41,6 +41,8 @@ const DEATHS: readonly Death[] = [
 ];
 const ON_ALL_STORES: readonly Service[] = ["openai", "anthropic"];
 const IN_TURN: readonly Service[] = ["azure", "groq", "together", "gemini", "mistral"];
+const ON_SQLITE: readonly Service[] = ["bedrock-claude", "bedrock-nova", "bedrock-llama", "bedrock-titan"];
+const CREATES = ["batches.create", "messages.create", "gemini.create", "jobs.create", "invocationJobs.create"] as const;
 type Dialect = NonNullable<FakeOptions["dialect"]>;
 /** Services that the fake tells apart by its dialect. */
 const DIALECTS: readonly string[] = ["openai", "azure", "groq", "together", "mistral"] satisfies readonly Dialect[];
@@ -61,6 +63,7 @@ const CASES: readonly Case[] = KINDS.flatMap((store, place) => [
   ...IN_TURN.map(
     (service, first): Case => [store, service, DEATHS.filter((_, at) => (first + at) % KINDS.length === place)],
   ),
+  ...(store === "sqlite" ? ON_SQLITE.map((service): Case => [store, service, DEATHS]) : []),
 ]);
 
 async function runChild(death: KillDeath): Promise<{ readonly signal: string | null; readonly told: string }> {
@@ -77,17 +80,20 @@ describe.concurrent.each(CASES)("the %s store and %s", (kind, service, deaths) =
   test.concurrent.each(named)("killed at %s", async (dieAt, { dieAtCount, requests }) => {
     const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
     const dialect = DIALECTS.includes(service) ? (service as Dialect) : "openai";
-    const fake = fakeProvider({ plan, dialect, listLagMs: 300 });
-    const creates = ["batches.create", "messages.create", "gemini.create", "jobs.create"] as const;
-    fake.inject({ on: creates, replyDelayMs: CREATE_ANSWER_MS });
+    const s3 = fakeS3();
+    const fake = fakeProvider({ plan, dialect, listLagMs: 300, storage: s3 });
+    fake.inject({ on: CREATES, replyDelayMs: CREATE_ANSWER_MS });
     // Past one chunk of many results: what is settled stays, whoever reads the rest.
     const downloads = ["files.content", "messages.results", "geminiFiles.content"] as const;
     fake.inject({ on: downloads, reply: { endAfterLines: requests - 40 } });
-    const server = await fake.listen();
-    const work = { place: await STORES[kind](), service, url: server.url, requests, leaseMs: LEASE_MS };
+    s3.inject({ on: "objects.get", reply: { endAfterLines: requests - 40 } });
+    const [server, bucket] = [await fake.listen(), await s3.listen()];
+    const urls = { url: server.url, storageUrl: bucket.url };
+    const work = { place: await STORES[kind](), service, ...urls, requests, leaseMs: LEASE_MS };
     expect(await runChild({ ...work, dieAt, dieAtCount })).toEqual({ signal: "SIGKILL", told: "" });
     const report = await dispatchAll({ ...work, leaseMs: LONG_LEASE_MS }, () => {});
     await server.close();
+    await bucket.close();
     expect(report).toMatchObject({ outcomes: requests, ids: requests, succeeded: requests });
     expect(report.batches.every((state) => state === "done")).toBe(true);
     const runs = [...fake.runs().values()];

@@ -3,20 +3,41 @@
 
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { anthropicAccount } from "../../../src/dispatch/providers/anthropic/index.ts";
+import { bedrockAccount } from "../../../src/dispatch/providers/bedrock/index.ts";
 import { geminiAccount } from "../../../src/dispatch/providers/gemini/index.ts";
 import { mistralAccount } from "../../../src/dispatch/providers/mistral/index.ts";
 import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
+import { s3Storage } from "../../../src/dispatch/storage/index.ts";
 import { openStore, type Place } from "./open-store.ts";
 
-export type Service = "openai" | "azure" | "groq" | "together" | "anthropic" | "gemini" | "mistral";
+export type Service =
+  | "openai"
+  | "azure"
+  | "groq"
+  | "together"
+  | "anthropic"
+  | "gemini"
+  | "mistral"
+  | keyof typeof BEDROCK_MODELS;
+
+/** A model of each family at Bedrock. */
+const BEDROCK_MODELS = {
+  "bedrock-claude": "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+  "bedrock-nova": "us.amazon.nova-lite-v1:0",
+  "bedrock-llama": "us.meta.llama3-3-70b-instruct-v1:0",
+  "bedrock-titan": "amazon.titan-embed-text-v2:0",
+} as const;
 
 export interface KillWork {
   readonly place: Place;
   readonly service: Service;
   /** Where the fake listens. */
   readonly url: string;
+  /** Where the fake of S3 listens. */
+  readonly storageUrl: string;
   readonly requests: number;
   /** How long a lease lasts: what others wait for after a death. Calls may take a little less. */
   readonly leaseMs: number;
@@ -33,8 +54,12 @@ const CALL_MARGIN_MS = 200;
 const LOOK_MS = 50;
 const SENT_AFTER_MS = 150;
 
+function isAtBedrock(service: Service): service is keyof typeof BEDROCK_MODELS {
+  return Object.hasOwn(BEDROCK_MODELS, service);
+}
+
 /** Over the client, and below the path, that users of the service have. */
-async function accountOf({ service, url, leaseMs }: KillWork): Promise<Account> {
+async function accountOf({ service, url, storageUrl, leaseMs }: KillWork): Promise<Account> {
   const times = { requestTimeoutMs: leaseMs - CALL_MARGIN_MS, reconcileGraceMs: 1_500, pollMs: 100 };
   if (service === "anthropic") {
     const { default: Anthropic } = await import("@anthropic-ai/sdk");
@@ -48,6 +73,16 @@ async function accountOf({ service, url, leaseMs }: KillWork): Promise<Account> 
   if (service === "mistral") {
     const { Mistral } = await import("@mistralai/mistralai");
     return mistralAccount({ client: new Mistral({ apiKey: "key", serverURL: url }), ...times });
+  }
+  if (isAtBedrock(service)) {
+    const [{ Bedrock }, { S3 }] = await Promise.all([import("@aws-sdk/client-bedrock"), import("@aws-sdk/client-s3")]);
+    const credentials = { accessKeyId: "key", secretAccessKey: "secret" };
+    const common = { region: "us-east-1", maxAttempts: 1, credentials };
+    const s3 = new S3({ ...common, endpoint: storageUrl, forcePathStyle: true });
+    const roleArn = "arn:aws:iam::123456789012:role/bedrock-batches";
+    const client = new Bedrock({ ...common, endpoint: url });
+    const storage = s3Storage({ client: s3, bucket: "bucket" });
+    return bedrockAccount({ client, storage, roleArn, limits: { minRequests: 1 }, ...times });
   }
   const { AzureOpenAI, OpenAI } = await import("openai");
   if (service === "azure") {
@@ -86,6 +121,12 @@ async function report(store: Store): Promise<KillReport> {
   };
 }
 
+function bodiesFor(service: Service): (content: string) => JsonObject {
+  const model = isAtBedrock(service) ? BEDROCK_MODELS[service] : "m";
+  if (service === "bedrock-titan") return (input) => ({ model, input });
+  return (content) => ({ model, max_tokens: 9, messages: [{ role: "user", content }] });
+}
+
 /** `failpoint` is told of each named point that is passed. */
 export async function dispatchAll(work: KillWork, failpoint: (name: string) => void): Promise<KillReport> {
   const { store, end } = await openStore(work.place);
@@ -98,12 +139,9 @@ export async function dispatchAll(work: KillWork, failpoint: (name: string) => v
     failpoint,
   });
   await dispatcher.start();
-  const messages = (content: string) => [{ role: "user", content }];
+  const bodyOf = bodiesFor(work.service);
   await dispatcher.enqueueMany(
-    Array.from({ length: work.requests }, (_, n) => ({
-      id: `r${n}`,
-      body: { model: "m", max_tokens: 9, messages: messages(`Say ${n}.`) },
-    })),
+    Array.from({ length: work.requests }, (_, n) => ({ id: `r${n}`, body: bodyOf(`Say ${n}.`) })),
   );
   while (!(await isAtRest(store))) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   await dispatcher.stop();

@@ -25,11 +25,11 @@ import { type AccountSettings, resolveAccountOptions } from "../shapes/account-o
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
-import { bedrockCapabilities, CONVERSE } from "./capabilities.ts";
+import { CONVERSE } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import type { BedrockCallOptions, BedrockClient, InvocationJobRequest } from "./client.ts";
 import { jobNameOf, tokenOf, toProviderBatch, toResultLine } from "./convert.ts";
-import { FAMILY_NAMES } from "./families.ts";
+import { capabilitiesOf, FAMILY_NAMES } from "./families.ts";
 import type { BedrockFamily } from "./family.ts";
 import { answering, toModelInput } from "./records.ts";
 
@@ -122,7 +122,7 @@ export function bedrockAccount(options: BedrockAccountOptions): Account {
   for (const name of ["bucketOwner", "kmsKeyId"] as const) {
     if (options[name] !== undefined) check(name, aString, options[name]);
   }
-  const settings = resolveAccountOptions(options, OWN, bedrockCapabilities);
+  const settings = resolveAccountOptions(options, OWN, capabilitiesOf(family ?? null));
   return new BedrockAccount(settings, { ...options, defaultMaxTokens, timeoutHours });
 }
 

@@ -1,6 +1,8 @@
 // Which family a model belongs to, told by its id. Pure.
 
+import type { Capabilities } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import { bedrockCapabilities, CONVERSE, INVOKE, MESSAGES } from "./capabilities.ts";
 import { claude } from "./claude.ts";
 import type { BedrockFamily, Family } from "./family.ts";
 import { llama } from "./llama.ts";
@@ -27,4 +29,11 @@ export function familyOf(model: string, chosen: BedrockFamily | null): Family {
     "INVALID_REQUEST",
     `The request cannot be sent to Bedrock: ${words}, or the option \`family\`.`,
   );
+}
+
+/** An account whose models are of one family answers what that answers, and every body of the model's own. */
+export function capabilitiesOf(chosen: BedrockFamily | null): Capabilities {
+  if (chosen === null) return bedrockCapabilities;
+  const own = [FAMILIES[chosen].endpoint, INVOKE, CONVERSE];
+  return { ...bedrockCapabilities, endpoints: chosen === "claude" ? [...own, MESSAGES] : own };
 }

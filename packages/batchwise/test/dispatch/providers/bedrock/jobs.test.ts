@@ -280,6 +280,9 @@ describe("an account", () => {
   test("has the quotas of Bedrock, and a name", () => {
     const { name: called, capabilities } = bedrockAccount(whole);
     expect(called).toBe("bedrock");
+    const titan = bedrockAccount({ ...whole, family: "titan" }).capabilities.endpoints;
+    expect(titan).toEqual(["/v1/embeddings", "/model/invoke", "/model/converse"]);
+    expect(capabilities.endpoints).toContain("/v1/chat/completions");
     expect(capabilities).toMatchObject({ tag: "idempotencyToken", limits: { minRequests: 100, maxRequests: 50_000 } });
   });
 

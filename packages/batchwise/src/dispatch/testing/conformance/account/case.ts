@@ -10,7 +10,7 @@ import type {
   ProviderBatch,
   ResultLine,
 } from "../../../contract/account.ts";
-import type { JsonObject } from "../../../contract/types.ts";
+import type { Endpoint, JsonObject, Usage } from "../../../contract/types.ts";
 import { fakeFaults } from "../../fake/presets.ts";
 import type { FakeProvider } from "../../fake/provider.ts";
 import type { FakeFault, FakeLine, FakeOperation, FakeOptions, FakeSurface } from "../../fake/types.ts";
@@ -51,9 +51,14 @@ export const HOUR = 3_600_000;
 /** When the fake's clock begins, in milliseconds since 1970. */
 export const START: number = Date.UTC(2026, 0, 1);
 const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
-const ENDPOINT = "/v1/chat/completions";
+const CHAT = "/v1/chat/completions";
 const MODEL = "model-a";
-export const NAME: BatchName = { key: KEY, attempt: 1, endpoint: ENDPOINT, model: MODEL };
+export const NAME: BatchName = { key: KEY, attempt: 1, endpoint: CHAT, model: MODEL };
+
+/** What an account is asked: a chat, or a vector where it has no chat. */
+function endpointOf({ capabilities }: Account): Endpoint {
+  return capabilities.endpoints.includes(CHAT) ? CHAT : "/v1/embeddings";
+}
 
 export function accountCase(
   name: string,
@@ -109,16 +114,20 @@ export async function submit(
   options: CallOptions = call(),
   attempt: number = 1,
 ): Promise<ProviderBatch> {
-  const bodyOf = (ord: number) => ({ model: MODEL, messages: [{ role: "user", content: `text ${ord}` }] });
+  const endpoint = endpointOf(account);
+  const bodyOf = (ord: number): JsonObject =>
+    endpoint === CHAT
+      ? { model: MODEL, messages: [{ role: "user", content: `text ${ord}` }] }
+      : { model: MODEL, input: `text ${ord}` };
   const lines = names(count).map((name, ord) => {
-    account.checkBody(ENDPOINT, bodyOf(ord));
-    return account.encodeLine({ customId: name, endpoint: ENDPOINT, body: JSON.stringify(bodyOf(ord)) });
+    account.checkBody(endpoint, bodyOf(ord));
+    return account.encodeLine({ customId: name, endpoint, body: JSON.stringify(bodyOf(ord)) });
   });
   const input = inputOf(lines, attempt);
   const isInline = input.bytes <= account.capabilities.maxInlineBytes;
   const uploaded = isInline ? undefined : await account.upload?.(input, call());
   const firstBody = async (): Promise<string> => JSON.stringify(bodyOf(0));
-  return account.create({ ...NAME, attempt, input: uploaded ?? input, firstBody }, options);
+  return account.create({ ...NAME, endpoint, attempt, input: uploaded ?? input, firstBody }, options);
 }
 
 function inputOf(lines: readonly string[], attempt: number): BatchInput {
@@ -135,13 +144,17 @@ function inputOf(lines: readonly string[], attempt: number): BatchInput {
 export async function collect(account: Account, batch: ProviderBatch | null): Promise<ResultLine[]> {
   const lines: ResultLine[] = [];
   if (batch === null) throw new Error("Expected a batch, got null.");
-  for await (const line of account.results(batch, call(), NAME)) lines.push(line);
+  for await (const line of account.results(batch, call(), { ...NAME, endpoint: endpointOf(account) })) lines.push(line);
   return lines;
 }
 
 /** The answer of the fake's model, in OpenAI's shape, with the tokens that it counted. */
 export function isAnswer({ customId: name, response, error, usage }: ResultLine): void {
   deepEqual([error, response?.statusCode], [null, 200]);
+  if (response?.body.object === "list") {
+    isVector(response.body, usage);
+    return;
+  }
   const body = response?.body as Completion;
   deepEqual([body.object, body.model], ["chat.completion", MODEL]);
   const choice = body.choices[0];
@@ -151,6 +164,20 @@ export function isAnswer({ customId: name, response, error, usage }: ResultLine)
   ok(input > 0, "expected prompt tokens");
   deepEqual([usage?.inputTokens, usage?.outputTokens, usage?.totalTokens], [input, output, input + output]);
 }
+
+/** Of an account that has no chat. */
+function isVector(body: JsonObject, usage: Usage | null): void {
+  const { data, model, usage: told } = body as Embeddings;
+  deepEqual([data.length, data[0]?.object, data[0]?.index, model], [1, "embedding", 0, MODEL]);
+  ok(data[0]?.embedding.every(Number.isFinite), "expected a vector of numbers");
+  ok(told.prompt_tokens > 0, "expected prompt tokens");
+  deepEqual([usage?.inputTokens, usage?.outputTokens], [told.prompt_tokens, 0]);
+}
+
+type Embeddings = JsonObject & {
+  readonly data: readonly { readonly object: string; readonly index: number; readonly embedding: readonly number[] }[];
+  readonly usage: { readonly prompt_tokens: number };
+};
 
 type Completion = JsonObject & {
   readonly choices: readonly {
