@@ -248,3 +248,21 @@ describe("an endpoint of an account's own", () => {
     expect(() => createDispatcher({ store: memoryStore(), accounts: [account] })).toThrow(words);
   });
 });
+
+test("a batch that failed after some of it had run keeps what has run, and only the rest runs again", async () => {
+  const left = new Set(["r1", "r3"]);
+  const here = rig({ plan: ({ index }) => (index === 0 ? { notRun: (identity) => left.has(identity) } : {}) });
+  const plain = here.sim.account();
+  const failure = { kind: "invalidRequest", code: "odd", message: "It broke.", lines: [] } as const;
+  const account: Account = {
+    ...plain,
+    retrieve: async (id, call) => {
+      const seen = await plain.retrieve(id, call);
+      return seen?.state === "expired" ? { ...seen, state: "failed", failure } : seen;
+    },
+  };
+  const dispatcher = await run(here, account, 5);
+  expect(here.sim.executions.map(({ identity }) => identity).toSorted()).toEqual(names(5));
+  const outcomes = await Promise.all(names(5).map((name) => dispatcher.result(name)));
+  expect(outcomes.map(({ status }) => status)).toEqual(new Array(5).fill("succeeded"));
+});

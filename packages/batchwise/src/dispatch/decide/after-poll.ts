@@ -8,7 +8,7 @@ import { type Evidence, NO_EVIDENCE } from "./after-whole-failure.ts";
 import { createTimeoutMs, type StepAccount } from "./life-cycle.ts";
 import { type Plan, plan } from "./plan.ts";
 import { extendStreak } from "./retry-policy.ts";
-import { ageOf, STUCK_AFTER_MS } from "./stuck.ts";
+import { ageOf, STUCK_AFTER_MS, stuckAfter } from "./stuck.ts";
 
 const MINUTE = 60_000;
 const POLL_GROWTH = 1.5;
@@ -53,7 +53,7 @@ function pauseOf(
   stuckAfterMs: number,
 ): number {
   const age = ageOf(batch, now);
-  const isStuck = age >= stuckAfterMs;
+  const isStuck = age >= stuckAfter(batch, stuckAfterMs);
   const nearly = total !== null && settled !== null && settled >= NEARLY_DONE * total;
   if (nearly && !isStuck) return Math.min(age * NEARLY_AGE, POLL_MOST_MS);
   if (batch.pollMs === 0) return firstMs;
@@ -61,11 +61,14 @@ function pauseOf(
 }
 
 /**
- * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes before result files:
- * Azure names both files of a batch that it failed, and they are empty.
+ * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes before result files: Azure
+ * names both files of a batch that it failed, and they are empty. Where the provider counts requests that have run, the
+ * files come first: what has a line there is not to run again.
  */
 export function failureIn(seen: ProviderBatch): Failure | null {
-  if (seen.state !== "failed" || (seen.failure === null && seen.resultRefs.length > 0)) return null;
+  if (seen.state !== "failed") return null;
+  const hasResults = seen.resultRefs.length > 0 && (seen.failure === null || (seen.ran ?? 0) > 0);
+  if (hasResults) return null;
   return seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
 }
 

@@ -113,6 +113,7 @@ export function absentLine(state: ProviderState): ResultLine {
 const ABSENT: Partial<Record<ProviderState, OutcomeError>> = {
   expired: { code: "batch_expired", message: "The batch expired before this request was run." },
   cancelled: { code: "batch_cancelled", message: "The batch was cancelled before this request was run." },
+  failed: { code: "batch_failed", message: "The batch failed before this request was run." },
 };
 
 function statusOf(error: OutcomeError): OutcomeStatus {

@@ -7,6 +7,7 @@ import { batchRow, SEALED_AT } from "../support/rows.ts";
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const running = batchRow({ state: "running", submitStartedAt: SEALED_AT + 10 * HOUR });
+const week = { ...running, expiresAt: SEALED_AT + 10 * HOUR + 7 * DAY };
 const sealed = batchRow({ state: "waiting_capacity", submitStartedAt: SEALED_AT + 10 * HOUR });
 
 describe("a batch", () => {
@@ -17,6 +18,8 @@ describe("a batch", () => {
     ["is told of again a day later", running, 59, 60, true],
     ["is told of once where nobody has looked for days", running, 20, 200, true],
     ["that has waited 26 h for its account is stuck", sealed, 25, 26, true],
+    ["whose provider gave it a week is not stuck after a day", week, 35, 36, false],
+    ["whose provider gave it a week is stuck two hours after that", week, 179, 181, true],
   ] as const)("%s", (_name, batch, before, now, expected) => {
     expect(isStuckSince(batch, SEALED_AT + before * HOUR, SEALED_AT + now * HOUR, 26 * HOUR)).toBe(expected);
   });
