@@ -3,5 +3,5 @@
 import { type Refusals, refusalsOf } from "../refusals.ts";
 
 export const refuse: Refusals = refusalsOf("Gemini");
-
-export const { invalid, unsupported }: Refusals = refuse;
+export const invalid: Refusals["invalid"] = refuse.invalid;
+export const unsupported: Refusals["unsupported"] = refuse.unsupported;
