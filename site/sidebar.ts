@@ -26,6 +26,7 @@ export const sidebar: Group[] = [
     ["Tuning", "docs/tuning"],
     ["Streaming", "docs/streaming"],
     ["Rate limits", "docs/limits"],
+    ["Metrics and traces", "docs/metrics"],
     ["Threads", "docs/threads"],
     ["Tensors", "docs/tensors"],
     ["ONNX models", "docs/onnx"],

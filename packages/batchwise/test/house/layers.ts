@@ -17,7 +17,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   tensor: ["core"],
   onnx: ["core", "tensor", "threads"],
   threads: ["core"],
-  otel: ["core"],
+  otel: ["core", "dispatch/contract"],
   simulate: ["core"],
   testing: ["core"],
   dispatch: ["core"],
@@ -69,7 +69,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rooms that run wherever JavaScript runs. */
-const portable = new Set(["entry", "core", "limits", "stream", "tensor", "testing"]);
+const portable = new Set(["entry", "core", "limits", "stream", "tensor", "testing", "otel"]);
 
 export interface Import {
   readonly from: string;

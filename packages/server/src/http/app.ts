@@ -15,6 +15,7 @@ import { onlyAllowedHosts } from "./allowed-hosts.ts";
 import { answerEmbeddings } from "./embeddings-route.ts";
 import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
 import { LargeAnswers } from "./large-answers.ts";
+import { ServiceMetrics } from "./metrics.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
 import { RequestParser } from "./request-parser.ts";
 import { answerStats } from "./stats-route.ts";
@@ -64,6 +65,7 @@ const METHODS: Readonly<Record<string, string>> = {
   "/v1/models": "GET",
   "/v1/models/*": "GET",
   "/stats": "GET",
+  "/metrics": "GET",
   "/healthz": "GET",
   "/readyz": "GET",
 };
@@ -89,11 +91,13 @@ export function createApp(options: AppOptions): Hono {
   };
   const requests = new RateMeter();
   const startedAt = new Date();
+  const metrics = new ServiceMetrics(embedder, Object.keys(METHODS));
   const app = new Hono();
 
   // An id that comes with the request is kept where it is short and has no odd characters.
   app.use(requestId({ generator: () => `req_${randomUUID().replaceAll("-", "")}` }));
   if (options.onAccess !== undefined) app.use(accessLog(options.onAccess));
+  app.use(metrics.record);
   app.use(async (context, next) => {
     await next();
     context.header("x-request-id", context.get("requestId"));
@@ -124,6 +128,7 @@ export function createApp(options: AppOptions): Hono {
   // A model's name may hold slashes.
   app.get("/v1/models/:id{.+}", (context) => retrieveModel(context.req.param("id"), embedder.model, startedAt));
   app.get("/stats", (context) => answerStats(context.req.raw, { embedder, requests, startedAt }));
+  app.get("/metrics", () => metrics.answer());
   app.get("/", (context) => context.redirect("/stats"));
 
   for (const [path, allowed] of Object.entries(METHODS)) {

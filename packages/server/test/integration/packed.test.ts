@@ -14,19 +14,27 @@ import { ended, Practice, QUICK } from "../support/practice.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PACKED = ["packages/batchwise", "packages/server"];
-const INSTALLED = ["commander", "hono", "@hono/node-server", "@huggingface/tokenizers"];
+const TELEMETRY = ["api", "core", "exporter-prometheus", "resources", "sdk-metrics", "semantic-conventions"];
+const INSTALLED = [
+  ...["commander", "hono", "@hono/node-server", "@huggingface/tokenizers"],
+  ...TELEMETRY.map((name) => `@opentelemetry/${name}`),
+];
 /** This Node.js comes before the system's. */
 const ENV = { PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` };
 
 const execute = promisify(execFile);
 let project: string;
 
-async function pack(folder: string, to: string): Promise<string> {
-  const args = ["pack", folder, "--pack-destination", to, "--ignore-scripts", "--json"];
-  const { stdout } = await execute("npm", args, { cwd: ROOT, env: { ...process.env, ...ENV } });
-  const answer = JSON.parse(stdout) as Record<string, Tarball>;
-  const [tarball] = Array.isArray(answer) ? (answer as Tarball[]) : Object.values(answer);
-  return join(to, tarball?.filename ?? "");
+/** The tarballs of these folders. */
+async function pack(folders: readonly string[], to: string): Promise<string[]> {
+  const args = ["pack", ...folders, "--pack-destination", to, "--ignore-scripts", "--json"];
+  const { stdout } = await execute("npm", args, {
+    cwd: ROOT,
+    env: { ...process.env, ...ENV },
+    maxBuffer: 64 * 2 ** 20,
+  });
+  const answer = JSON.parse(stdout) as Record<string, Tarball> | Tarball[];
+  return Object.values(answer).map(({ filename }) => join(to, filename));
 }
 
 /** The server's own version of a dependency comes before the workspace's. */
@@ -52,7 +60,7 @@ beforeAll(async () => {
   project = await temporaryFolder();
   writeFileSync(join(project, "package.json"), '{"private":true}');
   const folders = [...PACKED, ...INSTALLED.map(installedAt)].map((path) => `./${path}`);
-  await install(...(await Promise.all(folders.map((folder) => pack(folder, tarballs)))));
+  await install(...(await pack(folders, tarballs)));
 });
 
 function npx(practice: Practice | null, ...args: readonly string[]): Command {
@@ -76,7 +84,7 @@ test("in an empty project the command runs by npx, names a client that is missin
   const run = (): Command => npx(practice, "run", input, "--output", output, ...QUICK);
   const says = '--account openai needs the package "openai", which is not installed here: npm install openai';
   expect(await ended(run())).toMatchObject({ code: 2, output: expect.stringContaining(says) });
-  await install(await pack(`./${installedAt("openai")}`, await temporaryFolder()));
+  await install(...(await pack([`./${installedAt("openai")}`], await temporaryFolder())));
   expect(await ended(run())).toMatchObject({ code: 0, output: expect.stringContaining("20 outcomes (20 succeeded)") });
   expect(practice.lines("out.jsonl").length).toBe(20);
 

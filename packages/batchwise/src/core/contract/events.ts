@@ -38,13 +38,14 @@ export interface ItemEvent {
  * What a warning is about. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the user threw, rejected or
  * answered what it may not. `RETRY_FAILED`: an option of `retry` did. `OPTIONS`: options that do together what they do
  * not seem to. `STREAM_BLOCKED`: a batch of streams has waited a second for callers who do not read; read the streams of
- * a batch concurrently, or raise `maxBufferedChunks`.
+ * a batch concurrently, or raise `maxBufferedChunks`. `OBSERVER_FAILED`: the meter or tracer of `batchwise/otel` threw.
  */
 export type WarningCode =
   | "LISTENER_FAILED"
   | "CACHE_FAILED"
   | "LIMITER_FAILED"
   | "RETRY_FAILED"
+  | "OBSERVER_FAILED"
   | "OPTIONS"
   | "STREAM_BLOCKED";
 

@@ -205,8 +205,10 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#runTimes.record(end.runMs);
     this.#learned.record(run, end, this.#options);
     this.#gathering.ended(run);
-    if (events.hears("batch")) {
-      events.emit("batch", { id: run.id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), ...end });
+    if (run.watch !== null || events.hears("batch")) {
+      const event = { id: run.id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), ...end };
+      run.watch?.ended(event);
+      events.emit("batch", event);
     }
     this.#queue.batchEnded(run.flushes);
     this.#slotFreed();
@@ -378,6 +380,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     const run = this.#starter.start(batch, reason, lane, now, this.#options);
     run.holdsSlot = this.#slots.add(run, this.#options);
     this.#gate?.use(batch.cost);
+    if (!this.#services.observers.isEmpty) run.observe();
     run.begin();
     if (!run.isOver) this.#gathering.began(run, this.#options);
     this.#starter.warnOfSize(run.start, this.#options);

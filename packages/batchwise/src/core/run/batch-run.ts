@@ -3,6 +3,7 @@
 // leave at any moment, and when the last has gone its signal aborts.
 
 import { batchResultError, closedError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
+import type { BatchWatch } from "../contract/observer.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
 import { itemsOf, measureBatch } from "../policy/batch-cost.ts";
@@ -53,6 +54,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   slotIndex = 0;
   /** Stands for the turn in which it began, where it has outlasted the call of the handler. */
   turn: object | null = null;
+  /** For observers; null where there are none. */
+  watch: BatchWatch | null = null;
 
   constructor(
     { entries }: PackedBatch,
@@ -93,6 +96,25 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   /** What the next call of a batch that rests costs. */
   get cost(): number {
     return measureBatch(liveOf(this.#entries), this.#environment.options.batchCost);
+  }
+
+  /** Tells observers that it is about to run. */
+  observe(): void {
+    const { observers, clock } = this.#environment.services;
+    const { key, size, cost, reason, startedAt } = this.start;
+    const waitedMs = this.#entries.map(({ moment }) => startedAt - moment.at);
+    const captured = this.#entries.flatMap(({ facts }) => facts.captured ?? []);
+    const batch = {
+      id: this.id,
+      key,
+      size,
+      cost,
+      reason,
+      startedAt: clock.toUserTime(startedAt),
+      waitedMs,
+      waitMs: this.#waitedMs,
+    };
+    this.watch = observers.started(batch, captured);
   }
 
   /** Starts, with a slot or prepared ahead of one; ends where all its callers have left by now. */
@@ -202,7 +224,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   #callHandler(call: number): void {
     const entries = this.#entries;
-    const { calls, options } = this.#environment;
+    const { options } = this.#environment;
     let { cost } = this.start;
     if (entries.length !== this.start.size) {
       cost = measureBatch(entries, options.batchCost);
@@ -218,7 +240,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     if (this.holdsSlot) this.#armLimit();
     let answer: unknown;
     try {
-      answer = calls.call(itemsOf(entries), new CallContext(this, entries, cost), this);
+      answer = this.watch === null ? this.#ask(entries, cost) : this.#askWatched(this.watch, entries, cost);
       if (isThenable(answer)) {
         Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
@@ -231,6 +253,14 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       return;
     }
     this.#answered(call, answer);
+  }
+
+  #ask(entries: readonly Entry[], cost: number): unknown {
+    return this.#environment.calls.call(itemsOf(entries), new CallContext(this, entries, cost), this);
+  }
+
+  #askWatched(watch: BatchWatch, entries: readonly Entry[], cost: number): unknown {
+    return watch.around(() => this.#ask(entries, cost));
   }
 
   #answered(call: number, places: unknown): void {

@@ -2,6 +2,7 @@
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
 import { callTooLargeError, closedError, itemTooLargeError } from "../contract/errors.ts";
+import type { Observers } from "../contract/observer.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
@@ -32,6 +33,7 @@ export class Intake {
   readonly #turn: Turn;
   readonly #admission: Admission;
   readonly #late: LateEntries;
+  readonly #observers: Observers;
   #options: ResolvedOptions;
   #isClosed = false;
   /** True while items need nothing but their place. */
@@ -44,6 +46,7 @@ export class Intake {
     this.#turn = parts.turn;
     this.#admission = parts.admission;
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
+    this.#observers = parts.services.observers;
     this.#options = options;
     this.#isPlain = isPlain(options, parts.prepareItem);
     this.#hasTimeout = options.timeoutMs < Infinity;
@@ -51,7 +54,12 @@ export class Intake {
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
-    this.#isPlain = !this.#isClosed && isPlain(options, this.#parts.prepareItem);
+    this.observersChanged();
+  }
+
+  /** To be called when there are other observers. What they capture is read of each item. */
+  observersChanged(): void {
+    this.#isPlain = !this.#isClosed && !this.#observers.captures && isPlain(this.#options, this.#parts.prepareItem);
   }
 
   /** Rejects all that comes from now on. */
@@ -157,6 +165,7 @@ export class Intake {
   /** Reads what the queue needs to know of an item; true where its item is a promise of what `prepareItem` makes. */
   #read(entry: Entry): boolean {
     readItem(entry, this.#options);
+    this.#capture(entry);
     const { prepareItem } = this.#parts;
     if (prepareItem !== undefined) {
       const prepared = prepareItem(entry.item);
@@ -211,8 +220,15 @@ export class Intake {
     if (known === undefined) return false;
     this.#checkStillWanted(entry);
     known.join(this.#caller(entry), entry.priority);
+    this.#capture(known.entry);
     this.#recorder.joined();
+    if (!this.#observers.isEmpty) this.#observers.spared("dedupe", 1);
     return true;
+  }
+
+  /** Adds the caller of the moment to those of an entry, for observers. */
+  #capture(entry: Entry): void {
+    if (this.#observers.captures) entry.ownFacts.captured = this.#observers.capture(entry.facts.captured);
   }
 
   /** From here on the caller holds the signal. An entry that did would keep it after the caller has left. */

@@ -1,0 +1,69 @@
+// Spans of batches. A batch serves callers of many traces, so its span belongs to none of them: it begins a trace of its
+// own and links to the span that was active in each caller's submit. While the handler runs, the batch's span is active,
+// so what the handler does is part of it.
+
+import {
+  type Attributes,
+  context,
+  isSpanContextValid,
+  type Link,
+  type Span,
+  type SpanContext,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { BatchEvent } from "../core/contract/events.ts";
+import type { StartedBatch } from "../core/contract/observer.ts";
+import { BATCHER_LABELS } from "./batcher-series.ts";
+import { errorType } from "./error-type.ts";
+import { toSeconds } from "./series.ts";
+
+/** What identifies the span that is active where it is called. The span itself, and its context, are not kept. */
+export function activeSpan(): SpanContext | undefined {
+  const spanContext = trace.getSpanContext(context.active());
+  return spanContext !== undefined && isSpanContextValid(spanContext) ? spanContext : undefined;
+}
+
+export class BatchSpan {
+  readonly #span: Span;
+  #calls = 0;
+
+  constructor(tracer: Tracer, name: string, batch: StartedBatch, attributes: Attributes) {
+    this.#span = tracer.startSpan(`batchwise ${name}`, {
+      root: true,
+      links: linksTo(batch.captured as readonly SpanContext[]),
+      attributes: {
+        ...attributes,
+        [BATCHER_LABELS.reason]: batch.reason,
+        "batchwise.batch.id": batch.id,
+        "batchwise.batch.size": batch.size,
+        "batchwise.batch.cost": batch.cost,
+        "batchwise.batch.wait": toSeconds(batch.waitMs),
+        ...(batch.key === undefined ? {} : { [BATCHER_LABELS.key]: batch.key }),
+      },
+    });
+  }
+
+  around<Answer>(call: () => Answer): Answer {
+    this.#calls += 1;
+    return context.with(trace.setSpan(context.active(), this.#span), call);
+  }
+
+  ended({ error }: BatchEvent): void {
+    this.#span.setAttribute("batchwise.batch.calls", this.#calls);
+    if (error !== undefined) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#span.recordException(error instanceof Error ? error : message);
+      this.#span.setStatus({ code: SpanStatusCode.ERROR, message });
+      this.#span.setAttribute(BATCHER_LABELS.error, errorType(error));
+    }
+    this.#span.end();
+  }
+}
+
+/** One link for each span: the items of one call have the same. */
+function linksTo(spans: readonly SpanContext[]): Link[] {
+  const byId = new Map(spans.map((span) => [`${span.traceId}-${span.spanId}`, span]));
+  return [...byId.values()].map((span) => ({ context: span }));
+}

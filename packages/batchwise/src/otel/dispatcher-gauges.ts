@@ -1,0 +1,108 @@
+// What the store shows: lanes, open batches, accounts, deliveries. Told by events while the loops of this process run; the
+// rest is read by `stats()` after such an event, every ten seconds at most, so that collecting metrics never waits for
+// the store. An age goes on growing while nothing new is told, so a loop that is stuck shows.
+
+import type { Attributes, Meter, Observable } from "@opentelemetry/api";
+import type { BatchesEvent, DispatcherEventName, DispatcherListener, LanesEvent } from "../dispatch/contract/events.ts";
+import type { DispatcherStats } from "../dispatch/contract/types.ts";
+import { DISPATCHER_LABELS as LABEL, STORE_SERIES } from "./dispatcher-series.ts";
+import { GaugeWriter } from "./gauge-writer.ts";
+import { type Instruments, makeInstruments, observedOf, toSeconds } from "./series.ts";
+
+/** A dispatcher, as it is instrumented. */
+export interface InstrumentedDispatcher {
+  on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void;
+  stats(): Promise<DispatcherStats>;
+}
+
+const STATS_EVERY_MS = 10_000;
+
+type Observe = (gauge: Observable, value: number, attributes: Attributes) => void;
+
+/** Something that was told, and when. */
+interface Told<Event> {
+  readonly event: Event;
+  readonly at: number;
+}
+
+export class DispatcherGauges {
+  readonly #dispatcher: InstrumentedDispatcher;
+  readonly #attributes: Attributes;
+  readonly #to: Instruments<typeof STORE_SERIES>;
+  #lanes: Told<LanesEvent> | null = null;
+  #batches: Told<BatchesEvent> | null = null;
+  readonly #writer: GaugeWriter = new GaugeWriter();
+  #stats: DispatcherStats | null = null;
+  #isClosed = false;
+  #statsAt = Number.NEGATIVE_INFINITY;
+
+  constructor(meter: Meter, dispatcher: InstrumentedDispatcher, attributes: Attributes) {
+    this.#dispatcher = dispatcher;
+    this.#attributes = attributes;
+    this.#to = makeInstruments(meter, STORE_SERIES);
+    const observed = observedOf(STORE_SERIES, this.#to);
+    meter.addBatchObservableCallback((result) => this.#writer.write(result, (tell) => this.#observe(tell)), observed);
+  }
+
+  lanes(event: LanesEvent): void {
+    this.#lanes = { event, at: performance.now() };
+    if (this.#statsAt + STATS_EVERY_MS > performance.now()) return;
+    this.#statsAt = performance.now();
+    // The dispatcher itself tells of a store that gives no answer.
+    this.#dispatcher.stats().then(
+      (stats) => {
+        this.#stats = stats;
+      },
+      () => {},
+    );
+  }
+
+  batches(event: BatchesEvent): void {
+    this.#batches = { event, at: performance.now() };
+  }
+
+  /** From now on all is 0. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #observe(tell: Observe): void {
+    if (this.#isClosed) return;
+    const now = performance.now();
+    if (this.#lanes !== null) this.#observeLanes(tell, this.#lanes, now);
+    if (this.#batches !== null) this.#observeBatches(tell, this.#batches, now);
+    if (this.#stats !== null) this.#observeStats(tell, this.#stats);
+  }
+
+  #observeLanes(tell: Observe, { event: { lanes }, at }: Told<LanesEvent>, now: number): void {
+    for (const { endpoint, model, waiting, tokens, oldestMs } of lanes) {
+      const of = { ...this.#attributes, [LABEL.endpoint]: endpoint, [LABEL.model]: model };
+      tell(this.#to.laneRequests, waiting, of);
+      tell(this.#to.laneTokens, tokens, of);
+      if (oldestMs !== null) tell(this.#to.laneAge, toSeconds(oldestMs + now - at), of);
+    }
+  }
+
+  #observeBatches(tell: Observe, { event: { states }, at }: Told<BatchesEvent>, now: number): void {
+    for (const { state, count, oldestMs } of states) {
+      const of = { ...this.#attributes, [LABEL.state]: state };
+      tell(this.#to.batchesOpen, count, of);
+      tell(this.#to.batchAge, toSeconds(oldestMs + now - at), of);
+    }
+  }
+
+  #observeStats(tell: Observe, { ledgers, paused, deliveriesWaiting }: DispatcherStats): void {
+    const ofAccount = (name: string): Attributes => ({ ...this.#attributes, [LABEL.account]: name });
+    for (const { name, tokens, requests, batches, blockedUntil } of ledgers) {
+      tell(this.#to.accountTokens, tokens, ofAccount(name));
+      tell(this.#to.accountRequests, requests, ofAccount(name));
+      tell(this.#to.accountBatches, batches, ofAccount(name));
+      const isBlocked = blockedUntil > Date.now();
+      tell(this.#to.accountPaused, isBlocked ? 1 : 0, { ...ofAccount(name), [LABEL.reason]: "provider" });
+    }
+    for (const { name } of paused.accounts) {
+      tell(this.#to.accountPaused, 1, { ...ofAccount(name), [LABEL.reason]: "operator" });
+    }
+    tell(this.#to.deliveriesWaiting, deliveriesWaiting, this.#attributes);
+  }
+}

@@ -1,0 +1,76 @@
+// The options of both functions, checked once.
+
+import { type Attributes, type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
+import { aBoolean, check, checkIsObject, objectWith, refuseUnknown } from "../core/contract/validate.ts";
+
+/** What metrics and spans go to. */
+export interface TelemetryOptions {
+  /** Makes the metrics. Default: that of the global meter provider, as it is now. null for no metrics. */
+  readonly meter?: Meter | null | undefined;
+  /** Makes the spans. Default: that of the global tracer provider. null for no spans. */
+  readonly tracer?: Tracer | null | undefined;
+  /** Further labels of every series and span. */
+  readonly attributes?: Attributes | undefined;
+}
+
+/** Options of `instrument`. */
+export interface InstrumentOptions extends TelemetryOptions {
+  /** Whether series of batches have the batch's `key` as a label. Default false: each key makes series of its own. */
+  readonly keyLabel?: boolean | undefined;
+}
+
+/** Options of `instrumentDispatcher`. */
+export interface InstrumentDispatcherOptions extends TelemetryOptions {
+  /** Whether tokens, prices and ended requests have their tenant as a label. Default true. */
+  readonly tenantLabel?: boolean | undefined;
+}
+
+/** Ends what it was returned for. The same as a `Disposable`, for `using`. */
+export interface Detach {
+  (): void;
+  [Symbol.dispose](): void;
+}
+
+/** The options in force. */
+export interface ResolvedTelemetry {
+  readonly meter: Meter | null;
+  readonly tracer: Tracer | null;
+  readonly attributes: Attributes;
+  readonly hasLabel: boolean;
+}
+
+/** The name of meter and tracer: OpenTelemetry's "instrumentation scope". */
+const SCOPE = "batchwise";
+
+const aMeter = objectWith("createHistogram", "createCounter", "createObservableGauge", "addBatchObservableCallback");
+const aTracer = objectWith("startSpan");
+
+/** `label`: the option that switches a label on or off, and its default. Throws INVALID_OPTION. */
+export function resolveTelemetry(given: unknown, label: string, byDefault: boolean): ResolvedTelemetry {
+  checkIsObject("options", given);
+  const options: Readonly<Record<string, unknown>> = { ...given };
+  refuseUnknown(options, ["meter", "tracer", "attributes", label]);
+  const { meter = metrics.getMeter(SCOPE), tracer = trace.getTracer(SCOPE), attributes = {} } = options;
+  const hasLabel = options[label] ?? byDefault;
+  if (meter !== null) check("meter", aMeter, meter);
+  if (tracer !== null) check("tracer", aTracer, tracer);
+  checkIsObject("attributes", attributes);
+  check(label, aBoolean, hasLabel);
+  return {
+    meter: meter as Meter | null,
+    tracer: tracer as Tracer | null,
+    attributes: { ...(attributes as Attributes) },
+    hasLabel: hasLabel as boolean,
+  };
+}
+
+/** The function that calls all of these, once. */
+export function detachAll(ends: readonly (() => void)[]): Detach {
+  let left = ends;
+  const detach = (): void => {
+    const due = left;
+    left = [];
+    for (const end of due) end();
+  };
+  return Object.assign(detach, { [Symbol.dispose]: detach });
+}
