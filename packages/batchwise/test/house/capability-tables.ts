@@ -71,6 +71,7 @@ function limitsRow({ provider, limits, maxInlineBytes, tag, ledgerScope }: Capab
 }
 
 function size(bytes: number): string {
+  if (bytes < 1e6) return `${figure(Math.round(bytes / 1e3))} kB`;
   return Number.isFinite(bytes) ? `${figure(Math.round(bytes / 1e6))} MB` : "any";
 }
 
