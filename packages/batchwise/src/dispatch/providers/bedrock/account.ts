@@ -122,6 +122,10 @@ export function bedrockAccount(options: BedrockAccountOptions): Account {
   for (const name of ["bucketOwner", "kmsKeyId"] as const) {
     if (options[name] !== undefined) check(name, aString, options[name]);
   }
+  if (options.tags !== undefined) {
+    check("tags", objectWith(), options.tags);
+    for (const [key, value] of Object.entries(options.tags)) check(`tags.${key}`, aString, value);
+  }
   const settings = resolveAccountOptions(options, OWN, capabilitiesOf(family ?? null));
   return new BedrockAccount(settings, { ...options, defaultMaxTokens, timeoutHours });
 }

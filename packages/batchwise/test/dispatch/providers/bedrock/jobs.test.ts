@@ -272,6 +272,7 @@ describe("an account", () => {
     [{ ...whole, roleArn: "bedrock-batches" }, "Expected `roleArn` to be the ARN of a role"],
     [{ ...whole, family: "gpt" as never }, "Expected `family` to be"],
     [{ ...whole, timeoutHours: 12 }, "Expected `timeoutHours` to be an integer from 24 to 168, got `12`"],
+    [{ ...whole, tags: { team: 7 as never } }, "Expected `tags.team` to be a string, got `7`"],
     [{ ...whole, timeout: 12 } as never, "Unknown option `timeout`"],
   ])("with a wrong option is refused in words %#", (options, words) => {
     expect(() => bedrockAccount(options)).toThrow(words);
