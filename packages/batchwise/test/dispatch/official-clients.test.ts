@@ -14,7 +14,7 @@ import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
 import type { DispatchRequest, Outcome } from "../../src/dispatch/contract/types.ts";
 import { drive } from "./support/drive.ts";
-import { isAtRest, seeded, world } from "./support/world.ts";
+import { isAtRest, START, seeded, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
 
@@ -254,4 +254,16 @@ test("a limit on enqueued tokens at Gemini, which refuses the create, is waited 
   );
   expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
   expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+});
+
+test("a file that Gemini has let go of before its create could come is uploaded again", async () => {
+  const each = cases.find(({ name }) => name === "Gemini, in files,") as Case;
+  const { outcomes, fake } = await dispatchAll(each, {}, (fake) => {
+    const until = START + 50 * 60 * MINUTE;
+    fake.inject({ on: "gemini.create", accept: false, reply: { status: 401 }, until });
+  });
+  expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+  expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
+  // Two calls each: the first three files, and what of them was gone.
+  expect(fake.calls("geminiFiles.upload")).toBeGreaterThan(6);
 });
