@@ -90,7 +90,14 @@ async function liveThrough(store: Store, trouble: Trouble): Promise<void> {
   expect((await store.batches({ limit: 10 })).length).toBeGreaterThan(0);
   await trouble.end();
 
-  await dispatcher.enqueueMany(asks(1, "after"));
+  // A server takes its new settings a moment after it was told.
+  const after = asks(1, "after");
+  await until(() =>
+    dispatcher.enqueueMany(after).then(
+      () => true,
+      () => false,
+    ),
+  );
   const expected = 141 + taken.length;
   await until(async () => (await store.probe(1, Date.now())).cursor === expected);
   await dispatcher.stop();

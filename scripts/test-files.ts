@@ -1,0 +1,46 @@
+// Which test files there are, as patterns, and which of them run in another way than the others: vitest.config.ts reads
+// this. A test looks that each names a file that is there.
+
+export const unit: string[] = ["packages/*/test/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"];
+export const integration: string[] = ["packages/*/test/{house,integration,tools}/**/*.test.ts"];
+
+/** Run in threads: vitest refuses to fake process.nextTick in a child process. */
+export const inThreads: string[] = ["packages/batchwise/test/core/fake-timers.test.ts"];
+
+/**
+ * Unit tests that look at more than their own objects: memory and collected garbage, the time that the process has
+ * computed, the globals. Each of these files has a process of its own; the others share one a core.
+ */
+export const ownProcess: string[] = [
+  "packages/*/test/**/*{memory,contexts,context-stores,timers}.test.ts",
+  "packages/batchwise/test/abuse/**/*.test.ts",
+  "packages/batchwise/test/core/time/**/*.test.ts",
+  "packages/batchwise/test/core/{forget,lifecycle,many-priorities,waits}.test.ts",
+];
+
+/** Files that measure how long something takes, or when it happens: nothing else runs meanwhile. */
+export const alone: string[] = [
+  "packages/batchwise/test/integration/{event-loop,gather}.test.ts",
+  "packages/batchwise/test/integration/threads/{share-batcher,thread-handler}.test.ts",
+  "packages/server/test/integration/http-{fairness,large-bodies,urgency}.test.ts",
+];
+
+/** Files that take ten seconds and more, the longest first. */
+export const slow: string[] = [
+  "packages/batchwise/test/dispatch/simulation.test.ts",
+  "packages/batchwise/test/dispatch/protocol.test.ts",
+  "packages/batchwise/test/dispatch/day.test.ts",
+  "packages/batchwise/test/core/learned-cost.test.ts",
+  "packages/batchwise/test/simulation/simulation.test.ts",
+  "packages/batchwise/test/integration/dispatch/kill-matrix.test.ts",
+  "packages/batchwise/test/house/site.test.ts",
+  "packages/server/test/integration/run-command.test.ts",
+  "packages/batchwise/test/integration/dispatch/postgres-fleet.test.ts",
+  "packages/batchwise/test/integration/dispatch/postgres-conformance.test.ts",
+  "packages/server/test/integration/jobs-command.test.ts",
+  "packages/batchwise/test/integration/dispatch/redis-store.test.ts",
+  "packages/batchwise/test/integration/queues/queues.test.ts",
+  "packages/server/test/integration/packed.test.ts",
+  "packages/batchwise/test/integration/dispatch/nightly-classification.test.ts",
+  "packages/batchwise/test/integration/dispatch/postgres-transactions.test.ts",
+];
