@@ -64,6 +64,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "providers/mistral": ["providers/shapes", "format", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],
   "providers/shapes": ["contract"],
+  "providers/vertex": ["providers/shapes", "format", "contract"],
   storage: ["contract"],
   testing: ["contract"],
 };

@@ -16,13 +16,14 @@ import type {
 } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
+import { toResultLine } from "../shapes/openai-result.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { jsonObject, objectOf, readSdkError } from "../shapes/sdk-error.ts";
 import { checkBody } from "./check-body.ts";
 import { classify } from "./classify.ts";
 import type { BatchCreateBody, OpenAiClient } from "./client.ts";
-import { nextOf, rowsOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch, toResultLine } from "./convert.ts";
+import { nextOf, rowsOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
 import { type OpenAiAccountOptions, type OpenAiManner, resolveOpenAiOptions } from "./options.ts";
 
 const FILES_A_PAGE = 1_000;

@@ -136,6 +136,11 @@ export class BatchBook<Extra> {
     return count;
   }
 
+  /** Batches that wait or run by now and that the test fits. */
+  openWhere(fits: (batch: FakeBatch<Extra>) => boolean): number {
+    return [...this.#batches.values()].filter((batch) => fits(batch) && !isOver(this.moment(batch).phase)).length;
+  }
+
   createdSince(since: number): number {
     let count = 0;
     for (const { course, foreign } of this.#batches.values()) if (course.acceptedAt > since && !foreign) count += 1;

@@ -102,7 +102,8 @@ export function renderRefusal({ status, message, headers }: Refusal): Reply {
   return jsonReply({ error }, status);
 }
 
-const RPC_CODES: Readonly<Record<string, number>> = {
+/** Numbers of google.rpc.Code. */
+export const RPC_CODES: Readonly<Record<string, number>> = {
   CANCELLED: 1,
   UNKNOWN: 2,
   INVALID_ARGUMENT: 3,
@@ -117,7 +118,8 @@ const RPC_CODES: Readonly<Record<string, number>> = {
   UNAUTHENTICATED: 16,
 };
 
-function statusName(status: number): string {
+/** Google's name of an HTTP status. */
+export function statusName(status: number): string {
   const names: Readonly<Record<number, string>> = {
     401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",

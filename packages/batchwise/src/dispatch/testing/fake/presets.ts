@@ -3,7 +3,7 @@
 import type { FakeFault, FakeOperation } from "./types.ts";
 
 const CREATES: readonly FakeOperation[] = [
-  ...(["batches.create", "messages.create", "gemini.create", "invocationJobs.create", "jobs.create"] as const),
+  ...(["batches.create", "messages.create", "gemini.create", "vertex.create", "invocationJobs.create", "jobs.create"] as const),
 ];
 /** Where results are read. Gemini's come with the batch itself where its requests came with the create. */
 const DOWNLOADS: readonly FakeOperation[] = [
@@ -20,6 +20,7 @@ export type FakeFaultName =
   | "creditExhausted"
   | "prepaymentExhausted"
   | "planExhausted"
+  | "billingDisabled"
   | "oddRefusal"
   | "fileQuotaExceeded"
   | "cutDownload"
@@ -84,6 +85,21 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
   },
   /** The plan is used up, as Mistral says it: in the words that it has for a wrong key. */
   planExhausted: { on: "jobs.create", accept: false, reply: { status: 401, body: { detail: "Unauthorized" } } },
+  /** No money, as Vertex AI says it. */
+  billingDisabled: {
+    on: "vertex.create",
+    accept: false,
+    reply: {
+      status: 403,
+      body: {
+        error: {
+          code: 403,
+          message: "This API method requires billing to be enabled.",
+          status: "PERMISSION_DENIED",
+        },
+      },
+    },
+  },
   /** A 400 that has nothing to do with the call, at uploads and creates. */
   oddRefusal: {
     on: ["files.create", "geminiFiles.upload", ...CREATES],

@@ -84,6 +84,7 @@ class Fake implements FakeProvider {
 
   inject(fault: FakeFault): void {
     this.#faults.add(fault);
+    this.#settings.storage?.inject(fault);
   }
 
   get faultsHit(): number {
@@ -92,6 +93,7 @@ class Fake implements FakeProvider {
 
   heal(): void {
     this.#faults.clear();
+    this.#settings.storage?.heal();
   }
 
   planNext(plan: Partial<FakePlan>): void {

@@ -7,6 +7,7 @@ import { MistralSurface } from "./mistral-surface.ts";
 import { OpenAiSurface } from "./openai-surface.ts";
 import type { Settings } from "./settings.ts";
 import type { Surface } from "./surface.ts";
+import { VertexSurface } from "./vertex-surface.ts";
 
 /**
  * Their paths never meet, so that all are served side by side; but Mistral's files have the paths of OpenAI's.
@@ -18,5 +19,6 @@ export function surfacesOf(settings: Settings): readonly Surface[] {
     new AnthropicSurface(settings),
     new GeminiSurface(settings),
     new BedrockSurface(settings),
+    new VertexSurface(settings),
   ];
 }

@@ -36,6 +36,11 @@ export type FakeOperation =
   | "invocationJobs.list"
   | "invocationJobs.retrieve"
   | "invocationJobs.stop"
+  | "vertex.create"
+  | "vertex.list"
+  | "vertex.retrieve"
+  | "vertex.cancel"
+  | "vertex.delete"
   | "objects.put"
   | "objects.get"
   | "objects.list"
@@ -51,10 +56,22 @@ export type FakeOperation =
   | "jobs.delete";
 
 /** The wire formats that the fake speaks. */
-export type FakeSurface = "openai" | "anthropic" | "gemini" | "mistral" | "bedrock";
+export type FakeSurface = "openai" | "anthropic" | "gemini" | "mistral" | "bedrock" | "vertex";
 
 /** Ways in which OpenAI-shaped services differ on the wire. */
 export type FakeDialect = "openai" | "azure" | "groq" | "together";
+
+/** The objects of a fake storage, and the faults in its calls. */
+export interface FakeObjects {
+  /** An object's bytes; null: there is none. */
+  read(bucket: string, name: string): Uint8Array | null;
+  /** Puts an object there, as another client would. */
+  write(bucket: string, name: string, bytes: Uint8Array | string): void;
+  /** Puts a fault into calls to come. Several wait their turn. */
+  inject(fault: FakeFault): void;
+  /** Takes back every fault that has not hit yet. */
+  heal(): void;
+}
 
 /** The limits that the fake enforces. */
 export interface FakeLimits {
@@ -76,6 +93,12 @@ export interface FakeLimits {
   readonly maxCreateBytes: number;
   /** Bytes of one file at Gemini. 2_000_000_000. */
   readonly maxUploadBytes: number;
+  /** Lines of one job at Vertex AI. 200_000. */
+  readonly maxJobLines: number;
+  /** Bytes of the input of one job at Vertex AI. 1_000_000_000. */
+  readonly maxJobBytes: number;
+  /** Vertex AI: jobs of Claude that may be waiting or running at once. 4. */
+  readonly claudeJobs: number;
   /** Gemini: batches that may be waiting or running at once. 100. */
   readonly concurrentBatches: number;
   /** Prompt tokens that may be enqueued per model, by the estimate of `batchwise`. Infinity. */
@@ -189,13 +212,6 @@ export interface FakeExecution {
   readonly foreign: boolean;
 }
 
-/** The objects of a storage, as `fakeS3` has them. */
-export interface FakeObjects {
-  /** null: there is none. */
-  read(bucket: string, name: string): Uint8Array | null;
-  write(bucket: string, name: string, bytes: Uint8Array | string): void;
-}
-
 /** Options of `fakeProvider`. */
 export interface FakeOptions {
   /** Wall time in milliseconds since 1970, and timers for delayed answers. Default: the machine's. */
@@ -226,7 +242,10 @@ export interface FakeOptions {
   readonly answer?: (line: FakeLine) => FakeAnswer;
   /** What tells one request from another, whatever its custom id. Default: a digest of the body. */
   readonly identify?: (line: FakeLine) => string;
-  /** Where jobs of Bedrock read their inputs and write their outputs: a `fakeS3()`. Default: nothing is there. */
+  /**
+   * Where jobs read their inputs and write their outputs: a `fakeS3()` for Bedrock, a `fakeGcs()` for Vertex AI. Faults given
+   * to this fake go there too. Default: nothing is there.
+   */
   readonly storage?: FakeObjects;
 }
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
 import { classify, classifyBatchErrors } from "../../../../src/dispatch/providers/openai/classify.ts";
-import { nextOf, rowsOf, toProviderBatch, toResultLine } from "../../../../src/dispatch/providers/openai/convert.ts";
+import { nextOf, rowsOf, toProviderBatch } from "../../../../src/dispatch/providers/openai/convert.ts";
+import { toResultLine } from "../../../../src/dispatch/providers/shapes/openai-result.ts";
 
 const wire = {
   id: "batch_1",

@@ -7,7 +7,7 @@ import { type DROPPED, type Exchange, Refusal, type Reply } from "../exchange.ts
 import { answerUnder, FaultBook } from "../faults.ts";
 import { seededRandom } from "../random.ts";
 import { type Fetch, inProcessFetch, type Listening, listen } from "../transport.ts";
-import type { FakeFault, FakeOperation } from "../types.ts";
+import type { FakeFault, FakeObjects, FakeOperation } from "../types.ts";
 
 const wallClock: Clock = {
   now: () => Date.now(),
@@ -30,25 +30,17 @@ export interface FakeStorageOptions {
 }
 
 /** A fake of an object storage, over real HTTP. */
-export interface FakeStorage {
+export interface FakeStorage extends FakeObjects {
   /** The same without a socket, for clients that take a `fetch` or can be given one: a virtual clock then sees all of it. */
   readonly fetch: Fetch;
   /** Serves on a free port of 127.0.0.1; several calls serve the same objects. */
   listen(): Promise<Listening>;
-  /** Puts a fault into calls to come. Several wait their turn. */
-  inject(fault: FakeFault): void;
-  /** Takes back every fault that has not hit yet. */
-  heal(): void;
   /** Calls received, faulty ones included; of one operation or of all. */
   calls(operation?: FakeOperation): number;
   /** Uploads that were begun and neither completed nor given up. */
   readonly openUploads: number;
   /** Names of a bucket's objects, in order. */
   names(bucket: string): string[];
-  /** An object's bytes; null: there is none. */
-  read(bucket: string, name: string): Uint8Array | null;
-  /** Puts an object there, as another client would. */
-  write(bucket: string, name: string, bytes: Uint8Array | string): void;
 }
 
 export interface StoredObject {

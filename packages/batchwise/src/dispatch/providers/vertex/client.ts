@@ -1,0 +1,54 @@
+// The part of the official `@google/genai` client (2.0 and later, made for Vertex AI) that the adapter calls, by shape:
+// nothing is imported from the SDK, and its answers are read as unknown JSON.
+
+import type { CallOptions } from "../../contract/account.ts";
+
+interface HttpOptions {
+  /** Whole milliseconds. */
+  readonly timeout: number;
+  /** Once, whatever the client was configured with. */
+  readonly retryOptions: { readonly attempts: 1 };
+}
+
+/** What each call of the client is made with. */
+export interface VertexCall {
+  readonly httpOptions: HttpOptions;
+  readonly abortSignal: AbortSignal;
+}
+
+/** Parameters of `batches.create`. */
+export interface VertexCreate {
+  readonly model: string;
+  readonly src: { readonly format: "jsonl"; readonly gcsUri: string[] };
+  readonly config: {
+    readonly displayName: string;
+    readonly dest: { readonly format: "jsonl"; readonly gcsUri: string };
+    /** The SDK has no place for labels: its `extraBody` is merged into the job. */
+    readonly httpOptions: HttpOptions & { readonly extraBody: { readonly labels: Readonly<Record<string, string>> } };
+    readonly abortSignal: AbortSignal;
+  };
+}
+
+/** `new GoogleGenAI({ vertexai: true, project, location })`. */
+export interface VertexClient {
+  /** False for a client of the Gemini API, which has another Batch API. */
+  readonly vertexai: boolean;
+  readonly batches: {
+    create(params: VertexCreate): PromiseLike<unknown>;
+    get(params: { readonly name: string; readonly config: VertexCall }): PromiseLike<unknown>;
+    cancel(params: { readonly name: string; readonly config: VertexCall }): PromiseLike<unknown>;
+    delete(params: { readonly name: string; readonly config: VertexCall }): PromiseLike<unknown>;
+    /** A pager, of which one page is read. */
+    list(params: {
+      config: VertexCall & { readonly pageSize: number; readonly filter?: string; pageToken?: string };
+    }): PromiseLike<unknown>;
+  };
+}
+
+/** Longest time that platform timers hold. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+export function vertexCall({ signal, timeoutMs }: CallOptions): VertexCall {
+  const timeout = Math.min(LONGEST_MS, Math.ceil(timeoutMs));
+  return { httpOptions: { timeout, retryOptions: { attempts: 1 } }, abortSignal: signal };
+}

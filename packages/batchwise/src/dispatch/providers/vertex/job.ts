@@ -1,0 +1,105 @@
+// From Vertex's jobs, as the SDK gives them, to our words. Pure; trusts nothing that it reads.
+
+import type { BatchName, Failure, ProviderBatch, ProviderState } from "../../contract/account.ts";
+import { objectOf, text } from "../shapes/sdk-error.ts";
+import { toFailure } from "./classify.ts";
+
+/** A job may wait for 72 hours, then run for 24 (docs: batch-prediction-gemini, quotas and limits). */
+const WINDOW_MS = 96 * 3_600_000;
+const TAG = /^batchwise-([0-9A-Z]{26})-(\d{1,9})$/;
+
+/** By the end of JOB_STATE_…; any other is running. */
+const STATES: ReadonlyMap<string, ProviderState> = new Map([
+  ["QUEUED", "validating"],
+  ["PENDING", "validating"],
+  ["CANCELLING", "cancelling"],
+  ["SUCCEEDED", "done"],
+  ["PARTIALLY_SUCCEEDED", "done"],
+  ["FAILED", "failed"],
+  ["CANCELLED", "cancelled"],
+  ["EXPIRED", "expired"],
+]);
+const ENDED: ReadonlySet<ProviderState> = new Set(["done", "cancelled", "expired", "failed"]);
+
+/** The name under which jobs of ours are shown. */
+export function displayNameOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
+  return `batchwise-${key}-${attempt}`;
+}
+
+/** The labels of a job: values have small letters, digits, _ and - only. */
+export function labelsOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): Readonly<Record<string, string>> {
+  return { batchwise_key: key.toLowerCase(), batchwise_attempt: String(attempt) };
+}
+
+/** Asks the list for the jobs of all attempts of a batch. */
+export function filterOf({ key }: Pick<BatchName, "key">): string {
+  return `labels.batchwise_key="${key.toLowerCase()}"`;
+}
+
+export function toProviderBatch(wire: unknown): ProviderBatch {
+  const job = objectOf(wire);
+  const id = text(job.name);
+  if (id === null) throw new Error("The provider answered with a job that has no name.");
+  const rawState = text(job.state) ?? "";
+  const state = STATES.get(rawState.replace(/^JOB_STATE_/, "").toUpperCase()) ?? "running";
+  const isOver = ENDED.has(state);
+  const counts = countsOf(objectOf(job.completionStats));
+  const ran = counts === null ? null : counts.succeeded + counts.failed;
+  const createdAt = timeOf(job.createTime);
+  const output = text(objectOf(job.outputInfo).gcsOutputDirectory);
+  return {
+    id,
+    state,
+    rawState,
+    createdAt: createdAt ?? 0,
+    expiresAt: createdAt === null ? null : createdAt + WINDOW_MS,
+    tag: tagOf(text(job.displayName)),
+    inputFileId: inputOf(job.src),
+    total: counts?.total ?? null,
+    settled: counts?.total == null ? null : ran,
+    ran: isOver ? ran : null,
+    counts: counts?.total == null ? null : { ...counts, total: counts.total },
+    resultRefs: isOver && output !== null ? [output] : [],
+    failure: state === "failed" ? failureOf(job.error) : null,
+  };
+}
+
+function failureOf(error: unknown): Failure | null {
+  return toFailure(error);
+}
+
+interface Counts {
+  /** null while Vertex does not know it. */
+  readonly total: number | null;
+  readonly succeeded: number;
+  readonly failed: number;
+}
+
+/** Numbers of 64 bits come as texts, zeros may be left out, and -1 stands for a number that nobody knows. */
+function countsOf(stats: { readonly [key: string]: unknown }): Counts | null {
+  if (Object.keys(stats).length === 0) return null;
+  const [succeeded, failed] = [Math.max(0, count(stats.successfulCount)), Math.max(0, count(stats.failedCount))];
+  const open = count(stats.incompleteCount);
+  const total = succeeded + failed + open;
+  return { total: open < 0 || total === 0 ? null : total, succeeded, failed };
+}
+
+function count(value: unknown): number {
+  const number = Number(value ?? 0);
+  return Number.isSafeInteger(number) ? number : 0;
+}
+
+function inputOf(src: unknown): string | null {
+  const { gcsUri } = objectOf(src);
+  return text(Array.isArray(gcsUri) ? gcsUri[0] : gcsUri);
+}
+
+function tagOf(name: string | null): ProviderBatch["tag"] {
+  const [, key, attempt] = TAG.exec(name ?? "") ?? [];
+  return key === undefined ? null : { key, attempt: Number(attempt) };
+}
+
+function timeOf(value: unknown): number | null {
+  const parsed = Date.parse(text(value) ?? "");
+  return Number.isNaN(parsed) ? null : parsed;
+}

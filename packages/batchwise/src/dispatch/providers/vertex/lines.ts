@@ -1,0 +1,85 @@
+// Requests as the lines of a job's input, by the family of their model. Pure, and the same on every machine.
+
+import type { LineRequest } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { openaiLine } from "../../format/encode.ts";
+import { toMessageParams } from "../shapes/anthropic/request.ts";
+import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { ENDPOINTS, GENERATE, MESSAGES } from "./capabilities.ts";
+import type { VertexFamily } from "./family.ts";
+
+/** Claude at Vertex wants it in each body (cloud.google.com, partner-models/claude/batch). */
+const ANTHROPIC_VERSION = "vertex-2023-10-16";
+/**
+ * A line of Gemini's has no place for an id. Its request has labels, and comes back with its answer: the id is one of
+ * them. Values of labels have small letters only; our ids have capitals only.
+ */
+const ID_LABEL = "batchwise_id";
+const ID = /^[0-9A-Z_-]{1,63}$/;
+
+/** How the user wants requests to be written. */
+export interface LineManner {
+  readonly defaultMaxTokens: number;
+}
+
+export function encodeLine(family: VertexFamily, request: LineRequest, manner: LineManner): string {
+  if (family === "openai") return openaiLine(request);
+  const { customId, endpoint, body } = request;
+  const params = toRequest(family, endpoint, JSON.parse(body), manner);
+  const line = family === "claude" ? { custom_id: customId, request: params } : { request: labelled(params, customId) };
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** Throws INVALID_REQUEST, naming the place, for what the model cannot be asked in a batch. */
+export function checkRequest(family: VertexFamily, endpoint: Endpoint, body: JsonObject, manner: LineManner): void {
+  const endpoints = ENDPOINTS[family];
+  if (!endpoints.includes(endpoint)) {
+    const has = endpoints.join(" and ");
+    throw invalid(`"${text(body.model) ?? ""}" is not served at ${endpoint} in batches, but at ${has}`);
+  }
+  if (family === "openai") checkOpenAi(endpoint, body);
+  else toRequest(family, endpoint, body, manner);
+}
+
+/** The model stands in the job. */
+function toRequest(
+  family: Exclude<VertexFamily, "openai">,
+  endpoint: Endpoint,
+  body: JsonObject,
+  { defaultMaxTokens }: LineManner,
+): JsonObject {
+  if (body.stream === true) throw invalid("`stream` is not possible in a batch");
+  if (endpoint === GENERATE) return without(body, "model");
+  if (family === "gemini") return toGenerateContentRequest(body);
+  const params = endpoint === MESSAGES ? body : toMessageParams(body, defaultMaxTokens);
+  return { anthropic_version: ANTHROPIC_VERSION, ...without(params, "model") };
+}
+
+function labelled(request: JsonObject, customId: string): JsonObject {
+  if (!ID.test(customId)) throw new TypeError(`Expected an id of capitals, digits, _ and -, got "${customId}".`);
+  return { ...request, labels: { ...jsonObject(request.labels), [ID_LABEL]: customId.toLowerCase() } };
+}
+
+/** The id in the labels of a request that came back; null where there is none. */
+export function idOf(request: unknown): string | null {
+  return text(objectOf(objectOf(request).labels)[ID_LABEL])?.toUpperCase() ?? null;
+}
+
+function checkOpenAi(endpoint: Endpoint, body: JsonObject): void {
+  if (body.stream === true) throw invalid("`stream` is not possible in a batch");
+  const field = endpoint === "/v1/embeddings" ? "input" : "messages";
+  const value = body[field];
+  const isGiven = Array.isArray(value) ? value.length > 0 : field === "input" && text(value) !== null;
+  if (!isGiven) throw invalid(`\`${field}\` must be ${field === "input" ? "a text or " : ""}a non-empty array`);
+}
+
+function without(body: JsonObject, name: string): JsonObject {
+  const { [name]: _, ...others } = body;
+  return others;
+}
+
+function invalid(reason: string): DispatchError {
+  return new DispatchError("INVALID_REQUEST", `The request cannot be sent to Vertex AI: ${reason}.`);
+}

@@ -1,0 +1,112 @@
+// Lines of a job's output as results, by the family of their model. Pure; trusts nothing that it reads.
+
+import type { BatchName, ProviderBatch, ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { JsonObject } from "../../contract/types.ts";
+import { toCompletion } from "../shapes/anthropic/completion.ts";
+import { chatAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
+import { toResultLine as toOpenAiResult } from "../shapes/openai-result.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { toUsage } from "../shapes/usage.ts";
+import { GENERATE, MESSAGES } from "./capabilities.ts";
+import type { VertexFamily } from "./family.ts";
+import { idOf } from "./lines.ts";
+
+/** HTTP statuses of Google's and Anthropic's words, so that one rule judges the items of all providers. */
+const STATUSES: ReadonlyMap<string, number> = new Map([
+  ["INVALID_ARGUMENT", 400],
+  ["FAILED_PRECONDITION", 400],
+  ["OUT_OF_RANGE", 400],
+  ["UNAUTHENTICATED", 401],
+  ["PERMISSION_DENIED", 403],
+  ["NOT_FOUND", 404],
+  ["RESOURCE_EXHAUSTED", 429],
+  ["INTERNAL", 500],
+  ["UNAVAILABLE", 503],
+  ["DEADLINE_EXCEEDED", 504],
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["overloaded_error", 529],
+]);
+const BAD_REQUEST = /^bad request/i;
+
+/** What a line gives for its request. */
+type Answered = Omit<ResultLine, "customId">;
+
+export function toResultLine(
+  family: VertexFamily,
+  line: JsonObject,
+  batch: ProviderBatch,
+  name: BatchName,
+): ResultLine {
+  const customId = text(line.custom_id) ?? (family === "gemini" ? idOf(line.request) : null);
+  if (customId === null) throw nameless(family);
+  const fault = faultOf(line, batch);
+  if (fault !== null) return { customId, ...fault };
+  if (family === "openai") return openAiLine(customId, line);
+  const response = jsonObject(line.response);
+  if (response === null) return { customId, response: null, error: null, usage: null };
+  return { customId, ...answerOf(family, response, customId, batch, name) };
+}
+
+function answerOf(
+  family: VertexFamily,
+  response: JsonObject,
+  customId: string,
+  { createdAt }: ProviderBatch,
+  { endpoint, model }: BatchName,
+): Answered {
+  if (endpoint === GENERATE) return nativeAnswer(response);
+  if (family === "gemini") return chatAnswer(response, { customId, model, createdAt });
+  const usage = toUsage(response.usage);
+  const body = endpoint === MESSAGES ? response : toCompletion(response, createdAt);
+  return { response: { statusCode: 200, body }, error: null, usage };
+}
+
+/** Mostly as OpenAI writes it; the answer alone, without a status, is one of success. */
+function openAiLine(customId: string, line: JsonObject): ResultLine {
+  const response = jsonObject(line.response);
+  const isBare = response !== null && (Array.isArray(response.choices) || Array.isArray(response.data));
+  return toOpenAiResult({ ...line, custom_id: customId, ...(isBare ? { response: answered(response) } : {}) });
+}
+
+function answered(body: JsonObject): JsonObject {
+  return { status_code: 200, body };
+}
+
+/** A line that failed says so in `status`: words, and mostly the JSON of an error behind them. */
+function faultOf(line: JsonObject, { state }: ProviderBatch): Answered | null {
+  const status = text(line.status);
+  if (status === null) return null;
+  const told = errorIn(status);
+  const code = text(told.status) ?? text(told.type) ?? (BAD_REQUEST.test(status) ? "INVALID_ARGUMENT" : "UNKNOWN");
+  const message = text(told.message) ?? status;
+  if (code === "CANCELLED") {
+    return { response: null, error: { code: state === "cancelled" ? "batch_cancelled" : code, message }, usage: null };
+  }
+  const given = typeof told.code === "number" && told.code >= 400 && told.code < 600 ? told.code : null;
+  const statusCode = given ?? STATUSES.get(code) ?? 500;
+  const type = statusCode >= 500 ? "server_error" : "invalid_request_error";
+  const body = { error: { message, type, param: null, code } };
+  return { response: { statusCode, body }, error: { code, message }, usage: null };
+}
+
+function errorIn(status: string): { readonly [key: string]: unknown } {
+  const from = status.indexOf("{");
+  if (from < 0) return {};
+  try {
+    const told = objectOf(JSON.parse(status.slice(from)));
+    return told.error === undefined ? told : objectOf(told.error);
+  } catch {
+    return {};
+  }
+}
+
+function nameless(family: VertexFamily): DispatchError {
+  const what = family === "gemini" ? "the label of its request" : "a custom_id";
+  return new DispatchError("RESULTS_UNREADABLE", `A result line came without ${what}: nobody knows whose it is.`);
+}

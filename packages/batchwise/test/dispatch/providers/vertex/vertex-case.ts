@@ -1,0 +1,52 @@
+// An account at Vertex AI over the official clients of Vertex and Cloud Storage, at fakes of both over real HTTP.
+
+import { GoogleGenAI } from "@google/genai";
+import { Storage } from "@google-cloud/storage";
+import { gcsStorage } from "batchwise/dispatch/storage";
+import {
+  type FakeOptions,
+  type FakeProvider,
+  type FakeStorage,
+  fakeGcs,
+  fakeProvider,
+} from "batchwise/dispatch/testing";
+import { type VertexAccountOptions, vertexAccount } from "batchwise/dispatch/vertex";
+import { type VirtualClock, virtualClock } from "batchwise/testing";
+import { onTestFinished } from "vitest";
+import type { Account } from "../../../../src/dispatch/contract/account.ts";
+
+export const START: number = Date.UTC(2026, 0, 1);
+
+/** The client asks for a token before each call; this one has it at once, where Google's would ask a metadata server. */
+const authClient = { getRequestHeaders: async () => new Headers({ authorization: "Bearer token" }) };
+
+export function vertexClient(url: string): GoogleGenAI {
+  return new GoogleGenAI({
+    ...{ vertexai: true, project: "my-project", location: "us-central1" },
+    httpOptions: { baseUrl: url },
+    googleAuthOptions: { authClient: authClient as never },
+  });
+}
+
+export interface VertexRig {
+  readonly account: Account;
+  readonly fake: FakeProvider;
+  readonly gcs: FakeStorage;
+  readonly clock: VirtualClock;
+}
+
+export async function openVertex(
+  options: FakeOptions = {},
+  own: Partial<VertexAccountOptions> = {},
+): Promise<VertexRig> {
+  const clock = virtualClock(START);
+  const gcs = fakeGcs();
+  const fake = fakeProvider({ clock, storage: gcs, ...options });
+  const [server, files] = [await fake.listen(), await gcs.listen()];
+  onTestFinished(async () => {
+    await Promise.all([server.close(), files.close()]);
+  });
+  const client = new Storage({ apiEndpoint: files.url, projectId: "my-project", retryOptions: { autoRetry: false } });
+  const storage = gcsStorage({ client, bucket: "bucket", prefix: "folder" });
+  return { fake, gcs, clock, account: vertexAccount({ client: vertexClient(server.url), storage, ...own }) };
+}
