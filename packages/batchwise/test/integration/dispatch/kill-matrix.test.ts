@@ -6,12 +6,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { type FakeOptions, fakeProvider, fakeS3 } from "batchwise/dispatch/testing";
+import { type FakeOptions, fakeGcs, fakeProvider, fakeS3 } from "batchwise/dispatch/testing";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
 import type { KillDeath } from "./kill-child.ts";
-import { dispatchAll, type Service } from "./kill-run.ts";
+import { dispatchAll, isAtVertex, type Service } from "./kill-run.ts";
 import type { Place } from "./open-store.ts";
 
 const CREATE_ANSWER_MS = 400;
@@ -40,9 +40,16 @@ const DEATHS: readonly Death[] = [
   { dieAt: "after-delivery", dieAtCount: 3, requests: MANY },
 ];
 const ON_ALL_STORES: readonly Service[] = ["openai", "anthropic"];
-const IN_TURN: readonly Service[] = ["azure", "groq", "together", "gemini", "mistral"];
+const IN_TURN: readonly Service[] = [
+  ...(["azure", "groq", "together", "gemini", "mistral"] as const),
+  ...(["vertex-gemini", "vertex-claude", "vertex-llama"] as const),
+];
 const ON_SQLITE: readonly Service[] = ["bedrock-claude", "bedrock-nova", "bedrock-llama", "bedrock-titan"];
-const CREATES = ["batches.create", "messages.create", "gemini.create", "jobs.create", "invocationJobs.create"] as const;
+const CREATES = [
+  ...(["batches.create", "messages.create", "gemini.create"] as const),
+  ...(["jobs.create", "invocationJobs.create", "vertex.create"] as const),
+];
+const DOWNLOADS = ["files.content", "messages.results", "geminiFiles.content", "objects.get"] as const;
 type Dialect = NonNullable<FakeOptions["dialect"]>;
 /** Services that the fake tells apart by its dialect. */
 const DIALECTS: readonly string[] = ["openai", "azure", "groq", "together", "mistral"] satisfies readonly Dialect[];
@@ -80,14 +87,12 @@ describe.concurrent.each(CASES)("the %s store and %s", (kind, service, deaths) =
   test.concurrent.each(named)("killed at %s", async (dieAt, { dieAtCount, requests }) => {
     const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
     const dialect = DIALECTS.includes(service) ? (service as Dialect) : "openai";
-    const s3 = fakeS3();
-    const fake = fakeProvider({ plan, dialect, listLagMs: 300, storage: s3 });
+    const storage = isAtVertex(service) ? fakeGcs() : fakeS3();
+    const fake = fakeProvider({ plan, dialect, listLagMs: 300, storage });
     fake.inject({ on: CREATES, replyDelayMs: CREATE_ANSWER_MS });
     // Past one chunk of many results: what is settled stays, whoever reads the rest.
-    const downloads = ["files.content", "messages.results", "geminiFiles.content"] as const;
-    fake.inject({ on: downloads, reply: { endAfterLines: requests - 40 } });
-    s3.inject({ on: "objects.get", reply: { endAfterLines: requests - 40 } });
-    const [server, bucket] = [await fake.listen(), await s3.listen()];
+    fake.inject({ on: DOWNLOADS, reply: { endAfterLines: requests - 40 } });
+    const [server, bucket] = [await fake.listen(), await storage.listen()];
     const urls = { url: server.url, storageUrl: bucket.url };
     const work = { place: await STORES[kind](), service, ...urls, requests, leaseMs: LEASE_MS };
     expect(await runChild({ ...work, dieAt, dieAtCount })).toEqual({ signal: "SIGKILL", told: "" });

@@ -1,7 +1,7 @@
 // One process's part in the kill matrix: opens the store, enqueues, dispatches until nothing is left, and tells what the
 // log holds. The process that dies does it in a child; the one that goes on may be the test's own.
 
-import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { Account, AccountOptions } from "../../../src/dispatch/contract/account.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
@@ -10,7 +10,8 @@ import { bedrockAccount } from "../../../src/dispatch/providers/bedrock/index.ts
 import { geminiAccount } from "../../../src/dispatch/providers/gemini/index.ts";
 import { mistralAccount } from "../../../src/dispatch/providers/mistral/index.ts";
 import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
-import { s3Storage } from "../../../src/dispatch/storage/index.ts";
+import { vertexAccount } from "../../../src/dispatch/providers/vertex/index.ts";
+import { gcsStorage, s3Storage } from "../../../src/dispatch/storage/index.ts";
 import { openStore, type Place } from "./open-store.ts";
 
 export type Service =
@@ -21,7 +22,8 @@ export type Service =
   | "anthropic"
   | "gemini"
   | "mistral"
-  | keyof typeof BEDROCK_MODELS;
+  | keyof typeof BEDROCK_MODELS
+  | keyof typeof VERTEX_MODELS;
 
 /** A model of each family at Bedrock. */
 const BEDROCK_MODELS = {
@@ -31,12 +33,19 @@ const BEDROCK_MODELS = {
   "bedrock-titan": "amazon.titan-embed-text-v2:0",
 } as const;
 
+/** The same at Vertex AI. */
+const VERTEX_MODELS = {
+  "vertex-gemini": "publishers/google/models/gemini-2.5-flash",
+  "vertex-claude": "publishers/anthropic/models/claude-haiku-4-5",
+  "vertex-llama": "publishers/meta/models/llama-3.3-70b-instruct-maas",
+} as const;
+
 export interface KillWork {
   readonly place: Place;
   readonly service: Service;
   /** Where the fake listens. */
   readonly url: string;
-  /** Where the fake of S3 listens. */
+  /** Where the fake of S3, or of Cloud Storage, listens. */
   readonly storageUrl: string;
   readonly requests: number;
   /** How long a lease lasts: what others wait for after a death. Calls may take a little less. */
@@ -56,6 +65,26 @@ const SENT_AFTER_MS = 150;
 
 function isAtBedrock(service: Service): service is keyof typeof BEDROCK_MODELS {
   return Object.hasOwn(BEDROCK_MODELS, service);
+}
+
+export function isAtVertex(service: Service): service is keyof typeof VERTEX_MODELS {
+  return Object.hasOwn(VERTEX_MODELS, service);
+}
+
+type Times = Pick<AccountOptions, "requestTimeoutMs" | "reconcileGraceMs" | "pollMs">;
+
+/** Its token is at hand; Google's own would be asked of a metadata server. */
+const authClient = { getRequestHeaders: async () => new Headers({ authorization: "Bearer token" }) };
+
+async function vertexOf(url: string, storageUrl: string, path: string, times: Times): Promise<Account> {
+  const [{ GoogleGenAI }, { Storage }] = await Promise.all([import("@google/genai"), import("@google-cloud/storage")]);
+  const client = new GoogleGenAI({
+    ...{ vertexai: true, project: "project", location: "us-central1", httpOptions: { baseUrl: url } },
+    googleAuthOptions: { authClient: authClient as never },
+  });
+  const files = new Storage({ apiEndpoint: storageUrl, projectId: "project" });
+  const storage = gcsStorage({ client: files, bucket: "bucket" });
+  return vertexAccount({ client, storage, modelPath: () => path, ...times });
 }
 
 /** Over the client, and below the path, that users of the service have. */
@@ -84,6 +113,7 @@ async function accountOf({ service, url, storageUrl, leaseMs }: KillWork): Promi
     const storage = s3Storage({ client: s3, bucket: "bucket" });
     return bedrockAccount({ client, storage, roleArn, limits: { minRequests: 1 }, ...times });
   }
+  if (isAtVertex(service)) return vertexOf(url, storageUrl, VERTEX_MODELS[service], times);
   const { AzureOpenAI, OpenAI } = await import("openai");
   if (service === "azure") {
     const client = new AzureOpenAI({ apiKey: "key", apiVersion: "2025-03-01-preview", endpoint: url });

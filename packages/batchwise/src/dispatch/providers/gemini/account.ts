@@ -25,13 +25,14 @@ import { type AccountSettings, resolveAccountOptions } from "../shapes/account-o
 import { toEmbedContentRequest } from "../shapes/gemini/embedding.ts";
 import { invalid, unsupported } from "../shapes/gemini/refusal.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
+import { displayNameOf } from "../shapes/google-jobs.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { DEFAULT_INLINE_BYTES, EMBED, geminiCapabilities, MOST_INLINE_BYTES } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import { type GeminiClient, GeminiWire } from "./client.ts";
-import { inlineResults, tagOf, toProviderBatch, toResultLine } from "./convert.ts";
+import { inlineResults, toProviderBatch, toResultLine } from "./convert.ts";
 
 const FILES_A_PAGE = 100;
 const EMBEDDINGS: readonly Endpoint[] = ["/v1/embeddings", EMBED];
@@ -133,7 +134,9 @@ class GeminiAccount implements Account {
         : { requests: { requests: await itemsOf(input.input) } };
     const method = EMBEDDINGS.includes(endpoint) ? "asyncBatchEmbedContent" : "batchGenerateContent";
     const path = `${model.includes("/") ? "" : "models/"}${model}:${method}`;
-    return toProviderBatch(await this.#wire.post(path, { batch: { displayName: tagOf(input), inputConfig } }, call));
+    return toProviderBatch(
+      await this.#wire.post(path, { batch: { displayName: displayNameOf(input), inputConfig } }, call),
+    );
   }
 
   async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {

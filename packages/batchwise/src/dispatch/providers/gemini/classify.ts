@@ -1,11 +1,9 @@
-// What an error of the Gemini API means for the batch. Pure. The SDK's error holds the status and, as its message, the
-// JSON of the answer: google.rpc.Status, with how long to wait among its details.
+// What an error of the Gemini API means for the batch. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
-import type { JsonObject } from "../../contract/types.ts";
-import { classifyStatus, jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";
+import { readGoogleError } from "../shapes/google-error.ts";
+import { classifyStatus, objectOf, text } from "../shapes/sdk-error.ts";
 
-const LONGEST_WAIT_MS = 3_600_000;
 const RESOURCE_EXHAUSTED = 8;
 
 /** No money, no key that is good, or no service where the account is: nothing that a batch could be blamed for. */
@@ -20,7 +18,7 @@ const ACCOUNT = [
 const NO_FILE = /permission to access the File \S+ or it may not exist/i;
 
 export function classify(error: unknown, operation: Operation): Failure {
-  const read = readGeminiError(error);
+  const read = readGoogleError(error);
   const { status, message } = read;
   const code = read.code ?? "no_answer";
   const isRefused = status !== null && status >= 400 && status < 500;
@@ -49,34 +47,4 @@ const NOT_THE_BATCH: ReadonlySet<number> = new Set([1, 2, 4, 10, 13, 14, 15]);
 
 function concernsAccount(message: string): boolean {
   return ACCOUNT.some((words) => words.test(message));
-}
-
-function readGeminiError(error: unknown): SdkError {
-  const read = readSdkError(error);
-  const told = statusIn(read.message);
-  if (told === null) return read;
-  return {
-    ...read,
-    code: text(told.status) ?? read.code,
-    message: text(told.message) ?? read.message,
-    retryAfterMs: read.retryAfterMs ?? waitOf(told),
-  };
-}
-
-function statusIn(message: string): JsonObject | null {
-  if (!message.startsWith("{")) return null;
-  try {
-    return jsonObject(objectOf(JSON.parse(message)).error);
-  } catch {
-    return null;
-  }
-}
-
-/** Out of google.rpc.RetryInfo: a number of seconds, as in "30s" or "1.5s". An hour at most. */
-function waitOf({ details }: JsonObject): number | null {
-  for (const detail of Array.isArray(details) ? details : []) {
-    const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(text(objectOf(detail).retryDelay) ?? "") ?? [];
-    if (seconds !== undefined) return Math.min(LONGEST_WAIT_MS, Number(seconds) * 1000);
-  }
-  return null;
 }

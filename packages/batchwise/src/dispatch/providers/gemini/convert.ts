@@ -7,30 +7,13 @@ import type { JsonObject } from "../../contract/types.ts";
 import { type Answered, chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
 import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
 import { count } from "../shapes/gemini/usage.ts";
+import { readTag, toState } from "../shapes/google-jobs.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
 /** A batch that has not ended by then expires, and gives nothing (ai.google.dev/gemini-api/docs/batch-api). */
 const WINDOW_MS = 48 * 3_600_000;
 const CANCELLED = 1;
-const TAG = /^batchwise-([0-9A-Z]{26})-(\d{1,9})$/;
-
-/** By the end of BATCH_STATE_… and JOB_STATE_…; any other is running. */
-const STATES: ReadonlyMap<string, ProviderState> = new Map([
-  ["QUEUED", "validating"],
-  ["PENDING", "validating"],
-  ["CANCELLING", "cancelling"],
-  ["SUCCEEDED", "done"],
-  ["PARTIALLY_SUCCEEDED", "done"],
-  ["FAILED", "failed"],
-  ["CANCELLED", "cancelled"],
-  ["EXPIRED", "expired"],
-]);
-
-/** The display name that batches of ours have. */
-export function tagOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
-  return `batchwise-${key}-${attempt}`;
-}
 
 export function toProviderBatch(wire: unknown): ProviderBatch {
   const operation = objectOf(wire);
@@ -62,16 +45,11 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
 
 /** What an operation says of its end holds where its metadata names no state. */
 function stateOf(operation: JsonLike, batch: JsonLike): ProviderState {
-  const word = (text(batch.state) ?? "").replace(/^(?:BATCH|JOB)_STATE_/, "").toUpperCase();
-  if (word !== "" && word !== "UNSPECIFIED") return STATES.get(word) ?? "running";
+  const told = toState(text(batch.state) ?? "");
+  if (told !== null) return told;
   if (operation.done !== true) return "validating";
   if (operation.error === undefined) return "done";
   return objectOf(operation.error).code === CANCELLED ? "cancelled" : "failed";
-}
-
-function readTag(name: string | null): ProviderBatch["tag"] {
-  const [, key, attempt] = TAG.exec(name ?? "") ?? [];
-  return key === undefined ? null : { key, attempt: Number(attempt) };
 }
 
 /** Results stand in the batch's metadata and, once it has ended, in the operation's response. */

@@ -25,6 +25,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { displayNameOf } from "../shapes/google-jobs.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
@@ -32,7 +33,7 @@ import { MOST_CLAUDE_BATCHES, vertexCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import { type VertexClient, vertexCall } from "./client.ts";
 import { familyOf, publishedPath, type VertexFamily } from "./family.ts";
-import { displayNameOf, filterOf, labelsOf, toProviderBatch } from "./job.ts";
+import { filterOf, labelsOf, toProviderBatch } from "./job.ts";
 import { checkRequest, encodeLine, type LineManner } from "./lines.ts";
 import { toResultLine } from "./results.ts";
 

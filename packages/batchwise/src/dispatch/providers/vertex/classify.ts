@@ -7,8 +7,11 @@ import { classifyStatus, objectOf, text } from "../shapes/sdk-error.ts";
 const RESOURCE_EXHAUSTED = 8;
 /** Codes of google.rpc.Code that blame rights or money: PERMISSION_DENIED and UNAUTHENTICATED. */
 const ACCOUNT: ReadonlySet<number> = new Set([7, 16]);
-/** Codes that blame the service: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS. */
-const SERVICE: ReadonlySet<number> = new Set([1, 2, 4, 10, 13, 14, 15]);
+/**
+ * Codes that blame no request: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS; and
+ * NOT_FOUND, of an input that is gone, which is uploaded again.
+ */
+const NO_REQUEST: ReadonlySet<number> = new Set([1, 2, 4, 5, 10, 13, 14, 15]);
 const BILLING = /billing (?:account )?(?:is |to be )?(?:not|disabled|enabled)|requires billing|SERVICE_DISABLED/i;
 
 export function classify(error: unknown, operation: Operation): Failure {
@@ -32,6 +35,6 @@ export function toFailure(status: unknown): Failure | null {
   const [code, message] = [`rpc_${number}`, text(words) ?? "The provider gave no reason."];
   if (ACCOUNT.has(number) || BILLING.test(message)) return { kind: "authOrBilling", code, message };
   if (number === RESOURCE_EXHAUSTED) return { kind: "tokenLimit", code, message, limitTokens: null };
-  if (SERVICE.has(number)) return { kind: "unknown", code, message };
+  if (NO_REQUEST.has(number)) return { kind: "unknown", code, message };
   return { kind: "invalidRequest", code, message, lines: [] };
 }

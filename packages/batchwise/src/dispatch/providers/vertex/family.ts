@@ -19,7 +19,7 @@ const PUBLISHERS: readonly (readonly [RegExp, string])[] = [
   [/^deepseek-/, "deepseek-ai"],
   [/^multilingual-e5-/, "intfloat"],
 ];
-const PUBLISHED = /^(?:publishers\/)?([\w.-]+)\/(?:models\/)?([\w.@-]+)$/;
+const PUBLISHED = /^(?:publishers\/)?([a-z][\w-]*)\/(?:models\/)?([\w.@-]+)$/;
 /** Tuned models and endpoints of the user's own. */
 const OWN = /^projects\/[^/]+\/locations\/[^/]+\/(?:models|endpoints)\/[\w.@-]+$/;
 const BARE = /^[\w.@-]+$/;

@@ -1,30 +1,13 @@
 // From Vertex's jobs, as the SDK gives them, to our words. Pure; trusts nothing that it reads.
 
-import type { BatchName, Failure, ProviderBatch, ProviderState } from "../../contract/account.ts";
+import type { BatchName, ProviderBatch, ProviderState } from "../../contract/account.ts";
+import { readTag, toState } from "../shapes/google-jobs.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
 /** A job may wait for 72 hours, then run for 24 (docs: batch-prediction-gemini, quotas and limits). */
 const WINDOW_MS = 96 * 3_600_000;
-const TAG = /^batchwise-([0-9A-Z]{26})-(\d{1,9})$/;
-
-/** By the end of JOB_STATE_…; any other is running. */
-const STATES: ReadonlyMap<string, ProviderState> = new Map([
-  ["QUEUED", "validating"],
-  ["PENDING", "validating"],
-  ["CANCELLING", "cancelling"],
-  ["SUCCEEDED", "done"],
-  ["PARTIALLY_SUCCEEDED", "done"],
-  ["FAILED", "failed"],
-  ["CANCELLED", "cancelled"],
-  ["EXPIRED", "expired"],
-]);
 const ENDED: ReadonlySet<ProviderState> = new Set(["done", "cancelled", "expired", "failed"]);
-
-/** The name under which jobs of ours are shown. */
-export function displayNameOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
-  return `batchwise-${key}-${attempt}`;
-}
 
 /** The labels of a job: values have small letters, digits, _ and - only. */
 export function labelsOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): Readonly<Record<string, string>> {
@@ -41,7 +24,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const id = text(job.name);
   if (id === null) throw new Error("The provider answered with a job that has no name.");
   const rawState = text(job.state) ?? "";
-  const state = STATES.get(rawState.replace(/^JOB_STATE_/, "").toUpperCase()) ?? "running";
+  const state = toState(rawState) ?? "running";
   const isOver = ENDED.has(state);
   const counts = countsOf(objectOf(job.completionStats));
   const ran = counts === null ? null : counts.succeeded + counts.failed;
@@ -53,19 +36,15 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     rawState,
     createdAt: createdAt ?? 0,
     expiresAt: createdAt === null ? null : createdAt + WINDOW_MS,
-    tag: tagOf(text(job.displayName)),
+    tag: readTag(text(job.displayName)),
     inputFileId: inputOf(job.src),
     total: counts?.total ?? null,
     settled: counts?.total == null ? null : ran,
     ran: isOver ? ran : null,
     counts: counts?.total == null ? null : { ...counts, total: counts.total },
     resultRefs: isOver && output !== null ? [output] : [],
-    failure: state === "failed" ? failureOf(job.error) : null,
+    failure: state === "failed" ? toFailure(job.error) : null,
   };
-}
-
-function failureOf(error: unknown): Failure | null {
-  return toFailure(error);
 }
 
 interface Counts {
@@ -92,11 +71,6 @@ function count(value: unknown): number {
 function inputOf(src: unknown): string | null {
   const { gcsUri } = objectOf(src);
   return text(Array.isArray(gcsUri) ? gcsUri[0] : gcsUri);
-}
-
-function tagOf(name: string | null): ProviderBatch["tag"] {
-  const [, key, attempt] = TAG.exec(name ?? "") ?? [];
-  return key === undefined ? null : { key, attempt: Number(attempt) };
 }
 
 function timeOf(value: unknown): number | null {

@@ -3,7 +3,14 @@
 import type { FakeFault, FakeOperation } from "./types.ts";
 
 const CREATES: readonly FakeOperation[] = [
-  ...(["batches.create", "messages.create", "gemini.create", "vertex.create", "invocationJobs.create", "jobs.create"] as const),
+  ...([
+    "batches.create",
+    "messages.create",
+    "gemini.create",
+    "vertex.create",
+    "invocationJobs.create",
+    "jobs.create",
+  ] as const),
 ];
 /** Where results are read. Gemini's come with the batch itself where its requests came with the create. */
 const DOWNLOADS: readonly FakeOperation[] = [

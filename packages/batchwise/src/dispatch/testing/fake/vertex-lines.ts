@@ -57,7 +57,9 @@ function entryOf(text: string, family: VertexFamily, index: number, settings: Se
   if (line === null) return "Not a JSON object.";
   const read = family === "openai" ? readOpenAi(line) : readRequest(line, family, index);
   if (typeof read === "string") return read;
-  return { ...read, identity: settings.identify(read), body: JSON.stringify(read.body) };
+  // Labels name the try, not the request.
+  const { labels: _labels, ...same } = read.body;
+  return { ...read, identity: settings.identify({ ...read, body: same }), body: JSON.stringify(read.body) };
 }
 
 function parsed(text: string): JsonObject | null {

@@ -21,15 +21,11 @@ describe.each(["claude", "nova", "llama", "titan"] as const)("the Bedrock accoun
       run(async (options) => {
         const rig = await bedrockRig(options, { family });
         open.push(rig);
-        const { fake, s3 } = rig;
+        const { fake } = rig;
         return {
           ...rig,
-          // Downloads are S3's.
           fake: {
-            inject: (fault) => {
-              fake.inject(fault);
-              s3.inject(fault);
-            },
+            inject: (fault) => fake.inject(fault),
             planNext: (plan) => fake.planNext(plan),
             addForeign: (batch) => fake.addForeign({ ...batch, surface: "bedrock" }),
             calls: (operation) => fake.calls(operation),

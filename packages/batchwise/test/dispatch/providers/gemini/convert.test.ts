@@ -1,16 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { classify, toFailure } from "../../../../src/dispatch/providers/gemini/classify.ts";
-import {
-  inlineResults,
-  tagOf,
-  toProviderBatch,
-  toResultLine,
-} from "../../../../src/dispatch/providers/gemini/convert.ts";
+import { inlineResults, toProviderBatch, toResultLine } from "../../../../src/dispatch/providers/gemini/convert.ts";
+import { displayNameOf } from "../../../../src/dispatch/providers/shapes/google-jobs.ts";
 
 const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
 const metadata = {
   model: "models/gemini-2.5-flash",
-  displayName: tagOf({ key: KEY, attempt: 2 }),
+  displayName: displayNameOf({ key: KEY, attempt: 2 }),
   state: "BATCH_STATE_SUCCEEDED",
   createTime: "2026-01-01T00:00:00.123456Z",
   batchStats: { requestCount: "3", successfulRequestCount: "2", failedRequestCount: "1" },
@@ -83,7 +79,7 @@ describe("a batch in our words", () => {
   });
 
   test("of somebody else has no tag of ours, and one without a name is no batch", () => {
-    for (const displayName of ["batchwise-1", `${tagOf({ key: KEY, attempt: 1 })}-copy`, "", undefined]) {
+    for (const displayName of ["batchwise-1", `${displayNameOf({ key: KEY, attempt: 1 })}-copy`, "", undefined]) {
       expect(toProviderBatch({ ...ended, metadata: { ...metadata, displayName } }).tag).toBeNull();
     }
     expect(() => toProviderBatch({ metadata: {} })).toThrow("no name");

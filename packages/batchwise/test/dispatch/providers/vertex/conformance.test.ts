@@ -15,7 +15,13 @@ describe.each([
         const modelPath = (model: string) => `publishers/${publisher}/models/${model}`;
         const limits = { claudeJobs: 100, ...options.limits };
         const rig = await openVertex({ ...options, limits }, { modelPath });
-        return { ...rig, create: "vertex.create", noMoney: fakeFaults.billingDisabled, surface: "vertex" };
+        return {
+          ...rig,
+          create: "vertex.create",
+          noMoney: fakeFaults.billingDisabled,
+          surface: "vertex",
+          omitsUnrun: true,
+        };
       }),
     );
   }

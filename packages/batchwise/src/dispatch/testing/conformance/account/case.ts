@@ -141,10 +141,15 @@ function inputOf(lines: readonly string[], attempt: number): BatchInput {
   };
 }
 
-export async function collect(account: Account, batch: ProviderBatch | null): Promise<ResultLine[]> {
+export async function collect(
+  account: Account,
+  batch: ProviderBatch | null,
+  options: CallOptions = call(),
+): Promise<ResultLine[]> {
   const lines: ResultLine[] = [];
   if (batch === null) throw new Error("Expected a batch, got null.");
-  for await (const line of account.results(batch, call(), { ...NAME, endpoint: endpointOf(account) })) lines.push(line);
+  for await (const line of account.results(batch, options, { ...NAME, endpoint: endpointOf(account) }))
+    lines.push(line);
   return lines;
 }
 
