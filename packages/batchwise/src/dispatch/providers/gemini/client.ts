@@ -9,6 +9,7 @@
 
 import { invalidOption } from "../../../core/contract/validate.ts";
 import type { CallOptions } from "../../contract/account.ts";
+import { checkGoogleVersion, GOOGLE_CLIENT_WANTED } from "../shapes/google-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 
 /** What an upload of Gemini's client is asked for: the lines of a batch, and their file's name. */
@@ -23,9 +24,6 @@ export interface GeminiClient {
   readonly vertexai: boolean;
   readonly files: { upload(params: GeminiUpload): PromiseLike<unknown> };
 }
-
-/** What clients call themselves: "google-genai-sdk/2.32.0 gl-node/v24.9.0". */
-const VERSION = /google-genai-sdk\/((\d+)\.(\d+)\.\S+)/;
 
 type Query = Readonly<Record<string, string>>;
 
@@ -93,26 +91,13 @@ export class GeminiWire {
   }
 }
 
-/** Earlier ones take the retries of a call from the client's options alone. */
-const LEAST: readonly [major: number, minor: number] = [2, 15];
-const WANTED = `Expected \`client\` to be a \`GoogleGenAI\` of @google/genai ${LEAST.join(".")} or later`;
-
 /** Throws for a client that is too old. One that does not name its version is judged by its transport. */
 function transportOf(client: GeminiClient): Transport {
   const { apiClient } = client as { readonly apiClient?: unknown };
-  const { request, clientOptions } = objectOf(apiClient);
-  if (typeof request !== "function") {
-    throw invalidOption(TypeError, `${WANTED}, got an object without its \`apiClient\``);
+  if (typeof objectOf(apiClient).request !== "function") {
+    throw invalidOption(TypeError, `${GOOGLE_CLIENT_WANTED}, got an object without its \`apiClient\``);
   }
-  const headers = objectOf(objectOf(objectOf(clientOptions).httpOptions).headers);
-  const [, version, major, minor] = VERSION.exec(text(headers["x-goog-api-client"]) ?? "") ?? [];
-  const isOld = Number(major) < LEAST[0] || (Number(major) === LEAST[0] && Number(minor) < LEAST[1]);
-  if (isOld) {
-    throw invalidOption(
-      TypeError,
-      `${WANTED}, got one of version ${version}, which may repeat calls that must go once`,
-    );
-  }
+  checkGoogleVersion(client);
   return apiClient as Transport;
 }
 

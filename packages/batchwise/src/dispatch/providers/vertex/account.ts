@@ -25,6 +25,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { checkGoogleVersion } from "../shapes/google-client.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
@@ -46,7 +47,7 @@ const JOB = /^(?:projects\/[^/]+\/locations\/[^/]+\/batchPredictionJobs\/[^/]+|\
 
 /** Options of `vertexAccount`. */
 export interface VertexAccountOptions extends AccountOptions {
-  /** `new GoogleGenAI({ vertexai: true, project, location })` of `@google/genai` 2 or later. */
+  /** `new GoogleGenAI({ vertexai: true, project, location })` of `@google/genai` 2.15 or later. */
   readonly client: VertexClient;
   /** `gcsStorage(…)`, in a bucket that Vertex AI may read and write. */
   readonly storage: ObjectStorage;
@@ -64,7 +65,8 @@ export interface VertexAccountOptions extends AccountOptions {
 /**
  * An account for the dispatcher's `accounts`.
  *
- * @throws TypeError with `code: "INVALID_OPTION"` for a client of the Gemini API, or for an option that is unknown or wrong.
+ * @throws TypeError with `code: "INVALID_OPTION"` for a client of the Gemini API or of an earlier version, and for an option
+ * that is unknown or wrong.
  * @example
  * ```ts
  * import { type GcsClient, gcsStorage } from "batchwise/dispatch/storage";
@@ -81,6 +83,7 @@ export function vertexAccount(options: VertexAccountOptions): Account {
   check("client", objectWith(), client);
   if (client.vertexai !== true) throw notVertex();
   check("client.batches", objectWith(), client.batches);
+  checkGoogleVersion(client);
   checkMethods("client.batches", client.batches, ["create", "get", "list", "cancel", "delete"]);
   check("storage", objectWith("put", "get", "list", "delete", "uriOf"), storage);
   if (!storage.uriOf("x").startsWith("gs://")) throw notGoogles(storage.uriOf("x"));

@@ -1,4 +1,4 @@
-// The part of the official `@google/genai` client (2.0 and later, made for Vertex AI) that the adapter calls, by shape:
+// The part of the official `@google/genai` client (2.15 and later, made for Vertex AI) that the adapter calls, by shape:
 // nothing is imported from the SDK, and its answers are read as unknown JSON.
 
 import type { CallOptions } from "../../contract/account.ts";

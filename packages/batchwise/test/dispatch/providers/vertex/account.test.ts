@@ -143,6 +143,13 @@ describe("Claude", () => {
   });
 });
 
+/** A client that calls itself one of another version. */
+function dated(version: string): GoogleGenAI {
+  const client = vertexClient("http://fake.test");
+  const headers = { "x-goog-api-client": `google-genai-sdk/${version} gl-node/v24.9.0` };
+  return Object.assign(client, { apiClient: { clientOptions: { httpOptions: { headers } } } });
+}
+
 describe("options", () => {
   const storage = { put() {}, get() {}, list() {}, delete() {}, uriOf: (object: string) => `gs://b/${object}` };
   const good = { client: vertexClient("http://fake.test"), storage: storage as unknown as ObjectStorage };
@@ -153,6 +160,7 @@ describe("options", () => {
       "Expected `client` to be one of Vertex AI, made with `vertexai: true`",
     ],
     [{ client: { vertexai: true, batches: {} } }, "Expected `client.batches` to be an object with create, get, list"],
+    [{ client: dated("2.14.0") }, "of @google/genai 2.15 or later, got one of version 2.14.0, which may repeat calls"],
     [{ storage: {} }, "Expected `storage` to be an object with put, get, list, delete, uriOf"],
     [{ storage: { ...storage, uriOf: (x: string) => `s3://b/${x}` } }, "one in Cloud Storage, got one at s3://b/"],
     [
