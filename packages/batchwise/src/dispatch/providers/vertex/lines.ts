@@ -4,7 +4,7 @@ import type { LineRequest } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine } from "../../format/encode.ts";
-import { toMessageParams } from "../shapes/anthropic/request.ts";
+import { toParamsElsewhere } from "../shapes/anthropic/elsewhere.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { ENDPOINTS, GENERATE, MESSAGES } from "./capabilities.ts";
@@ -53,7 +53,7 @@ function toRequest(
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   if (endpoint === GENERATE) return without(body, "model");
   if (family === "gemini") return toGenerateContentRequest(body);
-  const params = endpoint === MESSAGES ? body : toMessageParams(body, defaultMaxTokens);
+  const params = endpoint === MESSAGES ? body : toParamsElsewhere(body, defaultMaxTokens, "Vertex AI");
   return { anthropic_version: ANTHROPIC_VERSION, ...without(params, "model") };
 }
 

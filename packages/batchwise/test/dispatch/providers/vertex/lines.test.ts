@@ -78,6 +78,9 @@ describe("a line of an open model", () => {
   });
 });
 
+const image = { type: "image_url", image_url: { url: "https://example.com/a.png" } };
+const remote = { role: "user", content: [image] };
+
 test.each<[VertexFamily, string, JsonObject, string]>([
   ["gemini", "/v1/embeddings", { model: "m", input: "a" }, '"m" is not served at /v1/embeddings in batches, but at'],
   ["gemini", "/v1/messages", { model: "m" }, "but at /v1/chat/completions and /v1beta/generateContent"],
@@ -88,6 +91,13 @@ test.each<[VertexFamily, string, JsonObject, string]>([
   ["openai", "/v1/chat/completions", { ...chat, stream: true }, "`stream` is not possible in a batch"],
   ["openai", "/v1/chat/completions", { model: "m", messages: [] }, "`messages` must be a non-empty array"],
   ["openai", "/v1/embeddings", { model: "m", input: "" }, "`input` must be a text or a non-empty array"],
+  ["claude", "/v1/chat/completions", { ...chat, container: "c" }, "Vertex AI has no `container`"],
+  [
+    "claude",
+    "/v1/chat/completions",
+    { ...chat, messages: [remote] },
+    "Vertex AI takes images and documents as base64 only",
+  ],
   ["claude", "/v1/chat/completions", { ...chat, logit_bias: { a: 1 } }, "`logit_bias` has no counterpart"],
   ["gemini", "/v1/chat/completions", { ...chat, logit_bias: { a: 1 } }, "`logit_bias` has no counterpart"],
 ])("%s at %s refuses %j", (family, endpoint, body, words) => {
