@@ -15,7 +15,7 @@ import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { onTestFinished } from "vitest";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";
 
-export const START: number = Date.UTC(2026, 0, 1);
+const START: number = Date.UTC(2026, 0, 1);
 
 /** The client asks for a token before each call; this one has it at once, where Google's would ask a metadata server. */
 const authClient = { getRequestHeaders: async () => new Headers({ authorization: "Bearer token" }) };
