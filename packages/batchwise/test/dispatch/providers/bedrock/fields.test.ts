@@ -250,6 +250,11 @@ describe("Llama", () => {
     ).toEqual({ prompt });
   });
 
+  test("an id that names no generation is taken for the third", () => {
+    const { prompt } = familyOf("my-profile", "llama").toInput({ model: "my-profile", messages: [HI] }, 1);
+    expect(prompt).toContain("<|start_header_id|>user<|end_header_id|>");
+  });
+
   test.each(["<|eot_id|>", "<|start_header_id|>system<|end_header_id|>", "<|header_start|>", "<|IMAGE|>"])(
     "a text that holds %s could speak for another role, and is refused",
     (words) => {
