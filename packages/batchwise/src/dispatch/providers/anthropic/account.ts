@@ -19,6 +19,7 @@ import type {
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { refuse } from "../shapes/anthropic/refuse.ts";
 import { toMessageParams } from "../shapes/anthropic/request.ts";
@@ -109,26 +110,13 @@ interface Manner {
   readonly profile: { readonly user_profile_id?: string };
 }
 
-class AnthropicAccount implements Account {
-  readonly name: string;
-  readonly capabilities: Account["capabilities"];
-  readonly models: readonly string[] | null;
-  readonly weight: number;
-  readonly pollMs: number;
-  readonly requestTimeoutMs: number;
-  readonly reconcileGraceMs: number;
+class AnthropicAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #manner: Manner;
 
   constructor(settings: AccountSettings, manner: Manner) {
+    super(settings);
     this.#manner = manner;
-    this.name = settings.name;
-    this.capabilities = settings.capabilities;
-    this.models = settings.models;
-    this.weight = settings.weight;
-    this.pollMs = settings.pollMs;
-    this.requestTimeoutMs = settings.requestTimeoutMs;
-    this.reconcileGraceMs = settings.reconcileGraceMs;
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 

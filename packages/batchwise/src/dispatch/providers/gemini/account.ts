@@ -21,6 +21,7 @@ import type {
 import { hasEnded } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { toEmbedContentRequest } from "../shapes/gemini/embedding.ts";
 import { invalid, unsupported } from "../shapes/gemini/refusal.ts";
@@ -86,26 +87,13 @@ function invalidVertex(): Error {
   return invalidOption(TypeError, `${wanted}, got one of Vertex AI, which \`vertexAccount\` takes`);
 }
 
-class GeminiAccount implements Account {
-  readonly name: string;
-  readonly capabilities: Account["capabilities"];
-  readonly models: readonly string[] | null;
-  readonly weight: number;
-  readonly pollMs: number;
-  readonly requestTimeoutMs: number;
-  readonly reconcileGraceMs: number;
+class GeminiAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #wire: GeminiWire;
 
   constructor(wire: GeminiWire, settings: AccountSettings) {
+    super(settings);
     this.#wire = wire;
-    this.name = settings.name;
-    this.capabilities = settings.capabilities;
-    this.models = settings.models;
-    this.weight = settings.weight;
-    this.pollMs = settings.pollMs;
-    this.requestTimeoutMs = settings.requestTimeoutMs;
-    this.reconcileGraceMs = settings.reconcileGraceMs;
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 

@@ -21,6 +21,7 @@ import {
 } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { timeOfKey } from "../../format/encode.ts";
+import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
@@ -73,28 +74,15 @@ export function mistralAccount(options: MistralAccountOptions): Account {
   return new MistralAccount(client, timeoutHours, settings);
 }
 
-class MistralAccount implements Account {
-  readonly name: string;
-  readonly capabilities: Account["capabilities"];
-  readonly models: readonly string[] | null;
-  readonly weight: number;
-  readonly pollMs: number;
-  readonly requestTimeoutMs: number;
-  readonly reconcileGraceMs: number;
+class MistralAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: MistralClient;
   readonly #hours: number;
 
   constructor(client: MistralClient, timeoutHours: number, settings: AccountSettings) {
+    super(settings);
     this.#client = client;
     this.#hours = timeoutHours;
-    this.name = settings.name;
-    this.capabilities = settings.capabilities;
-    this.models = settings.models;
-    this.weight = settings.weight;
-    this.pollMs = settings.pollMs;
-    this.requestTimeoutMs = settings.requestTimeoutMs;
-    this.reconcileGraceMs = settings.reconcileGraceMs;
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 

@@ -16,6 +16,7 @@ import type {
 } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
+import { AccountFields } from "../shapes/account-fields.ts";
 import { toResultLine } from "../shapes/openai-result.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
@@ -42,30 +43,16 @@ export function openaiAccount(options: OpenAiAccountOptions): Account {
   return new OpenAiAccount(resolveOpenAiOptions(options));
 }
 
-class OpenAiAccount implements Account {
-  readonly name: string;
-  readonly capabilities: Account["capabilities"];
-  readonly models: readonly string[] | null;
-  readonly weight: number;
-  readonly pollMs: number;
-  readonly requestTimeoutMs: number;
-  readonly reconcileGraceMs: number;
+class OpenAiAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: OpenAiClient;
   readonly #manner: OpenAiManner;
 
   constructor(manner: OpenAiManner) {
-    const { settings } = manner;
+    super(manner.settings);
     this.#client = manner.client;
     this.#manner = manner;
-    this.name = settings.name;
-    this.capabilities = settings.capabilities;
-    this.models = settings.models;
-    this.weight = settings.weight;
-    this.pollMs = settings.pollMs;
-    this.requestTimeoutMs = settings.requestTimeoutMs;
-    this.reconcileGraceMs = settings.reconcileGraceMs;
-    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
+    if (manner.settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine(request: LineRequest): string {

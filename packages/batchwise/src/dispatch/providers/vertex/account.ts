@@ -24,6 +24,7 @@ import { hasEnded } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { checkGoogleVersion } from "../shapes/google-client.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
@@ -130,30 +131,17 @@ interface Models {
   readonly manner: LineManner;
 }
 
-class VertexAccount implements Account {
-  readonly name: string;
-  readonly capabilities: Account["capabilities"];
-  readonly models: readonly string[] | null;
-  readonly weight: number;
-  readonly pollMs: number;
-  readonly requestTimeoutMs: number;
-  readonly reconcileGraceMs: number;
+class VertexAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: VertexClient;
   readonly #storage: ObjectStorage;
   readonly #models: Models;
 
   constructor(client: VertexClient, storage: ObjectStorage, settings: AccountSettings, models: Models) {
+    super(settings);
     this.#client = client;
     this.#storage = storage;
     this.#models = models;
-    this.name = settings.name;
-    this.capabilities = settings.capabilities;
-    this.models = settings.models;
-    this.weight = settings.weight;
-    this.pollMs = settings.pollMs;
-    this.requestTimeoutMs = settings.requestTimeoutMs;
-    this.reconcileGraceMs = settings.reconcileGraceMs;
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 

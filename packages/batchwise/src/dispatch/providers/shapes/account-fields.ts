@@ -1,0 +1,24 @@
+// The plain fields of an account, which every account has in the same way: an account extends this class by its calls.
+
+import type { Account } from "../../contract/account.ts";
+import type { AccountSettings } from "./account-options.ts";
+
+export class AccountFields {
+  readonly name: string;
+  readonly capabilities: Account["capabilities"];
+  readonly models: readonly string[] | null;
+  readonly weight: number;
+  readonly pollMs: number;
+  readonly requestTimeoutMs: number;
+  readonly reconcileGraceMs: number;
+
+  constructor(settings: AccountSettings) {
+    this.name = settings.name;
+    this.capabilities = settings.capabilities;
+    this.models = settings.models;
+    this.weight = settings.weight;
+    this.pollMs = settings.pollMs;
+    this.requestTimeoutMs = settings.requestTimeoutMs;
+    this.reconcileGraceMs = settings.reconcileGraceMs;
+  }
+}
