@@ -3,7 +3,7 @@
 
 import type { Batcher } from "batchwise";
 
-/** Warns, once a process and text, where a worker of that concurrency can not fill the batches of this batcher. */
+/** Warns where a worker that holds so many jobs cannot fill the batches of this batcher. */
 export function warnOfJobs<Item, Result>({ options }: Batcher<Item, Result>, jobs: number): void {
   const { maxBatchSize, concurrency } = options;
   const enough = maxBatchSize * concurrency;
