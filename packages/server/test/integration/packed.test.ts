@@ -3,7 +3,7 @@
 // peer and not installed: neither help nor jobs nor run may need it.
 
 import { execFile, spawn } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -107,6 +107,55 @@ test("in an empty project serve says which runtime to install", async () => {
   const says =
     'serve needs the package "onnxruntime-node", which is not installed here: npm install onnxruntime-node@1';
   expect(await ended(npx(null, "serve"))).toMatchObject({ code: 2, output: expect.stringContaining(says) });
+});
+
+/** Starts `serve` by npx, asks it for a vector and ends it, with npx and the shell between. */
+async function dimensionsServed(cwd: string): Promise<number> {
+  const args = [
+    "--offline",
+    "batchwise",
+    "serve",
+    "--port",
+    "0",
+    "--workers",
+    "1",
+    "--model-dir",
+    await temporaryFolder(),
+  ];
+  const child = spawn("npx", args, {
+    cwd,
+    env: { ...process.env, ...ENV },
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  });
+  const service = commandOf(child);
+  try {
+    const [origin] = await service.prints(/http:\/\/127\.0\.0\.1:\d+/);
+    const body = JSON.stringify({ model: "batchwise-demo", input: "hello" });
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${origin}/v1/embeddings`, { method: "POST", headers, body });
+    const { data } = (await response.json()) as { data: readonly { embedding: readonly number[] }[] };
+    return data[0]?.embedding.length ?? 0;
+  } finally {
+    process.kill(-(child.pid as number), "SIGTERM");
+    await service.ended;
+  }
+}
+
+test("serve answers where the runtime is there, in an empty project and in a clone that is built", async () => {
+  // Packing its 290 MB would take a minute: a link stands for its installation.
+  const runtime = join(project, "node_modules/onnxruntime-node");
+  symlinkSync(join(ROOT, installedAt("onnxruntime-node")), runtime);
+  expect(await dimensionsServed(project)).toBe(128);
+  unlinkSync(runtime);
+  expect(await dimensionsServed(ROOT)).toBe(128);
+});
+
+test("in an empty project every entry of the library loads by require and by import", async () => {
+  const fixtures = join(ROOT, "packages/batchwise/test/house/fixtures");
+  for (const file of ["both-builds.mjs", "triple-handler.mjs"]) copyFileSync(join(fixtures, file), join(project, file));
+  const { stdout } = await execute(process.execPath, ["both-builds.mjs"], { cwd: project });
+  expect(stdout).toMatch(/^\d+ entries\n$/);
 });
 
 test("in a clone that is built the command runs by npx", async () => {
