@@ -33,7 +33,7 @@ export interface ResolvedRateLimiterOptions {
 }
 
 /** Names that people bring from providers, and what they are here. */
-const HINTS: Readonly<Record<string, string>> = {
+export const HINTS: Readonly<Record<string, string>> = {
   tokensPerMinute: "tokens are a batch's cost; use `costPerMinute`",
   tpm: "tokens are a batch's cost; use `costPerMinute`",
   requestsPerMinute: "each request is a call of the handler; use `callsPerMinute`",

@@ -32,7 +32,8 @@ export function rateLimiter(options: RateLimiterOptions): RateLimiter {
 
 const WAIT: LimiterAnswer = Object.freeze({ granted: false });
 
-class BucketLimiter implements RateLimiter {
+/** `isEmpty`: the buckets are empty at first, not full. */
+export class BucketLimiter implements RateLimiter {
   readonly #calls: Bucket | undefined;
   readonly #cost: Bucket | undefined;
   readonly #timer: WakeTimer;
@@ -43,9 +44,9 @@ class BucketLimiter implements RateLimiter {
   /** Whose `retry` runs and has not asked again. */
   #retrying: LimiterClient | undefined;
 
-  constructor({ callsPerMinute, costPerMinute, burstMs, clock }: ResolvedRateLimiterOptions) {
-    this.#calls = bucketOf(callsPerMinute, burstMs, 1);
-    this.#cost = bucketOf(costPerMinute, burstMs, 0);
+  constructor({ callsPerMinute, costPerMinute, burstMs, clock }: ResolvedRateLimiterOptions, isEmpty = false) {
+    this.#calls = bucketOf(callsPerMinute, burstMs, 1, isEmpty);
+    this.#cost = bucketOf(costPerMinute, burstMs, 0, isEmpty);
     this.#timer = new WakeTimer(clock, (elapsedMs) => this.#serve(elapsedMs));
   }
 
@@ -136,9 +137,12 @@ class BucketLimiter implements RateLimiter {
   }
 }
 
-/** A full bucket of what flows in within `burstMs`, at least of `least`. None where there is no limit. */
-function bucketOf(perMinute: number, burstMs: number, least: number): Bucket | undefined {
+/** A bucket of what flows in within `burstMs`, at least of `least`; full unless told otherwise. None without a limit. */
+function bucketOf(perMinute: number, burstMs: number, least: number, isEmpty: boolean): Bucket | undefined {
   const perMs = perMinute / 60_000;
   const capacity = Math.max(least, perMs * burstMs);
-  return capacity === Number.POSITIVE_INFINITY ? undefined : new Bucket(perMs, capacity);
+  if (capacity === Number.POSITIVE_INFINITY) return undefined;
+  const bucket = new Bucket(perMs, capacity);
+  if (isEmpty) bucket.take(capacity);
+  return bucket;
 }

@@ -1,0 +1,233 @@
+// One limit for many processes, kept in Redis. Clients of this process wait here, in the order in which they asked; for
+// the first of them the process waits in Redis, in the order in which processes asked. While Redis is gone each process
+// keeps its share of the limit by itself (shares.ts).
+
+import type { LimiterAnswer, LimiterClient, RateLimiter } from "../../core/contract/limiter.ts";
+import { LONGEST_RETRY_AFTER_MS } from "../../core/contract/retry-after.ts";
+import { WakeTimer } from "../wake-timer.ts";
+import { type RedisRateLimiterOptions, type ResolvedRedisOptions, resolveRedisOptions } from "./options.ts";
+import { SEEN_MS } from "./script.ts";
+import { type Reply, Server } from "./server.ts";
+import { Shares } from "./shares.ts";
+
+/**
+ * Makes a limiter for the option `limiter` of batchers in several processes, which share the rates through Redis: with
+ * the same `key` they are granted no more together than one `rateLimiter` would grant. Processes are served in the order
+ * in which they asked, and a provider's Retry-After holds all of them.
+ *
+ * While Redis does not answer, the processes that were seen in the ten seconds before go on with equal shares, within a
+ * second. When it answers again the limit is kept there again.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
+ *
+ * @example
+ * ```ts
+ * import { createBatcher } from "batchwise";
+ * import { redisRateLimiter } from "batchwise/limits/redis";
+ * import { Redis } from "ioredis";
+ *
+ * const limiter = redisRateLimiter({ client: new Redis(), key: "openai", callsPerMinute: 600, processes: 8 });
+ * const titles = createBatcher(async (texts: string[]) => texts, { limiter });
+ * ```
+ */
+export function redisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
+  return new RedisLimiter(resolveRedisOptions(options));
+}
+
+const WAIT: LimiterAnswer = Object.freeze({ granted: false });
+/** Redis is asked at least so often while somebody waits, and while it is gone. */
+const LOOK_MS = 500;
+/** For so long after a return others may still use their shares: they look every LOOK_MS. */
+const GRACE_MS = LOOK_MS;
+
+class RedisLimiter implements RateLimiter {
+  readonly #options: ResolvedRedisOptions;
+  readonly #server: Server;
+  /** Until the first client may ask again; while Redis is gone, until it is tried again. */
+  readonly #timer: WakeTimer;
+  /** Who waits for Redis, with the cost that each asked for last. */
+  readonly #waiting: Map<LimiterClient, number> = new Map();
+  #isAsking = false;
+  #isTimed = false;
+  /** Null while Redis answers. */
+  #shares: Shares | null = null;
+  #heldUntil = 0;
+  /** The last answer: when it came, and how many processes it told of. */
+  #heardAt = Number.NEGATIVE_INFINITY;
+  #processes = 0;
+
+  constructor(options: ResolvedRedisOptions) {
+    this.#options = options;
+    this.#server = new Server(options);
+    this.#timer = new WakeTimer(options.clock, () => this.#wake());
+  }
+
+  reserve(client: LimiterClient, cost: number): LimiterAnswer | Promise<LimiterAnswer> {
+    const asked = cost > 0 ? cost : 0;
+    if (this.#shares !== null) return this.#reserveShare(this.#shares, client, asked);
+    this.#waiting.set(client, asked);
+    // A question that is under way or has its time is not asked again for another cost.
+    if (this.#isAsking || this.#isTimed || client !== this.#first()) return WAIT;
+    return this.#ask(client, asked);
+  }
+
+  giveBack(calls: number, cost: number): void {
+    const [givenCalls, givenCost] = [Number.isFinite(calls) ? calls : 0, Number.isFinite(cost) ? cost : 0];
+    if (givenCalls === 0 && givenCost === 0) return;
+    if (this.#shares !== null) this.#shares.giveBack(givenCalls, givenCost);
+    else this.#server.tell("give", givenCalls, givenCost);
+  }
+
+  withdraw(client: LimiterClient): void {
+    if (this.#shares !== null) {
+      this.#shares.withdraw(client);
+      if (this.#shares.waiting.length === 0) this.#clear();
+      return;
+    }
+    const wasFirst = client === this.#first();
+    if (!this.#waiting.delete(client) || !wasFirst || this.#isAsking) return;
+    this.#clear();
+    if (this.#waiting.size === 0) this.#server.tell("leave");
+    else this.#wakeIn(0);
+  }
+
+  hold(forMs: number): void {
+    if (!(forMs > 0)) return;
+    const heldMs = Math.min(forMs, LONGEST_RETRY_AFTER_MS);
+    this.#heldUntil = Math.max(this.#heldUntil, this.#options.clock.now() + heldMs);
+    if (this.#shares !== null) this.#shares.hold(heldMs);
+    else this.#server.tell("hold", heldMs);
+  }
+
+  async #ask(client: LimiterClient, asked: number): Promise<LimiterAnswer> {
+    this.#isAsking = true;
+    const askedAt = this.#options.clock.now();
+    try {
+      const reply = await this.#server.ask(asked);
+      this.#isAsking = false;
+      if (!reply.isStale) this.#heard(reply);
+      if (!reply.isGranted) {
+        // One who withdrew meanwhile learns now that it waits: it is asked once more, and may withdraw again.
+        if (!this.#waiting.has(client)) this.#waiting.set(client, asked);
+        this.#wakeIn(reply.isStale ? 0 : Math.min(LOOK_MS, reply.value));
+        return WAIT;
+      }
+      this.#waiting.delete(client);
+      if (this.#waiting.size > 0) this.#wakeIn(0);
+      return { granted: true, cost: reply.value };
+    } catch (error) {
+      this.#isAsking = false;
+      this.#waiting.delete(client);
+      return this.#reserveShare(this.#shares ?? this.#lose(error, askedAt), client, asked);
+    }
+  }
+
+  /** Redis is gone: from now on this process keeps its share. */
+  #lose(error: unknown, askedAt: number): Shares {
+    const { clock, processes } = this.#options;
+    const isRecent = askedAt - this.#heardAt <= SEEN_MS;
+    const count = isRecent ? this.#processes : (processes ?? this.#processes);
+    const shares = new Shares(this.#options, count > 0 ? 1 / count : 0, askedAt);
+    const heldMs = this.#heldUntil - clock.now();
+    if (heldMs > 0) shares.hold(heldMs);
+    this.#shares = shares;
+    const others = [...this.#waiting.keys()];
+    this.#waiting.clear();
+    // The first has its answer before them: they ask for a share when this step is done.
+    queueMicrotask(() => {
+      for (const other of others) this.#retry(other);
+    });
+    this.#tellState("shares", error);
+    return shares;
+  }
+
+  #reserveShare(shares: Shares, client: LimiterClient, cost: number): LimiterAnswer {
+    const answer = shares.reserve(client, cost);
+    if (!this.#isTimed) this.#wakeIn(LOOK_MS);
+    return answer;
+  }
+
+  #heard({ processes }: Reply): void {
+    this.#heardAt = this.#options.clock.now();
+    this.#processes = processes;
+  }
+
+  #wakeIn(delayMs: number): void {
+    this.#isTimed = true;
+    this.#timer.set(delayMs);
+  }
+
+  #clear(): void {
+    this.#isTimed = false;
+    this.#timer.clear();
+  }
+
+  #wake(): void {
+    this.#isTimed = false;
+    if (this.#shares !== null) {
+      this.#tryAgain(this.#shares);
+      return;
+    }
+    const client = this.#first();
+    if (client === undefined || this.#isAsking) return;
+    this.#retry(client);
+    if (!this.#isAsking && !this.#isTimed && this.#shares === null && this.#first() === client) {
+      // It neither asked nor withdrew: it waits no longer, or it would block those behind it.
+      this.#waiting.delete(client);
+      if (this.#waiting.size > 0) this.#wakeIn(0);
+      else this.#server.tell("leave");
+    }
+  }
+
+  #retry(client: LimiterClient): void {
+    try {
+      client.retry();
+    } catch {
+      // The client's own failure. The others keep their places.
+    }
+  }
+
+  #tryAgain(shares: Shares): void {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const awayMs = this.#options.clock.now() - shares.since;
+    this.#server.back(awayMs, GRACE_MS, shares.share).then(
+      (reply) => {
+        this.#isAsking = false;
+        if (reply.isStale) {
+          this.#wakeIn(0);
+          return;
+        }
+        this.#heard(reply);
+        this.#return(shares);
+      },
+      () => {
+        this.#isAsking = false;
+        if (shares.waiting.length > 0) this.#wakeIn(LOOK_MS);
+      },
+    );
+  }
+
+  /** Redis answers again: those who wait for a share ask there, in their order. */
+  #return(shares: Shares): void {
+    this.#shares = null;
+    this.#clear();
+    for (const client of shares.waiting) {
+      shares.withdraw(client);
+      this.#retry(client);
+    }
+    this.#tellState("redis", undefined);
+  }
+
+  #tellState(state: "shares" | "redis", error: unknown): void {
+    try {
+      this.#options.onState(state, error);
+    } catch {
+      // A listener disturbs nobody.
+    }
+  }
+
+  #first(): LimiterClient | undefined {
+    return this.#waiting.keys().next().value;
+  }
+}

@@ -1,0 +1,138 @@
+// Calls of the script. One that has no answer in time has failed; should it be answered later all the same, what it was
+// granted goes back.
+
+import type { Clock } from "../../core/time/clock.ts";
+import type { RedisClient } from "./client.ts";
+import type { ResolvedRedisOptions } from "./options.ts";
+import { SCRIPT } from "./script.ts";
+
+/** What the script answers. */
+export interface Reply {
+  readonly isGranted: boolean;
+  /** The cost granted, or how many milliseconds to wait. */
+  readonly value: number;
+  /** How many processes were seen in the last ten seconds, this one included. */
+  readonly processes: number;
+  /** True where the question came too late to be answered, which says nothing else. */
+  readonly isStale: boolean;
+}
+
+/** What two clocks may have gone apart since the last answer. */
+const SLACK_MS = 250;
+
+const KEY_NAMES = ["state", "queue", "due", "seen"];
+
+export class Server {
+  readonly #client: RedisClient;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #keys: readonly string[];
+  readonly #process: string = crypto.randomUUID();
+  readonly #rates: readonly string[];
+  #hash: Promise<string> | null = null;
+  /** How much the clock of the server shows more than ours; null before the first answer. */
+  #aheadMs: number | null = null;
+
+  constructor({ client, clock, key, timeoutMs, callsPerMinute, costPerMinute, burstMs }: ResolvedRedisOptions) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+    this.#keys = KEY_NAMES.map((name) => `{${key}}:${name}`);
+    this.#rates = [...bucketArguments(callsPerMinute, burstMs, 1), ...bucketArguments(costPerMinute, burstMs, 0)];
+  }
+
+  /** Asks for one call of this cost. Rejects where there is no answer in time. */
+  ask(cost: number): Promise<Reply> {
+    return this.#inTime(this.#run("ask", cost), (late) => {
+      if (late.isGranted) this.tell("give", 1, late.value);
+    });
+  }
+
+  /**
+   * Says that this process is back after `awayMs` with its share. Where the server was gone for all, the buckets are empty,
+   * and for `graceMs` nothing flows in; where it was not, what the share came to is taken off.
+   */
+  back(awayMs: number, graceMs: number, share: number): Promise<Reply> {
+    return this.#inTime(this.#run("back", awayMs, graceMs, share), () => {});
+  }
+
+  /** Tells something that needs no answer. Where it does not arrive, less is granted than might be. */
+  tell(operation: "give" | "leave" | "hold", ...values: readonly number[]): void {
+    this.#run(operation, ...values).catch(() => {});
+  }
+
+  async #run(operation: string, ...values: readonly number[]): Promise<Reply> {
+    const args = [operation, this.#process, ...this.#rates, String(this.#expiry()), ...values.map(String)];
+    let reply: unknown;
+    try {
+      reply = await this.#evaluate(args);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+      // The server has started anew: it knows no scripts.
+      this.#hash = null;
+      reply = await this.#evaluate(args);
+    }
+    const [result, value, processes, now] = reply as readonly unknown[];
+    this.#aheadMs = Number(now) - this.#clock.now();
+    const isStale = Number(result) === -1;
+    return { isGranted: Number(result) === 1, isStale, value: Number(value), processes: Number(processes) };
+  }
+
+  /** The time of the server until which a question of now may be answered; 0 where that is not known. */
+  #expiry(): number {
+    return this.#aheadMs === null ? 0 : this.#clock.now() + this.#aheadMs + this.#timeoutMs + SLACK_MS;
+  }
+
+  async #evaluate(args: readonly string[]): Promise<unknown> {
+    this.#hash ??= this.#load();
+    const hash = await this.#hash;
+    return this.#send("EVALSHA", hash, String(this.#keys.length), ...this.#keys, ...args);
+  }
+
+  async #load(): Promise<string> {
+    try {
+      return String(await this.#send("SCRIPT", "LOAD", SCRIPT));
+    } catch (error) {
+      this.#hash = null;
+      throw error;
+    }
+  }
+
+  /** ioredis has a `sendCommand` too, which takes something else: its `call` comes first. */
+  async #send(command: string, ...args: string[]): Promise<unknown> {
+    const client = this.#client;
+    return "call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]);
+  }
+
+  /** Rejects when the time is over; `wasLate` gets an answer that comes then. */
+  #inTime(running: Promise<Reply>, wasLate: (reply: Reply) => void): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const giveUp = (): void => {
+        isOver = true;
+        reject(new Error(`Redis has not answered for ${this.#timeoutMs} ms.`));
+      };
+      // After a long block of this thread the timer comes before the answer that has long been there: another look.
+      let timer = this.#clock.setTimeout(() => {
+        timer = this.#clock.setTimeout(giveUp, 1);
+      }, this.#timeoutMs);
+      running.then(
+        (reply) => {
+          this.#clock.clearTimeout(timer);
+          if (isOver) wasLate(reply);
+          else resolve(reply);
+        },
+        (error: unknown) => {
+          this.#clock.clearTimeout(timer);
+          reject(error);
+        },
+      );
+    });
+  }
+}
+
+/** A bucket's rate a millisecond and what it holds; 0 and -1 where there is no limit. */
+function bucketArguments(perMinute: number, burstMs: number, least: number): string[] {
+  const perMs = perMinute / 60_000;
+  return perMs === Number.POSITIVE_INFINITY ? ["0", "-1"] : [String(perMs), String(Math.max(least, perMs * burstMs))];
+}

@@ -1,0 +1,47 @@
+// One of several processes that share a limit in Redis. Run as `node limiter-child.ts <json of LimiterWork>`: says "ready",
+// and when it reads a line, keeps a batcher busy for a while and says how much it was granted in that time.
+
+import { once } from "node:events";
+import { Redis } from "ioredis";
+import { createClient } from "redis";
+import { createBatcher } from "../../../src/index.ts";
+import { type RedisClient, redisRateLimiter } from "../../../src/limits/redis/index.ts";
+
+export interface LimiterWork {
+  readonly port: number;
+  readonly client: "ioredis" | "node-redis";
+  readonly key: string;
+  readonly costPerMinute: number;
+  readonly maxBatchSize: number;
+  readonly runMs: number;
+}
+
+const work = JSON.parse(process.argv[2] ?? "") as LimiterWork;
+// Ends with the process that has started it, however that ends.
+process.stdin.once("end", () => process.exit(1));
+const { port, key, costPerMinute, maxBatchSize } = work;
+
+async function connect(): Promise<RedisClient> {
+  if (work.client === "ioredis") return new Redis({ host: "127.0.0.1", port });
+  return await createClient({ url: `redis://127.0.0.1:${port}` }).connect();
+}
+
+const client = await connect();
+const limiter = redisRateLimiter({ client, key, costPerMinute });
+console.log("ready");
+await once(process.stdin, "data");
+const until = Date.now() + work.runMs;
+let granted = 0;
+const batcher = createBatcher(
+  (items: number[]) => {
+    if (Date.now() < until) granted += items.length;
+    return items;
+  },
+  { limiter, maxBatchSize },
+);
+/** More than can be granted. */
+const items = Array.from({ length: (costPerMinute * work.runMs) / 60_000 }, (_, index) => index);
+batcher.submitMany(items).catch(() => {});
+await new Promise((resolve) => setTimeout(resolve, work.runMs));
+console.log(granted);
+process.exit(0);
