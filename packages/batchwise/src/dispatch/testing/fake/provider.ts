@@ -88,7 +88,7 @@ class Fake implements FakeProvider {
   }
 
   get faultsHit(): number {
-    return this.#faults.hits;
+    return this.#faults.hits + (this.#settings.storage?.faultsHit ?? 0);
   }
 
   heal(): void {

@@ -69,6 +69,8 @@ export interface FakeObjects {
   write(bucket: string, name: string, bytes: Uint8Array | string): void;
   /** Puts a fault into calls to come. Several wait their turn. */
   inject(fault: FakeFault): void;
+  /** Calls that a fault has hit. */
+  readonly faultsHit: number;
   /** Takes back every fault that has not hit yet. */
   heal(): void;
 }

@@ -136,6 +136,10 @@ export class ObjectShelf {
     this.#faults.add(fault);
   }
 
+  get faultsHit(): number {
+    return this.#faults.hits;
+  }
+
   heal(): void {
     this.#faults.clear();
   }
@@ -158,6 +162,9 @@ export function storageOf(shelf: ObjectShelf, surface: StorageSurface, openUploa
     fetch: inProcessFetch((exchange) => shelf.answer(surface, exchange)),
     listen: () => listen((exchange) => shelf.answer(surface, exchange)),
     inject: (fault) => shelf.inject(fault),
+    get faultsHit() {
+      return shelf.faultsHit;
+    },
     heal: () => shelf.heal(),
     calls: (operation) => shelf.calls(operation),
     get openUploads() {
