@@ -46,6 +46,11 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   if (await waitsForAccount(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
+  if (isLate(runtime, lease)) {
+    await sealAgain(lease);
+    return;
+  }
+  const uploadedBy = runtime.clock.monotonic() + sendingTimeoutMs(lease.batch, lease.account);
   const source = await upload(runtime, lease);
   if (source === null) return;
   if (runtime.isStopping || (await isHeld(runtime, lease))) {
@@ -57,7 +62,9 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: another process may own the batch now.
   const maySend = !runtime.isStopping && !runtime.clock.isInDoubt() && lease.maySend(timeoutMs);
-  if (maySend) await create(runtime, lease, timeoutMs);
+  // One that slept before its last write may still own the batch, but its look at the deadlines is too old.
+  const hasSlept = runtime.clock.monotonic() > uploadedBy;
+  if (maySend && !(hasSlept && isLate(runtime, lease))) await create(runtime, lease, timeoutMs);
   else await sealAgain(lease);
 }
 
@@ -105,9 +112,17 @@ async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boole
   return goesAlone;
 }
 
-/** Nothing was sent: the next owner starts again. An idempotency token is kept, so its batch stays `submitting`. */
+/** True when a deadline has passed since the members were looked at, and no earlier create may run. */
+function isLate(runtime: Runtime, { batch: { deadlineAt, unknownSince } }: Lease): boolean {
+  return unknownSince === null && deadlineAt !== null && deadlineAt <= runtime.clock.now();
+}
+
+/**
+ * Nothing was sent under this intent: the next owner starts again. Where an earlier create may run under the idempotency
+ * token, the batch stays `submitting`, which keeps the token.
+ */
 async function sealAgain(lease: Lease): Promise<void> {
-  const state = lease.account.capabilities.tag === "idempotencyToken" ? "submitting" : "sealed";
+  const state = lease.batch.unknownSince === null ? "sealed" : "submitting";
   await lease.end((now) => ({ state, nextAt: now }));
 }
 
