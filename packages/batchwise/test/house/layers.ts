@@ -61,6 +61,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "providers/bedrock": ["providers/shapes", "contract"],
   "providers/anthropic": ["providers/shapes", "format", "contract"],
   "providers/gemini": ["providers/shapes", "contract"],
+  "providers/local": ["providers/shapes", "contract"],
   "providers/mistral": ["providers/shapes", "format", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],
   "providers/shapes": ["contract"],

@@ -251,7 +251,17 @@ export type Failure =
     };
 
 /** The calls of an account, as `classify` is told of them. */
-export type Operation = "upload" | "create" | "list" | "find" | "retrieve" | "results" | "cancel" | "files" | "cleanup";
+export type Operation =
+  | "upload"
+  | "create"
+  | "list"
+  | "find"
+  | "retrieve"
+  | "results"
+  | "execute"
+  | "cancel"
+  | "files"
+  | "cleanup";
 
 /**
  * One set of credentials and limits at a provider, as the dispatcher calls it. The top of the file has its contract.
@@ -298,6 +308,18 @@ export interface Account {
    * `name` says what was asked, for providers whose lines do not.
    */
   results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncIterable<ResultLine>;
+  /**
+   * Only of accounts without a provider behind them, in place of `results`: runs these lines, of `encodeLine`, and gives
+   * each result once it has ended, in any order. It takes a line only when it can run it, and ends by itself after the
+   * last. Each line ends in a time of the account's own; what concerns one line is a result of that line. Rejects for
+   * what concerns all of them, such as a server that cannot be reached, after the results of what was on its way: the
+   * rest is run later, uncharged. Once the signal is aborted it starts no line and ends soon.
+   *
+   * The dispatcher calls it for a batch that was created, with the members that are still open, until there are none. So
+   * a `create` of such an account has nothing to do, and makes no difference when it is repeated: its `tag` is
+   * `idempotencyToken`.
+   */
+  execute?(lines: AsyncIterable<string>, call: Pick<CallOptions, "signal">, name: BatchName): AsyncIterable<ResultLine>;
   /** Asks for it; cancelling what has ended is not an error. Answers with the batch as it is then. */
   cancel(id: string, call: CallOptions): Promise<ProviderBatch>;
   /** Only where `listsFiles`: our uploads, by file name. */

@@ -48,6 +48,8 @@ export type Step =
   /** Look the batch up. Listing starts at `since`; only a look that starts after the grace may give it up. */
   | { readonly kind: "reconcile"; readonly since: number; readonly mayRecreate: boolean }
   | { readonly kind: "poll" }
+  /** Run what is open: the account has no provider behind it. */
+  | { readonly kind: "execute" }
   | { readonly kind: "cancel" }
   /** Fetch results and settle, then whatever is still open. */
   | { readonly kind: "collect" }
@@ -62,6 +64,7 @@ export interface StepAccount {
   readonly capabilities: Pick<Account["capabilities"], "tag" | "maxInlineBytes">;
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
+  readonly execute?: Account["execute"];
 }
 
 /** Our clock and the provider's may differ by this much when listed times are compared. */
@@ -81,6 +84,7 @@ export function nextStep(batch: BatchRow, account: StepAccount, now: number): St
       return resolveStep(batch, account, now);
     case "submitted":
     case "running":
+      if (account.execute !== undefined) return { kind: "execute" };
       // An unverified batch may not be ours, so it is not cancelled.
       return allCancelled(batch) && batch.verified && batch.cancelSentAt === null
         ? { kind: "cancel" }

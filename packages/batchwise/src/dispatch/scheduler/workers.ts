@@ -10,6 +10,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { collect } from "../steps/collect.ts";
 import { dispose, drop } from "../steps/dispose.ts";
 import { BatchEnder, isSettled } from "../steps/end-batch.ts";
+import { execute } from "../steps/execute.ts";
 import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
 import { reconcile } from "../steps/reconcile.ts";
 import { submit } from "../steps/submit.ts";
@@ -20,6 +21,9 @@ import { Semaphore } from "./semaphore.ts";
 const MOST_LEASES = 100;
 /** Uploads, collections and disposals that run at once: these take memory. */
 const HEAVY_PLACES = 4;
+/** Batches that one account runs at once in this process; the others are left to other processes for so long. */
+const MOST_EXECUTED = 2;
+const LEFT_TO_OTHERS_MS = 1_000;
 /** How many waiting batches are read when capacity on a ledger is released. */
 const WAITING_LOOKED_AT = 100;
 
@@ -27,6 +31,7 @@ export class Workers {
   readonly #runtime: Runtime;
   readonly #heavy: Semaphore = new Semaphore(HEAVY_PLACES);
   readonly #running: Set<Promise<void>> = new Set();
+  readonly #executed: Map<Account, number> = new Map();
   readonly #ender: BatchEnder;
   /** When batches that this process has released fall due, by key. */
   readonly #dueAt: Map<string, number> = new Map();
@@ -188,6 +193,8 @@ export class Workers {
         return reconcile(runtime, lease, step.since, step.mayRecreate);
       case "poll":
         return poll(runtime, lease);
+      case "execute":
+        return this.#execute(lease);
       case "cancel":
         return cancelBatch(runtime, lease);
       case "collect":
@@ -199,6 +206,22 @@ export class Workers {
       case "none":
         lease.close();
         return Promise.resolve();
+    }
+  }
+
+  /** Not among the heavy ones: it may take hours, and holds a page of lines. */
+  async #execute(lease: Lease): Promise<void> {
+    const { account } = lease;
+    const count = this.#executed.get(account) ?? 0;
+    if (count >= MOST_EXECUTED) {
+      await lease.end((now) => ({ nextAt: now + LEFT_TO_OTHERS_MS }));
+      return;
+    }
+    this.#executed.set(account, count + 1);
+    try {
+      await execute(this.#runtime, lease);
+    } finally {
+      this.#executed.set(account, (this.#executed.get(account) ?? 1) - 1);
     }
   }
 

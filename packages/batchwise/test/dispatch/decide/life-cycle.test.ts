@@ -111,6 +111,15 @@ describe("the step of a fresh lease", () => {
     expect(nextStep(batch, stepAccount(capabilities), started + 10)).toEqual(step);
   });
 
+  test("of an account that runs lines itself runs what is open, cancelled or not", () => {
+    const account = { ...stepAccount({ tag: "idempotencyToken" }), execute: async function* () {} };
+    for (const state of ["submitted", "running"] as const) {
+      for (const wanted of [{}, out]) {
+        expect(nextStep(batchRow({ ...sent, ...wanted, state }), account, started)).toEqual({ kind: "execute" });
+      }
+    }
+  });
+
   test("only a look that starts at or after the end of the grace may give a create up", () => {
     const batch = batchRow({ ...sent, state: "unknown" });
     expect(giveUpAt(batch, stepAccount())).toBe(end);

@@ -8,6 +8,7 @@ import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { anthropicAccount } from "../../../src/dispatch/providers/anthropic/index.ts";
 import { bedrockAccount } from "../../../src/dispatch/providers/bedrock/index.ts";
 import { geminiAccount } from "../../../src/dispatch/providers/gemini/index.ts";
+import { localAccount } from "../../../src/dispatch/providers/local/index.ts";
 import { mistralAccount } from "../../../src/dispatch/providers/mistral/index.ts";
 import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
 import { vertexAccount } from "../../../src/dispatch/providers/vertex/index.ts";
@@ -21,6 +22,7 @@ export type Service =
   | "together"
   | "anthropic"
   | "gemini"
+  | "local"
   | "mistral"
   | keyof typeof BEDROCK_MODELS
   | keyof typeof VERTEX_MODELS;
@@ -99,6 +101,7 @@ async function accountOf({ service, url, storageUrl, leaseMs }: KillWork): Promi
     const client = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: url } });
     return geminiAccount({ client, maxInlineBytes: 0, ...times });
   }
+  if (service === "local") return localAccount({ baseURL: `${url}/v1`, concurrency: 8, ...times });
   if (service === "mistral") {
     const { Mistral } = await import("@mistralai/mistralai");
     return mistralAccount({ client: new Mistral({ apiKey: "key", serverURL: url }), ...times });

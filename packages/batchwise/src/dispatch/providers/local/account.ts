@@ -1,0 +1,129 @@
+// An account without a provider: its lines are run from here, by a server of OpenAI's shape or by a function. It keeps
+// nothing: the dispatcher's store says what has run, so any process may go on with a batch.
+
+import { check, objectWith } from "../../../core/contract/validate.ts";
+import type {
+  Account,
+  BatchName,
+  CallOptions,
+  CreateInput,
+  Failure,
+  LineRequest,
+  ListPage,
+  Operation,
+  ProviderBatch,
+  ResultLine,
+} from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { Outage } from "./answer.ts";
+import { localCapabilities } from "./capabilities.ts";
+import { LineRunner } from "./line-runner.ts";
+import { LOCAL_OPTIONS, type LocalAccountOptions, type LocalSettings, resolveLocalOptions } from "./options.ts";
+import { Places } from "./places.ts";
+import { runLines } from "./run-lines.ts";
+
+/** Soon: nothing has to be waited for. */
+const POLL_MS = 50;
+
+/**
+ * An account for the dispatcher's `accounts` that runs requests itself, with the same durability as at a provider.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
+ * @example
+ * ```ts
+ * import { localAccount } from "batchwise/dispatch/local";
+ * const server = localAccount({ baseURL: "http://127.0.0.1:8000/v1", concurrency: 64 }); // vLLM, llama.cpp, …
+ * const inProcess = localAccount({ name: "echo", handler: async (body) => ({ said: body.messages ?? null }) });
+ * ```
+ */
+export function localAccount(options: LocalAccountOptions): Account {
+  check("options", objectWith(), options);
+  const local = resolveLocalOptions(options);
+  const filled = options.pollMs === undefined ? { ...options, pollMs: POLL_MS } : options;
+  const capabilities = { ...localCapabilities, endpoints: local.endpoints };
+  return new LocalAccount(local, resolveAccountOptions(filled, LOCAL_OPTIONS, capabilities));
+}
+
+class LocalAccount implements Account {
+  readonly name: string;
+  readonly capabilities: Account["capabilities"];
+  readonly models: readonly string[] | null;
+  readonly weight: number;
+  readonly pollMs: number;
+  readonly requestTimeoutMs: number;
+  readonly reconcileGraceMs: number;
+  readonly #places: Places;
+  readonly #runner: LineRunner;
+
+  constructor(local: LocalSettings, settings: AccountSettings) {
+    this.name = settings.name;
+    this.capabilities = settings.capabilities;
+    this.models = settings.models;
+    this.weight = settings.weight;
+    this.pollMs = settings.pollMs;
+    this.requestTimeoutMs = settings.requestTimeoutMs;
+    this.reconcileGraceMs = settings.reconcileGraceMs;
+    this.#places = new Places(local.concurrency);
+    this.#runner = new LineRunner(local.call, this.#places, local);
+  }
+
+  encodeLine({ customId, body }: LineRequest): string {
+    return `{"custom_id":"${customId}","body":${body}}\n`;
+  }
+
+  lineBytes(request: LineRequest, bodyBytes: number): number {
+    return this.encodeLine({ ...request, body: "" }).length + bodyBytes;
+  }
+
+  checkBody(endpoint: Endpoint, body: JsonObject): void {
+    if (!this.capabilities.endpoints.includes(endpoint)) throw invalid(`endpoint "${endpoint}" is not served here`);
+    if (body.stream === true) throw invalid("`stream` is not possible in a batch");
+  }
+
+  /** Makes nothing: the batch in the store is all there is, and `execute` runs it. */
+  async create({ key, attempt }: CreateInput, _call: CallOptions): Promise<ProviderBatch> {
+    return batchOf(`${key}-${attempt}`);
+  }
+
+  async list(_page: object, _call: CallOptions): Promise<ListPage> {
+    return { batches: [], next: null };
+  }
+
+  async retrieve(id: string, _call: CallOptions): Promise<ProviderBatch> {
+    return batchOf(id);
+  }
+
+  execute(
+    lines: AsyncIterable<string>,
+    { signal }: Pick<CallOptions, "signal">,
+    { endpoint }: BatchName,
+  ): AsyncGenerator<ResultLine> {
+    return runLines(lines, this.#places, (line) => this.#runner.run(line, endpoint, signal), signal);
+  }
+
+  /** Never called: `execute` gives the results. */
+  async *results(): AsyncGenerator<ResultLine> {}
+
+  /** The members that are cancelled are not started: there is nobody else to tell. */
+  async cancel(id: string, _call: CallOptions): Promise<ProviderBatch> {
+    return batchOf(id);
+  }
+
+  classify(error: unknown, _operation: Operation): Failure {
+    if (error instanceof Outage) return error.failure;
+    return { kind: "unknown", code: "local_error", message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function batchOf(id: string): ProviderBatch {
+  return {
+    ...{ id, state: "running", rawState: "running", createdAt: 0, expiresAt: null, tag: null, inputFileId: null },
+    ...{ total: null, settled: null, resultRefs: [], failure: null },
+  };
+}
+
+function invalid(reason: string): DispatchError {
+  return new DispatchError("INVALID_REQUEST", `The request cannot be run: ${reason}.`);
+}

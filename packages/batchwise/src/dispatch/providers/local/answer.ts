@@ -1,0 +1,71 @@
+// What became of one call for one line, and how it reads as a result line. Pure. An answer with a status is the server's;
+// a lost call has none. What concerns every line is neither: it is thrown as an Outage.
+
+import type { Failure, ResultLine } from "../../contract/account.ts";
+import type { JsonObject, OutcomeError } from "../../contract/types.ts";
+import { jsonObject, text } from "../shapes/sdk-error.ts";
+import { toUsage } from "../shapes/usage.ts";
+
+export type Answer =
+  | {
+      readonly kind: "answer";
+      readonly statusCode: number;
+      readonly body: JsonObject;
+      readonly retryAfterMs: number | null;
+    }
+  | { readonly kind: "lost"; readonly code: string; readonly message: string; readonly mayRepeat: boolean };
+
+/** Nothing can be run for now: the server is away, refuses the key, or asks for a long pause. */
+export class Outage extends Error {
+  readonly failure: Failure;
+
+  constructor(failure: Failure, cause?: unknown) {
+    super(failure.message, { cause });
+    this.name = "Outage";
+    this.failure = failure;
+  }
+}
+
+export function toResultLine(customId: string, answer: Answer): ResultLine {
+  if (answer.kind === "lost") {
+    const { code, message } = answer;
+    return { customId, response: null, error: { code, message }, usage: null };
+  }
+  const { statusCode, body } = answer;
+  const isSuccess = statusCode >= 200 && statusCode < 300;
+  const error = isSuccess ? null : errorOf(statusCode, body);
+  return { customId, response: { statusCode, body }, error, usage: isSuccess ? toUsage(body.usage) : null };
+}
+
+/** Servers put their words in `error`, or beside `object: "error"`. */
+function errorOf(statusCode: number, body: JsonObject): OutcomeError {
+  const told = jsonObject(body.error) ?? body;
+  const message = text(told.message) ?? text(body.error) ?? text(body.detail) ?? `The server answered ${statusCode}.`;
+  return { code: text(told.code) ?? text(told.type) ?? `http_${statusCode}`, message };
+}
+
+const BUSY: ReadonlySet<number> = new Set([429, 503, 529]);
+const FIRST_WAIT_MS = 500;
+const LONGEST_BACKOFF_MS = 30_000;
+/** A server that asks for a longer pause is left alone: the batch waits in the store. */
+const LONGEST_WAIT_MS = 60_000;
+
+/** How long to wait before the call is made again; null: this is the result. `repeats`: calls made again so far. */
+export function waitBefore(answer: Answer, repeats: number, maxRetries: number): number | null {
+  const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_WAIT_MS * 2 ** repeats);
+  if (answer.kind === "lost") return answer.mayRepeat && repeats < maxRetries ? backoff : null;
+  const { statusCode, retryAfterMs } = answer;
+  if (statusCode < 500 && !BUSY.has(statusCode)) return null;
+  if (retryAfterMs !== null && retryAfterMs > LONGEST_WAIT_MS) throw askedToWait(answer, retryAfterMs);
+  return repeats < maxRetries ? (retryAfterMs ?? backoff) : null;
+}
+
+/** True where the server has too much to do: all lines wait then. */
+export function isBusy(answer: Answer): boolean {
+  return answer.kind === "answer" && BUSY.has(answer.statusCode);
+}
+
+function askedToWait({ statusCode }: { readonly statusCode: number }, retryAfterMs: number): Outage {
+  const message = `The server answered ${statusCode} and asks for a pause of ${Math.ceil(retryAfterMs / 1000)} s.`;
+  return new Outage({ kind: "rateLimited", code: `http_${statusCode}`, message, retryAfterMs });
+}

@@ -1,0 +1,23 @@
+// What an account that runs lines itself can. The limits are ours: no provider sets any.
+
+import type { Capabilities } from "../../contract/account.ts";
+
+export const localCapabilities: Capabilities = {
+  provider: "local",
+  endpoints: ["/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses"],
+  maxInlineBytes: Number.POSITIVE_INFINITY,
+  tag: "idempotencyToken",
+  list: { paged: false, pageSize: 100, newestFirst: false },
+  listsFiles: false,
+  ledgerScope: "account",
+  limits: {
+    maxRequests: 10_000,
+    maxBytes: 100_000_000,
+    maxTokens: Number.POSITIVE_INFINITY,
+    minRequests: 1,
+    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
+    maxEnqueuedRequests: Number.POSITIVE_INFINITY,
+    // What is not in a batch yet can still change its place: by priority, by deadline, to another account.
+    maxEnqueuedBatches: 4,
+  },
+};

@@ -1,0 +1,80 @@
+// One line as one POST to a server of OpenAI's shape. An answer that such a server does not give (a page in place of JSON,
+// a refused key, no connection) says that the address or the key is wrong or that the server is away: no line is to blame.
+
+import { retryAfterMs } from "../../../core/contract/retry-after.ts";
+import type { JsonObject } from "../../contract/types.ts";
+import { jsonObject, readSdkError } from "../shapes/sdk-error.ts";
+import { type Answer, Outage } from "./answer.ts";
+import type { LocalRequest, MakeCall } from "./line-runner.ts";
+
+export interface HttpServer {
+  /** As an OpenAI client's: with "/v1". No slash at its end. */
+  readonly baseURL: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: typeof fetch;
+}
+
+export function httpCall(server: HttpServer): MakeCall {
+  return async (request, signal) => {
+    const url = urlOf(server.baseURL, request.endpoint);
+    let response: Response;
+    let text: string;
+    try {
+      response = await post(server, url, request, signal);
+      text = await response.text();
+    } catch (error) {
+      signal.throwIfAborted();
+      return lost(url, error);
+    }
+    return answerOf(url, response, text);
+  };
+}
+
+/** Paths below "/v1" hang on the base; others, such as "/rerank", on what comes before its "/v1". */
+function urlOf(baseURL: string, endpoint: string): string {
+  if (endpoint.startsWith("/v1/")) return baseURL + endpoint.slice("/v1".length);
+  return baseURL.replace(/\/v1$/, "") + endpoint;
+}
+
+function post(server: HttpServer, url: string, { body }: LocalRequest, signal: AbortSignal): Promise<Response> {
+  const { headers } = server;
+  return server.fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+}
+
+/** A connection that was never made is the server's; one that broke may be the line's, which may run twice. */
+function lost(url: string, error: unknown): Answer {
+  const { neverSent, message } = readSdkError(error);
+  const words = `No answer from ${url}: ${causeOf(error) ?? message}`;
+  if (neverSent) throw new Outage({ kind: "unknown", code: "server_unreachable", message: words }, error);
+  return { kind: "lost", code: "connection_lost", message: words, mayRepeat: true };
+}
+
+function causeOf(error: unknown): string | null {
+  const { cause } = error instanceof Error ? error : {};
+  return cause instanceof Error ? cause.message || String((cause as { code?: unknown }).code) : null;
+}
+
+function answerOf(url: string, response: Response, text: string): Answer {
+  const { status: statusCode } = response;
+  const body = parse(text);
+  const isSuccess = statusCode >= 200 && statusCode < 300;
+  if (statusCode === 401 || statusCode === 402) {
+    const message = `${url} answered ${statusCode}: the key is refused.`;
+    throw new Outage({ kind: "authOrBilling", code: `http_${statusCode}`, message });
+  }
+  if (body === null && (isSuccess || statusCode === 404 || statusCode === 405)) {
+    const type = response.headers.get("content-type") ?? "no content type";
+    const message = `${url} answered ${statusCode} with ${type} in place of a JSON object: is the address right?`;
+    throw new Outage({ kind: "unknown", code: "unexpected_answer", message });
+  }
+  const asked = retryAfterMs({ headers: response.headers }, Date.now());
+  return { kind: "answer", statusCode, body: body ?? { message: text.slice(0, 1_000) }, retryAfterMs: asked ?? null };
+}
+
+function parse(text: string): JsonObject | null {
+  try {
+    return jsonObject(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

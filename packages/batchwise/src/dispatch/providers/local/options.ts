@@ -1,0 +1,96 @@
+// Options of `localAccount`, checked and filled in once.
+
+import {
+  aFunction,
+  aString,
+  check,
+  checkIsObject,
+  finiteIntegerFrom,
+  integerFrom,
+  invalidOption,
+} from "../../../core/contract/validate.ts";
+import type { AccountOptions } from "../../contract/account.ts";
+import type { Endpoint } from "../../contract/types.ts";
+import { localCapabilities } from "./capabilities.ts";
+import { handlerCall, type LocalHandler } from "./handler-call.ts";
+import { httpCall } from "./http-call.ts";
+import type { LineRules, MakeCall } from "./line-runner.ts";
+
+/** Options of `localAccount`: either `baseURL` or `handler`, beside those of every account. */
+export interface LocalAccountOptions extends AccountOptions {
+  /** Where a server of OpenAI's shape is, as an `openai` client's `baseURL`: "http://127.0.0.1:8000/v1". */
+  readonly baseURL?: string;
+  /** Sent as `Authorization: Bearer`. Default: none. */
+  readonly apiKey?: string;
+  /** Further headers of each call. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** In place of the platform's `fetch`, which gives up after 5 minutes without an answer. */
+  readonly fetch?: typeof fetch;
+  /** Answers one request in this process, in place of a server. */
+  readonly handler?: LocalHandler;
+  /** Most lines that run at once, over all batches of this account in this process. Default 8. */
+  readonly concurrency?: number;
+  /** Calls made again for one line because of 429, 5xx or a lost connection, before its try counts. Default 3. */
+  readonly maxRetries?: number;
+  /** How long one call may take, in milliseconds. Default 240_000. */
+  readonly lineTimeoutMs?: number;
+  /** What the server or handler answers. Default: chat completions, completions, embeddings and responses. */
+  readonly endpoints?: readonly Endpoint[];
+}
+
+/** Names of the options that other accounts do not have. */
+export const LOCAL_OPTIONS: readonly (keyof LocalAccountOptions)[] = [
+  ...(["baseURL", "apiKey", "headers", "fetch", "handler"] as const),
+  ...(["concurrency", "maxRetries", "lineTimeoutMs", "endpoints"] as const),
+];
+
+export interface LocalSettings extends LineRules {
+  readonly call: MakeCall;
+  readonly concurrency: number;
+  readonly endpoints: readonly Endpoint[];
+}
+
+export function resolveLocalOptions(options: LocalAccountOptions): LocalSettings {
+  const { concurrency = 8, maxRetries = 3, lineTimeoutMs = 240_000, endpoints = localCapabilities.endpoints } = options;
+  check("concurrency", finiteIntegerFrom(1), concurrency);
+  check("maxRetries", integerFrom(0), maxRetries);
+  check("lineTimeoutMs", finiteIntegerFrom(1), lineTimeoutMs);
+  if (!Array.isArray(endpoints) || endpoints.length === 0) {
+    throw invalidOption(TypeError, "Expected `endpoints` to be a list of at least one endpoint");
+  }
+  for (const endpoint of endpoints) check("endpoints", aString, endpoint);
+  return { call: callOf(options), concurrency, maxRetries, lineTimeoutMs, endpoints: Object.freeze([...endpoints]) };
+}
+
+function callOf(options: LocalAccountOptions): MakeCall {
+  const { baseURL, handler } = options;
+  if ((baseURL === undefined) === (handler === undefined)) {
+    const got = baseURL === undefined ? "neither" : "both";
+    throw invalidOption(TypeError, `Expected either \`baseURL\` or \`handler\`, got ${got}`);
+  }
+  if (handler === undefined) return httpCall(serverOf(options, baseURL as string));
+  check("handler", aFunction, handler);
+  for (const name of ["apiKey", "headers", "fetch"] as const) {
+    if (options[name] !== undefined)
+      throw invalidOption(TypeError, `\`${name}\` is for \`baseURL\`, not for \`handler\``);
+  }
+  return handlerCall(handler);
+}
+
+function serverOf(options: LocalAccountOptions, baseURL: string) {
+  const { apiKey, headers = {}, fetch: own } = options;
+  check("baseURL", { ...aString, expected: "an http or https address", test: isAddress }, baseURL);
+  if (apiKey !== undefined) check("apiKey", aString, apiKey);
+  checkIsObject("headers", headers);
+  if (own !== undefined) check("fetch", aFunction, own);
+  const key: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  return {
+    baseURL: baseURL.replace(/\/+$/, ""),
+    headers: { "content-type": "application/json", accept: "application/json", ...key, ...headers },
+    fetch: own ?? ((...call: Parameters<typeof fetch>) => globalThis.fetch(...call)),
+  };
+}
+
+function isAddress(value: string): boolean {
+  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
+}

@@ -1,0 +1,82 @@
+// How many lines of an account run at once in this process, over all of its batches, and until when none is started
+// because the server asked for a pause.
+
+/** Waits that end by themselves or with the signal's reason. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason);
+      return;
+    }
+    const leave = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", leave);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", leave, { once: true });
+  });
+}
+
+interface Waiting {
+  readonly take: () => void;
+}
+
+export class Places {
+  #free: number;
+  #pausedUntil = 0;
+  readonly #line: Set<Waiting> = new Set();
+
+  constructor(places: number) {
+    this.#free = places;
+  }
+
+  /** Takes a place, in the order of asking. Rejects with the signal's reason. */
+  async take(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const leave = (): void => {
+        this.#line.delete(waiting);
+        reject(signal.reason);
+      };
+      const take = (): void => {
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      const waiting: Waiting = { take };
+      this.#line.add(waiting);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  /** Gives a place back: to the first that waits, if any. */
+  give(): void {
+    const [next] = this.#line;
+    if (next === undefined) {
+      this.#free += 1;
+      return;
+    }
+    this.#line.delete(next);
+    next.take();
+  }
+
+  /** No call is made for so long, by any line. */
+  pauseFor(ms: number): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
+  }
+
+  /** Waits for the end of the pause. */
+  async open(signal: AbortSignal): Promise<void> {
+    for (let left = this.#left(); left > 0; left = this.#left()) await sleep(Math.ceil(left), signal);
+  }
+
+  #left(): number {
+    return this.#pausedUntil - performance.now();
+  }
+}

@@ -1,0 +1,238 @@
+// Runs a batch of an account that runs lines itself (`Account.execute`). The lines are read from the store, page by page,
+// and each result is settled soon after it ends: whoever leases the batch next, after a kill, a stop or a lost lease, runs
+// only what is still open. So no state but the store's says what has run, and no process can leave a batch "running". What
+// was on its way, or had ended and was not settled yet, runs again.
+
+import type { Account, ResultLine } from "../contract/account.ts";
+import { DispatchError } from "../contract/errors.ts";
+import { laneProper } from "../contract/lanes.ts";
+import type { RequestRow, Settlement } from "../contract/rows.ts";
+import { afterBreak, breaksOf } from "../decide/after-break.ts";
+import { classifyFailure, classifySuccess, isSuccess, type RetryRules } from "../decide/classify-results.ts";
+import { maySendAt } from "../decide/outage.ts";
+import { batchName, customId, parseCustomId } from "../format/encode.ts";
+import { EXPIRED } from "../format/payload.ts";
+import type { Lease } from "../runtime/lease.ts";
+import { failureOf, onAbort } from "../runtime/provider-calls.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { isHeld } from "./wait-for-operator.ts";
+
+/** Members read at once, and how long they may wait to be started before they are read again. */
+const PAGE = 100;
+const STALE_MS = 1_000;
+/** The first result of a transaction waits so long for others. A kill runs again what ended in this time. */
+const SETTLE_MS = 200;
+const CHUNK_LINES = 1_000;
+const CHUNK_CHARS = 1_000_000;
+const HELD_MS = 60_000;
+const BUSY_MS = 5_000;
+
+type Execute = NonNullable<Account["execute"]>;
+
+export async function execute(runtime: Runtime, lease: Lease): Promise<void> {
+  if (await waits(runtime, lease)) return;
+  if (lease.batch.state === "submitted") await lease.write({ state: "running" });
+  const run = new Execution(runtime, lease);
+  let error: unknown = null;
+  try {
+    await run.all();
+  } catch (reason) {
+    error = reason;
+  }
+  if (lease.isOver) throw error;
+  if (error !== null && !runtime.isStopping) await brokenOff(runtime, lease, error, run.settled);
+  else if (lease.batch.remaining > 0)
+    await lease.end((now) => ({ nextAt: now + (run.isHeld ? HELD_MS : pause(runtime)) }));
+  else await lease.write((now) => ({ state: "collecting", releaseAt: now, lastError: null }));
+}
+
+/** A stopped dispatcher leaves the batch to others at once. */
+function pause(runtime: Runtime): number {
+  return runtime.isStopping ? 0 : BUSY_MS;
+}
+
+/** True while the account or the lane is paused. */
+async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const ledgers = await runtime.ledgers();
+  const until = maySendAt(lease.batch, ledgers.get(lease.account.name), runtime.clock.now());
+  if (until > runtime.clock.now()) {
+    await lease.end({ nextAt: until });
+    return true;
+  }
+  if (!(await isHeld(runtime, lease))) return false;
+  await lease.end((now) => ({ nextAt: now + HELD_MS }));
+  return true;
+}
+
+/** Writes why a pass ended before its end, and when the next begins. */
+async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled: number): Promise<void> {
+  const { account, batch } = lease;
+  runtime.report(error, lease.context("execute"));
+  const failure = failureOf(account, error, "execute");
+  const breaks = settled > 0 ? 0 : breaksOf(batch.lastError);
+  const { waitMs, pausesAccount } = afterBreak(failure, breaks);
+  const { code, message } = failure;
+  const lastError = JSON.stringify({ code, message, breaks: breaks + 1 });
+  await lease.end((now) => ({
+    ...{ nextAt: now + waitMs, lastError },
+    ...(pausesAccount ? { ledgers: [{ name: account.name, blockedUntil: now + waitMs, note: code }] } : {}),
+  }));
+}
+
+/** One pass over the open members of one batch. */
+class Execution {
+  readonly #runtime: Runtime;
+  readonly #lease: Lease;
+  readonly #rules: RetryRules;
+  /** Members whose lines were given out and that have not been settled. */
+  readonly #running: Map<number, RequestRow> = new Map();
+  readonly #cut: AbortController = new AbortController();
+  /** Members settled in this pass. */
+  settled = 0;
+  /** An operator's pause ended the pass. */
+  isHeld = false;
+  #items: Settlement[] = [];
+  #chars = 0;
+  #lines = 0;
+  #timer: unknown = null;
+  #settling: Promise<void> = Promise.resolve();
+
+  constructor(runtime: Runtime, lease: Lease) {
+    this.#runtime = runtime;
+    this.#lease = lease;
+    this.#rules = { ...runtime.options.retry, lane: laneProper(lease.batch.lane) };
+  }
+
+  /** Runs what is open. What ended before an error or a stop is settled all the same; after a lost lease nothing is. */
+  async all(): Promise<void> {
+    const { clock, stopping, events } = this.#runtime;
+    const { account, batch, signal } = this.#lease;
+    const begunAt = clock.monotonic();
+    const forget = onAbort([signal, stopping.signal], (reason) => this.#cut.abort(reason));
+    let code: string | null = null;
+    try {
+      await this.#untilCut(this.#run((account.execute as Execute).bind(account)));
+    } catch (error) {
+      code = failureOf(account, error, "execute").code;
+      throw error;
+    } finally {
+      forget();
+      this.#cut.abort(new Error("The pass is over."));
+      clock.clearTimeout(this.#timer);
+      if (!this.#lease.isOver) await this.#flush();
+      const durationMs = clock.monotonic() - begunAt;
+      events.emit("collect", () => ({ account: account.name, batch: batch.key, lines: this.#lines, durationMs, code }));
+    }
+  }
+
+  /** Rejects once the pass is cut, even if the account ignores its signal. */
+  #untilCut(run: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const forget = onAbort([this.#cut.signal], reject);
+      run.then(resolve, reject).finally(forget);
+    });
+  }
+
+  async #run(run: Execute): Promise<void> {
+    const { signal } = this.#cut;
+    for await (const line of run(this.#open(), { signal }, batchName(this.#lease.batch))) {
+      signal.throwIfAborted();
+      this.#take(line);
+      if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();
+      await this.#runtime.options.failpoint("mid-results");
+    }
+  }
+
+  /** The lines of open members, without those that were cancelled or whose deadline has passed by now. */
+  async *#open(): AsyncGenerator<string> {
+    const { store, clock } = this.#runtime;
+    const { key: batchKey } = this.#lease.batch;
+    let checkedAt = clock.monotonic();
+    for (let fromOrd = 0; ; ) {
+      this.#cut.signal.throwIfAborted();
+      const readAt = clock.monotonic();
+      const page = await store.requests({ batchKey, fromOrd, limit: PAGE, bodies: true });
+      for (const row of page) {
+        if (clock.monotonic() - readAt > STALE_MS) break;
+        fromOrd = (row.ord as number) + 1;
+        const line = this.#lineOf(row);
+        if (line !== null) yield line;
+      }
+      if (page.length < PAGE && fromOrd > (page.at(-1)?.ord ?? -1)) return;
+      if (clock.monotonic() - checkedAt <= STALE_MS) continue;
+      checkedAt = clock.monotonic();
+      this.isHeld = await isHeld(this.#runtime, this.#lease);
+      if (this.isHeld) return;
+    }
+  }
+
+  /** Null for a member that is not to be run: it is decided here. */
+  #lineOf(row: RequestRow): string | null {
+    const { clock } = this.#runtime;
+    const { account, batch } = this.#lease;
+    const ord = row.ord as number;
+    const { lane } = this.#rules;
+    if (row.cancelRequested) {
+      // The store ends it as cancelled.
+      this.#add({ ord, kind: "requeue", code: "cancelled", charged: false, notBefore: 0, lane });
+      return null;
+    }
+    if (row.deadlineAt !== null && row.deadlineAt <= clock.now()) {
+      this.#add({ ord, kind: "final", status: "expired", ...EXPIRED, charged: false });
+      return null;
+    }
+    this.#running.set(ord, row);
+    try {
+      const { endpoint } = batchName(batch);
+      return account.encodeLine({ customId: customId(batch.key, ord), endpoint, body: row.body as string });
+    } catch (error) {
+      if (!(error instanceof DispatchError)) throw error;
+      const { message } = error;
+      this.#take({
+        customId: customId(batch.key, ord),
+        response: null,
+        error: { code: "invalid_request", message },
+        usage: null,
+      });
+      return null;
+    }
+  }
+
+  #take(line: ResultLine): void {
+    this.#lines += 1;
+    const ord = parseCustomId(line.customId)?.ord ?? -1;
+    const member = this.#running.get(ord);
+    if (member === undefined) {
+      this.#runtime.ignoredResults += 1;
+      return;
+    }
+    this.#running.delete(ord);
+    if (isSuccess(line)) this.#add(classifySuccess(ord, line));
+    else this.#add(classifyFailure({ ...member, ord }, line, this.#rules, this.#runtime.clock.now()));
+  }
+
+  #add(item: Settlement): void {
+    this.#items.push(item);
+    this.#chars += item.kind === "final" ? item.payload.length : 0;
+    if (this.#items.length > 1) return;
+    this.#timer = this.#runtime.clock.setTimeout(() => {
+      this.#flush().catch((error: unknown) => this.#cut.abort(error));
+    }, SETTLE_MS);
+  }
+
+  /** Settles what has ended, one transaction after the other. */
+  #flush(): Promise<void> {
+    this.#runtime.clock.clearTimeout(this.#timer);
+    const items = this.#items;
+    this.#items = [];
+    this.#chars = 0;
+    if (items.length === 0) return this.#settling;
+    const settling = this.#settling.then(async () => {
+      await this.#lease.settle(items);
+      this.settled += items.length;
+      await this.#runtime.options.failpoint("after-result-txn");
+    });
+    this.#settling = settling;
+    return settling;
+  }
+}

@@ -1,0 +1,148 @@
+// The local account over a real server of OpenAI's shape, which is busy, away, wrong or slow.
+
+import { describe, expect, test } from "vitest";
+import { ask, dispatch, endAll, names, outcomes, pause, server } from "./rig.ts";
+
+endAll();
+
+describe("lines that a server of OpenAI's shape runs", () => {
+  test("run once each, at most `concurrency` at a time, and end with the server's own answers", async () => {
+    const model = await server(() => ({ delayMs: 3 }));
+    const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 5 });
+    await dispatcher.enqueueMany(names(300).map((name) => ask(name)));
+    const seen = await outcomes(dispatcher, 300);
+    for (const name of names(300)) {
+      expect(seen.get(name)).toMatchObject({
+        status: "succeeded",
+        attempts: 1,
+        response: { statusCode: 200, body: { choices: [{ message: { content: `echo: ${name}` } }] } },
+        usage: { inputTokens: 3, outputTokens: 2 },
+      });
+    }
+    expect([...model.ran.values()].every((count) => count === 1)).toBe(true);
+    expect(model.most).toBe(5);
+    expect(dispatcher.errors).toEqual([]);
+  });
+
+  test("are sent to the path of their endpoint, with the key and the headers", async () => {
+    const paths: unknown[] = [];
+    const model = await server(({ path, headers }) => {
+      paths.push([path, headers.authorization, headers["x-a"]]);
+      return { body: { ok: true } };
+    });
+    const endpoints = ["/v1/embeddings", "/rerank"];
+    const own = { apiKey: "k", headers: { "x-a": "b" }, endpoints };
+    const dispatcher = await dispatch({ baseURL: `${model.baseURL}/`, concurrency: 1, ...own });
+    for (const endpoint of endpoints)
+      await dispatcher.enqueue({ id: endpoint, endpoint, body: { model: "m", input: "x" } });
+    await outcomes(dispatcher, 2);
+    expect(paths.toSorted()).toEqual([
+      ["/rerank", "Bearer k", "b"],
+      ["/v1/embeddings", "Bearer k", "b"],
+    ]);
+    await expect(dispatcher.enqueue(ask("chat"))).rejects.toMatchObject({ code: "NO_ACCOUNT" });
+  });
+
+  test("have their outcomes while others of their batch still run", async () => {
+    const model = await server(({ said }) => (said === "slow" ? { delayMs: 5_000 } : {}));
+    const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 2 });
+    const began = performance.now();
+    await dispatcher.enqueueMany(["slow", "quick"].map((name) => ask(name)));
+    expect(await dispatcher.result("quick")).toMatchObject({ status: "succeeded" });
+    expect(performance.now() - began).toBeLessThan(4_000);
+    expect((await dispatcher.batches()).map(({ state }) => state)).toEqual(["running"]);
+  });
+});
+
+describe("a server", () => {
+  test("that cannot be reached for a while costs no request a try", async () => {
+    const model = await server();
+    await model.stop();
+    const dispatcher = await dispatch({ baseURL: model.baseURL });
+    await dispatcher.enqueueMany(names(20).map((name) => ask(name)));
+    await expect.poll(() => dispatcher.errors.length).toBeGreaterThan(0);
+    expect(dispatcher.errors[0]).toMatchObject({ failure: { code: "server_unreachable" } });
+    expect(String(dispatcher.errors[0])).toContain(`No answer from ${model.baseURL}/chat/completions`);
+    await model.start();
+    const seen = [...(await outcomes(dispatcher, 20)).values()];
+    expect(seen.map(({ status, attempts }) => [status, attempts])).toEqual(names(20).map(() => ["succeeded", 1]));
+  });
+
+  test("that is busy is left alone for as long as it asks, by every line", async () => {
+    const model = await server(({ said, count }) =>
+      said === "r0" && count === 1 ? { status: 429, headers: { "retry-after": "0.6" }, body: {} } : { delayMs: 5 },
+    );
+    const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 2 });
+    await dispatcher.enqueueMany(names(30).map((name) => ask(name)));
+    const seen = [...(await outcomes(dispatcher, 30)).values()];
+    expect(seen.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+    const gaps = model.times.slice(1).map((time, index) => time - (model.times[index] ?? 0));
+    expect(Math.max(...gaps)).toBeGreaterThan(550);
+  });
+
+  test("that asks for a long pause gets it: the batch waits in the store", async () => {
+    const model = await server(() => ({ status: 503, headers: { "retry-after": "3600" }, body: {} }));
+    const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 1 });
+    await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
+    await expect.poll(() => dispatcher.errors.length).toBeGreaterThan(0);
+    expect(dispatcher.errors[0]).toMatchObject({ failure: { kind: "rateLimited", retryAfterMs: 3_600_000 } });
+    await pause(300);
+    expect(model.times).toHaveLength(1);
+  });
+
+  test("that fails is asked again, and then the try counts", async () => {
+    const model = await server(({ said, count }) => {
+      if (said === "late") return count < 3 ? { status: 500, body: {} } : undefined;
+      return { status: 500, body: { error: { message: "Out of memory.", type: "server_error" } } };
+    });
+    const dispatcher = await dispatch({ baseURL: model.baseURL, maxRetries: 2 }, { retry: { attempts: 1 } });
+    await dispatcher.enqueueMany(["late", "never"].map((name) => ask(name)));
+    const seen = await outcomes(dispatcher, 2);
+    expect(seen.get("late")).toMatchObject({ status: "succeeded", attempts: 1 });
+    const error = { code: "server_error", message: "Out of memory." };
+    expect(seen.get("never")).toMatchObject({ status: "failed", attempts: 1, error, response: { statusCode: 500 } });
+    expect(model.asked.get("never")).toBe(3);
+  });
+
+  test("that closes the connection of one line costs that line alone", async () => {
+    const model = await server(({ said }) => (said === "r3" ? { body: "drop" } : {}));
+    const dispatcher = await dispatch({ baseURL: model.baseURL, maxRetries: 1 }, { retry: { attempts: 1 } });
+    await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
+    const seen = await outcomes(dispatcher, 10);
+    expect(seen.get("r3")).toMatchObject({ status: "failed", error: { code: "connection_lost" }, response: null });
+    expect([...seen.values()].filter(({ status }) => status === "succeeded")).toHaveLength(9);
+  });
+
+  test("that refuses the key pauses the account, and no request is charged", async () => {
+    const model = await server(() => ({ status: 401, body: { error: { message: "no" } } }));
+    const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 1 });
+    await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
+    await expect.poll(() => dispatcher.errors.length).toBeGreaterThan(0);
+    await pause(200);
+    expect(model.times).toHaveLength(1);
+    const { ledgers } = await dispatcher.stats();
+    expect(ledgers).toMatchObject([{ name: "local", blockedUntil: expect.any(Number) }]);
+    const { requests } = await dispatcher.requests();
+    expect(requests.map(({ attempts }) => attempts)).toEqual(names(10).map(() => 0));
+  });
+
+  test("that answers with a page is the wrong one: no request is charged", async () => {
+    const model = await server(() => ({ status: 404, body: "<html>Not Found</html>" }));
+    const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 1 });
+    await dispatcher.enqueue(ask("a"));
+    await expect.poll(() => dispatcher.errors.length).toBeGreaterThan(0);
+    expect(String(dispatcher.errors[0])).toContain(
+      "answered 404 with text/html in place of a JSON object: is the address",
+    );
+    expect((await dispatcher.requests()).requests).toMatchObject([{ id: "a", attempts: 0 }]);
+  });
+
+  test("that refuses one line in words fails that line, in these words", async () => {
+    const refusal = { object: "error", message: "The model `x` does not exist.", type: "NotFoundError", code: 404 };
+    const model = await server(({ said }) => (said === "r1" ? { status: 404, body: refusal } : {}));
+    const dispatcher = await dispatch({ baseURL: model.baseURL });
+    await dispatcher.enqueueMany(names(3).map((name) => ask(name)));
+    const error = { code: "NotFoundError", message: "The model `x` does not exist." };
+    expect((await outcomes(dispatcher, 3)).get("r1")).toMatchObject({ status: "failed", attempts: 1, error });
+  });
+});
