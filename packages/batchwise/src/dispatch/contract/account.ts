@@ -165,13 +165,18 @@ export function hasEnded(batch: Pick<ProviderBatch, "state">): boolean {
   return TERMINAL.includes(batch.state);
 }
 
+/** True where the provider says that the batch was made before `since`. */
+export function isOlder({ createdAt }: Pick<ProviderBatch, "createdAt">, since: number): boolean {
+  return createdAt > 0 && createdAt < since;
+}
+
 /** A batch as the provider tells it, in our words. A state that we do not know is `running`: never terminal. */
 export interface ProviderBatch {
   readonly id: string;
   readonly state: ProviderState;
   /** The provider's own word. */
   readonly rawState: string;
-  /** 0 where the provider does not say. */
+  /** 0 where the provider does not say: such a batch is not taken as an old one. */
   readonly createdAt: number;
   readonly expiresAt: number | null;
   /** Our tag, where it comes back. */

@@ -2,7 +2,7 @@
 // input file where the provider shows either; else takes one that the store does not know, young enough and of equal
 // size. Such a match is unverified: the results confirm it, or the adoption is undone.
 
-import type { ProviderBatch, TagKind } from "../contract/account.ts";
+import { isOlder, type ProviderBatch, type TagKind } from "../contract/account.ts";
 import type { BatchRow } from "../contract/rows.ts";
 
 export type Adoption =
@@ -49,7 +49,7 @@ export function isTagged(batch: Pick<BatchRow, "key" | "providerFileId">, seen: 
 }
 
 function guess(batch: BatchRow, listed: readonly ProviderBatch[], look: Look): Adoption {
-  const young = listed.filter((seen) => seen.createdAt >= look.since && !look.known.has(seen.id));
+  const young = listed.filter((seen) => !isOlder(seen, look.since) && !look.known.has(seen.id));
   const fits = young.filter((seen) => seen.total === batch.remaining);
   const unsized = young.some((seen) => seen.total === null);
   const nearest = fits.toSorted((a, b) => distance(batch, a) - distance(batch, b))[0];

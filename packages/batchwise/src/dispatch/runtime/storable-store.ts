@@ -6,6 +6,9 @@ import type { BatchChanges, DeliveryReport, LedgerChanges, MarkChange, Settlemen
 import type { Amendment, Store } from "../contract/store.ts";
 import { storedCode, storedJson, storedMessage, storedTokens } from "../format/stored-code.ts";
 
+/** The last moment that a `Date` can name. */
+const LAST_DATE = 8.64e15;
+
 /** The same store. */
 export function storableStore(store: Store): Store {
   const door: Pick<Store, "settle" | "transition" | "amend" | "deliveries" | "marks"> = {
@@ -60,7 +63,7 @@ function batchChanges(changes: BatchChanges): BatchChanges {
   return {
     ...changes,
     ...Object.fromEntries(texts),
-    ...(Number.isNaN(expiresAt) ? { expiresAt: null } : {}),
+    ...(typeof expiresAt === "number" ? { expiresAt: storedTime(expiresAt) } : {}),
     ...(ledgers === undefined ? {} : { ledgers: ledgers.map(ledgerChanges) }),
     ...(orphans === undefined
       ? {}
@@ -77,6 +80,11 @@ function ledgerChanges(changes: LedgerChanges): LedgerChanges {
       ? {}
       : { learnedTokens: learnedTokens === null ? null : Math.floor(learnedTokens) }),
   };
+}
+
+/** Whole milliseconds of a date; null for a number that is none. */
+function storedTime(at: number): number | null {
+  return Math.abs(at) <= LAST_DATE ? Math.round(at) : null;
 }
 
 function orNull(text: string | null, stored: (text: string) => string): string | null {

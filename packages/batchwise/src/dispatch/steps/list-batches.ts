@@ -1,7 +1,7 @@
 // Looks for batches at a provider: by their tag where the provider can be asked for one, else in its list, page by page.
 // Each call is bounded. Rejects rather than return a part of the list: callers take a batch that is not listed as absent.
 
-import type { Account, BatchName, ListPage, ProviderBatch } from "../contract/account.ts";
+import { type Account, type BatchName, isOlder, type ListPage, type ProviderBatch } from "../contract/account.ts";
 import { bounded } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
@@ -25,7 +25,7 @@ export async function* pages(
     onCall();
     const page: ListPage = await bounded(runtime, account.requestTimeoutMs, cuts, (call) => account.list(ask, call));
     yield page.batches;
-    const isPast = newestFirst && page.batches.some(({ createdAt }) => createdAt < since);
+    const isPast = newestFirst && page.batches.some((seen) => isOlder(seen, since));
     if (page.next === null || isPast) return;
     cursor = page.next;
   }

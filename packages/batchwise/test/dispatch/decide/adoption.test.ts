@@ -55,6 +55,13 @@ describe("of what a listing shows", () => {
       "absent",
     ],
     [
+      "the one of our size that does not say when it was made is guessed",
+      lost,
+      "none",
+      look([providerBatch("a", { createdAt: 0 })]),
+      "a",
+    ],
+    [
       "the one unknown of our size is guessed",
       lost,
       "none",

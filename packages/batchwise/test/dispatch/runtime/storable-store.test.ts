@@ -77,6 +77,17 @@ test("counts are whole when they come to the store, and what is no time is none"
   expect(below[1]?.[2]).toMatchObject({ expiresAt: null, ledgers: [{ learnedTokens: 10 }] });
 });
 
+test.each([
+  [1e303, null],
+  [Number.POSITIVE_INFINITY, null],
+  [-1e300, null],
+  [1_700_000_000_123.4, 1_700_000_000_123],
+])("a batch that expires at %d is stored as one that does at %s", async (expiresAt, stored) => {
+  const { store, below } = rig();
+  await store.transition("k", 1, { expiresAt }, 0);
+  expect(below[0]?.[2]).toMatchObject({ expiresAt: stored });
+});
+
 test("the name of a process is one that every store takes", () => {
   expect(rig().owner).toMatch(/^no\ufffdthing/);
 });

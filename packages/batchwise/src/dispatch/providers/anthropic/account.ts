@@ -23,6 +23,7 @@ import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { refuse } from "../shapes/anthropic/refuse.ts";
 import { toMessageParams } from "../shapes/anthropic/request.ts";
+import { rowsOf } from "../shapes/list-rows.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
@@ -144,9 +145,10 @@ class AnthropicAccount extends AccountFields implements Account {
     const limit = Math.min(page.limit, this.capabilities.list.pageSize);
     const query = page.cursor === null ? { limit } : { limit, after_id: page.cursor };
     const { batches, params } = this.#manner;
-    const { data, has_more, last_id } = objectOf(await batches.list({ ...query, ...params }, callSettings(call)));
-    const found = (Array.isArray(data) ? data : []).map(toProviderBatch);
-    return { batches: found, next: has_more === true ? text(last_id) : null };
+    const answer: unknown = await batches.list({ ...query, ...params }, callSettings(call));
+    const found = rowsOf(answer).map(toProviderBatch);
+    const { has_more: hasMore, last_id: lastId } = objectOf(answer);
+    return { batches: found, next: hasMore === true ? (text(lastId) ?? found.at(-1)?.id ?? null) : null };
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {

@@ -33,7 +33,7 @@ import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { DEFAULT_INLINE_BYTES, EMBED, geminiCapabilities, MOST_INLINE_BYTES } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import { type GeminiClient, GeminiWire } from "./client.ts";
-import { inlineResults, toProviderBatch, toResultLine } from "./convert.ts";
+import { inlineResults, toListPage, toProviderBatch, toResultLine } from "./convert.ts";
 
 const FILES_A_PAGE = 100;
 const EMBEDDINGS: readonly Endpoint[] = ["/v1/embeddings", EMBED];
@@ -130,9 +130,7 @@ class GeminiAccount extends AccountFields implements Account {
   async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
     const pageSize = String(Math.min(page.limit, this.capabilities.list.pageSize));
     const query = page.cursor === null ? { pageSize } : { pageSize, pageToken: page.cursor };
-    const { operations, nextPageToken } = objectOf(await this.#wire.get("batches", query, call));
-    const batches = (Array.isArray(operations) ? operations : []).map(toProviderBatch);
-    return { batches, next: text(nextPageToken) };
+    return toListPage(await this.#wire.get("batches", query, call));
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {

@@ -1,7 +1,7 @@
 // From Gemini's wire to our words: operations, whose metadata is the batch, and result lines. Pure; trusts nothing that
 // it reads.
 
-import type { BatchName, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import type { BatchName, ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { type Answered, chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
@@ -41,6 +41,20 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     resultRefs: refsOf(id, outputOf(wire)),
     failure: state === "failed" ? toFailure(operation.error) : null,
   };
+}
+
+/** Fields of a page that has no batches: Google leaves out what is empty. */
+const BARE: ReadonlySet<string> = new Set(["nextPageToken", "unreachable"]);
+
+/** Throws for an answer that is no list: what is not listed counts as never created, and is sent again. */
+export function toListPage(wire: unknown): ListPage {
+  const page = jsonObject(wire);
+  const rows = page?.operations;
+  const isEmpty = page !== null && rows === undefined && Object.keys(page).every((name) => BARE.has(name));
+  if (!isEmpty && !Array.isArray(rows)) {
+    throw new Error("The provider answered a call for a list with something else.");
+  }
+  return { batches: (rows ?? []).map(toProviderBatch), next: text(page?.nextPageToken) };
 }
 
 /** What an operation says of its end holds where its metadata names no state. */

@@ -13,6 +13,7 @@ import {
   type CreateInput,
   type Failure,
   hasEnded,
+  isOlder,
   type LineRequest,
   type ListPage,
   type Operation,
@@ -144,7 +145,7 @@ class MistralAccount extends AccountFields implements Account {
       const query = { ...filter, page: Number(cursor), pageSize: this.capabilities.list.pageSize };
       const page: ListPage = await this.#page(query, call);
       found.push(...page.batches.filter(({ tag }) => tag?.key === key));
-      cursor = page.batches.some(({ createdAt }) => createdAt < since) ? null : page.next;
+      cursor = page.batches.some((seen) => isOlder(seen, since)) ? null : page.next;
     }
     return found;
   }

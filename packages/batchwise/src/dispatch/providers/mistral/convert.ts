@@ -82,10 +82,13 @@ export function jobOf(ref: string): string | null {
   return ref.startsWith(IN_THE_JOB) ? ref.slice(IN_THE_JOB.length) : null;
 }
 
-/** The rows of a page. */
+/** The rows of a page. Throws for an answer that is no list: what is not listed counts as never created. */
 export function rowsOf(page: unknown): readonly unknown[] {
-  const { data } = objectOf(page);
-  return Array.isArray(data) ? data : [];
+  const { data, total } = objectOf(page);
+  if (Array.isArray(data)) return data;
+  // The client's own type lets an empty page have no rows.
+  if (data === undefined && typeof total === "number") return [];
+  throw new Error("The provider answered a call for a list with something else.");
 }
 
 /**

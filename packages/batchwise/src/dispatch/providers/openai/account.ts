@@ -17,6 +17,7 @@ import type {
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
+import { rowsOf } from "../shapes/list-rows.ts";
 import { toResultLine } from "../shapes/openai-result.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
@@ -24,7 +25,7 @@ import { jsonObject, objectOf, readSdkError } from "../shapes/sdk-error.ts";
 import { checkBody } from "./check-body.ts";
 import { classify } from "./classify.ts";
 import type { BatchCreateBody, OpenAiClient } from "./client.ts";
-import { nextOf, rowsOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
+import { nextOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
 import { type OpenAiAccountOptions, type OpenAiManner, resolveOpenAiOptions } from "./options.ts";
 
 const FILES_A_PAGE = 1_000;

@@ -65,14 +65,6 @@ function failureOf(errors: unknown): Failure | null {
   return isGiven ? classifyBatchErrors(errors) : null;
 }
 
-/** The rows of a list answer: of a page, of a plain array, or of a page that the SDK made of a plain array. */
-export function rowsOf(page: unknown): readonly unknown[] {
-  if (Array.isArray(page)) return page;
-  const { data, body } = objectOf(page);
-  if (Array.isArray(data) && data.length > 0) return data;
-  return Array.isArray(body) ? body : [];
-}
-
 /** What to pass as `after` for the next page; null at the end. */
 export function nextOf(page: unknown, rows: readonly unknown[]): string | null {
   return objectOf(page).has_more === true ? text(objectOf(rows.at(-1)).id) : null;

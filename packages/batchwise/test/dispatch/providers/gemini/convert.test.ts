@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { classify, toFailure } from "../../../../src/dispatch/providers/gemini/classify.ts";
-import { inlineResults, toProviderBatch, toResultLine } from "../../../../src/dispatch/providers/gemini/convert.ts";
+import {
+  inlineResults,
+  toListPage,
+  toProviderBatch,
+  toResultLine,
+} from "../../../../src/dispatch/providers/gemini/convert.ts";
 import { displayNameOf } from "../../../../src/dispatch/providers/shapes/google-jobs.ts";
 
 const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
@@ -196,4 +201,17 @@ describe("an error of the client", () => {
   test("429 is about calls where nothing is created", () => {
     expect(classify(apiError(429, quota), "list")).toMatchObject({ kind: "rateLimited", retryAfterMs: null });
   });
+});
+
+describe("a list", () => {
+  test.each([{}, { nextPageToken: "" }, { unreachable: ["us"] }, { operations: [] }])("of %j is empty", (wire) => {
+    expect(toListPage(wire)).toEqual({ batches: [], next: null });
+  });
+
+  test.each([null, [], "<html>", { error: { code: 503 } }, { operations: {} }, { message: "later" }])(
+    "is not what %j is",
+    (wire) => {
+      expect(() => toListPage(wire)).toThrow("with something else");
+    },
+  );
 });

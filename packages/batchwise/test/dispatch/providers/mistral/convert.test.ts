@@ -1,6 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { classify, classifyJobErrors } from "../../../../src/dispatch/providers/mistral/classify.ts";
-import { jobOf, nextOf, toProviderBatch, toResultLine } from "../../../../src/dispatch/providers/mistral/convert.ts";
+import {
+  jobOf,
+  nextOf,
+  rowsOf,
+  toProviderBatch,
+  toResultLine,
+} from "../../../../src/dispatch/providers/mistral/convert.ts";
 
 const HOUR = 3_600_000;
 const metadata = { batchwise_key: "K", batchwise_attempt: "2" };
@@ -70,6 +76,14 @@ describe("pages", () => {
     ["nor is one without a total", { data: [{}] }, 0, "1"],
   ])("%s", (_case, answer, page, next) => {
     expect(nextOf(answer, page)).toBe(next);
+  });
+
+  test("are empty only where the answer is a list", () => {
+    expect(rowsOf({ object: "list", total: 0 })).toEqual([]);
+    expect(rowsOf({ data: [], total: 3 })).toEqual([]);
+    for (const wire of [{}, { detail: "later" }, "<html>", null, { data: {} }]) {
+      expect(() => rowsOf(wire)).toThrow("with something else");
+    }
   });
 });
 

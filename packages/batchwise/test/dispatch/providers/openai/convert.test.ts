@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
 import { classify, classifyBatchErrors } from "../../../../src/dispatch/providers/openai/classify.ts";
-import { nextOf, rowsOf, toProviderBatch } from "../../../../src/dispatch/providers/openai/convert.ts";
+import { nextOf, toProviderBatch } from "../../../../src/dispatch/providers/openai/convert.ts";
+import { rowsOf } from "../../../../src/dispatch/providers/shapes/list-rows.ts";
 import { toResultLine } from "../../../../src/dispatch/providers/shapes/openai-result.ts";
 
 const wire = {
@@ -262,4 +263,18 @@ describe("a body that cannot be in a batch is refused by name", () => {
     checkBody(both, "/v1/embeddings", { input: [1, 2, 3, 4] });
     checkBody(both, "/v1/embeddings", { input: ["a", "b", "c"] });
   });
+});
+
+test.each<[string, unknown]>([
+  ["a page of HTML, of which the SDK makes an empty one", { data: [], body: "<html>" }],
+  ["an error with a 200", { data: [], body: { error: { message: "later" } } }],
+  ["an object", { message: "later" }],
+  ["a text", "<html>"],
+  ["nothing", null],
+])("%s is no empty list", (_case, answer) => {
+  expect(() => rowsOf(answer)).toThrow("with something else");
+});
+
+test("an empty list may be null", () => {
+  expect(rowsOf({ data: [], body: { object: "list", data: null } })).toEqual([]);
 });
