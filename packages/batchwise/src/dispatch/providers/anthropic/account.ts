@@ -24,12 +24,20 @@ import { type AccountSettings, resolveAccountOptions } from "../shapes/account-o
 import { refuse } from "../shapes/anthropic/refuse.ts";
 import { toMessageParams } from "../shapes/anthropic/request.ts";
 import { rowsOf } from "../shapes/list-rows.ts";
+import { readJsonLines } from "../shapes/read-lines.ts";
+import { readResults } from "../shapes/read-results.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
-import type { AnthropicClient, MessageBatchBody, MessageBatches, MessageBatchParams } from "./client.ts";
+import {
+  type AnthropicClient,
+  bytesOf,
+  type MessageBatchBody,
+  type MessageBatches,
+  type MessageBatchParams,
+} from "./client.ts";
 import { toNativeLine, toProviderBatch, toResultLine } from "./convert.ts";
 
 const OWN = ["client", "defaultMaxTokens", "betas", "workspaceId", "userProfileId"];
@@ -161,18 +169,29 @@ class AnthropicAccount extends AccountFields implements Account {
     }
   }
 
-  async *results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
+  results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
     const toLine = endpoint === NATIVE ? toNativeLine : toResultLine;
+    return readResults(
+      batch.resultRefs,
+      (id) => this.#lines(id, call),
+      (line) => toLine(line, batch),
+    );
+  }
+
+  async *#lines(id: string, call: CallOptions): AsyncGenerator<unknown> {
     const { batches, params } = this.#manner;
-    for (const id of batch.resultRefs) {
-      const lines = await batches.results(id, params, callSettings(call));
-      try {
-        for await (const line of lines) yield toLine(line, batch);
-      } catch (error) {
-        // The SDK parses the lines itself: a cut one is its SyntaxError.
-        if (!(error instanceof SyntaxError)) throw error;
-        throw new DispatchError("RESULTS_UNREADABLE", "A line of the results is not JSON.", error);
-      }
+    const lines = await batches.results(id, params, callSettings(call));
+    const bytes = bytesOf(lines);
+    if (bytes !== null) {
+      yield* readJsonLines(bytes);
+      return;
+    }
+    try {
+      yield* lines;
+    } catch (error) {
+      // The SDK parses the lines itself: a cut one is its SyntaxError.
+      if (!(error instanceof SyntaxError)) throw error;
+      throw new DispatchError("RESULTS_UNREADABLE", "A line of the results is not JSON.", error);
     }
   }
 

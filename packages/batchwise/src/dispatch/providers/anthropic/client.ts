@@ -2,6 +2,7 @@
 // imported from the SDK, and its answers are read as unknown JSON.
 
 import type { CallSettings } from "../shapes/sdk-call.ts";
+import { objectOf } from "../shapes/sdk-error.ts";
 
 /** What a create of a message batch sends. */
 export interface MessageBatchBody {
@@ -41,4 +42,13 @@ export interface AnthropicClient {
   readonly messages: { readonly batches: MessageBatches };
   /** Needed for the account's option `betas` only. */
   readonly beta?: { readonly messages: { readonly batches: MessageBatches } };
+}
+
+/**
+ * The bytes below the lines that the SDK parses (`JSONLDecoder` of 1.0 and later): the SDK stops at a line that is not
+ * JSON, and the reader here goes on behind it. Null where there are none.
+ */
+export function bytesOf(lines: AsyncIterable<unknown>): AsyncIterable<unknown> | null {
+  const { iterator } = objectOf(lines);
+  return Symbol.asyncIterator in Object(iterator) ? (iterator as AsyncIterable<unknown>) : null;
 }

@@ -24,6 +24,7 @@ import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
+import { readResults } from "../shapes/read-results.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 import { CONVERSE } from "./capabilities.ts";
@@ -216,12 +217,15 @@ class BedrockAccount extends AccountFields implements Account {
   async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
     const { storage, family = null } = this.#manner;
     const answers = answering(name, family);
-    for (const folder of batch.resultRefs) {
-      for await (const { uri } of storage.list(folder, call)) {
-        if (!uri.endsWith(".jsonl.out")) continue;
-        for await (const record of readJsonLines(storage.get(uri, call))) {
-          yield toResultLine(record, batch, name, answers);
-        }
+    const open = (uri: string): AsyncGenerator<JsonObject> => readJsonLines(storage.get(uri, call));
+    const read = (record: JsonObject): ResultLine => toResultLine(record, batch, name, answers);
+    yield* readResults(this.#outputs(batch.resultRefs, call), open, read);
+  }
+
+  async *#outputs(folders: readonly string[], call: CallOptions): AsyncGenerator<string> {
+    for (const folder of folders) {
+      for await (const { uri } of this.#manner.storage.list(folder, call)) {
+        if (uri.endsWith(".jsonl.out")) yield uri;
       }
     }
   }

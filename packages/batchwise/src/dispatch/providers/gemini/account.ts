@@ -28,6 +28,7 @@ import { invalid, unsupported } from "../shapes/gemini/refusal.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
+import { readResults } from "../shapes/read-results.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { DEFAULT_INLINE_BYTES, EMBED, geminiCapabilities, MOST_INLINE_BYTES } from "./capabilities.ts";
@@ -142,12 +143,14 @@ class GeminiAccount extends AccountFields implements Account {
     }
   }
 
-  async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
-    for (const ref of batch.resultRefs) {
-      const isFile = ref.startsWith("files/");
-      const results = isFile ? readJsonLines(await this.#wire.download(ref, call)) : await this.#inline(ref, call);
-      for await (const result of results) yield toResultLine(result, batch, name);
-    }
+  results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
+    const open = (ref: string): AsyncGenerator<unknown> => this.#resultsAt(ref, call);
+    return readResults(batch.resultRefs, open, (result) => toResultLine(result, batch, name));
+  }
+
+  async *#resultsAt(ref: string, call: CallOptions): AsyncGenerator<unknown> {
+    if (ref.startsWith("files/")) yield* readJsonLines(await this.#wire.download(ref, call));
+    else yield* await this.#inline(ref, call);
   }
 
   async #inline(id: string, call: CallOptions): Promise<readonly unknown[]> {

@@ -25,6 +25,7 @@ import { timeOfKey } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
+import { readResults } from "../shapes/read-results.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { answerOf, bytesOf, streamedCall, timedCall } from "./call.ts";
@@ -165,10 +166,9 @@ class MistralAccount extends AccountFields implements Account {
     }
   }
 
-  async *results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
-    for (const ref of batch.resultRefs) {
-      for await (const line of this.#lines(ref, call)) yield toResultLine(line, endpoint);
-    }
+  results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
+    const open = (ref: string): AsyncGenerator<JsonObject> => this.#lines(ref, call);
+    return readResults(batch.resultRefs, open, (line) => toResultLine(line, endpoint));
   }
 
   async *#lines(ref: string, call: CallOptions): AsyncGenerator<JsonObject> {

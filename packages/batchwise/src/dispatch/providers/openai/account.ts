@@ -20,6 +20,7 @@ import { AccountFields } from "../shapes/account-fields.ts";
 import { rowsOf } from "../shapes/list-rows.ts";
 import { toResultLine } from "../shapes/openai-result.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
+import { readResults } from "../shapes/read-results.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { jsonObject, objectOf, readSdkError } from "../shapes/sdk-error.ts";
 import { checkBody } from "./check-body.ts";
@@ -111,11 +112,13 @@ class OpenAiAccount extends AccountFields implements Account {
     }
   }
 
-  async *results(batch: ProviderBatch, call: CallOptions): AsyncGenerator<ResultLine> {
-    for (const ref of batch.resultRefs) {
-      const { body } = await this.#client.files.content(ref, callSettings(call));
-      for await (const line of readJsonLines(body)) yield toResultLine(line);
-    }
+  results(batch: ProviderBatch, call: CallOptions): AsyncGenerator<ResultLine> {
+    return readResults(batch.resultRefs, (ref) => this.#lines(ref, call), toResultLine);
+  }
+
+  async *#lines(ref: string, call: CallOptions): AsyncGenerator<JsonObject> {
+    const { body } = await this.#client.files.content(ref, callSettings(call));
+    yield* readJsonLines(body);
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {

@@ -1,6 +1,6 @@
 // Reading result files while they arrive: bytes in, one parsed JSON line at a time out. A line may be megabytes long and
 // is joined once. Rejects with whatever the source rejects with, and with RESULTS_UNREADABLE where a line is not a JSON
-// object: a file that was cut in a line never looks like a whole one.
+// object, once the lines behind it have been given: a file that was cut in a line never looks like a whole one.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -13,10 +13,15 @@ interface Reader {
 /** The JSON objects of a JSONL body: a web stream, or anything that gives its bytes one chunk after another. */
 export async function* readJsonLines(body: unknown): AsyncGenerator<JsonObject> {
   let number = 0;
+  let unreadable: DispatchError | null = null;
   for await (const line of textLines(body)) {
     number += 1;
-    if (line.trim() !== "") yield parseLine(line, number);
+    if (line.trim() === "") continue;
+    const value = parseLine(line, number);
+    if (value instanceof DispatchError) unreadable ??= value;
+    else yield value;
   }
+  if (unreadable !== null) throw unreadable;
 }
 
 async function* textLines(body: unknown): AsyncGenerator<string> {
@@ -37,14 +42,14 @@ async function* textLines(body: unknown): AsyncGenerator<string> {
   yield pieces.join("");
 }
 
-function parseLine(line: string, number: number): JsonObject {
+function parseLine(line: string, number: number): JsonObject | DispatchError {
   try {
     const value: unknown = JSON.parse(line);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
   } catch (error) {
-    throw new DispatchError("RESULTS_UNREADABLE", `Line ${number} of the results is not JSON.`, error);
+    return new DispatchError("RESULTS_UNREADABLE", `Line ${number} of the results is not JSON.`, error);
   }
-  throw new DispatchError("RESULTS_UNREADABLE", `Line ${number} of the results is not a JSON object.`);
+  return new DispatchError("RESULTS_UNREADABLE", `Line ${number} of the results is not a JSON object.`);
 }
 
 async function* chunksOf(body: unknown): AsyncGenerator<Uint8Array> {

@@ -29,6 +29,7 @@ import { type AccountSettings, resolveAccountOptions } from "../shapes/account-o
 import { checkGoogleVersion } from "../shapes/google-client.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
+import { readResults } from "../shapes/read-results.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { MOST_CLAUDE_BATCHES, vertexCapabilities } from "./capabilities.ts";
@@ -215,13 +216,9 @@ class VertexAccount extends AccountFields implements Account {
 
   async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
     const family = this.#models.familyOf(name.model);
-    for (const folder of batch.resultRefs) {
-      for (const uri of await this.#outputs(folder, call)) {
-        for await (const line of readJsonLines(this.#storage.get(uri, call))) {
-          yield toResultLine(family, line, batch, name);
-        }
-      }
-    }
+    const open = (uri: string): AsyncGenerator<JsonObject> => readJsonLines(this.#storage.get(uri, call));
+    const read = (line: JsonObject): ResultLine => toResultLine(family, line, batch, name);
+    for (const folder of batch.resultRefs) yield* readResults(await this.#outputs(folder, call), open, read);
   }
 
   /** The files with results in a folder: the whole ones where there are any. */

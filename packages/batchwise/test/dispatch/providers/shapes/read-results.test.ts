@@ -1,0 +1,57 @@
+// Results out of several sources, some of which cannot be read.
+
+import { expect, test } from "vitest";
+import type { ResultLine } from "../../../../src/dispatch/contract/account.ts";
+import { DispatchError } from "../../../../src/dispatch/contract/errors.ts";
+import { readResults } from "../../../../src/dispatch/providers/shapes/read-results.ts";
+
+const cut = new DispatchError("RESULTS_UNREADABLE", "cut");
+const reset = new Error("reset");
+
+/** Values of a source; one that is an error is thrown. */
+async function* source(values: readonly unknown[]): AsyncGenerator<unknown> {
+  for (const value of values) {
+    if (value instanceof Error) throw value;
+    yield value;
+  }
+}
+
+function toLine(value: unknown): ResultLine {
+  if (value === "odd") throw new TypeError("no such field");
+  if (value === "nameless") throw new DispatchError("RESULTS_UNREADABLE", "nameless");
+  return { customId: String(value), response: null, error: null, usage: null };
+}
+
+/** What came, and what it ended with. */
+async function read(sources: readonly (readonly unknown[])[]): Promise<unknown[]> {
+  const seen: unknown[] = [];
+  try {
+    for await (const { customId } of readResults(sources, source, toLine)) seen.push(customId);
+  } catch (error) {
+    seen.push(error);
+  }
+  return seen;
+}
+
+test.each<[string, readonly (readonly unknown[])[], unknown[]]>([
+  ["come in their order", [["a", "b"], [], ["c"]], ["a", "b", "c"]],
+  ["behind one without a name come too", [["a", "nameless", "b"], ["c"]], ["a", "b", "c", "nameless"]],
+  ["behind one that cannot be converted come too", [["odd", "a"]], ["a", "A result has a shape"]],
+  ["of the next source come where one is cut", [["a", cut], ["b"]], ["a", "b", "cut"]],
+  [
+    "end with the first of the errors",
+    [
+      ["nameless", cut],
+      ["odd", "a"],
+    ],
+    ["a", "nameless"],
+  ],
+  ["end at once where the connection does", [["a", "odd", reset], ["b"]], ["a", "reset"]],
+])("results %s", async (_case, sources, expected) => {
+  const seen = await read(sources);
+  const last = seen.at(-1);
+  const words = last instanceof Error ? [...seen.slice(0, -1), last.message] : seen;
+  expect(words).toEqual(
+    expected.map((each) => (each === "A result has a shape" ? expect.stringContaining(each) : each)),
+  );
+});
