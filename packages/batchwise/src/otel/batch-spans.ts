@@ -14,9 +14,9 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { BatchEvent } from "../core/contract/events.ts";
-import type { StartedBatch } from "../core/contract/observer.ts";
 import { BATCHER_LABELS } from "./batcher-series.ts";
 import { errorType } from "./error-type.ts";
+import type { StartedBatch } from "./observers.ts";
 import { toSeconds } from "./series.ts";
 
 /** What identifies the span that is active where it is called. The span itself, and its context, are not kept. */

@@ -2,12 +2,13 @@
 
 import type { Attributes } from "@opentelemetry/api";
 import type { BatchEvent } from "../core/contract/events.ts";
-import type { BatchObserver, BatchWatch, StartedBatch } from "../core/contract/observer.ts";
+import type { BatchWatch } from "../core/contract/observer.ts";
 import type { ItemOutcome } from "../core/contract/outcome.ts";
 import { activeSpan, BatchSpan } from "./batch-spans.ts";
 import { BATCHER_LABELS } from "./batcher-series.ts";
 import type { BatcherInstruments, ReadBatcher } from "./batcher-totals.ts";
 import { errorType } from "./error-type.ts";
+import type { Observer, StartedBatch } from "./observers.ts";
 import type { ResolvedTelemetry } from "./options.ts";
 import { toSeconds } from "./series.ts";
 
@@ -17,7 +18,7 @@ export interface ObserverParts extends Pick<ResolvedTelemetry, "tracer" | "hasLa
   readonly instruments: BatcherInstruments | null;
 }
 
-export class BatcherObserver implements BatchObserver {
+export class BatcherObserver implements Observer {
   readonly capture: (() => unknown) | undefined;
   readonly #parts: ObserverParts;
 

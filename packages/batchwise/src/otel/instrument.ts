@@ -6,6 +6,7 @@ import { invalidOption } from "../core/contract/validate.ts";
 import { BatcherObserver } from "./batcher-observer.ts";
 import { BATCHER_LABELS } from "./batcher-series.ts";
 import { batcherMetricsOf, type ReadBatcher } from "./batcher-totals.ts";
+import { observe } from "./observers.ts";
 import { type Detach, detachAll, type InstrumentOptions, resolveTelemetry } from "./options.ts";
 
 /** Any batcher of this package: of `batch`, `createBatcher`, `batchStream`, `batchTensors`, `batcherOf` and the others. */
@@ -53,7 +54,7 @@ export function instrument(batcher: InstrumentedBatcher, options?: InstrumentOpt
     hasLabel,
     attributes,
   });
-  const ends = [observable[OBSERVE](observer)];
+  const ends = [observe(observable as Observable, observer)];
   if (metrics !== null) ends.push(metrics.watch(batcher, attributes));
   return detachAll(ends);
 }

@@ -71,7 +71,7 @@ describe("the library's package", () => {
 
   test("is packed in at most 8 files an entry, and in less than 500 KB", () => {
     const { size, files } = packed();
-    expect(files.filter(({ path }) => !path.startsWith("dist/")).map(({ path }) => path)).toEqual(pages);
+    expect(files.filter(({ path }) => !/^(dist|grafana)\//.test(path)).map(({ path }) => path)).toEqual(pages);
     expect(files.length).toBeLessThanOrEqual(8 * entries.length);
     expect(size).toBeLessThan(500_000);
   });
@@ -106,7 +106,7 @@ describe("the built engine", () => {
     expect(output?.exports).toContain("batch");
   });
 
-  test("`batch` alone costs an application no more than it did when each module was a file", async () => {
+  test("`batch` alone costs an application what it did when each module was a file, and an observer's places", async () => {
     const { outputFiles } = await build({
       stdin: { contents: 'export { batch } from "batchwise";', resolveDir: `${root}packages/server` },
       bundle: true,
@@ -115,8 +115,8 @@ describe("the built engine", () => {
       format: "esm",
       write: false,
     });
-    // 27,062 bytes as single modules, 26,944 in chunks.
-    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(27_100);
+    // 27,062 bytes as single modules, 26,944 in chunks; 27,376 with the places in which an observer is called.
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(27_400);
   });
 
   test("bundles for the browser with the handler of a session, and without what needs threads", async () => {

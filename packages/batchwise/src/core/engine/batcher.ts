@@ -4,7 +4,7 @@
 import { closedError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, type RunningBatch } from "../contract/events.ts";
 import { withHandlerDefaults } from "../contract/handler-defaults.ts";
-import { type BatchObserver, OBSERVE, Observers } from "../contract/observer.ts";
+import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
 import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contract/options.ts";
 import { PreparedOptions, reconfigure, shownOptions } from "../contract/resolve-options.ts";
 import type { BatcherStats } from "../contract/stats.ts";
@@ -62,7 +62,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       clock,
       recorder: new Recorder(),
       events,
-      observers: new Observers(events),
+      observer: null,
       deadlines: new Deadlines(clock, inOneStep),
       signals: new AbortSignals(inOneStep),
       changed: () => turn.lookAgain(),
@@ -239,19 +239,13 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     });
   }
 
-  #observe(observer: BatchObserver): () => void {
-    const remove = this.#services.observers.add(observer);
-    this.#intake.observersChanged();
-    return () => {
-      remove();
-      this.#intake.observersChanged();
-    };
-  }
-
   // A member that is not part of the public interface, and that `for in` does not show.
   static {
-    const value = function (this: BatcherCore, observer: BatchObserver): () => void {
-      return this.#observe(observer);
+    const value = function (this: BatcherCore, change: ChangeObserver): void {
+      const services = this.#services;
+      const warn = (error: unknown): void => services.events.warn("OBSERVER_FAILED", "A meter or tracer threw.", error);
+      services.observer = change(services.observer, warn);
+      this.#intake.observerChanged();
     };
     Object.defineProperty(BatcherCore.prototype, OBSERVE, { value });
   }

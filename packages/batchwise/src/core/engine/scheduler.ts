@@ -380,7 +380,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     const run = this.#starter.start(batch, reason, lane, now, this.#options);
     run.holdsSlot = this.#slots.add(run, this.#options);
     this.#gate?.use(batch.cost);
-    if (!this.#services.observers.isEmpty) run.observe();
+    run.observe();
     run.begin();
     if (!run.isOver) this.#gathering.began(run, this.#options);
     this.#starter.warnOfSize(run.start, this.#options);

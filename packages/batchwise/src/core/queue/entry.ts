@@ -2,7 +2,6 @@
 // holder knows. An entry that has been answered or has left has no recipient any more. Thousands may wait, so an entry
 // holds what every item has; what few items have is in its facts, and one object stands for all plain ones.
 
-import type { Captured } from "../contract/observer.ts";
 import type { Moment } from "../time/turn.ts";
 import type { Recipient, Resolve } from "./recipient.ts";
 
@@ -25,8 +24,8 @@ export class ItemFacts {
   key: string | undefined = undefined;
   tenant = "";
   context: unknown = undefined;
-  /** What observers captured for its callers. */
-  captured: readonly Captured[] | undefined = undefined;
+  /** What the observer captured for its callers. */
+  captured: unknown = undefined;
   signal: AbortSignal | undefined = undefined;
   /** Of its submit; undefined where that names none. */
   timeoutMs: number | undefined = undefined;

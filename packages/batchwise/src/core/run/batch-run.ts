@@ -54,7 +54,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   slotIndex = 0;
   /** Stands for the turn in which it began, where it has outlasted the call of the handler. */
   turn: object | null = null;
-  /** For observers; null where there are none. */
+  /** For the observer; null where there is none. */
   watch: BatchWatch | null = null;
 
   constructor(
@@ -98,23 +98,9 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     return measureBatch(liveOf(this.#entries), this.#environment.options.batchCost);
   }
 
-  /** Tells observers that it is about to run. */
+  /** Tells the observer that it is about to run. */
   observe(): void {
-    const { observers, clock } = this.#environment.services;
-    const { key, size, cost, reason, startedAt } = this.start;
-    const waitedMs = this.#entries.map(({ moment }) => startedAt - moment.at);
-    const captured = this.#entries.flatMap(({ facts }) => facts.captured ?? []);
-    const batch = {
-      id: this.id,
-      key,
-      size,
-      cost,
-      reason,
-      startedAt: clock.toUserTime(startedAt),
-      waitedMs,
-      waitMs: this.#waitedMs,
-    };
-    this.watch = observers.started(batch, captured);
+    this.watch = this.#environment.services.observer?.started(this, this.#entries, this.#waitedMs) ?? null;
   }
 
   /** Starts, with a slot or prepared ahead of one; ends where all its callers have left by now. */

@@ -2,7 +2,6 @@
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
 import { callTooLargeError, closedError, itemTooLargeError } from "../contract/errors.ts";
-import type { Observers } from "../contract/observer.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
@@ -33,7 +32,6 @@ export class Intake {
   readonly #turn: Turn;
   readonly #admission: Admission;
   readonly #late: LateEntries;
-  readonly #observers: Observers;
   #options: ResolvedOptions;
   #isClosed = false;
   /** True while items need nothing but their place. */
@@ -46,7 +44,6 @@ export class Intake {
     this.#turn = parts.turn;
     this.#admission = parts.admission;
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
-    this.#observers = parts.services.observers;
     this.#options = options;
     this.#isPlain = isPlain(options, parts.prepareItem);
     this.#hasTimeout = options.timeoutMs < Infinity;
@@ -54,12 +51,13 @@ export class Intake {
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
-    this.observersChanged();
+    this.observerChanged();
   }
 
-  /** To be called when there are other observers. What they capture is read of each item. */
-  observersChanged(): void {
-    this.#isPlain = !this.#isClosed && !this.#observers.captures && isPlain(this.#options, this.#parts.prepareItem);
+  /** To be called when there is another observer. What it captures is read of each item. */
+  observerChanged(): void {
+    const captures = this.#parts.services.observer?.capture !== undefined;
+    this.#isPlain = !this.#isClosed && !captures && isPlain(this.#options, this.#parts.prepareItem);
   }
 
   /** Rejects all that comes from now on. */
@@ -222,13 +220,14 @@ export class Intake {
     known.join(this.#caller(entry), entry.priority);
     this.#capture(known.entry);
     this.#recorder.joined();
-    if (!this.#observers.isEmpty) this.#observers.spared("dedupe", 1);
+    this.#parts.services.observer?.spared("dedupe", 1);
     return true;
   }
 
-  /** Adds the caller of the moment to those of an entry, for observers. */
+  /** Adds the caller of the moment to those of an entry, for the observer. */
   #capture(entry: Entry): void {
-    if (this.#observers.captures) entry.ownFacts.captured = this.#observers.capture(entry.facts.captured);
+    const { observer } = this.#parts.services;
+    if (observer?.capture !== undefined) entry.ownFacts.captured = observer.capture(entry.facts.captured);
   }
 
   /** From here on the caller holds the signal. An entry that did would keep it after the caller has left. */

@@ -45,7 +45,7 @@ export class LateEntries {
       }
       inFlight.forget(shared);
       services.recorder.foundInCache(shared.size);
-      if (!services.observers.isEmpty) services.observers.spared("cache", shared.size);
+      services.observer?.spared("cache", shared.size);
       shared.answer(value, services.clock.now());
     };
     pending.start(entry, () => found(undefined));

@@ -1,7 +1,7 @@
 // What all parts of one batcher share: time, counters, listeners, deadlines and signals.
 
 import type { Events } from "../contract/events.ts";
-import type { Observers } from "../contract/observer.ts";
+import type { BatchObserver } from "../contract/observer.ts";
 import type { ItemOutcome } from "../contract/outcome.ts";
 import type { Recorder } from "../stats/recorder.ts";
 import type { SteadyClock } from "../time/clock.ts";
@@ -12,18 +12,18 @@ export interface Services {
   readonly clock: SteadyClock;
   readonly recorder: Recorder;
   readonly events: Events;
-  readonly observers: Observers;
+  observer: BatchObserver | null;
   readonly deadlines: Deadlines;
   readonly signals: AbortSignals;
   /** A caller has left the queue or its batch: there may be something to decide at the end of this turn. */
   changed(): void;
 }
 
-/** Counts items that ended in one way, so long after their submit, and tells observers and listeners. */
+/** Counts items that ended in one way, so long after their submit, and tells the observer and listeners. */
 export function countItems(services: Services, outcome: ItemOutcome, latencyMs: number, times = 1): void {
-  const { recorder, events, observers } = services;
+  const { recorder, events } = services;
   recorder.ended(outcome, latencyMs, times);
-  if (!observers.isEmpty) observers.settled(outcome, latencyMs, times);
+  services.observer?.settled(outcome, latencyMs, times);
   if (!events.hears("item")) return;
   for (let time = 0; time < times; time += 1) events.emit("item", { outcome, latencyMs });
 }

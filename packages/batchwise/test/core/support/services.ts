@@ -2,7 +2,6 @@
 
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { Events, type WarningEvent } from "../../../src/core/contract/events.ts";
-import { Observers } from "../../../src/core/contract/observer.ts";
 import type { BatcherStats } from "../../../src/core/contract/stats.ts";
 import { Recorder } from "../../../src/core/stats/recorder.ts";
 import { AbortSignals } from "../../../src/core/submit/abort-signals.ts";
@@ -31,7 +30,7 @@ export function servicesKit(): ServicesKit {
     clock: steady,
     recorder,
     events,
-    observers: new Observers(events),
+    observer: null,
     deadlines: new Deadlines(steady, (work) => work()),
     signals: new AbortSignals((work) => work()),
     changed: () => {

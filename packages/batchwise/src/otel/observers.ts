@@ -1,0 +1,104 @@
+// All that observe one batcher. A meter and a tracer are the user's: what they throw is a warning, and concerns nobody else.
+
+import type { BatchEvent, RunningBatch } from "../core/contract/events.ts";
+import type { BatchObserver, BatchWatch, Observable, ObservedBatch, ObservedItem } from "../core/contract/observer.ts";
+import { OBSERVE } from "../core/contract/observer.ts";
+import type { ItemOutcome } from "../core/contract/outcome.ts";
+import { attempt } from "../core/contract/thenable.ts";
+
+/** A batch that is about to run. */
+export interface StartedBatch extends Omit<RunningBatch, "startedAt"> {
+  /** How long each of its items has waited, in milliseconds. */
+  readonly waitedMs: readonly number[];
+  /** The longest of these. */
+  readonly waitMs: number;
+  /** What this observer's `capture` returned for its callers. */
+  readonly captured: readonly unknown[];
+}
+
+/** One of those that observe. */
+export interface Observer {
+  /** Called inside each submit, in the caller's async context. */
+  readonly capture: (() => unknown) | undefined;
+  started(batch: StartedBatch): BatchWatch;
+  settled(outcome: ItemOutcome, latencyMs: number, times: number): void;
+  spared(by: "dedupe" | "cache", callers: number): void;
+}
+
+/** Observes until the function that it returns is called. */
+export function observe(batcher: Observable, observer: Observer): () => void {
+  batcher[OBSERVE]((before, warn) => {
+    const all = before instanceof Observers ? before.all : [];
+    return new Observers([...all, observer], warn);
+  });
+  return () => {
+    batcher[OBSERVE]((before, warn) => {
+      const left = before instanceof Observers ? before.all.filter((other) => other !== observer) : [];
+      return left.length === 0 ? null : new Observers(left, warn);
+    });
+  };
+}
+
+/** What one observer captured for one caller. */
+interface Captured {
+  readonly observer: Observer;
+  readonly value: unknown;
+}
+
+class Observers implements BatchObserver {
+  readonly all: readonly Observer[];
+  readonly capture: ((before: unknown) => readonly Captured[]) | undefined;
+  readonly #warn: (error: unknown) => void;
+
+  constructor(all: readonly Observer[], warn: (error: unknown) => void) {
+    this.all = all;
+    this.#warn = warn;
+    const captures = all.some(({ capture }) => capture !== undefined);
+    this.capture = captures ? (before) => this.#capture(before as readonly Captured[] | undefined) : undefined;
+  }
+
+  started({ id, start }: ObservedBatch, items: readonly ObservedItem[], waitMs: number): BatchWatch {
+    const { key, size, cost, reason, startedAt } = start;
+    const waitedMs = items.map(({ moment }) => startedAt - moment.at);
+    const captured = items.flatMap(({ facts }) => (facts.captured as readonly Captured[] | undefined) ?? []);
+    const watches: BatchWatch[] = [];
+    for (const observer of this.all) {
+      const own = captured.filter((one) => one.observer === observer).map(({ value }) => value);
+      const batch = { id, key, size, cost, reason, waitedMs, waitMs, captured: own };
+      const watch = this.#guard(() => observer.started(batch));
+      if (watch !== undefined) watches.push(watch);
+    }
+    return {
+      around: (call) => watches.reduce((inner, watch) => () => watch.around(inner), call)(),
+      ended: (event: BatchEvent) => {
+        for (const watch of watches) this.#guard(() => watch.ended(event));
+      },
+    };
+  }
+
+  settled(outcome: ItemOutcome, latencyMs: number, times: number): void {
+    for (const observer of this.all) this.#guard(() => observer.settled(outcome, latencyMs, times));
+  }
+
+  spared(by: "dedupe" | "cache", callers: number): void {
+    for (const observer of this.all) this.#guard(() => observer.spared(by, callers));
+  }
+
+  #capture(before: readonly Captured[] = []): readonly Captured[] {
+    const captured = [...before];
+    for (const observer of this.all) {
+      const { capture } = observer;
+      const value = capture === undefined ? undefined : this.#guard(capture);
+      if (value !== undefined) captured.push({ observer, value });
+    }
+    return captured;
+  }
+
+  #guard<Value>(use: () => Value): Value | undefined {
+    let value: Value | undefined;
+    attempt(() => {
+      value = use();
+    }, this.#warn);
+    return value;
+  }
+}
