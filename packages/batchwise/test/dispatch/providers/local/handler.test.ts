@@ -4,6 +4,9 @@
 import { createBatcher } from "batchwise";
 import { memoryStore } from "batchwise/dispatch";
 import { type LocalAccountOptions, type LocalHandler, localAccount } from "batchwise/dispatch/local";
+import { openaiAccount } from "batchwise/dispatch/openai";
+import { fakeProvider } from "batchwise/dispatch/testing";
+import OpenAI from "openai";
 import { describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { ask, dispatch, endAll, names, outcomes, pause } from "./rig.ts";
@@ -222,6 +225,26 @@ describe("a dispatcher that stops", () => {
     const began = performance.now();
     await dispatcher.stop();
     expect(performance.now() - began).toBeLessThan(500);
+  });
+});
+
+describe("a local account as the fallback of a provider", () => {
+  test("runs the tail that is too small for the provider, and nothing else", async () => {
+    const fake = fakeProvider({ plan: { validateMs: 0, runMs: 20, finalizeMs: 0 } });
+    const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+    const provider = openaiAccount({ client, pollMs: 20, requestTimeoutMs: 1_000, limits: { minRequests: 10 } });
+    const ran: string[] = [];
+    const handler: LocalHandler = (body) => {
+      ran.push(said(body));
+      return echo(body);
+    };
+    const local = localAccount({ handler, fallback: true, requestTimeoutMs: 1_000 });
+    const more = { accounts: [provider, local], thresholds: { maxRequests: 10, maxAgeMs: 300 } };
+    const dispatcher = await dispatch({ handler }, more);
+    await dispatcher.enqueueMany(names(13).map((name) => ask(name)));
+    await outcomes(dispatcher, 13);
+    expect(ran.toSorted()).toEqual(["r10", "r11", "r12"]);
+    expect(fake.runs().size).toBe(10);
   });
 });
 
