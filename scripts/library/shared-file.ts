@@ -52,6 +52,11 @@ function listOf(names: readonly string[], value: (name: string, index: number) =
   return `{ ${names.map((name, index) => `"${name}": ${value(name, index)}`).join(", ")} }`;
 }
 
+/** Inside `try`, bundlers let a package be absent, which the program hears of when it asks for it. */
+function optional(loading: string): string {
+  return `async () => { try { return ${loading}; } catch (error) { throw error; } }`;
+}
+
 function implOf(file: string): string {
   return `./${posix.basename(file)}.impl.cjs`;
 }
@@ -66,7 +71,7 @@ function esModule({ file, imports, dynamicImports, exports }: Chunk, needsUrl: b
     ...lines,
     `import define from "${implOf(file)}";`,
     `const modules = ${listOf(imports, (_, index) => `module${index}`)};`,
-    `const load = ${listOf(dynamicImports, (name) => `() => import("${name}")`)};`,
+    `const load = ${listOf(dynamicImports, (name) => optional(`await import("${name}")`))};`,
     "const exports = {};",
     `define((name) => modules[name], exports, load${needsUrl ? ", import.meta.url" : ""});`,
     `export const { ${exports.join(", ")} } = exports;`,
@@ -79,7 +84,7 @@ function commonJs({ file, imports, dynamicImports, exports }: Chunk, needsUrl: b
   return `${[
     `"use strict";`,
     `const modules = ${listOf(imports, (name) => `require("${name}")`)};`,
-    `const load = ${listOf(dynamicImports, (name) => `async () => require("${name}")`)};`,
+    `const load = ${listOf(dynamicImports, (name) => optional(`require("${name}")`))};`,
     `require("${implOf(file)}")((name) => modules[name], exports, load${needsUrl ? url : ""});`,
     `0 && (module.exports = { ${exports.join(", ")} });`,
   ].join("\n")}\n`;
