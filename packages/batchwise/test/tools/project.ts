@@ -2,7 +2,7 @@
 // tools are those of this repository, which the project finds above it.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { onTestFinished } from "vitest";
 import { built, manifestOf, root, scratchFolder } from "../house/repository.ts";
 
@@ -11,22 +11,26 @@ export const specifiers: readonly string[] = Object.keys(manifestOf("packages/ba
   .filter((name) => !name.endsWith(".json"))
   .map((name) => `batchwise${name.slice(1)}`);
 
-let tarball: string | undefined;
+const tarball = `${root}.cache/batchwise.tgz`;
 
-/** Packed once for all projects of a test file. */
+/** Packed once after each build. Test files run side by side, so the file appears whole or not at all. */
 function packed(): string {
-  if (tarball !== undefined) return tarball;
-  built("index.cjs");
+  const changed = Math.max(...[built("index.cjs"), `${root}packages/batchwise/package.json`].map(changedAt));
+  if (existsSync(tarball) && changedAt(tarball) > changed) return tarball;
   const folder = scratchFolder("packed");
   const args = ["pack", "./packages/batchwise", "--pack-destination", folder, "--ignore-scripts", "--silent"];
   const name = execFileSync("npm", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
-  process.once("exit", () => rmSync(folder, { recursive: true }));
-  tarball = folder + name;
+  renameSync(folder + name, tarball);
+  rmSync(folder, { recursive: true });
   return tarball;
 }
 
+function changedAt(file: string): number {
+  return statSync(file).mtimeMs;
+}
+
 /** So that no tool finds those of this repository, where the library's names mean its sources. */
-const ownSettings = { "package.json": { type: "commonjs" }, "tsconfig.json": {} };
+const ownSettings = { "package.json": { type: "commonjs" }, "jsconfig.json": {} };
 
 export interface Ended {
   readonly status: number | null;
@@ -58,7 +62,7 @@ export class Project {
       cwd: this.folder,
       env: { ...process.env, NODE_OPTIONS: "", NO_COLOR: "1", FORCE_COLOR: "0", ...env },
       encoding: "utf8",
-      timeout: 60_000,
+      timeout: 110_000,
     });
     return { status, output: stdout + stderr };
   }
