@@ -45,6 +45,8 @@ const OF_PART: ReadonlySet<string> = new Set([
   "cache_control",
   "prompt_cache_breakpoint",
 ]);
+/** `detail`: there is one way to look at an image. */
+const OF_IMAGE: ReadonlySet<string> = new Set(["url", "detail"]);
 const ROLES: ReadonlyMap<unknown, string> = new Map([
   ["system", "system"],
   ["developer", "system"],
@@ -133,7 +135,9 @@ function wordsOf(message: JsonObject, place: string, images: string[]): string {
 function wordOf(part: JsonObject, place: string, images: string[]): string {
   checkFields(part, OF_PART, place, refuse);
   if (part.type === "image_url") {
-    const image = readDataUrl(objectOf(part.image_url).url);
+    const source = objectOf(part.image_url) as JsonObject;
+    checkFields(source, OF_IMAGE, `${place}.image_url`, refuse);
+    const image = readDataUrl(source.url);
     if (image === null) throw refuse.unsupported(`\`${place}\`: an image other than base64 data`);
     images.push(image.data);
     return IMAGE;

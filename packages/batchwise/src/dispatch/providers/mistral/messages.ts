@@ -74,6 +74,7 @@ function toToolCalls(calls: Json, place: string, ids: ToolCallIds): JsonObject[]
     const { name, arguments: written } = objectOf(called) as JsonObject;
     const at = `${place}tool_calls[${index}]`;
     if (type !== "function") throw unsupported(`\`${at}\` of type ${JSON.stringify(type)}`);
+    refuseFields(`${at}.`, objectOf(call) as JsonObject, ["id", "type", "function", "index"]);
     if (text(id) === null || text(name) === null) throw invalid(`\`${at}\` must have an id and a function's name`);
     return { id: ids.of(id as string), type: "function", function: { name, arguments: written ?? "{}" } };
   });

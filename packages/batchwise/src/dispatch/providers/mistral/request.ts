@@ -71,6 +71,7 @@ function checkFields(body: JsonObject): void {
 function toFormat(format: Json | undefined): JsonObject | undefined {
   if (format === undefined) return undefined;
   const source = jsonObject(format) ?? {};
+  refuseFields("response_format.", source, ["type", ...(source.type === "json_schema" ? ["json_schema"] : [])]);
   if (source.type === "text" || source.type === "json_object") return { type: source.type };
   if (source.type !== "json_schema") throw unsupported(`\`response_format\` ${JSON.stringify(source.type ?? null)}`);
   const named = jsonObject(source.json_schema) ?? {};
@@ -97,6 +98,7 @@ function toTool(tool: JsonObject, place: string): JsonObject {
   if (isGiven(tool.type) && OWN_TOOLS.includes(tool.type)) return tool;
   const definition = jsonObject(tool.function) ?? {};
   if (tool.type !== "function") throw unsupported(`\`${place}\` of type ${JSON.stringify(tool.type ?? null)}`);
+  refuseFields(`${place}.`, tool, ["type", "function"]);
   if (text(definition.name) === null) throw invalid(`\`${place}.function.name\` is missing`);
   refuseFields(`${place}.function.`, definition, ["name", "description", "parameters", "strict"]);
   const { name, description, parameters, strict } = definition;
@@ -113,6 +115,7 @@ function toToolChoice(choice: Json | undefined): Json | undefined {
   const { type, function: named } = objectOf(choice);
   const name = text(objectOf(named).name);
   if (type !== "function" || name === null) throw unsupported(`\`tool_choice\` ${JSON.stringify(choice)}`);
+  refuseFields("tool_choice.", objectOf(choice) as JsonObject, ["type", "function"]);
   return { type: "function", function: { name } };
 }
 

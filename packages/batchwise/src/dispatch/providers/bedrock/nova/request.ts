@@ -29,6 +29,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "safety_identifier",
   "service_tier",
 ]);
+const OF_CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
 /** Nova caches by itself what prompts begin with. */
 const OF_TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control"]);
 const OF_FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameters", "cache_control"]);
@@ -108,5 +109,6 @@ function toToolChoice(choice: Json): JsonObject {
   const { type, function: named } = objectOf(choice);
   const name = text(objectOf(named).name);
   if (type !== "function" || name === null) throw refuse.unsupported("this `tool_choice`");
+  checkFields(objectOf(choice) as JsonObject, OF_CHOICE, "tool_choice", refuse);
   return { tool: { name } };
 }

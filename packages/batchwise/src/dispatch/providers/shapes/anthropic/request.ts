@@ -4,7 +4,7 @@
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { checkChatFields, checkSampling, limitOf, stopsOf } from "../chat-fields.ts";
-import { dropAbsent } from "../refusals.ts";
+import { checkFields, dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf } from "../sdk-error.ts";
 import { refuse } from "./refuse.ts";
 import { toToolChoice, toTools } from "./tools.ts";
@@ -108,10 +108,17 @@ function toOutputConfig(
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
+const OF_FORMAT: ReadonlySet<string> = new Set(["type", "json_schema"]);
+const OF_SCHEMA: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
+
 /** The name of a format and `strict` say nothing to Claude, which keeps to the schema; a description goes into it. */
 function toFormat(format: Json | undefined): JsonObject | undefined {
-  const { type, json_schema: named } = objectOf(format) as JsonObject;
-  if (format === undefined || type === "text") return undefined;
+  const source = objectOf(format) as JsonObject;
+  const { type, json_schema: named } = source;
+  if (format === undefined) return undefined;
+  checkFields(source, OF_FORMAT, "response_format", refuse);
+  checkFields(objectOf(named) as JsonObject, OF_SCHEMA, "response_format.json_schema", refuse);
+  if (type === "text") return undefined;
   const { schema, description } = objectOf(named) as JsonObject;
   const given = jsonObject(schema);
   if (type !== "json_schema" || given === null) throw refuse.unsupported("`response_format` other than a JSON schema");

@@ -9,6 +9,7 @@ const FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameter
 /** Claude's own fields of a tool, which may stand beside `function`. */
 const OWN_FIELDS = ["allowed_callers", "defer_loading", "eager_input_streaming", "input_examples"];
 const TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control", ...OWN_FIELDS]);
+const CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
 /** Tools that Anthropic defines are named with the day of their version, as "web_search_20250305". */
 const DATED = /_\d{8}$/;
 
@@ -56,5 +57,6 @@ export function toToolChoice(choice: Json | undefined, oneAtATime: boolean, any:
   const { type, function: named } = objectOf(choice);
   const name = text(objectOf(named).name);
   if (type !== "function" || name === null) throw refuse.unsupported("this `tool_choice`");
+  checkFields(objectOf(choice) as JsonObject, CHOICE, "tool_choice", refuse);
   return { type: "tool", name, ...single };
 }

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf } from "../sdk-error.ts";
-import { isAbsent } from "./fields.ts";
+import { checkKnown, isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
 type Check = (value: Json) => boolean;
@@ -90,8 +90,11 @@ function toLogprobs(body: JsonObject): JsonObject {
 }
 
 function toFormat(format: Json | undefined): JsonObject {
+  if (isAbsent(format)) return {};
   const { type, json_schema: named } = objectOf(format) as JsonObject;
-  if (isAbsent(format) || type === "text") return {};
+  checkKnown("response_format", objectOf(format) as JsonObject, ["type", "json_schema"]);
+  checkKnown("response_format.json_schema", objectOf(named) as JsonObject, ["name", "description", "schema", "strict"]);
+  if (type === "text") return {};
   if (type === "json_object") return { responseMimeType: "application/json" };
   const { schema, description } = objectOf(named) as JsonObject;
   const given = jsonObject(schema);

@@ -17,6 +17,7 @@ function toDeclaration(tool: Json, place: string): JsonObject {
   const definition = definitionOf(tool);
   const name = text(definition.name);
   if (objectOf(tool).type !== "function" || name === null) throw unsupported(`\`${place}\` other than a function`);
+  checkKnown(place, objectOf(tool) as JsonObject, ["type", "function", "cache_control"]);
   checkKnown(`${place}.function`, definition, ["name", "description", "parameters", "strict"]);
   return dropAbsent({
     name,
@@ -53,6 +54,9 @@ function toCallingConfig(choice: Json | undefined, isAnyStrict: boolean): Callin
   if (choice === "none") return { mode: "NONE" };
   if (choice === "required") return { mode: "ANY" };
   const { type, function: named, allowed_tools: allowed } = objectOf(choice) as JsonObject;
+  if (type === "function" || type === "allowed_tools") {
+    checkKnown("tool_choice", objectOf(choice) as JsonObject, ["type", type]);
+  }
   if (type === "function") return { mode: "ANY", allowedFunctionNames: [nameOf(named)] };
   if (type !== "allowed_tools") throw unsupported("this `tool_choice`");
   const { mode, tools } = objectOf(allowed) as JsonObject;
