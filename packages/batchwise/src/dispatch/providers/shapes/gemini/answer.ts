@@ -78,7 +78,8 @@ export function errorAnswer(status: unknown, isCancelled: boolean): Answered {
   return failed(http, name, words);
 }
 
-function failed(statusCode: number, code: string, message: string): Answered {
+/** An error in place of an answer, in OpenAI's shape. */
+export function failed(statusCode: number, code: string, message: string): Answered {
   const type = statusCode >= 500 ? "server_error" : "invalid_request_error";
   const body = { error: { message, type, param: null, code } };
   return { response: { statusCode, body }, error: { code, message }, usage: null };

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { toUsage } from "../usage.ts";
-import type { Answered } from "./answer.ts";
+import { type Answered, failed } from "./answer.ts";
 import { isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 import { count } from "./usage.ts";
@@ -44,12 +44,15 @@ function inputOf(input: Json | undefined): string {
   return only;
 }
 
-/** The list of one vector. `model` is as the request had it: an answer does not name it. */
+/** The list of one vector; an error where there is none, as for a chat without a candidate. `model` is as the request had it: an answer does not name it. */
 export function embeddingAnswer(response: JsonObject, model: string): Answered {
-  const embedding = jsonObject(response.embedding) ?? {};
+  const { values } = jsonObject(response.embedding) ?? {};
+  if (!Array.isArray(values) || values.length === 0) {
+    return failed(500, "no_embedding", "Gemini answered without an embedding.");
+  }
   const tokens = count(response.tokenCount) || count(objectOf(response.usageMetadata).promptTokenCount);
   const usage = { prompt_tokens: tokens, total_tokens: tokens };
-  const data = [{ object: "embedding", index: 0, embedding: embedding.values ?? [] }];
+  const data = [{ object: "embedding", index: 0, embedding: values }];
   const body: JsonObject = { object: "list", data, model: text(response.modelVersion) ?? model, usage };
   return { response: { statusCode: 200, body }, error: null, usage: toUsage(usage) };
 }
