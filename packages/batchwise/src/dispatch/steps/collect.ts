@@ -73,12 +73,23 @@ async function endedBatch(runtime: Runtime, lease: Lease): Promise<ProviderBatch
   const seen = lease.seen ?? (await readFor(runtime, lease, (call) => account.retrieve(id, call)));
   lease.seen = null;
   if (seen === null) {
-    await putOff(lease, "batch_vanished", "The provider does not know the batch any more.", true);
+    await notEnded(runtime, lease, "batch_vanished", "The provider does not know the batch any more.");
     return null;
   }
   if (hasEnded(seen)) return seen;
-  await putOff(lease, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`, false);
+  await notEnded(runtime, lease, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`);
   return null;
+}
+
+/** Tells of a batch that had ended and, by what the provider says now, has not. One that stays away is put aside. */
+async function notEnded(
+  runtime: Runtime,
+  lease: Lease,
+  code: "batch_vanished" | "not_ended",
+  message: string,
+): Promise<void> {
+  runtime.report(new Error(`Batch ${lease.batch.key}: ${message} It is asked again.`), lease.context("retrieve"));
+  await putOff(lease, code, message, code === "batch_vanished");
 }
 
 /** One pass over the results of one batch. */

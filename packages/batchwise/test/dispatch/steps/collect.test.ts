@@ -1,7 +1,7 @@
 // Results that break off, stall or are refused: what was read counts, and the rest is asked for less and less often.
 
 import { describe, expect, test } from "vitest";
-import type { Account, ResultLine } from "../../../src/dispatch/contract/account.ts";
+import type { Account, ProviderBatch, ResultLine } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import { SimProvider } from "../support/sim-provider.ts";
 import { ask, isAtRest, type World, world } from "../support/world.ts";
@@ -90,4 +90,35 @@ test("results that are refused for their rate are not asked for before the time 
   await here.time.advance(6 * HOUR);
   expect(sim.calls.get("results")).toBeGreaterThan(30);
   expect(sim.calls.get("results")).toBeLessThan(37);
+});
+
+test.each<[string, (seen: ProviderBatch) => ProviderBatch | null, string]>([
+  ["is gone", () => null, "does not know the batch any more"],
+  ["runs again", (seen) => ({ ...seen, state: "running", rawState: "in_progress" }), "says in_progress of a batch"],
+])("results of a batch that had ended and then %s are told of until they come", async (_case, change, words) => {
+  const here = world();
+  const plain = new SimProvider({ time: here.time }).account();
+  let [reads, looks] = [0, 0];
+  const account: Account = {
+    ...plain,
+    async retrieve(id, call) {
+      const seen = await plain.retrieve(id, call);
+      if (reads === 0 || seen === null) return seen;
+      looks += 1;
+      return looks <= 3 ? change(seen) : seen;
+    },
+    async *results(batch, call, name) {
+      reads += 1;
+      if (reads === 1) throw new TypeError("terminated");
+      yield* plain.results(batch, call, name);
+    },
+  };
+  const told: unknown[] = [];
+  const onError = (error: unknown): void => void told.push(error);
+  const dispatcher = await here.start({ accounts: [account], thresholds: { maxRequests: names.length }, onError });
+  await dispatcher.enqueueMany(names.map((name) => ask(name)));
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect((await dispatcher.stats()).outcomes.succeeded).toBe(10);
+  const about = expect.objectContaining({ message: expect.stringContaining(words) });
+  expect(told).toEqual([expect.objectContaining({ message: "terminated" }), about, about, about]);
 });
