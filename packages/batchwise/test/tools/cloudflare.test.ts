@@ -6,8 +6,7 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { build } from "esbuild";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { root } from "../house/repository.ts";
-import { Project } from "./project.ts";
+import { Project, programOf } from "./project.ts";
 
 const worker = `
   import { batch, createBatcher } from "batchwise";
@@ -72,14 +71,16 @@ async function start(flags = ""): Promise<Ask> {
   const outfile = `${folder}worker.js`;
   await build({ entryPoints: [`${folder}main.js`], outfile, bundle: true, format: "esm", logLevel: "silent" });
   const args = ["serve", "--control-fd=3", `${folder}config.capnp`];
-  const program = spawn(`${root}node_modules/workerd/bin/workerd`, args, {
+  const program = spawn(programOf("@cloudflare/workerd-*/bin/workerd"), args, {
     stdio: ["ignore", "ignore", "ignore", "pipe"],
   });
+  const ended = once(program, "exit").then(([code]) => Promise.reject(new Error(`workerd ended with ${code}`)));
+  ended.catch(() => {});
   onTestFinished(async () => {
     program.kill();
     if (program.exitCode === null && program.signalCode === null) await once(program, "exit");
   });
-  const [told] = (await once(program.stdio[3] as Readable, "data")) as [Buffer];
+  const [told] = (await Promise.race([once(program.stdio[3] as Readable, "data"), ended])) as [Buffer];
   const { port } = JSON.parse(told.toString()) as { port: number };
   return (path, item) => fetch(`http://127.0.0.1:${port}/${path}?item=${item}`);
 }

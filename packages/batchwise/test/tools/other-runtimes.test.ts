@@ -1,19 +1,12 @@
 // Bun and Deno, by the programs of their npm packages: every entry by `require` and by `import`, threads, and what one build
 // makes in the hands of the other.
 
-import { copyFileSync, globSync } from "node:fs";
+import { copyFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { root } from "../house/repository.ts";
-import { Project } from "./project.ts";
+import { Project, programOf } from "./project.ts";
 
 const fixtures = `${root}packages/batchwise/test/house/fixtures/`;
-
-/** npm installs those that run on this machine. */
-function programOf(pattern: string): string {
-  const [file] = globSync(`node_modules/${pattern}`, { cwd: root });
-  if (file === undefined) throw new Error(`no ${pattern} for this machine: run \`npm ci\``);
-  return root + file;
-}
 
 test.each([
   { name: "Bun", program: "bun/bin/bun.exe", args: ["run"] },

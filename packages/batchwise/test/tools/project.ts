@@ -2,7 +2,7 @@
 // tools are those of this repository, which the project finds above it.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { onTestFinished } from "vitest";
 import { built, manifestOf, root, scratchFolder } from "../house/repository.ts";
 
@@ -36,6 +36,13 @@ export interface Ended {
   readonly status: number | null;
   /** What it printed, on both streams. */
   readonly output: string;
+}
+
+/** A program among those that npm installs for this machine alone, by a pattern in node_modules. */
+export function programOf(pattern: string): string {
+  const [file] = globSync(`node_modules/${pattern}`, { cwd: root });
+  if (file === undefined) throw new Error(`no ${pattern} for this machine: run \`npm ci\``);
+  return root + file;
 }
 
 export class Project {
