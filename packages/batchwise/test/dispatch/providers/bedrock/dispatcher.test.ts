@@ -1,7 +1,8 @@
 // A whole dispatcher at Bedrock, over the official clients, in virtual time.
 
 import type { FakeOptions } from "batchwise/dispatch/testing";
-import { describe, expect, test } from "vitest";
+import { virtualClock } from "batchwise/testing";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { DispatchRequest, Outcome } from "../../../../src/dispatch/contract/types.ts";
 import type { DispatcherOptions } from "../../../../src/dispatch/options/dispatcher-options.ts";
 import { drive } from "../../support/drive.ts";
@@ -38,6 +39,17 @@ async function site(
   };
   return { ...rig, dispatcher, errors, rest, pass, outcomesOf };
 }
+
+/** The clients load a part of themselves with their first call, for which virtual time would not wait. */
+beforeAll(async () => {
+  const { account } = localBedrock(virtualClock());
+  const call = { signal: new AbortController().signal, timeoutMs: 60_000 };
+  await account.list({ cursor: null, limit: 1 }, call);
+  const lines = async function* () {
+    yield "{}\n";
+  };
+  await account.upload?.({ fileName: "first.jsonl", requests: 1, bytes: 3, lines }, call);
+});
 
 const chat = (model: string, count: number): DispatchRequest[] =>
   Array.from({ length: count }, (_, n) => ({
