@@ -30,7 +30,7 @@ interface Finding {
 
 /** The child's part: runs worlds on the sources in a folder until one breaks a promise. */
 async function runWorlds(room: Room, folder: string): Promise<Finding> {
-  useSourcesIn(folder);
+  takeSourcesFrom(folder);
   const run = room === "engine" ? await engineWorlds() : await dispatcherWorlds();
   const { worlds } = ROOMS[room];
   for (let seed = 1; seed <= worlds; seed += 1) {
@@ -41,7 +41,7 @@ async function runWorlds(room: Room, folder: string): Promise<Finding> {
 }
 
 /** Whatever imports the sources gets those in the folder: by the name of the package, or by their place. */
-function useSourcesIn(folder: string): void {
+function takeSourcesFrom(folder: string): void {
   const [root, original] = [folder, sources].map((path) => pathToFileURL(`${path}/`).href) as [string, string];
   registerHooks({
     resolve: (specifier, context, next) => {
