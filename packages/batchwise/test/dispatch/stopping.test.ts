@@ -2,12 +2,32 @@
 // a stop is awaited: one that waited for the provider would never return.
 
 import { expect, test } from "vitest";
+import type { Account } from "../../src/dispatch/contract/account.ts";
+import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
 import { SimProvider } from "./support/sim-provider.ts";
-import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
+import { ask, isAtRest, SimProcess, type World, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
 const names = Array.from({ length: 10 }, (_, index) => `r${index}`);
 const thresholds = { maxRequests: 10, maxAgeMs: MINUTE };
+
+/** A dispatcher that is stopped between the upload and the create of its only batch. */
+async function stopWhileFileIdIsWritten(
+  here: World,
+  accounts: readonly Account[],
+  requests: readonly DispatchRequest[],
+): Promise<void> {
+  let stopped: Promise<void> | undefined;
+  const slow = new SimProcess(here.time).wrap(here.store, (name, call, given) => {
+    const isLastWrite = name === "transition" && Object.hasOwn(given[2] as object, "providerFileId");
+    if (isLastWrite) stopped ??= dispatcher.stop();
+    return call();
+  });
+  const dispatcher = await here.start({ store: slow, accounts, thresholds });
+  await dispatcher.enqueueMany(requests);
+  await here.time.advance(1_000);
+  await stopped;
+}
 
 test.each(["upload", "retrieve", "results"])(
   "a stop cuts a slow %s, reports nothing, and the next process goes on and runs nothing twice",
@@ -77,25 +97,33 @@ test.each(["metadata", "idempotencyToken"] as const)(
     const here = world();
     const sim = new SimProvider({ time: here.time });
     const accounts = [sim.account({ tag })];
-    let stopped: Promise<void> | undefined;
-    const slow = new SimProcess(here.time).wrap(here.store, (name, call, given) => {
-      const isLastWrite = name === "transition" && Object.hasOwn(given[2] as object, "providerFileId");
-      if (isLastWrite) stopped ??= dispatcher.stop();
-      return call();
-    });
-    const dispatcher = await here.start({ store: slow, accounts, thresholds });
-    await dispatcher.enqueueMany(names.map((name) => ask(name)));
-    await here.time.advance(1_000);
-    await stopped;
+    await stopWhileFileIdIsWritten(
+      here,
+      accounts,
+      names.map((name) => ask(name)),
+    );
     expect(sim.calls.get("create")).toBeUndefined();
     const [batch] = await here.store.batches({ limit: 1 });
-    expect(batch).toMatchObject({
-      submitAttempt: 1,
-      leaseUntil: 0,
-      state: tag === "metadata" ? "sealed" : "submitting",
-    });
+    expect(batch).toMatchObject({ submitAttempt: 1, leaseUntil: 0, state: "sealed" });
     await here.start({ accounts, thresholds });
     await here.until(() => isAtRest(here.store, here.time.now()));
     expect(sim.calls.get("create")).toBe(1);
+  },
+);
+
+test.each(["metadata", "idempotencyToken"] as const)(
+  "a deadline that passes between a stop and the next start expires its request, where no create was sent (%s)",
+  async (tag) => {
+    const here = world();
+    const sim = new SimProvider({ time: here.time });
+    const accounts = [sim.account({ tag })];
+    const deadlineAt = here.time.now() + 3_600_000;
+    const requests = names.map((name, index) => ask(name, index === 0 ? { deadlineAt } : {}));
+    await stopWhileFileIdIsWritten(here, accounts, requests);
+    await here.time.advance(2 * 3_600_000);
+    const next = await here.start({ accounts, thresholds });
+    await here.until(() => isAtRest(here.store, here.time.now()));
+    expect((await next.result(names[0] as string)).status).toBe("expired");
+    expect(sim.executions.map(({ identity }) => identity).toSorted()).toEqual(names.slice(1).toSorted());
   },
 );

@@ -47,14 +47,14 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
   if (isLate(runtime, lease)) {
-    await sealAgain(runtime, lease);
+    await sealAgain(lease);
     return;
   }
   const uploadedBy = runtime.clock.monotonic() + sendingTimeoutMs(lease.batch, lease.account);
   const source = await upload(runtime, lease);
   if (source === null) return;
   if (runtime.isStopping || (await isHeld(runtime, lease))) {
-    await sealAgain(runtime, lease);
+    await sealAgain(lease);
     return;
   }
   await runtime.options.failpoint("after-upload");
@@ -65,7 +65,7 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   // One that slept before its last write may still own the batch, but its look at the deadlines is too old.
   const hasSlept = runtime.clock.monotonic() > uploadedBy;
   if (maySend && !(hasSlept && isLate(runtime, lease))) await create(runtime, lease, timeoutMs);
-  else await sealAgain(runtime, lease);
+  else await sealAgain(lease);
 }
 
 /**
@@ -118,12 +118,11 @@ function isLate(runtime: Runtime, { batch: { deadlineAt, unknownSince } }: Lease
 }
 
 /**
- * Nothing was sent under this intent: the next owner starts again. An idempotency token is kept, so its batch stays
- * `submitting`, unless a deadline has passed: `sealed` lets its members expire.
+ * Nothing was sent under this intent: the next owner starts again, and members whose deadline has passed by then expire.
+ * Only while an earlier create may run under its idempotency token is that kept, and the batch stays `submitting`.
  */
-async function sealAgain(runtime: Runtime, lease: Lease): Promise<void> {
-  const keepsToken = lease.account.capabilities.tag === "idempotencyToken" && !isLate(runtime, lease);
-  const state = keepsToken ? "submitting" : "sealed";
+async function sealAgain(lease: Lease): Promise<void> {
+  const state = lease.batch.unknownSince === null ? "sealed" : "submitting";
   await lease.end((now) => ({ state, nextAt: now }));
 }
 
@@ -156,7 +155,7 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
     tell(null);
     return { providerFileId: sent.fileId };
   } catch (error) {
-    if (runtime.isStopping) await sealAgain(runtime, lease);
+    if (runtime.isStopping) await sealAgain(lease);
     else await failed(runtime, lease, error, "upload", tell);
     return null;
   }
