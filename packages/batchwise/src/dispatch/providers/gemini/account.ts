@@ -18,7 +18,6 @@ import type {
   ProviderBatch,
   ResultLine,
 } from "../../contract/account.ts";
-import { hasEnded } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
@@ -26,6 +25,7 @@ import { type AccountSettings, resolveAccountOptions } from "../shapes/account-o
 import { toEmbedContentRequest } from "../shapes/gemini/embedding.ts";
 import { invalid, unsupported } from "../shapes/gemini/refusal.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
+import { cancelAndLook } from "../shapes/google-cancel.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
@@ -162,20 +162,9 @@ class GeminiAccount extends AccountFields implements Account {
     }
   }
 
-  /** The state does not tell that a batch is being cancelled: the answer to the cancel does. */
-  async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    let refusal: unknown = null;
-    try {
-      await this.#wire.post(`${pathOf(id)}:cancel`, {}, call);
-    } catch (error) {
-      const { status } = readSdkError(error);
-      // What has ended cannot be cancelled any more.
-      if (status !== 400 && status !== 409) throw error;
-      refusal = error;
-    }
-    const seen = await this.retrieve(id, call);
-    if (seen === null || (refusal !== null && !hasEnded(seen))) throw refusal ?? new Error(`The batch ${id} is gone.`);
-    return hasEnded(seen) ? seen : { ...seen, state: "cancelling" };
+  cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
+    const cancel = () => this.#wire.post(`${pathOf(id)}:cancel`, {}, call);
+    return cancelAndLook(id, cancel, () => this.retrieve(id, call));
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {

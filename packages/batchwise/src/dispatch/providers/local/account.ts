@@ -16,6 +16,7 @@ import type {
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { Outage } from "./answer.ts";
 import { localCapabilities } from "./capabilities.ts";
@@ -46,25 +47,12 @@ export function localAccount(options: LocalAccountOptions): Account {
   return new LocalAccount(local, resolveAccountOptions(filled, LOCAL_OPTIONS, capabilities));
 }
 
-class LocalAccount implements Account {
-  readonly name: string;
-  readonly capabilities: Account["capabilities"];
-  readonly models: readonly string[] | null;
-  readonly weight: number;
-  readonly pollMs: number;
-  readonly requestTimeoutMs: number;
-  readonly reconcileGraceMs: number;
+class LocalAccount extends AccountFields implements Account {
   readonly #places: Places;
   readonly #runner: LineRunner;
 
   constructor(local: LocalSettings, settings: AccountSettings) {
-    this.name = settings.name;
-    this.capabilities = settings.capabilities;
-    this.models = settings.models;
-    this.weight = settings.weight;
-    this.pollMs = settings.pollMs;
-    this.requestTimeoutMs = settings.requestTimeoutMs;
-    this.reconcileGraceMs = settings.reconcileGraceMs;
+    super(settings);
     this.#places = new Places(local.concurrency);
     this.#runner = new LineRunner(local.call, this.#places, local);
   }

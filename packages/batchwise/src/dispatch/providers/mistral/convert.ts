@@ -4,6 +4,7 @@
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
+import { responseOf } from "../shapes/openai-result.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyJobErrors, codeOf, messageOf } from "./classify.ts";
@@ -105,7 +106,8 @@ export function nextOf(answer: unknown, page: number): string | null {
 export function toResultLine(line: JsonObject, endpoint: string): ResultLine {
   const customId = text(line.custom_id);
   if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
-  const wire = responseOf(line.response);
+  // Errors have been seen as a text of JSON, and as plain words.
+  const wire = responseOf(line.response, "message");
   const response = wire !== null && isSuccess(wire) ? { ...wire, body: toAnswer(endpoint, wire.body) } : wire;
   const told = errorOf(line.error);
   return {
@@ -118,22 +120,6 @@ export function toResultLine(line: JsonObject, endpoint: string): ResultLine {
 
 function isSuccess({ statusCode }: OutcomeResponse): boolean {
   return statusCode < 300;
-}
-
-function responseOf(value: unknown): OutcomeResponse | null {
-  const { status_code: statusCode, body } = objectOf(value);
-  if (typeof statusCode !== "number" || statusCode < 100) return null;
-  return { statusCode, body: bodyOf(body) };
-}
-
-/** Errors have been seen as a text of JSON, and as plain words. */
-function bodyOf(body: unknown): JsonObject {
-  if (typeof body !== "string") return jsonObject(body) ?? {};
-  try {
-    return jsonObject(JSON.parse(body)) ?? { message: body };
-  } catch {
-    return { message: body };
-  }
 }
 
 function errorOf(value: unknown): OutcomeError | null {

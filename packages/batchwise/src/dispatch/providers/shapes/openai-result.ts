@@ -10,7 +10,7 @@ import { toUsage } from "./usage.ts";
 export function toResultLine(line: JsonObject): ResultLine {
   const customId = text(line.custom_id);
   if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
-  const response = responseOf(line.response);
+  const response = responseOf(line.response, "text");
   return {
     customId,
     response,
@@ -19,19 +19,20 @@ export function toResultLine(line: JsonObject): ResultLine {
   };
 }
 
-function responseOf(value: unknown): OutcomeResponse | null {
+/** The answer of a result line. A body of plain words becomes an object with them in the field that is named. */
+export function responseOf(value: unknown, wordsIn: "text" | "message"): OutcomeResponse | null {
   const { status_code: statusCode, body } = objectOf(value);
   if (typeof statusCode !== "number" || statusCode < 100) return null;
-  return { statusCode, body: bodyOf(body) };
+  return { statusCode, body: bodyOf(body, wordsIn) };
 }
 
 /** Some services write the body as a text of JSON. */
-function bodyOf(body: unknown): JsonObject {
+function bodyOf(body: unknown, wordsIn: string): JsonObject {
   if (typeof body !== "string") return jsonObject(body) ?? {};
   try {
-    return jsonObject(JSON.parse(body)) ?? { text: body };
+    return jsonObject(JSON.parse(body)) ?? { [wordsIn]: body };
   } catch {
-    return { text: body };
+    return { [wordsIn]: body };
   }
 }
 

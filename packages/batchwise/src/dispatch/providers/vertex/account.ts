@@ -20,12 +20,12 @@ import type {
   ProviderBatch,
   ResultLine,
 } from "../../contract/account.ts";
-import { hasEnded } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { cancelAndLook } from "../shapes/google-cancel.ts";
 import { checkGoogleVersion } from "../shapes/google-client.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
@@ -231,19 +231,9 @@ class VertexAccount extends AccountFields implements Account {
     throw new DispatchError("RESULTS_UNREADABLE", `There are no results below ${folder}.`);
   }
 
-  async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    let refusal: unknown = null;
-    try {
-      await this.#client.batches.cancel({ name: id, config: vertexCall(call) });
-    } catch (error) {
-      const { status } = readSdkError(error);
-      // What has ended cannot be cancelled any more.
-      if (status !== 400 && status !== 409) throw error;
-      refusal = error;
-    }
-    const seen = await this.retrieve(id, call);
-    if (seen === null || (refusal !== null && !hasEnded(seen))) throw refusal ?? new Error(`The job ${id} is gone.`);
-    return hasEnded(seen) ? seen : { ...seen, state: "cancelling" };
+  cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
+    const cancel = () => this.#client.batches.cancel({ name: id, config: vertexCall(call) });
+    return cancelAndLook(id, cancel, () => this.retrieve(id, call));
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
