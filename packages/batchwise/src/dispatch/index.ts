@@ -73,15 +73,20 @@ export type {
   UsageFilter,
   UsageRecord,
 } from "./contract/operations.ts";
+export type {
+  DeliveryLogRow,
+  DeliveryReport,
+  DeliveryRow,
+  DeliveryState,
+  OutcomeQuery,
+  OutcomeRow,
+  Settlement,
+} from "./contract/outcome-rows.ts";
 export type { PruneInput, PruneStep } from "./contract/pruning.ts";
 export type {
   BatchChanges,
   BatchQuery,
   BatchRow,
-  DeliveryLogRow,
-  DeliveryReport,
-  DeliveryRow,
-  DeliveryState,
   Ended,
   FindQuery,
   FindResult,
@@ -93,13 +98,10 @@ export type {
   MarkChange,
   MarkRow,
   NewRequest,
-  OutcomeQuery,
-  OutcomeRow,
   Probe,
   RequestMatch,
   RequestQuery,
   RequestRow,
-  Settlement,
   TokenCounts,
   UsageQuery,
   UsageRow,

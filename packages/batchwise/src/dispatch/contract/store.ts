@@ -49,25 +49,21 @@
 // lowers a count, so a row for each part of a split batch would stay for ever.
 
 import type { DispatchError } from "./errors.ts";
+import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow, Settlement } from "./outcome-rows.ts";
 import type { PruneInput, PruneStep } from "./pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
   BatchRow,
-  DeliveryReport,
-  DeliveryRow,
   FindQuery,
   FindResult,
   LedgerLimits,
   MarkChange,
   MarkRow,
   NewRequest,
-  OutcomeQuery,
-  OutcomeRow,
   Probe,
   RequestQuery,
   RequestRow,
-  Settlement,
   UsageQuery,
   UsageRow,
 } from "./rows.ts";

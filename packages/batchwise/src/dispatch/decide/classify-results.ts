@@ -4,7 +4,7 @@
 
 import type { ProviderState, ResultLine } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
-import type { Settlement } from "../contract/rows.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
 import type { OutcomeError, OutcomeStatus } from "../contract/types.ts";
 import { ending } from "../format/payload.ts";
 import { backoff } from "./backoff.ts";

@@ -3,7 +3,7 @@
 
 import { createHmac } from "node:crypto";
 import type { DispatchError } from "../contract/errors.ts";
-import type { DeliveryReport, DeliveryRow } from "../contract/rows.ts";
+import type { DeliveryReport, DeliveryRow } from "../contract/outcome-rows.ts";
 import { pauseAfterFailure, WEBHOOK_TRIES } from "../decide/delivery-policy.ts";
 import { loggedOutcome } from "../format/payload.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";

@@ -6,7 +6,7 @@ import { createBatcher } from "../../core/api/batch.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
 import { DispatchError, notFoundError, prunedError, QuarantinedError } from "../contract/errors.ts";
-import type { OutcomeRow } from "../contract/rows.ts";
+import type { OutcomeRow } from "../contract/outcome-rows.ts";
 import type { LoggedOutcome, Outcome } from "../contract/types.ts";
 import { loggedOutcome, plainOutcome } from "../format/payload.ts";
 import type { ResolvedOutcomesOptions } from "../options/call-options.ts";

@@ -1,6 +1,7 @@
 // What a lease tells listeners: what its writes did to the batch, and whose requests ended with how many tokens.
 
-import type { BatchChanges, BatchRow, RequestRow, Settlement, TokenCounts } from "../contract/rows.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
+import type { BatchChanges, BatchRow, RequestRow, TokenCounts } from "../contract/rows.ts";
 import type { BatchState, OutcomeError, OutcomeStatus } from "../contract/types.ts";
 import { pauseCode } from "../decide/outage.ts";
 import { priceOf } from "../decide/price.ts";

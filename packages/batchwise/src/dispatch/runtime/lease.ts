@@ -4,7 +4,8 @@
 
 import type { Account, ProviderBatch } from "../contract/account.ts";
 import type { LeaseLostEvent } from "../contract/events.ts";
-import type { BatchChanges, BatchRow, Settlement } from "../contract/rows.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
+import type { BatchChanges, BatchRow } from "../contract/rows.ts";
 import type { TransitionResult } from "../contract/store.ts";
 import { backoff } from "../decide/backoff.ts";
 import { isLegal, maySend } from "../decide/life-cycle.ts";

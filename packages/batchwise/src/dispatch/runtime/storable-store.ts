@@ -2,7 +2,8 @@
 // what contract/store.ts says a store may rely on: texts that every database takes, of bounded length, and whole numbers of
 // tokens. Bodies, payloads and metadata are JSON, which escapes what is odd. Reads go by.
 
-import type { BatchChanges, DeliveryReport, LedgerChanges, MarkChange, Settlement } from "../contract/rows.ts";
+import type { DeliveryReport, Settlement } from "../contract/outcome-rows.ts";
+import type { BatchChanges, LedgerChanges, MarkChange } from "../contract/rows.ts";
 import type { Amendment, Store } from "../contract/store.ts";
 import { storedCode, storedJson, storedMessage, storedTokens } from "../format/stored-code.ts";
 

@@ -6,7 +6,7 @@
 import { Timer } from "../../core/time/clock.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../contract/account.ts";
 import { laneProper } from "../contract/lanes.ts";
-import type { Settlement } from "../contract/rows.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
 import { PAUSE_MS } from "../decide/after-failure.ts";
 import { backoff } from "../decide/backoff.ts";
 import {

@@ -2,7 +2,8 @@
 // with the provider's words. The decision depends only on the member's place, so an interrupted disposal can continue.
 
 import { OUTCOME_CODES } from "../contract/errors.ts";
-import type { BatchRow, Settlement } from "../contract/rows.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
+import type { BatchRow } from "../contract/rows.ts";
 import type { OutcomeError } from "../contract/types.ts";
 import { canaryGroup, restGroup, splitGroup } from "../decide/plan.ts";
 import { laneName, parseLane } from "../format/encode.ts";

@@ -6,7 +6,8 @@
 import type { Account, ResultLine } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
 import { laneProper } from "../contract/lanes.ts";
-import type { RequestRow, Settlement } from "../contract/rows.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
+import type { RequestRow } from "../contract/rows.ts";
 import { afterBreak, breaksOf } from "../decide/after-break.ts";
 import { classifyFailure, classifySuccess, isSuccess, type RetryRules } from "../decide/classify-results.ts";
 import { maySendAt } from "../decide/outage.ts";

@@ -4,7 +4,7 @@
 
 import type { Failure } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
-import type { Settlement } from "../contract/rows.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
 import { mayRunUnderToken } from "../decide/after-repeat.ts";
 import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";

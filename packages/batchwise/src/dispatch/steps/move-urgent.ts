@@ -2,7 +2,7 @@
 // is there for them: they go to the urgent lane, uncharged, which only fallback accounts serve. Nothing of the batch has
 // been sent before. Costs a read of the store, and that only where a deadline and a fallback account meet.
 
-import type { Settlement } from "../contract/rows.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
 import { mayRunUnderToken } from "../decide/after-repeat.ts";
 import { servingOf } from "../decide/rank-accounts.ts";
 import { turnaroundOf } from "../decide/turnaround.ts";

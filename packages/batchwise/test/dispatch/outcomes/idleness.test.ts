@@ -2,7 +2,7 @@
 // leaves behind.
 
 import { expect, test } from "vitest";
-import type { OutcomeQuery } from "../../../src/dispatch/contract/rows.ts";
+import type { OutcomeQuery } from "../../../src/dispatch/contract/outcome-rows.ts";
 import { resolveOptions } from "../../../src/dispatch/options/resolve-options.ts";
 import { Idleness } from "../../../src/dispatch/outcomes/idleness.ts";
 import { Runtime } from "../../../src/dispatch/runtime/runtime.ts";

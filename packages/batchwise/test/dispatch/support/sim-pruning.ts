@@ -1,8 +1,9 @@
 // The books of what was pruned in one run of the simulation: every outcome that a prune took, as it was, and whether it
 // was one that might go. The store that is watched does a call's work when it is called, so nothing comes in between.
 
+import type { OutcomeRow } from "../../../src/dispatch/contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../../src/dispatch/contract/pruning.ts";
-import type { BatchRow, OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
+import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 
 const ALL = 100_000;

@@ -4,8 +4,8 @@
 
 import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
 import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
+import type { OutcomeRow } from "../../../src/dispatch/contract/outcome-rows.ts";
 import type { PruneInput } from "../../../src/dispatch/contract/pruning.ts";
-import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";

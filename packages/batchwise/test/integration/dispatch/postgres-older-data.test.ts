@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { postgresStore } from "batchwise/dispatch/postgres";
 import { expect, onTestFinished, test } from "vitest";
-import type { OutcomeRow } from "../../../src/dispatch/contract/rows.ts";
+import type { OutcomeRow } from "../../../src/dispatch/contract/outcome-rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { pruneAll } from "../../dispatch/stores/places.ts";
 import { NOW, sealInput } from "../../dispatch/stores/sqlite/folder.ts";

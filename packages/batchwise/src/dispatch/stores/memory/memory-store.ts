@@ -2,19 +2,17 @@
 // of the store contract but durability. Every method does its whole work in one turn, so that calls never overlap.
 
 import { DispatchError } from "../../contract/errors.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
   BatchRow,
-  DeliveryRow,
   FindQuery,
   FindResult,
   MarkChange,
   MarkRow,
   NewRequest,
-  OutcomeQuery,
-  OutcomeRow,
   Probe,
   RequestQuery,
   RequestRow,

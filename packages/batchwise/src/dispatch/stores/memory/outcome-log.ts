@@ -1,7 +1,8 @@
 // The log of outcomes and what is to be delivered of it. Guarantees cursors from 1 in order of recording, and that
 // what was delivered is never due again; does not know batches.
 
-import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow, TokenCounts } from "../../contract/rows.ts";
+import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
+import type { TokenCounts } from "../../contract/rows.ts";
 import type { Amended, Amendment, DeliveriesInput } from "../../contract/store.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { Deliveries } from "./deliveries.ts";

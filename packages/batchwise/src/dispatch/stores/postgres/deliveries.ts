@@ -1,7 +1,7 @@
 // Handing outcomes on: booking what came of earlier attempts, then taking what is due. SKIP LOCKED: two processes never
 // take the same delivery for the same attempt, and never wait for each other.
 
-import type { DeliveryReport } from "../../contract/rows.ts";
+import type { DeliveryReport } from "../../contract/outcome-rows.ts";
 import type { DeliveriesInput } from "../../contract/store.ts";
 import { count } from "../sql/counters.ts";
 import type { Taken } from "../sql/outcomes.ts";

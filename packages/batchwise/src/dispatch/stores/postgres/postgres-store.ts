@@ -4,8 +4,9 @@
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { DeliveryRow } from "../../contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { BatchRow, DeliveryRow, NewRequest, Probe } from "../../contract/rows.ts";
+import type { BatchRow, NewRequest, Probe } from "../../contract/rows.ts";
 import type {
   Amended,
   Amendment,

@@ -3,19 +3,17 @@
 // file was told to keep: docs/dispatch-stores.md says exactly what can be lost. Does not own the client.
 
 import { DispatchError } from "../../contract/errors.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
   BatchRow,
-  DeliveryRow,
   FindQuery,
   FindResult,
   MarkChange,
   MarkRow,
   NewRequest,
-  OutcomeQuery,
-  OutcomeRow,
   Probe,
   RequestQuery,
   RequestRow,

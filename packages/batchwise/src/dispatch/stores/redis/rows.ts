@@ -1,15 +1,13 @@
 // The script's answers as the contract's rows.
 
+import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type {
   BatchRow,
-  DeliveryLogRow,
-  DeliveryState,
   Ended,
   HistoryRow,
   LaneRow,
   LedgerRow,
   MarkRow,
-  OutcomeRow,
   Probe,
   RequestRow,
   UsageRow,

@@ -1,6 +1,12 @@
 // The outcome log, and the log of its deliveries, as the contract's rows. Reads only.
 
-import type { DeliveryLogRow, DeliveryRow, DeliveryState, OutcomeQuery, OutcomeRow } from "../../contract/rows.ts";
+import type {
+  DeliveryLogRow,
+  DeliveryRow,
+  DeliveryState,
+  OutcomeQuery,
+  OutcomeRow,
+} from "../../contract/outcome-rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Dialect } from "./dialect.ts";
 import { atMost } from "./statement.ts";

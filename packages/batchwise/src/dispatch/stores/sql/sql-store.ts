@@ -5,6 +5,7 @@
 import { createBatcher } from "../../../core/api/batch.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -14,8 +15,6 @@ import type {
   MarkChange,
   MarkRow,
   NewRequest,
-  OutcomeQuery,
-  OutcomeRow,
   RequestQuery,
   RequestRow,
   UsageQuery,

@@ -1,7 +1,7 @@
 // Handing outcomes on: booking what came of earlier attempts, then taking what is due. Runs inside a transaction that
 // its caller opens.
 
-import type { DeliveryReport, DeliveryState } from "../../contract/rows.ts";
+import type { DeliveryReport, DeliveryState } from "../../contract/outcome-rows.ts";
 import type { DeliveriesInput } from "../../contract/store.ts";
 import type { Taken } from "../sql/outcomes.ts";
 import { atMost } from "../sql/statement.ts";

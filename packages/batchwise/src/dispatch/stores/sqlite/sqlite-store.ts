@@ -3,8 +3,9 @@
 // own engine gathers them. The driver is synchronous, so a call holds the event loop for as long as it runs; waiting
 // for another process's lock does not.
 
+import type { DeliveryRow } from "../../contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { BatchRow, DeliveryRow, Probe } from "../../contract/rows.ts";
+import type { BatchRow, Probe } from "../../contract/rows.ts";
 import type {
   Amended,
   Amendment,

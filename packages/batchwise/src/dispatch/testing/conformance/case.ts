@@ -2,7 +2,8 @@
 // throws where the store breaks the contract.
 
 import { deepEqual, ok } from "node:assert/strict";
-import type { BatchRow, NewRequest, Settlement } from "../../contract/rows.ts";
+import type { Settlement } from "../../contract/outcome-rows.ts";
+import type { BatchRow, NewRequest } from "../../contract/rows.ts";
 import type { Amendment, SealInput, SealResult, SettleInput, Store } from "../../contract/store.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 

@@ -1,7 +1,7 @@
 // Cases about handing outcomes on: taking what is due, reporting what came of it, and the log of that.
 
 import { deepEqual } from "node:assert/strict";
-import type { DeliveryReport, DeliveryState } from "../../contract/rows.ts";
+import type { DeliveryReport, DeliveryState } from "../../contract/outcome-rows.ts";
 import type { DeliveriesInput, Store } from "../../contract/store.ts";
 import { final, NOW, OK, retryOf, type StoreCase, sealed, settleInput, storeCase } from "./case.ts";
 

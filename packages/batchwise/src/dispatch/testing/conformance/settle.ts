@@ -1,7 +1,7 @@
 // Cases about deciding the members of a batch, and about the log that this writes.
 
 import { deepEqual, ok } from "node:assert/strict";
-import type { OutcomeRow } from "../../contract/rows.ts";
+import type { OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { Store } from "../../contract/store.ts";
 import {
   batchOf,

@@ -1,7 +1,8 @@
 // Cases about the sums by tenant, job and lane.
 
 import { deepEqual } from "node:assert/strict";
-import type { BatchRow, Settlement, UsageQuery, UsageRow } from "../../contract/rows.ts";
+import type { Settlement } from "../../contract/outcome-rows.ts";
+import type { BatchRow, UsageQuery, UsageRow } from "../../contract/rows.ts";
 import type { Store } from "../../contract/store.ts";
 import {
   batchOf,

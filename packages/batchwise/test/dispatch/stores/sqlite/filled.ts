@@ -2,7 +2,8 @@
 // lanes or are put off, a batch that is over, one at the provider, one not sent yet, outcomes, deliveries. The dumps in
 // fixtures/ are databases that earlier stores were filled with by this, so what it does must not change.
 
-import type { BatchChanges, DeliveryReport, NewRequest, Settlement } from "../../../../src/dispatch/contract/rows.ts";
+import type { DeliveryReport, Settlement } from "../../../../src/dispatch/contract/outcome-rows.ts";
+import type { BatchChanges, NewRequest } from "../../../../src/dispatch/contract/rows.ts";
 import type { SealResult, Store } from "../../../../src/dispatch/contract/store.ts";
 
 type More = Partial<Pick<NewRequest, "priority" | "deadlineAt" | "metadata">>;
