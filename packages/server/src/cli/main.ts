@@ -7,10 +7,10 @@
 import { readFileSync } from "node:fs";
 import { BatchwiseError } from "batchwise";
 import { Command, CommanderError } from "commander";
+import { CommandError, EXIT, wordsOf } from "./common/failures.ts";
 import { jobsCommand } from "./jobs/jobs-command.ts";
 import { runCommand } from "./run/run-command.ts";
 import { serveCommand } from "./serve-command.ts";
-import { CommandError, EXIT, wordsOf } from "./shared/failures.ts";
 
 /** Subcommands ask for it too: commander does not pass it on to commands that were made apart. */
 function throwing(command: Command): Command {

@@ -3,8 +3,8 @@
 
 import { POOLINGS, type Pooling } from "batchwise/onnx";
 import { Command, Option } from "commander";
-import { integerFrom } from "./shared/arguments.ts";
-import { expectPackage } from "./shared/packages.ts";
+import { integerFrom } from "./common/arguments.ts";
+import { expectPackage } from "./common/packages.ts";
 
 const DEFAULT_PORT = 8080;
 

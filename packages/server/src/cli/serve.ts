@@ -8,7 +8,7 @@ import { basename, relative } from "node:path";
 import { formatAccess } from "../http/access-log.ts";
 import { isLoopback } from "../http/allowed-hosts.ts";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
-import { onStopSignal } from "./shared/stop-signals.ts";
+import { onStopSignal } from "./common/stop-signals.ts";
 
 export interface ServeOptions extends ServiceOptions {
   /** True when the user named the port. */

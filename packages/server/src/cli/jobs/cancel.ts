@@ -3,10 +3,10 @@
 // this command cannot cancel them there: it names them.
 
 import type { CancelCounts, Store } from "batchwise/dispatch";
-import { storeFlag } from "../shared/command-line.ts";
-import { listed, plural, print, printJson } from "../shared/print.ts";
-import { noAccounts } from "../shared/stand-ins.ts";
-import { withStoreOf } from "../shared/with-store.ts";
+import { storeFlag } from "../common/command-line.ts";
+import { listed, plural, print, printJson } from "../common/print.ts";
+import { noAccounts } from "../common/stand-ins.ts";
+import { withStoreOf } from "../common/with-store.ts";
 import type { CancelFlags } from "./jobs-flags.ts";
 import { expectWhich } from "./which-requests.ts";
 

@@ -3,11 +3,11 @@
 // one it says so and checks the rest.
 
 import type { BatchState, Dispatcher } from "batchwise/dispatch";
-import { accountFault, chooseProvider, type OpenAccount, openAccount } from "../shared/accounts.ts";
-import { storeFlag } from "../shared/command-line.ts";
-import { CommandError, EXIT, wordsOf } from "../shared/failures.ts";
-import { duration, print, printJson } from "../shared/print.ts";
-import { withStoreOf } from "../shared/with-store.ts";
+import { accountFault, chooseProvider, type OpenAccount, openAccount } from "../common/accounts.ts";
+import { storeFlag } from "../common/command-line.ts";
+import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
+import { duration, print, printJson } from "../common/print.ts";
+import { withStoreOf } from "../common/with-store.ts";
 import {
   batchFindings,
   clockFinding,

@@ -1,7 +1,7 @@
 // What the facts that `doctor` has gathered mean, and what to do about them. Pure.
 
 import type { BatchRecord, DispatcherStats, ProviderLimits } from "batchwise/dispatch";
-import { counted, duration, plural } from "../shared/print.ts";
+import { counted, duration, plural } from "../common/print.ts";
 
 export interface Finding {
   readonly check: string;

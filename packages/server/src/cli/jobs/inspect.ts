@@ -1,10 +1,10 @@
 // `batchwise jobs inspect <name>`: a request, a batch or a job, whichever has this name. Reads only.
 
 import type { BatchRecord, Dispatcher, OutcomeRow, RequestRow, Store } from "batchwise/dispatch";
-import type { StoreFlags } from "../shared/arguments.ts";
-import { CommandError } from "../shared/failures.ts";
-import { counted, dollars, listed, plural, print, printJson } from "../shared/print.ts";
-import { withStoreOf } from "../shared/with-store.ts";
+import type { StoreFlags } from "../common/arguments.ts";
+import { CommandError } from "../common/failures.ts";
+import { counted, dollars, listed, plural, print, printJson } from "../common/print.ts";
+import { withStoreOf } from "../common/with-store.ts";
 import { type JobSums, sumsEver, unsuccessfulNow, withEnds } from "./job-sums.ts";
 
 export function inspect(name: string, { store: url, json }: StoreFlags): Promise<void> {

@@ -1,7 +1,7 @@
 // The arguments of `batchwise jobs …`: what an operator asks a store, and tells it. Each action is in a file of its own.
 
 import { Argument, Command, Option } from "commander";
-import { integerFrom, type StoreFlags, span, withAccount, withStore } from "../shared/arguments.ts";
+import { integerFrom, type StoreFlags, span, withAccount, withStore } from "../common/arguments.ts";
 import type {
   CancelFlags,
   DoctorFlags,

@@ -1,7 +1,7 @@
 // What the options of `batchwise jobs …` become.
 
 import type { OutcomeStatus } from "batchwise/dispatch";
-import type { AccountFlags, StoreFlags } from "../shared/arguments.ts";
+import type { AccountFlags, StoreFlags } from "../common/arguments.ts";
 
 export interface ListFlags extends StoreFlags {
   readonly limit: number;

@@ -1,8 +1,8 @@
 // `batchwise jobs list`: the jobs with their sums, what waits by model, and the newest batches. Reads only.
 
 import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
-import { ago, counted, dollars, print, printJson, table } from "../shared/print.ts";
-import { withStoreOf } from "../shared/with-store.ts";
+import { ago, counted, dollars, print, printJson, table } from "../common/print.ts";
+import { withStoreOf } from "../common/with-store.ts";
 import { type JobSums, jobsNow } from "./job-sums.ts";
 import type { ListFlags } from "./jobs-flags.ts";
 

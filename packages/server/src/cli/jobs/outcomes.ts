@@ -2,11 +2,11 @@
 
 import { createWriteStream } from "node:fs";
 import { type LoggedOutcome, type NodeWritable, type Store, writeOutcomes } from "batchwise/dispatch";
-import { storeFlag } from "../shared/command-line.ts";
-import { CommandError } from "../shared/failures.ts";
-import { printJson } from "../shared/print.ts";
-import { checkIsNotStore } from "../shared/stores.ts";
-import { withStoreOf } from "../shared/with-store.ts";
+import { storeFlag } from "../common/command-line.ts";
+import { CommandError } from "../common/failures.ts";
+import { printJson } from "../common/print.ts";
+import { checkIsNotStore } from "../common/stores.ts";
+import { withStoreOf } from "../common/with-store.ts";
 import type { OutcomesFlags } from "./jobs-flags.ts";
 
 export function outcomes(flags: OutcomesFlags): Promise<void> {

@@ -1,7 +1,7 @@
 // `batchwise jobs prune`: lets go of what old outcomes hold. Ids and digests stay, so that no request runs again.
 
-import { plural, print, printJson } from "../shared/print.ts";
-import { withStoreOf } from "../shared/with-store.ts";
+import { plural, print, printJson } from "../common/print.ts";
+import { withStoreOf } from "../common/with-store.ts";
 import type { PruneFlags } from "./jobs-flags.ts";
 
 export function prune({ store: url, json, olderThan, status }: PruneFlags): Promise<void> {

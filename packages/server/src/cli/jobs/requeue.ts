@@ -1,9 +1,9 @@
 // `batchwise jobs requeue`: decides about quarantined batches. Their requests wait again, or the batch goes on.
 
 import type { Dispatcher } from "batchwise/dispatch";
-import { CommandError, EXIT } from "../shared/failures.ts";
-import { plural, print, printJson } from "../shared/print.ts";
-import { withStoreOf } from "../shared/with-store.ts";
+import { CommandError, EXIT } from "../common/failures.ts";
+import { plural, print, printJson } from "../common/print.ts";
+import { withStoreOf } from "../common/with-store.ts";
 import type { RequeueFlags } from "./jobs-flags.ts";
 
 const MOST = 10_000;

@@ -1,8 +1,8 @@
 // `batchwise jobs retry`: requests that ended without success wait again, with all their tries.
 
-import { quoted, storeFlag } from "../shared/command-line.ts";
-import { plural, print, printJson } from "../shared/print.ts";
-import { withStoreOf } from "../shared/with-store.ts";
+import { quoted, storeFlag } from "../common/command-line.ts";
+import { plural, print, printJson } from "../common/print.ts";
+import { withStoreOf } from "../common/with-store.ts";
 import type { RetryFlags } from "./jobs-flags.ts";
 import { whichRequests } from "./which-requests.ts";
 

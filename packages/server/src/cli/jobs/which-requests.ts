@@ -1,7 +1,7 @@
 // The requests that a command is about: those named, or all that match its flags, page by page.
 
 import type { Dispatcher, RequestFilter, RequestPage, RequestStatus } from "batchwise/dispatch";
-import { CommandError } from "../shared/failures.ts";
+import { CommandError } from "../common/failures.ts";
 import type { RetryFlags } from "./jobs-flags.ts";
 
 const PAGE = 1_000;

@@ -2,7 +2,7 @@
 // All of the file is held against the accounts and the store first, so that nothing is added of one with a mistake in it.
 
 import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
-import { CommandError } from "../shared/failures.ts";
+import { CommandError } from "../common/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
 /** A part in memory: so many requests, or so many characters and the request that exceeds them. */

@@ -11,7 +11,7 @@ import {
   lineOf,
   readRequests,
 } from "batchwise/dispatch";
-import { CommandError } from "../shared/failures.ts";
+import { CommandError } from "../common/failures.ts";
 
 /** A request on its way to the store, and the line that it is from. */
 export interface NumberedRequest {

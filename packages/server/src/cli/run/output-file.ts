@@ -15,7 +15,7 @@ import {
 } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { NodeWritable } from "batchwise/dispatch";
-import { CommandError } from "../shared/failures.ts";
+import { CommandError } from "../common/failures.ts";
 import { type FileLock, takeLock, thisProcess } from "./file-lock.ts";
 
 export interface OutputFile {

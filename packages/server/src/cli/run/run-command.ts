@@ -1,7 +1,7 @@
 // The arguments of `batchwise run`.
 
 import { Command, InvalidArgumentError, Option } from "commander";
-import { integerFrom, withAccount, withStore } from "../shared/arguments.ts";
+import { integerFrom, withAccount, withStore } from "../common/arguments.ts";
 import { jobOf } from "./input-file.ts";
 import type { Price } from "./run-figures.ts";
 import type { RunFlags } from "./run-flags.ts";

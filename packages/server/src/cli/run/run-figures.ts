@@ -8,7 +8,7 @@ import {
   priceOf,
   type Usage,
 } from "batchwise/dispatch";
-import { counted, dollars, duration, listed, short } from "../shared/print.ts";
+import { counted, dollars, duration, listed, short } from "../common/print.ts";
 
 /** Dollars for a million tokens. */
 export interface Price {

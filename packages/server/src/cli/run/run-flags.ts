@@ -1,6 +1,6 @@
 // What the options of `batchwise run` become.
 
-import type { AccountFlags, StoreFlags } from "../shared/arguments.ts";
+import type { AccountFlags, StoreFlags } from "../common/arguments.ts";
 import type { Price } from "./run-figures.ts";
 
 export interface RunFlags extends StoreFlags, AccountFlags {

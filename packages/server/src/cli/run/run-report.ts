@@ -1,7 +1,7 @@
 // What `batchwise run` says at its end: to people on standard error, or with --json as one object on standard output.
 
-import { quoted, storeFlag, thisCommand } from "../shared/command-line.ts";
-import { counted, dollars, listed, plural, printJson } from "../shared/print.ts";
+import { quoted, storeFlag, thisCommand } from "../common/command-line.ts";
+import { counted, dollars, listed, plural, printJson } from "../common/print.ts";
 import type { RunFigures } from "./run-figures.ts";
 import type { RunFlags } from "./run-flags.ts";
 

@@ -9,11 +9,11 @@ import {
   QuarantinedError,
   writeOutcomes,
 } from "batchwise/dispatch";
-import { checkAccount, openAccount } from "../shared/accounts.ts";
-import { EXIT, wordsOf } from "../shared/failures.ts";
-import { plural, counted as thousands } from "../shared/print.ts";
-import { onStopSignal } from "../shared/stop-signals.ts";
-import { checkIsNotStore, type OpenStore, openStore } from "../shared/stores.ts";
+import { checkAccount, openAccount } from "../common/accounts.ts";
+import { EXIT, wordsOf } from "../common/failures.ts";
+import { plural, counted as thousands } from "../common/print.ts";
+import { onStopSignal } from "../common/stop-signals.ts";
+import { checkIsNotStore, type OpenStore, openStore } from "../common/stores.ts";
 import { enqueueFile } from "./enqueue-file.ts";
 import { checkInput, fileId } from "./input-file.ts";
 import { type OutputFile, takeOutput } from "./output-file.ts";
