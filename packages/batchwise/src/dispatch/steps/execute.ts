@@ -1,6 +1,6 @@
 // Runs a batch of an account that runs lines itself (`Account.execute`). The lines are read from the store, page by page,
-// and each result is settled soon after it ends: whoever leases the batch next, after a kill, a stop or a lost lease, runs
-// only what is still open. So no state but the store's says what has run, and no process can leave a batch "running". What
+// and each result is settled soon after it ends: the process that leases the batch next, after a kill, a stop or a lost
+// lease, runs only what is still open. So no state but the store's says what has run, and no process can leave a batch "running". What
 // was on its way, or had ended and was not settled yet, runs again.
 
 import type { Account, ResultLine } from "../contract/account.ts";

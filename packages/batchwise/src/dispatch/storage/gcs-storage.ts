@@ -17,8 +17,8 @@ const ONE_CALL = { resumable: false } as const;
 const IN_CHUNKS = { resumable: true, chunkSize: CHUNK_BYTES } as const;
 
 /**
- * When a download ends before its time, the client closes every connection that it has, a moment later (7.22). Whoever
- * calls it in that moment loses the call.
+ * When a download ends before its time, the client closes every connection that it has, a moment later (7.22). A
+ * call that is made in that moment fails.
  */
 const CLOSING_MS = 10;
 
