@@ -1,19 +1,45 @@
 /**
- * What the pure functions cost a call, under mitata: the decisions of the engine, and the lines and names of the
- * dispatcher. For looking closer at one of them while it is being changed; no target hangs on these figures.
+ * What the pure functions cost a call: the decisions of the engine, and the lines and names of the dispatcher. For looking
+ * closer at one of them while it is being changed; no target hangs on these figures.
  *
- *   npm run bench:micro                    all of them
- *   npm run bench:micro -- pack            those whose name has this
+ *   npm run bench:micro                              all of them
+ *   npm run bench:micro -- pack                      those whose name has this
+ *   npm run bench:micro -- --processes 9 --ms 300    more processes of each, each for less time
+ *
+ * Each function runs in processes of its own, in a shuffled order, and the figure is the median over its processes: in
+ * one process a function that ran before changes what the next one costs.
  *
  * It measures the sources: what is not public has no other name. Nothing has to be built.
  */
 import { parseArgs } from "node:util";
-import { run } from "mitata";
-import { decisions } from "./pure/decisions.ts";
-import { lines } from "./pure/lines.ts";
+import { median } from "./harness/numbers.ts";
+import { runRounds, valuesOf } from "./harness/rounds.ts";
+import { pureFunctionNames } from "./pure/pure-functions.ts";
 
-const { positionals } = parseArgs({ allowPositionals: true });
+const { positionals, values: flags } = parseArgs({
+  allowPositionals: true,
+  options: { processes: { type: "string", default: "5" }, ms: { type: "string", default: "600" } },
+});
 
-decisions();
-lines();
-await run({ filter: new RegExp(positionals[0] ?? "") });
+/** The value of a flag. Throws for anything else than a whole number from 1 on. */
+function positive(name: "processes" | "ms"): number {
+  const value = Number(flags[name]);
+  if (Number.isInteger(value) && value >= 1) return value;
+  throw new RangeError(`Expected \`--${name}\` to be an integer >= 1, got \`${flags[name]}\``);
+}
+
+const [part = ""] = positionals;
+const contenders = pureFunctionNames.filter((name) => name.includes(part));
+if (contenders.length === 0) {
+  throw new RangeError(`Expected a part of one of these names, got \`${part}\`: ${pureFunctionNames.join(", ")}`);
+}
+const plan = { workload: "pure", contenders, rounds: positive("processes"), settings: { ms: positive("ms") } };
+const results = await runRounds(plan, (line) => process.stderr.write(`${line}\n`));
+const widest = Math.max(...contenders.map((name) => name.length));
+const figure = (ns: number): string => ns.toFixed(ns < 100 ? 1 : 0).padStart(10);
+process.stdout.write(`${"median of the processes, ns a call".padEnd(widest)}    median   fastest   slowest\n`);
+for (const name of contenders) {
+  const all = valuesOf(results, name, "ns");
+  const figures = [median(all), Math.min(...all), Math.max(...all)].map(figure);
+  process.stdout.write(`${name.padEnd(widest)}${figures.join("")}\n`);
+}

@@ -1,6 +1,17 @@
-// Why a release may not be made, as a pure function of what the repository says.
+// Why a release may not be made or published, as pure functions of what the repository says.
+
+/** What npm shows of a package. Only the owner knows these addresses, so none has a default. */
+export interface Addresses {
+  readonly repository?: { readonly url?: string };
+  readonly homepage?: string;
+  readonly bugs?: { readonly url?: string; readonly email?: string };
+}
+
+/** The published manifests, by their paths. */
+type Manifests = Readonly<Record<string, Addresses>>;
 
 export interface Repository {
+  readonly manifests: Manifests;
   /** Lines of `git status --porcelain`. */
   readonly changes: readonly string[];
   /** The branch that is checked out; "" where none is. */
@@ -21,8 +32,28 @@ function isHigher(parts: readonly number[], than: readonly number[]): boolean {
   return at >= 0 && (parts[at] ?? 0) > (than[at] ?? 0);
 }
 
+function missingIn({ repository, homepage, bugs }: Addresses): string[] {
+  const fields = {
+    "repository.url": repository?.url,
+    homepage,
+    "bugs.url": bugs?.url,
+    "bugs.email": bugs?.email,
+  };
+  return Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined || value === "" ? [`\`${name}\``] : [],
+  );
+}
+
+function addressRefusalsOf(manifests: Manifests): string[] {
+  return Object.entries(manifests).flatMap(([path, manifest]) => {
+    const missing = missingIn(manifest);
+    return missing.length === 0 ? [] : [`Set ${missing.join(", ")} in ${path}: see "Releasing" in CONTRIBUTING.md.`];
+  });
+}
+
 /** Everything that stands against releasing `version`, one sentence each; none where it may be released. */
-export function refusalsOf(version: string, { changes, branch, tags, current, changelogs }: Repository): string[] {
+export function refusalsOf(version: string, repository: Repository): string[] {
+  const { changes, branch, tags, current, changelogs, manifests } = repository;
   const refusals: string[] = [];
   const parts = partsOf(version);
   if (parts === undefined) refusals.push(`Expected a version such as 1.2.3, got "${version}".`);
@@ -34,5 +65,25 @@ export function refusalsOf(version: string, { changes, branch, tags, current, ch
   for (const [path, text] of Object.entries(changelogs)) {
     if (!text.split("\n").includes(`## ${version}`)) refusals.push(`${path} has no section "## ${version}".`);
   }
-  return refusals;
+  return [...refusals, ...addressRefusalsOf(manifests)];
+}
+
+export interface Checkout {
+  readonly manifests: Manifests;
+  /** Lines of `git status --porcelain`. */
+  readonly changes: readonly string[];
+  /** The tags of the commit that is checked out. */
+  readonly tagsHere: readonly string[];
+}
+
+/** Everything that stands against publishing `version` from this checkout, before its build is compared. */
+export function publishRefusalsOf(version: string, { changes, tagsHere, manifests }: Checkout): string[] {
+  const refusals: string[] = [];
+  if (changes.length > 0) refusals.push(`The tree has changes that are not committed: ${changes.join(", ")}.`);
+  if (!tagsHere.includes(`v${version}`)) {
+    refusals.push(
+      `The commit that is checked out is not v${version}: make it with \`npm run release\`, or check it out.`,
+    );
+  }
+  return [...refusals, ...addressRefusalsOf(manifests)];
 }

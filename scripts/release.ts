@@ -1,15 +1,15 @@
-// Makes a release: `npm run release -- 1.2.3`. Refuses where the tree has changes, the version is not above the present one or a
-// changelog does not have it. Then it writes the version into the packages, runs everything that has to pass, commits
+// Makes a release: `npm run release -- 1.2.3`. Refuses where the tree has changes, the version is not above the present
+// one, a changelog does not have it or a manifest lacks an address. Then it writes the version into the packages, runs everything that has to pass, commits
 // and tags. It never pushes or publishes: it prints the commands that do.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { refusalsOf } from "./release-checks.ts";
+import { type Addresses, refusalsOf } from "./release-checks.ts";
 import { run } from "./steps.ts";
 
 const packages = ["packages/batchwise", "packages/server"];
 
-interface Manifest {
+interface Manifest extends Addresses {
   readonly version: string;
   readonly dependencies?: Readonly<Record<string, string>>;
 }
@@ -40,6 +40,7 @@ const refusals = refusalsOf(version, {
   changelogs: Object.fromEntries(
     packages.map((folder) => [`${folder}/CHANGELOG.md`, readFileSync(`${folder}/CHANGELOG.md`, "utf8")]),
   ),
+  manifests: Object.fromEntries(packages.map((folder) => [`${folder}/package.json`, manifestOf(folder)])),
 });
 if (refusals.length > 0) {
   for (const refusal of refusals) console.error(refusal);
@@ -49,7 +50,8 @@ if (refusals.length > 0) {
 for (const folder of packages) writeVersion(folder, version);
 const isReady =
   run("npm install --package-lock-only --ignore-scripts") &&
-  run("biome check --write packages/batchwise/package.json packages/server/package.json") &&
+  run("npm run --silent exports") &&
+  run("biome check --write packages/batchwise/package.json packages/batchwise/jsr.json packages/server/package.json") &&
   run("npm run --silent ci");
 if (!isReady) {
   console.error(`Not released. \`git checkout .\` takes the version ${version} back.`);
@@ -59,3 +61,4 @@ git("commit", "--all", "--message", `release: ${version}`);
 git("tag", `v${version}`);
 console.log(`v${version} is committed and tagged here. To publish it:\n\n  git push --follow-tags`);
 for (const folder of packages) console.log(`  npm publish ./${folder} --access public`);
+console.log("  (cd packages/batchwise && npx deno publish)");

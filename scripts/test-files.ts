@@ -33,7 +33,9 @@ export const slow: string[] = [
   "packages/batchwise/test/core/learned-cost.test.ts",
   "packages/batchwise/test/simulation/simulation.test.ts",
   "packages/batchwise/test/integration/dispatch/kill-matrix.test.ts",
+  "packages/batchwise/test/integration/dispatch/hostile.test.ts",
   "packages/batchwise/test/house/site.test.ts",
+  "packages/batchwise/test/tools/next.test.ts",
   "packages/server/test/integration/run-command.test.ts",
   "packages/batchwise/test/integration/dispatch/postgres-fleet.test.ts",
   "packages/batchwise/test/integration/dispatch/postgres-conformance.test.ts",
@@ -43,4 +45,6 @@ export const slow: string[] = [
   "packages/server/test/integration/packed.test.ts",
   "packages/batchwise/test/integration/dispatch/nightly-classification.test.ts",
   "packages/batchwise/test/integration/dispatch/postgres-transactions.test.ts",
+  "packages/batchwise/test/integration/otel/alerts.test.ts",
+  "packages/batchwise/test/tools/jsr.test.ts",
 ];

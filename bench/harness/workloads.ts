@@ -32,6 +32,7 @@ const workloads: Readonly<Record<string, () => Promise<NamedWorkload>>> = {
   priorities: async () => named((await import("../micro/deep-queue.ts")).priorities),
   small: async () => (await import("../micro/small.ts")).small,
   gather: async () => (await import("../load/sqlite-http.ts")).sqliteHttp,
+  pure: async () => (await import("../pure/pure-functions.ts")).pureFunctions,
   threads: async () => (await import("../load/blocking-threads.ts")).blockingThreads,
 };
 

@@ -1,7 +1,7 @@
 /** The dispatcher's texts: names, lines of batch files, digests, and reading result files back. */
-import { bench, do_not_optimize, group } from "mitata";
 import * as encode from "../../packages/batchwise/src/dispatch/format/encode.ts";
 import { readJsonLines } from "../../packages/batchwise/src/dispatch/providers/shapes/read-lines.ts";
+import type { PureFunctions } from "./pure-functions.ts";
 
 const KEY = encode.ulid(1_700_000_000_000, () => 0.5);
 const BODY = JSON.stringify({ model: "m", messages: [{ role: "user", content: "x".repeat(2_000) }] });
@@ -20,20 +20,17 @@ async function countLines(): Promise<number> {
   return count;
 }
 
-export function lines(): void {
-  group("names", () => {
+const request = { endpoint: ENDPOINT, body: BODY, customId: encode.SAMPLE_CUSTOM_ID } as const;
+
+export const lines: PureFunctions = {
+  ulid: () => () => encode.ulid(1_700_000_000_000, Math.random),
+  customId: () => () => encode.customId(KEY, 4_711),
+  parseCustomId: () => {
     const id = encode.customId(KEY, 4_711);
-    bench("ulid", () => do_not_optimize(encode.ulid(1_700_000_000_000, Math.random)));
-    bench("customId", () => do_not_optimize(encode.customId(KEY, 4_711)));
-    bench("parseCustomId", () => do_not_optimize(encode.parseCustomId(id)));
-    bench("parseLane", () => do_not_optimize(encode.parseLane(`${ENDPOINT}  m`)));
-  });
-  group("a request of 2 KB", () => {
-    const request = { endpoint: ENDPOINT, body: BODY, customId: encode.SAMPLE_CUSTOM_ID } as const;
-    bench("openaiLine and its length", () => do_not_optimize(encode.utf8Length(encode.openaiLine(request))));
-    bench("digestOf", () => do_not_optimize(encode.digestOf(ENDPOINT, BODY)));
-  });
-  group("results", () => {
-    bench(`readJsonLines: ${RESULTS} lines of 2 KB`, async () => do_not_optimize(await countLines()));
-  });
-}
+    return () => encode.parseCustomId(id);
+  },
+  parseLane: () => () => encode.parseLane(`${ENDPOINT}  m`),
+  "openaiLine and its length": () => () => encode.utf8Length(encode.openaiLine(request)),
+  digestOf: () => () => encode.digestOf(ENDPOINT, BODY),
+  [`readJsonLines: ${RESULTS} lines of 2 KB`]: () => countLines,
+};

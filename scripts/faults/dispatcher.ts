@@ -6,19 +6,19 @@ import type { Fault } from "./fault.ts";
 export const dispatcherFaults: readonly Fault[] = [
   {
     name: "blames an outage on the batch that meets it",
-    file: "dispatch/decide/after-whole-failure.ts",
+    file: "dispatch/decide/after/whole-failure.ts",
     find: "return evidence.laneTakesOthers || isTooLarge;",
     replace: "return evidence.laneTakesOthers || isTooLarge || wholeFailures > 0;",
   },
   {
     name: "ends a single request that meets an outage",
-    file: "dispatch/decide/after-whole-failure.ts",
+    file: "dispatch/decide/after/whole-failure.ts",
     find: "if (batch.requests === 1 && evidence.laneTakesOthers)",
     replace: "if (batch.requests === 1)",
   },
   {
     name: "takes what a short download does not show for missing",
-    file: "dispatch/decide/unread-results.ts",
+    file: "dispatch/decide/results/unread-results.ts",
     find: "if (remaining === 0 || counted === null || lines >= counted)",
     replace: "if (remaining >= 0 || counted === null || lines >= counted)",
   },
@@ -30,15 +30,15 @@ export const dispatcherFaults: readonly Fault[] = [
   },
   {
     name: "believes a wall clock that steps",
-    file: "dispatch/decide/wall-clock.ts",
+    file: "dispatch/decide/times/wall-clock.ts",
     find: "if (Math.abs(shown - offset) <= STEP_MS)",
     replace: "if (Math.abs(shown - offset) <= Number.POSITIVE_INFINITY)",
   },
   {
     name: "sends a request whose deadline has passed",
-    file: "dispatch/steps/expire-members.ts",
-    find: "if (batch.deadlineAt === null || batch.deadlineAt > now) return false;",
-    replace: "if (batch.deadlineAt !== now - 0.5) return false;",
+    file: "dispatch/steps/submit/expire-members.ts",
+    find: "if (deadlineAt === null || deadlineAt > now) return goesBack",
+    replace: "if (deadlineAt !== now - 0.5) return goesBack",
   },
   {
     name: "lets a tail under the provider's minimum wait for ever",
@@ -48,7 +48,7 @@ export const dispatcherFaults: readonly Fault[] = [
   },
   {
     name: "sends a create again whose answer was lost",
-    file: "dispatch/decide/after-failure.ts",
+    file: "dispatch/decide/after/failure.ts",
     find: 'return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });',
     replace: 'return plan(batch, "sealed", now, { lastError });',
   },
@@ -60,7 +60,7 @@ export const dispatcherFaults: readonly Fault[] = [
   },
   {
     name: "finishes a create that it slept in",
-    file: "dispatch/steps/submit.ts",
+    file: "dispatch/steps/submit/submit.ts",
     find: "if (runtime.clock.monotonic() > until) throw",
     replace: "if (runtime.clock.monotonic() > until + timeoutMs * 1_000) throw",
   },
@@ -78,8 +78,26 @@ export const dispatcherFaults: readonly Fault[] = [
   },
   {
     name: "adopts whatever an operator names, unverified",
-    file: "dispatch/decide/named-batch.ts",
+    file: "dispatch/decide/batch/named-batch.ts",
     find: 'return { kind: "fits", verified: false };',
     replace: 'return { kind: "fits", verified: seen !== null };',
+  },
+  {
+    name: "lets a batch that its account refuses keep what a fallback account would take",
+    file: "dispatch/steps/submit/move-urgent.ts",
+    find: "if (!isRescued || batch.deadlineAt >= lateBefore) return false;",
+    replace: "if (!isRescued || batch.deadlineAt >= lateBefore - Number.MAX_SAFE_INTEGER) return false;",
+  },
+  {
+    name: "fails a tail while the fallback account that would take it is away",
+    file: "dispatch/scheduler/lane-closer.ts",
+    find: "const tail = tailOf(lane, accounts.length, asked.refusals);",
+    replace: "const tail = tailOf(lane, serving.first.length, asked.refusals);",
+  },
+  {
+    name: "leaves waiting requests to an account that is paused until their deadlines",
+    file: "dispatch/scheduler/near-deadlines.ts",
+    find: 'if (!isUnknown) return { kind: "move", before: lateBefore };',
+    replace: "if (!isUnknown) return NOTHING;",
   },
 ];

@@ -262,8 +262,8 @@ const leaving: readonly Fault[] = [
   {
     name: "counts the expired as cancelled",
     file: "core/submit/callers.ts",
-    find: 'this.fail(deadlineError(this.#timeoutMs), "expired",',
-    replace: 'this.fail(deadlineError(this.#timeoutMs), "cancelled",',
+    find: 'this.#timeoutMs), "expired",',
+    replace: 'this.#timeoutMs), "cancelled",',
   },
   {
     name: "cancels an equal caller too",

@@ -1,5 +1,7 @@
 // The alert rules. The limits are where to begin: set them to what your service promises.
 
+import { gainedInHour } from "./gained.ts";
+
 interface Rule {
   readonly alert: string;
   readonly expr: string;
@@ -64,7 +66,7 @@ const BATCHERS: readonly Rule[] = [
 const DISPATCHERS: readonly Rule[] = [
   {
     alert: "BatchwiseDispatchNoProcess",
-    expr: "absent(batchwise_dispatch_deliveries_waiting)",
+    expr: "sum(batchwise_dispatch_running) < 1 or absent(batchwise_dispatch_running)",
     for: "10m",
     severity: "page",
     summary: "No process runs the loops of the dispatcher.",
@@ -108,14 +110,14 @@ const DISPATCHERS: readonly Rule[] = [
   },
   {
     alert: "BatchwiseDispatchLeasesLost",
-    expr: "sum(increase(batchwise_dispatch_leases_lost_total[1h])) > 5",
+    expr: `sum(${gainedInHour("batchwise_dispatch_leases_lost_total")}) > 5`,
     for: "0m",
     severity: "ticket",
     summary: "{{ $value }} leases were lost in an hour: a slow store, or processes that hang.",
   },
   {
     alert: "BatchwiseDispatchDeliveriesDead",
-    expr: 'sum by (batchwise_sink) (increase(batchwise_dispatch_deliveries_total{batchwise_result="dead"}[1h])) > 0',
+    expr: `sum by (batchwise_sink) (${gainedInHour("batchwise_dispatch_deliveries_total", 'batchwise_result="dead"')}) > 0`,
     for: "0m",
     severity: "page",
     summary: "{{ $value }} outcomes were given up for the {{ $labels.batchwise_sink }}.",
@@ -129,7 +131,7 @@ const DISPATCHERS: readonly Rule[] = [
   },
   {
     alert: "BatchwiseDispatchStoreSetBack",
-    expr: "sum(increase(batchwise_dispatch_store_set_backs_total[1h])) > 0",
+    expr: `sum(${gainedInHour("batchwise_dispatch_store_set_backs_total")}) > 0`,
     for: "0m",
     severity: "page",
     summary: "The store has lost what it had answered for.",

@@ -1,5 +1,7 @@
 // The dashboard: a row for batchers, a row for dispatchers. Panels are laid out three in a line, in their order.
 
+import { gainedInHour } from "./gained.ts";
+
 type Unit = "s" | "short" | "percentunit" | "currencyUSD" | "ops" | "cpm";
 
 interface Panel {
@@ -99,9 +101,13 @@ const BATCHERS: readonly Panel[] = [
   },
   {
     title: "Batch cost",
-    description: "Cost of a batch: tokens, bytes, rows, or whatever the option cost counts.",
+    description:
+      "Cost of a batch: tokens, bytes, rows, or whatever the option cost counts. limit: maxBatchCost, given or learned.",
     unit: "short",
-    lines: quantiles("batchwise_batch_cost"),
+    lines: {
+      ...quantiles("batchwise_batch_cost"),
+      [`{{${NAME}}} limit`]: `max by (${NAME}) (batchwise_batch_cost_limit{${BATCHER}})`,
+    },
   },
   {
     title: "Failed batches and further calls",
@@ -196,12 +202,12 @@ const DISPATCHERS: readonly Panel[] = [
     description: "In the last hour.",
     unit: "short",
     lines: {
-      "leases lost": "sum(increase(batchwise_dispatch_leases_lost_total[1h]))",
-      quarantines: "sum(increase(batchwise_dispatch_quarantines_total[1h]))",
-      splits: "sum(increase(batchwise_dispatch_splits_total[1h]))",
-      pauses: "sum(increase(batchwise_dispatch_pauses_total[1h]))",
-      duplicates: "sum(increase(batchwise_dispatch_duplicates_total[1h]))",
-      "clock steps": "sum(increase(batchwise_dispatch_clock_steps_total[1h]))",
+      "leases lost": `sum(${gainedInHour("batchwise_dispatch_leases_lost_total")})`,
+      quarantines: `sum(${gainedInHour("batchwise_dispatch_quarantines_total")})`,
+      splits: `sum(${gainedInHour("batchwise_dispatch_splits_total")})`,
+      pauses: `sum(${gainedInHour("batchwise_dispatch_pauses_total")})`,
+      duplicates: `sum(${gainedInHour("batchwise_dispatch_duplicates_total")})`,
+      "clock steps": `sum(${gainedInHour("batchwise_dispatch_clock_steps_total")})`,
     },
   },
   {

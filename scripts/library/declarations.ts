@@ -14,6 +14,9 @@ const groups = [
   { name: "dispatch-types", test: /\/dispatch\// },
 ].map((group) => ({ ...group, minShareCount: 2 }));
 
+/** Names that TypeScript has in the library esnext.disposable alone, which no project has unless it asks for it. */
+const disposable = /\bSymbol\.(dispose|asyncDispose)\b|\b(Async)?Disposable\b/;
+
 /** Bundles the declarations that tsc wrote to the folder `compiled` into the folder `dist`. */
 export async function bundleDeclarations(entries: readonly Entry[], compiled: string, dist: string): Promise<void> {
   const build = await rolldown({
@@ -29,7 +32,7 @@ export async function bundleDeclarations(entries: readonly Entry[], compiled: st
       }),
     ],
   });
-  await build.write({
+  const { output } = await build.write({
     dir: dist,
     format: "esm",
     entryFileNames: "[name].d.cts",
@@ -37,6 +40,10 @@ export async function bundleDeclarations(entries: readonly Entry[], compiled: st
     codeSplitting: { groups },
     minifyInternalExports: false,
   });
+  for (const chunk of output) {
+    if (chunk.type !== "chunk" || !disposable.test(chunk.code)) continue;
+    writeFileSync(join(dist, chunk.fileName), `/// <reference lib="esnext.disposable" />\n${chunk.code}`);
+  }
   for (const { file } of entries) {
     writeFileSync(join(dist, `${file}.d.ts`), `export * from "./${basename(file)}.cjs";\n`);
   }

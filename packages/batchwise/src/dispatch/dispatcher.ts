@@ -3,12 +3,12 @@
 // any point. docs/dispatch-design.md says when a request runs twice.
 
 import type { Estimate } from "./contract/cost.ts";
+import type { Dispatcher } from "./contract/dispatcher.ts";
 import { DispatchError } from "./contract/errors.ts";
 import type { DispatcherEventName, DispatcherListener } from "./contract/events.ts";
 import type {
   CancelCounts,
   CancelFilter,
-  OperatorMethods,
   PollFilter,
   RequestPage,
   RequestsOptions,
@@ -41,6 +41,7 @@ import { adopt } from "./ops/adopt.ts";
 import { abandon, cancelMembers } from "./ops/batch-control.ts";
 import { cancelMany, cancelOne } from "./ops/cancel-requests.ts";
 import { findRequests } from "./ops/find-requests.ts";
+import { heldUntil } from "./ops/held-until.ts";
 import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./ops/pausing.ts";
 import { pollNow } from "./ops/poll-now.ts";
 import { prune, retention } from "./ops/prune.ts";
@@ -75,84 +76,9 @@ import { OutcomeReader } from "./outcomes/outcome-reader.ts";
 import { Runtime } from "./runtime/runtime.ts";
 import { Sealer } from "./scheduler/sealer.ts";
 import { Workers } from "./scheduler/workers.ts";
-import { sweeper } from "./steps/sweep.ts";
+import { sweeper } from "./steps/sweep/sweep.ts";
 
 const BATCHES_SHOWN = 100;
-
-/** What `createDispatcher` returns: requests in, outcomes out, and what operators need between. */
-export interface Dispatcher extends OperatorMethods {
-  /** Starts the loops. Requests can be enqueued before, and by processes that never start theirs. */
-  start(): Promise<void>;
-  /**
-   * Cuts what only reads or uploads, waits for what the provider must be asked once only (each account's
-   * `requestTimeoutMs` at most) and for `onOutcome` and webhooks under way (`leaseMs` at most; a callback that takes
-   * longer will be called again), gives leases back, ends waits. The store stays open.
-   */
-  stop(): Promise<void>;
-  /** Resolves once the request is durable. Throws a DispatchError, and stores nothing, for what cannot be sent. */
-  enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued>;
-  /**
-   * Checks all, then stores all, in order. A bad one rejects the call and nothing is stored. An id that is taken by
-   * another body rejects it too, with DUPLICATE_ID, but the others are stored. Repeating the call changes nothing where
-   * every request has an `id`; those without one would be stored again.
-   */
-  enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
-  /**
-   * What these requests would take: tokens, bytes, batches, dollars. Stores and sends nothing, and keeps sums only, so a
-   * long iterable is fine. Rejects with a DispatchError, naming the place, for one that `enqueue` would refuse; does not
-   * know which are enqueued already, nor ids that come twice.
-   */
-  estimate(
-    requests: Iterable<DispatchRequest | BatchLine> | AsyncIterable<DispatchRequest | BatchLine>,
-  ): Promise<Estimate>;
-  /** The outcome of a request, however long it takes and whichever process records it. NOT_FOUND where there is none. */
-  result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
-  /**
-   * All outcomes in the order they were recorded, from `after` on. Waits for more until the dispatcher stops; with
-   * `untilIdle` it ends once no request waits or is in a batch (looked at from when it has resolved, where it is a promise),
-   * and rejects with a QuarantinedError, which has the `keys`,
-   * once only quarantined batches have some. A RangeError for a cursor beyond the log.
-   */
-  outcomes(options?: OutcomesOptions): AsyncIterableIterator<LoggedOutcome>;
-  /**
-   * Closes batches of all that has been enqueued until now without waiting for full batches, and later of what comes back
-   * from these. Counts for the loops of this process: call it where `start` was called.
-   */
-  flush(): void;
-  /** Sends the open members of quarantined batches back to their lanes, uncharged. Gives the number of batches. */
-  requeue(keys: string | readonly string[]): Promise<number>;
-  /** Goes on with quarantined batches: looks at the provider's batch again, or sends one that nothing took. */
-  resume(keys: string | readonly string[]): Promise<number>;
-  /**
-   * Cancels every request of a batch that has not ended: the batch is cancelled at the provider, what has run by then
-   * keeps its result, and the others end as cancelled. Gives the number of these requests.
-   */
-  cancelBatch(key: string): Promise<number>;
-  /**
-   * Lets go of a batch that does not end: asks the provider to cancel it, and ends its requests as cancelled or sends
-   * them back to their lane, uncharged. Results that still come count for nothing; what is requeued may run twice.
-   */
-  abandon(key: string, options: { readonly requests: "end" | "requeue" }): Promise<number>;
-  batches(filter?: BatchFilter): Promise<BatchRecord[]>;
-  /** Outcomes that the webhook has not taken in twelve tries, lowest cursor first. */
-  deadLetters(options?: DeadLettersOptions): Promise<DeadLetter[]>;
-  /** Delivers these again: twelve more tries each, from now on. Gives their number. */
-  redeliver(options?: RedeliverOptions): Promise<number>;
-  /**
-   * Lets go of outcomes that were recorded so long ago, in small steps: of their requests only id and digest stay, so that
-   * the same enqueue is still `existing`. `result` rejects with PRUNED, `outcomes` passes over them, `retry` does not find
-   * them, and `stats` still counts them. What `onOutcome` or the webhook has not taken yet stays; what was given up goes.
-   * Ended batches go once all of their requests have, two days after they ended at the earliest.
-   */
-  prune(options: PruneOptions): Promise<PruneResult>;
-  stats(): Promise<DispatcherStats>;
-  /**
-   * Calls the listener at each of these events, in this process, from now on. Returns a function that ends it. What a
-   * listener throws, or rejects with, is told to `onError`. INVALID_OPTION for a name that is no event's.
-   */
-  on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void;
-  [Symbol.asyncDispose](): Promise<void>;
-}
 
 /**
  * Makes a dispatcher over a store and one or more provider accounts.
@@ -216,8 +142,9 @@ class StoreDispatcher implements Dispatcher {
 
   async start(): Promise<void> {
     this.#refuseWhenStopped();
+    const { sealing, working, sweeping, pruning, calling, posting, options, events } = this.#runtime;
+    if (!this.#isStarted) events.emit("loops", () => ({ running: true }));
     this.#isStarted = true;
-    const { sealing, working, sweeping, pruning, calling, posting, options } = this.#runtime;
     working.start(this.#workers.turn);
     sealing.start(this.#sealer.turn);
     sweeping.start(sweeper(this.#runtime));
@@ -232,9 +159,10 @@ class StoreDispatcher implements Dispatcher {
   }
 
   async #stop(): Promise<void> {
-    const { stopping, sealing, working, watching, sweeping, pruning, calling, posting } = this.#runtime;
+    const { stopping, sealing, working, watching, sweeping, pruning, calling, posting, events } = this.#runtime;
     stopping.abort(new DispatchError("CLOSED", "The dispatcher is stopped."));
     await Promise.all([sealing, working, sweeping, pruning, calling, posting].map((loop) => loop.stop()));
+    if (this.#isStarted) events.emit("loops", () => ({ running: false }));
     await this.#workers.idle();
     await watching.stop();
     this.#reader.close();
@@ -372,7 +300,8 @@ class StoreDispatcher implements Dispatcher {
   async stats(): Promise<DispatcherStats> {
     const { store, clock, options } = this.#runtime;
     const probe = await store.probe(options.thresholds.maxRequests, clock.now());
-    return dispatcherStats(probe, await this.#runtime.readPauses(), this.#runtime);
+    const held = await heldUntil(this.#runtime, probe);
+    return dispatcherStats(probe, await this.#runtime.readPauses(), this.#runtime, held);
   }
 
   on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void {

@@ -29,6 +29,7 @@ export type {
   PricedTokens,
   PriceTable,
 } from "./contract/cost.ts";
+export type { Dispatcher } from "./contract/dispatcher.ts";
 export { DispatchError, type DispatchErrorCode, objectNotFoundError, QuarantinedError } from "./contract/errors.ts";
 export type {
   AdoptEvent,
@@ -46,6 +47,7 @@ export type {
   LaneAge,
   LanesEvent,
   LeaseLostEvent,
+  LoopsEvent,
   OfBatch,
   PauseEvent,
   PollEvent,
@@ -154,9 +156,9 @@ export type {
   Thresholds,
   Usage,
 } from "./contract/types.ts";
-export { defaultPrices } from "./decide/default-prices.ts";
-export { priceOf } from "./decide/price.ts";
-export { createDispatcher, type Dispatcher } from "./dispatcher.ts";
+export { defaultPrices } from "./decide/price/default-prices.ts";
+export { priceOf } from "./decide/price/price.ts";
+export { createDispatcher } from "./dispatcher.ts";
 export {
   lineOf,
   type ReadRequestsOptions,

@@ -1,9 +1,10 @@
 // A job from beginning to end: enqueues its requests, runs a dispatcher, gives all outcomes, and stops the dispatcher
 // whichever way the iteration ends. All it knows of a job is in the store, so that the same call again goes on with it.
 
+import type { Dispatcher } from "./contract/dispatcher.ts";
 import type { JobOutcome, JobRequest } from "./contract/jobs.ts";
 import type { LoggedOutcome } from "./contract/types.ts";
-import { createDispatcherParts, type Dispatcher } from "./dispatcher.ts";
+import { createDispatcherParts } from "./dispatcher.ts";
 import { Producer } from "./intake/producer.ts";
 import { JobPlaces } from "./ops/job-places.ts";
 import { ProgressTeller } from "./ops/job-progress.ts";

@@ -1,7 +1,7 @@
 // The errors of the onnx layer: BatchwiseError with codes of its own, none of them retryable. A thread that dies fails
 // its batch with THREAD_ENDED of the threads layer; what comes after `close` fails with CLOSED, as anywhere.
 
-import { BatchwiseError } from "../core/contract/errors.ts";
+import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 
 /**
  * `MODEL_LOAD`: the model, or onnxruntime itself, could not be loaded. `MODEL_INPUT`: the tensors are not those that the
@@ -11,11 +11,17 @@ import { BatchwiseError } from "../core/contract/errors.ts";
 export type OnnxErrorCode = "MODEL_LOAD" | "MODEL_INPUT" | "MODEL_FAILED" | "MODEL_NOT_FINITE";
 
 function errorOf(code: OnnxErrorCode, message: string, cause?: unknown): BatchwiseError {
-  return new BatchwiseError({ code, message, retryable: false, cause });
+  return namelessError(new BatchwiseError({ code, message, retryable: false, cause }));
 }
 
 export function modelLoadError(path: string, cause: unknown): BatchwiseError {
   return errorOf("MODEL_LOAD", `Cannot load ${path}: ${messageOf(cause)}`, cause);
+}
+
+/** Why a model could not be opened: a plain error becomes one with a code, and any other stays as it is. */
+export function openError(cause: unknown): unknown {
+  const isPlain = cause instanceof Error && cause.constructor === Error;
+  return isPlain ? errorOf("MODEL_LOAD", cause.message, cause.cause) : cause;
 }
 
 /** What \`import()\` and what \`require\` say of a package that is not installed. */

@@ -4,7 +4,7 @@
 // terminated, because ending it inside a native run aborts the process.
 
 import type { WorkerOptions } from "node:worker_threads";
-import { closedError } from "../core/contract/errors.ts";
+import { closedError, NO_NAME, namelessError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { check, finiteIntegerFrom, objectWith, type Rule } from "../core/contract/validate.ts";
 import { fileBeside } from "../threads/file-beside.ts";
@@ -113,7 +113,7 @@ export class ModelThreads<Call, Answer> {
   }
 
   #opened(): Promise<ThreadPool> {
-    if (this.#closing !== undefined) return Promise.reject(closedError());
+    if (this.#closing !== undefined) return Promise.reject(namelessError(closedError(NO_NAME)));
     this.#opening ??= this.#openPool().catch((error: unknown) => {
       this.#opening = undefined;
       throw error;

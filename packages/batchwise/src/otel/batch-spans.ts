@@ -14,18 +14,41 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { BatchEvent } from "../core/contract/events.ts";
+import type { BatchWatch } from "../core/contract/observer.ts";
 import { BATCHER_LABELS } from "./batcher-series.ts";
 import { errorType } from "./error-type.ts";
-import type { StartedBatch } from "./observers.ts";
+import type { Observer, StartedBatch } from "./observers.ts";
 import { toSeconds } from "./series.ts";
 
+/** Makes a span of each batch. */
+export class SpansObserver implements Observer {
+  readonly capture: () => unknown = activeSpan;
+  readonly #tracer: Tracer;
+  readonly #name: string;
+  readonly #attributes: Attributes;
+
+  constructor(tracer: Tracer, name: string, attributes: Attributes) {
+    this.#tracer = tracer;
+    this.#name = name;
+    this.#attributes = attributes;
+  }
+
+  started(batch: StartedBatch): BatchWatch {
+    return new BatchSpan(this.#tracer, this.#name, batch, this.#attributes);
+  }
+
+  settled(): void {}
+
+  spared(): void {}
+}
+
 /** What identifies the span that is active where it is called. The span itself, and its context, are not kept. */
-export function activeSpan(): SpanContext | undefined {
+function activeSpan(): SpanContext | undefined {
   const spanContext = trace.getSpanContext(context.active());
   return spanContext !== undefined && isSpanContextValid(spanContext) ? spanContext : undefined;
 }
 
-export class BatchSpan {
+class BatchSpan implements BatchWatch {
   readonly #span: Span;
   #calls = 0;
 

@@ -116,6 +116,12 @@ export const BATCHER_SERIES = {
     unit: "{batch}",
     description: "Batches that may run at the same time (concurrency); left out where there is no limit.",
   },
+  costLimit: {
+    kind: "observedGauge",
+    name: "batchwise.batch.cost.limit",
+    unit: "{cost}",
+    description: "What a batch may cost (maxBatchCost), given or learned so far; left out where there is no limit.",
+  },
   oldestWait: {
     kind: "observedGauge",
     name: "batchwise.queue.oldest_wait",

@@ -3,10 +3,13 @@
 //
 // A batcher is held weakly: one that nobody uses any more is collected, instrumented or not.
 
-import type { Attributes, BatchObservableResult, Meter } from "@opentelemetry/api";
+import type { Attributes, Meter } from "@opentelemetry/api";
 import type { BatcherStats } from "../core/contract/stats.ts";
 import { BATCHER_SERIES } from "./batcher-series.ts";
-import { type Instruments, makeInstruments, observedOf, toSeconds } from "./series.ts";
+import { ErrorTypes } from "./error-type.ts";
+import { GaugeWriter, type TellGauge } from "./gauge-writer.ts";
+import { type Instruments, labelsText, makeInstruments, observedOf, toSeconds } from "./series.ts";
+import { ofMeter } from "./shared.ts";
 
 /** What is read of a batcher. */
 export interface ReadBatcher {
@@ -26,8 +29,8 @@ export type BatcherInstruments = Instruments<typeof BATCHER_SERIES>;
 interface Watched {
   readonly batcher: WeakRef<ReadBatcher>;
   readonly attributes: Attributes;
-  /** The labels as text: batchers of one group share series. */
-  readonly group: string;
+  /** The attributes as text. */
+  readonly labels: string;
 }
 
 /** The sums over a group's batchers. */
@@ -41,6 +44,7 @@ class Sums {
   lifeMs = 0;
   queueLimit = 0;
   slots = 0;
+  costLimit = 0;
 
   add({ options }: ReadBatcher, stats: BatcherStats): void {
     this.waiting += stats.waiting;
@@ -52,65 +56,77 @@ class Sums {
     this.lifeMs += stats.busyMs + stats.idleMs;
     this.queueLimit += options.maxQueueSize;
     this.slots += options.concurrency;
+    this.costLimit = Math.max(this.costLimit, stats.learned?.maxBatchCost ?? Number(options.maxBatchCost));
   }
+}
+
+/** Batchers with the same labels share series. */
+interface Group {
+  readonly attributes: Attributes;
+  readonly sums: Sums;
 }
 
 /** The instruments of one meter, and the batchers that they read. */
 export class BatcherMetrics {
   readonly instruments: BatcherInstruments;
+  readonly errorTypes: ErrorTypes = new ErrorTypes();
   readonly #watched: Set<Watched> = new Set();
-  /** The labels of all groups that there have been: the SDK shows the last value of a series for ever, so it must be 0. */
-  readonly #groups: Map<string, Attributes> = new Map();
+  readonly #writer: GaugeWriter = new GaugeWriter();
 
   constructor(meter: Meter) {
     this.instruments = makeInstruments(meter, BATCHER_SERIES);
-    meter.addBatchObservableCallback((result) => this.#observe(result), observedOf(BATCHER_SERIES, this.instruments));
+    meter.addBatchObservableCallback(
+      (result) => {
+        this.#writer.write(result, (tell) => {
+          for (const group of this.#read()) this.#tell(tell, group);
+        });
+      },
+      observedOf(BATCHER_SERIES, this.instruments),
+    );
   }
 
   /** Reads the batcher until the function that it returns is called, or until the batcher is closed and at rest. */
   watch(batcher: ReadBatcher, attributes: Attributes): () => void {
-    const group = JSON.stringify(Object.entries(attributes).sort());
-    this.#groups.set(group, attributes);
-    const watched = { batcher: new WeakRef(batcher), attributes, group };
+    const watched = { batcher: new WeakRef(batcher), attributes, labels: labelsText(attributes) };
     this.#watched.add(watched);
     return () => {
       this.#watched.delete(watched);
     };
   }
 
-  #observe(result: BatchObservableResult): void {
-    const sums = new Map([...this.#groups.keys()].map((group) => [group, new Sums()]));
+  #read(): Iterable<Group> {
+    const groups = new Map<string, Group>();
     for (const watched of this.#watched) {
+      const { attributes, labels } = watched;
       const batcher = watched.batcher.deref();
       const stats = batcher?.stats();
-      if (batcher !== undefined && stats !== undefined) sums.get(watched.group)?.add(batcher, stats);
+      if (batcher !== undefined && stats !== undefined) {
+        const group = groups.get(labels) ?? { attributes, sums: new Sums() };
+        groups.set(labels, group);
+        group.sums.add(batcher, stats);
+      }
       if (stats === undefined || (batcher?.closed && isAtRest(stats))) this.#watched.delete(watched);
     }
-    for (const [group, now] of sums) this.#tell(result, this.#groups.get(group) ?? {}, now);
+    return groups.values();
   }
 
-  #tell(result: BatchObservableResult, attributes: Attributes, now: Sums): void {
+  #tell(tell: TellGauge, { attributes, sums: now }: Group): void {
     const { instruments: to } = this;
-    result.observe(to.waiting, now.waiting, attributes);
-    result.observe(to.blocked, now.blocked, attributes);
-    result.observe(to.running, now.running, attributes);
-    result.observe(to.runningBatches, now.runningBatches, attributes);
-    result.observe(to.oldestWait, toSeconds(now.oldestWaitMs), attributes);
-    result.observe(to.utilization, now.lifeMs > 0 ? now.busyMs / now.lifeMs : 0, attributes);
-    if (now.queueLimit < Infinity) result.observe(to.queueLimit, now.queueLimit, attributes);
-    if (now.slots < Infinity) result.observe(to.slots, now.slots, attributes);
+    tell(to.waiting, now.waiting, attributes);
+    tell(to.blocked, now.blocked, attributes);
+    tell(to.running, now.running, attributes);
+    tell(to.runningBatches, now.runningBatches, attributes);
+    tell(to.oldestWait, toSeconds(now.oldestWaitMs), attributes);
+    tell(to.utilization, now.lifeMs > 0 ? now.busyMs / now.lifeMs : 0, attributes);
+    if (now.queueLimit < Infinity) tell(to.queueLimit, now.queueLimit, attributes);
+    if (now.costLimit < Infinity) tell(to.costLimit, now.costLimit, attributes);
+    if (now.slots < Infinity) tell(to.slots, now.slots, attributes);
   }
 }
 
-const byMeter: WeakMap<Meter, BatcherMetrics> = new WeakMap();
-
 /** The same for each call with the same meter. */
 export function batcherMetricsOf(meter: Meter): BatcherMetrics {
-  const known = byMeter.get(meter);
-  if (known !== undefined) return known;
-  const made = new BatcherMetrics(meter);
-  byMeter.set(meter, made);
-  return made;
+  return ofMeter(meter, "batchers", (own) => new BatcherMetrics(own));
 }
 
 function isAtRest({ waiting, blocked, running }: BatcherStats): boolean {

@@ -3,6 +3,7 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { DispatcherEventName, DispatcherListener, SubmitEvent, UsageEvent } from "../dispatch/contract/events.ts";
 import { type DISPATCHER_SERIES, DISPATCHER_LABELS as LABEL } from "./dispatcher-series.ts";
+import type { ErrorTypes } from "./error-type.ts";
 import { type Instruments, toSeconds } from "./series.ts";
 
 type DispatcherInstruments = Instruments<typeof DISPATCHER_SERIES>;
@@ -16,6 +17,7 @@ export interface CounterParts {
   readonly to: DispatcherInstruments;
   readonly attributes: Attributes;
   readonly hasTenant: boolean;
+  readonly types: ErrorTypes;
 }
 
 /** Counts all events. */
@@ -63,7 +65,7 @@ function countUsage(to: DispatcherInstruments, usage: UsageEvent, of: Attributes
 }
 
 /** Calls of providers. */
-function countCalls({ on, to, attributes }: CounterParts): void {
+function countCalls({ on, to, attributes, types }: CounterParts): void {
   const ofCall = ({
     account,
     result,
@@ -72,7 +74,7 @@ function countCalls({ on, to, attributes }: CounterParts): void {
     ...attributes,
     [LABEL.account]: account,
     [LABEL.result]: result,
-    ...failed(code),
+    ...failed(types, code),
   });
   on("upload", (event) => {
     to.uploads.add(1, ofCall(event));
@@ -89,7 +91,11 @@ function countCalls({ on, to, attributes }: CounterParts): void {
   on("poll", (event) => to.polls.add(1, ofCall(event)));
   on("collect", ({ account, lines, durationMs, code }) => {
     to.collected.add(lines, { ...attributes, [LABEL.account]: account });
-    to.collectDuration.record(toSeconds(durationMs), { ...attributes, [LABEL.account]: account, ...failed(code) });
+    to.collectDuration.record(toSeconds(durationMs), {
+      ...attributes,
+      [LABEL.account]: account,
+      ...failed(types, code),
+    });
   });
   on("sweep", ({ account, duplicates, filesDeleted }) => {
     to.duplicates.add(duplicates, { ...attributes, [LABEL.account]: account });
@@ -98,23 +104,23 @@ function countCalls({ on, to, attributes }: CounterParts): void {
 }
 
 /** What an operator should know of. */
-function countTrouble({ on, to, attributes }: CounterParts): void {
+function countTrouble({ on, to, attributes, types }: CounterParts): void {
   on("leaseLost", ({ account, reason }) => {
     to.leasesLost.add(1, { ...attributes, [LABEL.account]: account, [LABEL.reason]: reason });
   });
   on("quarantine", ({ account, code }) => {
-    to.quarantines.add(1, { ...attributes, [LABEL.account]: account, ...failed(code) });
+    to.quarantines.add(1, { ...attributes, [LABEL.account]: account, ...failed(types, code) });
   });
   on("split", ({ account, kind, code }) => {
-    to.splits.add(1, { ...attributes, [LABEL.account]: account, [LABEL.reason]: kind, ...failed(code) });
+    to.splits.add(1, { ...attributes, [LABEL.account]: account, [LABEL.reason]: kind, ...failed(types, code) });
   });
   on("pause", ({ ledger, code }) => {
-    to.pauses.add(1, { ...attributes, [LABEL.account]: ledger, ...failed(code) });
+    to.pauses.add(1, { ...attributes, [LABEL.account]: ledger, ...failed(types, code) });
   });
   on("clockStep", ({ believed }) => {
     to.clockSteps.add(1, { ...attributes, [LABEL.result]: believed ? "believed" : "seen" });
   });
-  on("setBack", ({ code }) => to.setBacks.add(1, { ...attributes, ...failed(code) }));
+  on("setBack", ({ code }) => to.setBacks.add(1, { ...attributes, ...failed(types, code) }));
 }
 
 function countDeliveries({ on, to, attributes }: CounterParts): void {
@@ -126,6 +132,6 @@ function countDeliveries({ on, to, attributes }: CounterParts): void {
   on("prune", ({ requests }) => to.pruned.add(requests, attributes));
 }
 
-function failed(code: string | null): Attributes {
-  return code === null ? {} : { [LABEL.error]: code };
+function failed(types: ErrorTypes, code: string | null): Attributes {
+  return code === null ? {} : { [LABEL.error]: types.ofProvider(code) };
 }

@@ -1,13 +1,13 @@
-// What the store shows: lanes, open batches, accounts, deliveries. Told by events while the loops of this process run; the
-// rest is read by `stats()` after such an event, every ten seconds at most, so that collecting metrics never waits for
-// the store. An age goes on growing while nothing new is told, so a loop that is stuck shows.
+// What one dispatcher shows of its store: lanes, open batches, accounts, deliveries. Told by events while the loops of this
+// process run; the rest is read by `stats()` after such an event, every ten seconds at most, so that collecting metrics
+// never waits for the store. An age goes on growing while nothing new is told, so a loop that is stuck shows.
 
-import type { Attributes, Meter, Observable } from "@opentelemetry/api";
+import type { Attributes } from "@opentelemetry/api";
 import type { BatchesEvent, DispatcherEventName, DispatcherListener, LanesEvent } from "../dispatch/contract/events.ts";
 import type { DispatcherStats } from "../dispatch/contract/types.ts";
-import { DISPATCHER_LABELS as LABEL, STORE_SERIES } from "./dispatcher-series.ts";
-import { GaugeWriter } from "./gauge-writer.ts";
-import { type Instruments, makeInstruments, observedOf, toSeconds } from "./series.ts";
+import { type GaugeSeries, DISPATCHER_LABELS as LABEL } from "./dispatcher-series.ts";
+import type { TellGauge } from "./gauge-writer.ts";
+import { type Instruments, toSeconds } from "./series.ts";
 
 /** A dispatcher, as it is instrumented. */
 export interface InstrumentedDispatcher {
@@ -16,8 +16,6 @@ export interface InstrumentedDispatcher {
 }
 
 const STATS_EVERY_MS = 10_000;
-
-type Observe = (gauge: Observable, value: number, attributes: Attributes) => void;
 
 /** Something that was told, and when. */
 interface Told<Event> {
@@ -28,23 +26,26 @@ interface Told<Event> {
 export class DispatcherGauges {
   readonly #dispatcher: InstrumentedDispatcher;
   readonly #attributes: Attributes;
-  readonly #to: Instruments<typeof STORE_SERIES>;
+  readonly #to: Instruments<GaugeSeries>;
+  #isRunning = false;
   #lanes: Told<LanesEvent> | null = null;
   #batches: Told<BatchesEvent> | null = null;
-  readonly #writer: GaugeWriter = new GaugeWriter();
   #stats: DispatcherStats | null = null;
-  #isClosed = false;
   #statsAt = Number.NEGATIVE_INFINITY;
 
-  constructor(meter: Meter, dispatcher: InstrumentedDispatcher, attributes: Attributes) {
+  constructor(dispatcher: InstrumentedDispatcher, attributes: Attributes, to: Instruments<GaugeSeries>) {
     this.#dispatcher = dispatcher;
     this.#attributes = attributes;
-    this.#to = makeInstruments(meter, STORE_SERIES);
-    const observed = observedOf(STORE_SERIES, this.#to);
-    meter.addBatchObservableCallback((result) => this.#writer.write(result, (tell) => this.#observe(tell)), observed);
+    this.#to = to;
   }
 
+  started(): void {
+    this.#isRunning = true;
+  }
+
+  /** Only running loops tell of lanes, so this shows those that were started before they were listened to. */
   lanes(event: LanesEvent): void {
+    this.started();
     this.#lanes = { event, at: performance.now() };
     if (this.#statsAt + STATS_EVERY_MS > performance.now()) return;
     this.#statsAt = performance.now();
@@ -61,20 +62,16 @@ export class DispatcherGauges {
     this.#batches = { event, at: performance.now() };
   }
 
-  /** From now on all is 0. */
-  close(): void {
-    this.#isClosed = true;
-  }
-
-  #observe(tell: Observe): void {
-    if (this.#isClosed) return;
+  /** What is known now. */
+  observe(tell: TellGauge): void {
     const now = performance.now();
+    tell(this.#to.running, this.#isRunning ? 1 : 0, this.#attributes);
     if (this.#lanes !== null) this.#observeLanes(tell, this.#lanes, now);
     if (this.#batches !== null) this.#observeBatches(tell, this.#batches, now);
     if (this.#stats !== null) this.#observeStats(tell, this.#stats);
   }
 
-  #observeLanes(tell: Observe, { event: { lanes }, at }: Told<LanesEvent>, now: number): void {
+  #observeLanes(tell: TellGauge, { event: { lanes }, at }: Told<LanesEvent>, now: number): void {
     for (const { endpoint, model, waiting, tokens, oldestMs } of lanes) {
       const of = { ...this.#attributes, [LABEL.endpoint]: endpoint, [LABEL.model]: model };
       tell(this.#to.laneRequests, waiting, of);
@@ -83,7 +80,7 @@ export class DispatcherGauges {
     }
   }
 
-  #observeBatches(tell: Observe, { event: { states }, at }: Told<BatchesEvent>, now: number): void {
+  #observeBatches(tell: TellGauge, { event: { states }, at }: Told<BatchesEvent>, now: number): void {
     for (const { state, count, oldestMs } of states) {
       const of = { ...this.#attributes, [LABEL.state]: state };
       tell(this.#to.batchesOpen, count, of);
@@ -91,7 +88,7 @@ export class DispatcherGauges {
     }
   }
 
-  #observeStats(tell: Observe, { ledgers, paused, deliveriesWaiting }: DispatcherStats): void {
+  #observeStats(tell: TellGauge, { ledgers, paused, deliveriesWaiting }: DispatcherStats): void {
     const ofAccount = (name: string): Attributes => ({ ...this.#attributes, [LABEL.account]: name });
     for (const { name, tokens, requests, batches, blockedUntil } of ledgers) {
       tell(this.#to.accountTokens, tokens, ofAccount(name));

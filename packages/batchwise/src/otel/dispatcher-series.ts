@@ -198,6 +198,16 @@ export const DISPATCHER_SERIES = {
   },
 } as const;
 
+/** Of this process: add it up. */
+export const PROCESS_SERIES = {
+  running: {
+    kind: "observedCount",
+    name: "batchwise.dispatch.running",
+    unit: "{dispatcher}",
+    description: "Dispatchers of this process whose loops run: 1 from start to stop, else 0.",
+  },
+} as const;
+
 /** Read of the store while the loops run. The same in every process: take the maximum. */
 export const STORE_SERIES = {
   laneRequests: {
@@ -261,6 +271,9 @@ export const STORE_SERIES = {
     description: "Outcomes that onOutcome or the webhook has not taken yet.",
   },
 } as const;
+
+/** All gauges of a dispatcher. */
+export type GaugeSeries = typeof PROCESS_SERIES & typeof STORE_SERIES;
 
 /** The labels of these series, and of spans. */
 export const DISPATCHER_LABELS = {

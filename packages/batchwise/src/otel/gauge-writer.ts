@@ -1,37 +1,47 @@
-// Writes gauges whose labels come and go. The SDK shows the last value of a series until there is another, so what was
-// written once and is not any more is written as 0.
+// Writes gauges whose labels come and go. The SDK repeats the last value of a series, so a series that is told no more is
+// written as 0 once, and forgotten. Of several values for one series the largest is written, or their sum.
 
 import type { Attributes, BatchObservableResult, Observable } from "@opentelemetry/api";
+import { labelsText } from "./series.ts";
 
-type Written = Map<string, Attributes>;
+/** Tells the value of a gauge now. */
+export type TellGauge = (gauge: Observable, value: number, attributes: Attributes) => void;
+
+interface Told {
+  readonly attributes: Attributes;
+  value: number;
+}
+
+type ByLabels = Map<string, Told>;
 
 export class GaugeWriter {
-  #before: Map<Observable, Written> = new Map();
-  #now: Map<Observable, Written> = new Map();
+  readonly #added: readonly Observable[];
+  #before: Map<Observable, ByLabels> = new Map();
 
-  /** Calls back with a function that writes a value, then writes 0 for what is missing. */
-  write(
-    result: BatchObservableResult,
-    tell: (observe: (gauge: Observable, value: number, attributes: Attributes) => void) => void,
-  ): void {
-    this.#now = new Map();
-    tell((gauge, value, attributes) => {
-      this.#remember(gauge, attributes);
-      result.observe(gauge, value, attributes);
-    });
-    for (const [gauge, written] of this.#before) {
-      for (const [id, attributes] of written) {
-        if (this.#now.get(gauge)?.has(id)) continue;
-        this.#remember(gauge, attributes);
-        result.observe(gauge, 0, attributes);
-      }
-    }
-    this.#before = this.#now;
+  /** `added`: the gauges whose values are added up. */
+  constructor(added: readonly Observable[] = []) {
+    this.#added = added;
   }
 
-  #remember(gauge: Observable, attributes: Attributes): void {
-    const written = this.#now.get(gauge) ?? new Map();
-    this.#now.set(gauge, written);
-    written.set(JSON.stringify(attributes), attributes);
+  /** Calls `tellAll` with a function that takes the values of now, and writes them. */
+  write(result: BatchObservableResult, tellAll: (tell: TellGauge) => void): void {
+    const now: Map<Observable, ByLabels> = new Map();
+    tellAll((gauge, value, attributes) => {
+      const byLabels = now.get(gauge) ?? new Map();
+      now.set(gauge, byLabels);
+      const labels = labelsText(attributes);
+      const told = byLabels.get(labels);
+      if (told === undefined) byLabels.set(labels, { attributes, value });
+      else told.value = this.#added.includes(gauge) ? told.value + value : Math.max(told.value, value);
+    });
+    for (const [gauge, byLabels] of now) {
+      for (const { value, attributes } of byLabels.values()) result.observe(gauge, value, attributes);
+    }
+    for (const [gauge, byLabels] of this.#before) {
+      for (const [labels, { attributes }] of byLabels) {
+        if (!now.get(gauge)?.has(labels)) result.observe(gauge, 0, attributes);
+      }
+    }
+    this.#before = now;
   }
 }

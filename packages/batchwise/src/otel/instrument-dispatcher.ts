@@ -1,13 +1,14 @@
 // Metrics and spans of a dispatcher.
 
+import type { Attributes, Meter } from "@opentelemetry/api";
 import { check, objectWith } from "../core/contract/validate.ts";
 import type { DispatcherEventName, DispatcherListener } from "../dispatch/contract/events.ts";
 import { countEvents } from "./dispatcher-counters.ts";
 import { DispatcherGauges, type InstrumentedDispatcher } from "./dispatcher-gauges.ts";
-import { DISPATCHER_SERIES } from "./dispatcher-series.ts";
+import { dispatcherMetricsOf } from "./dispatcher-metrics.ts";
 import { recordBatch } from "./dispatcher-spans.ts";
+import { join } from "./joined.ts";
 import { type Detach, detachAll, type InstrumentDispatcherOptions, resolveTelemetry } from "./options.ts";
-import { makeInstruments } from "./series.ts";
 
 const aDispatcher = objectWith("on", "stats");
 
@@ -15,6 +16,13 @@ const aDispatcher = objectWith("on", "stats");
  * Gives a dispatcher metrics and spans of OpenTelemetry; the series are listed in docs/metrics.md. Counters say what this
  * process has done: add them up. Gauges say what the whole store shows, in each process whose loops run: take the
  * maximum. A span of each batch is recorded when it ends, by the process that ends it.
+ *
+ * When the dispatcher is stopped, its gauges become 0: other processes may have gone on with the store.
+ *
+ * Dispatchers with the same meter and `attributes` share series, and a gauge shows the largest of their values. Give
+ * dispatchers of different stores different `attributes`. A dispatcher that is instrumented again with the same meter or
+ * tracer and the same `attributes` is observed once, with the first `tenantLabel`, until the last of the functions
+ * returned is called.
  *
  * Instrument each process that runs the loops. Listening costs a look at the store's open batches every ten seconds, its
  * statistics as often, and reading the members of each batch once more when it ends.
@@ -40,19 +48,36 @@ export function instrumentDispatcher(
   dispatcher: InstrumentedDispatcher,
   options?: InstrumentDispatcherOptions,
 ): Detach {
-  const { meter, tracer, hasLabel, attributes } = resolveTelemetry(options, "tenantLabel", true);
+  const { meter, tracer, tracerId, hasLabel, attributes } = resolveTelemetry(options, "tenantLabel", true);
   check("dispatcher", aDispatcher, dispatcher);
+  const ends: (() => void)[] = [];
+  if (meter !== null) {
+    ends.push(join(dispatcher, meter, attributes, () => countAll(dispatcher, meter, attributes, hasLabel)));
+  }
+  if (tracer !== null) {
+    const listen = () => dispatcher.on("batch", (event) => recordBatch(tracer, event, attributes));
+    ends.push(join(dispatcher, tracerId, attributes, listen));
+  }
+  return detachAll(ends);
+}
+
+function countAll(
+  dispatcher: InstrumentedDispatcher,
+  meter: Meter,
+  attributes: Attributes,
+  hasTenant: boolean,
+): () => void {
   const ends: (() => void)[] = [];
   const on = <Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): void => {
     ends.push(dispatcher.on(event, listener));
   };
-  if (meter !== null) {
-    countEvents({ on, to: makeInstruments(meter, DISPATCHER_SERIES), attributes, hasTenant: hasLabel });
-    const gauges = new DispatcherGauges(meter, dispatcher, attributes);
-    on("lanes", (event) => gauges.lanes(event));
-    on("batches", (event) => gauges.batches(event));
-    ends.push(() => gauges.close());
-  }
-  if (tracer !== null) on("batch", (event) => recordBatch(tracer, event, attributes));
+  const metrics = dispatcherMetricsOf(meter);
+  countEvents({ on, to: metrics.counters, attributes, hasTenant, types: metrics.errorTypes });
+  const gauges = new DispatcherGauges(dispatcher, attributes, metrics.gauges);
+  const hide = metrics.show(gauges);
+  on("loops", ({ running }) => (running ? gauges.started() : hide()));
+  on("lanes", (event) => gauges.lanes(event));
+  on("batches", (event) => gauges.batches(event));
+  ends.push(hide);
   return detachAll(ends);
 }

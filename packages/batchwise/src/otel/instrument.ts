@@ -3,9 +3,11 @@
 import { OBSERVE, type Observable } from "../core/contract/observer.ts";
 import type { BatcherStats } from "../core/contract/stats.ts";
 import { invalidOption } from "../core/contract/validate.ts";
-import { BatcherObserver } from "./batcher-observer.ts";
+import { SpansObserver } from "./batch-spans.ts";
 import { BATCHER_LABELS } from "./batcher-series.ts";
 import { batcherMetricsOf, type ReadBatcher } from "./batcher-totals.ts";
+import { join } from "./joined.ts";
+import { MetricsObserver } from "./metrics-observer.ts";
 import { observe } from "./observers.ts";
 import { type Detach, detachAll, type InstrumentOptions, resolveTelemetry } from "./options.ts";
 
@@ -20,6 +22,9 @@ export interface InstrumentedBatcher extends ReadBatcher {
  *
  * Each batch has a span that begins a trace of its own, links to the spans that were active in its callers' submits, and
  * is active while the handler runs. Batchers of one name share series. One that is not used any more needs no detaching.
+ *
+ * A batcher that is instrumented again with the same meter or tracer and the same `attributes` is observed once, with the
+ * first `keyLabel`, until the last of the functions returned is called.
  *
  * Set the SDK up first: a meter provider that is registered later is not seen. (A tracer provider is.)
  *
@@ -40,21 +45,27 @@ export interface InstrumentedBatcher extends ReadBatcher {
  * ```
  */
 export function instrument(batcher: InstrumentedBatcher, options?: InstrumentOptions): Detach {
-  const { meter, tracer, hasLabel, attributes: given } = resolveTelemetry(options, "keyLabel", false);
-  const observable = batcher as Partial<Observable> & InstrumentedBatcher;
-  if (typeof observable?.[OBSERVE] !== "function") {
+  const { meter, tracer, tracerId, hasLabel, attributes: given } = resolveTelemetry(options, "keyLabel", false);
+  const observable = batcher as Observable & InstrumentedBatcher;
+  if (typeof (observable as Partial<Observable> | undefined)?.[OBSERVE] !== "function") {
     throw invalidOption(TypeError, "Expected `batcher` to be a batcher of this thread, made by this package");
   }
   const attributes = { ...given, [BATCHER_LABELS.name]: batcher.options.name };
-  const metrics = meter === null ? null : batcherMetricsOf(meter);
-  const observer = new BatcherObserver({
-    options: () => batcher.options,
-    instruments: metrics?.instruments ?? null,
-    tracer,
-    hasLabel,
-    attributes,
-  });
-  const ends = [observe(observable as Observable, observer)];
-  if (metrics !== null) ends.push(metrics.watch(batcher, attributes));
+  const ends: (() => void)[] = [];
+  if (meter !== null) {
+    const count = (): Detach => {
+      const metrics = batcherMetricsOf(meter);
+      const { instruments, errorTypes } = metrics;
+      const parts = { instruments, errorTypes, hasLabel, attributes };
+      const observer = new MetricsObserver({ options: () => batcher.options, ...parts });
+      return detachAll([observe(observable, observer), metrics.watch(batcher, attributes)]);
+    };
+    ends.push(join(batcher, meter, attributes, count));
+  }
+  if (tracer !== null) {
+    const { name } = batcher.options;
+    const observer = (): SpansObserver => new SpansObserver(tracer, name, attributes);
+    ends.push(join(batcher, tracerId, attributes, () => observe(observable, observer())));
+  }
   return detachAll(ends);
 }

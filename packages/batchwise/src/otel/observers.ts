@@ -28,15 +28,21 @@ export interface Observer {
 /** Observes until the function that it returns is called. */
 export function observe(batcher: Observable, observer: Observer): () => void {
   batcher[OBSERVE]((before, warn) => {
-    const all = before instanceof Observers ? before.all : [];
-    return new Observers([...all, observer], warn);
+    return new Observers([...allOf(before), observer], warn);
   });
   return () => {
     batcher[OBSERVE]((before, warn) => {
-      const left = before instanceof Observers ? before.all.filter((other) => other !== observer) : [];
+      const left = allOf(before).filter((other) => other !== observer);
       return left.length === 0 ? null : new Observers(left, warn);
     });
   };
+}
+
+/** Under this, all observers are found that another copy of the package has put there. */
+const ALL: unique symbol = Symbol.for("batchwise.otel.1.observers");
+
+function allOf(before: BatchObserver | null): readonly Observer[] {
+  return before !== null && ALL in before ? (before as Observers)[ALL] : [];
 }
 
 /** What one observer captured for one caller. */
@@ -46,12 +52,12 @@ interface Captured {
 }
 
 class Observers implements BatchObserver {
-  readonly all: readonly Observer[];
+  readonly [ALL]: readonly Observer[];
   readonly capture: ((before: unknown) => readonly Captured[]) | undefined;
   readonly #warn: (error: unknown) => void;
 
   constructor(all: readonly Observer[], warn: (error: unknown) => void) {
-    this.all = all;
+    this[ALL] = all;
     this.#warn = warn;
     const captures = all.some(({ capture }) => capture !== undefined);
     this.capture = captures ? (before) => this.#capture(before as readonly Captured[] | undefined) : undefined;
@@ -62,7 +68,7 @@ class Observers implements BatchObserver {
     const waitedMs = items.map(({ moment }) => startedAt - moment.at);
     const captured = items.flatMap(({ facts }) => (facts.captured as readonly Captured[] | undefined) ?? []);
     const watches: BatchWatch[] = [];
-    for (const observer of this.all) {
+    for (const observer of this[ALL]) {
       const own = captured.filter((one) => one.observer === observer).map(({ value }) => value);
       const batch = { id, key, size, cost, reason, waitedMs, waitMs, captured: own };
       const watch = this.#guard(() => observer.started(batch));
@@ -77,16 +83,16 @@ class Observers implements BatchObserver {
   }
 
   settled(outcome: ItemOutcome, latencyMs: number, times: number): void {
-    for (const observer of this.all) this.#guard(() => observer.settled(outcome, latencyMs, times));
+    for (const observer of this[ALL]) this.#guard(() => observer.settled(outcome, latencyMs, times));
   }
 
   spared(by: "dedupe" | "cache", callers: number): void {
-    for (const observer of this.all) this.#guard(() => observer.spared(by, callers));
+    for (const observer of this[ALL]) this.#guard(() => observer.spared(by, callers));
   }
 
   #capture(before: readonly Captured[] = []): readonly Captured[] {
     const captured = [...before];
-    for (const observer of this.all) {
+    for (const observer of this[ALL]) {
       const { capture } = observer;
       const value = capture === undefined ? undefined : this.#guard(capture);
       if (value !== undefined) captured.push({ observer, value });

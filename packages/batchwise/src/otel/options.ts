@@ -35,6 +35,8 @@ export interface Detach {
 export interface ResolvedTelemetry {
   readonly meter: Meter | null;
   readonly tracer: Tracer | null;
+  /** What tells the tracer from others. Before a provider is registered, each call makes another global tracer. */
+  readonly tracerId: unknown;
   readonly attributes: Attributes;
   readonly hasLabel: boolean;
 }
@@ -59,6 +61,7 @@ export function resolveTelemetry(given: unknown, label: string, byDefault: boole
   return {
     meter: meter as Meter | null,
     tracer: tracer as Tracer | null,
+    tracerId: options.tracer === undefined ? "global" : tracer,
     attributes: { ...(attributes as Attributes) },
     hasLabel: hasLabel as boolean,
   };

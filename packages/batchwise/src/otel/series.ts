@@ -2,6 +2,7 @@
 // dots between namespaces, no unit in the name, seconds, `{thing}` for counts.
 
 import type {
+  Attributes,
   Counter,
   Histogram,
   Meter,
@@ -86,4 +87,9 @@ export function observedOf<Table extends Readonly<Record<string, Series>>>(
 
 export function toSeconds(milliseconds: number): number {
   return milliseconds / 1_000;
+}
+
+/** The same text for the same labels, in whatever order they are given. */
+export function labelsText(attributes: Attributes): string {
+  return JSON.stringify(Object.entries(attributes).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

@@ -77,7 +77,8 @@ export function batchStream<Item, Chunk>(
   const warn = (message: string): void => warnings.warn("STREAM_BLOCKED", message);
   const core: Batcher<StreamItem<Item, Chunk>, void> = createBatcher((items: StreamItem<Item, Chunk>[], context) => {
     const values = items.map(({ item }) => item);
-    const services = { clock: core.options.clock, maxBufferedChunks, warn };
+    const { name, clock } = core.options;
+    const services = { name, clock, maxBufferedChunks, warn };
     return new Producer(items, context, services).start(() => handler(values, context));
   }, engine);
   const submitter = new Submitter(core, maxBufferedChunks);

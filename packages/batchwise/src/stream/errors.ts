@@ -1,7 +1,7 @@
 // The errors of the stream layer: what a streaming handler can get wrong. All have the code BATCH_RESULT, as the same
 // mistakes of a plain handler have.
 
-import { BatchwiseError, describe, resultLength } from "../core/contract/errors.ts";
+import { BatchwiseError, describe, namelessError, resultLength } from "../core/contract/errors.ts";
 
 /** The handler returned something that gives no rounds. */
 export function noRoundsError(returned: unknown): BatchwiseError {
@@ -25,5 +25,5 @@ export function roundError(round: unknown, expected: number, isList: boolean): B
 }
 
 function batchResult(message: string): BatchwiseError {
-  return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false });
+  return namelessError(new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false }));
 }

@@ -2,6 +2,7 @@
 // no caller is behind, that is, has more than `maxBufferedChunks` unread chunks. So a slow reader holds the handler, and
 // memory stays bounded. It does not end a handler that hangs: the batch's time limit frees its slot.
 
+import { nameError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import type { Clock } from "../core/time/clock.ts";
 import { deliver, type Failure, ignorePlace } from "./deliver.ts";
@@ -13,6 +14,8 @@ const WARN_AFTER_MS = 1000;
 
 /** What all batches of one stream function share. */
 export interface ProducerServices {
+  /** The batcher's, for errors. */
+  readonly name: string;
   readonly clock: Clock;
   readonly maxBufferedChunks: number;
   /** Reports a batch that waits for its readers. */
@@ -61,7 +64,10 @@ export class Producer<Item, Chunk> implements StreamBatch {
     this.#signal.addEventListener("abort", this.#aborted);
     this.#run(callHandler).then(
       () => this.#end(null),
-      (error: unknown) => this.#end({ error }),
+      (error: unknown) => {
+        nameError(error, this.#services.name);
+        this.#end({ error });
+      },
     );
     return places;
   }
@@ -91,6 +97,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
         rounds.check(round);
         this.#deliver(round);
       } catch (error) {
+        nameError(error, this.#services.name);
         for (const { channel } of this.#items) channel?.fail(error);
         await rounds.stop();
         throw error;

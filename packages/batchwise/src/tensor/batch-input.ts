@@ -18,6 +18,19 @@ export interface TensorForm {
 /** Throws for a call that the handler does not take. */
 export type CheckInputs = (forms: Readonly<Record<string, TensorForm>>) => void;
 
+/** The same, for a call as it is here. Asks the handler about each call once. */
+export type InputCheck = (call: TensorCall) => void;
+
+/** Asks the handler about a call in the form that it would have in a batch of its own. */
+export function inputCheckOf(checkInputs: CheckInputs, padding: ResolvedPadding): InputCheck {
+  const taken = new WeakSet<TensorCall>();
+  return (call) => {
+    if (taken.has(call)) return;
+    checkInputs(Object.fromEntries(call.names.map((name) => [name, formAlone(name, call, padding)])));
+    taken.add(call);
+  };
+}
+
 /** Consecutive rows of one call. */
 interface Run {
   readonly call: TensorCall;
@@ -39,14 +52,14 @@ export interface BatchInput {
   readonly broken: ReadonlyMap<TensorCall, unknown>;
 }
 
-/** Stacks the rows of a batch. `checkInputs` is the handler's, if it has one. */
+/** Stacks the rows of a batch. `inputCheck` is the handler's, if it has one. */
 export function batchInput(
   rows: readonly TensorRow[],
   padding: ResolvedPadding,
-  checkInputs: CheckInputs | undefined,
+  inputCheck: InputCheck | undefined,
 ): BatchInput {
   const calls = new Set(rows.map(({ call }) => call));
-  const broken = brokenOf(calls, padding, checkInputs);
+  const broken = brokenOf(calls, inputCheck);
   const live = [...calls].filter((call) => !broken.has(call));
   for (const [call, error] of tooWideFor(rows.length, live)) broken.set(call, error);
   const isShared = calls.size > 1;
@@ -63,16 +76,12 @@ export function batchInput(
   return { features: Object.fromEntries(features), rows, isShared, broken };
 }
 
-function brokenOf(
-  calls: ReadonlySet<TensorCall>,
-  padding: ResolvedPadding,
-  checkInputs: CheckInputs | undefined,
-): Map<TensorCall, unknown> {
+function brokenOf(calls: ReadonlySet<TensorCall>, inputCheck: InputCheck | undefined): Map<TensorCall, unknown> {
   const broken = new Map<TensorCall, unknown>();
   for (const call of calls) {
     try {
       for (const name of call.names) checkIsThere(name, call.features[name] as Checked);
-      checkInputs?.(Object.fromEntries(call.names.map((name) => [name, formAlone(name, call, padding)])));
+      inputCheck?.(call);
     } catch (error) {
       broken.set(call, error);
     }

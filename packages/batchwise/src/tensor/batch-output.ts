@@ -1,7 +1,7 @@
 // What the handler answered for a batch, checked: a tensor, a list or a record of tensors, each with as many rows as the
 // batch has. And the part of it that belongs to one row.
 
-import { BatchwiseError, describe } from "../core/contract/errors.ts";
+import { BatchwiseError, describe, namelessError } from "../core/contract/errors.ts";
 import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
 
 /**
@@ -34,7 +34,7 @@ export function readOutput(given: unknown, rows: number, sharing: Sharing): Batc
     return { ...checkShape(given, rows), sharing };
   } catch (error) {
     const message = `The handler's answer is not what a batch of ${rows} rows needs. ${messageOf(error)}`;
-    throw new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false, cause: error });
+    throw namelessError(new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false, cause: error }));
   }
 }
 

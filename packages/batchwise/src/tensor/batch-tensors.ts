@@ -24,8 +24,9 @@ export interface TensorHandlerObject<Inputs, Output, Input = Inputs, Raw = Outpu
   /** True where the handler changes its input or transfers it to a thread: it then always gets memory of its own. */
   readonly copyInputs?: boolean;
   /**
-   * Throws for a call that the handler does not take: it rejects with that error, alone. It is asked before a call is
-   * stacked, with the types and dimensions that its features would have in a batch of their own.
+   * Throws for a call that the handler does not take: it rejects with that error, alone. It is asked at the
+   * submit, before the batcher's functions of an item get the call (while the handler is not open: when the call is
+   * stacked), with the types and dimensions that its features would have in a batch of their own.
    */
   checkInputs?(forms: Readonly<Record<string, TensorForm>>): void;
   /** Options that suit this handler, where the caller gives none of their own; see {@link HandlerDefaults}. */
@@ -64,6 +65,11 @@ export interface TensorBatcher<Inputs, Output> extends BatcherControls {
     options?: SubmitManyOptions<Given<Inputs>>,
   ): Promise<PromiseSettledResult<ResultOf<Output>>[]>;
   readonly options: ResolvedTensorOptions;
+}
+
+/** A method, since compilers check options while a function's inputs are not inferred, and compare methods' both ways. */
+interface Reported<Inputs, Output> {
+  run(...args: Parameters<TensorFunction<Inputs, Output>>): ReturnType<TensorFunction<Inputs, Output>>;
 }
 
 /**
@@ -112,6 +118,16 @@ export function batchTensors<
   Raw = Output,
 >(
   handler: TensorHandlerObject<Inputs, Output, Input, Raw>,
+  options?: TensorBatchOptions<Inputs, ResultOf<Output>>,
+): TensorBatcher<Inputs, Output>;
+// Compilers report the last signature: see `BatcherMaker`.
+export function batchTensors<
+  Inputs extends FeaturesOf<Inputs> = Readonly<Record<string, Tensor>>,
+  Output extends OutputsOf<Output> = Outputs,
+  Input = Inputs,
+  Raw = Output,
+>(
+  handler: Reported<Inputs, Output>["run"] | TensorHandlerObject<Inputs, Output, Input, Raw>,
   options?: TensorBatchOptions<Inputs, ResultOf<Output>>,
 ): TensorBatcher<Inputs, Output>;
 export function batchTensors(handler: unknown, options?: unknown): unknown {

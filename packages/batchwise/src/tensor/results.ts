@@ -1,6 +1,6 @@
 // What a call is given: its rows out of one batch, or out of several, in their order.
 
-import { BatchwiseError } from "../core/contract/errors.ts";
+import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 import { type BatchOutput, messageOf, RowResult, readOutput, type Sharing } from "./batch-output.ts";
 import { fillOf } from "./dtype.ts";
 import { join, type Part, viewRows } from "./join.ts";
@@ -72,7 +72,7 @@ function namesOf({ shape, tensors }: BatchOutput): string {
 
 function different(reason: string, cause: unknown): Error {
   const message = `The rows of this call travelled in several batches, whose answers do not fit together. ${reason}`;
-  return new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false, cause });
+  return namelessError(new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false, cause }));
 }
 
 function runsOf(results: readonly RowResult[]): Run[] {

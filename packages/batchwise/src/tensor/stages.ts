@@ -5,7 +5,7 @@ import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { aFunction, checkIsObject, expected, invalidOption } from "../core/contract/validate.ts";
 import { resolveHandler, type Stages } from "../core/run/handler.ts";
-import { type BatchInput, batchInput, type CheckInputs } from "./batch-input.ts";
+import { type BatchInput, batchInput, type CheckInputs, type InputCheck } from "./batch-input.ts";
 import { RowResult, readOutput } from "./batch-output.ts";
 import type { TensorRow } from "./call.ts";
 import type { ResolvedPadding } from "./options.ts";
@@ -20,7 +20,7 @@ export interface RowHandler {
   prepare(rows: TensorRow[], context: BatchContext): Promise<Staged>;
   run(staged: Staged, context: BatchContext): Promise<Staged>;
   finish(staged: Staged, context: BatchContext): Promise<unknown[]>;
-  open?: () => void;
+  open?: () => Promise<void>;
   close?: () => void;
 }
 
@@ -45,7 +45,7 @@ export function defaultsOf(handler: unknown): HandlerDefaults {
 }
 
 /** The handler's own check of what a call may look like, if it has one. Throws INVALID_OPTION where that is no function. */
-export function inputCheckOf(handler: unknown): CheckInputs | undefined {
+export function checkInputsOf(handler: unknown): CheckInputs | undefined {
   const given = (handler as { checkInputs?: unknown } | null)?.checkInputs;
   if (given === undefined) return undefined;
   if (typeof given !== "function") throw expected("handler.checkInputs", aFunction, given);
@@ -54,16 +54,18 @@ export function inputCheckOf(handler: unknown): CheckInputs | undefined {
 
 interface RowHandlerOptions {
   readonly padding: ResolvedPadding;
-  readonly checkInputs: CheckInputs | undefined;
+  readonly inputCheck: InputCheck | undefined;
   /** One row may be the answer to more than one call. */
   readonly sharesRows: boolean;
+  /** Called when the handler's own `open` is done. */
+  readonly onOpen: () => void;
 }
 
-export function rowHandler(stages: Stages, { padding, checkInputs, sharesRows }: RowHandlerOptions): RowHandler {
+export function rowHandler(stages: Stages, { padding, inputCheck, sharesRows, onOpen }: RowHandlerOptions): RowHandler {
   const { prepare, run, finish, open, close } = stages;
   return {
     async prepare(rows, context) {
-      const batch = batchInput(rows, padding, checkInputs);
+      const batch = batchInput(rows, padding, inputCheck);
       const { features } = batch;
       const value =
         prepare === undefined || features === undefined ? features : await prepare(features as never, context);
@@ -77,7 +79,12 @@ export function rowHandler(stages: Stages, { padding, checkInputs, sharesRows }:
       const output = finish === undefined ? value : await finish(value, context);
       return placesOf(output, batch, sharesRows);
     },
-    ...(open !== undefined && { open: open as () => void }),
+    ...(open !== undefined && {
+      open: async () => {
+        await open();
+        onOpen();
+      },
+    }),
     ...(close !== undefined && { close: close as () => void }),
   };
 }

@@ -1,21 +1,26 @@
 // The batcher below takes rows; this one takes calls of rows. It changes what goes in and what comes out, and decides
 // nothing about batches.
 
+import { nameError } from "../core/contract/errors.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import { BatcherCore } from "../core/engine/batcher.ts";
+import { type InputCheck, inputCheckOf } from "./batch-input.ts";
 import type { RowResult } from "./batch-output.ts";
 import { TensorCall, type TensorRow } from "./call.ts";
 import { fillOf } from "./dtype.ts";
 import { ResolvedPadding, type ResolvedTensorOptions, type SplitOptions, splitOptions } from "./options.ts";
 import { collect } from "./results.ts";
 import type { Checked } from "./shape.ts";
-import { defaultsOf, inputCheckOf, rowHandler, tensorStages, wantsCopies } from "./stages.ts";
+import { checkInputsOf, defaultsOf, rowHandler, tensorStages, wantsCopies } from "./stages.ts";
 import { ofRow, rowOptions } from "./user-functions.ts";
 
 type ManyOptions = SubmitManyOptions<unknown> | undefined;
 
 export class TensorBatcherCore extends BatcherCore {
   readonly #padding: ResolvedPadding;
+  readonly #inputCheck: InputCheck | undefined;
+  /** Before that the handler does not know what it takes: calls are checked when they are stacked. */
+  #isOpen: boolean;
   /** Of the first call. Those that differ in it go in lanes of their own, since they cannot be stacked with it. */
   #signature: string | undefined;
 
@@ -24,11 +29,18 @@ export class TensorBatcherCore extends BatcherCore {
     const split: SplitOptions = splitOptions(given, defaultsOf(handler));
     const stages = tensorStages(handler);
     const padding = new ResolvedPadding(split.own, split.own.copyInputs || wantsCopies(handler));
+    const checkInputs = checkInputsOf(handler);
+    const inputCheck = checkInputs === undefined ? undefined : inputCheckOf(checkInputs, padding);
     const laneOf = (key: string, { call }: TensorRow): string => this.#laneOf(key, call);
     const options = rowOptions(split, padding, laneOf);
     const sharesRows = options.dedupe !== undefined;
-    super(rowHandler(stages, { padding, checkInputs: inputCheckOf(handler), sharesRows }), options);
+    const onOpen = (): void => {
+      this.#isOpen = true;
+    };
+    super(rowHandler(stages, { padding, inputCheck, sharesRows, onOpen }), options);
     this.#padding = padding;
+    this.#inputCheck = inputCheck;
+    this.#isOpen = stages.open === undefined;
   }
 
   override get options(): ResolvedTensorOptions {
@@ -95,17 +107,35 @@ export class TensorBatcherCore extends BatcherCore {
   }
 
   #collect(results: readonly unknown[]): unknown {
-    return collect(results as readonly RowResult[], this.#padding.own);
+    return this.#named(() => collect(results as readonly RowResult[], this.#padding.own));
   }
 
-  /** The features of a call, checked. Throws INVALID_OPTION. */
+  /** What is thrown here has not passed through the batcher below, which puts its name to errors. */
+  #named<Value>(work: () => Value): Value {
+    try {
+      return work();
+    } catch (error) {
+      nameError(error, this.options.name);
+      throw error;
+    }
+  }
+
+  /**
+   * The features of a call, checked before any function of the user gets them. Throws INVALID_OPTION, and what the
+   * handler's own check throws.
+   */
   #read(features: unknown): TensorCall {
+    return this.#named(() => this.#readChecked(features));
+  }
+
+  #readChecked(features: unknown): TensorCall {
     const call = new TensorCall(features);
     for (const name of call.names) {
       const token = this.#padding.tokenOf(name);
       const { type, data } = call.features[name] as Checked;
       if (token !== undefined) fillOf(`padTokens.${name}`, type, data, token);
     }
+    if (this.#isOpen) this.#inputCheck?.(call);
     this.#signature ??= call.signature;
     return call;
   }

@@ -5,7 +5,7 @@
 // alive only while a submit waits.
 
 import { type MessagePort, receiveMessageOnPort, threadId } from "node:worker_threads";
-import { deadlineError } from "../core/contract/errors.ts";
+import { deadlineError, NO_NAME } from "../core/contract/errors.ts";
 import { invalidOption } from "../core/contract/validate.ts";
 import {
   type ConnectedBatcher,
@@ -218,7 +218,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
         const leftMs = until - performance.now();
         if (!(leftMs > 0)) {
           this.#cancel(id);
-          throw deadlineError(timeoutMs as number);
+          throw deadlineError(NO_NAME, timeoutMs as number);
         }
         Atomics.wait(this.#cells, ANSWERS, seen, leftMs);
       }

@@ -109,7 +109,11 @@ export function decodeReason(encoded: EncodedReason): unknown {
 function revive(encoded: EncodedReason): Error {
   const { kind, message, name, base, own, errors } = encoded;
   const cause = encoded.cause === undefined ? undefined : decodeReason(encoded.cause);
-  if (kind === "dom") return new DOMException(message, cause === undefined ? { name } : { name, cause });
+  if (kind === "dom") {
+    const error = new DOMException(message, name);
+    if (cause !== undefined) define(error, "cause", cause);
+    return error;
+  }
   if (kind === "batchwise") {
     const { code, retryable } = own;
     const error = new BatchwiseError({ code: String(code), message, retryable: retryable === true, cause });

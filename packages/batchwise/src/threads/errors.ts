@@ -1,6 +1,6 @@
 // The errors of the threads layer: BatchwiseError with the codes of the core and two of its own.
 
-import { BatchwiseError } from "../core/contract/errors.ts";
+import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 
 /** `THREAD_ENDED`: a thread of `threadHandler` died in a batch. `SAME_THREAD`: a blocking submit would wait for itself. */
 export type ThreadsErrorCode = "THREAD_ENDED" | "SAME_THREAD";
@@ -8,7 +8,9 @@ export type ThreadsErrorCode = "THREAD_ENDED" | "SAME_THREAD";
 export function threadEndedError(exitCode: number, cause: unknown): BatchwiseError {
   const detail = cause instanceof Error ? `: ${cause.message}` : "";
   const message = `The handler's thread ended with exit code ${exitCode} before it had answered${detail}`;
-  return new BatchwiseError({ code: "THREAD_ENDED" satisfies ThreadsErrorCode, message, retryable: true, cause });
+  return namelessError(
+    new BatchwiseError({ code: "THREAD_ENDED" satisfies ThreadsErrorCode, message, retryable: true, cause }),
+  );
 }
 
 export function sameThreadError(): BatchwiseError {

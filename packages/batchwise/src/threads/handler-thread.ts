@@ -6,8 +6,9 @@
 // said so: ending a thread inside native code can abort the whole process.
 
 import { Worker, type WorkerOptions } from "node:worker_threads";
+import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 import type { BatchContext, Places } from "../core/contract/types.ts";
-import { decodeReason } from "./encode-reason.ts";
+import { decodeReason, type EncodedReason } from "./encode-reason.ts";
 import { threadEndedError } from "./errors.ts";
 import { fileBeside } from "./file-beside.ts";
 import { post } from "./pack.ts";
@@ -79,7 +80,7 @@ export class HandlerThread {
     clearTimeout(this.#killer);
     if (answer.type !== "refused") return;
     await this.#end();
-    throw decodeReason(answer.error);
+    throw thrownThere(answer.error);
   }
 
   async run(items: readonly unknown[], context: BatchContext): Promise<Places<unknown>> {
@@ -97,7 +98,7 @@ export class HandlerThread {
       });
       this.#answered = true;
       if (answer.type === "done") return placesOf(answer, sent as unknown as SentBatch, items.length);
-      throw decodeReason((answer as Extract<Answer, { type: "failed" }>).error);
+      throw thrownThere((answer as Extract<Answer, { type: "failed" }>).error);
     } finally {
       signal.removeEventListener("abort", stop);
       clearTimeout(this.#killer);
@@ -112,7 +113,7 @@ export class HandlerThread {
     const answer = await closing;
     await this.#end();
     clearTimeout(this.#killer);
-    if (answer?.type === "closeFailed") throw decodeReason(answer.error);
+    if (answer?.type === "closeFailed") throw thrownThere(answer.error);
   }
 
   /** Waits for the thread, and keeps the process alive meanwhile. */
@@ -170,7 +171,7 @@ function placesOf(
   if (errors.length === 0 && indexes === undefined) return values as Places<unknown>;
   const places: unknown[] = indexes === undefined ? Array.from(values) : new Array(size);
   for (const [at, index] of indexes?.entries() ?? []) places[index] = values[at];
-  for (const [at, reason] of errors) places[indexes?.[at] ?? at] = errorOf(decodeReason(reason));
+  for (const [at, reason] of errors) places[indexes?.[at] ?? at] = errorOf(thrownThere(reason));
   for (const [index, error] of unsent) places[index] = errorOf(error);
   return places;
 }
@@ -178,4 +179,10 @@ function placesOf(
 /** A place rejects its caller where it holds an Error. */
 function errorOf(reason: unknown): unknown {
   return reason instanceof Error ? reason : Promise.reject(reason);
+}
+
+/** What was thrown in a thread, where the batcher's name is not known. */
+function thrownThere(reason: EncodedReason): unknown {
+  const thrown = decodeReason(reason);
+  return thrown instanceof BatchwiseError ? namelessError(thrown) : thrown;
 }

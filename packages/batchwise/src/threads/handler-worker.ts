@@ -4,7 +4,7 @@
 // cannot be sent is its caller's error alone. Ends by itself after `close`.
 
 import { type MessagePort, parentPort } from "node:worker_threads";
-import { batchHoleError, batchResultError, describe, isError, resultLength } from "../core/contract/errors.ts";
+import { batchHoleError, batchResultError, describe, isError, NO_NAME, resultLength } from "../core/contract/errors.ts";
 import { isThenable } from "../core/contract/thenable.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { resolveHandler, type Stages } from "../core/run/handler.ts";
@@ -61,7 +61,7 @@ async function runPrepared(stages: Stages, items: readonly unknown[], context: B
 
 /** The handler's answer, with each place settled. Throws BATCH_RESULT where it is no answer. */
 async function settleAll(output: unknown, size: number): Promise<PlainPlaces> {
-  if (resultLength(output) !== size) throw batchResultError(output, size);
+  if (resultLength(output) !== size) throw batchResultError(NO_NAME, output, size);
   if (!Array.isArray(output)) return { values: output as ArrayLike<unknown>, errors: [] };
   const places: readonly unknown[] = output;
   const values: unknown[] = new Array(size);
@@ -76,7 +76,7 @@ async function settleAll(output: unknown, size: number): Promise<PlainPlaces> {
     const fail = (reason: unknown): void => {
       errors.push([index, encodeReason(reason)]);
     };
-    if (!(index in places)) fail(batchHoleError(index, size));
+    if (!(index in places)) fail(batchHoleError(NO_NAME, index, size));
     else if (isThenable(place)) waiting.push(Promise.resolve(place).then(settle, fail));
     else settle(place);
   }

@@ -4,7 +4,7 @@
 // it had answered before, else when it is needed; `close` waits for what was given to `run`.
 // Does not batch: a run goes to one thread as it is, and waits its turn while all are busy.
 
-import { closedError } from "../core/contract/errors.ts";
+import { closedError, NO_NAME, namelessError } from "../core/contract/errors.ts";
 import type { BatchContext, Places } from "../core/contract/types.ts";
 import { HandlerThread, type HandlerThreadOptions } from "./handler-thread.ts";
 
@@ -41,7 +41,7 @@ export class ThreadPool {
   }
 
   async run(items: readonly unknown[], context: BatchContext): Promise<Places<unknown>> {
-    if (this.#closing !== undefined) throw closedError();
+    if (this.#closing !== undefined) throw namelessError(closedError(NO_NAME));
     const place = this.#idle.pop() ?? (await this.#turn(context.signal));
     try {
       return await place.run(items, context);

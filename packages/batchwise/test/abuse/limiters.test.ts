@@ -249,6 +249,17 @@ const broken: Record<string, Reserve> = {
   "promises NaN": async () => ({ granted: true, cost: Number.NaN }),
 };
 
+test.each([
+  ["grants NaN", "Expected the limiter's `cost` to be a number >= 0, got `NaN` (number)"],
+  ["says yes in words", "Expected the limiter's `granted` to be a boolean, got `yes` (string)"],
+])("a limiter that %s is told what was expected and what came", async (name, message) => {
+  const of = limited({ ...open, reserve: broken[name] as RateLimiter["reserve"] });
+  of.batcher.submit(1).catch(() => {});
+  await of.clock.settle();
+  expect(of.warnings).toMatchObject([{ cause: { message } }]);
+  await of.batcher.close({ drain: false });
+});
+
 describe.each(Object.entries(broken))("a limiter that %s", (_, answer) => {
   test("is warned of and asked again in a second; nobody is lost", async () => {
     let isBroken = true;

@@ -28,6 +28,7 @@ describe("stats()", () => {
       averageBatchSize: 0,
       averageBatchCost: 0,
       utilization: 0,
+      learned: null,
       busyMs: 0,
       idleMs: 0,
       waitMs: nothing,

@@ -14,12 +14,12 @@ import {
 
 suite("messages of errors", () => {
   const table: [string, BatchwiseError, RegExp, boolean][] = [
-    ["QUEUE_FULL", queueFullError(7), /\b7\b.*maxQueueSize/, true],
-    ["ITEM_TOO_LARGE", itemTooLargeError(12, 10), /\b12\b.*maxBatchCost 10/, false],
-    ["DEADLINE_EXCEEDED", deadlineError(250), /\b250 ms\b/, true],
-    ["HANDLER_TIMEOUT", handlerTimeoutError(30, 4), /batch of 4 within 30 ms/, true],
-    ["BATCH_RESULT", batchResultError([1, 2], 3), /\b3 results\b.*got 2/, false],
-    ["BATCH_RESULT", batchResultError(undefined, 3), /array of 3 results.*got `undefined`/, false],
+    ["QUEUE_FULL", queueFullError("batch", 7), /\b7\b.*maxQueueSize/, true],
+    ["ITEM_TOO_LARGE", itemTooLargeError("batch", 12, 10), /\b12\b.*maxBatchCost 10/, false],
+    ["DEADLINE_EXCEEDED", deadlineError("batch", 250), /\b250 ms\b/, true],
+    ["HANDLER_TIMEOUT", handlerTimeoutError("batch", 30, 4), /batch of 4 within 30 ms/, true],
+    ["BATCH_RESULT", batchResultError("batch", [1, 2], 3), /\b3 results\b.*got 2/, false],
+    ["BATCH_RESULT", batchResultError("batch", undefined, 3), /array of 3 results.*got `undefined`/, false],
   ];
   test.each(table)("%s names its numbers and whether a retry may help", (code, error, message, retryable) => {
     expect(error).toMatchObject({ code, retryable, name: "BatchwiseError" });

@@ -1,14 +1,16 @@
 // Fake timers of vitest and of Jest (which are those of @sinonjs/fake-timers), with all that they can fake, switched on
 // and off around a batcher on the platform's clock. The library was loaded before.
 
+import { mock } from "node:test";
 import { withGlobal } from "@sinonjs/fake-timers";
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { range } from "../support.ts";
 
-const real = { setTimeout, clearTimeout, setImmediate, now: performance.now, nextTick: process.nextTick };
+const real = { setTimeout, clearTimeout, setImmediate, now: performance.now.bind(performance) };
 
 interface FakeTimers {
+  readonly fakesAll: boolean;
   on(): void;
   off(): void;
   advance(ms: number): void;
@@ -28,6 +30,7 @@ function ofVitest(): FakeTimers {
     "Date",
   ] as const;
   return {
+    fakesAll: true,
     on: () => void vi.useFakeTimers({ toFake: [...toFake] }),
     off: () => void vi.useRealTimers(),
     advance: (ms) => void vi.advanceTimersByTime(ms),
@@ -39,6 +42,7 @@ function ofJest(): FakeTimers {
   const fake = withGlobal(globalThis);
   let clock: ReturnType<typeof fake.install> | undefined;
   return {
+    fakesAll: true,
     on: () => {
       clock = fake.install({ now: Date.now(), loopLimit: 100_000, toFake: Object.keys(fake.timers) as never });
     },
@@ -50,9 +54,31 @@ function ofJest(): FakeTimers {
   };
 }
 
+/** `setTimeout` alone: time itself goes on as it does. */
+function ofVitestAlone(): FakeTimers {
+  return {
+    ...ofVitest(),
+    fakesAll: false,
+    on: () => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }),
+  };
+}
+
+/** As most tests of node:test write it; these timers move no clock but `Date`. */
+function ofNodeTest(apis: ("setTimeout" | "setImmediate" | "Date")[]): FakeTimers {
+  return {
+    fakesAll: false,
+    on: () => mock.timers.enable({ apis }),
+    off: () => mock.timers.reset(),
+    advance: (ms) => mock.timers.tick(ms),
+  };
+}
+
 const kinds: [string, FakeTimers][] = [
   ["vitest", ofVitest()],
   ["Jest", ofJest()],
+  ["vitest, setTimeout alone", ofVitestAlone()],
+  ["node:test, setTimeout alone", ofNodeTest(["setTimeout"])],
+  ["node:test, with Date and setImmediate", ofNodeTest(["setTimeout", "setImmediate", "Date"])],
 ];
 
 const handlers = {
@@ -89,13 +115,14 @@ afterEach(() => {
 
 describe.each(kinds)("with fake timers of %s", (_, timers) => {
   test("fakes are what they claim to be", () => {
+    const before = { nextTick: process.nextTick, now: performance.now, setTimeout };
     timers.on();
-    expect(process.nextTick).not.toBe(real.nextTick);
-    expect(setImmediate).not.toBe(real.setImmediate);
-    expect(setTimeout).not.toBe(real.setTimeout);
-    expect(performance.now).not.toBe(real.now);
+    expect(setTimeout).not.toBe(before.setTimeout);
+    expect(process.nextTick !== before.nextTick).toBe(timers.fakesAll);
+    expect(performance.now !== before.now).toBe(timers.fakesAll);
     timers.off();
-    expect(process.nextTick).toBe(real.nextTick);
+    expect(setTimeout).toBe(before.setTimeout);
+    expect(process.nextTick).toBe(before.nextTick);
   });
 
   describe.each([
@@ -172,6 +199,19 @@ describe.each(kinds)("with fake timers of %s", (_, timers) => {
         expect(await soon(Promise.all([first, second]))).toEqual([1, 2]);
       });
     });
+  });
+
+  test("deadlines of many callers pass together when they are moved on", async () => {
+    timers.on();
+    const batcher = createBatcher(() => new Promise<number[]>(() => {}), { timeoutMs: 300 });
+    const answers = Promise.allSettled(range(20).map((item) => batcher.submit(item)));
+    const end = real.now() + 1.5;
+    while (real.now() < end); // the clock that is not faked goes on
+    const last = batcher.submit(20).catch((error: { code: string }) => error.code);
+    await aPass();
+    timers.advance(300);
+    const codes = (await soon(answers)).map((answer) => (answer as { reason?: { code: string } }).reason?.code);
+    expect([...codes, await soon(last)]).toEqual(range(21).map(() => "DEADLINE_EXCEEDED"));
   });
 
   test("a wait passes when they are moved on", async () => {

@@ -101,6 +101,38 @@ test("nothing is known at a cold start: one item goes a slot, however much waits
   expect(Math.max(...sizes)).toBeGreaterThan(1);
 });
 
+test("`stats()` shows what has been learned: nothing, a budget, and that it is learned anew", async () => {
+  const clock = virtualClock();
+  let perItemMs = 1;
+  const handler = async (items: number[]): Promise<number[]> => {
+    await new Promise<void>((resolve) => clock.setTimeout(resolve, 20 + perItemMs * items.length));
+    return items;
+  };
+  const batcher = createBatcher(handler, { maxBatchCost: "learn", clock });
+  expect(batcher.stats().learned).toEqual({ maxBatchCost: 0, state: "learning" });
+  const serve = async (times: number): Promise<void> => {
+    for (let time = 0; time < times; time += 1) {
+      const answers = batcher.submitMany(new Array<number>(40).fill(1));
+      await clock.advance(100_000);
+      await answers;
+    }
+  };
+  await serve(20);
+  const { learned } = batcher.stats();
+  expect(learned).toMatchObject({ state: "learned" });
+  expect(learned?.maxBatchCost).toBeGreaterThan(20);
+  perItemMs = 50;
+  const states = new Set<string | undefined>();
+  batcher.on("batch", () => states.add(batcher.stats().learned?.state));
+  await serve(10);
+  expect(states).toContain("relearning");
+  expect(batcher.stats().learned).toMatchObject({ state: "learned" });
+  batcher.resetStats();
+  expect(batcher.stats().learned).toMatchObject({ state: "learned" });
+  batcher.configure({ maxBatchCost: 8 });
+  expect(batcher.stats().learned).toBeNull();
+});
+
 test("where batches have no bound, a cold start does not make one of each item", async () => {
   const sizes: number[] = [];
   const handler = (items: number[]): number[] => {

@@ -195,12 +195,13 @@ describe("`backoffMs` as a function", () => {
     ["returns a promise that rejects", () => Promise.reject(new Error("backoff"))],
   ])("that %s means no pause, and a warning of code RETRY_FAILED", async (_, backoffMs) => {
     const of = rig<string>({ retry: { attempts: 2, backoffMs: backoffMs as () => number } });
-    const codes: string[] = [];
-    of.batcher.on("warning", ({ code }) => void codes.push(code));
+    const warnings: { code: string; message: string }[] = [];
+    of.batcher.on("warning", ({ code, message }) => void warnings.push({ code, message }));
     const result = watch(of.batcher.submit("a"));
     await of.clock.settle();
     of.handler.open[0]?.reject(new Error("once"));
     await echo(of);
-    expect([result.state, codes]).toEqual(["fulfilled", ["RETRY_FAILED"]]);
+    expect([result.state, warnings.map(({ code }) => code)]).toEqual(["fulfilled", ["RETRY_FAILED"]]);
+    expect(warnings[0]?.message).toMatch(/^`retry.backoffMs` threw|to return a number >= 0, got .+: the batch/);
   });
 });

@@ -2,7 +2,7 @@
 // finding by tag, groups that share parameters, cleaning up, endpoints of its own.
 
 import { describe, expect, test } from "vitest";
-import type { Account, BatchName, CleanupInput } from "../../src/dispatch/contract/account.ts";
+import type { Account, BatchName, CleanupInput, Failure } from "../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
 import { type Fate, type SimOptions, SimProvider } from "./support/sim-provider.ts";
@@ -169,6 +169,47 @@ describe("requests that an account puts in groups", () => {
     for (const group of groups.values()) expect(group.size).toBe(1);
     expect([...new Set(sent.map(({ first }) => first))].sort()).toEqual(["float with a space", "int8", "none"]);
     expect(batchOf.size).toBe(6);
+  });
+});
+
+describe("an account whose results are named by place", () => {
+  const busy: Failure = { kind: "rateLimited", code: "busy", message: "Later.", retryAfterMs: 2 * MINUTE };
+
+  async function answers(here: ReturnType<typeof rig>, account: Account, late: readonly string[]) {
+    const thresholds = { maxRequests: 4, maxAgeMs: MINUTE };
+    const dispatcher = await here.start({ accounts: [account], thresholds });
+    const deadlineAt = here.time.now() + MINUTE;
+    await dispatcher.enqueueMany(names(4).map((id) => ask(id, late.includes(id) ? { deadlineAt } : {})));
+    await here.rest();
+    const outcomes = await Promise.all(names(4).map((id) => dispatcher.result(id)));
+    const batches = await dispatcher.batches();
+    return {
+      answers: outcomes.map(({ error, response }) => error?.code ?? response?.body.answer),
+      attempts: outcomes.map(({ attempts }) => attempts),
+      sizes: batches.map(({ requests }) => requests).toSorted((a, b) => b - a),
+    };
+  }
+
+  test.each([
+    ["r0", ["deadline_exceeded", "r1", "r2", "r3"]],
+    ["r2", ["r0", "r1", "deadline_exceeded", "r3"]],
+  ])("sends the others in a new batch, uncharged, when %s has left the first", async (late, expected) => {
+    const fate = (operation: string): Fate =>
+      operation === "create" && here.calls("create") === 1 ? { refuse: busy } : {};
+    const here: ReturnType<typeof rig> = rig({ byPlace: true, fate });
+    const told = await answers(here, here.sim.account(), [late]);
+    expect(told.answers).toEqual(expected);
+    expect(told.attempts).toEqual(expected.map((word) => (word === "deadline_exceeded" ? 0 : 1)));
+    expect(told.sizes).toEqual([4, 3]);
+    expect(here.calls("create")).toBe(2);
+  });
+
+  test("sends the first batch again where nobody has left it", async () => {
+    const fate = (operation: string): Fate =>
+      operation === "create" && here.calls("create") === 1 ? { refuse: busy } : {};
+    const here: ReturnType<typeof rig> = rig({ byPlace: true, fate });
+    const told = await answers(here, here.sim.account(), []);
+    expect([told.answers, told.sizes]).toEqual([names(4), [4]]);
   });
 });
 

@@ -1,8 +1,8 @@
 // The dispatcher from end to end, on the memory store and a provider in a few lines, in virtual time.
 
 import { describe, expect, test } from "vitest";
+import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";
 import type { Outcome } from "../../src/dispatch/contract/types.ts";
-import type { Dispatcher } from "../../src/dispatch/dispatcher.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import { type SimOptions, SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded, type World, world } from "./support/world.ts";

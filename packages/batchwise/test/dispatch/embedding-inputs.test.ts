@@ -6,7 +6,7 @@ import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { ProviderLimits } from "../../src/dispatch/contract/account.ts";
 import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
-import { batchCaps } from "../../src/dispatch/decide/thresholds.ts";
+import { batchCaps } from "../../src/dispatch/decide/sealing/thresholds.ts";
 import { inputsOf, laneInputs } from "../../src/dispatch/format/inputs.ts";
 import { drive } from "./support/drive.ts";
 import { SIM_LIMITS } from "./support/sim-provider.ts";

@@ -1,11 +1,12 @@
 // Each event of `on`, through the official client and the fake: what happened, told once, by the process that did it.
 
+import { createDispatcher, memoryStore } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeFault, type FakeOptions, type FakePlan, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
+import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";
 import { type DispatcherEventName, type DispatcherEvents, EVENT_NAMES } from "../../src/dispatch/contract/events.ts";
-import type { Dispatcher } from "../../src/dispatch/dispatcher.ts";
 import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
 import { drive } from "./support/drive.ts";
 import { losingStore } from "./support/set-back.ts";
@@ -145,6 +146,27 @@ test("lanes and batches show how long requests wait and batches are in their sta
   // Looks come at once when something happens; they are told once a second and once in ten, at most.
   expect(heard.of("lanes").length).toBeLessThan(1_000);
   await dispatcher.stop();
+});
+
+test("loops tells once that they have started and once that they have stopped, after the last look", async () => {
+  const { time } = world();
+  const fake = fakeProvider({ clock: time });
+  const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+  const accounts = [openaiAccount({ client })];
+  const [dispatcher, idle] = [1, 2].map(() => createDispatcher({ store: memoryStore(), accounts })) as [
+    Dispatcher,
+    Dispatcher,
+  ];
+  const told: string[] = [];
+  for (const one of [dispatcher, idle]) {
+    one.on("loops", ({ running }) => told.push(running ? "running" : "stopped"));
+    one.on("lanes", () => told.push("look"));
+  }
+  for (let call = 0; call < 2; call += 1) await dispatcher.start();
+  for (const one of [dispatcher, idle, dispatcher]) await one.stop();
+  await null;
+  expect(told.filter((word) => word !== "look")).toEqual(["running", "stopped"]);
+  expect(told.at(-1)).toBe("stopped");
 });
 
 test("a create that is refused, one whose answer is lost, and the batch found by its tag", async () => {

@@ -1,8 +1,8 @@
 // A job that has an end: nothing waits for company after a flush, and the log can be read until nothing is left to do.
 
 import { expect, test } from "vitest";
+import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";
 import type { LoggedOutcome, OutcomesOptions } from "../../src/dispatch/contract/types.ts";
-import type { Dispatcher } from "../../src/dispatch/dispatcher.ts";
 import { SimProvider } from "./support/sim-provider.ts";
 import { ask, world } from "./support/world.ts";
 

@@ -1,7 +1,8 @@
 // A process that only enqueues: it is never started, calls no provider, and works on no batch.
 
 import { expect, test } from "vitest";
-import { createDispatcher, type Dispatcher } from "../../src/dispatch/dispatcher.ts";
+import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";
+import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
 import { SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, storeDown, type World, world } from "./support/world.ts";

@@ -1,8 +1,8 @@
 // Letting go of what has ended, through the dispatcher: what is still known of it, and who waits for it or reads it.
 
 import { describe, expect, test } from "vitest";
+import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";
 import type { PruneOptions } from "../../src/dispatch/contract/types.ts";
-import type { Dispatcher } from "../../src/dispatch/dispatcher.ts";
 import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
 import { SimProvider } from "./support/sim-provider.ts";
 import { ask, isAtRest, type World, world } from "./support/world.ts";

@@ -367,3 +367,22 @@ test("a job without requests ends at once, with the outcomes of earlier runs", a
   await settle(all(run({ requests: plain(3) })));
   expect(await settle(all(run({ requests: [] })))).toHaveLength(3);
 });
+
+test("after a kill the progress says until when the dead process holds the batches, then nothing of it", async () => {
+  const { run, settle, store, time } = jobWorld();
+  const dying = new SimProcess(time);
+  const failpoint = (name: string): void => {
+    if (name === "after-intent") dying.kill();
+  };
+  const requests = plain(5);
+  void all(run({ requests, store: dying.wrap(store), clock: dying.clock, failpoint }));
+  await time.advance(10_000);
+  expect(dying.isDead).toBe(true);
+  const [batch] = await store.batches({ limit: 1 });
+  const told: JobProgress[] = [];
+  const outcomes = await settle(all(run({ requests, onProgress: (progress) => told.push(progress) })));
+  expect(outcomes).toHaveLength(5);
+  const held = told.map(({ heldUntil }) => heldUntil);
+  expect(new Set(held)).toEqual(new Set([batch?.leaseUntil, null]));
+  expect(held.at(-1)).toBeNull();
+});

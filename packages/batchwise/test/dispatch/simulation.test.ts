@@ -24,6 +24,7 @@ test.each(starts)(
         wrong: [],
         ranTwice: [],
         sentLate: [],
+        expiredNeedlessly: [],
         blamed: [],
         notDelivered: [],
         unendedBatches: [],

@@ -42,7 +42,7 @@ describe("the rules between the rooms", () => {
     [
       "a store imports a decision",
       `${src}/dispatch/stores/sqlite/store.ts`,
-      "../../decide/thresholds.ts",
+      "../../decide/sealing/thresholds.ts",
       "dispatch/stores/sqlite may not import dispatch/decide",
     ],
     [
@@ -77,8 +77,8 @@ describe("the rules between the rooms", () => {
     ],
     [
       "a step imports the scheduler",
-      `${src}/dispatch/steps/submit.ts`,
-      "../scheduler/workers.ts",
+      `${src}/dispatch/steps/submit/submit.ts`,
+      "../../scheduler/workers.ts",
       "dispatch/steps may not import dispatch/scheduler",
     ],
     [
@@ -95,14 +95,14 @@ describe("the rules between the rooms", () => {
     ],
     [
       "a decision imports the runtime",
-      `${src}/dispatch/decide/after-poll.ts`,
-      "../runtime/lease.ts",
+      `${src}/dispatch/decide/after/poll.ts`,
+      "../../runtime/lease.ts",
       "dispatch/decide may not import dispatch/runtime",
     ],
     [
       "a stored text imports a decision",
       `${src}/dispatch/format/payload.ts`,
-      "../decide/plan.ts",
+      "../decide/batch/plan.ts",
       "dispatch/format may not import dispatch/decide",
     ],
     [
@@ -225,7 +225,7 @@ describe("the rules between the rooms", () => {
     [`${src}/dispatch/index.ts`, "./stores/memory/store.ts"],
     [`${src}/dispatch/dispatcher.ts`, "./intake/enqueuer.ts"],
     [`${src}/dispatch/intake/enqueuer.ts`, "../scheduler/sealer.ts"],
-    [`${src}/dispatch/steps/submit.ts`, "../decide/after-failure.ts"],
+    [`${src}/dispatch/steps/submit/submit.ts`, "../decide/after/failure.ts"],
     [`${src}/dispatch/stores/sqlite/store.ts`, "../../contract/store.ts"],
     [`${src}/dispatch/providers/openai/account.ts`, "../shapes/sdk-call.ts"],
     [`${src}/dispatch/testing/conformance/seal.ts`, "../../contract/store.ts"],

@@ -115,8 +115,9 @@ describe("the built engine", () => {
       format: "esm",
       write: false,
     });
-    // 27,062 bytes as single modules, 26,944 in chunks; 27,376 with the places in which an observer is called.
-    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(27_400);
+    // 27,062 bytes as single modules, 26,944 in chunks; 27,376 with the places in which an observer is called;
+    // 27,742 with the batcher's name in errors, and what is learned in `stats()`.
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(27_800);
   });
 
   test("bundles for the browser with the handler of a session, and without what needs threads", async () => {

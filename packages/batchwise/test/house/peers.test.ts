@@ -1,17 +1,22 @@
-// The optional peer dependencies: they name the clients that users bring, by major version. Each of these majors is
-// installed for the tests, and the oldest one that an account takes is the first of its range.
+// The packages of users that the library works with. Only what the built files import is a peer dependency, and every
+// version of it may be installed: npm enforces the ranges of optional peers too, for users of the engine alone. The
+// versions that work are in the docs; each major of them is installed for the tests.
 
+import { globSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { describe, expect, test } from "vitest";
-import { filesMatching, manifestOf, textOf } from "./repository.ts";
+import { importsOf } from "./layers.ts";
+import { built, filesMatching, manifestOf, textOf } from "./repository.ts";
 
-const { peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf("packages/batchwise");
-const peers = Object.entries(peerDependencies);
-
-/** "^5.0.0 || ^6.1.0" as [5, 6]. */
-const majorsOf = (range: string): number[] =>
-  range.split(" || ").map((part) => Number(/^\^(\d+)\.\d+\.0$/.exec(part)?.[1]));
+/** The rows of docs/deployment.md: "`openai` | 5, 6 |" as its name and majors. */
+const documented = [...textOf("docs/deployment.md").matchAll(/^\| `([^`]+)` \| ([\d., ]+?)( or later)? \|/gm)].map(
+  ([, name = "", versions = ""]): [string, number[]] => [
+    name,
+    versions.split(", ").map(Number.parseFloat).map(Math.trunc),
+  ],
+);
 
 /** What the tests have of a package, under its own name or another ("npm:openai@5.23.2"): name to import, and major. */
 function installed(peer: string): { readonly name: string; readonly major: number }[] {
@@ -21,22 +26,43 @@ function installed(peer: string): { readonly name: string; readonly major: numbe
   });
 }
 
-describe.each(peers)("the client %s %s", (peer, range) => {
-  test("is optional", () => {
-    expect(peerDependenciesMeta[peer]).toEqual({ optional: true });
+function packagesImportedBy(file: string): string[] {
+  return importsOf(file, readFileSync(file, "utf8")).filter((name) => !/^(\.|node:)/.test(name));
+}
+
+describe("the peer dependencies", () => {
+  const { peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf("packages/batchwise");
+  const peers = Object.keys(peerDependencies);
+
+  test("are the packages that the built files import", () => {
+    const files = globSync(["**/*.js", "**/*.d.cts"], { cwd: dirname(built("index.js")) }).map(built);
+    expect(files.length).toBeGreaterThan(20);
+    expect([...new Set(files.flatMap(packagesImportedBy))].sort()).toEqual(peers);
   });
 
-  test("is installed for the tests in every major, and imported by one", () => {
-    const tests = filesMatching("packages/batchwise/test/**/*.ts").map(textOf);
-    const imported = installed(peer).filter(({ name }) =>
-      tests.some((text) => text.includes(`from "${name}"`) || text.includes(`import("${name}")`)),
-    );
-    expect(imported.map(({ major }) => major)).toEqual(expect.arrayContaining(majorsOf(range)));
+  test("are optional", () => {
+    expect(peerDependenciesMeta).toEqual(Object.fromEntries(peers.map((peer) => [peer, { optional: true }])));
+  });
+
+  test("have versions in the docs", () => {
+    expect(documented.map(([name]) => name)).toEqual(expect.arrayContaining(peers));
+  });
+
+  test.each(["batchwise", "server"])("of %s take every version", (name) => {
+    const ranges = Object.values(manifestOf(`packages/${name}`).peerDependencies ?? {});
+    expect(new Set(ranges)).toEqual(new Set(["*"]));
   });
 });
 
-test("nothing is declared optional that is no peer", () => {
-  expect(Object.keys(peerDependenciesMeta).sort()).toEqual(Object.keys(peerDependencies).sort());
+describe("a package of the docs", () => {
+  const tests = filesMatching("packages/batchwise/test/**/*.ts").map(textOf);
+
+  test.each(documented)("%s is installed for the tests in the versions %j, and imported by one", (name, majors) => {
+    const imported = installed(name).filter((copy) =>
+      tests.some((text) => text.includes(`from "${copy.name}"`) || text.includes(`import("${copy.name}")`)),
+    );
+    expect(imported.map(({ major }) => major)).toEqual(expect.arrayContaining(majors));
+  });
 });
 
 describe("the oldest client that an account takes", () => {
@@ -49,9 +75,9 @@ describe("the oldest client that an account takes", () => {
   test.each([
     ["openai", (major: number) => openaiAccount({ client: named(major) as never })],
     ["@anthropic-ai/sdk", (major: number) => anthropicAccount({ client: named(major) as never })],
-  ])("of %s is the first of its declared range", (peer, make) => {
-    const [least = Number.NaN] = majorsOf(peerDependencies[peer] ?? "");
+  ])("of %s is the first of its documented versions", (name, make) => {
+    const [least = Number.NaN] = new Map(documented).get(name) ?? [];
     expect(() => make(least)).not.toThrow();
-    expect(() => make(least - 1)).toThrow(`${peer} ${least} or later`);
+    expect(() => make(least - 1)).toThrow(`${name} ${least} or later`);
   });
 });

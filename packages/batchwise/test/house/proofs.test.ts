@@ -3,8 +3,6 @@ import { describe, expect, test } from "vitest";
 import { type Reference, referencesIn, rowsIn, titlesIn } from "./references.ts";
 import { filesMatching, root, textOf } from "./repository.ts";
 
-const pages = ["docs/dispatch-guarantees.md"];
-
 /** The tests that show a promise or a row, by its text. */
 type Proofs = Readonly<Record<string, readonly string[]>>;
 
@@ -55,18 +53,6 @@ function missingOf(references: readonly Reference[]): Reference[] {
   });
 }
 
-describe.each(pages)("%s", (page) => {
-  test("names tests that exist, by their exact titles", () => {
-    const references = referencesIn(textOf(page));
-    expect(references.length).toBeGreaterThan(10);
-    expect(missingOf(references)).toEqual([]);
-  });
-
-  test("answers every row with a test", () => {
-    expect(rowsIn(textOf(page)).filter((cells) => !/` › ./.test(cells.at(-1) ?? ""))).toEqual([]);
-  });
-});
-
 describe.each(["docs/coming-from.md", ...moves])("%s", (page) => {
   const name = page === "docs/coming-from.md" ? "index" : page.slice("docs/coming-from/".length, -".md".length);
   const proofsOfRow = proofs[name] ?? {};
@@ -93,22 +79,24 @@ function expectTests(shown: Proofs): void {
   expect(missingOf(references)).toEqual([]);
 }
 
-describe("docs/guarantees.md", () => {
-  const shown = proofsOf("guarantees") as Proofs;
-  const [promised = ""] = textOf("docs/guarantees.md").split("## What is not promised");
+describe.each(["guarantees", "dispatch-guarantees"])("docs/%s.md", (name) => {
+  const shown = proofsOf(name) as Proofs;
+  const page = textOf(`docs/${name}.md`);
+  const promised = page.replace(/^## What is not promised\n[\s\S]*?(?=^## |$(?![\s\S]))/m, "");
   const promises = [...promised.matchAll(/^- (?<text>.+(?:\n {2}.+)*)/gm)].map(({ groups }) =>
     (groups?.text ?? "").replaceAll(/\n */g, " "),
   );
 
-  test("has a proof for each promise", () => {
+  test("has a proof for each promise and each row", () => {
     const rows = rowsIn(promised).map(([row = ""]) => row);
     expect([...promises, ...rows].sort()).toEqual(Object.keys(shown).sort());
+    expect(Object.values(shown).filter((tests) => tests.length === 0)).toEqual([]);
     expect(promises.length).toBeGreaterThan(60);
   });
 
   test("is proved by tests that exist, by their exact titles", () => {
     expectTests(shown);
-    expect(missingOf(referencesIn(promised))).toEqual([]);
+    expect(missingOf(referencesIn(page))).toEqual([]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { writePrismaClient } from "./recipes.ts";
 import { built, filesMatching, root, scratchFolder, textOf } from "./repository.ts";
 import { docstringSnippetsIn, snippetsIn } from "./snippets.ts";
 
@@ -12,12 +13,14 @@ const snippets = [
 ];
 
 describe("a page's TypeScript blocks", () => {
-  const page = ["# Page", "```ts", "one();", "```", "```sh", "npm test", "```", "```ts run", "two();", "```", ""];
+  const page = ["# Page", "```ts", "one();", "```", "```sh", "npm test", "```", "```ts run", "two();", "```"];
+  page.push("```tsx", "<p>three</p>;", "```", "");
 
   test("are found by their fence, named by their line, and run only where the fence says so", () => {
     expect(snippetsIn("docs/Page.md", page.join("\n"))).toEqual([
       { name: "docs-page-2.ts", code: "one();\n", runs: false },
       { name: "docs-page-8.ts", code: "two();\n", runs: true },
+      { name: "docs-page-11.tsx", code: "<p>three</p>;\n", runs: false },
     ]);
   });
 });
@@ -27,9 +30,11 @@ describe("the documentation", () => {
 
   beforeAll(() => {
     built("index.js");
-    const config = { extends: `${root}tsconfig.json`, compilerOptions: { noUnusedLocals: false }, include: [folder] };
+    const compilerOptions = { noUnusedLocals: false, jsx: "react-jsx" };
+    const config = { extends: `${root}tsconfig.json`, compilerOptions, include: [folder] };
     writeFileSync(`${folder}tsconfig.json`, JSON.stringify({ ...config, exclude: [] }));
     for (const { name, code } of snippets) writeFileSync(folder + name, code);
+    writePrismaClient(folder);
     writeFileSync(`${folder}page-that-compiles.ts`, "console.log(1);\n");
   });
   afterAll(() => rmSync(folder, { recursive: true }));

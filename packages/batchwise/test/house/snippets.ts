@@ -1,5 +1,5 @@
 // Finds the TypeScript blocks of a Markdown page. A block stands alone: what it uses, it imports or declares.
-// A fence of three backticks and `ts` is type-checked; with `ts run` it is executed as well.
+// A fence of three backticks and `ts` or `tsx` is type-checked; with `ts run` it is executed as well.
 
 export interface Snippet {
   /** File name of the block when written out: the page's name and the line of its fence. */
@@ -11,10 +11,11 @@ export interface Snippet {
 export function snippetsIn(page: string, markdown: string): Snippet[] {
   const snippets: Snippet[] = [];
   const stem = page.replace(/\.md$/, "").replaceAll("/", "-").toLowerCase();
-  for (const match of markdown.matchAll(/^```(?:ts|typescript)(?<words>[^\n]*)\n(?<code>[\s\S]*?)^```$/gm)) {
-    const { words = "", code = "" } = match.groups ?? {};
+  for (const match of markdown.matchAll(/^```(?<kind>tsx?|typescript)(?<words>[^\n]*)\n(?<code>[\s\S]*?)^```$/gm)) {
+    const { kind, words = "", code = "" } = match.groups ?? {};
     const line = markdown.slice(0, match.index).split("\n").length;
-    snippets.push({ name: `${stem}-${line}.ts`, code, runs: words.trim().split(/\s+/).includes("run") });
+    const extension = kind === "tsx" ? "tsx" : "ts";
+    snippets.push({ name: `${stem}-${line}.${extension}`, code, runs: words.trim().split(/\s+/).includes("run") });
   }
   return snippets;
 }

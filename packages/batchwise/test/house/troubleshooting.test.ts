@@ -27,7 +27,7 @@ test("the page on troubleshooting has a row for every error code", () => {
 });
 
 test("the page on troubleshooting names codes of the HTTP service that it gives", () => {
-  const sources = filesMatching("packages/server/src/http/*.ts").map(textOf);
+  const sources = filesMatching("packages/server/src/http/**/*.ts").map(textOf);
   const named = rowsIn(page).flatMap(([first = ""]) =>
     [...first.matchAll(/`([a-z_]+)`/g)].map(([, code]) => code ?? ""),
   );

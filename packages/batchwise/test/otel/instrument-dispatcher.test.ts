@@ -60,6 +60,7 @@ describe("the metrics of a dispatcher", () => {
     ["requests_pruned_total", {}, 9],
     ["clock_steps_total", { batchwise_result: "seen" }, 1],
     ["store_set_backs_total", { error_type: "STORE_SET_BACK" }, 1],
+    ["running", {}, 1],
     ["lane_requests", { batchwise_model: "m" }, 3],
     ["lane_tokens", { batchwise_model: "m" }, 45],
     ["lane_age", { batchwise_model: "m" }, 7],

@@ -61,7 +61,13 @@ describe("the metrics of a batcher", () => {
 
   test("show what waits and runs now, its limits, and how busy the handler is", async () => {
     const { meter, samples } = metrics();
-    const { clock, handler, batcher } = rig({ name: "words", maxBatchSize: 2, maxQueueSize: 2, concurrency: 1 });
+    const { clock, handler, batcher } = rig({
+      name: "words",
+      maxBatchSize: 2,
+      maxBatchCost: 100,
+      maxQueueSize: 2,
+      concurrency: 1,
+    });
     instrument(batcher, { meter, tracer: null });
     const all = ["a", "b", "c", "d", "e"].map((word) => batcher.submit(word));
     await clock.settle();
@@ -79,6 +85,7 @@ describe("the metrics of a batcher", () => {
       batches_running: 1,
       queue_limit: 2,
       slots_limit: 1,
+      batch_cost_limit: 100,
       queue_oldest_wait: 3,
       utilization: 1,
       batches_started_total: 1,
@@ -189,6 +196,7 @@ describe("instrument", () => {
     {
       using _detach = instrument(batcher, { meter, tracer: null });
       await batcher.submit("a");
+      expect((await samples()).value("batchwise_slots_limit", NAME)).toBe(1);
     }
     await batcher.submit("b");
     const of = await samples();

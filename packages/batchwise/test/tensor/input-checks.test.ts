@@ -39,7 +39,7 @@ describe("a handler with `checkInputs`", () => {
       run(picture(1, 1, 2) as never),
       run(picture(1, 3, 5) as never),
     ]);
-    expect(seen).toEqual([[5, 3, 5]]);
+    expect(seen).toEqual([[3, 3, 5]]);
     expect(answers.map(({ status }) => status)).toEqual(["rejected", "fulfilled", "rejected", "fulfilled"]);
     expect(answers[0]).toMatchObject({ reason: { message: "three channels, not 4" } });
     expect(answers[2]).toMatchObject({ reason: { message: "three channels, not 1" } });
@@ -65,6 +65,44 @@ describe("a handler with `checkInputs`", () => {
       { type: "float32", dims: [2, 3, 4] },
       { type: "float32", dims: [1, 3, 8] },
     ]);
+  });
+
+  test("is asked before any function of the user gets the call", async () => {
+    const { handler } = threeChannels();
+    const got: unknown[] = [];
+    const name = ({ x }: Picture): string => {
+      got.push(x.dims);
+      return "one";
+    };
+    const count = ({ x }: Picture): number => {
+      got.push(x.dims);
+      return 1;
+    };
+    const run = batchTensors<Picture, Tensor>(handler as never, { key: name, dedupe: name, fairBy: name, cost: count });
+    const wrong = picture(1, 4, 9);
+    await expect(run(wrong)).rejects.toThrow("three channels, not 4");
+    await expect(run.submitMany([wrong], { cost: count, priority: count })).rejects.toThrow("three channels, not 4");
+    const settled = await run.submitSettled([wrong, picture(1, 3, 2)]);
+    expect(settled.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+    expect(new Set(got.map(String))).toEqual(new Set(["1,3,2"]));
+  });
+
+  test("is asked when the call is stacked while the handler is not open, since it cannot know its inputs yet", async () => {
+    const { seen, asked, handler } = threeChannels();
+    let open = (): void => {};
+    const opening = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const run = batchTensors<Picture, Tensor>({ ...handler, open: () => opening } as never);
+    const early = Promise.allSettled([run(picture(1, 4, 9)), run(picture(1, 3, 2))]);
+    await new Promise(setImmediate);
+    expect(asked).toEqual([]);
+    open();
+    expect((await early).map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+    expect(asked).toHaveLength(2);
+    await expect(run(picture(1, 4, 9))).rejects.toThrow("three channels, not 4");
+    expect(run.stats()).toMatchObject({ submitted: 2 });
+    expect(seen).toEqual([[2, 3, 2]]);
   });
 
   test("that is no function is refused", () => {

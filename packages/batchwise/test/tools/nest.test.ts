@@ -1,8 +1,12 @@
-// A NestJS application as `nest build` makes it: TypeScript with `experimentalDecorators`, compiled to CommonJS.
+// A NestJS application as `nest build` makes it: TypeScript with `experimentalDecorators`, compiled to CommonJS. Both of
+// NestJS's latest majors; the later one is ES modules, which the application requires.
 
-import { expect, test } from "vitest";
+import { cpSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { writeRecipe } from "../house/recipes.ts";
+import { root } from "../house/repository.ts";
 import { oldestRuntime } from "../house/runtimes.ts";
-import { Project } from "./project.ts";
+import { type Ended, Project } from "./project.ts";
 
 const source = `
   import "reflect-metadata";
@@ -58,17 +62,55 @@ const compilerOptions = {
   types: ["node"],
 };
 
-test("a NestJS application merges the calls of a decorated service", () => {
-  const project = new Project("nest", { "main.ts": source, "tsconfig.json": { compilerOptions, files: ["main.ts"] } });
-  expect(project.run("typescript-5/bin/tsc", ["-p", "."])).toEqual({ status: 0, output: "" });
-  const { status, output } = project.run(oldestRuntime(), ["dist/main.js"]);
-  expect({ status, ...JSON.parse(output) }).toEqual({
-    status: 0,
-    found: [["price of 1"], ["price of 2", "price of 3"], ["price of 4"]],
-    sizes: [3, 1],
-    lengths: [1, 2],
-    closed: true,
-    completed: 4,
-    hasDispatcher: true,
+/** Uses the recipe of docs/recipes.md: a queue of 500 places, and more callers at once. */
+const shop = `
+  import "reflect-metadata";
+  import { NestFactory } from "@nestjs/core";
+  import { Checkout, Prices, ShopModule } from "./recipe";
+
+  async function main(): Promise<void> {
+    const app = await NestFactory.createApplicationContext(ShopModule, { logger: ["error"] });
+    const checkout = app.get(Checkout);
+    const totals = await Promise.all([["a", "bb"], ["ccc"]].map((ids) => checkout.total(ids)));
+    const ids = Array.from({ length: 1_100 }, () => "a");
+    const refused = await checkout.total(ids).catch((error) => [error.getStatus(), error.cause.code]);
+    await app.close();
+    const closed = await app.get(Prices).find(["a"]).catch(({ code }) => code);
+    console.log(JSON.stringify({ totals, refused, closed }));
+  }
+  void main();
+`;
+
+describe.each([11, 12])("NestJS %i", (major) => {
+  /** Compiles the application and the recipe, and runs it on the oldest release of Node.js. */
+  function run(main: string): Ended {
+    const project = new Project("nest", { "main.ts": main, "tsconfig.json": { compilerOptions, files: ["main.ts"] } });
+    writeRecipe("NestJS", project.folder);
+    for (const part of major === 11 ? ["common", "core"] : []) {
+      cpSync(`${root}node_modules/nest-11-${part}`, `${project.folder}node_modules/@nestjs/${part}`, {
+        recursive: true,
+      });
+    }
+    expect(project.run("typescript-5/bin/tsc", ["-p", "."])).toEqual({ status: 0, output: "" });
+    return project.run(oldestRuntime(), ["dist/main.js"]);
+  }
+
+  test("merges the calls of a decorated service", () => {
+    const { status, output } = run(source);
+    expect({ status, ...JSON.parse(output) }).toEqual({
+      status: 0,
+      found: [["price of 1"], ["price of 2", "price of 3"], ["price of 4"]],
+      sizes: [3, 1],
+      lengths: [1, 2],
+      closed: true,
+      completed: 4,
+      hasDispatcher: true,
+    });
+  });
+
+  test("injects the recipe's provider, answers 503 when it is full, and closes it", () => {
+    const { status, output } = run(shop);
+    expect({ status, output }).toEqual({ status: 0, output: expect.stringMatching(/^{.*}\n$/) });
+    expect(JSON.parse(output)).toEqual({ totals: [3, 3], refused: [503, "QUEUE_FULL"], closed: "CLOSED" });
   });
 });

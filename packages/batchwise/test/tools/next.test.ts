@@ -1,4 +1,4 @@
-// A Next.js application, built by its own bundler: a page that the server renders, a component in the browser, and a route
+// A Next.js application, built by Turbopack and by webpack: a page that the server renders, a component in the browser, and a route
 // with entries of Node.js.
 
 import { spawn } from "node:child_process";
@@ -58,7 +58,9 @@ async function start(folder: string): Promise<string> {
   throw new Error(output);
 }
 
-test("a Next.js application renders, bundles and serves", async () => {
+const bundlers = ["--turbopack", "--webpack"];
+
+test.each(bundlers)("a Next.js application renders, bundles (%s) and serves", { timeout: 300_000 }, async (bundler) => {
   const project = new Project("next", {
     "package.json": {},
     "app/layout.js": layout,
@@ -66,7 +68,7 @@ test("a Next.js application renders, bundles and serves", async () => {
     "app/page.js": page,
     "app/api/double/route.js": route,
   });
-  const { status, output } = project.run("next/dist/bin/next", ["build"], environment);
+  const { status, output } = project.run("next/dist/bin/next", ["build", bundler], environment);
   expect(status, output).toBe(0);
   const html = readFileSync(`${project.folder}.next/server/app/index.html`, "utf8");
   expect(html).toContain("user 1, user 2, user 3 in 1 batch");

@@ -14,7 +14,7 @@ export const specifiers: readonly string[] = Object.keys(manifestOf("packages/ba
 const tarball = `${root}.cache/batchwise.tgz`;
 
 /** Packed once after each build. Test files run side by side, so the file appears whole or not at all. */
-function packed(): string {
+export function packed(): string {
   const changed = Math.max(...[built("index.cjs"), `${root}packages/batchwise/package.json`].map(changedAt));
   if (existsSync(tarball) && changedAt(tarball) > changed) return tarball;
   const folder = scratchFolder("packed");
@@ -69,7 +69,7 @@ export class Project {
       cwd: this.folder,
       env: { ...process.env, NODE_OPTIONS: "", NO_COLOR: "1", FORCE_COLOR: "0", ...env },
       encoding: "utf8",
-      timeout: 110_000,
+      timeout: 280_000,
     });
     return { status, output: stdout + stderr };
   }

@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { Project, specifiers } from "./project.ts";
 
+/** The entries whose declarations name nothing of Node.js. */
+const portable = specifiers.filter((name) => !/^batchwise\/(onnx|threads)$/.test(name));
+
 /** Every entry resolves to declarations, and not to `any`; types of the main entry go through inference. */
-const source = `
+const source = (names: readonly string[]): string => `
   type IsAny<T> = 0 extends 1 & T ? true : false;
-  ${specifiers.map((name, index) => `import * as entry${index} from "${name}";`).join("\n")}
-  ${specifiers.map((_, index) => `export const known${index}: IsAny<typeof entry${index}> = false;`).join("\n")}
+  ${names.map((name, index) => `import * as entry${index} from "${name}";`).join("\n")}
+  ${names.map((_, index) => `export const known${index}: IsAny<typeof entry${index}> = false;`).join("\n")}
   import { batch, BatchwiseError, DONE, batchStream, type BatchContext, type SubmitOptions } from "batchwise";
   import type { Outcome } from "batchwise/dispatch";
 
@@ -20,30 +23,38 @@ const source = `
   export const textOf = (outcome: Outcome): number | undefined => outcome.response?.statusCode;
 `;
 
-const common = {
-  noEmit: true,
-  strict: true,
-  target: "es2022",
-  lib: ["es2023", "esnext.disposable", "dom"],
-  types: ["node"],
-};
+const common = { noEmit: true, strict: true, target: "es2022", skipLibCheck: false };
 const modes = {
   node10: { module: "commonjs", moduleResolution: "node10" },
   "node16, required": { module: "node16", moduleResolution: "node16" },
   "node16, imported": { module: "node16", moduleResolution: "node16", file: "main.mts" },
+  nodenext: { module: "nodenext", moduleResolution: "nodenext" },
   bundler: { module: "esnext", moduleResolution: "bundler" },
 };
 
-describe.each(["typescript-5", "typescript"])("%s", (compiler) => {
-  // TypeScript 7 has no node10 any more.
-  const names = Object.keys(modes).filter((name) => compiler === "typescript-5" || name !== "node10");
+/** Compiles a project's only file with lib checks, and gives what the compiler says. */
+function compile(compiler: string, mode: keyof typeof modes, text: string, options: object): object {
+  const { file = "main.ts", ...ofMode } = { file: undefined, ...modes[mode] };
+  const config = { compilerOptions: { ...common, ...ofMode, ...options }, files: [file] };
+  return new Project("typescript", { [file]: text, "tsconfig.json": config }).run(`${compiler}/bin/tsc`, ["-p", "."]);
+}
 
-  test.each(names)("finds the types of every entry with moduleResolution %s", (name) => {
-    const { file = "main.ts", ...options } = { file: undefined, ...modes[name as keyof typeof modes] };
-    // The declarations themselves are checked by the faster one.
-    const skipLibCheck = compiler === "typescript-5";
-    const config = { compilerOptions: { ...common, ...options, skipLibCheck }, files: [file] };
-    const project = new Project("typescript", { [file]: source, "tsconfig.json": config });
-    expect(project.run(`${compiler}/bin/tsc`, ["-p", "."])).toEqual({ status: 0, output: "" });
+const clean = { status: 0, output: "" };
+
+describe.each([
+  { compiler: "typescript-5", removed: "" },
+  { compiler: "typescript", removed: "node10" },
+])("$compiler", ({ compiler, removed }) => {
+  const inNode = (["node10", "node16, required", "node16, imported", "bundler"] as const).filter(
+    (name) => name !== removed,
+  );
+  const inBrowsers = (["node10", "nodenext", "bundler"] as const).filter((name) => name !== removed);
+
+  test.each(inNode)("finds the types of every entry with moduleResolution %s, in Node.js", (name) => {
+    expect(compile(compiler, name, source(specifiers), { lib: ["es2022"], types: ["node"] })).toEqual(clean);
+  });
+
+  test.each(inBrowsers)("finds those of entries for any runtime with moduleResolution %s, in browsers", (name) => {
+    expect(compile(compiler, name, source(portable), { lib: ["es2022", "dom"], types: [] })).toEqual(clean);
   });
 });

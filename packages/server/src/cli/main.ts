@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { BatchwiseError } from "batchwise";
 import { Command, CommanderError } from "commander";
 import { CommandError, EXIT, wordsOf } from "./common/failures.ts";
+import { demoModelCommand } from "./demo-model-command.ts";
 import { jobsCommand } from "./jobs/jobs-command.ts";
 import { runCommand } from "./run/run-command.ts";
 import { serveCommand } from "./serve-command.ts";
@@ -54,7 +55,7 @@ async function main(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const program = new Command("batchwise").description("Single requests come in, full batches go out.");
   program.version(version());
-  program.addCommand(serveCommand()).addCommand(runCommand()).addCommand(jobsCommand());
+  for (const command of [serveCommand(), demoModelCommand(), runCommand(), jobsCommand()]) program.addCommand(command);
   try {
     await throwing(program).parseAsync();
   } catch (error) {

@@ -38,7 +38,12 @@ const positive = integerFrom(1);
 export function serveCommand(): Command {
   return new Command("serve")
     .description("answer POST /v1/embeddings over HTTP, batching the texts of all callers")
-    .addOption(new Option("--port <port>", `port; ${DEFAULT_PORT}, or a free one`).argParser(integerFrom(0, 65_535)))
+    .addOption(
+      new Option(
+        "--port <port>",
+        `port to listen on; unset: ${DEFAULT_PORT}, or a free one where that is taken; 0: a free one`,
+      ).argParser(integerFrom(0, 65_535)),
+    )
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--model <path>", "an .onnx sentence encoder, or its folder; unset: a small one with random weights")
     .option("--tokenizer <path>", "the model's tokenizer.json; unset: the one beside the model")

@@ -5,8 +5,8 @@
  */
 
 import { basename, relative } from "node:path";
-import { formatAccess } from "../http/access-log.ts";
-import { isLoopback } from "../http/allowed-hosts.ts";
+import { formatAccess } from "../http/monitoring/access-log.ts";
+import { isLoopback } from "../http/requests/allowed-hosts.ts";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
 import { onStopSignal } from "./common/stop-signals.ts";
 

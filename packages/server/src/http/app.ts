@@ -10,16 +10,16 @@ import { type Context, Hono } from "hono";
 import { requestId } from "hono/request-id";
 import type { Embedder } from "../models/embedder.ts";
 import { RateMeter } from "../models/rate-meter.ts";
-import { type AccessRecord, accessLog } from "./access-log.ts";
-import { onlyAllowedHosts } from "./allowed-hosts.ts";
-import { answerEmbeddings } from "./embeddings-route.ts";
+import { answerEmbeddings } from "./embeddings/embeddings-route.ts";
+import { RequestParser } from "./embeddings/request-parser.ts";
 import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.ts";
-import { LargeAnswers } from "./large-answers.ts";
-import { ServiceMetrics } from "./metrics.ts";
+import { LargeAnswers } from "./large-bodies/large-answers.ts";
+import { Uploads } from "./large-bodies/uploads.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
-import { RequestParser } from "./request-parser.ts";
-import { answerStats } from "./stats-route.ts";
-import { Uploads } from "./uploads.ts";
+import { type AccessRecord, accessLog } from "./monitoring/access-log.ts";
+import { ServiceMetrics } from "./monitoring/metrics.ts";
+import { answerStats } from "./monitoring/stats-route.ts";
+import { onlyAllowedHosts } from "./requests/allowed-hosts.ts";
 
 export interface AppOptions {
   readonly embedder: Embedder;

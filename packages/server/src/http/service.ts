@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
 import { type AppOptions, createApp } from "./app.ts";
-import { RequestParser } from "./request-parser.ts";
+import { RequestParser } from "./embeddings/request-parser.ts";
 
 export interface ServiceOptions
   extends EmbedderOptions,

@@ -152,6 +152,9 @@ describe("the other routes", () => {
     expect(after.stats?.completed).toBe(before.stats.completed + 3);
     expect(after.perSecond?.texts).toBeGreaterThan(0);
     expect(after.options).toMatchObject({ maxBatchSize: 1024, maxBatchCost: "learn", concurrency: 1 });
+    expect(after.stats).toMatchObject({
+      learned: { maxBatchCost: expect.any(Number), state: expect.stringMatching(/^(re)?learn(ing|ed)$/) },
+    });
     expect(after.running).toEqual([]);
     const page = await app.request("/stats", { headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } });
     expect(page.headers.get("content-type")).toContain("text/html");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AccessRecord } from "../../src/http/access-log.ts";
+import type { AccessRecord } from "../../src/http/monitoring/access-log.ts";
 import { startCommand } from "../support/command.ts";
 import { temporaryFolder } from "../support/folders.ts";
 import { embed, startSmall } from "../support/services.ts";

@@ -1,9 +1,9 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
-import { jsonObjectIn } from "../../src/http/body.ts";
-import { parseEmbeddingsRequest } from "../../src/http/embeddings-request.ts";
-import { RequestParser } from "../../src/http/request-parser.ts";
+import { parseEmbeddingsRequest } from "../../src/http/embeddings/embeddings-request.ts";
+import { RequestParser } from "../../src/http/embeddings/request-parser.ts";
+import { jsonObjectIn } from "../../src/http/requests/body.ts";
 import type { Service } from "../../src/http/service.ts";
 import { embed, type Failure, startSmall } from "../support/services.ts";
 import { maxDifference } from "../support/vectors.ts";

@@ -26,6 +26,7 @@ test("/metrics has the batcher's series, and those of requests, texts and tokens
   expect(of.get(`batchwise_batch_size_sum{${small}}`)).toBe(2);
   expect(of.get(`batchwise_items_waiting{${small}}`)).toBe(0);
   expect(of.get(`batchwise_queue_limit{${small}}`)).toBe(10_000);
+  expect(of.get(`batchwise_batch_cost_limit{${small}}`)).toBeGreaterThan(0);
   expect(of.get("batchwise_server_texts_total")).toBe(2);
   expect(of.get("batchwise_server_tokens_total")).toBe(usage.total_tokens);
   expect(of.get("batchwise_server_ready")).toBe(1);

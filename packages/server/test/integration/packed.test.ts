@@ -110,7 +110,7 @@ test("in an empty project serve says which runtime to install", async () => {
 });
 
 /** Starts `serve` by npx, asks it for a vector and ends it, with npx and the shell between. */
-async function dimensionsServed(cwd: string): Promise<number> {
+async function dimensionsServed(cwd: string, model = "batchwise-demo", ...flags: string[]): Promise<number> {
   const args = [
     "--offline",
     "batchwise",
@@ -121,6 +121,7 @@ async function dimensionsServed(cwd: string): Promise<number> {
     "1",
     "--model-dir",
     await temporaryFolder(),
+    ...flags,
   ];
   const child = spawn("npx", args, {
     cwd,
@@ -131,7 +132,7 @@ async function dimensionsServed(cwd: string): Promise<number> {
   const service = commandOf(child);
   try {
     const [origin] = await service.prints(/http:\/\/127\.0\.0\.1:\d+/);
-    const body = JSON.stringify({ model: "batchwise-demo", input: "hello" });
+    const body = JSON.stringify({ model, input: "hello" });
     const headers = { "content-type": "application/json" };
     const response = await fetch(`${origin}/v1/embeddings`, { method: "POST", headers, body });
     const { data } = (await response.json()) as { data: readonly { embedding: readonly number[] }[] };
@@ -147,6 +148,8 @@ test("serve answers where the runtime is there, in an empty project and in a clo
   const runtime = join(project, "node_modules/onnxruntime-node");
   symlinkSync(join(ROOT, installedAt("onnxruntime-node")), runtime);
   expect(await dimensionsServed(project)).toBe(128);
+  expect(await ended(npx(null, "demo-model", "demo"))).toMatchObject({ code: 0 });
+  expect(await dimensionsServed(project, "demo", "--model", "demo")).toBe(128);
   unlinkSync(runtime);
   expect(await dimensionsServed(ROOT)).toBe(128);
 });

@@ -220,7 +220,7 @@ describe("batchwise run", () => {
       ["an output in no folder", '{"input":"a"}', ["--output", "no/o.jsonl"], "There is no folder no for the output."],
       ["an output that is a folder", '{"input":"a"}', ["--output", "folder"], "The output folder is a folder"],
       ["an unknown store", '{"input":"a"}', ["--store", "mysql://u:secret@h/d"], 'got "mysql://u:…@h/d"'],
-      ["an unknown account", '{"input":"a"}', ["--account", "mistral"], "Allowed choices are openai, anthropic."],
+      ["an unknown account", '{"input":"a"}', ["--account", "cohere"], "Allowed choices are openai, anthropic, gemini"],
       ["a price in words", '{"input":"a"}', ["--price", "cheap"], "such as 0.05/0.20"],
       ["an account without its key", '{"input":"a"}', ["--account", "anthropic"], "ANTHROPIC_API_KEY is not set"],
     ];
@@ -241,7 +241,8 @@ describe("batchwise run", () => {
       const practice = await Practice.start();
       practice.writeLines("in.jsonl", 1);
       const command = startCommandIn({ cwd: practice.folder, env: {} }, "run", "in.jsonl");
-      const says = "No provider's key is set: export OPENAI_API_KEY or ANTHROPIC_API_KEY";
+      const says =
+        "No provider's key is set: export OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY";
       expect(await ended(command)).toMatchObject({ code: 2, output: expect.stringContaining(says) });
     });
 

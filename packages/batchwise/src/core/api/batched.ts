@@ -28,6 +28,11 @@ export interface BatchedDecorator<Item, Result> {
   ): Descriptor<Args, Return>;
 }
 
+/** A function has a `name`, as options may: the method below a bare `@batched` is not its options. */
+interface NotAFunction {
+  readonly bind?: never;
+}
+
 /**
  * Decorates a method that takes an array and returns a promise of an array, one result per item: calls of all callers
  * are merged into batches, per instance, and each call gets its own part back. `@batched` alone takes the defaults.
@@ -55,10 +60,10 @@ export interface BatchedDecorator<Item, Result> {
  * ]); // one call of the method
  * ```
  */
-export const batched: BatchedDecorator<unknown, unknown> &
-  (<Item, Result>(options?: BatchOptions<Item, Result>) => BatchedDecorator<Item, Result>) = (
-  ...args: readonly unknown[]
-): never => {
+export const batched: (<Item, Result>(
+  options?: BatchOptions<Item, Result> & NotAFunction,
+) => BatchedDecorator<Item, Result>) &
+  BatchedDecorator<unknown, unknown> = (...args: readonly unknown[]): never => {
   const isBare = args.length > 1 || typeof args[0] === "function";
   if (isBare) return decorate(args, PreparedOptions.of(undefined)) as never;
   // Mistakes are reported when the class is defined, and later changes of the object are kept out.

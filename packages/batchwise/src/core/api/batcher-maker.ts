@@ -2,6 +2,7 @@
 
 import type { BatchOptions } from "../contract/options.ts";
 import type {
+  BatchContext,
   Batcher,
   BatchFunction,
   ElementOf,
@@ -9,6 +10,7 @@ import type {
   HandlerObject,
   NumericArray,
   NumericHandlerFunction,
+  Places,
   PlainHandlerObject,
   ResultOf,
 } from "../contract/types.ts";
@@ -21,7 +23,10 @@ interface Kinds<Item, Result> {
   readonly tokens: { readonly made: TokenBatcher<Item, Result>; readonly options: TokenBatcherOptions<Item, Result> };
 }
 
-/** Makes a batcher of one kind; a signature for each form of handler. */
+/**
+ * Makes a batcher of one kind; a signature for each form of handler. The last takes every form, because of more than
+ * three signatures that do not fit compilers report the last: a misspelt option is reported where it stands.
+ */
 export interface BatcherMaker<Kind extends keyof Kinds<unknown, unknown>> {
   <Item, Numbers extends NumericArray>(
     handler: NumericHandlerFunction<Item, Numbers>,
@@ -39,4 +44,18 @@ export interface BatcherMaker<Kind extends keyof Kinds<unknown, unknown>> {
     handler: HandlerObject<Item, Result, Prepared, Input, Output>,
     options?: Kinds<Item, Result>[Kind]["options"],
   ): Kinds<Item, Result>[Kind]["made"];
+  <Item, Result, Prepared = Item, Input = Prepared[], Output = Places<Result> | NumericArray>(
+    handler: AnyFunction<Item, Result> | HandlerObject<Item, Result, Prepared, Input, Output>,
+    options?: Kinds<Item, Result>[Kind]["options"],
+  ): Kinds<Item, Result>[Kind]["made"];
 }
+
+type AnyFunction<Item, Result> = (
+  items: Item[] & Reported<Item>[],
+  context: BatchContext,
+) => AnyPlaces<Result> | PromiseLike<AnyPlaces<Result>>;
+
+/** The items of a function; any, while they are not inferred. Compilers check options before they read such a function. */
+type Reported<Item> = unknown extends Item ? never : Item;
+
+type AnyPlaces<Result> = Places<Result> | (NumericArray & ArrayLike<Result>);

@@ -119,10 +119,11 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
 
   /** Refuses an item that is over the cap by itself, in token words: the batcher below would speak of cost. */
   #fit(tokens: number): number {
-    const { maxBatchCost, oversize, batchCost } = this.#options;
+    const { name, maxBatchCost, oversize, batchCost } = this.#options;
     // A function decides what such an item costs; the batcher below asks it.
     const isCounted = typeof batchCost !== "function";
-    if (isCounted && tokens > maxBatchCost && oversize === "reject") throw tooManyTokensError(tokens, maxBatchCost);
+    if (isCounted && tokens > maxBatchCost && oversize === "reject")
+      throw tooManyTokensError(name, tokens, maxBatchCost);
     return tokens;
   }
 }

@@ -51,63 +51,91 @@ export class BatchwiseError extends Error {
   }
 }
 
-function errorOf(code: BatchwiseErrorCode, message: string, retryable: boolean): BatchwiseError {
-  return new BatchwiseError({ code, message, retryable });
+/** What a batcher is called in messages that users have not named; the default of the option `name`. */
+export const NO_NAME = "batch";
+
+const NAMED = "Batcher `";
+
+/** A message that begins with the batcher's name, where it has one. */
+function inName(name: string, message: string): string {
+  return name === NO_NAME || name === "" ? message : `${NAMED}${name}\`: ${message}`;
 }
 
-export function queueFullError(maxQueueSize: number): BatchwiseError {
-  return errorOf("QUEUE_FULL", `The queue is full: ${maxQueueSize} items are waiting (maxQueueSize).`, true);
+/** Errors of this package, made where the batcher's name is not known. */
+const nameless: WeakSet<Error> = new WeakSet();
+
+/** An error that a batcher puts its name to when it gives it to a caller; see {@link nameError}. */
+export function namelessError<Made extends Error>(error: Made): Made {
+  nameless.add(error);
+  return error;
+}
+
+/** Puts a batcher's name to an error that was made without one; leaves errors of users and of other batchers alone. */
+export function nameError(error: unknown, name: string): void {
+  const own = error as Error;
+  if (!nameless.delete(own) || own.message.startsWith(NAMED)) return;
+  const { message, stack } = own;
+  own.message = inName(name, message);
+  if (stack !== undefined) own.stack = stack.replace(message, () => own.message);
+}
+
+function errorOf(name: string, code: BatchwiseErrorCode, message: string, retryable: boolean): BatchwiseError {
+  return new BatchwiseError({ code, message: inName(name, message), retryable });
+}
+
+export function queueFullError(name: string, maxQueueSize: number): BatchwiseError {
+  return errorOf(name, "QUEUE_FULL", `The queue is full: ${maxQueueSize} items are waiting (maxQueueSize).`, true);
 }
 
 /** For the items of a call that the queue can never hold at once. */
-export function callTooLargeError(size: number, maxQueueSize: number): BatchwiseError {
+export function callTooLargeError(name: string, size: number, maxQueueSize: number): BatchwiseError {
   const message = `A call of ${size} items can never fit in the queue, which holds ${maxQueueSize} (maxQueueSize). Split it, or set onFull to "wait".`;
-  return errorOf("QUEUE_FULL", message, false);
+  return errorOf(name, "QUEUE_FULL", message, false);
 }
 
-export function droppedError(maxQueueSize: number): BatchwiseError {
+export function droppedError(name: string, maxQueueSize: number): BatchwiseError {
   const message = `Dropped for a newer item: ${maxQueueSize} items were waiting (maxQueueSize) and onFull is "drop-oldest".`;
-  return errorOf("QUEUE_FULL", message, true);
+  return errorOf(name, "QUEUE_FULL", message, true);
 }
 
-export function itemTooLargeError(cost: number, maxBatchCost: number): BatchwiseError {
+export function itemTooLargeError(name: string, cost: number, maxBatchCost: number): BatchwiseError {
   const message = `The item costs ${cost}, more than a whole batch may (maxBatchCost ${maxBatchCost}). Split it, or set oversize to "alone".`;
-  return errorOf("ITEM_TOO_LARGE", message, false);
+  return errorOf(name, "ITEM_TOO_LARGE", message, false);
 }
 
 /** The same refusal in the words of a token batcher. */
-export function tooManyTokensError(tokens: number, maxBatchTokens: number): BatchwiseError {
+export function tooManyTokensError(name: string, tokens: number, maxBatchTokens: number): BatchwiseError {
   const message = `The item has ${tokens} tokens, more than a whole batch may (maxBatchTokens ${maxBatchTokens}). Split it, or set oversize to "alone".`;
-  return errorOf("ITEM_TOO_LARGE", message, false);
+  return errorOf(name, "ITEM_TOO_LARGE", message, false);
 }
 
-export function deadlineError(timeoutMs: number): BatchwiseError {
-  return errorOf("DEADLINE_EXCEEDED", `The item was not answered within ${timeoutMs} ms of its submit.`, true);
+export function deadlineError(name: string, timeoutMs: number): BatchwiseError {
+  return errorOf(name, "DEADLINE_EXCEEDED", `The item was not answered within ${timeoutMs} ms of its submit.`, true);
 }
 
-export function closedError(): BatchwiseError {
-  return errorOf("CLOSED", "The batcher is closed.", false);
+export function closedError(name: string): BatchwiseError {
+  return errorOf(name, "CLOSED", "The batcher is closed.", false);
 }
 
-export function handlerTimeoutError(handlerTimeoutMs: number, size: number): BatchwiseError {
+export function handlerTimeoutError(name: string, handlerTimeoutMs: number, size: number): BatchwiseError {
   const message = `The handler did not answer a batch of ${size} within ${handlerTimeoutMs} ms (handlerTimeoutMs).`;
-  return errorOf("HANDLER_TIMEOUT", message, true);
+  return errorOf(name, "HANDLER_TIMEOUT", message, true);
 }
 
 /** The handler returned something that cannot be dealt out to `expected` callers. */
-export function batchResultError(returned: unknown, expected: number): BatchwiseError {
+export function batchResultError(name: string, returned: unknown, expected: number): BatchwiseError {
   const length = resultLength(returned);
   const message =
     length === undefined
       ? `Expected the handler to return an array of ${expected} results, one per item, got ${describe(returned)}.`
       : `Expected the handler to return ${expected} results, one per item, got ${length}.`;
-  return errorOf("BATCH_RESULT", message, false);
+  return errorOf(name, "BATCH_RESULT", message, false);
 }
 
 /** For a hole in an answer of the right length. An explicit `undefined` is a result. */
-export function batchHoleError(index: number, length: number): BatchwiseError {
+export function batchHoleError(name: string, index: number, length: number): BatchwiseError {
   const message = `Expected the handler to return ${length} results, one per item, got none at index ${index}.`;
-  return errorOf("BATCH_RESULT", message, false);
+  return errorOf(name, "BATCH_RESULT", message, false);
 }
 
 /** The number of places in a handler's answer, or undefined where it is neither an array nor a numeric typed array. */

@@ -2,6 +2,7 @@
 // `code: "INVALID_OPTION"`.
 
 import { type Clock, systemClock } from "../time/clock.ts";
+import { NO_NAME } from "./errors.ts";
 import type {
   BatchOptions,
   ConfigureOptions,
@@ -84,7 +85,7 @@ export const SETTINGS: Settings<keyof Given> = {
     undefined,
   ],
   isolateFailures: [aBoolean, false],
-  name: [aString, "batch"],
+  name: [aString, NO_NAME],
   captureContext: [aFunction, undefined],
   clock: [objectWith("now", "setTimeout", "clearTimeout"), systemClock],
   random: [aFunction, () => Math.random()],

@@ -11,6 +11,17 @@ export interface Quantiles {
   readonly max: number;
 }
 
+/** What `maxBatchCost: "learn"` has found. */
+export interface LearnedStats {
+  /** What the next batch may cost; of several keys that have learned their own, the most. 0 before the first batch. */
+  readonly maxBatchCost: number;
+  /**
+   * `"learning"` until batches of similar cost have been enough; then `"learned"`, which larger batches are still tried
+   * beside; `"relearning"` where the handler has changed and all was forgotten.
+   */
+  readonly state: "learning" | "learned" | "relearning";
+}
+
 /** What a batcher has done since it was made, or since `resetStats()`. Durations are in milliseconds. */
 export interface BatcherStats {
   /** Items given to submit, submitMany and submitSettled, whatever became of them. */
@@ -58,4 +69,6 @@ export interface BatcherStats {
   readonly batchCost: Quantiles;
   /** How long the item has waited that waits longest now; 0 when nothing waits. */
   readonly oldestWaitMs: number;
+  /** With `maxBatchCost: "learn"`, else null. `resetStats()` forgets nothing of it. */
+  readonly learned: LearnedStats | null;
 }

@@ -1,7 +1,7 @@
 // Checking what users pass in. Every message says what was expected and what came; a misspelt option gets the name
 // that was probably meant. Wrong type: TypeError. Out of range: RangeError. Both carry `code: "INVALID_OPTION"`.
 
-import { describe } from "./errors.ts";
+import { describe, namelessError } from "./errors.ts";
 
 /** What a value must be. `type` decides between TypeError and RangeError, `test` is the rest. */
 export interface Rule {
@@ -58,7 +58,7 @@ const anObject: Rule = objectWith();
 
 /** A TypeError or RangeError that carries the code by which callers tell option mistakes. */
 export function invalidOption(Kind: typeof TypeError | typeof RangeError, message: string): Error {
-  return Object.assign(new Kind(message), { code: "INVALID_OPTION" });
+  return namelessError(Object.assign(new Kind(message), { code: "INVALID_OPTION" }));
 }
 
 export function expected(

@@ -59,6 +59,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const turn = new Turn(clock, () => this.#scheduler.turnEnded());
     const events = new Events(inContext);
     const services: Services = {
+      name: options.name,
       clock,
       recorder: new Recorder(),
       events,
@@ -75,7 +76,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#admission = new Admission(services, turn, this.#queue, options);
     const { cache, retry, isolateFailures, prefetch } = options;
     const inFlight = new InFlight(cache === undefined ? undefined : new ResultCache(cache, events, inContext));
-    this.#calls = new HandlerCalls(stages, prefetch > 0 && retry === undefined && !isolateFailures);
+    this.#calls = new HandlerCalls(stages, options.name, prefetch > 0 && retry === undefined && !isolateFailures);
     const { prepareItem } = stages;
     const parts = { services, turn, inContext, admission: this.#admission };
     this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem }, options);
@@ -119,11 +120,11 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   async ready(): Promise<void> {
     if (!this.closed) await this.#admission.ready();
-    if (this.closed) throw closedError();
+    if (this.closed) throw closedError(this.#services.name);
   }
 
   async open(): Promise<void> {
-    if (this.closed) throw closedError();
+    if (this.closed) throw closedError(this.#services.name);
     await this.#inContext(() => this.#calls.opening());
   }
 
@@ -172,7 +173,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const { recorder, clock } = this.#services;
     const waiting = this.#queue.size + this.#admission.retrying;
     const oldestAt = Math.min(this.#queue.oldestAt(), this.#scheduler.retryingSince);
-    return recorder.snapshot({ waiting, blocked: this.#admission.blocked, oldestAt }, clock.now());
+    const { blocked } = this.#admission;
+    return recorder.snapshot({ waiting, blocked, oldestAt, learned: this.#scheduler.learned }, clock.now());
   }
 
   resetStats(): void {

@@ -2,6 +2,7 @@
 // `order: "length"`. Elsewhere they are the options as they were given, and nothing is learned.
 
 import type { ResolvedOptions } from "../contract/options.ts";
+import type { LearnedStats } from "../contract/stats.ts";
 import type { Caps } from "../policy/caps.ts";
 import { RunCosts } from "../policy/run-costs.ts";
 import type { RunTimes } from "../policy/run-times.ts";
@@ -44,6 +45,13 @@ export class LearnedCaps {
     let { budget } = this.#ofAll;
     for (const ofKey of this.#byKey?.values() ?? []) if (ofKey.isKnown) budget = Math.max(budget, ofKey.budget);
     return { ...options, maxBatchCost: budget };
+  }
+
+  /** What users see of it; null where no budget is learned. */
+  stats(options: ResolvedOptions): LearnedStats | null {
+    if (!options.learnsBatchCost) return null;
+    if (this.#ofAll === null) return Object.freeze({ maxBatchCost: 0, state: "learning" });
+    return Object.freeze({ maxBatchCost: this.limits(options).maxBatchCost, state: this.#ofAll.state });
   }
 
   /** The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all. */

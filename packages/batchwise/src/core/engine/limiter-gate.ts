@@ -1,6 +1,7 @@
 // One batcher's way through its limiter. It asks before a batch is closed and keeps a grant until that is used or given
 // back. A limiter that fails holds the batcher for a second and is asked again: it stops nobody for good.
 
+import { describe } from "../contract/errors.ts";
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../contract/limiter.ts";
 import { attempt, isThenable } from "../contract/thenable.ts";
 import type { Services } from "../submit/services.ts";
@@ -107,12 +108,14 @@ export class LimiterGate implements LimiterClient {
   }
 
   #take(answer: LimiterAnswer): void {
-    if (typeof answer.granted !== "boolean") throw new TypeError("Expected the limiter to answer `granted`.");
-    this.#isWaiting = !answer.granted;
-    if (!answer.granted) return;
-    const { cost } = answer;
+    const { granted, cost }: { readonly granted: unknown; readonly cost?: unknown } = answer;
+    if (typeof granted !== "boolean") {
+      throw new TypeError(`Expected the limiter's \`granted\` to be a boolean, got ${describe(granted)}`);
+    }
+    this.#isWaiting = !granted;
+    if (!granted) return;
     if (typeof cost !== "number" || !(cost >= 0)) {
-      throw new TypeError("Expected the limiter to grant a cost that is a number >= 0.");
+      throw new TypeError(`Expected the limiter's \`cost\` to be a number >= 0, got ${describe(cost)}`);
     }
     this.#granted = cost;
   }

@@ -10,6 +10,7 @@ import { closedError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
+import type { LearnedStats } from "../contract/stats.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import { type Choice, chooseLane } from "../policy/choose-lane.ts";
 import { pack } from "../policy/pack.ts";
@@ -130,6 +131,10 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#reconsider();
   }
 
+  get learned(): LearnedStats | null {
+    return this.#learned.stats(this.#options);
+  }
+
   configure(options: ResolvedOptions): void {
     this.#options = options;
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
@@ -143,7 +148,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Rejects these and all that waits, and aborts all that runs, with CLOSED. All leave before anyone is told of it. */
   abandon(pending: readonly Entry[]): void {
-    const error = closedError();
+    const error = closedError(this.#services.name);
     this.inOneStep(() => {
       const waiting = [...this.#queue.clear(NOWHERE), ...this.#admission.clear(), ...pending];
       for (const entry of waiting) refuse(this.#services, entry, error, "rejected");

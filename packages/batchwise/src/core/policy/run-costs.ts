@@ -14,6 +14,7 @@
 // that outruns the deadlines of its callers has. No larger ones are tried for a while, each time for longer. Where three
 // in a row fail that were no larger, classes of their size and above are forgotten.
 
+import type { LearnedStats } from "../contract/stats.ts";
 import { type CostClass, CostClasses } from "./cost-classes.ts";
 import { CostLine } from "./cost-line.ts";
 
@@ -49,6 +50,7 @@ export class RunCosts {
   /** The class that the budget comes from, and whether it is the largest of all. */
   #best: Readonly<CostClass> | null = null;
   #isLargest = false;
+  #wasKnown = false;
   #probeEvery = PROBE_OFTEN;
   #sinceProbe = 0;
   #oddInARow = 0;
@@ -116,6 +118,11 @@ export class RunCosts {
     return this.#best !== null;
   }
 
+  get state(): LearnedStats["state"] {
+    if (this.#best !== null) return "learned";
+    return this.#wasKnown ? "relearning" : "learning";
+  }
+
   /** What the next batch may cost. A single item may always go. */
   get budget(): number {
     if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
@@ -181,6 +188,7 @@ export class RunCosts {
     else if (this.#isProbing) this.#probeEvery = Math.min(2 * this.#probeEvery, PROBE_SELDOM);
     else return;
     this.#best = best;
+    this.#wasKnown ||= best !== null;
     this.#sinceProbe = 0;
   }
 }

@@ -2,7 +2,7 @@
 // and the answer to every caller. It holds a slot while the handler works; a pause before a retry holds none. Callers may
 // leave at any moment, and when the last has gone its signal aborts.
 
-import { batchResultError, closedError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
+import { batchResultError, closedError, handlerTimeoutError, nameError, resultLength } from "../contract/errors.ts";
 import type { BatchWatch } from "../contract/observer.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
@@ -136,7 +136,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   /** Rejects its callers with CLOSED and aborts. */
   close(): void {
-    this.#cancel(closedError(), "rejected");
+    this.#cancel(closedError(this.#environment.services.name), "rejected");
   }
 
   noteSettled(count: number): void {
@@ -257,7 +257,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     }
     if (resultLength(places) !== entries.length) {
       ignorePlaces(places);
-      this.#failed(call, batchResultError(places, entries.length));
+      this.#failed(call, batchResultError(this.#environment.services.name, places, entries.length));
       return;
     }
     const settling = new Settling(entries, this, this.#environment.services, () => {
@@ -270,6 +270,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     if (this.isOver || call !== this.#call) return;
     this.#timeout.clear();
     const { options, services } = this.#environment;
+    nameError(error, services.name);
     const askedMs = askedPause(options, error, services);
     const entries = liveOf(this.#entries);
     if (entries.length === 0 || this.#signal.isAborted) {
@@ -343,7 +344,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   #timedOut(handlerTimeoutMs: number): void {
-    this.#error = handlerTimeoutError(handlerTimeoutMs, this.#entries.length);
+    const { name } = this.#environment.services;
+    this.#error = handlerTimeoutError(name, handlerTimeoutMs, this.#entries.length);
     this.#cancel(this.#error, "failed");
   }
 

@@ -18,6 +18,7 @@ export interface CallingBatch {
 
 export class HandlerCalls {
   readonly #stages: Stages;
+  readonly #name: string;
   /** With `prefetch`, a batch finishes without its slot, unless the handler may be called again for it. */
   readonly #finishesWithoutSlot: boolean;
   #opening: Promise<void> | null = null;
@@ -26,8 +27,9 @@ export class HandlerCalls {
   #isOpen = false;
   #isAbandoned = false;
 
-  constructor(stages: Stages, finishesWithoutSlot: boolean) {
+  constructor(stages: Stages, name: string, finishesWithoutSlot: boolean) {
     this.#stages = stages;
+    this.#name = name;
     this.#finishesWithoutSlot = finishesWithoutSlot && stages.finish !== undefined;
   }
 
@@ -66,7 +68,7 @@ export class HandlerCalls {
   /** Rejects an opening under way with CLOSED; where it succeeds later, the handler is closed then. */
   abandon(): void {
     this.#isAbandoned = true;
-    this.#giveUpOpening?.(closedError());
+    this.#giveUpOpening?.(closedError(this.#name));
   }
 
   /** Runs the handler's `close`, unless its `open` never succeeded or was abandoned. */

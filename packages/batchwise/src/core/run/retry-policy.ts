@@ -1,6 +1,7 @@
 // Whether a batch that failed as a whole is called again, and after which pause. The functions are the user's: one that
 // throws, or answers what is no answer, means no retry or no pause, and a warning.
 
+import { describe } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
 import type { ResolvedOptions, ResolvedRetry } from "../contract/options.ts";
 import { retryAfterMs } from "../contract/retry-after.ts";
@@ -52,7 +53,11 @@ export function backoffOf(
     const pause: unknown = backoffMs(attempt, error);
     if (typeof pause === "number" && pause >= 0 && pause < Infinity) return pause;
     ignoreIfPromise(pause);
-    warn(events, "Expected `retry.backoffMs` to return a number >= 0: the batch is tried again at once.");
+    const came = describe(pause);
+    warn(
+      events,
+      `Expected \`retry.backoffMs\` to return a number >= 0, got ${came}: the batch is tried again at once.`,
+    );
   } catch (thrown) {
     warn(events, "`retry.backoffMs` threw: the batch is tried again at once.", thrown);
   }

@@ -2,7 +2,7 @@
 // alone; a place that holds a promise is settled when the promise is; a place that cannot be read rejects its caller
 // with what reading it threw. Entries whose caller has left are passed over.
 
-import { batchHoleError, isError } from "../contract/errors.ts";
+import { batchHoleError, isError, nameError } from "../contract/errors.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
 import { ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
@@ -99,7 +99,8 @@ export class Settling {
       try {
         // Reading a place may call a user's code, which may send the caller away: who is there is asked after it.
         place = places[index];
-        if (place === undefined && !(index in places)) place = batchHoleError(index, entries.length);
+        if (place === undefined && !(index in places))
+          place = batchHoleError(this.#services.name, index, entries.length);
         if (typeof place === "object" && place !== null && this.#isSpecial(entry, place)) continue;
       } catch (error) {
         this.#fail(entry, error, now);
@@ -151,6 +152,7 @@ export class Settling {
   #fail(entry: Entry, error: unknown, now: number): void {
     const { recipient } = entry;
     if (recipient === null) return;
+    nameError(error, this.#services.name);
     entry.recipient = null;
     this.#recordCount();
     this.#batch.noteSettled(1);

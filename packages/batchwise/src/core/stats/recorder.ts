@@ -2,7 +2,7 @@
 // and complete in itself. At rest `submitted = completed + failed + cancelled + expired + rejected`.
 
 import type { BatchReason, ItemOutcome } from "../contract/outcome.ts";
-import type { BatcherStats } from "../contract/stats.ts";
+import type { BatcherStats, LearnedStats } from "../contract/stats.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Moment } from "../time/turn.ts";
 import { Histogram } from "./histogram.ts";
@@ -12,6 +12,7 @@ export interface Gauges {
   readonly waiting: number;
   readonly blocked: number;
   readonly oldestAt: number;
+  readonly learned: LearnedStats | null;
 }
 
 const MICROSECOND = 0.001;
@@ -127,7 +128,7 @@ export class Recorder {
     this.#busySince = now;
   }
 
-  snapshot({ waiting, blocked, oldestAt }: Gauges, now: number): BatcherStats {
+  snapshot({ waiting, blocked, oldestAt, learned }: Gauges, now: number): BatcherStats {
     const counts = this.#open();
     const { batches } = counts.totals;
     const until = Math.min(now, this.#closedAt);
@@ -153,6 +154,7 @@ export class Recorder {
       batchSize: counts.batchSize.quantiles(),
       batchCost: counts.batchCost.quantiles(),
       oldestWaitMs: waiting === 0 ? 0 : Math.max(0, now - oldestAt),
+      learned,
     });
   }
 }

@@ -67,7 +67,7 @@ export class Admission {
       if (entry.key === undefined) queue.room = this.#plainRoom();
     } else if (this.#options.onFull === "wait") this.#waitOutside(entry);
     else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
-    else refuse(this.#services, entry, queueFullError(this.#options.maxQueueSize), "rejected");
+    else refuse(this.#services, entry, queueFullError(this.#services.name, this.#options.maxQueueSize), "rejected");
   }
 
   /** The same for a plain entry. */
@@ -167,7 +167,7 @@ export class Admission {
 
   #replaceOldest(entry: Entry): void {
     const { oldest } = this.#queue;
-    const error = droppedError(this.#options.maxQueueSize);
+    const error = droppedError(this.#services.name, this.#options.maxQueueSize);
     if (oldest === null) {
       refuse(this.#services, entry, error, "rejected");
       return;

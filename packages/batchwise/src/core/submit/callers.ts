@@ -115,7 +115,7 @@ export class Caller implements Recipient, Due, SignalListener {
   }
 
   expired(): void {
-    this.fail(deadlineError(this.#timeoutMs), "expired", this.#services.clock.now());
+    this.fail(deadlineError(this.#services.name, this.#timeoutMs), "expired", this.#services.clock.now());
     this.#services.changed();
   }
 

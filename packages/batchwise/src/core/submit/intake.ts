@@ -1,7 +1,7 @@
 // The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
-import { callTooLargeError, closedError, itemTooLargeError } from "../contract/errors.ts";
+import { callTooLargeError, closedError, itemTooLargeError, nameError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
@@ -89,10 +89,10 @@ export class Intake {
     // A getter may have flushed.
     if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
     this.#recorder.submitted(length, moment);
-    const { onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
+    const { name, onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
     const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.#isClosed;
     if (isTooLarge) {
-      for (const entry of entries) this.#refuse(entry, callTooLargeError(length, maxQueueSize), "rejected");
+      for (const entry of entries) this.#refuse(entry, callTooLargeError(name, length, maxQueueSize), "rejected");
     } else if (submit === undefined && this.#isPlain) {
       this.#admission.acceptAll(entries);
     } else {
@@ -131,7 +131,7 @@ export class Intake {
   #acceptRead(entry: Entry, submit: SubmitOptions | undefined, isSmall: boolean): void {
     const { dedupe } = this.#options;
     try {
-      if (this.#isClosed) throw closedError();
+      if (this.#isClosed) throw closedError(this.#options.name);
       readSubmit(submit, entry);
       if (isSmall) entry.ownFacts.isSmall = true;
       if (dedupe === undefined) this.#acceptOne(entry);
@@ -142,6 +142,7 @@ export class Intake {
   }
 
   #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
+    nameError(error, this.#options.name);
     if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
     else refuse(this.#parts.services, entry, error, outcome);
   }
@@ -179,10 +180,10 @@ export class Intake {
 
   /** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
   #refuseOversize({ item, cost: given }: Entry): void {
-    const { maxBatchCost, batchCost, oversize } = this.#options;
+    const { name, maxBatchCost, batchCost, oversize } = this.#options;
     const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
     const cost = isMeasured ? this.#ownCost(item, batchCost) : given;
-    if (cost > maxBatchCost && oversize === "reject") throw itemTooLargeError(cost, maxBatchCost);
+    if (cost > maxBatchCost && oversize === "reject") throw itemTooLargeError(name, cost, maxBatchCost);
   }
 
   #ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
@@ -239,7 +240,7 @@ export class Intake {
 
   /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
   #checkStillWanted({ facts: { signal } }: Entry): void {
-    if (this.#isClosed) throw closedError();
+    if (this.#isClosed) throw closedError(this.#options.name);
     if (signal?.aborted) throw new Aborted(signal.reason);
   }
 }

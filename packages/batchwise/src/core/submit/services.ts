@@ -9,6 +9,8 @@ import type { Deadlines } from "../time/deadlines.ts";
 import type { AbortSignals } from "./abort-signals.ts";
 
 export interface Services {
+  /** The batcher's, for errors. */
+  readonly name: string;
   readonly clock: SteadyClock;
   readonly recorder: Recorder;
   readonly events: Events;

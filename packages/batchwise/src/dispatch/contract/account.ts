@@ -31,9 +31,14 @@ export interface Capabilities {
   /** What it takes in batches. Requests for another endpoint are refused at `enqueue`. No spaces, no `#`. */
   readonly endpoints: readonly Endpoint[];
   /**
+   * Those of `endpoints` whose bodies are in the provider's own form: of `requestDefaults` they get `model` alone, since
+   * the others are written for OpenAI's form. Absent: none.
+   */
+  readonly nativeEndpoints?: readonly Endpoint[];
+  /**
    * Batches of at most so many bytes travel in the create itself; larger ones are uploaded first. 0: always a file.
-   * Infinity: always inline. Between: `create` takes both, and the size that is stored with the batch decides, so each
-   * try of a batch goes the same way. A figure that is lowered later must not meet batches that are being sent.
+   * Infinity: always inline. Between: `create` takes both, and the size of the batch decides. What was decided is stored
+   * with its first try: each later one goes the same way, whatever this figure is by then.
    */
   readonly maxInlineBytes: number;
   readonly tag: TagKind;
@@ -50,6 +55,11 @@ export interface Capabilities {
   readonly ledgerScope: "account" | "model";
   /** By the account's option of this name; false unless given. */
   readonly fallback?: boolean;
+  /**
+   * In ms: the longest that the provider lets a batch run. Where a request has a deadline and a fallback account serves it
+   * too, this counts until a batch of the account has ended. Absent: 24 hours.
+   */
+  readonly completionWindowMs?: number;
   readonly limits: ProviderLimits;
 }
 
@@ -88,9 +98,9 @@ export interface AccountOptions {
   /** Delete a batch's input and output at the provider once all of its results are durable. Default false. */
   readonly cleanup?: boolean;
   /**
-   * Takes no work of its own while other accounts serve the same requests: only what these leave. That is the tail of a
-   * lane that has waited `maxAgeMs` with fewer requests than the others take in a batch, and requests whose deadline is
-   * nearer than the time that batches of the account before it have taken of late. Default false.
+   * Takes no work of its own while other accounts serve the same requests: only what they cannot take. That is the tail of a
+   * lane that has waited `maxAgeMs` with fewer requests than the others take in a batch, and requests that the others
+   * would bring back after their deadline, by the time that batches of these have taken of late. Default false.
    */
   readonly fallback?: boolean;
 }
@@ -294,6 +304,12 @@ export interface Account {
    * parameters beside the model: give these as a text that is the same on every machine. Pure. Absent: one group.
    */
   groupOf?(endpoint: Endpoint, body: JsonObject): string | null;
+  /**
+   * True for a model whose result lines carry no id of ours, so that `results` names each by its place in the input. Such
+   * a batch is sent whole: where members have left it before, the others go back to their lane and into a new batch. Pure.
+   * Absent: false for every model.
+   */
+  isNamedByPlace?(model: string): boolean;
   /** Needed unless `maxInlineBytes` is Infinity. Called for batches above it only. */
   upload?(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }>;
   create(input: CreateInput, call: CallOptions): Promise<ProviderBatch>;
@@ -313,6 +329,11 @@ export interface Account {
    * `name` says what was asked, for providers whose lines do not.
    */
   results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncIterable<ResultLine>;
+  /**
+   * Of a batch that has ended, and whose results have no line for some member: how many requests have run, by another
+   * count of the provider's than `ran` of the batch. The larger of the two counts. null: there is none.
+   */
+  countRan?(batch: ProviderBatch, call: CallOptions): Promise<number | null>;
   /**
    * Only of accounts without a provider behind them, in place of `results`: runs these lines, of `encodeLine`, and gives
    * each result once it has ended, in any order. It takes a line only when it can run it, and ends by itself after the

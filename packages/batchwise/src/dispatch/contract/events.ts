@@ -24,6 +24,11 @@ export interface OfBatch {
   readonly batch: string;
 }
 
+/** The loops of this process have started (`start`), or have ended (`stop`). Told once each. */
+export interface LoopsEvent {
+  readonly running: boolean;
+}
+
 /** How long the oldest request of a lane has waited. */
 export interface LaneAge extends LaneStats {
   /** How long its oldest request has waited; null where all of them wait for their next try. */
@@ -216,6 +221,7 @@ export interface SetBackEvent {
 
 /** What a listener of each event gets. */
 export interface DispatcherEvents {
+  readonly loops: LoopsEvent;
   readonly lanes: LanesEvent;
   readonly batches: BatchesEvent;
   readonly enqueue: EnqueueEvent;
@@ -245,6 +251,7 @@ export type DispatcherListener<Name extends DispatcherEventName> = (event: Dispa
 
 /** All names, for checks. */
 export const EVENT_NAMES: readonly DispatcherEventName[] = Object.keys({
+  loops: true,
   lanes: true,
   batches: true,
   enqueue: true,

@@ -58,6 +58,11 @@ export interface JobProgress extends TokenCounts {
   readonly perSecond: number;
   /** Milliseconds since 1970. Where all that is left in the store waits to be tried again: when the first of it is. Else null. */
   readonly nextTryAt: number | null;
+  /**
+   * Milliseconds since 1970. Where all open batches of the store are leased by other processes, also by one that was
+   * killed: when the first lease ends, and its batch goes on here. Else null.
+   */
+  readonly heldUntil: number | null;
   /** Until all have ended, at that rate; null while it cannot be told, and where all that is left waits to be tried again. */
   readonly leftMs: number | null;
 }

@@ -211,6 +211,7 @@ export interface BatchRow {
   readonly unknownSince: number | null;
   /** Times it failed as a whole with no line to blame. */
   readonly wholeFailures: number;
+  /** The uploaded file; from the first intent on, where there is none, a text in its place that says how the lines go. */
   readonly providerFileId: string | null;
   readonly providerBatchId: string | null;
   /** False while a batch adopted without a tag has not been proved ours by its results. */

@@ -150,6 +150,15 @@ export type Amendment =
   | { readonly kind: "cancel"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
   | { readonly kind: "fail"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
   | { readonly kind: "expire"; readonly limit: number; readonly payload: string; readonly code: string }
+  | {
+      readonly kind: "move";
+      readonly lane: string;
+      /** The lane that they wait in from then on. */
+      readonly to: string;
+      /** Only requests whose deadline comes before. */
+      readonly before: number;
+      readonly limit: number;
+    }
   /** `lanes`: where each of them waits from then on, in the order of `ids`. */
   | { readonly kind: "retry"; readonly ids: readonly string[]; readonly lanes: readonly string[] }
   | { readonly kind: "hasten"; readonly after: number }
@@ -190,6 +199,8 @@ export interface Store {
    * `fail`: ready -> ended as `failed` (`changed`); claimed stays (`waiting`); ended stays (`ended`).
    * `expire`: up to `limit` ready requests with `deadlineAt <= now`, earliest deadline first, end as `expired`; answers
    * only these.
+   * `move`: up to `limit` ready requests of `lane` with `deadlineAt < before`, earliest deadline first, become ready in
+   * lane `to`, and keep all else, `notBefore` too; answers only these (`changed`). Nothing of the history grows.
    * `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation + 1, `notBefore` now, no
    * deadline, no cancel wish; its outcome leaves the log and its undelivered deliveries are dropped (`changed`).
    * Succeeded stays (`ended`); ready or claimed stays (`waiting`).
@@ -236,7 +247,7 @@ export interface Store {
    * writes the ledgers and orphans that come with it in the same transaction. It is atomic with its checks, in this
    * order: `fence`; `busy` when `changes.exclusive` and another batch of the account is `submitting` or `unknown`;
    * `taken` when `providerBatchId` is the id of record of another batch of the account; `open` when the new state is
-   * `done` while `remaining > 0`. It does not know which transitions are legal: decide/life-cycle.ts does.
+   * `done` while `remaining > 0`. It does not know which transitions are legal: decide/batch/life-cycle.ts does.
    * Entering `done` releases the reservation at `changes.releaseAt`, or at `now` when that is absent.
    */
   transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult>;

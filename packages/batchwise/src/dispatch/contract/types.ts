@@ -282,6 +282,11 @@ export interface DispatcherStats {
   readonly inBatches: number;
   /** Where all that is left waits to be tried again: when the first of it is. Else null. */
   readonly nextTryAt: number | null;
+  /**
+   * Where all open batches are leased by other processes, also by one that was killed: when the first lease ends. Else
+   * null.
+   */
+  readonly heldUntil: number | null;
   /** Outcomes recorded since the store was made. A retried request counts again. */
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
   /** Deliveries not made yet, whatever they wait for; what has been given up is in `deadLetters()` instead. */

@@ -1,7 +1,7 @@
 // When a delivery that failed is tried again, and when it is given up. Pure. A callback is the user's own code: what it
 // has not taken is never given up. A webhook has twelve tries, and twelve more each time somebody asks for them.
 
-import { backoff } from "./backoff.ts";
+import { backoff } from "./times/backoff.ts";
 
 /** Tries of a webhook before it is given up: at the default pauses the last comes 17 hours after the first. */
 export const WEBHOOK_TRIES = 12;

@@ -3,10 +3,12 @@
 
 import { estimateAsciiTokens, estimateTokens } from "../../core/api/estimate-tokens.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
-import { mediaTokens } from "./media-tokens.ts";
+import { fieldTokens, mediaTokens } from "./media-tokens.ts";
 
-/** Where a body holds messages: of a chat, the items of a response, or Gemini's contents. */
-const PLACES = ["messages", "input", "contents"] as const;
+/** Where a body holds messages or media: a chat, the items of a response, Gemini's contents, the images of an edit. */
+const PLACES = ["messages", "input", "contents", "images"] as const;
+/** Fields that are a medium themselves: of an edit, a video, a transcription. */
+const FIELDS = ["mask", "input_reference", "url", "file"] as const;
 
 /** `isAscii`: all of the body's texts are, which makes it quicker. */
 export function tokensOf(body: JsonObject, isAscii: boolean): number {
@@ -18,6 +20,12 @@ export function tokensOf(body: JsonObject, isAscii: boolean): number {
     if (taken === null) continue;
     rest = { ...rest, [place]: taken.rest };
     media += taken.tokens;
+  }
+  for (const field of FIELDS) {
+    const tokens = body[field] === undefined ? null : fieldTokens(body[field]);
+    if (tokens === null) continue;
+    rest = { ...rest, [field]: "" };
+    media += tokens;
   }
   return estimate(rest) + media;
 }

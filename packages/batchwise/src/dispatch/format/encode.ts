@@ -63,20 +63,20 @@ export function parseCustomId(text: string): { readonly prefix: string; readonly
 }
 
 /**
- * The line of an OpenAI batch file. The body's text goes in as it is: it is not parsed again. `url` is ASCII; services
- * differ in how they write it.
+ * The line of an OpenAI batch file. The body's text goes in as it is: it is not parsed again. `url` and `method` are
+ * ASCII; services differ in how they write them.
  */
-export function openaiLine({ customId, endpoint, body }: LineRequest, url: string = endpoint): string {
-  return `{"custom_id":"${customId}","method":"POST","url":"${url}","body":${body}}\n`;
+export function openaiLine(
+  { customId, endpoint, body }: LineRequest,
+  url: string = endpoint,
+  method: string = "POST",
+): string {
+  return `{"custom_id":"${customId}","method":"${method}","url":"${url}","body":${body}}\n`;
 }
 
 /** Length of that line in UTF-8, where its body takes `bodyBytes`. What is around the body is ASCII. */
-export function openaiLineBytes(
-  { customId, endpoint }: LineRequest,
-  bodyBytes: number,
-  url: string = endpoint,
-): number {
-  return openaiLine({ customId, endpoint, body: "" }, url).length + bodyBytes;
+export function openaiLineBytes(request: LineRequest, bodyBytes: number, url?: string, method?: string): number {
+  return openaiLine({ ...request, body: "" }, url, method).length + bodyBytes;
 }
 
 /** Length in UTF-8. */

@@ -49,8 +49,20 @@ export function mediaTokens(part: Part): number | null {
     case "document":
       return ofSource(objectOf(part.source), ofDocument);
     default:
-      return ofGeminiPart(part) ?? ofConverseBlock(part);
+      return ofGeminiPart(part) ?? ofConverseBlock(part) ?? ofReference(part);
   }
+}
+
+/** The tokens of a field that is an image by itself, or audio as a data URL; null for any other value. */
+export function fieldTokens(value: unknown): number | null {
+  if (typeof value !== "string") return ofReference(objectOf(value));
+  const audio = parseDataUrl(value);
+  return audio === null ? null : ofAudio({ data: audio.data, format: audio.type.replace("audio/", "") });
+}
+
+/** An image by its address alone, as edits of images have it. */
+function ofReference({ type, image_url: url }: Part): number | null {
+  return type === undefined && typeof url === "string" ? ofImageAt(url) : null;
 }
 
 const TEXT_FORMATS: ReadonlySet<unknown> = new Set(["txt", "md", "html", "csv"]);

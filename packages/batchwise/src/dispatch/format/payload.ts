@@ -9,16 +9,19 @@ import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError, Usage } from ".
 import { parseLane } from "./encode.ts";
 import { storedTokens } from "./stored-code.ts";
 
-/** How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. */
+/**
+ * How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. Of two
+ * groups, the first has the places `below` a number that is written before any member goes.
+ */
 export type Disposal =
   /** All back to the lane, uncharged. */
   | { readonly kind: "requeue"; readonly code: string }
   /** The blamed ones fail with the provider's words; the others go back, uncharged. */
   | { readonly kind: "faults"; readonly lines: readonly LineFault[] }
-  /** Back in two groups by `ord` (below half of `requests`, and the rest), each a lane of its own, uncharged. */
-  | { readonly kind: "split"; readonly error: OutcomeError }
-  /** Back in two groups: the first member alone, and the rest. Uncharged. */
-  | { readonly kind: "canary"; readonly error: OutcomeError }
+  /** Back in two groups, the halves of those that are there, each a lane of its own, uncharged. */
+  | { readonly kind: "split"; readonly error: OutcomeError; readonly below?: number }
+  /** Back in two groups: the first member that is there alone, and the rest. Uncharged. */
+  | { readonly kind: "canary"; readonly error: OutcomeError; readonly below?: number }
   /** The only member is the one refused: it fails with the provider's words. */
   | { readonly kind: "refuse"; readonly error: OutcomeError }
   /** All end as cancelled, uncharged: the batch was abandoned. */

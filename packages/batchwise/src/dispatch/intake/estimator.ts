@@ -5,12 +5,13 @@ import type { Account } from "../contract/account.ts";
 import type { Estimate, EstimatedPrice, ModelEstimate, PriceTable } from "../contract/cost.ts";
 import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
-import type { BatchLine, DispatchRequest, Endpoint, JsonObject, Thresholds } from "../contract/types.ts";
-import { mostOutputOf } from "../decide/output-limit.ts";
-import { priceOf } from "../decide/price.ts";
-import { batchTokens, servingOf } from "../decide/rank-accounts.ts";
-import { batchCaps, type LaneCaps, laneCaps } from "../decide/thresholds.ts";
-import { mergeDefaults, parseLane } from "../format/encode.ts";
+import type { BatchLine, DispatchRequest, Endpoint, Thresholds } from "../contract/types.ts";
+import { mostOutputOf } from "../decide/price/output-limit.ts";
+import { priceOf } from "../decide/price/price.ts";
+import { batchTokens, servingOf } from "../decide/sealing/rank-accounts.ts";
+import { batchCaps, type LaneCaps, laneCaps } from "../decide/sealing/thresholds.ts";
+import { parseLane } from "../format/encode.ts";
+import { Defaults } from "./defaults.ts";
 import { Intake, type IntakeOptions } from "./intake.ts";
 
 type Given = DispatchRequest | BatchLine;
@@ -23,6 +24,7 @@ const READ_AT_ONCE = 500;
 /** Rejects, naming the place, for what `enqueue` would refuse. */
 export async function estimate(options: EstimateOptions, requests: EstimateInput): Promise<Estimate> {
   const intake = new Intake(options, () => "");
+  const defaults = new Defaults(options);
   const models = new Map<string, ModelSums>();
   let place = 0;
   for await (const given of iterable(requests)) {
@@ -31,7 +33,7 @@ export async function estimate(options: EstimateOptions, requests: EstimateInput
     const name = `${endpoint} ${model}`;
     const sums = models.get(name) ?? new ModelSums(options, endpoint, model);
     models.set(name, sums);
-    sums.add(row, mostOutputOf(endpoint, bodyOf(given, options.requestDefaults)));
+    sums.add(row, mostOutputOf(endpoint, defaults.bodyOf(given, endpoint)));
     place += 1;
     if (place % READ_AT_ONCE === 0) await new Promise((resolve) => setImmediate(resolve));
   }
@@ -54,11 +56,6 @@ function checked(intake: Intake, given: Given, place: number): NewRequest {
   }
 }
 
-/** A line is sent as it is. */
-function bodyOf(given: Given, defaults: JsonObject): JsonObject {
-  return "custom_id" in given ? given.body : mergeDefaults(defaults, given.body);
-}
-
 class ModelSums {
   readonly #options: EstimateOptions;
   readonly #endpoint: Endpoint;
@@ -74,7 +71,7 @@ class ModelSums {
     this.#options = options;
     this.#endpoint = endpoint;
     this.#model = model;
-    this.#accounts = servingOf([...options.accounts.values()], { endpoint, model, urgent: false }).usual;
+    this.#accounts = servingOf([...options.accounts.values()], { endpoint, model, urgent: false }).first;
   }
 
   add(row: NewRequest, mostOutput: number | null): void {

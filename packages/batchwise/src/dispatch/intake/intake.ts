@@ -5,11 +5,12 @@ import type { Account, LineRequest } from "../contract/account.ts";
 import { DispatchError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
-import { serves } from "../decide/rank-accounts.ts";
+import { serves } from "../decide/sealing/rank-accounts.ts";
 import { tokensOf } from "../format/body-tokens.ts";
-import { digestOf, laneName, mergeDefaults, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
+import { digestOf, laneName, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
 import { inputsOf, laneInputs } from "../format/inputs.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { Defaults } from "./defaults.ts";
 import { jsonOf } from "./strict-json.ts";
 
 const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "job", "metadata"];
@@ -49,6 +50,7 @@ export interface RequestDefaults {
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #newId: () => string;
+  readonly #defaults: Defaults;
   /** All that any account lists. */
   readonly #endpoints: ReadonlySet<string>;
   /** Neighbours mostly go the same way. */
@@ -58,6 +60,7 @@ export class Intake {
   constructor(options: IntakeOptions, newId: () => string) {
     this.#options = options;
     this.#newId = newId;
+    this.#defaults = new Defaults(options);
     this.#endpoints = new Set([...options.accounts.values()].flatMap(({ capabilities }) => capabilities.endpoints));
   }
 
@@ -72,7 +75,7 @@ export class Intake {
     const id = givenId ?? this.#newId();
     const endpoint = endpointOf(request, this.#endpoints);
     const callerBody = jsonOf(request.body, BODY);
-    const merged = isLine ? request.body : mergeDefaults(this.#options.requestDefaults, request.body);
+    const merged = this.#defaults.bodyOf(given, endpoint);
     const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
     const inputs = endpoint === "/v1/embeddings" ? inputsOf(merged.input) : 1;
     const found = this.#routeOf(endpoint, merged.model, inputs, id);

@@ -5,7 +5,7 @@ import type { ProviderBatch } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchChanges } from "../contract/rows.ts";
 import type { BatchRecord, Orphan } from "../contract/types.ts";
-import { judgeNamed, whyNotAdopting } from "../decide/named-batch.ts";
+import { judgeNamed, whyNotAdopting } from "../decide/batch/named-batch.ts";
 import { batchRecord } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { readFor } from "../runtime/provider-calls.ts";

@@ -8,7 +8,7 @@ import { CANCELLED, type Disposal } from "../format/payload.ts";
 import { Lease } from "../runtime/lease.ts";
 import { callFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { noteUncancelled } from "../steps/late-cancels.ts";
+import { noteUncancelled } from "../steps/sweep/late-cancels.ts";
 
 const PAGE = 10_000;
 const LOOK_AGAIN_MS = 1_000;

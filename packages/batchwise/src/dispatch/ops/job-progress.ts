@@ -5,9 +5,10 @@ import type { JobProgress } from "../contract/jobs.ts";
 import type { UsageRecord } from "../contract/operations.ts";
 import type { TokenCounts } from "../contract/rows.ts";
 import type { LoggedOutcome, OutcomeStatus } from "../contract/types.ts";
-import { nextTryAt } from "../decide/next-try.ts";
+import { nextTryAt } from "../decide/times/next-try.ts";
 import { Loop } from "../runtime/loop.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { heldUntil } from "./held-until.ts";
 import { usageBy } from "./usage.ts";
 
 const FIRST_PAUSE_MS = 1_000;
@@ -33,6 +34,7 @@ export interface JobFacts {
   /** Of all of the store. */
   readonly inBatches: number;
   readonly nextTryAt: number | null;
+  readonly heldUntil: number | null;
 }
 
 /** Pure. */
@@ -59,6 +61,7 @@ export function progressOf(facts: JobFacts): JobProgress {
     elapsedMs,
     perSecond,
     nextTryAt,
+    heldUntil: total > done ? facts.heldUntil : null,
     leftMs: isKnown ? Math.ceil(((total - done) * 1_000) / (perSecond || 1)) : null,
   };
 }
@@ -141,7 +144,8 @@ export class ProgressTeller {
     const outcomes = { ...this.#outcomes };
     const { inBatches } = probe;
     const counted = { job, produced, outcomes, added: this.#added, elapsedMs, usage };
-    const progress = progressOf({ ...counted, inBatches, nextTryAt: nextTryAt(probe) });
+    const held = await heldUntil(runtime, probe);
+    const progress = progressOf({ ...counted, inBatches, nextTryAt: nextTryAt(probe), heldUntil: held });
     const tellOf = (error: unknown): void => runtime.report(error, { operation: "event" });
     try {
       // A function that is async after all may reject.

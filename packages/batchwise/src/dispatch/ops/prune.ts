@@ -3,7 +3,7 @@
 
 import { DispatchError } from "../contract/errors.ts";
 import type { OutcomeStatus, PruneResult } from "../contract/types.ts";
-import { cutoffs, FIRST_STEP, nextStep } from "../decide/retention.ts";
+import { cutoffs, FIRST_STEP, nextStep } from "../decide/times/retention.ts";
 import { takeDuty } from "../runtime/duty.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 

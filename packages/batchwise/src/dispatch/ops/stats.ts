@@ -2,8 +2,8 @@
 
 import type { Probe } from "../contract/rows.ts";
 import type { DispatcherStats } from "../contract/types.ts";
-import { nextTryAt } from "../decide/next-try.ts";
-import { type Pauses, pausedRecord } from "../decide/pauses.ts";
+import { type Pauses, pausedRecord } from "../decide/sealing/pauses.ts";
+import { nextTryAt } from "../decide/times/next-try.ts";
 import { laneStats } from "../format/lane-stats.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
@@ -11,6 +11,7 @@ export function dispatcherStats(
   probe: Probe,
   pauses: Pauses,
   counted: Pick<Runtime, "ignoredResults" | "duplicateBatches">,
+  heldUntil: number | null,
 ): DispatcherStats {
   return {
     lanes: laneStats(probe),
@@ -25,6 +26,7 @@ export function dispatcherStats(
     batches: probe.batches,
     inBatches: probe.inBatches,
     nextTryAt: nextTryAt(probe),
+    heldUntil,
     outcomes: probe.outcomes,
     deliveriesWaiting: probe.deliveriesWaiting,
     paused: pausedRecord(pauses),

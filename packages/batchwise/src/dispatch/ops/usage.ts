@@ -3,7 +3,7 @@
 import type { PriceTable } from "../contract/cost.ts";
 import type { UsageFilter, UsageRecord } from "../contract/operations.ts";
 import type { UsageRow } from "../contract/rows.ts";
-import { priceOf } from "../decide/price.ts";
+import { priceOf } from "../decide/price/price.ts";
 import { parseLane } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 

@@ -21,7 +21,7 @@ import type {
   PruneOptions,
   RedeliverOptions,
 } from "../contract/types.ts";
-import { TRANSITIONS } from "../decide/life-cycle.ts";
+import { TRANSITIONS } from "../decide/batch/life-cycle.ts";
 
 const DEAD_LETTERS_SHOWN = 100;
 const STATES = Object.keys(TRANSITIONS);

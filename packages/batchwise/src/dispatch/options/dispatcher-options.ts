@@ -46,7 +46,10 @@ export interface DispatcherOptions {
   readonly accounts: readonly Account[];
   /** Defaults: 50_000 requests, 200_000_000 bytes, Infinity tokens, 7_200_000 ms. */
   readonly thresholds?: Partial<Thresholds>;
-  /** Merged under each request's body (the body wins), not into full batch lines. */
+  /**
+   * Merged under each request's body (the body wins), not into full batch lines. A body in a provider's own form, such as
+   * of `/v1/messages`, gets `model` alone.
+   */
   readonly requestDefaults?: JsonObject;
   /** How long one operation on a batch is owned. Default 90_000; must exceed every account's `requestTimeoutMs`. */
   readonly leaseMs?: number;

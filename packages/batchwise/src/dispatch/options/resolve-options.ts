@@ -21,7 +21,7 @@ import type { PriceTable } from "../contract/cost.ts";
 import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
-import { STUCK_AFTER_MS } from "../decide/stuck.ts";
+import { STUCK_AFTER_MS } from "../decide/times/stuck.ts";
 import { ulid } from "../format/encode.ts";
 import { storedCode } from "../format/stored-code.ts";
 import type {

@@ -2,7 +2,7 @@
 
 import { aCost, check, checkIsObject, objectWith, refuseUnknown } from "../../core/contract/validate.ts";
 import type { PriceTable } from "../contract/cost.ts";
-import { defaultPrices } from "../decide/default-prices.ts";
+import { defaultPrices } from "../decide/price/default-prices.ts";
 
 const aShare = {
   expected: "a number from 0 to 1",

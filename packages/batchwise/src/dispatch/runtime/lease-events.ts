@@ -3,8 +3,8 @@
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { BatchChanges, BatchRow, RequestRow, TokenCounts } from "../contract/rows.ts";
 import type { BatchState, OutcomeError, OutcomeStatus } from "../contract/types.ts";
-import { pauseCode } from "../decide/outage.ts";
-import { priceOf } from "../decide/price.ts";
+import { priceOf } from "../decide/price/price.ts";
+import { pauseCode } from "../decide/sealing/outage.ts";
 import { parseLane } from "../format/encode.ts";
 import { batchRecord } from "../format/payload.ts";
 import type { Runtime } from "./runtime.ts";

@@ -2,7 +2,7 @@
 // turn that throws is reported and runs again after a pause; it does not end the loop.
 
 import { Timer } from "../../core/time/clock.ts";
-import { backoff } from "../decide/backoff.ts";
+import { backoff } from "../decide/times/backoff.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
 
 const FIRST_RETRY_MS = 500;

@@ -6,11 +6,12 @@ import type { Account } from "../contract/account.ts";
 import type { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
-import { NO_PAUSES, type Pauses, pausesOf } from "../decide/pauses.ts";
+import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
+import { Prospects } from "./prospects.ts";
 import { SteadyClock } from "./steady-clock.ts";
 import { storableStore } from "./storable-store.ts";
 import { watchedStore } from "./watched-store.ts";
@@ -36,6 +37,7 @@ export class Runtime {
   /** Aborted when the dispatcher stops: nothing new is begun after that. */
   readonly stopping: AbortController = new AbortController();
   readonly events: Events;
+  readonly prospects: Prospects;
   ignoredResults = 0;
   duplicateBatches = 0;
   #pauses: Pauses = NO_PAUSES;
@@ -51,6 +53,7 @@ export class Runtime {
     this.store = watchedStore(storableStore(options.store), (loss) => this.#whenSetBack(loss));
     this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
     this.accounts = [...options.accounts.values()];
+    this.prospects = new Prospects(this.store, this.clock);
     this.sinks = [
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
       ...(options.webhook === null ? [] : [WEBHOOK_SINK]),

@@ -1,7 +1,7 @@
 // Waits while the store does not answer, for callers that can repeat what failed.
 
 import { DispatchError } from "../contract/errors.ts";
-import { backoff } from "../decide/backoff.ts";
+import { backoff } from "../decide/times/backoff.ts";
 import type { Runtime } from "./runtime.ts";
 
 const FIRST_PAUSE_MS = 500;

@@ -1,25 +1,17 @@
-// Closes batches. Wakes when this process's own enqueues fill a lane, when the oldest request of a lane reaches its age
-// limit, and at intervals to see what other processes enqueued. It also ends requests whose deadline has passed, and
-// wakes the other loops when their work falls due, because one probe shows all of it.
+// Decides when lanes close their batches; lane-closer.ts closes them. Wakes when this process's own enqueues fill a lane,
+// when the oldest request of a lane reaches its age limit, and at intervals to see what other processes enqueued. It also
+// ends requests whose deadline has passed, and wakes the other loops when their work falls due, because one probe shows
+// all of it.
 
 import type { Account } from "../contract/account.ts";
-import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
-import type { BatchRow, LaneRow, LedgerRow, NewRequest, Probe } from "../contract/rows.ts";
-import type { EnqueueResult, SealResult } from "../contract/store.ts";
-import { ledgerName, UNRESOLVED } from "../decide/life-cycle.ts";
-import { isLanePaused, type Pauses } from "../decide/pauses.ts";
+import { DispatchError } from "../contract/errors.ts";
+import type { LaneRow, NewRequest, Probe } from "../contract/rows.ts";
+import type { EnqueueResult } from "../contract/store.ts";
+import { ledgerName } from "../decide/batch/life-cycle.ts";
+import { outageOn } from "../decide/sealing/outage.ts";
+import { isLanePaused, type Pauses } from "../decide/sealing/pauses.ts";
+import { type Serving, servingOf } from "../decide/sealing/rank-accounts.ts";
 import {
-  type AccountChoice,
-  batchTokens,
-  fullAccounts,
-  rankAccounts,
-  type Serving,
-  servingOf,
-} from "../decide/rank-accounts.ts";
-import type { NoRoom } from "../decide/shared-ledger.ts";
-import { type SealRefusal, type Tail, tailOf } from "../decide/tail.ts";
-import {
-  batchCaps,
   closesAt,
   DEADLINE_LEAD_MS,
   isFull,
@@ -28,13 +20,13 @@ import {
   laneCaps,
   mostUrgentFirst,
   sumOf,
-} from "../decide/thresholds.ts";
-import { parseLane, ulid } from "../format/encode.ts";
-import { EXPIRED, errorEnding } from "../format/payload.ts";
+} from "../decide/sealing/thresholds.ts";
+import { parseLane } from "../format/encode.ts";
+import { EXPIRED } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { Tails } from "./tails.ts";
+import { LaneCloser, type Ledgers } from "./lane-closer.ts";
+import { NearDeadlines } from "./near-deadlines.ts";
 import { WaitingEvents } from "./waiting-events.ts";
-import { noRoomAt, WaitingLanes } from "./waiting-lanes.ts";
 import type { Workers } from "./workers.ts";
 
 const FIRST_LOOK_MS = 1_000;
@@ -45,14 +37,10 @@ const MOST_PROBED = 200_000;
 const LEAST_PAUSE_MS = 20;
 const NOTHING: LaneSums = { ready: 0, bytes: 0, tokens: 0 };
 
-type Ledgers = Map<string, LedgerRow>;
-type Refusal = Extract<SealResult, { ok: false }>;
-
 export class Sealer {
   readonly #runtime: Runtime;
-  readonly #workers: Workers;
-  readonly #tails: Tails;
-  readonly #waiting: WaitingLanes = new WaitingLanes();
+  readonly #closer: LaneCloser;
+  readonly #near: NearDeadlines;
   readonly #told: WaitingEvents;
   /** What the last probe saw, and what this process has added since it was asked. */
   #probed: Map<string, LaneSums> = new Map();
@@ -66,9 +54,9 @@ export class Sealer {
 
   constructor(runtime: Runtime, workers: Workers) {
     this.#runtime = runtime;
-    this.#workers = workers;
-    this.#tails = new Tails(runtime);
     this.#told = new WaitingEvents(runtime);
+    this.#closer = new LaneCloser(runtime, workers, this.#told);
+    this.#near = new NearDeadlines(runtime);
   }
 
   /** Closes batches of all requests that wait now. */
@@ -117,7 +105,7 @@ export class Sealer {
       this.#runtime.readPauses(),
     ]);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
-    this.#waiting.beginTurn();
+    this.#closer.beginTurn();
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
     this.#told.tellLanes(probe, now);
@@ -126,20 +114,34 @@ export class Sealer {
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
     for (const lane of mostUrgentFirst(probe.lanes, options.thresholds.maxAgeMs)) {
-      const serving = this.#serving(lane.lane);
-      const accounts = serving.usual;
-      if (accounts.length === 0) this.#reportUnserved(lane);
-      if (accounts.length === 0 || this.#runtime.isStopping) continue;
-      const caps = this.#capsOf(lane.lane);
-      const at = closesAt(lane, caps, options.thresholds.maxAgeMs, now, this.#flushedAt);
-      nextAt = Math.min(nextAt, lane.deadlineAt ?? Number.POSITIVE_INFINITY);
-      if (isLanePaused(pauses, lane.lane)) continue;
-      if (at > now) nextAt = Math.min(nextAt, at);
-      else if (await this.#close(lane, serving, ledgers, pauses)) sealing.wake();
-      else nextAt = Math.min(nextAt, unblockedAt(lane, accounts, ledgers, now));
+      if (this.#runtime.isStopping) break;
+      nextAt = Math.min(nextAt, await this.#lookAt(lane, ledgers, pauses, now));
     }
     return Math.max(nextAt, now + LEAST_PAUSE_MS);
   };
+
+  /** Closes a batch of the lane if it is time. Answers when it is to be looked at again; wakes the loop for at once. */
+  async #lookAt(lane: LaneRow, ledgers: Ledgers, pauses: Pauses, now: number): Promise<number> {
+    const { thresholds } = this.#runtime.options;
+    const serving = this.#serving(lane.lane);
+    if (serving.first.length === 0) {
+      this.#reportUnserved(lane);
+      return Number.POSITIVE_INFINITY;
+    }
+    const deadlineAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
+    if (isLanePaused(pauses, lane.lane)) return deadlineAt;
+    const look = await this.#near.look(lane, serving, ledgers, pauses);
+    if (look.kind === "move") {
+      await this.#near.move(lane, look.before);
+      return deadlineAt;
+    }
+    const at = closesAt(lane, this.#capsOf(lane.lane), thresholds.maxAgeMs, now, this.#flushedAt);
+    if (look.kind === "wait" && at > now) return Math.min(deadlineAt, at, look.until);
+    if (await this.#closer.close(lane, serving, ledgers, pauses)) this.#runtime.sealing.wake();
+    else if (look.kind === "close" && deadlineAt < look.before) await this.#near.move(lane, look.before);
+    else return Math.min(deadlineAt, openAgainAt(lane, serving, ledgers, now));
+    return deadlineAt;
+  }
 
   /** Requests stored while the probe ran may fill lanes that the probe did not see full. */
   #wakeForAdded(): void {
@@ -154,7 +156,7 @@ export class Sealer {
   }
 
   #capsOf(lane: string): LaneCaps {
-    return laneCaps(this.#runtime.options.thresholds, this.#serving(lane).usual, parseLane(lane).inputs);
+    return laneCaps(this.#runtime.options.thresholds, this.#serving(lane).first, parseLane(lane).inputs);
   }
 
   #sumsOf(lane: string): LaneSums {
@@ -194,168 +196,19 @@ export class Sealer {
     if (ended.length > 0) this.#runtime.outcomesRecorded();
     return ended.length > 0;
   }
-
-  /** Closes one batch of the lane at the best account that takes it. True when the lane should be looked at again. */
-  async #close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
-    const accounts = serving.usual;
-    const name = parseLane(lane.lane);
-    let tooLarge: Refusal["head"] = null;
-    const refusals: SealRefusal[] = [];
-    const noRoom = new Map<string, NoRoom>();
-    const { thresholds } = this.#runtime.options;
-    const now = this.#runtime.clock.now();
-    const open = accounts.filter(({ name }) => !pauses.accounts.has(name));
-    const choices = rankAccounts(open, name, ledgers, now);
-    for (const choice of choices) {
-      const result = await this.#seal(lane.lane, choice);
-      if (result.ok) {
-        this.#sealed(lane, choice, result.batch, ledgers);
-        return true;
-      }
-      if (result.reason === "empty") return false;
-      if (result.reason === "head_too_large") tooLarge = result.head;
-      const { name: account, capabilities } = choice.account;
-      const { minRequests } = capabilities.limits;
-      // What is kept for another lane is booked, as far as this one can tell.
-      const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
-      const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
-      refusals.push({ account, reason: result.reason, minRequests, booked });
-      const answer = { reason: result.reason, booked, headTokens: result.head?.tokens ?? 0 };
-      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
-    }
-    for (const choice of fullAccounts(open, name, ledgers, now)) {
-      const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
-      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
-    }
-    this.#waiting.refused(lane, noRoom);
-    const tail = tailOf(lane, accounts.length, refusals);
-    if (tail !== null && (await this.#fallBack(lane, serving.fallback, ledgers, pauses))) return true;
-    if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
-    if (tooLarge === null || this.#fitsSomewhere(tooLarge, name.model, accounts, ledgers)) return false;
-    await this.#refuse(tooLarge);
-    return true;
-  }
-
-  /** Gives a tail to the best of the fallback accounts that takes it. False where none does. */
-  async #fallBack(lane: LaneRow, fallback: readonly Account[], ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
-    const open = fallback.filter(({ name }) => !pauses.accounts.has(name));
-    for (const choice of rankAccounts(open, parseLane(lane.lane), ledgers, this.#runtime.clock.now())) {
-      const result = await this.#seal(lane.lane, choice);
-      if (!result.ok) continue;
-      this.#sealed(lane, choice, result.batch, ledgers);
-      return true;
-    }
-    return false;
-  }
-
-  #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
-    bookOn(ledgers, ledger, batch);
-    this.#tails.forget(lane.lane);
-    this.#told.tellSealed(lane, batch);
-    this.#waiting.sealed(lane.lane);
-  }
-
-  /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */
-  async #endTail(
-    lane: LaneRow,
-    tail: Tail,
-    choices: readonly AccountChoice<Account>[],
-    ledgers: Ledgers,
-  ): Promise<boolean> {
-    this.#tails.tell(lane, tail);
-    const choice = choices.find(({ account }) => account.name === tail.account);
-    // Requests that only caps or learned limits keep in small batches are not failed: these may change.
-    const mayFail = this.#runtime.options.onTail === "fail" && lane.ready < tail.minRequests;
-    if (!mayFail || choice === undefined) return false;
-    for (let left = lane.ready; left > 0 && !this.#runtime.isStopping; left -= 1) {
-      const result = await this.#seal(lane.lane, choice);
-      if (result.ok) this.#sealed(lane, choice, result.batch, ledgers);
-      if (result.ok || result.reason !== "too_few" || result.head === null) break;
-      await this.#tails.fail(result.head.id, lane, tail);
-    }
-    return true;
-  }
-
-  async #seal(lane: string, choice: AccountChoice<Account>): Promise<SealResult> {
-    const { store, clock, options } = this.#runtime;
-    const { thresholds, owner, leaseMs } = options;
-    const { limits } = choice.account.capabilities;
-    const caps = batchCaps(thresholds, limits, parseLane(lane).inputs);
-    const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
-    const avoidCounts = await this.#countsToAvoid(choice.account);
-    const begunAt = clock.monotonic();
-    const now = clock.now();
-    const input = {
-      key: ulid(now, options.random),
-      lane,
-      account: choice.account.name,
-      ledger: choice.ledger,
-      limits: this.#waiting.limitsOf(lane, choice),
-      ...caps,
-      maxTokens: tokens.first,
-      minRequests: Math.max(1, limits.minRequests),
-      avoidCounts,
-      owner,
-      leaseUntil: now + leaseMs,
-      now,
-    };
-    let result = await store.seal(input);
-    const isTooSmall = !result.ok && (result.reason === "head_too_large" || result.reason === "too_few");
-    if (isTooSmall && tokens.most > tokens.first) {
-      result = await store.seal({ ...input, maxTokens: tokens.most });
-    }
-    if (result.ok) await this.#workers.take(result.batch, begunAt);
-    return result;
-  }
-
-  /** Where a lost create can only be found by its size, no other batch should have that size meanwhile. */
-  async #countsToAvoid(account: Account): Promise<number[]> {
-    if (account.capabilities.tag !== "none") return [];
-    const query = { account: account.name, states: UNRESOLVED, limit: 100 };
-    return (await this.#runtime.store.batches(query)).map(({ remaining }) => remaining);
-  }
-
-  #fitsSomewhere(
-    head: NonNullable<Refusal["head"]>,
-    model: string,
-    accounts: readonly Account[],
-    ledgers: Ledgers,
-  ): boolean {
-    const { thresholds } = this.#runtime.options;
-    return accounts.some(({ name, capabilities }) => {
-      const { limits, ledgerScope } = capabilities;
-      const learned = ledgers.get(ledgerName(name, ledgerScope, model))?.learnedTokens ?? Number.POSITIVE_INFINITY;
-      const mostTokens = Math.min(thresholds.maxTokens, limits.maxTokens, limits.maxEnqueuedTokens, learned);
-      return head.tokens <= mostTokens && head.bytes <= Math.min(thresholds.maxBytes, limits.maxBytes);
-    });
-  }
-
-  /** Fails the first request of a lane when no account can take it, because it would block those behind it. */
-  async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
-    const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
-    const { store, sinks, clock } = this.#runtime;
-    const failure = errorEnding({ code: OUTCOME_CODES.tooLarge, message });
-    await store.amend({ kind: "fail", ids: [head.id], ...failure }, sinks, clock.now());
-    this.#runtime.outcomesRecorded();
-  }
 }
 
-function bookOn(ledgers: Ledgers, name: string, batch: { readonly tokens: number; readonly requests: number }): void {
-  const none = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null };
-  const ledger = ledgers.get(name) ?? { name, tokens: 0, requests: 0, batches: 0, ...none };
-  const { tokens, requests, batches } = ledger;
-  ledgers.set(name, {
-    ...ledger,
-    tokens: tokens + batch.tokens,
-    requests: requests + batch.requests,
-    batches: batches + 1,
-  });
-}
-
-/** When the first of the lane's ledgers is free again. */
-function unblockedAt(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, now: number): number {
+/** When one of the lane's accounts may take what none takes now: a ledger is free again, or the deadline is at hand. */
+function openAgainAt(lane: LaneRow, { first, second }: Serving<Account>, ledgers: Ledgers, now: number): number {
   const { model } = parseLane(lane.lane);
-  const names = accounts.flatMap(({ name, capabilities }) => [name, ledgerName(name, capabilities.ledgerScope, model)]);
-  const ends = names.map((name) => ledgers.get(name)?.blockedUntil ?? 0).filter((at) => at > now);
-  return Math.min(...ends, Number.POSITIVE_INFINITY);
+  const names = [...first, ...second].flatMap(({ name, capabilities }) => [
+    name,
+    ledgerName(name, capabilities.ledgerScope, model),
+  ]);
+  const ends = names.flatMap((name) => {
+    const ledger = ledgers.get(name);
+    return ledger === undefined ? [] : [ledger.blockedUntil, outageOn(ledger, now)?.holdUntil ?? 0];
+  });
+  const lastMinute = second.length === 0 ? [] : [(lane.deadlineAt ?? 0) - DEADLINE_LEAD_MS];
+  return Math.min(...[...ends, ...lastMinute].filter((at) => at > now), Number.POSITIVE_INFINITY);
 }

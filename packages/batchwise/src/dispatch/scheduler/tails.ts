@@ -3,7 +3,7 @@
 
 import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { LaneRow } from "../contract/rows.ts";
-import type { Tail } from "../decide/tail.ts";
+import type { Tail } from "../decide/sealing/tail.ts";
 import { parseLane } from "../format/encode.ts";
 import { errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";

@@ -4,9 +4,9 @@
 import type { Account } from "../contract/account.ts";
 import type { LaneRow, LedgerLimits } from "../contract/rows.ts";
 import type { Thresholds } from "../contract/types.ts";
-import { type AccountChoice, batchTokens } from "../decide/rank-accounts.ts";
-import { keptFrom, limitsWithout, type NoRoom, roomFor, type WaitingLane } from "../decide/shared-ledger.ts";
-import { batchCaps } from "../decide/thresholds.ts";
+import { type AccountChoice, batchTokens } from "../decide/sealing/rank-accounts.ts";
+import { keptFrom, limitsWithout, type NoRoom, roomFor, type WaitingLane } from "../decide/sealing/shared-ledger.ts";
+import { batchCaps } from "../decide/sealing/thresholds.ts";
 
 export class WaitingLanes {
   readonly #waiting: Map<string, WaitingLane & { readonly seen: number }> = new Map();

@@ -1,19 +1,19 @@
-// Leases batches that are due and runs the steps of each until its lease is given back. decide/life-cycle.ts says which
+// Leases batches that are due and runs the steps of each until its lease is given back. decide/batch/life-cycle.ts says which
 // step is next. Batches of one account that are due for a poll share a list call.
 
 import type { Account } from "../contract/account.ts";
 import type { BatchChanges, BatchRow } from "../contract/rows.ts";
-import { LIVE, nextStep } from "../decide/life-cycle.ts";
+import { LIVE, nextStep } from "../decide/batch/life-cycle.ts";
 import type { Disposal } from "../format/payload.ts";
 import { Lease, LeaseLost } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { collect } from "../steps/collect.ts";
+import { collect } from "../steps/collect/collect.ts";
+import { BatchEnder, isSettled } from "../steps/collect/end-batch.ts";
 import { dispose, drop } from "../steps/dispose.ts";
-import { BatchEnder, isSettled } from "../steps/end-batch.ts";
 import { execute } from "../steps/execute.ts";
+import { reconcile } from "../steps/find/reconcile.ts";
 import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
-import { reconcile } from "../steps/reconcile.ts";
-import { submit } from "../steps/submit.ts";
+import { submit } from "../steps/submit/submit.ts";
 import { tellStuck } from "../steps/tell-stuck.ts";
 import { Semaphore } from "./semaphore.ts";
 

@@ -2,8 +2,9 @@
 // `nextAt`.
 
 import type { BatchChanges, LedgerChanges } from "../contract/rows.ts";
-import { outageNote } from "../decide/outage.ts";
-import type { Plan } from "../decide/plan.ts";
+import { withoutFile } from "../decide/batch/batch-file.ts";
+import type { Plan } from "../decide/batch/plan.ts";
+import { outageNote } from "../decide/sealing/outage.ts";
 import type { Lease } from "../runtime/lease.ts";
 
 export async function applyPlan(lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {
@@ -22,7 +23,7 @@ function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchCha
     lastError: plan.lastError === null ? null : JSON.stringify(plan.lastError),
     unknownSince: state === "unknown" ? (batch.unknownSince ?? now) : null,
     disposal: plan.disposal === null ? null : JSON.stringify(plan.disposal),
-    ...(plan.dropFile ? { providerFileId: null } : {}),
+    ...(plan.dropFile ? { providerFileId: withoutFile(batch) } : {}),
     ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
     ledgers: ledgerChanges(plan, batch.ledger, account.name, now),
   };

@@ -1,17 +1,21 @@
 // Settles the members of a batch that gets no results, as its disposal says: back to the lane, in two groups, or failed
-// with the provider's words. The decision depends only on the member's place, so an interrupted disposal can continue.
+// with the provider's words. The decision depends only on what is stored and on the member's place, so an interrupted
+// disposal can continue.
 
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { BatchRow } from "../contract/rows.ts";
 import type { OutcomeError } from "../contract/types.ts";
-import { canaryGroup, restGroup, splitGroup } from "../decide/plan.ts";
+import { canaryGroup, restGroup, splitGroup } from "../decide/batch/plan.ts";
+import { servingOf } from "../decide/sealing/rank-accounts.ts";
+import { DEADLINE_LEAD_MS } from "../decide/sealing/thresholds.ts";
 import { laneName, parseLane } from "../format/encode.ts";
 import { type Disposal, errorEnding, parseDisposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { eachOpen, leaveOpen } from "./collect.ts";
-import { maySplitAt } from "./split-budget.ts";
+import { leaveOpen } from "./collect/collect.ts";
+import { eachOpen } from "./open-members.ts";
+import { maySplitAt } from "./submit/split-budget.ts";
 
 const CHUNK = 10_000;
 /** Halves wait this long for the rest of them, so that each is sealed as one. */
@@ -29,14 +33,32 @@ export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
       return;
     }
   }
-  const items: Settlement[] = [];
-  const decide = disposalOf(batch, disposal, runtime.clock.now());
-  await eachOpen(runtime, lease, ({ ord }) => {
-    items.push(decide(ord));
+  const members: { readonly ord: number; readonly deadlineAt: number | null }[] = [];
+  await eachOpen(runtime, lease, ({ ord, deadlineAt }) => {
+    members.push({ ord, deadlineAt });
   });
+  const places = members.map(({ ord }) => ord);
+  const decide = disposalOf(batch, await divided(lease, disposal, places), runtime.clock.now());
+  const hasFallback = servingOf(runtime.accounts, parseLane(batch.lane)).second.length > 0;
+  const items = members.map(({ ord, deadlineAt }) => (hasFallback ? inTime(decide(ord), deadlineAt) : decide(ord)));
   for (let from = 0; from < items.length; from += CHUNK) await lease.settle(items.slice(from, from + CHUNK));
   tellSplit(runtime, batch, disposal);
   await leaveOpen(lease);
+}
+
+/** One that says how members are divided, where they are. */
+type Settled = Exclude<Disposal, Halved> | (Halved & { readonly below: number });
+type Halved = Extract<Disposal, { readonly kind: "split" | "canary" }>;
+
+/** Divides those that are there: others may have left before. */
+async function divided(lease: Lease, disposal: Disposal, places: readonly number[]): Promise<Settled> {
+  if (disposal.kind !== "split" && disposal.kind !== "canary") return disposal;
+  const { below } = disposal;
+  if (below !== undefined) return { ...disposal, below };
+  const first = disposal.kind === "canary" ? 1 : Math.ceil(places.length / 2);
+  const written = { ...disposal, below: (places[first - 1] ?? 0) + 1 };
+  await lease.write({ disposal: JSON.stringify(written) });
+  return written;
 }
 
 function tellSplit({ events }: Runtime, { key: batch, account, requests }: BatchRow, disposal: Disposal): void {
@@ -55,7 +77,7 @@ export async function drop(lease: Lease): Promise<void> {
 }
 
 /** The decision about the member in each place. Pure. */
-export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (ord: number) => Settlement {
+export function disposalOf(batch: BatchRow, disposal: Settled, now: number): (ord: number) => Settlement {
   // They have waited once already, and come back together.
   const back = { kind: "requeue", charged: false, notBefore: 0, lane: batch.lane } as const;
   switch (disposal.kind) {
@@ -63,12 +85,14 @@ export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (o
       return (ord) => ({ ...back, ord, code: disposal.code });
     case "split":
       return (ord) => {
-        const lane = laneName({ ...parseLane(batch.lane), group: splitGroup(batch, ord) });
+        const group = splitGroup(batch, ord < disposal.below ? "first" : "second");
+        const lane = laneName({ ...parseLane(batch.lane), group });
         return { ...back, ord, code: disposal.error.code, lane, notBefore: now + GATHER_MS };
       };
     case "canary":
       return (ord) => {
-        const [group, notBefore] = ord === 0 ? [canaryGroup(batch), 0] : [restGroup(batch), now + REST_MS];
+        const isFirst = ord < disposal.below;
+        const [group, notBefore] = isFirst ? [canaryGroup(batch), 0] : [restGroup(batch), now + REST_MS];
         return {
           ...back,
           ord,
@@ -91,6 +115,12 @@ export function disposalOf(batch: BatchRow, disposal: Disposal, now: number): (o
       };
     }
   }
+}
+
+/** A request that would wait past its deadline goes at once, to an account that takes urgent requests. */
+export function inTime(item: Settlement, deadlineAt: number | null): Settlement {
+  if (item.kind !== "requeue" || deadlineAt === null || item.notBefore < deadlineAt - DEADLINE_LEAD_MS) return item;
+  return { ...item, notBefore: 0, lane: laneName({ ...parseLane(item.lane), group: "", urgent: true }) };
 }
 
 function refused(ord: number, { code, message }: OutcomeError): Settlement {

@@ -7,15 +7,16 @@ import type { Account, ResultLine } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
 import { laneProper } from "../contract/lanes.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
-import type { RequestRow } from "../contract/rows.ts";
-import { afterBreak, breaksOf } from "../decide/after-break.ts";
-import { classifyFailure, classifySuccess, isSuccess, type RetryRules } from "../decide/classify-results.ts";
-import { maySendAt } from "../decide/outage.ts";
+import type { LedgerRow, RequestRow } from "../contract/rows.ts";
+import { afterBreak, breaksOf } from "../decide/after/break.ts";
+import { classifyFailure, classifySuccess, isSuccess, type RetryRules } from "../decide/results/classify-results.ts";
+import { maySendAt } from "../decide/sealing/outage.ts";
 import { batchName, customId, parseCustomId } from "../format/encode.ts";
-import { EXPIRED } from "../format/payload.ts";
+import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { failureOf, onAbort } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { isUrgentAtFallback, mayChangeAccount } from "./submit/competing-batches.ts";
 import { isHeld } from "./wait-for-operator.ts";
 
 /** Members read at once, and how long they may wait to be started before they are read again. */
@@ -27,6 +28,9 @@ const CHUNK_LINES = 1_000;
 const CHUNK_CHARS = 1_000_000;
 const HELD_MS = 60_000;
 const BUSY_MS = 5_000;
+/** Passes in a row that broke off without a result, or the pause after one, after which urgent requests go elsewhere. */
+const LEFT_AFTER = 2;
+const LEFT_FOR_MS = 60_000;
 
 type Execute = NonNullable<Account["execute"]>;
 
@@ -47,6 +51,11 @@ export async function execute(runtime: Runtime, lease: Lease): Promise<void> {
   else await lease.write((now) => ({ state: "collecting", releaseAt: now, lastError: null }));
 }
 
+/** True for urgent requests that another account takes now. */
+function maySendElsewhere(runtime: Runtime, { batch }: Lease, ledgers: ReadonlyMap<string, LedgerRow>): boolean {
+  return isUrgentAtFallback(runtime, batch) && mayChangeAccount(runtime, batch, ledgers);
+}
+
 /** A stopped dispatcher leaves the batch to others at once. */
 function pause(runtime: Runtime): number {
   return runtime.isStopping ? 0 : BUSY_MS;
@@ -56,12 +65,14 @@ function pause(runtime: Runtime): number {
 async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
   const ledgers = await runtime.ledgers();
   const until = maySendAt(lease.batch, ledgers.get(lease.account.name), runtime.clock.now());
-  if (until > runtime.clock.now()) {
-    await lease.end({ nextAt: until });
-    return true;
+  const waitsUntil = until > runtime.clock.now() ? until : null;
+  if (waitsUntil === null && !(await isHeld(runtime, lease))) return false;
+  if (maySendElsewhere(runtime, lease, ledgers)) {
+    const disposal = JSON.stringify({ kind: "requeue", code: "account_paused" } satisfies Disposal);
+    await lease.write((now) => ({ state: "collecting", disposal, releaseAt: now }));
+  } else {
+    await lease.end((now) => ({ nextAt: waitsUntil ?? now + HELD_MS }));
   }
-  if (!(await isHeld(runtime, lease))) return false;
-  await lease.end((now) => ({ nextAt: now + HELD_MS }));
   return true;
 }
 
@@ -73,10 +84,13 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
   const breaks = settled > 0 ? 0 : breaksOf(batch.lastError);
   const { waitMs, pausesAccount } = afterBreak(failure, breaks);
   const { code, message } = failure;
+  // What has a deadline does not wait for long where another account can take it; see `waits`.
+  const isLong = breaks >= LEFT_AFTER || waitMs >= LEFT_FOR_MS;
+  const isLeft = isLong && maySendElsewhere(runtime, lease, await runtime.ledgers());
   const lastError = JSON.stringify({ code, message, breaks: breaks + 1 });
   await lease.end((now) => ({
-    ...{ nextAt: now + waitMs, lastError },
-    ...(pausesAccount ? { ledgers: [{ name: account.name, blockedUntil: now + waitMs, note: code }] } : {}),
+    ...{ nextAt: isLeft ? now : now + waitMs, lastError },
+    ...(pausesAccount || isLeft ? { ledgers: [{ name: account.name, blockedUntil: now + waitMs, note: code }] } : {}),
   }));
 }
 

@@ -1,22 +1,22 @@
-// Polls running batches: many by one list call, a single one by its id. decide/after-poll.ts decides what follows. Poll
+// Polls running batches: many by one list call, a single one by its id. decide/after/poll.ts decides what follows. Poll
 // times are rounded up to multiples of the account's interval, so that its batches fall due together, in all processes,
 // and one list call serves them all.
 
 import { type Account, hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
-import { afterPoll, failureIn, isFresh } from "../decide/after-poll.ts";
-import { CLOCK_SKEW_MS } from "../decide/life-cycle.ts";
-import { outageOn } from "../decide/outage.ts";
-import type { Plan } from "../decide/plan.ts";
+import { afterPoll, failureIn, isFresh } from "../decide/after/poll.ts";
+import { CLOCK_SKEW_MS } from "../decide/batch/life-cycle.ts";
+import type { Plan } from "../decide/batch/plan.ts";
+import { outageOn } from "../decide/sealing/outage.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
-import { evidenceOn, preferFreeAccount } from "./competing-batches.ts";
-import { blameMembers } from "./expire-members.ts";
-import { pages } from "./list-batches.ts";
-import { tellOfRefusal } from "./tell-of-refusal.ts";
-import { undoAdoption } from "./undo-adoption.ts";
+import { pages } from "./find/list-batches.ts";
+import { undoAdoption } from "./find/undo-adoption.ts";
+import { evidenceOn, preferFreeAccount } from "./submit/competing-batches.ts";
+import { blameMembers } from "./submit/expire-members.ts";
+import { tellOfRefusal } from "./submit/tell-of-refusal.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;
 /** Pages of a list read beyond those that the wanted batches alone would fill. */

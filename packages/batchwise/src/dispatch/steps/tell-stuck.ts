@@ -1,9 +1,9 @@
-// Tells onError of a batch that has not ended in its time, with the ways out. decide/stuck.ts says when.
+// Tells onError of a batch that has not ended in its time, with the ways out. decide/times/stuck.ts says when.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/rows.ts";
-import { LIVE } from "../decide/life-cycle.ts";
-import { ageOf, isStuckSince } from "../decide/stuck.ts";
+import { LIVE } from "../decide/batch/life-cycle.ts";
+import { ageOf, isStuckSince } from "../decide/times/stuck.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 /** `before`: when the batch was last written before this lease. */

@@ -1,11 +1,11 @@
 // Holds a batch back while an operator has paused its account or its lane. What has been sent goes on.
 
 import type { BatchRow } from "../contract/rows.ts";
-import { isLanePaused } from "../decide/pauses.ts";
+import { isLanePaused } from "../decide/sealing/pauses.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { mayChangeAccount } from "./competing-batches.ts";
+import { mayChangeAccount } from "./submit/competing-batches.ts";
 
 /** Other processes see a resume that late at most. */
 const LOOK_AGAIN_MS = 60_000;

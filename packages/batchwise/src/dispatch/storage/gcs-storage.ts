@@ -8,6 +8,7 @@ import { objectNotFoundError } from "../contract/errors.ts";
 import type { ObjectStorage, StoredObject } from "../contract/storage.ts";
 import type { GcsBucket, GcsClient, GcsWriteStream } from "./gcs-client.ts";
 import { type BucketOptions, ObjectNames } from "./names.ts";
+import { PageTokens } from "./pages.ts";
 import { partsOf } from "./parts.ts";
 import { chunksWithin, within } from "./waits.ts";
 
@@ -87,6 +88,7 @@ class GcsStorage implements ObjectStorage {
 
   async *list(prefix: string, call: CallOptions): AsyncGenerator<StoredObject> {
     const query = { prefix: this.#names.keyOf(prefix), autoPaginate: false } as const;
+    const tokens = new PageTokens(this.#names.addressOf(query.prefix));
     let from: { readonly pageToken: string } | null = null;
     do {
       const input = { ...query, ...from };
@@ -94,8 +96,8 @@ class GcsStorage implements ObjectStorage {
       for (const { name: key, metadata } of files) {
         yield { name: this.#names.nameOf(key), uri: this.#names.addressOf(key), bytes: Number(metadata.size ?? 0) };
       }
-      const { pageToken } = (next ?? {}) as { readonly pageToken?: string };
-      from = pageToken === undefined ? null : { pageToken };
+      const pageToken = tokens.next((next as { readonly pageToken?: unknown } | null | undefined)?.pageToken);
+      from = pageToken === null ? null : { pageToken };
     } while (from !== null);
   }
 

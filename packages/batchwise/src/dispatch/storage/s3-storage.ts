@@ -7,6 +7,7 @@ import type { CallOptions } from "../contract/account.ts";
 import { DispatchError, objectNotFoundError } from "../contract/errors.ts";
 import type { ObjectStorage, StoredObject } from "../contract/storage.ts";
 import { type BucketOptions, ObjectNames } from "./names.ts";
+import { noList, PageTokens } from "./pages.ts";
 import { partsOf } from "./parts.ts";
 import type { S3Client, S3Part } from "./s3-client.ts";
 import { chunksWithin, within } from "./waits.ts";
@@ -61,7 +62,7 @@ class S3Storage implements ObjectStorage {
     try {
       const Body: Uint8Array = (await parts.next()).value ?? new Uint8Array();
       if (Body.length < PART_BYTES) {
-        await within(call, (abortSignal) => this.#client.putObject({ ...target, Body }, { abortSignal }));
+        checkStored(await within(call, (abortSignal) => this.#client.putObject({ ...target, Body }, { abortSignal })));
       } else {
         await this.#upload(target, Body, parts, call);
       }
@@ -91,7 +92,7 @@ class S3Storage implements ObjectStorage {
       await send(first);
       for await (const Body of rest) await send(Body);
       const whole = { ...upload, MultipartUpload: { Parts } };
-      await within(call, (abortSignal) => client.completeMultipartUpload(whole, { abortSignal }));
+      checkStored(await within(call, (abortSignal) => client.completeMultipartUpload(whole, { abortSignal })));
     } catch (error) {
       // The caller's error counts, not that of clearing up. Not awaited: the caller may have no time left.
       client.abortMultipartUpload(upload).catch(() => {});
@@ -109,9 +110,13 @@ class S3Storage implements ObjectStorage {
     );
     if (!isIterable(Body)) throw new TypeError("Expected the S3 client to answer with a stream.");
     let bytes = 0;
-    for await (const chunk of chunksWithin(call, Body)) {
-      bytes += chunk.length;
-      yield chunk;
+    try {
+      for await (const chunk of chunksWithin(call, Body)) {
+        bytes += chunk.length;
+        yield chunk;
+      }
+    } catch (error) {
+      throw call.signal.aborted ? error : brokenOff(uri, bytes, error);
     }
     if (typeof ContentLength === "number" && bytes !== ContentLength) {
       throw new DispatchError("RESULTS_UNREADABLE", `${uri} ended after ${bytes} of ${ContentLength} bytes.`);
@@ -120,17 +125,19 @@ class S3Storage implements ObjectStorage {
 
   async *list(prefix: string, call: CallOptions): AsyncGenerator<StoredObject> {
     const query = { Bucket: this.#names.bucket, Prefix: this.#names.keyOf(prefix) };
+    const tokens = new PageTokens(this.#names.addressOf(query.Prefix));
     let from: { readonly ContinuationToken: string } | null = null;
     do {
       const input = { ...query, ...from };
       const page = fields(await within(call, (abortSignal) => this.#client.listObjectsV2(input, { abortSignal })));
+      if (page.Name === undefined && page.KeyCount === undefined) throw noList(this.#names.addressOf(query.Prefix));
       for (const entry of Array.isArray(page.Contents) ? page.Contents : []) {
         const { Key, Size } = fields(entry);
         if (typeof Key !== "string") continue;
         yield { name: this.#names.nameOf(Key), uri: this.#names.addressOf(Key), bytes: Number(Size ?? 0) };
       }
-      const next = page.NextContinuationToken;
-      from = typeof next === "string" && next !== "" ? { ContinuationToken: next } : null;
+      const next = tokens.next(page.NextContinuationToken);
+      from = next === null ? null : { ContinuationToken: next };
     } while (from !== null);
   }
 
@@ -142,6 +149,18 @@ class S3Storage implements ObjectStorage {
   uriOf(name: string): string {
     return this.#names.addressOf(this.#names.newKeyOf(name));
   }
+}
+
+/** The client says no more than "aborted" of a connection that is lost. */
+function brokenOff(uri: string, bytes: number, cause: unknown): Error {
+  const words = cause instanceof Error ? cause.message : String(cause);
+  return new Error(`The download of ${uri} broke off after ${bytes} bytes: ${words}`, { cause });
+}
+
+/** S3 names the tag of what it has stored. The client takes any answer with a 200 for one, as the page of a portal. */
+function checkStored(answer: unknown): void {
+  if (typeof fields(answer).ETag === "string") return;
+  throw new Error("S3 answered an upload without the tag of an object: it may have stored none.");
 }
 
 /** The part with its tag and whatever checksums S3 has told: the end of the upload must repeat them. */

@@ -8,6 +8,15 @@ export {
   accountConformance,
 } from "./conformance/account-conformance.ts";
 export {
+  type RunnerAnswer,
+  type RunnerAsked,
+  type RunnerCase,
+  type RunnerFactory,
+  type RunnerOptions,
+  type RunnerRig,
+  runnerConformance,
+} from "./conformance/runner-conformance.ts";
+export {
   type StorageCase,
   type StorageFactory,
   type StorageRig,
@@ -25,6 +34,7 @@ export type {
   FakeBatchFacts,
   FakeBatchView,
   FakeDialect,
+  FakeEditedReply,
   FakeExecution,
   FakeFault,
   FakeLimits,

@@ -18,21 +18,24 @@ import type { RedisClient } from "./client.ts";
 
 /** Options of `redisRateLimiter`. At least one of the two rates must be given; all processes must give the same. */
 export interface RedisRateLimiterOptions extends RateLimiterOptions {
-  /** A client of ioredis (with its `call`) or of node-redis (with its `sendCommand`), connected. Never ended. */
+  /**
+   * A client of ioredis or its `Cluster` (with `call`), or a client of node-redis (with `sendCommand`), connected. Never
+   * ended.
+   */
   readonly client: RedisClient;
   /** What the limit is kept under: limiters with the same key share it. No braces. */
   readonly key: string;
   /**
-   * How many processes there are. One that loses Redis without having heard of it in the last ten seconds takes
-   * 1 / `processes` of the limit. Integer >= 1. Default: as many as it has seen last; one that has seen none waits
-   * for Redis.
+   * At least so many processes share the limit. One that loses Redis takes 1 / `processes` of the limit, or less where
+   * Redis has told it of more processes. Integer >= 1. Default: as many as Redis has told of last; one that was never told
+   * waits for Redis.
    */
   readonly processes?: number | undefined;
   /** Redis counts as gone when it has not answered for this long, in milliseconds. 1 to 500. Default 250. */
   readonly timeoutMs?: number | undefined;
   /**
    * Told when the limit is kept by shares, with the error that led to it, and when it is kept in Redis again. What it
-   * throws is ignored.
+   * throws is ignored. Kept as long as the limiter.
    */
   readonly onState?: ((state: "shares" | "redis", error: unknown) => void) | undefined;
 }
@@ -72,12 +75,14 @@ const NAMES: readonly (keyof RedisRateLimiterOptions)[] = [
   ...["processes", "timeoutMs", "onState", "clock"],
 ] as (keyof RedisRateLimiterOptions)[];
 
+function ignoreState(): void {}
+
 /** Validates, fills in and freezes. Throws INVALID_OPTION. */
 export function resolveRedisOptions(given: unknown): ResolvedRedisOptions {
   checkIsObject("options", given);
   const options = { ...given } as Partial<RedisRateLimiterOptions>;
   refuseUnknown(options, NAMES, "", HINTS);
-  const { client, key, processes, timeoutMs = 250, onState = () => {}, ...rates } = options;
+  const { client, key, processes, timeoutMs = 250, onState = ignoreState, ...rates } = options;
   check("client", A_CLIENT, client);
   check("key", A_KEY, key);
   if (processes !== undefined) check("processes", finiteIntegerFrom(1), processes);

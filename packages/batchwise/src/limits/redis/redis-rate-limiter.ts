@@ -5,9 +5,10 @@
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../../core/contract/retry-after.ts";
 import { WakeTimer } from "../wake-timer.ts";
+import { KnownLimiters } from "./known-limiters.ts";
 import { type RedisRateLimiterOptions, type ResolvedRedisOptions, resolveRedisOptions } from "./options.ts";
-import { SEEN_MS } from "./script.ts";
-import { type Reply, Server } from "./server.ts";
+import { ProcessCount } from "./process-count.ts";
+import { Server } from "./server.ts";
 import { Shares } from "./shares.ts";
 
 /**
@@ -15,8 +16,11 @@ import { Shares } from "./shares.ts";
  * the same `key` they are granted no more together than one `rateLimiter` would grant. Processes are served in the order
  * in which they asked, and a provider's Retry-After holds all of them.
  *
- * While Redis does not answer, the processes that were seen in the ten seconds before go on with equal shares, within a
- * second. When it answers again the limit is kept there again.
+ * While Redis does not answer, each process goes on within a second with an equal share: the limit divided by `processes`
+ * or by the number of processes that Redis has seen in the ten seconds before, whichever is more. When Redis answers again
+ * the limit is kept there again.
+ *
+ * Calls with the same client and options return the same limiter, so a process is counted once.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
  *
@@ -31,7 +35,10 @@ import { Shares } from "./shares.ts";
  * ```
  */
 export function redisRateLimiter(options: RedisRateLimiterOptions): RateLimiter {
-  return new RedisLimiter(resolveRedisOptions(options));
+  const resolved = resolveRedisOptions(options);
+  const limiter = known.find(resolved, () => new RedisLimiter(resolved));
+  limiter.listen(resolved.onState);
+  return limiter;
 }
 
 const WAIT: LimiterAnswer = Object.freeze({ granted: false });
@@ -39,6 +46,9 @@ const WAIT: LimiterAnswer = Object.freeze({ granted: false });
 const LOOK_MS = 500;
 /** For so long after a return others may still use their shares: they look every LOOK_MS. */
 const GRACE_MS = LOOK_MS;
+
+/** By client and options. */
+const known: KnownLimiters<RedisLimiter> = new KnownLimiters();
 
 class RedisLimiter implements RateLimiter {
   readonly #options: ResolvedRedisOptions;
@@ -52,14 +62,18 @@ class RedisLimiter implements RateLimiter {
   /** Null while Redis answers. */
   #shares: Shares | null = null;
   #heldUntil = 0;
-  /** The last answer: when it came, and how many processes it told of. */
-  #heardAt = Number.NEGATIVE_INFINITY;
-  #processes = 0;
+  readonly #count: ProcessCount;
+  readonly #listeners: Set<ResolvedRedisOptions["onState"]> = new Set();
 
   constructor(options: ResolvedRedisOptions) {
     this.#options = options;
     this.#server = new Server(options);
     this.#timer = new WakeTimer(options.clock, () => this.#wake());
+    this.#count = new ProcessCount(options.clock, () => this.#server.look());
+  }
+
+  listen(listener: ResolvedRedisOptions["onState"]): void {
+    this.#listeners.add(listener);
   }
 
   reserve(client: LimiterClient, cost: number): LimiterAnswer | Promise<LimiterAnswer> {
@@ -105,7 +119,7 @@ class RedisLimiter implements RateLimiter {
     try {
       const reply = await this.#server.ask(asked);
       this.#isAsking = false;
-      if (!reply.isStale) this.#heard(reply);
+      if (!reply.isStale) this.#count.heard(reply);
       if (!reply.isGranted) {
         // One who withdrew meanwhile learns now that it waits: it is asked once more, and may withdraw again.
         if (!this.#waiting.has(client)) this.#waiting.set(client, asked);
@@ -125,8 +139,8 @@ class RedisLimiter implements RateLimiter {
   /** Redis is gone: from now on this process keeps its share. */
   #lose(error: unknown, askedAt: number): Shares {
     const { clock, processes } = this.#options;
-    const isRecent = askedAt - this.#heardAt <= SEEN_MS;
-    const count = isRecent ? this.#processes : (processes ?? this.#processes);
+    const count = Math.max(processes ?? 0, this.#count.last);
+    this.#count.stop();
     const shares = new Shares(this.#options, count > 0 ? 1 / count : 0, askedAt);
     const heldMs = this.#heldUntil - clock.now();
     if (heldMs > 0) shares.hold(heldMs);
@@ -145,11 +159,6 @@ class RedisLimiter implements RateLimiter {
     const answer = shares.reserve(client, cost);
     if (!this.#isTimed) this.#wakeIn(LOOK_MS);
     return answer;
-  }
-
-  #heard({ processes }: Reply): void {
-    this.#heardAt = this.#options.clock.now();
-    this.#processes = processes;
   }
 
   #wakeIn(delayMs: number): void {
@@ -198,7 +207,7 @@ class RedisLimiter implements RateLimiter {
           this.#wakeIn(0);
           return;
         }
-        this.#heard(reply);
+        this.#count.heard(reply);
         this.#return(shares);
       },
       () => {
@@ -220,10 +229,12 @@ class RedisLimiter implements RateLimiter {
   }
 
   #tellState(state: "shares" | "redis", error: unknown): void {
-    try {
-      this.#options.onState(state, error);
-    } catch {
-      // A listener disturbs nobody.
+    for (const listener of this.#listeners) {
+      try {
+        listener(state, error);
+      } catch {
+        // A listener disturbs nobody.
+      }
     }
   }
 

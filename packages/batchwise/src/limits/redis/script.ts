@@ -12,9 +12,9 @@ const NEGLIGIBLE_MS = 1e-6;
 /** A process that does not come back within this time after it was told to loses its place. */
 const PATIENCE_MS = 250;
 /** A process that was seen within this time counts as one of those that share. */
-export const SEEN_MS = 10_000;
-/** A stored time further ahead than this is of another server's clock. */
-const AHEAD_MS = 5_000;
+const SEEN_MS = 10_000;
+/** Where the last question is further ahead than this, the clock has gone back: all stored times move back with it. */
+const AHEAD_MS = 1_000;
 
 export const SCRIPT: string = `
 local time = redis.call('TIME')
@@ -27,11 +27,17 @@ local function text(number) return string.format('%.17g', number) end
 if op ~= 'hold' and expires > 0 and now > expires then return { -1, '0', 0, text(now) } end
 local stored = redis.call('HMGET', KEYS[1], 'at', 'calls', 'cost', 'held', 'ticket', 'contact', 'returned')
 local known = tonumber(stored[1])
-if known and known > now + ${AHEAD_MS} then known = now end
-local at = known or now
+local backMs = 0
+if known and known > now + ${AHEAD_MS} then
+  backMs = known - now
+  for _, times in ipairs({ KEYS[3], KEYS[4] }) do
+    for _, process in ipairs(redis.call('ZRANGE', times, 0, -1)) do redis.call('ZINCRBY', times, text(-backMs), process) end
+  end
+end
+local at = (known or now) - backMs
 local levels = { tonumber(stored[2]) or caps[1], tonumber(stored[3]) or caps[2] }
-local held, ticket, contact = tonumber(stored[4]) or 0, tonumber(stored[5]) or 0, tonumber(stored[6]) or 0
-local returned = tonumber(stored[7]) or 0
+local held, ticket = (tonumber(stored[4]) or 0) - backMs, tonumber(stored[5]) or 0
+local contact, returned = (tonumber(stored[6]) or 0) - backMs, (tonumber(stored[7]) or 0) - backMs
 for i = 1, 2 do
   levels[i] = math.min(caps[i], levels[i] + math.max(0, now - at) * perMs[i])
 end
@@ -104,7 +110,8 @@ elseif op == 'back' then
     end
   end
 end
-if expires > 0 then contact = now end
+-- Who only looks uses nothing of the limit.
+if expires > 0 and op ~= 'look' then contact = now end
 
 redis.call('HSET', KEYS[1], 'at', text(at), 'calls', text(levels[1]), 'cost', text(levels[2]),
   'held', text(held), 'ticket', ticket, 'contact', text(contact), 'returned', text(returned))

@@ -22,6 +22,9 @@ const SLACK_MS = 250;
 
 const KEY_NAMES = ["state", "queue", "due", "seen"];
 
+/** What Redis calls the script. */
+let hash: Promise<string> | null = null;
+
 export class Server {
   readonly #client: RedisClient;
   readonly #clock: Clock;
@@ -29,7 +32,6 @@ export class Server {
   readonly #keys: readonly string[];
   readonly #process: string = crypto.randomUUID();
   readonly #rates: readonly string[];
-  #hash: Promise<string> | null = null;
   /** How much the clock of the server shows more than ours; null before the first answer. */
   #aheadMs: number | null = null;
 
@@ -48,6 +50,11 @@ export class Server {
     });
   }
 
+  /** Asks only how many processes there are, and is counted. Rejects where there is no answer in time. */
+  look(): Promise<Reply> {
+    return this.#inTime(this.#run("look"), () => {});
+  }
+
   /**
    * Says that this process is back after `awayMs` with its share. Where the server was gone for all, the buckets are empty,
    * and for `graceMs` nothing flows in; where it was not, what the share came to is taken off.
@@ -63,15 +70,7 @@ export class Server {
 
   async #run(operation: string, ...values: readonly number[]): Promise<Reply> {
     const args = [operation, this.#process, ...this.#rates, String(this.#expiry()), ...values.map(String)];
-    let reply: unknown;
-    try {
-      reply = await this.#evaluate(args);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-      // The server has started anew: it knows no scripts.
-      this.#hash = null;
-      reply = await this.#evaluate(args);
-    }
+    const reply = await this.#evaluate(args);
     const [result, value, processes, now] = reply as readonly unknown[];
     this.#aheadMs = Number(now) - this.#clock.now();
     const isStale = Number(result) === -1;
@@ -84,17 +83,15 @@ export class Server {
   }
 
   async #evaluate(args: readonly string[]): Promise<unknown> {
-    this.#hash ??= this.#load();
-    const hash = await this.#hash;
-    return this.#send("EVALSHA", hash, String(this.#keys.length), ...this.#keys, ...args);
-  }
-
-  async #load(): Promise<string> {
+    const rest = [String(this.#keys.length), ...this.#keys, ...args];
+    hash ??= sha1(SCRIPT);
     try {
-      return String(await this.#send("SCRIPT", "LOAD", SCRIPT));
+      return await this.#send("EVALSHA", await hash, ...rest);
     } catch (error) {
-      this.#hash = null;
-      throw error;
+      if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+      // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no key: a cluster sends it
+      // to any of its nodes.
+      return this.#send("EVAL", SCRIPT, ...rest);
     }
   }
 
@@ -135,4 +132,9 @@ export class Server {
 function bucketArguments(perMinute: number, burstMs: number, least: number): string[] {
   const perMs = perMinute / 60_000;
   return perMs === Number.POSITIVE_INFINITY ? ["0", "-1"] : [String(perMs), String(Math.max(least, perMs * burstMs))];
+}
+
+async function sha1(text: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text)));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -58,6 +58,15 @@ export function pipelineHandler<Result, Item = string>(
   pipeline: Pipeline,
   options?: PipelineOptions,
 ): PipelineHandler<Item, Result>;
+// Twice more: of two signatures compilers report both, of four the last, which names the wrong option.
+export function pipelineHandler<Result, Item = string>(
+  pipeline: Pipeline,
+  options?: PipelineOptions,
+): PipelineHandler<Item, Result>;
+export function pipelineHandler<Result, Item = string>(
+  pipeline: Pipeline,
+  options?: PipelineOptions,
+): PipelineHandler<Item, Result>;
 export function pipelineHandler(pipeline: Pipeline, options?: PipelineOptions): PipelineHandler<unknown, unknown> {
   check("pipeline", aFunction, pipeline);
   const reading = readOptions(pipeline, options);

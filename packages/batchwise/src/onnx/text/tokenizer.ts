@@ -5,7 +5,7 @@
 import { estimateTokens } from "../../core/api/estimate-tokens.ts";
 import { describe } from "../../core/contract/errors.ts";
 import { modelInputError } from "../errors.ts";
-import { nextSlice, sliceIsOver } from "./time-slices.ts";
+import { inSlices } from "./time-slices.ts";
 
 /** Texts to token ids. */
 export interface Tokenizer {
@@ -111,10 +111,8 @@ export async function tokenizeAll(
   count: typeof countTokens = countTokens,
 ): Promise<TokenCount[]> {
   const counts: TokenCount[] = [];
-  for (const text of texts) {
-    // Whoever has one text does not wait for those with thousands.
-    if (counts.length > 0 && sliceIsOver()) await nextSlice();
-    counts.push(count(tokenizer, text, maxTokens));
-  }
+  // Callers of one text do not wait for those of thousands.
+  const isShort = texts.length === 1;
+  for (const text of texts) counts.push(await inSlices(() => count(tokenizer, text, maxTokens), isShort));
   return counts;
 }

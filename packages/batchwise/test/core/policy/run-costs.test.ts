@@ -35,10 +35,13 @@ describe("what is learned of run times", () => {
 
   test("is forgotten after three batches in a row that take twice as long, not after two", () => {
     const learned = learnedFrom(repeated([100, 200], 10), (cost) => 50 + cost);
+    expect(new RunCosts().state).toBe("learning");
     for (let times = 0; times < 2; times += 1) learned.record(200, 20, 1_000, 200);
     expect(learned.budget).toBeCloseTo(400, 0);
+    expect(learned.state).toBe("learned");
     learned.record(200, 20, 1_000, 200);
     expect(learned.budget).toBeLessThan(100);
+    expect(learned.state).toBe("relearning");
   });
 
   test("allows twice what took no time by the clock, until something takes time", () => {

@@ -5,7 +5,7 @@ import type { BatcherStats } from "../../../src/core/contract/stats.ts";
 import { Recorder } from "../../../src/core/stats/recorder.ts";
 import { entryOf } from "../support/queue-kit.ts";
 
-const nobody = { waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY };
+const nobody = { waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY, learned: null };
 const outcomes = ["completed", "failed", "cancelled", "expired", "rejected"] as const;
 
 function ended(stats: BatcherStats): number {
@@ -176,7 +176,8 @@ describe("a recorder", () => {
 
   test("tells how long the oldest waits, never less than nothing, and what the engine tells it", () => {
     const recorder = new Recorder();
-    const of = (oldestAt: number): BatcherStats => recorder.snapshot({ waiting: 2, blocked: 5, oldestAt }, 42);
+    const of = (oldestAt: number): BatcherStats =>
+      recorder.snapshot({ waiting: 2, blocked: 5, oldestAt, learned: null }, 42);
     expect([of(30).oldestWaitMs, of(50).oldestWaitMs, recorder.snapshot(nobody, 42).oldestWaitMs]).toEqual([12, 0, 0]);
     expect(of(30)).toMatchObject({ waiting: 2, blocked: 5 });
   });

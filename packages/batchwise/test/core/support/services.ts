@@ -27,6 +27,7 @@ export function servicesKit(): ServicesKit {
   const recorder = new Recorder();
   let changes = 0;
   const services: Services = {
+    name: "batch",
     clock: steady,
     recorder,
     events,
@@ -38,6 +39,6 @@ export function servicesKit(): ServicesKit {
     },
   };
   const stats = (): BatcherStats =>
-    recorder.snapshot({ waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY }, steady.now());
+    recorder.snapshot({ waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY, learned: null }, steady.now());
   return { clock, services, warnings, changes: () => changes, stats };
 }

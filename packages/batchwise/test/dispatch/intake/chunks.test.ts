@@ -6,7 +6,7 @@ import type { NewRequest, RequestQuery } from "../../../src/dispatch/contract/ro
 import type { SettleInput, Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { chunks } from "../../../src/dispatch/intake/chunks.ts";
-import { batchInput } from "../../../src/dispatch/steps/batch-input.ts";
+import { batchInput } from "../../../src/dispatch/steps/submit/batch-input.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { redisStore } from "../../../src/dispatch/stores/redis/index.ts";
 import { batchRow } from "../support/rows.ts";

@@ -4,6 +4,11 @@ import { describe, expect, test } from "vitest";
 import type { BatchLine, DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
+import { anthropicCapabilities } from "../../../src/dispatch/providers/anthropic/capabilities.ts";
+import { bedrockCapabilities } from "../../../src/dispatch/providers/bedrock/capabilities.ts";
+import { geminiCapabilities } from "../../../src/dispatch/providers/gemini/capabilities.ts";
+import { mistralCapabilities } from "../../../src/dispatch/providers/mistral/capabilities.ts";
+import { vertexCapabilities } from "../../../src/dispatch/providers/vertex/capabilities.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { SIM_LIMITS, SimProvider } from "../support/sim-provider.ts";
 import { ask, world } from "../support/world.ts";
@@ -145,6 +150,30 @@ describe("a request is stored", () => {
     expect(await dispatcher.enqueueMany([line])).toEqual([{ id: "l", existing: false }]);
     const [row] = await store.requests({ ids: ["l"], bodies: true });
     expect(JSON.parse(row?.body ?? "")).toEqual(line.body);
+  });
+
+  test.each([
+    ["anthropic", anthropicCapabilities, "/v1/messages"],
+    ["bedrock", bedrockCapabilities, "/v1/messages"],
+    ["bedrock", bedrockCapabilities, "/model/invoke"],
+    ["bedrock", bedrockCapabilities, "/model/converse"],
+    ["vertex", vertexCapabilities, "/v1/messages"],
+    ["vertex", vertexCapabilities, "/v1beta/generateContent"],
+    ["gemini", geminiCapabilities, "/v1beta/generateContent"],
+    ["gemini", geminiCapabilities, "/v1beta/embedContent"],
+    ["mistral", mistralCapabilities, "/v1/conversations"],
+  ])("with no default but the model where its body is in %s's own form", async (_name, capabilities, endpoint) => {
+    const { endpoints, nativeEndpoints = [] } = capabilities;
+    const accounts = [sim.account(), sim.account({ endpoints, nativeEndpoints }, { name: "native" })];
+    const requestDefaults = { model: "d", temperature: 0, max_completion_tokens: 9 };
+    const { store, dispatcher } = dispatcherOf({ accounts, requestDefaults });
+    const body = { max_tokens: 5, messages };
+    await dispatcher.enqueue({ id: "own", endpoint, body });
+    await dispatcher.enqueue({ id: "chat", body });
+    const [own, chat] = await store.requests({ ids: ["own", "chat"], bodies: true });
+    expect(JSON.parse(own?.body ?? "")).toEqual({ model: "d", ...body });
+    expect(JSON.parse(chat?.body ?? "")).toEqual({ ...requestDefaults, ...body });
+    expect(await dispatcher.estimate([{ endpoint, body: { messages } }])).toMatchObject({ requests: 1 });
   });
 
   test("as the same one when only the defaults have changed since", async () => {

@@ -1,7 +1,7 @@
 // An operator names the provider's batch: through the official clients, with the right one and with wrong ones.
 
 import { describe, expect, test } from "vitest";
-import type { Dispatcher } from "../../../src/dispatch/dispatcher.ts";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import { anthropic, HOUR, MINUTE, openai, operatorWorld, requests, type Service } from "../support/operator-world.ts";
 
 /** Four requests whose create was accepted unseen, while lists do not answer. */

@@ -23,6 +23,7 @@ function facts(more: Partial<JobFacts> = {}): JobFacts {
     usage: [usage()],
     inBatches: 0,
     nextTryAt: null,
+    heldUntil: null,
     ...more,
   };
 }
@@ -93,6 +94,12 @@ test.each<[string, Partial<JobFacts>, object]>([
     "all done, and other work waits to be tried again",
     { outcomes: { ...none, succeeded: 100 }, usage: [usage({ ended: { ...none, succeeded: 100 } })], nextTryAt: 7 },
     { nextTryAt: null, leftMs: 0 },
+  ],
+  ["batches held by a process that was killed", { inBatches: 100, heldUntil: 7 }, { heldUntil: 7, leftMs: null }],
+  [
+    "all done, and other work's batches held",
+    { outcomes: { ...none, succeeded: 100 }, usage: [usage({ ended: { ...none, succeeded: 100 } })], heldUntil: 7 },
+    { heldUntil: null, leftMs: 0 },
   ],
   ["no time gone", { elapsedMs: 0, added: 3 }, { perSecond: 0 }],
 ])("%s", (_name, given, expected) => {

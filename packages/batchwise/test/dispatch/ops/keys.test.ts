@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Dispatcher } from "../../../src/dispatch/dispatcher.ts";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import { SimProvider } from "../support/sim-provider.ts";
 import { world } from "../support/world.ts";
 

@@ -4,8 +4,8 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import { QuarantinedError } from "../../../src/dispatch/contract/errors.ts";
-import type { Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { drive } from "../support/drive.ts";
 import { ask, world } from "../support/world.ts";
 

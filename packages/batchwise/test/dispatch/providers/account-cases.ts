@@ -23,6 +23,23 @@ export const openaiCase: Adapter = {
   },
 };
 
+/** A service of OpenAI's shape, which the fake speaks as a dialect of its own. */
+const serviceCase = (service: "azure" | "groq" | "together"): Adapter => ({
+  name: `the OpenAI account at ${service}`,
+  create: "batches.create",
+  fake: { dialect: service },
+  differs: { neverExpires: service === "azure" },
+  account: (target) => {
+    const client =
+      "url" in target
+        ? new OpenAI({ apiKey: "key", baseURL: `${target.url}/v1` })
+        : new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: target.fetch });
+    return openaiAccount({ client, service });
+  },
+});
+
+export const serviceCases: readonly Adapter[] = (["azure", "groq", "together"] as const).map(serviceCase);
+
 export const anthropicCase: Adapter = {
   name: "the Anthropic account",
   create: "messages.create",

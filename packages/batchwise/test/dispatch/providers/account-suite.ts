@@ -19,7 +19,7 @@ export interface Adapter {
   /** The fake's name of the call that makes a batch. */
   readonly create: FakeOperation;
   /** Where the provider differs from OpenAI and Anthropic. */
-  readonly differs?: Pick<AccountRig, "noMoney" | "surface" | "windowMs" | "endsEmpty">;
+  readonly differs?: Pick<AccountRig, "noMoney" | "surface" | "windowMs" | "endsEmpty" | "neverExpires">;
   /** What makes the fake this provider. */
   readonly fake?: FakeOptions;
   /** An account over the official client, which reaches the fake through `fetch` or at `url`. */

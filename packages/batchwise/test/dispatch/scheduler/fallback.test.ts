@@ -4,8 +4,8 @@
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
-import { servingOf } from "../../../src/dispatch/decide/rank-accounts.ts";
-import { turnaroundOf } from "../../../src/dispatch/decide/turnaround.ts";
+import { servingOf } from "../../../src/dispatch/decide/sealing/rank-accounts.ts";
+import { turnaroundOf } from "../../../src/dispatch/decide/sealing/turnaround.ts";
 import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
 import { batchRow } from "../support/rows.ts";
 import { SIM_LIMITS, SimProvider } from "../support/sim-provider.ts";
@@ -61,9 +61,7 @@ test.each(["wait", "fail"] as const)("takes the tail once it has waited, where o
 test("takes what would be back too late, by what batches have taken of late, and leaves the others", async () => {
   const { start, rest, time, slow, quick, ran } = rig(1);
   const dispatcher = await start();
-  const soon = { deadlineAt: time.now() + HOUR };
-  // Nothing is known of the other account yet.
-  await dispatcher.enqueueMany(many(0, 10, soon));
+  await dispatcher.enqueueMany(many(0, 10));
   await rest();
   expect([ran(slow).length, ran(quick)]).toEqual([10, []]);
   const now = time.now();
@@ -97,12 +95,17 @@ describe("who serves a lane", () => {
     sim.account({ fallback: true }, { name: "last" }),
   ];
   const lane = { endpoint: "/v1/embeddings", model: "m", urgent: false };
-  const names = ({ usual, fallback }: ReturnType<typeof servingOf<Account>>): string[][] =>
-    [usual, fallback].map((some) => some.map(({ name }) => name));
+  const names = ({ first, second }: ReturnType<typeof servingOf<Account>>): string[][] =>
+    [first, second].map((some) => some.map(({ name }) => name));
 
   test.each([
     ["the others, before the fallback account", [a, b, last], lane, [["a"], ["last"]]],
-    ["of urgent requests, the fallback account alone", [a, last], { ...lane, urgent: true }, [["last"], []]],
+    [
+      "of urgent requests, the fallback account before the others",
+      [a, last],
+      { ...lane, urgent: true },
+      [["last"], ["a"]],
+    ],
     ["of urgent requests, anybody where there is no fallback account", [a], { ...lane, urgent: true }, [["a"], []]],
     ["the fallback account where nobody else has the model", [b, last], lane, [["last"], []]],
   ])("%s", (_what, accounts, of, expected) => {

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import type { ProviderLimits } from "../../../src/dispatch/contract/account.ts";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
-import type { Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { SIM_LIMITS, SimProvider } from "../support/sim-provider.ts";
 import { seeded, type World, world } from "../support/world.ts";
 

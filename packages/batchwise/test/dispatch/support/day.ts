@@ -6,8 +6,8 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeAnswer, type FakeLine, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
-import type { Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import type { VirtualClock } from "../../../src/testing/index.ts";
 import { isAtRest, seeded, type World, world } from "./world.ts";
 

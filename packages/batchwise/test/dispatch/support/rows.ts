@@ -2,7 +2,7 @@
 
 import type { ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
-import type { StepAccount } from "../../../src/dispatch/decide/life-cycle.ts";
+import type { StepAccount } from "../../../src/dispatch/decide/batch/life-cycle.ts";
 
 export const SEALED_AT = 1_000_000;
 

@@ -1,9 +1,9 @@
 // What operators do in the fault simulation: they pause and let go on, cancel many, name provider batches rightly and
 // wrongly; and once the faults have stopped, they tidy up what waits for a person.
 
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
-import type { Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import type { VirtualClock } from "../../../src/testing/index.ts";
 import type { SimProvider } from "./sim-provider.ts";
 
@@ -51,6 +51,14 @@ export class SimOperator {
     sometimes(2, () => this.#cancelSome());
     sometimes(below(4) === 0 ? 2 : 0, () => this.#office.anybody()?.cancel({ job: DOOMED }));
     sometimes(30, () => this.#adopt(below(2) === 0));
+  }
+
+  /** Only pauses, of the first accounts. */
+  planPauses(stormMs: number, accounts: number): void {
+    const { time, below } = this.#office;
+    for (let left = below(3); left > 0; left -= 1) {
+      time.setTimeout(() => void this.#pause(below(accounts), below(60 * MINUTE)).catch(() => {}), below(stormMs));
+    }
   }
 
   /** After the storm: nothing stays paused, and what is quarantined gets its own provider batch, or another try. */
@@ -132,7 +140,8 @@ export class SimOperator {
     const open = await store.batches({ states: ["unknown", "quarantined"], limit: 1_000 });
     const batch = open[below(open.length)];
     if (batch === undefined) return;
-    const provider = providers[indexOf(batch)] as SimProvider;
+    const provider = providers[indexOf(batch)];
+    if (provider === undefined) return;
     // A stranger has just made one of equal size.
     if (!isRight && below(2) === 0) provider.addForeign(batch.remaining);
     const wrong = below(2) === 0 ? provider.batches.at(-1) : provider.batches[below(provider.batches.length)];
@@ -142,7 +151,7 @@ export class SimOperator {
 
   /** As the operator finds it on the provider's pages: the last one that did not fail. */
   #ownOf(batch: BatchRow): string | undefined {
-    const { batches } = this.#office.providers[indexOf(batch)] as SimProvider;
+    const { batches = [] } = this.#office.providers[indexOf(batch)] ?? {};
     const own = batches.filter(({ tag }) => tag?.key === batch.key);
     return own.findLast(({ state }) => state !== "failed")?.id;
   }
@@ -152,6 +161,7 @@ function isGivenBack({ orphans }: BatchRow, id: string): boolean {
   return orphans.some(({ providerBatchId, action }) => providerBatchId === id && action === "foreign");
 }
 
+/** None for an account that runs lines itself. */
 function indexOf({ account }: BatchRow): number {
   return Number(account.slice("sim".length));
 }

@@ -11,10 +11,10 @@ import type {
   ResultLine,
 } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
-import { openaiLine } from "../../../src/dispatch/format/encode.ts";
+import { customId, openaiLine } from "../../../src/dispatch/format/encode.ts";
 import { gather, parseLine, resultOf } from "./sim-lines.ts";
 
-interface SimTime {
+export interface SimTime {
   now(): number;
   setTimeout(callback: () => void, delayMs: number): unknown;
 }
@@ -75,6 +75,8 @@ export interface SimOptions {
   /** Whether batches that have ended tell how many of their requests ran. Default true. */
   readonly counts?: boolean;
   readonly shuffle?: () => number;
+  /** Lines come back without their ids, and are named by their place in the input. Default false. */
+  readonly byPlace?: boolean;
   /** While this is true, no batch can be had by its id; lists show it. */
   readonly forgets?: () => boolean;
 }
@@ -89,7 +91,7 @@ export interface Execution {
 }
 
 /** An error whose meaning is known to `classify`. */
-class SimError extends Error {
+export class SimError extends Error {
   readonly failure: Failure;
   constructor(failure: Failure) {
     super(failure.message);
@@ -148,6 +150,11 @@ export class SimProvider {
     return counts;
   }
 
+  /** True where a create with this request was accepted, whatever became of it. */
+  hasTaken(identity: string): boolean {
+    return this.#batches.some(({ lines }) => lines.some((line) => line.identity === identity));
+  }
+
   addForeign(requests: number): void {
     const lines = Array.from({ length: requests }, (_, index) => ({
       customId: `stranger-${index}`,
@@ -181,6 +188,7 @@ export class SimProvider {
       checkBody: (_endpoint, body) => {
         if (body.stream === true) throw new DispatchError("INVALID_REQUEST", "`stream` is not possible in a batch.");
       },
+      isNamedByPlace: () => this.#options.byPlace === true,
       classify: (error) => (error instanceof SimError ? error.failure : LOST),
       upload: (input) => this.#call("upload", async () => this.#keep(await gather(input.lines()))),
       create: (input) => this.#create(input, record),
@@ -202,6 +210,7 @@ export class SimProvider {
     // An inline create carries its lines: they are read before it is sent.
     const given = "fileId" in input.input ? null : await gather(input.input.lines());
     const { key, attempt } = input;
+    const { byPlace = false } = this.#options;
     const token = `${key}-${attempt}`;
     // Later tries of a create under its token are the same create. Whether a process that died after its intent has sent
     // one with its lines, nobody knows: it counts as sent at any time.
@@ -210,7 +219,8 @@ export class SimProvider {
     }
     return this.#call("create", async () => {
       const fileId = "fileId" in input.input ? input.input.fileId : null;
-      const lines = (given ?? this.#files.get(fileId as string) ?? []).map(parseLine);
+      const read = (given ?? this.#files.get(fileId as string) ?? []).map(parseLine);
+      const lines = read.map((line, place) => (byPlace ? { ...line, customId: customId(key, place) } : line));
       const same = record.tag === "idempotencyToken" ? this.#batches.find((batch) => batch.token === token) : undefined;
       const batch = same ?? this.#accept({ key, attempt, token, fileId, lines, isForeign: false });
       return shown(this.#view(batch), record);

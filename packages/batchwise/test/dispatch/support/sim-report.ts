@@ -14,6 +14,8 @@ export interface Report {
   readonly ranTwice: readonly string[];
   /** In a create that was first sent long after their deadlines. */
   readonly sentLate: readonly string[];
+  /** In a calm world, before their deadlines, although a fallback account was free. */
+  readonly expiredNeedlessly: readonly string[];
   /** Ended with the words of an outage. */
   readonly blamed: readonly string[];
   readonly notDelivered: readonly string[];

@@ -3,13 +3,15 @@
 // come to rest.
 
 import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import { OUTCOME_CODES } from "../../../src/dispatch/contract/errors.ts";
 import type { OutcomeRow } from "../../../src/dispatch/contract/outcome-rows.ts";
 import type { PruneInput } from "../../../src/dispatch/contract/pruning.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
-import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
+import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
+import { SimFallback } from "./sim-fallback.ts";
 import { DOOMED, SimOperator } from "./sim-operator.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { PruningBooks } from "./sim-pruning.ts";
@@ -45,6 +47,7 @@ class Simulation {
   readonly #deadlines: Map<string, number> = new Map();
   readonly #jobs: Map<string, string> = new Map();
   readonly #operator: SimOperator;
+  readonly #fallback: SimFallback;
   readonly #badness: number;
   /** Fewest lines that the providers take in a batch. */
   readonly #minLines: number;
@@ -64,7 +67,9 @@ class Simulation {
     this.#retentionMs = this.#random() < 0.25 ? MINUTE + this.#below(HOUR) : Number.POSITIVE_INFINITY;
     this.#minLines = this.#random() < 0.25 ? 2 + this.#below(3) : 1;
     const count = 1 + this.#below(3);
+    this.#fallback = new SimFallback(seed, { time: this.#time, isBad: () => this.#chance(0.2) });
     for (let index = 0; index < count; index += 1) this.#addProvider();
+    if (this.#fallback.kind === "batches") this.#addProvider(true);
     this.#operator = new SimOperator({
       time: this.#time,
       store: this.#store,
@@ -124,23 +129,28 @@ class Simulation {
   }
 
   #chance(share: number): boolean {
-    return this.#isStormy && this.#random() < share * this.#badness * 2;
+    return this.#isStormy && !this.#fallback.isCalm && this.#random() < share * this.#badness * 2;
   }
 
-  #addProvider(): void {
+  #addProvider(isFallback = false): void {
+    const isHealthy = isFallback && this.#fallback.isCalm;
     const kind = KINDS[this.#below(KINDS.length)] as Kind;
     const lag = this.#below(60_000);
-    const hasLimit = this.#random() < 0.4;
+    const hasLimit = this.#random() < 0.4 && !isHealthy;
     const counts = this.#random() < 0.8;
-    const isOut = this.#outage();
-    const forgetsFrom = this.#random() < 0.4 ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
+    const isOut = isHealthy ? () => false : this.#outage();
+    const forgetsFrom =
+      this.#random() < 0.4 && !this.#fallback.isCalm ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
     const forgetsMs = this.#below(60 * MINUTE);
     const provider = new SimProvider({
       time: this.#time,
-      minLines: this.#minLines,
+      minLines: isFallback ? 1 : this.#minLines,
+      byPlace: this.#seed % 3_000 === 0,
       fate: (operation) => {
-        const isRefused = isOut("refused") && (operation === "upload" || operation === "create");
-        return isRefused ? { refuse: OUTAGE } : this.#fate(operation);
+        const isSending = operation === "upload" || operation === "create";
+        if (isOut("refused") && isSending) return { refuse: OUTAGE };
+        const refuse = this.#isRefusedInCalm(isHealthy) && isSending ? this.#fallback.refusalInCalm() : null;
+        return refuse === null ? this.#fate(operation) : { refuse };
       },
       listLagMs: () => this.#below(lag + 1),
       counts,
@@ -165,6 +175,10 @@ class Simulation {
     this.#kinds.push(kind);
   }
 
+  #isRefusedInCalm(isHealthy: boolean): boolean {
+    return this.#isStormy && this.#fallback.isCalm && !isHealthy;
+  }
+
   /** For some providers, hours in which every batch is refused, or fails, in words that blame it. */
   #outage(): (kind: "refused" | "failed") => boolean {
     const [is, half] = [this.#random() < 0.4, this.#random() < 0.5 ? "refused" : "failed"];
@@ -184,16 +198,18 @@ class Simulation {
   }
 
   #accounts(process: SimProcess): Account[] {
-    return this.#providers.map((provider, index) => {
+    const accounts = this.#providers.map((provider, index) => {
       const { tag, maxInlineBytes } = this.#kinds[index] as Kind;
-      const sizes = { minRequests: this.#minLines, maxRequests: 15 };
-      const limits = { ...SIM_LIMITS, maxEnqueuedTokens: 2_000, ...sizes };
-      const account = provider.account(
-        { tag, maxInlineBytes, limits, ledgerScope: "account" },
-        { name: `sim${index}` },
-      );
-      return process.wrap(account, (_name, call) => this.#killed(process, call));
+      const fallback = this.#fallback.kind === "batches" && index === this.#providers.length - 1;
+      const sizes = { minRequests: fallback ? 1 : this.#minLines, maxRequests: 15 };
+      const maxEnqueuedTokens = fallback && this.#fallback.isCalm ? Number.POSITIVE_INFINITY : 2_000;
+      const limits = { ...SIM_LIMITS, maxEnqueuedTokens, ...sizes };
+      const capabilities = { tag, maxInlineBytes, limits, ledgerScope: "account", fallback } as const;
+      return provider.account(capabilities, { name: `sim${index}` });
     });
+    return [...accounts, ...this.#fallback.accounts()].map((account) =>
+      process.wrap(account, (_name, call) => this.#killed(process, call)),
+    );
   }
 
   /** A process may die right before a call is made, and right after it was done but before it heard of it. */
@@ -267,12 +283,14 @@ class Simulation {
       if (index % 10 === 9) this.#jobs.set(name, DOOMED);
       this.#time.setTimeout(() => this.#enqueue(name), this.#below(HOUR));
       if (this.#random() < 0.1) this.#time.setTimeout(() => this.#cancel(name), this.#below(STORM_MS));
-      if (this.#random() < 0.1) this.#deadlines.set(name, START + this.#below(STORM_MS));
+      if (this.#random() < this.#fallback.shareWithDeadline) this.#deadlines.set(name, START + this.#below(STORM_MS));
     }
-    this.#operator.plan(STORM_MS);
+    if (this.#fallback.isCalm) this.#operator.planPauses(STORM_MS, this.#usual);
+    else this.#operator.plan(STORM_MS);
     for (let prunes = this.#below(4); prunes > 0; prunes -= 1) {
       this.#time.setTimeout(() => this.#prune(), this.#below(STORM_MS));
     }
+    if (this.#fallback.isCalm) return;
     for (let naps = this.#below(10); naps > 0; naps -= 1) {
       this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
     }
@@ -282,6 +300,11 @@ class Simulation {
       const at = hour * HOUR + this.#below(HOUR / 2);
       this.#time.setTimeout(() => this.#anybody()?.process.step(ms, this.#below(9 * MINUTE)), at);
     }
+  }
+
+  /** Accounts that are no fallback. */
+  get #usual(): number {
+    return this.#providers.length - (this.#fallback.kind === "batches" ? 1 : 0);
   }
 
   #anybody(): { readonly process: SimProcess; readonly dispatcher: Dispatcher } | undefined {
@@ -297,7 +320,10 @@ class Simulation {
     this.#anybody()
       ?.dispatcher.enqueue({ ...askOf(name), job, ...(deadlineAt === undefined ? {} : { deadlineAt }) })
       .then(
-        () => this.#answered.add(name),
+        () => {
+          this.#answered.add(name);
+          this.#fallback.stored(name, this.#time.now());
+        },
         () => {},
       );
   }
@@ -310,7 +336,10 @@ class Simulation {
   }
 
   #isRight({ id, status, payload, recordedAt }: OutcomeRow): boolean {
-    if (payload.includes(OUTCOME_CODES.belowMinimum)) return status === "failed" && this.#minLines > 1;
+    if (payload.includes(OUTCOME_CODES.belowMinimum)) {
+      return status === "failed" && this.#minLines > 1 && this.#fallback.kind === "none";
+    }
+    if (status === "succeeded" && !payload.includes(JSON.stringify({ answer: id }))) return false;
     // A clock that stepped for some minutes has recorded nothing, and expired nobody.
     if (recordedAt < START - MINUTE || recordedAt > this.#time.now() + MINUTE) return false;
     if (payload.includes(OUTCOME_CODES.expired) && recordedAt < (this.#deadlines.get(id) ?? Infinity)) return false;
@@ -345,9 +374,10 @@ class Simulation {
       blamed: outcomes.filter(({ payload }) => payload.includes(OUTAGE.code)).map(({ id }) => id),
       wrong: outcomes.filter((outcome) => !this.#isRight(outcome)).map(({ id, status }) => `${id} ${status}`),
       ranTwice: [...ranTwice].filter(([id, count]) => count > 1 && this.#wanted.has(id)).map(([id]) => id),
-      sentLate: this.#providers.flatMap(({ executions }) =>
+      sentLate: [...this.#providers, this.#fallback].flatMap(({ executions }) =>
         executions.filter((each) => this.#isLate(each)).map(({ identity }) => identity),
       ),
+      expiredNeedlessly: this.#fallback.expiredNeedlessly(outcomes, this.#deadlines, this.#providers),
       notDelivered: outcomes.filter(({ id }) => !this.#delivered.has(id)).map(({ id }) => id),
       sentWhilePaused: this.#operator.sentWhilePaused(),
       unendedBatches: batches.filter(({ state }) => state !== "done").map(({ key, state }) => `${key} ${state}`),

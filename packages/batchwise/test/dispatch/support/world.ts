@@ -2,10 +2,11 @@
 // that can be killed between any two of their steps, put to sleep, and given clocks that disagree.
 
 import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
-import { createDispatcher, type Dispatcher } from "../../../src/dispatch/dispatcher.ts";
+import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import type { DispatchClock, DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
@@ -102,7 +103,7 @@ export class SimProcess {
     return (...given) => {
       const answer = (): unknown => method.apply(object, [...given]);
       if (PURE.includes(name)) return answer();
-      if (name === "results") return this.#stream(answer() as AsyncIterable<unknown>);
+      if (name === "results" || name === "execute") return this.#stream(answer() as AsyncIterable<unknown>);
       return this.#through(() => around(name, async () => answer(), given));
     };
   }
@@ -129,7 +130,7 @@ const never = (): Promise<never> => new Promise(() => {});
 
 type Method = (...given: readonly unknown[]) => unknown;
 export type Around = (name: string, call: () => Promise<unknown>, given: readonly unknown[]) => Promise<unknown>;
-const PURE = ["encodeLine", "checkBody", "classify"];
+const PURE = ["encodeLine", "checkBody", "isNamedByPlace", "classify"];
 
 export const storeDown = (): DispatchError => new DispatchError("STORE_UNAVAILABLE", "The store does not answer.");
 

@@ -39,6 +39,11 @@ const DEATHS: readonly Death[] = [
   { dieAt: "after-result-txn", dieAtCount: 2, requests: MANY },
   { dieAt: "after-delivery", dieAtCount: 3, requests: MANY },
 ];
+/** While requests move to a fallback account, and while the second of both accounts is sent a batch. */
+const MOVING: readonly Death[] = [
+  { dieAt: "moving-urgent", dieAtCount: 1, requests: FEW },
+  { dieAt: "create-sent", dieAtCount: 2, requests: FEW },
+];
 const ON_ALL_STORES: readonly Service[] = ["openai", "anthropic"];
 const IN_TURN: readonly Service[] = [
   ...(["azure", "groq", "together", "gemini", "mistral"] as const),
@@ -70,6 +75,7 @@ const CASES: readonly Case[] = KINDS.flatMap((store, place) => [
   ...IN_TURN.map(
     (service, first): Case => [store, service, DEATHS.filter((_, at) => (first + at) % KINDS.length === place)],
   ),
+  [store, "fallback", MOVING],
   ...(store === "sqlite" ? ON_SQLITE.map((service): Case => [store, service, DEATHS]) : []),
 ]);
 

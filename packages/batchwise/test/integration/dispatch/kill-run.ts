@@ -24,6 +24,8 @@ export type Service =
   | "gemini"
   | "local"
   | "mistral"
+  /** OpenAI, and Anthropic as the fallback account. All requests have deadlines. */
+  | "fallback"
   | keyof typeof BEDROCK_MODELS
   | keyof typeof VERTEX_MODELS;
 
@@ -64,6 +66,8 @@ export interface KillReport {
 const CALL_MARGIN_MS = 200;
 const LOOK_MS = 50;
 const SENT_AFTER_MS = 150;
+/** More than a request needs that may wait for company, and within the time that OpenAI may take for a batch. */
+const DEADLINE_MS = 2 * 3_600_000;
 
 function isAtBedrock(service: Service): service is keyof typeof BEDROCK_MODELS {
   return Object.hasOwn(BEDROCK_MODELS, service);
@@ -123,7 +127,16 @@ async function accountOf({ service, url, storageUrl, leaseMs }: KillWork): Promi
     return openaiAccount({ client, service, ...times });
   }
   const baseURL = service === "groq" ? `${url}/openai/v1` : `${url}/v1`;
-  return openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL }), service, ...times });
+  const named = service === "fallback" ? "openai" : service;
+  return openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL }), service: named, ...times });
+}
+
+async function accountsOf(work: KillWork, failpoint: (name: string) => void): Promise<Account[]> {
+  const account = tellingWhenSent(await accountOf(work), failpoint);
+  if (work.service !== "fallback") return [account];
+  const second = await accountOf({ ...work, service: "anthropic" });
+  const capabilities = { ...second.capabilities, fallback: true };
+  return [account, tellingWhenSent(Object.defineProperty(second, "capabilities", { value: capabilities }), failpoint)];
 }
 
 /** The provider answers creates late, so that this one is on its way, and accepted, when the process dies. */
@@ -165,7 +178,7 @@ export async function dispatchAll(work: KillWork, failpoint: (name: string) => v
   const { store, end } = await openStore(work.place);
   const dispatcher = createDispatcher({
     store,
-    accounts: [tellingWhenSent(await accountOf(work), failpoint)],
+    accounts: await accountsOf(work, failpoint),
     leaseMs: work.leaseMs,
     thresholds: { maxRequests: work.requests, maxAgeMs: 5_000 },
     onOutcome: () => {},
@@ -173,8 +186,9 @@ export async function dispatchAll(work: KillWork, failpoint: (name: string) => v
   });
   await dispatcher.start();
   const bodyOf = bodiesFor(work.service);
+  const more = work.service === "fallback" ? { deadlineAt: Date.now() + DEADLINE_MS } : {};
   await dispatcher.enqueueMany(
-    Array.from({ length: work.requests }, (_, n) => ({ id: `r${n}`, body: bodyOf(`Say ${n}.`) })),
+    Array.from({ length: work.requests }, (_, n) => ({ id: `r${n}`, body: bodyOf(`Say ${n}.`), ...more })),
   );
   while (!(await isAtRest(store))) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   await dispatcher.stop();

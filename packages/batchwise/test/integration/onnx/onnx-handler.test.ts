@@ -72,6 +72,15 @@ describe("a handler over a session", () => {
     expect(() => onnxHandler({ run: () => {} } as never)).toThrow("Expected `session` to be an InferenceSession");
   });
 
+  test("refuses a call that lacks an input before the user's `key` reads that input", async () => {
+    const handler = onnxHandler<Encoded, Embedding>(await sessionOf(encoder()));
+    const embed = batchTensors(handler, { key: ({ attention_mask }) => `${attention_mask.dims[1]}` });
+    const { input_ids } = encoded(3);
+    const message = expect.stringContaining("input `attention_mask` is missing");
+    await expect(embed({ input_ids } as Encoded)).rejects.toMatchObject({ code: "MODEL_INPUT", message });
+    expect((await embed(encoded(3))).embedding.dims).toEqual([1, 32]);
+  });
+
   test("says where it belongs when it is given to `batch`", async () => {
     const run = batch(onnxHandler(await sessionOf(identity("float32"))) as never);
     await expect(run({ x: { type: "float32", data: [1], dims: [1] } })).rejects.toMatchObject({

@@ -141,11 +141,12 @@ describe("an embedder in this process", () => {
   });
 
   test("refuses options that make no sense by name, and a folder without a model by its path", async () => {
-    const messageOf = (options: unknown): Promise<string> =>
+    const errorOf = (options: unknown): Promise<Error & { code?: string }> =>
       openEmbedder(options as EmbedderOptions).then(
-        () => "opened",
-        (error: Error) => error.message,
+        () => new Error("opened"),
+        (error: Error) => error,
       );
+    const messageOf = async (options: unknown): Promise<string> => (await errorOf(options)).message;
     expect(await messageOf(undefined)).toContain("Expected `model` to be the path of an .onnx file");
     expect(await messageOf({ model: "m", modelName: "x" })).toContain("it is `name`");
     expect(await messageOf({ model: "m", concurrency: 2 })).toContain("are `workers`");
@@ -154,8 +155,14 @@ describe("an embedder in this process", () => {
       "There is no model at /nowhere/MiniLM; expected an .onnx file or a folder with model.onnx, as nothing";
     expect(await messageOf({ model: "/nowhere/MiniLM" })).toContain(nothing);
     expect(await messageOf("all-MiniLM-L6-v2")).toContain("Expected `options` to be an object, got `all-MiniLM-L6-v2`");
+    const another = { encode: () => [1], vocabularySize: 8 };
+    expect(await messageOf({ model: "m", tokenizer: another })).toContain(
+      "to be the path of a tokenizer.json; a tokenizer",
+    );
     const folder = exported();
     rmSync(join(folder, "tokenizer.json"));
+    for (const model of ["/nowhere/MiniLM", folder])
+      expect(await errorOf({ model })).toMatchObject({ code: "MODEL_LOAD" });
     expect(await messageOf({ model: folder })).toContain("name it with `tokenizer`");
     const path = fileOf(encoder());
     const described = { path, tokenizer, maxTokens: 64 };

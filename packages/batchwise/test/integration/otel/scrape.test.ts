@@ -81,5 +81,22 @@ test("a dispatcher's metrics follow a batch from enqueue to its price", async ()
   expect(tokens).toBeGreaterThan(0);
   expect(value("price_total", { batchwise_tenant: "acme" })).toBeGreaterThan(0);
   expect(value("batch_duration_count", account)).toBe(1);
-  expect(value("deliveries_waiting")).toBe(0);
+});
+
+test("a dispatcher that stops shows nothing of its store any more", async () => {
+  const { meter, scrape } = await scraped();
+  const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fakeProvider().fetch });
+  const dispatcher = createDispatcher({ store: memoryStore(), accounts: [openaiAccount({ client })] });
+  instrumentDispatcher(dispatcher, { meter });
+  await dispatcher.enqueue({ id: "r1", body: { model: "m", messages: [{ role: "user", content: "hello" }] } });
+  await dispatcher.start();
+  onTestFinished(() => dispatcher.stop());
+  const value = async (name: string) => (await scrape()).value(`batchwise_dispatch_${name}`);
+  await expect.poll(() => value("lane_requests"), { timeout: 20_000 }).toBe(1);
+  expect(await value("lane_age")).toBeGreaterThan(0);
+  expect(await value("running")).toBe(1);
+  expect(await value("deliveries_waiting")).toBe(0);
+  await dispatcher.stop();
+  await expect.poll(() => value("running"), { timeout: 20_000 }).toBe(0);
+  expect([await value("lane_requests"), await value("lane_age")]).toEqual([0, 0]);
 });

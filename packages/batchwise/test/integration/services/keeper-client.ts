@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { tmpdir } from "node:os";
 import type { Ask, OwnServer } from "./keeper.ts";
 import type { PostgresOptions, PostgresService } from "./postgres.ts";
+import type { PrometheusService } from "./prometheus.ts";
 import type { RedisOptions, RedisService } from "./redis.ts";
 
 export interface Keeper {
@@ -58,4 +59,10 @@ export async function ownRedis(keeperPort: number, options: RedisOptions = {}): 
     stop: () => askKeeper(keeperPort, { call: "stop", id }),
     killAndRestart: () => askKeeper(keeperPort, { call: "killAndRestart", id }),
   };
+}
+
+/** A Prometheus that scrapes that port. */
+export async function ownPrometheus(keeperPort: number, scraped: number): Promise<PrometheusService> {
+  const { id, port, folder } = await askKeeper<OwnServer>(keeperPort, { call: "startPrometheus", scraped });
+  return { port, folder, stop: () => askKeeper(keeperPort, { call: "stop", id }) };
 }

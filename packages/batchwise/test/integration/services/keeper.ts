@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { type PostgresOptions, type PostgresService, startPostgres } from "./postgres.ts";
+import { type PrometheusService, programsFolder, startPrometheus } from "./prometheus.ts";
 import { type RedisOptions, type RedisService, startRedis } from "./redis.ts";
 
 /** What can be asked. `id` is that of a server which `startOwn...` has answered. */
@@ -14,6 +15,8 @@ export type Ask =
   | { readonly call: "postgresPlace" | "redisPlace" }
   | { readonly call: "startOwnPostgres"; readonly options: PostgresOptions }
   | { readonly call: "startOwnRedis"; readonly options: RedisOptions }
+  | { readonly call: "prometheusFolder" }
+  | { readonly call: "startPrometheus"; readonly scraped: number }
   | { readonly call: "place" | "killAndRestart" | "stop"; readonly id: number };
 
 export interface OwnServer {
@@ -22,11 +25,12 @@ export interface OwnServer {
   readonly folder: string;
 }
 
-type Service = PostgresService | RedisService;
+type Store = PostgresService | RedisService;
+type Service = Store | PrometheusService;
 
 /** Every server that was started or is starting. */
 const all = new Map<number, Promise<Service>>();
-let shared: { postgres?: Promise<Service>; redis?: Promise<Service> } = {};
+let shared: { postgres?: Promise<Store>; redis?: Promise<Store> } = {};
 
 function keep(service: Promise<Service>): number {
   const id = all.size;
@@ -34,7 +38,7 @@ function keep(service: Promise<Service>): number {
   return id;
 }
 
-function sharedServer(kind: "postgres" | "redis", start: () => Promise<Service>): Promise<Service> {
+function sharedServer(kind: "postgres" | "redis", start: () => Promise<Store>): Promise<Store> {
   const known = shared[kind];
   if (known !== undefined) return known;
   const service = start();
@@ -52,7 +56,7 @@ async function own(starting: Promise<Service>): Promise<OwnServer> {
 async function toOwn(ask: Extract<Ask, { id: number }>): Promise<unknown> {
   const service = await all.get(ask.id);
   if (service === undefined) throw new Error(`There is no server ${ask.id}.`);
-  if (ask.call === "place") return service.place();
+  if (ask.call === "place" && "place" in service) return service.place();
   if (ask.call === "stop") await service.stop();
   else if ("killAndRestart" in service) await service.killAndRestart();
   return null;
@@ -68,6 +72,10 @@ async function answer(ask: Ask): Promise<unknown> {
       return own(startPostgres(ask.options));
     case "startOwnRedis":
       return own(startRedis(ask.options));
+    case "prometheusFolder":
+      return programsFolder();
+    case "startPrometheus":
+      return own(startPrometheus(ask.scraped));
     default:
       return toOwn(ask);
   }

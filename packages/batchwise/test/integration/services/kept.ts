@@ -3,8 +3,9 @@
 // run.
 
 import { inject } from "vitest";
-import { askKeeper, ownPostgres, ownRedis } from "./keeper-client.ts";
+import { askKeeper, ownPostgres, ownPrometheus, ownRedis } from "./keeper-client.ts";
 import type { PostgresOptions, PostgresPlace, PostgresService } from "./postgres.ts";
+import { type PrometheusService, runPromtool, type ToolAnswer } from "./prometheus.ts";
 import type { RedisOptions, RedisPlace, RedisService } from "./redis.ts";
 
 export function postgresPlace(): Promise<PostgresPlace> {
@@ -21,4 +22,14 @@ export function startOwnPostgres(options?: PostgresOptions): Promise<PostgresSer
 
 export function startOwnRedis(options?: RedisOptions): Promise<RedisService> {
   return ownRedis(inject("keeperPort"), options);
+}
+
+/** A Prometheus that scrapes `/metrics` of a port of this machine. */
+export function startOwnPrometheus(scraped: number): Promise<PrometheusService> {
+  return ownPrometheus(inject("keeperPort"), scraped);
+}
+
+/** Runs `promtool` with these arguments. */
+export async function promtool(...args: readonly string[]): Promise<ToolAnswer> {
+  return runPromtool(await askKeeper<string>(inject("keeperPort"), { call: "prometheusFolder" }), args);
 }

@@ -14,6 +14,8 @@ export interface RedisOptions {
   readonly appendfsync?: "always" | "everysec";
   /** Puts the file on a disk of that many megabytes. */
   readonly diskMb?: number;
+  /** Makes it a node of a cluster, which knows no other nodes and has no keys. */
+  readonly isNode?: boolean;
 }
 
 /** Where a store can work that shares the server with others. */
@@ -31,7 +33,8 @@ export interface RedisService extends Service {
   killAndRestart(): Promise<void>;
 }
 
-export async function startRedis({ appendfsync = "always", diskMb }: RedisOptions = {}): Promise<RedisService> {
+export async function startRedis(options: RedisOptions = {}): Promise<RedisService> {
+  const { appendfsync = "always", diskMb, isNode = false } = options;
   const wanted = { programs: ["redis-server"], packages: ["redis-server"], what: "a Redis server" };
   const server = join(folderOf(wanted), "redis-server");
   const folder = mkdtempSync(join(tmpdir(), "batchwise-redis-"));
@@ -39,6 +42,7 @@ export async function startRedis({ appendfsync = "always", diskMb }: RedisOption
   const port = await freePort();
   const command = [...(disk?.enter ?? []), server, "--port", String(port), "--bind", "127.0.0.1", "--dir", folder];
   const settings = ["--save", "", "--appendonly", "yes", "--appendfsync", appendfsync];
+  if (isNode) settings.push("--cluster-enabled", "yes", "--cluster-port", String(await freePort()));
   const start = () => startProgram([...command, ...settings], folder, () => answers(port));
   let child = await start();
   let made = 0;

@@ -47,6 +47,11 @@ describe("an error on its way to a thread", () => {
   test.each([
     ["a class of one's own", Object.assign(new Error("m"), { name: "MyError" }), { name: "MyError", message: "m" }],
     ["a DOMException", new DOMException("m", "AbortError"), { name: "AbortError", message: "m" }],
+    [
+      "a DOMException with a cause",
+      new DOMException("m", { name: "AbortError", cause: "c" }),
+      { name: "AbortError", message: "m", cause: { value: "c" } },
+    ],
     ["an AggregateError", new AggregateError([new Error("a")], "m"), { isAggregate: true, message: "m" }],
     ["a text", "gone", { isError: false, value: "gone" }],
     ["nothing", undefined, { isError: false, value: undefined }],

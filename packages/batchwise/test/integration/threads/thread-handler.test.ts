@@ -120,6 +120,9 @@ describe("a handler in threads that fails", () => {
     const message = "Expected the handler to return 2 results, one per item, got 1.";
     expect(await reasonOf(batcher.submitMany(["short", "x"]))).toMatchObject({ code: "BATCH_RESULT", message });
     expect(await reasonOf(batcher.submit("none"))).toMatchObject({ code: "BATCH_RESULT" });
+    const { batcher: named } = threads({}, { name: "hash" });
+    const namedMessage = `Batcher \`hash\`: ${message}`;
+    expect(await reasonOf(named.submitMany(["short", "x"]))).toMatchObject({ message: namedMessage });
   });
 
   test("by a result or an item that cannot be cloned rejects its caller alone", async () => {

@@ -34,6 +34,7 @@ const counts = { succeeded: 3, failed: 1, cancelled: 0, expired: 0 };
 const tokens = { inputTokens: 60, cachedTokens: 20, outputTokens: 40, reasoningTokens: 10 };
 
 export const EVENTS: DispatcherEvents = {
+  loops: { running: true },
   lanes: { lanes: [{ ...lane, waiting: 3, bytes: 600, tokens: 45, oldestAt: 1, oldestMs: 7_000 }] },
   batches: { states: [{ state: "running", count: 2, oldestMs: 90_000 }] },
   enqueue: { stored: 5, existing: 1, conflicts: 0 },
@@ -86,6 +87,7 @@ const STATS: DispatcherStats = {
   batches: NO_BATCHES,
   inBatches: 4,
   nextTryAt: null,
+  heldUntil: null,
   outcomes: counts,
   deliveriesWaiting: 11,
   paused: { accounts: [{ name: "mistral", since: 1, reason: null }], lanes: [] },

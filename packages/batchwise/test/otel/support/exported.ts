@@ -19,6 +19,8 @@ export interface ExportedSeries {
 export interface Exported {
   readonly series: readonly ExportedSeries[];
   readonly samples: readonly Sample[];
+  /** What a scrape gives. */
+  readonly text: string;
 }
 
 export async function exported(): Promise<Exported> {
@@ -31,7 +33,7 @@ export async function exported(): Promise<Exported> {
   await null;
   const all = await text();
   const samples = samplesIn(all);
-  return { series: seriesIn(all, samples), samples };
+  return { series: seriesIn(all, samples), samples, text: all };
 }
 
 type AnyMeter = ReturnType<typeof metrics>["meter"];
@@ -43,7 +45,7 @@ async function workOnce(meter: AnyMeter): Promise<void> {
     return words;
   };
   const dedupe = (word: string): string => word;
-  const batcher = createBatcher(handler, { name: "words", key: dedupe, dedupe, cache: new Map() });
+  const batcher = createBatcher(handler, { name: "words", key: dedupe, dedupe, cache: new Map(), maxBatchCost: 100 });
   instrument(batcher, { meter, tracer: null, keyLabel: true });
   await batcher.submitMany(["good", "good"]);
   await batcher.submitSettled(["good", "bad"]);

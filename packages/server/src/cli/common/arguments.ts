@@ -9,9 +9,20 @@ export interface StoreFlags {
   readonly json?: true;
 }
 
+/** What `--account` takes. */
+const PROVIDERS = ["openai", "anthropic", "gemini", "vertex", "bedrock", "mistral", "local"] as const;
+
+export type ProviderName = (typeof PROVIDERS)[number];
+
 export interface AccountFlags {
-  readonly account?: "openai" | "anthropic";
+  readonly account?: ProviderName;
   readonly baseUrl?: string;
+  /** Of vertex and bedrock. */
+  readonly bucket?: string;
+  /** Of bedrock. */
+  readonly roleArn?: string;
+  /** Of local. */
+  readonly concurrency?: number;
   readonly pollMs?: number;
   readonly requestTimeoutMs?: number;
   readonly reconcileGraceMs?: number;
@@ -45,8 +56,15 @@ export function withStore(command: Command): Command {
 export function withAccount(command: Command): Command {
   const positive = integerFrom(1);
   return command
-    .addOption(new Option("--account <name>", "unset: the one whose key is set").choices(["openai", "anthropic"]))
-    .option("--base-url <url>", "another address of the provider's API")
+    .addOption(
+      new Option("--account <name>", "the provider's; unset: the one whose API key is in the environment").choices(
+        PROVIDERS,
+      ),
+    )
+    .option("--base-url <url>", "another address of the provider's API; of local: where the server is")
+    .option("--bucket <url>", "of vertex and bedrock: gs:// or s3://bucket/prefix (default: $BATCHWISE_BUCKET)")
+    .option("--role-arn <arn>", "of bedrock: the role of its batches (default: $BATCHWISE_ROLE_ARN)")
+    .option("--concurrency <count>", "of local: most requests at once (default: 8)", positive)
     .option("--poll-ms <ms>", "first look at a batch after it was sent (default: 30000)", positive)
     .option("--request-timeout-ms <ms>", "longest call of the provider (default: 60000)", positive)
     .option("--reconcile-grace-ms <ms>", "how long a lost create is looked for (default: 300000)", positive);

@@ -3,7 +3,9 @@
 // one it says so and checks the rest.
 
 import type { BatchState, Dispatcher } from "batchwise/dispatch";
-import { accountFault, chooseProvider, type OpenAccount, openAccount } from "../common/accounts.ts";
+import { accountFault } from "../accounts/account-fault.ts";
+import { chooseProvider, openAccount, wantedKeys } from "../accounts/open-account.ts";
+import type { OpenAccount } from "../accounts/opened.ts";
 import { storeFlag } from "../common/command-line.ts";
 import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
 import { duration, print, printJson } from "../common/print.ts";
@@ -81,11 +83,11 @@ async function workFindings(dispatcher: Dispatcher, store: string): Promise<Find
 async function providerFindings(flags: DoctorFlags): Promise<Finding[]> {
   const check = "account";
   if (chooseProvider(flags) === null) {
-    const advice = "Export OPENAI_API_KEY or ANTHROPIC_API_KEY to have it checked.";
+    const advice = `Export ${wantedKeys()} to have it checked, or name one by --account.`;
     return [{ check, level: "notice", found: "not checked: no key is set", advice }];
   }
   try {
-    const opened = openAccount(flags);
+    const opened = await openAccount(flags);
     return [await accountFinding(opened), limitsFinding(opened.account.capabilities.limits), await clockOf(opened)];
   } catch (error) {
     return [{ check, level: "problem", found: wordsOf(error), advice: null }];
@@ -96,7 +98,7 @@ async function accountFinding(opened: OpenAccount): Promise<Finding> {
   const check = "account";
   const fault = await accountFault(opened);
   if (fault === null) {
-    return { check, level: "ok", found: `${opened.url} takes the key in ${opened.keyName}`, advice: null };
+    return { check, level: "ok", found: `${opened.url} takes ${opened.credentials}`, advice: null };
   }
   return { check, level: "problem", found: fault.found, advice: fault.advice };
 }

@@ -87,7 +87,7 @@ function cancel(): Command {
 
 function requeue(): Command {
   return withStore(new Command("requeue").description("send the requests of quarantined batches again"))
-    .addArgument(new Argument("[keys...]", "of batches"))
+    .addArgument(new Argument("[keys...]", "of quarantined batches, as `jobs list` shows them"))
     .option("--all", "of all quarantined batches")
     .option("--resume", "go on with the batches where they stopped, instead: look at the provider's again")
     .action(async (keys: string[], flags: RequeueFlags) => {

@@ -17,7 +17,7 @@ export function runCommand(): Command {
     .addOption(new Option("--format <form>", "lines of the output").choices(["openai", "full"]).default("openai"))
     .option(
       "--price <input/output>",
-      "dollars for a million tokens, such as 0.05/0.20; unset: list prices less half, where the model is known",
+      "what a batch costs, in dollars for a million tokens, such as 0.05/0.20; unset: known where the model is",
       price,
     )
     .option("--max-requests <count>", "most requests of a batch (default: 50000)", positive)

@@ -63,7 +63,7 @@ export class RunFigures {
 /** The parts of a progress line, the weightiest first. */
 export function progressParts(
   figures: RunFigures,
-  { batches, nextTryAt }: Pick<DispatcherStats, "batches" | "nextTryAt">,
+  { batches, nextTryAt, heldUntil }: Pick<DispatcherStats, "batches" | "nextTryAt" | "heldUntil">,
   now: number,
 ): string[] {
   const { total, written, added, startedAt, inputTokens, outputTokens } = figures;
@@ -71,20 +71,30 @@ export function progressParts(
   const unsuccessful = { ...figures.ended, succeeded: 0 };
   return [
     `${counted(written)} of ${counted(total)}`,
-    leftPart(Math.max(0, total - written), rate, nextTryAt === null ? null : nextTryAt - now),
+    waitPart(Math.max(0, total - written), { nextTryAt, heldUntil }, now) ?? leftPart(total - written, figures, rate),
     ...(rate === 0 ? [] : [`${rate < 10 ? rate.toFixed(1) : short(rate)}/s`]),
     `${short(inputTokens + outputTokens)} tokens`,
     ...(figures.cost === null ? [] : [dollars(figures.cost)]),
     ...(figures.unsuccessful === 0 ? [] : [listed(unsuccessful)]),
-    `batches: ${listed(batches) || "none yet"}`,
+    // Those of other jobs in the store too; what is done of them tells nothing about this one.
+    `open batches: ${listed({ ...batches, done: 0 }) || "none"}`,
   ];
 }
 
-/** `pauseMs`: until the next is tried again, where all that are left wait for that; else null. */
-function leftPart(left: number, rate: number, pauseMs: number | null): string {
-  if (left === 0) return "done";
-  if (pauseMs !== null) {
-    return `${counted(left)} ${left === 1 ? "waits" : "wait"} to be tried again, next in ${duration(pauseMs)}`;
-  }
-  return rate > 0 ? `${duration((left / rate) * 1_000)} left` : "nothing back yet";
+/** What is waited for, where nothing else goes on. */
+function waitPart(
+  left: number,
+  { nextTryAt, heldUntil }: Pick<DispatcherStats, "nextTryAt" | "heldUntil">,
+  now: number,
+): string | null {
+  if (left === 0) return null;
+  if (heldUntil !== null) return `held by an earlier or another process, free in ${duration(heldUntil - now)}`;
+  if (nextTryAt === null) return null;
+  return `${counted(left)} ${left === 1 ? "waits" : "wait"} to be tried again, next in ${duration(nextTryAt - now)}`;
+}
+
+function leftPart(left: number, { written }: RunFigures, rate: number): string {
+  if (left <= 0) return "done";
+  if (rate > 0) return `${duration((left / rate) * 1_000)} left`;
+  return written > 0 ? "nothing new yet" : "nothing back yet";
 }

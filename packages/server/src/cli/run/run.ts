@@ -2,6 +2,7 @@
 // command again goes on after Ctrl-C, kill -9 or a crash, and pays for nothing twice.
 
 import {
+  type Account,
   createDispatcher,
   type Dispatcher,
   type ErrorContext,
@@ -9,7 +10,8 @@ import {
   QuarantinedError,
   writeOutcomes,
 } from "batchwise/dispatch";
-import { checkAccount, openAccount } from "../common/accounts.ts";
+import { checkAccount } from "../accounts/account-fault.ts";
+import { openAccount } from "../accounts/open-account.ts";
 import { EXIT, wordsOf } from "../common/failures.ts";
 import { plural, counted as thousands } from "../common/print.ts";
 import { onStopSignal } from "../common/stop-signals.ts";
@@ -34,7 +36,7 @@ export interface RunOptions {
 export async function run(options: RunOptions): Promise<number> {
   const { input, job, flags } = options;
   const total = await checkInput(input, job);
-  const opened = openAccount(flags);
+  const opened = await openAccount(flags);
   const output = flags.output ?? `${input.replace(/\.jsonl$/, "")}.outcomes.jsonl`;
   checkIsNotStore(output, flags.store);
   const file = takeOutput(output, input, flags.force === true);
@@ -61,13 +63,7 @@ class Run {
   #progress: Progress | null = null;
   #signal: "SIGINT" | "SIGTERM" | null = null;
 
-  constructor(
-    options: RunOptions,
-    output: string,
-    file: OutputFile,
-    store: OpenStore,
-    account: ReturnType<typeof openAccount>["account"],
-  ) {
+  constructor(options: RunOptions, output: string, file: OutputFile, store: OpenStore, account: Account) {
     this.#options = options;
     this.#output = output;
     this.#file = file;
@@ -78,6 +74,8 @@ class Run {
       ...(model === undefined ? {} : { requestDefaults: { model } }),
       ...(maxRequests === undefined ? {} : { thresholds: { maxRequests } }),
       ...(leaseMs === undefined ? {} : { leaseMs }),
+      // Nothing more comes: what is too little for a batch would wait for ever.
+      ...(account.capabilities.limits.minRequests > 1 ? { onTail: "fail" as const } : {}),
     });
   }
 

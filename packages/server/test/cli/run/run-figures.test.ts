@@ -12,8 +12,12 @@ function outcome(status: OutcomeStatus, recordedAt: number): LoggedOutcome {
   } as LoggedOutcome;
 }
 
-function stats(batches: object = {}, nextTryAt: number | null = null): Parameters<typeof progressParts>[1] {
-  return { batches, nextTryAt } as Parameters<typeof progressParts>[1];
+function stats(
+  batches: object = {},
+  nextTryAt: number | null = null,
+  heldUntil: number | null = null,
+): Parameters<typeof progressParts>[1] {
+  return { batches, nextTryAt, heldUntil } as Parameters<typeof progressParts>[1];
 }
 
 function figures(before: number, added: number, price: { input: number; output: number } | null = null): RunFigures {
@@ -25,19 +29,30 @@ function figures(before: number, added: number, price: { input: number; output: 
 
 test("the rate and the time left count what this run has added, not what earlier ones did", () => {
   const parts = progressParts(figures(50, 10), stats({ running: 2, done: 1, sealed: 0 }), START + 5_000);
-  expect(parts).toEqual(["60 of 100", "20 s left", "2.0/s", "90k tokens", "batches: 2 running, 1 done"]);
+  expect(parts).toEqual(["60 of 100", "20 s left", "2.0/s", "90k tokens", "open batches: 2 running"]);
 });
 
 test("before anything is back it promises no time", () => {
   expect(progressParts(figures(0, 0), stats(), START + 5_000)).toEqual([
-    ...["0 of 100", "nothing back yet", "0 tokens", "batches: none yet"],
+    ...["0 of 100", "nothing back yet", "0 tokens", "open batches: none"],
   ]);
+});
+
+test("where an earlier process still holds the batches, it shows until when", () => {
+  const now = START + 5_000;
+  const held = "held by an earlier or another process, free in 71 s";
+  expect(progressParts(figures(0, 0), stats({ submitting: 1 }, null, now + 71_000), now)[1]).toBe(held);
+  expect(progressParts(figures(0, 100), stats({ submitting: 1 }, null, now + 71_000), now)[1]).toBe("done");
+});
+
+test("what an earlier run has is no news", () => {
+  expect(progressParts(figures(95, 0), stats({ running: 1 }), START + 5_000)[1]).toBe("nothing new yet");
 });
 
 test("where all that are left wait to be tried again, it shows when that is, and no time left", () => {
   const now = START + 5_000;
   expect(progressParts(figures(0, 76), stats({ done: 1 }, now + 28_000), now)).toEqual([
-    ...["76 of 100", "24 wait to be tried again, next in 28 s", "15/s", "114k tokens", "batches: 1 done"],
+    ...["76 of 100", "24 wait to be tried again, next in 28 s", "15/s", "114k tokens", "open batches: none"],
   ]);
   expect(progressParts(figures(0, 99), stats({}, now + 1), now)[1]).toBe("1 waits to be tried again, next in 1 ms");
   expect(progressParts(figures(0, 100), stats({}, now + 1), now)[1]).toBe("done");

@@ -5,6 +5,7 @@ import type { Capabilities } from "../../contract/account.ts";
 export const anthropicCapabilities: Capabilities = {
   provider: "anthropic",
   endpoints: ["/v1/chat/completions", "/v1/messages"],
+  nativeEndpoints: ["/v1/messages"],
   maxInlineBytes: Number.POSITIVE_INFINITY,
   /** No metadata, no name, no idempotency: a dedicated workspace makes an unknown id conclusive. */
   tag: "none",

@@ -3,25 +3,10 @@
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject, OutcomeError } from "../../contract/types.ts";
-import { toCompletion } from "../shapes/anthropic/completion.ts";
+import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/anthropic/answer.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
-import { toUsage } from "../shapes/usage.ts";
 
 const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;
-
-/** The status that goes with an error type, so that one rule judges the items of all providers. */
-const STATUS: ReadonlyMap<string, number> = new Map([
-  ["invalid_request_error", 400],
-  ["authentication_error", 401],
-  ["billing_error", 402],
-  ["permission_error", 403],
-  ["not_found_error", 404],
-  ["request_too_large", 413],
-  ["rate_limit_error", 429],
-  ["api_error", 500],
-  ["timeout_error", 504],
-  ["overloaded_error", 529],
-]);
 
 /** Items that were not run, in the words that OpenAI has for them. */
 const NOT_RUN: ReadonlyMap<unknown, OutcomeError> = new Map([
@@ -68,25 +53,18 @@ function stateOf(
 
 export function toResultLine(value: unknown, batch: ProviderBatch): ResultLine {
   const { customId, type, message, error } = readLine(value);
-  if (type === "succeeded") {
-    const body = toCompletion(message, batch.createdAt);
-    return { customId, response: { statusCode: 200, body }, error: null, usage: toUsage(body.usage) };
-  }
+  if (type === "succeeded") return { customId, ...chatAnswer(message, batch.createdAt) };
   if (type !== "errored") return notRun(customId, type);
-  const { code, statusCode, ...words } = readError(error);
-  const body = { error: { ...words, type: code, param: null, code } };
-  return { customId, response: { statusCode, body }, error: { code, ...words }, usage: null };
+  return { customId, ...errorAnswer(error) };
 }
 
 /** The same for the endpoint of Anthropic's own: messages and errors as they came. */
 export function toNativeLine(value: unknown): ResultLine {
   const { customId, type, message, error } = readLine(value);
-  if (type === "succeeded") {
-    return { customId, response: { statusCode: 200, body: message }, error: null, usage: toUsage(message.usage) };
-  }
+  if (type === "succeeded") return { customId, ...nativeAnswer(message) };
   if (type !== "errored") return notRun(customId, type);
-  const { code, statusCode, message: words } = readError(error);
-  return { customId, response: { statusCode, body: error }, error: { code, message: words }, usage: null };
+  const read = errorAnswer(error);
+  return { customId, ...read, response: { statusCode: read.response?.statusCode ?? 500, body: error } };
 }
 
 function readLine(value: unknown): ReadLine {
@@ -105,13 +83,6 @@ interface ReadLine {
 
 function notRun(customId: string, type: unknown): ResultLine {
   return { customId, response: null, error: NOT_RUN.get(type) ?? null, usage: null };
-}
-
-function readError(wire: JsonObject): OutcomeError & { readonly statusCode: number } {
-  const inner = wire.error === undefined ? wire : objectOf(wire.error);
-  const code = text(inner.type) ?? "api_error";
-  const message = text(inner.message) ?? "The provider gave no reason.";
-  return { code, message, statusCode: STATUS.get(code) ?? 500 };
 }
 
 function timeOf(value: unknown): number | null {

@@ -19,10 +19,12 @@ import {
   type ProviderBatch,
   type ResultLine,
 } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { chunksOf } from "../shapes/line-chunks.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
@@ -41,6 +43,7 @@ const METHODS = [
   "listModelInvocationJobs",
   "stopModelInvocationJob",
 ];
+const HOUR_MS = 3_600_000;
 const OWN = [
   "client",
   "storage",
@@ -68,6 +71,8 @@ const aTimeout: Rule = {
 /** Folders of the storage. */
 const INPUTS = "inputs/";
 const OUTPUTS = "outputs/";
+/** "manifest.json.out … contains a summary of the job" (Bedrock user guide, "View the results of a batch inference job"). */
+const MANIFEST = "manifest.json.out";
 
 /** Options of `bedrockAccount`. */
 export interface BedrockAccountOptions extends AccountOptions {
@@ -128,7 +133,10 @@ export function bedrockAccount(options: BedrockAccountOptions): Account {
     check("tags", objectWith(), options.tags);
     for (const [key, value] of Object.entries(options.tags)) check(`tags.${key}`, aString, value);
   }
-  const settings = resolveAccountOptions(options, OWN, capabilitiesOf(family ?? null));
+  const settings = resolveAccountOptions(options, OWN, {
+    ...capabilitiesOf(family ?? null),
+    completionWindowMs: timeoutHours * HOUR_MS,
+  });
   return new BedrockAccount(settings, { ...options, defaultMaxTokens, timeoutHours });
 }
 
@@ -154,7 +162,7 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
-    const { uri } = await this.#manner.storage.put(`${INPUTS}${input.fileName}`, encoded(input.lines()), call);
+    const { uri } = await this.#manner.storage.put(`${INPUTS}${input.fileName}`, chunksOf(input.lines()), call);
     return { fileId: uri };
   }
 
@@ -219,15 +227,34 @@ class BedrockAccount extends AccountFields implements Account {
     const answers = answering(name, family);
     const open = (uri: string): AsyncGenerator<JsonObject> => readJsonLines(storage.get(uri, call));
     const read = (record: JsonObject): ResultLine => toResultLine(record, batch, name, answers);
-    yield* readResults(this.#outputs(batch.resultRefs, call), open, read);
+    yield* readResults(this.#outputs(batch, call), open, read);
   }
 
-  async *#outputs(folders: readonly string[], call: CallOptions): AsyncGenerator<string> {
+  /** Rejects where a job that has run some of its records has written none: they are not missing, but unseen. */
+  async *#outputs({ resultRefs, state, ran }: ProviderBatch, call: CallOptions): AsyncGenerator<string> {
+    const found = await this.#written(resultRefs, ".jsonl.out", call);
+    yield* found;
+    if (found.length > 0 || !(state === "done" || (ran ?? 0) > 0)) return;
+    throw new DispatchError("RESULTS_UNREADABLE", `There are no results below ${resultRefs.join(" and ")}.`);
+  }
+
+  async #written(folders: readonly string[], ending: string, call: CallOptions): Promise<readonly string[]> {
+    const found = new Set<string>();
     for (const folder of folders) {
-      for await (const { uri } of this.#manner.storage.list(folder, call)) {
-        if (uri.endsWith(".jsonl.out")) yield uri;
+      for await (const { uri } of this.#manner.storage.list(folder, call)) if (uri.endsWith(ending)) found.add(uri);
+    }
+    return [...found];
+  }
+
+  /** The job's manifest, written with its results: the answer of a look has no counts in earlier versions of the client. */
+  async countRan({ resultRefs }: ProviderBatch, call: CallOptions): Promise<number | null> {
+    let ran: number | null = null;
+    for (const uri of await this.#written(resultRefs, MANIFEST, call)) {
+      for await (const { processedRecordCount: count } of readJsonLines(this.#manner.storage.get(uri, call))) {
+        if (typeof count === "number" && count >= 0) ran = (ran ?? 0) + count;
       }
     }
+    return ran;
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
@@ -274,9 +301,4 @@ function folderOf(name: Pick<BatchName, "key" | "attempt">): string {
 
 function settingsOf({ signal, timeoutMs }: CallOptions): BedrockCallOptions {
   return { abortSignal: signal, requestTimeout: Math.ceil(timeoutMs) };
-}
-
-async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder();
-  for await (const line of lines) yield encoder.encode(line);
 }

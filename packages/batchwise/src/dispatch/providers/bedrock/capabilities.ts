@@ -12,6 +12,7 @@ export const MESSAGES = "/v1/messages";
 export const bedrockCapabilities: Capabilities = {
   provider: "bedrock",
   endpoints: ["/v1/chat/completions", "/v1/embeddings", MESSAGES, INVOKE, CONVERSE],
+  nativeEndpoints: [MESSAGES, INVOKE, CONVERSE],
   maxInlineBytes: 0,
   /** "If this token matches a previous request, Amazon Bedrock ignores the request" (CreateModelInvocationJobRequest). */
   tag: "idempotencyToken",

@@ -2,7 +2,7 @@
 // Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
-import { toCompletion } from "../shapes/anthropic/completion.ts";
+import { chatAnswer } from "../shapes/anthropic/answer.ts";
 import { toParamsElsewhere } from "../shapes/anthropic/elsewhere.ts";
 import type { Family } from "./family.ts";
 
@@ -17,7 +17,10 @@ export const claude: Family = {
     return toNativeInput(betas === null ? params : { ...params, anthropic_beta: betas });
   },
   toAnswer(output, { createdAt, model }) {
-    return { ...toCompletion(output, createdAt), model };
+    const answer = chatAnswer(output, createdAt);
+    const { response } = answer;
+    if (response === null || answer.error !== null) return answer;
+    return { ...answer, response: { ...response, body: { ...response.body, model } } };
   },
 };
 

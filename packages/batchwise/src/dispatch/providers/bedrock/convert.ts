@@ -3,8 +3,10 @@
 import type { BatchName, Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { type Answered, answered, failed, noAnswer } from "../shapes/answered.ts";
+import { nativeAnswer as claudeMessage, isError } from "../shapes/anthropic/answer.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
-import { toUsage } from "../shapes/usage.ts";
+import { MESSAGES } from "./capabilities.ts";
 import type { Family } from "./family.ts";
 
 /**
@@ -71,11 +73,23 @@ function resultsOf(job: { readonly [key: string]: unknown }, arn: string): strin
   return output === null ? [] : [`${output.endsWith("/") ? output : `${output}/`}${jobId}/`];
 }
 
-/** Words of access and of service limits are the account's; others blame the batch. */
+/** Whole phrases: a message about a request names roles, buckets and permissions of its own. */
+const DENIED = [
+  /\baccess (?:is |was |has been )?denied|access to .{1,200} (?:is|was|has been) denied/i,
+  /not authorized|unauthorized|n(?:o|')t have (?:the )?(?:required |necessary |sufficient )?(?:permissions?|access)/i,
+  /insufficient (?:permissions?|privileges)|(?:cannot|can't|could not|unable to|failed to) (?:assume|access)\b/i,
+  /\bkms:[A-Z]\w+|\bkms key\b/i,
+];
+
+/** Words of access are the account's; others blame the batch. */
 function failureOf(message: string | null): Failure {
   const words = message ?? "The job failed, and Bedrock gave no reason.";
   if (message === null) return { kind: "unknown", code: "job_failed", message: words };
-  if (/access|permission|not authorized|role|kms|bucket/i.test(words)) {
+  // Uploaded again, it may be there. The name of its bucket says nothing of access.
+  if (/no such (?:key|object)|no object|does not exist|not found/i.test(words)) {
+    return { kind: "unknown", code: "job_failed", message: words };
+  }
+  if (DENIED.some((phrase) => phrase.test(words))) {
     return { kind: "authOrBilling", code: "job_access_denied", message: words };
   }
   if (/internal|unexpected|try again/i.test(words)) return { kind: "unknown", code: "job_failed", message: words };
@@ -93,11 +107,18 @@ export function toResultLine(
   if (typeof customId !== "string") throw new DispatchError("RESULTS_UNREADABLE", "A result has no recordId.");
   const output = jsonObject(modelOutput);
   if (output === null) return failedLine(customId, objectOf(error));
-  if (family === null) {
-    return { customId, response: { statusCode: 200, body: output }, error: null, usage: toUsage(usageIn(output)) };
-  }
-  const body = family.toAnswer(output, { recordId: customId, model: name.model, createdAt: batch.createdAt });
-  return { customId, response: { statusCode: 200, body }, error: null, usage: toUsage(body.usage) };
+  if (family === null) return { customId, ...nativeAnswer(output, name) };
+  return {
+    customId,
+    ...family.toAnswer(output, { recordId: customId, model: name.model, createdAt: batch.createdAt }),
+  };
+}
+
+/** As it came; a failure where it is an error of Claude's, or nothing at all. */
+function nativeAnswer(output: JsonObject, { endpoint }: BatchName): Answered {
+  if (endpoint === MESSAGES || isError(output)) return claudeMessage(output);
+  if (Object.keys(output).length === 0) return noAnswer("The model answered with nothing.");
+  return answered(output, usageIn(output));
 }
 
 const CODES: ReadonlyMap<number, string> = new Map([
@@ -116,8 +137,7 @@ function failedLine(customId: string, { errorCode, errorMessage }: { readonly [k
   const statusCode = told >= 400 && told < 600 ? told : 500;
   const code = CODES.get(statusCode) ?? "api_error";
   const message = text(errorMessage) ?? "Bedrock gave no reason.";
-  const body = { error: { message, type: code, param: null, code } };
-  return { customId, response: { statusCode, body }, error: { code, message }, usage: null };
+  return { customId, ...failed(statusCode, code, message, code) };
 }
 
 /** Tokens of an answer that travels untouched, in the words of the three shapes that models have. */

@@ -2,6 +2,7 @@
 // an answer in OpenAI's shape. Types only.
 
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import type { Answered } from "../shapes/answered.ts";
 
 /** What an answer is called that has no name of its own. */
 export interface AnswerName {
@@ -16,7 +17,8 @@ export interface Family {
   readonly endpoint: Endpoint;
   /** Throws INVALID_REQUEST, naming the place, for what the model cannot be asked. */
   toInput(body: JsonObject, defaultMaxTokens: number): JsonObject;
-  toAnswer(output: JsonObject, name: AnswerName): JsonObject;
+  /** A failure where the output is no answer. */
+  toAnswer(output: JsonObject, name: AnswerName): Answered;
 }
 
 /** The families of models that `bedrockAccount` converts bodies for. */

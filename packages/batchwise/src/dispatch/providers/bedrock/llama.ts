@@ -3,8 +3,10 @@
 // (llama3 to llama3-3 one, llama4 another). Tools, stops and schemas have no field here and are refused.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { partsOf, readDataUrl } from "../shapes/chat.ts";
+import { answered, noAnswer } from "../shapes/answered.ts";
+import { partsOf } from "../shapes/chat.ts";
 import { checkChatFields, checkSampling, limitOf } from "../shapes/chat-fields.ts";
+import { readDataUrl } from "../shapes/data-url.ts";
 import { checkFields, dropAbsent, refusalsOf } from "../shapes/refusals.ts";
 import { jsonObject, objectOf } from "../shapes/sdk-error.ts";
 import type { Family } from "./family.ts";
@@ -85,8 +87,9 @@ export const llama: Family = {
   /** What is not read comes back under its own name. */
   toAnswer({ generation, prompt_token_count: input, generation_token_count: output, stop_reason: stop, ...own }, name) {
     const [prompt, completion] = [count(input), count(output)];
-    const message = { role: "assistant", content: typeof generation === "string" ? generation : null, refusal: null };
-    return {
+    if (typeof generation !== "string") return noAnswer("Llama answered without a generation.");
+    const message = { role: "assistant", content: generation, refusal: null };
+    return answered({
       id: name.recordId,
       object: "chat.completion",
       created: Math.floor(name.createdAt / 1000),
@@ -94,7 +97,7 @@ export const llama: Family = {
       choices: [{ index: 0, message, logprobs: null, finish_reason: stop === "length" ? "length" : "stop" }],
       usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
       ...own,
-    };
+    });
   },
 };
 
@@ -127,7 +130,8 @@ function toPrompt(messages: Json | undefined, { head, end }: Template, images: s
 }
 
 function wordsOf(message: JsonObject, place: string, images: string[]): string {
-  const parts = partsOf(message.content ?? message.refusal, place, refuse);
+  const said = partsOf(message.content, place, refuse);
+  const parts = [...said, ...partsOf(message.refusal, place, refuse)];
   if (parts.length === 0) throw refuse.invalid(`\`${place}.content\` is empty`);
   return parts.map((part, index) => wordOf(part, `${place}.content[${index}]`, images)).join("");
 }

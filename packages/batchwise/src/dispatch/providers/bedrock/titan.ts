@@ -2,6 +2,7 @@
 // Embeddings": `dimensions`, `normalize` and `embeddingTypes` are of version 2.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { answered, noAnswer } from "../shapes/answered.ts";
 import { checkFields, dropAbsent, refusalsOf } from "../shapes/refusals.ts";
 import type { Family } from "./family.ts";
 
@@ -34,14 +35,18 @@ export const titan: Family = {
   /** What is not read comes back under its own name. */
   toAnswer({ embedding, inputTextTokenCount: tokens = 0, ...own }, { model }) {
     const { float: floats, ...others } = (own.embeddingsByType ?? {}) as JsonObject;
-    return {
+    const vector = embedding ?? floats;
+    const hasOthers = Object.keys(others).length > 0;
+    if (!hasOthers && !(Array.isArray(vector) && vector.length > 0))
+      return noAnswer("Titan answered without a vector.");
+    return answered({
       object: "list",
-      data: [{ object: "embedding", index: 0, embedding: embedding ?? floats }],
+      data: [{ object: "embedding", index: 0, embedding: vector }],
       model,
       usage: { prompt_tokens: tokens, total_tokens: tokens },
       ...own,
-      embeddingsByType: Object.keys(others).length === 0 ? undefined : others,
-    };
+      embeddingsByType: hasOthers ? others : undefined,
+    });
   },
 };
 

@@ -27,6 +27,7 @@ import { invalid, unsupported } from "../shapes/gemini/refusal.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
 import { cancelAndLook } from "../shapes/google-cancel.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
+import { blobOf } from "../shapes/lines-blob.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
@@ -110,9 +111,7 @@ class GeminiAccount extends AccountFields implements Account {
   }
 
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
-    const lines: string[] = [];
-    for await (const line of input.lines()) lines.push(line);
-    return { fileId: await this.#wire.upload(new Blob(lines), input.fileName, call) };
+    return { fileId: await this.#wire.upload(await blobOf(input), input.fileName, call) };
   }
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {

@@ -19,6 +19,7 @@ export const MOST_INLINE_BYTES = 16_000_000;
 export const geminiCapabilities: Capabilities = {
   provider: "gemini",
   endpoints: ["/v1/chat/completions", "/v1/embeddings", GENERATE, EMBED],
+  nativeEndpoints: [GENERATE, EMBED],
   maxInlineBytes: DEFAULT_INLINE_BYTES,
   /** The batch's display name. */
   tag: "metadata",

@@ -1,10 +1,8 @@
 // What an error of the Gemini API means for the batch. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
-import { readGoogleError } from "../shapes/google-error.ts";
-import { classifyStatus, objectOf, text } from "../shapes/sdk-error.ts";
-
-const RESOURCE_EXHAUSTED = 8;
+import { failureOf, readGoogleError } from "../shapes/google-error.ts";
+import { classifyStatus } from "../shapes/sdk-error.ts";
 
 /** No money, no key that is good, or no service where the account is: nothing that a batch could be blamed for. */
 const ACCOUNT = [
@@ -33,17 +31,8 @@ export function classify(error: unknown, operation: Operation): Failure {
 
 /** Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing. */
 export function toFailure(status: unknown): Failure | null {
-  const { code: number, message: words } = objectOf(status);
-  if (typeof number !== "number") return null;
-  const [code, message] = [`rpc_${number}`, text(words) ?? "The provider gave no reason."];
-  if (concernsAccount(message)) return { kind: "authOrBilling", code, message };
-  if (number === RESOURCE_EXHAUSTED) return { kind: "tokenLimit", code, message, limitTokens: null };
-  if (NOT_THE_BATCH.has(number)) return { kind: "unknown", code, message };
-  return { kind: "invalidRequest", code, message, lines: [] };
+  return failureOf(status, { concernAccount: concernsAccount, missFile: (message) => NO_FILE.test(message) });
 }
-
-/** Codes that blame the service: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS. */
-const NOT_THE_BATCH: ReadonlySet<number> = new Set([1, 2, 4, 10, 13, 14, 15]);
 
 function concernsAccount(message: string): boolean {
   return ACCOUNT.some((words) => words.test(message));

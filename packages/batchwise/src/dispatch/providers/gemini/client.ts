@@ -7,9 +7,8 @@
 // that the SDK does not know, and `files.download` writes to a disk, and throws outside of its promise when the
 // connection is cut.
 
-import { invalidOption } from "../../../core/contract/validate.ts";
 import type { CallOptions } from "../../contract/account.ts";
-import { checkGoogleVersion, GOOGLE_CLIENT_WANTED } from "../shapes/google-client.ts";
+import { type Query, requestJson, responseOf, type Transport, transportOf } from "../shapes/google-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 
 /** What an upload of Gemini's client is asked for: the lines of a batch, and their file's name. */
@@ -25,21 +24,6 @@ export interface GeminiClient {
   readonly files: { upload(params: GeminiUpload): PromiseLike<unknown> };
 }
 
-type Query = Readonly<Record<string, string>>;
-
-interface TransportRequest {
-  readonly path: string;
-  readonly httpMethod: "GET" | "POST" | "DELETE";
-  readonly queryParams: Query;
-  readonly body?: string;
-  readonly httpOptions: { readonly timeout?: number; readonly retryOptions: { readonly attempts: 1 } };
-  readonly abortSignal: AbortSignal;
-}
-
-interface Transport {
-  request(request: TransportRequest): PromiseLike<unknown>;
-}
-
 /** Makes each call once, whatever retries the client was configured with. */
 export class GeminiWire {
   readonly #client: GeminiClient;
@@ -51,24 +35,19 @@ export class GeminiWire {
   }
 
   get(path: string, query: Query, call: CallOptions): Promise<unknown> {
-    return this.#json({ path, httpMethod: "GET", queryParams: query }, call);
+    return requestJson(this.#transport, { path, httpMethod: "GET", queryParams: query }, call);
   }
 
   post(path: string, body: object, call: CallOptions): Promise<unknown> {
-    return this.#json({ path, httpMethod: "POST", queryParams: {}, body: JSON.stringify(body) }, call);
+    return requestJson(
+      this.#transport,
+      { path, httpMethod: "POST", queryParams: {}, body: JSON.stringify(body) },
+      call,
+    );
   }
 
   delete(path: string, call: CallOptions): Promise<unknown> {
-    return this.#json({ path, httpMethod: "DELETE", queryParams: {}, body: "{}" }, call);
-  }
-
-  async #json(
-    request: Pick<TransportRequest, "path" | "httpMethod" | "queryParams" | "body">,
-    { signal, timeoutMs }: CallOptions,
-  ): Promise<unknown> {
-    const httpOptions = { timeout: Math.ceil(timeoutMs), retryOptions: { attempts: 1 } } as const;
-    const answer = await this.#transport.request({ ...request, httpOptions, abortSignal: signal });
-    return responseOf(answer).json();
+    return requestJson(this.#transport, { path, httpMethod: "DELETE", queryParams: {}, body: "{}" }, call);
   }
 
   /** The bytes of a file, as they arrive. The client's time limit would cut long ones: the signal alone ends it. */
@@ -89,21 +68,6 @@ export class GeminiWire {
     if (name === null) throw new Error("The provider answered the upload without a file name.");
     return name;
   }
-}
-
-/** Throws for a client that is too old. One that does not name its version is judged by its transport. */
-function transportOf(client: GeminiClient): Transport {
-  const { apiClient } = client as { readonly apiClient?: unknown };
-  if (typeof objectOf(apiClient).request !== "function") {
-    throw invalidOption(TypeError, `${GOOGLE_CLIENT_WANTED}, got an object without its \`apiClient\``);
-  }
-  checkGoogleVersion(client);
-  return apiClient as Transport;
-}
-
-/** The transport answers with an object around the platform's response. */
-function responseOf(answer: unknown): Response {
-  return objectOf(answer).responseInternal as Response;
 }
 
 function unlessAborted<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {

@@ -4,10 +4,12 @@
 import type { BatchName, ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
-import { type Answered, chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
+import type { Answered } from "../shapes/answered.ts";
+import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
 import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
 import { count } from "../shapes/gemini/usage.ts";
 import { readTag, toState } from "../shapes/google-jobs.ts";
+import { noListError } from "../shapes/list-rows.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
@@ -52,7 +54,7 @@ export function toListPage(wire: unknown): ListPage {
   const rows = page?.operations;
   const isEmpty = page !== null && rows === undefined && Object.keys(page).every((name) => BARE.has(name));
   if (!isEmpty && !Array.isArray(rows)) {
-    throw new Error("The provider answered a call for a list with something else.");
+    throw noListError("an array `operations`", wire);
   }
   return { batches: (rows ?? []).map(toProviderBatch), next: text(page?.nextPageToken) };
 }

@@ -2,8 +2,8 @@
 // a lost call has none. What concerns every line is neither: it is thrown as an Outage.
 
 import type { Failure, ResultLine } from "../../contract/account.ts";
-import type { JsonObject, OutcomeError } from "../../contract/types.ts";
-import { jsonObject, text } from "../shapes/sdk-error.ts";
+import type { JsonObject } from "../../contract/types.ts";
+import { statusError } from "../../format/error-words.ts";
 import { toUsage } from "../shapes/usage.ts";
 
 export type Answer =
@@ -33,15 +33,8 @@ export function toResultLine(customId: string, answer: Answer): ResultLine {
   }
   const { statusCode, body } = answer;
   const isSuccess = statusCode >= 200 && statusCode < 300;
-  const error = isSuccess ? null : errorOf(statusCode, body);
+  const error = isSuccess ? null : statusError(statusCode, body);
   return { customId, response: { statusCode, body }, error, usage: isSuccess ? toUsage(body.usage) : null };
-}
-
-/** Servers put their words in `error`, or beside `object: "error"`. */
-function errorOf(statusCode: number, body: JsonObject): OutcomeError {
-  const told = jsonObject(body.error) ?? body;
-  const message = text(told.message) ?? text(body.error) ?? text(body.detail) ?? `The server answered ${statusCode}.`;
-  return { code: text(told.code) ?? text(told.type) ?? `http_${statusCode}`, message };
 }
 
 const BUSY: ReadonlySet<number> = new Set([429, 503, 529]);

@@ -10,6 +10,8 @@ export const localCapabilities: Capabilities = {
   list: { paged: false, pageSize: 100, newestFirst: false },
   listsFiles: false,
   ledgerScope: "account",
+  // Its lines run at once.
+  completionWindowMs: 0,
   limits: {
     maxRequests: 10_000,
     maxBytes: 100_000_000,

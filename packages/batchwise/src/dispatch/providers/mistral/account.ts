@@ -24,6 +24,7 @@ import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { timeOfKey } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { blobOf } from "../shapes/lines-blob.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
 import { checkMethods } from "../shapes/sdk-client.ts";
@@ -38,7 +39,6 @@ import { invalid } from "./refusal.ts";
 import { toChatRequest } from "./request.ts";
 
 const FILES_A_PAGE = 100;
-const CHUNK_CHARACTERS = 65_536;
 /** Our clock and the service's may differ by this much when times of jobs are compared with the time of a key. */
 const CLOCK_SKEW_MS = 600_000;
 const REFUSALS: readonly number[] = [400, 404, 409, 422];
@@ -50,6 +50,8 @@ export interface MistralAccountOptions extends AccountOptions {
   /** Whole hours after which Mistral ends a job that has not finished; its results by then count. Default 24. */
   readonly timeoutHours?: number;
 }
+
+const HOUR_MS = 3_600_000;
 
 /**
  * An account for the dispatcher's `accounts`.
@@ -72,7 +74,10 @@ export function mistralAccount(options: MistralAccountOptions): Account {
   checkMethods("client.files", client.files, ["upload", "download", "list", "delete"]);
   checkMethods("client.batch.jobs", client.batch.jobs, ["create", "get", "list", "cancel", "delete"]);
   check("timeoutHours", finiteIntegerFrom(1), timeoutHours);
-  const settings = resolveAccountOptions(options, ["client", "timeoutHours"], mistralCapabilities);
+  const settings = resolveAccountOptions(options, ["client", "timeoutHours"], {
+    ...mistralCapabilities,
+    completionWindowMs: timeoutHours * HOUR_MS,
+  });
   return new MistralAccount(client, timeoutHours, settings);
 }
 
@@ -101,7 +106,7 @@ class MistralAccount extends AccountFields implements Account {
   }
 
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
-    const file = await fileOf(input);
+    const file = new File([await blobOf(input)], input.fileName);
     const sent = this.#client.files.upload({ file, purpose: "batch" }, timedCall(call));
     const fileId = text(objectOf(await answerOf(sent)).id);
     if (fileId === null) throw new Error("The provider answered the upload without a file id.");
@@ -234,20 +239,6 @@ function toRequest(endpoint: Endpoint, body: JsonObject): JsonObject | null {
   if (endpoint === "/v1/moderations") return toModerationRequest(body);
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   return null;
-}
-
-/** The client reads a file into memory in any case: a Blob holds it once. */
-async function fileOf(input: BatchInput): Promise<File> {
-  const parts: Blob[] = [];
-  let [pieces, characters]: [string[], number] = [[], 0];
-  for await (const line of input.lines()) {
-    pieces.push(line);
-    characters += line.length;
-    if (characters < CHUNK_CHARACTERS) continue;
-    parts.push(new Blob(pieces));
-    [pieces, characters] = [[], 0];
-  }
-  return new File([...parts, ...pieces], input.fileName);
 }
 
 async function inline(input: BatchInput): Promise<Pick<MistralJobBody, "requests">> {

@@ -5,14 +5,16 @@ import type { Capabilities } from "../../contract/account.ts";
 /** Converted from OpenAI's shape; the other endpoints take Mistral's own bodies, which travel untouched. */
 const CONVERTED_ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings", "/v1/moderations"];
 
+const NATIVE_ENDPOINTS: readonly string[] = [
+  ...["/v1/fim/completions", "/v1/chat/moderations", "/v1/classifications", "/v1/chat/classifications"],
+  ...["/v1/ocr", "/v1/conversations", "/v1/audio/transcriptions"],
+];
+
 export const mistralCapabilities: Capabilities = {
   provider: "mistral",
   // ApiEndpoint of @mistralai/mistralai 2.7.0.
-  endpoints: [
-    ...CONVERTED_ENDPOINTS,
-    ...["/v1/fim/completions", "/v1/chat/moderations", "/v1/classifications", "/v1/chat/classifications"],
-    ...["/v1/ocr", "/v1/conversations", "/v1/audio/transcriptions"],
-  ],
+  endpoints: [...CONVERTED_ENDPOINTS, ...NATIVE_ENDPOINTS],
+  nativeEndpoints: NATIVE_ENDPOINTS,
   maxInlineBytes: 0,
   tag: "metadata",
   list: { paged: true, pageSize: 100, newestFirst: true },

@@ -3,10 +3,19 @@
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { errorIn } from "../../format/error-words.ts";
 import { classifyStatus, jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";
 
-/** Money and rights come before statuses: a used-up plan is told with 401, 402, 403 or 429. */
-const BILLING = /subscription|usage limit|billing|credit|payment|spend/i;
+/**
+ * Money and rights come before statuses: a used-up plan is told with 401, 402, 403 or 429. Whole phrases: a message about a
+ * request names credits and payments of its own.
+ */
+const BILLING = [
+  /(?:no|inactive|expired|an? active|your|without an?|requires? an?) subscription|subscription (?:is|has|plan|required)/i,
+  /usage limit|spend(?:ing)?[ -](?:cap|limit)|payment (?:is )?required|payment (?:method|failed)\b/i,
+  /billing (?:is|has|not|account|details|settings|information)|(?:enable|set ?up|check|update) .{0,40}\bbilling\b/i,
+  /(?:out of|insufficient|no(?: more)?|not enough|your) credits?\b|credits? (?:is|are|has|have|balance)\b/i,
+];
 /** The limit of requests that may wait in one workspace. */
 const ENQUEUED = /pending requests|too many (?:pending|batch)/i;
 const OF_THE_PROVIDER = /internal|server error|timed? ?out|unavailable|try again/i;
@@ -25,7 +34,7 @@ export function readMistralError(error: unknown): SdkError {
     code: codeOf(told),
     type: text(told.type),
     param: text(told.param),
-    message: messageOf(told) ?? read.message,
+    message: errorIn(told).message ?? read.message,
     neverSent: false,
   };
 }
@@ -36,7 +45,7 @@ export function classify(error: unknown, _operation: Operation): Failure {
   const code = read.code ?? read.type ?? (status === null ? "no_answer" : `http_${status}`);
   const refused = status !== null && status >= 400 && status < 500;
   if (refused && ENQUEUED.test(message)) return { kind: "tokenLimit", code, message, limitTokens: null };
-  if (refused && BILLING.test(message)) return { kind: "authOrBilling", code, message };
+  if (refused && concernsMoney(message)) return { kind: "authOrBilling", code, message };
   return classifyStatus({ ...read, code });
 }
 
@@ -47,26 +56,17 @@ export function classifyJobErrors(errors: unknown): Failure | null {
   if (messages.length === 0) return null;
   const message = messages.join(" ");
   if (ENQUEUED.test(message)) return { kind: "tokenLimit", code: "job_failed", message, limitTokens: null };
-  if (BILLING.test(message)) return { kind: "authOrBilling", code: "job_failed", message };
+  if (concernsMoney(message)) return { kind: "authOrBilling", code: "job_failed", message };
   if (OF_THE_PROVIDER.test(message)) return { kind: "unknown", code: "job_failed", message };
   return { kind: "invalidRequest", code: "job_failed", message, lines: NO_LINES };
 }
 
-/** The words of an error body: a text, or one for each field that was refused. */
-export function messageOf(told: JsonObject): string | null {
-  const details = told.detail ?? objectOf(told.message).detail;
-  if (Array.isArray(details)) return details.map(detailOf).join("; ");
-  return text(told.message) ?? text(details);
+function concernsMoney(message: string): boolean {
+  return BILLING.some((phrase) => phrase.test(message));
 }
 
-export function codeOf({ code }: JsonObject): string | null {
+function codeOf({ code }: JsonObject): string | null {
   return typeof code === "number" ? String(code) : text(code);
-}
-
-function detailOf(detail: unknown): string {
-  const { loc, msg } = objectOf(detail);
-  const place = Array.isArray(loc) ? `${loc.join(".")}: ` : "";
-  return `${place}${text(msg) ?? JSON.stringify(detail)}`;
 }
 
 function parse(body: unknown): JsonObject {

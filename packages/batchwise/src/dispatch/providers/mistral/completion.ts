@@ -2,6 +2,7 @@
 // a moderation lacks `flagged`, and a few words differ. What is not known here stays as it is.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { jsonText } from "../shapes/exact-json.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([["model_length", "length"]]);
@@ -63,7 +64,7 @@ function referencesOf(chunks: readonly JsonObject[]): JsonObject {
 function toToolCall(call: Json): JsonObject {
   const { id, function: called } = objectOf(call) as JsonObject;
   const { name, arguments: given } = objectOf(called) as JsonObject;
-  const written = typeof given === "string" ? given : JSON.stringify(given ?? {});
+  const written = typeof given === "string" ? given : jsonText(given ?? {});
   return { id, type: "function", function: { name, arguments: written } };
 }
 

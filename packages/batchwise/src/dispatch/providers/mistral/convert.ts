@@ -3,11 +3,13 @@
 
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
-import { responseOf } from "../shapes/openai-result.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import type { JsonObject, OutcomeResponse } from "../../contract/types.ts";
+import { statusError } from "../../format/error-words.ts";
+import { noListError } from "../shapes/list-rows.ts";
+import { responseOf, resultError } from "../shapes/openai-result.ts";
+import { objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
-import { classifyJobErrors, codeOf, messageOf } from "./classify.ts";
+import { classifyJobErrors } from "./classify.ts";
 import { toAnswer } from "./completion.ts";
 
 /** Where our tag travels in a job's metadata. */
@@ -89,7 +91,7 @@ export function rowsOf(page: unknown): readonly unknown[] {
   if (Array.isArray(data)) return data;
   // The client's own type lets an empty page have no rows.
   if (data === undefined && typeof total === "number") return [];
-  throw new Error("The provider answered a call for a list with something else.");
+  throw noListError("an array `data`", page);
 }
 
 /**
@@ -107,33 +109,19 @@ export function toResultLine(line: JsonObject, endpoint: string): ResultLine {
   const customId = text(line.custom_id);
   if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
   // Errors have been seen as a text of JSON, and as plain words.
-  const wire = responseOf(line.response, "message");
+  const wire = responseOf(line.response);
   const response = wire !== null && isSuccess(wire) ? { ...wire, body: toAnswer(endpoint, wire.body) } : wire;
-  const told = errorOf(line.error);
+  const told = resultError(line.error);
   return {
     customId,
     response,
-    error: told ?? (response === null || isSuccess(response) ? null : statusError(response)),
+    error: told ?? (response === null || isSuccess(response) ? null : statusError(response.statusCode, response.body)),
     usage: response === null || !isSuccess(response) ? null : toUsage(response.body.usage),
   };
 }
 
 function isSuccess({ statusCode }: OutcomeResponse): boolean {
   return statusCode < 300;
-}
-
-function errorOf(value: unknown): OutcomeError | null {
-  if (text(value) !== null) return { code: "provider_error", message: value as string };
-  const error = jsonObject(value);
-  if (error === null) return null;
-  const code = codeOf(error) ?? text(error.type) ?? "provider_error";
-  return { code, message: messageOf(error) ?? "The provider gave no reason." };
-}
-
-function statusError({ statusCode, body }: OutcomeResponse): OutcomeError {
-  const told = jsonObject(body.error) ?? body;
-  const code = text(told.type) ?? codeOf(told) ?? `http_${statusCode}`;
-  return { code, message: messageOf(told) ?? `The provider answered ${statusCode}.` };
 }
 
 function field(job: Fields, camel: string, snake: string): unknown {

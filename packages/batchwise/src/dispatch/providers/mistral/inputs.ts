@@ -2,8 +2,9 @@
 // ClassificationRequest of @mistralai/mistralai 2.7.0.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { dropAbsent } from "../shapes/refusals.ts";
 import { objectOf } from "../shapes/sdk-error.ts";
-import { invalid, present, refuseFields, unsupported } from "./refusal.ts";
+import { invalid, refuseFields, unsupported } from "./refusal.ts";
 
 const EMBEDDINGS: readonly string[] = [
   ...["model", "input", "dimensions", "encoding_format", "user"],
@@ -14,7 +15,7 @@ const EMBEDDINGS: readonly string[] = [
 /** `user` says who asks: it cannot change a vector, and is left out. */
 export function toEmbeddingRequest(body: JsonObject): JsonObject {
   refuseFields("", body, EMBEDDINGS);
-  return present({
+  return dropAbsent({
     model: body.model,
     input: toTexts(body.input, false),
     output_dimension: body.dimensions ?? body.output_dimension ?? undefined,
@@ -26,7 +27,7 @@ export function toEmbeddingRequest(body: JsonObject): JsonObject {
 
 export function toModerationRequest(body: JsonObject): JsonObject {
   refuseFields("", body, ["model", "input", "metadata"]);
-  return present({ model: body.model, input: toTexts(body.input, true), metadata: body.metadata ?? undefined });
+  return dropAbsent({ model: body.model, input: toTexts(body.input, true), metadata: body.metadata ?? undefined });
 }
 
 /** A text, or a list of texts; `parts`: texts may be written as parts of a message too. */

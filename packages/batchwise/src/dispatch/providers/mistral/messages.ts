@@ -2,11 +2,12 @@
 // Mistral knows: chunks of its own types, `prefix`, and reasoning that an earlier answer of ours gave back.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { readDataUrl } from "../shapes/data-url.ts";
+import { dropAbsent } from "../shapes/refusals.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
-import { invalid, isGiven, present, refuseFields, unsupported } from "./refusal.ts";
+import { invalid, isGiven, refuseFields, unsupported } from "./refusal.ts";
 import { ToolCallIds } from "./tool-call-ids.ts";
 
-const DATA_URL = /^data:[^;,]+;base64,/;
 /** Marks for a cache: the answer is the same without them. */
 const MARKS: readonly string[] = ["cache_control", "prompt_cache_breakpoint"];
 /** Chunks that only Mistral knows, sent as they are. */
@@ -46,14 +47,21 @@ function toAssistant(message: JsonObject, place: string, ids: ToolCallIds): Json
   const own = ["prefix", "reasoning_content", "thinking_blocks"];
   refuseFields(place, message, ["role", "content", "refusal", "tool_calls", "annotations", ...own]);
   const { content, refusal, tool_calls: calls, prefix } = message;
-  const words = isGiven(content) ? toContent(content, place, ["text", "refusal"]) : (refusal ?? undefined);
+  const words = saidBy(isGiven(content) ? toContent(content, place, ["text", "refusal"]) : undefined, refusal);
   const thoughts = toThoughts(message);
-  return present({
+  return dropAbsent({
     role: "assistant",
     content: thoughts.length === 0 ? words : [...thoughts, ...chunksOf(words)],
     tool_calls: isGiven(calls) ? toToolCalls(calls, place, ids) : undefined,
     prefix: prefix ?? undefined,
   });
+}
+
+/** A refusal stands behind what else was said. */
+function saidBy(words: Json | undefined, refusal: Json | undefined): Json | undefined {
+  if (text(refusal) === null) return words;
+  const said = chunksOf(words);
+  return said.length === 0 ? refusal : [...said, ...chunksOf(refusal)];
 }
 
 /** Reasoning goes back as it came: in whole chunks, where an answer gave these, because they may be signed. */
@@ -86,7 +94,7 @@ function toToolResult(message: JsonObject, place: string, ids: ToolCallIds): Jso
   const id = text(message.tool_call_id);
   if (id === null) throw invalid(`\`${place}tool_call_id\` is missing`);
   const content = toContent(message.content, place, ["text", "image_url"]);
-  return present({ role: "tool", tool_call_id: ids.of(id), content, name: message.name ?? undefined });
+  return dropAbsent({ role: "tool", tool_call_id: ids.of(id), content, name: message.name ?? undefined });
 }
 
 function toContent(content: Json | undefined, place: string, types: readonly string[]): Json {
@@ -126,7 +134,7 @@ function toImage(image: Json | undefined, place: string): Json {
   const source = jsonObject(image) ?? {};
   refuseFields(`${place}image_url.`, source, ["url", "detail"]);
   if (text(source.url) === null) throw invalid(`\`${place}image_url.url\` is missing`);
-  return present({ url: source.url, detail: source.detail ?? undefined });
+  return dropAbsent({ url: source.url, detail: source.detail ?? undefined });
 }
 
 /** Base64 or an address, in which Mistral finds the format itself. */
@@ -144,6 +152,6 @@ function toDocument(part: JsonObject, place: string): JsonObject {
   const id = text(file.file_id);
   if (id !== null) return { type: "file", file_id: id };
   const data = text(file.file_data);
-  if (data === null || !DATA_URL.test(data)) throw invalid(`\`${place}file\` must have a file_id or a data URL`);
-  return present({ type: "document_url", document_url: data, document_name: file.filename ?? undefined });
+  if (data === null || readDataUrl(data) === null) throw invalid(`\`${place}file\` must have a file_id or a data URL`);
+  return dropAbsent({ type: "document_url", document_url: data, document_name: file.filename ?? undefined });
 }

@@ -3,9 +3,11 @@
 // name; hints that cannot change it are left out. Fields: ChatCompletionRequest of @mistralai/mistralai 2.7.0.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { checkChatFields } from "../shapes/chat-fields.ts";
+import { dropAbsent } from "../shapes/refusals.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toMessages } from "./messages.ts";
-import { invalid, isGiven, present, refuseFields, unsupported } from "./refusal.ts";
+import { invalid, isGiven, refuse, refuseFields, unsupported } from "./refusal.ts";
 
 /** Read below, under another name or in another form. */
 const CONVERTED: readonly string[] = [
@@ -19,19 +21,8 @@ const SAME: readonly string[] = [
 ];
 /** Mistral's own fields, sent as they are. */
 const OWN: readonly string[] = ["random_seed", "prompt_mode", "guardrails", "safe_prompt"];
-/** They say who asks, what is kept of it, and how it is charged or streamed: not what the answer is. */
-const LEFT_OUT: readonly string[] = [
-  ...["stream", "stream_options", "user", "safety_identifier", "store", "service_tier"],
-  ...["prompt_cache_retention", "prompt_cache_options"],
-];
-/** No counterpart, but these values, as JSON, ask for nothing. */
-const NEUTRAL: ReadonlyMap<string, string> = new Map([
-  ["logprobs", "false"],
-  ["top_logprobs", "0"],
-  ["logit_bias", "{}"],
-  ["modalities", '["text"]'],
-  ["verbosity", '"medium"'],
-]);
+/** They say who asks, and how it is charged: not what the answer is. */
+const LEFT_OUT: readonly string[] = ["user", "safety_identifier", "service_tier"];
 const KNOWN: ReadonlySet<string> = new Set([...CONVERTED, ...SAME, ...OWN, ...LEFT_OUT]);
 
 const EFFORTS: readonly Json[] = ["none", "minimal", "low", "medium", "high", "xhigh"];
@@ -41,11 +32,11 @@ const OWN_TOOLS: readonly Json[] = [
 
 /** Throws INVALID_REQUEST, naming the place, for what Mistral cannot be asked. */
 export function toChatRequest(body: JsonObject): JsonObject {
-  checkFields(body);
+  checkChatFields(body, KNOWN, refuse);
   const given = (name: string): Json | undefined => body[name] ?? undefined;
   const seed = given("seed");
   const as = (names: readonly string[]): JsonObject => Object.fromEntries(names.map((name) => [name, given(name)]));
-  return present({
+  return dropAbsent({
     model: body.model,
     messages: toMessages(body.messages),
     max_tokens: given("max_completion_tokens") ?? given("max_tokens"),
@@ -58,14 +49,6 @@ export function toChatRequest(body: JsonObject): JsonObject {
     tool_choice: toToolChoice(given("tool_choice")),
     prediction: toPrediction(given("prediction")),
   });
-}
-
-function checkFields(body: JsonObject): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (!isGiven(value) || KNOWN.has(name)) continue;
-    if (NEUTRAL.get(name) !== JSON.stringify(value)) throw unsupported(`\`${name}\``);
-  }
-  if (body.stream === true) throw invalid("`stream` is not possible in a batch");
 }
 
 function toFormat(format: Json | undefined): JsonObject | undefined {
@@ -105,7 +88,7 @@ function toTool(tool: JsonObject, place: string): JsonObject {
   // Mistral demands parameters; OpenAI takes a function without them as one that has none.
   const schema = jsonObject(parameters) ?? { type: "object", properties: {} };
   const given = { name, description: description ?? undefined, strict: strict ?? undefined, parameters: schema };
-  return { type: "function", function: present(given) };
+  return { type: "function", function: dropAbsent(given) };
 }
 
 /** "required" is a later name of Mistral's "any". */

@@ -58,20 +58,25 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   encodeLine(request: LineRequest): string {
-    return openaiLine(request, this.#urlOf(request.endpoint));
+    return openaiLine(request, this.#urlOf(request.endpoint), this.#methodOf(request.endpoint));
   }
 
   lineBytes(request: LineRequest, bodyBytes: number): number {
-    return openaiLineBytes(request, bodyBytes, this.#urlOf(request.endpoint));
+    return openaiLineBytes(request, bodyBytes, this.#urlOf(request.endpoint), this.#methodOf(request.endpoint));
   }
 
   #urlOf(endpoint: Endpoint): string {
     return this.#manner.service.urls?.[endpoint] ?? endpoint;
   }
 
+  #methodOf(endpoint: Endpoint): string | undefined {
+    return this.#manner.service.methods?.[endpoint];
+  }
+
   checkBody(endpoint: Endpoint, body: JsonObject): void {
-    const { maxInputs } = this.#manner.service;
-    checkBody({ endpoints: this.capabilities.endpoints, maxInputs }, endpoint, body);
+    const { maxInputs, audioField } = this.#manner.service;
+    const rules = { endpoints: this.capabilities.endpoints, maxInputs };
+    checkBody(audioField === undefined ? rules : { ...rules, audioField }, endpoint, body);
   }
 
   upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {

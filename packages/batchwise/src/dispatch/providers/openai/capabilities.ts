@@ -22,6 +22,10 @@ export interface OpenAiService {
    * have "/chat/completions" for "/v1/chat/completions". Default: as the endpoint.
    */
   readonly urls?: Readonly<Record<string, string>>;
+  /** What `method` says in the lines of an endpoint, where it is not "POST": Together has "FILE" for audio. */
+  readonly methods?: Readonly<Record<string, string>>;
+  /** The field of an audio request that holds the address of the audio. Default: "url" or "file", as the body has it. */
+  readonly audioField?: "url" | "file";
   /**
    * Where files are uploaded as a form with `purpose`, `file_name`, `file_type` and `file`, below the client's
    * `baseURL`; an answer that redirects is followed by a PUT of the file. Default: by the client's `files.create`.
@@ -48,7 +52,7 @@ const MAX_INPUTS = 2_048;
 const CHAT: readonly Endpoint[] = ["/v1/chat/completions"];
 /** As groq-sdk 1.6 and together-ai 0.52 list them in their types. */
 const AUDIO: readonly Endpoint[] = ["/v1/audio/transcriptions", "/v1/audio/translations"];
-/** Of `BatchCreateParams.endpoint` in openai 6.49, those whose requests are JSON with JSON answers that are no videos. */
+/** As `BatchCreateParams.endpoint` of openai 6.49 lists them. */
 const OPENAI: readonly Endpoint[] = [
   ...CHAT,
   "/v1/embeddings",
@@ -56,6 +60,8 @@ const OPENAI: readonly Endpoint[] = [
   "/v1/completions",
   "/v1/moderations",
   "/v1/images/generations",
+  "/v1/images/edits",
+  "/v1/videos",
 ];
 
 const openai: Capabilities = {
@@ -85,7 +91,7 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     capabilities: { ...openai, provider: "azure", endpoints: CHAT, limits: { ...LIMITS, maxRequests: 100_000 } },
     pollMs: 60_000,
   },
-  /** 100 MB and "24h to 7d", by the types of groq-sdk 1.6. */
+  /** 100 MB and "24h to 7d", by the types of groq-sdk 1.6; audio by its `url` (console.groq.com/docs/batch). */
   groq: {
     ...common,
     capabilities: {
@@ -96,10 +102,12 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
       limits: { ...LIMITS, maxBytes: 100_000_000 },
     },
     longestWindowHours: 7 * 24,
+    audioField: "url",
   },
   /**
    * No metadata comes back: a batch is found again by the file that only it was made from. Uploads: docs.together.ai,
-   * "Upload a file"; its SDKs follow a redirect to a storage.
+   * "Upload a file"; its SDKs follow a redirect to a storage. Lines of audio say "FILE", so that the worker fetches
+   * `file` and sends it as a form (docs.together.ai/docs/inference/batch/tutorial, and its OpenAPI file).
    */
   together: {
     ...common,
@@ -113,5 +121,7 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     },
     filePurpose: "batch-api",
     uploadPath: "/files/upload",
+    methods: { "/v1/audio/transcriptions": "FILE", "/v1/audio/translations": "FILE" },
+    audioField: "file",
   },
 };

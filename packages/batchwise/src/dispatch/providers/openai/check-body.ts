@@ -6,7 +6,14 @@ import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { inputsOf } from "../../format/inputs.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 
-type Check = (body: JsonObject, maxInputs: number) => void;
+/** What a service says of its bodies. */
+export interface BodyRules {
+  readonly endpoints: readonly Endpoint[];
+  readonly maxInputs: number;
+  readonly audioField?: "url" | "file";
+}
+
+type Check = (body: JsonObject, rules: BodyRules) => void;
 
 /** By endpoint; of any other only the stream is looked at. */
 const CHECKS: Readonly<Record<string, Check>> = {
@@ -16,16 +23,16 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "/v1/completions": (body) => checkGiven(body, "prompt"),
   "/v1/moderations": (body) => checkGiven(body, "input"),
   "/v1/images/generations": (body) => checkGiven(body, "prompt"),
+  "/v1/images/edits": checkEdit,
+  "/v1/videos": checkVideo,
+  "/v1/audio/transcriptions": checkAudio,
+  "/v1/audio/translations": checkAudio,
 };
 
-export function checkBody(
-  { endpoints, maxInputs }: { readonly endpoints: readonly Endpoint[]; readonly maxInputs: number },
-  endpoint: Endpoint,
-  body: JsonObject,
-): void {
-  if (!endpoints.includes(endpoint)) throw invalid(`endpoint "${endpoint}" is not served here`);
+export function checkBody(rules: BodyRules, endpoint: Endpoint, body: JsonObject): void {
+  if (!rules.endpoints.includes(endpoint)) throw invalid(`endpoint "${endpoint}" is not served here`);
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
-  CHECKS[endpoint]?.(body, maxInputs);
+  CHECKS[endpoint]?.(body, rules);
 }
 
 function checkMessages({ messages }: JsonObject): void {
@@ -34,7 +41,7 @@ function checkMessages({ messages }: JsonObject): void {
   if (odd >= 0) throw invalid(`\`messages[${odd}]\` has no role`);
 }
 
-function checkInputs(body: JsonObject, maxInputs: number): void {
+function checkInputs(body: JsonObject, { maxInputs }: BodyRules): void {
   checkGiven(body, "input");
   if (inputsOf(body.input) > maxInputs) throw invalid(`\`input\` holds more than ${maxInputs} inputs`);
 }
@@ -43,6 +50,33 @@ function checkInputs(body: JsonObject, maxInputs: number): void {
 function checkResponse(body: JsonObject): void {
   if (body.background === true) throw invalid("`background` is not possible in a batch");
   if (body.prompt === undefined || body.input !== undefined) checkGiven(body, "input");
+}
+
+/** A line is JSON: it holds no file, only the id or the address of one. */
+function checkEdit(body: JsonObject): void {
+  checkGiven(body, "prompt");
+  const { images, mask } = body;
+  const isGiven = Array.isArray(images) && images.length > 0 && images.every(isReference);
+  if (!isGiven) throw invalid("`images` must be a non-empty array of { file_id } or { image_url }");
+  if (mask != null && !isReference(mask)) throw invalid("`mask` must be { file_id } or { image_url }");
+}
+
+function checkVideo(body: JsonObject): void {
+  checkGiven(body, "prompt");
+  const { input_reference: reference } = body;
+  const isGood = reference == null || isReference(reference);
+  if (!isGood) throw invalid("`input_reference` must be { file_id } or { image_url }");
+}
+
+function isReference(value: unknown): boolean {
+  const { file_id: id, image_url: url } = objectOf(value);
+  return text(id) !== null || text(url) !== null;
+}
+
+function checkAudio(body: JsonObject, { audioField }: BodyRules): void {
+  const names = audioField === undefined ? ["url", "file"] : [audioField];
+  if (names.some((name) => text(body[name]) !== null)) return;
+  throw invalid(`${names.map((name) => `\`${name}\``).join(" or ")} must be the address of the audio`);
 }
 
 function checkGiven(body: JsonObject, name: "input" | "prompt"): void {

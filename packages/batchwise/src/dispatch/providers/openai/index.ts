@@ -6,4 +6,5 @@ export { type OpenAiService, type OpenAiServiceName, openaiServices } from "./ca
 export type { BatchCreateBody, OpenAiClient, PageQuery, RawCall, UploadSource } from "./client.ts";
 export type { Extras } from "./extras.ts";
 export type { OpenAiAccountOptions } from "./options.ts";
+export type { TogetherClient } from "./together-client.ts";
 export type { UploadFacts } from "./uploads.ts";

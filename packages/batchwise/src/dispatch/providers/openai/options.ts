@@ -10,16 +10,21 @@ import { objectOf, text } from "../shapes/sdk-error.ts";
 import { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
 import type { OpenAiClient } from "./client.ts";
 import { type Extras, resolveExtras } from "./extras.ts";
+import { inOpenAiShape, isTogether, type TogetherClient } from "./together-client.ts";
 import { type Upload, type UploadFacts, uploadFile, uploadForm } from "./uploads.ts";
 
 const SDK: SdkNeed = { package: "openai", least: 5, why: "which takes no file that streams and has no files.delete" };
+const HOUR_MS = 3_600_000;
 const OWN = ["client", "service", "endpoints", "completionWindow", "createExtras", "uploadExtras", "upload"];
 const SHORTEST_WINDOW_HOURS = 24;
 
 /** Options of `openaiAccount`. */
 export interface OpenAiAccountOptions extends AccountOptions {
-  /** `new OpenAI()` or `new AzureOpenAI()` of `openai` 5 or later, or one with the `baseURL` of another service. */
-  readonly client: OpenAiClient;
+  /**
+   * `new OpenAI()` or `new AzureOpenAI()` of `openai` 5 or later, or one with the `baseURL` of another service. With
+   * `service: "together"` also `new Together()` of `together-ai`.
+   */
+  readonly client: OpenAiClient | TogetherClient;
   /** Which service the client talks to: by name, or a record of your own. Default "openai". */
   readonly service?: OpenAiServiceName | OpenAiService;
   /** The endpoints of batches there, in place of those of the record. */
@@ -52,22 +57,27 @@ export interface OpenAiManner {
 
 export function resolveOpenAiOptions(options: OpenAiAccountOptions): OpenAiManner {
   check("options", objectWith(), options);
-  const { client, service: named = "openai", upload } = options;
-  checkClient(client);
+  const { service: named = "openai", upload } = options;
   const service = typeof named === "string" ? serviceOf(named) : named;
+  const client = clientOf(options.client, service);
   const { capabilities, pollMs } = service;
   const { endpoints = capabilities.endpoints } = options;
   for (const endpoint of endpoints) check("endpoints", aString, endpoint);
   const given = pollMs === undefined ? options : { pollMs, ...options };
-  const settings = resolveAccountOptions(given, OWN, { ...capabilities, endpoints: Object.freeze([...endpoints]) });
+  const completionWindow = windowOf(options.completionWindow ?? service.completionWindow, service);
+  const settings = resolveAccountOptions(given, OWN, {
+    ...capabilities,
+    endpoints: Object.freeze([...endpoints]),
+    ...(options.completionWindow === undefined ? {} : { completionWindowMs: hoursOf(completionWindow) * HOUR_MS }),
+  });
   const reserved = ["input_file_id", "endpoint", "completion_window"];
   return {
     client,
     service,
     settings,
-    completionWindow: windowOf(options.completionWindow ?? service.completionWindow, service),
+    completionWindow,
     createExtras: resolveExtras("createExtras", options.createExtras, reserved),
-    upload: upload === undefined ? uploadOf(options, service) : usersOwn(upload),
+    upload: upload === undefined ? uploadOf({ ...options, client }, service) : usersOwn(upload),
   };
 }
 
@@ -76,12 +86,28 @@ function usersOwn(upload: Upload): Upload {
   return upload;
 }
 
-function uploadOf({ client, uploadExtras }: OpenAiAccountOptions, { uploadPath, filePurpose }: OpenAiService): Upload {
+function uploadOf(
+  { client, uploadExtras }: { readonly client: OpenAiClient } & Pick<OpenAiAccountOptions, "uploadExtras">,
+  { uploadPath, filePurpose }: OpenAiService,
+): Upload {
   const reserved = ["file", "purpose", ...(uploadPath === undefined ? [] : ["file_name", "file_type"])];
   const manner = { client, purpose: filePurpose, extrasOf: resolveExtras("uploadExtras", uploadExtras, reserved) };
   if (uploadPath === undefined) return uploadFile(manner);
   checkMethods("client", client, ["post", "put"]);
   return uploadForm(manner, uploadPath);
+}
+
+/** In OpenAI's shape. */
+function clientOf(client: OpenAiClient | TogetherClient, { uploadPath }: OpenAiService): OpenAiClient {
+  check("client", objectWith(), client);
+  if (!isTogether(client)) {
+    checkClient(client);
+    return client;
+  }
+  checkMethods("client.files", client.files, ["content", "list", "delete"]);
+  checkMethods("client.batches", client.batches, ["create", "retrieve", "list", "cancel"]);
+  if (uploadPath !== undefined) return inOpenAiShape(client);
+  throw invalidOption(TypeError, 'Expected `service` to be "together" for a client of together-ai');
 }
 
 function checkClient(client: OpenAiClient): void {
@@ -105,12 +131,17 @@ function serviceOf(name: OpenAiServiceName): OpenAiService {
   return service;
 }
 
+/** NaN for another text. */
+function hoursOf(window: string): number {
+  const [, figure, unit] = /^(\d+)([hd])$/.exec(window) ?? [];
+  return Number(figure) * (unit === "d" ? 24 : 1);
+}
+
 /** The window, if the service has it: its own, or hours or days between a day and its longest. */
 function windowOf(window: string, { completionWindow, longestWindowHours }: OpenAiService): string {
   if (window === completionWindow) return window;
   const longest = longestWindowHours ?? SHORTEST_WINDOW_HOURS;
-  const [, figure, unit] = /^(\d+)([hd])$/.exec(window) ?? [];
-  const hours = Number(figure) * (unit === "d" ? 24 : 1);
+  const hours = hoursOf(window);
   if (hours >= SHORTEST_WINDOW_HOURS && hours <= longest) return window;
   const wanted = longest > SHORTEST_WINDOW_HOURS ? `between "24h" and "${longest / 24}d"` : `"${completionWindow}"`;
   check("completionWindow", { expected: wanted, type: "string", test: () => false }, window);

@@ -4,6 +4,7 @@
 
 import type { BatchInput, CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { chunksOf } from "../shapes/line-chunks.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import type { OpenAiClient, UploadSource } from "./client.ts";
@@ -20,7 +21,6 @@ export interface UploadManner {
   readonly extrasOf: (facts: UploadFacts) => JsonObject;
 }
 
-const CHUNK_CHARACTERS = 65_536;
 const ENCODER = new TextEncoder();
 
 /** By the client's own method. */
@@ -116,16 +116,4 @@ async function lengthOf(input: BatchInput): Promise<number> {
   let bytes = 0;
   for await (const chunk of chunksOf(input.lines())) bytes += chunk.length;
   return bytes;
-}
-
-async function* chunksOf(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
-  let [pieces, characters]: [string[], number] = [[], 0];
-  for await (const line of lines) {
-    pieces.push(line);
-    characters += line.length;
-    if (characters < CHUNK_CHARACTERS) continue;
-    yield ENCODER.encode(pieces.join(""));
-    [pieces, characters] = [[], 0];
-  }
-  if (pieces.length > 0) yield ENCODER.encode(pieces.join(""));
 }

@@ -5,9 +5,8 @@
 import type { Json, JsonObject } from "../../contract/types.ts";
 import type { Refusals } from "./refusals.ts";
 
-/** Left out: the answer is as good without them. */
+/** Left out: the answer is as good without them. Nobody takes a `seed`, so no answer comes twice. */
 const HINTS: ReadonlySet<string> = new Set([
-  "stream",
   "stream_options",
   "seed",
   "store",
@@ -16,9 +15,8 @@ const HINTS: ReadonlySet<string> = new Set([
   "prompt_cache_options",
   "prompt_cache_retention",
   "prediction",
-  "verbosity",
 ]);
-/** No counterpart, but these values, as JSON, ask for nothing. */
+/** Values, as JSON, that ask for nothing where the field has no counterpart. */
 const NEUTRAL: ReadonlyMap<string, string> = new Map([
   ["n", "1"],
   ["logprobs", "false"],
@@ -27,15 +25,23 @@ const NEUTRAL: ReadonlyMap<string, string> = new Map([
   ["presence_penalty", "0"],
   ["logit_bias", "{}"],
   ["modalities", '["text"]'],
+  ["parallel_tool_calls", "true"],
+  ["stream", "false"],
+  ["verbosity", '"medium"'],
 ]);
 
 /** Throws for the first field that is neither known nor a hint nor asks for nothing, and for a stream. */
 export function checkChatFields(body: JsonObject, known: ReadonlySet<string>, refuse: Refusals): void {
+  if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined || value === null || known.has(name) || HINTS.has(name)) continue;
-    if (NEUTRAL.get(name) !== JSON.stringify(value)) throw refuse.unsupported(`\`${name}\``);
+    if (!asksForNothing(name, value)) throw refuse.unsupported(`\`${name}\``);
   }
-  if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
+}
+
+/** Whether a field without a counterpart may be left out. */
+export function asksForNothing(name: string, value: Json): boolean {
+  return NEUTRAL.get(name) === JSON.stringify(value);
 }
 
 /** Throws for limits that are no whole number from 1, and for a temperature or `top_p` outside of 0 to 1. */
@@ -46,6 +52,13 @@ export function checkSampling(body: JsonObject, refuse: Refusals): void {
   checkNumber(body, "max_tokens", "a whole number from 1", isLimit, refuse);
   checkNumber(body, "temperature", "a number from 0 to 1", isShare, refuse);
   checkNumber(body, "top_p", "a number from 0 to 1", isShare, refuse);
+}
+
+/** A list that may be missing. Throws for what is no list. */
+export function listOf(value: Json | undefined, place: string, refuse: Refusals): readonly Json[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw refuse.invalid(`\`${place}\` must be an array`);
+  return value;
 }
 
 /** The limit of an answer: the newer field before the older. */

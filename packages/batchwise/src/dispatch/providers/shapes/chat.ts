@@ -2,6 +2,8 @@
 // messages, and Converse at Bedrock. Pure. How one message becomes blocks is the service's own.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { listOf } from "./chat-fields.ts";
+import { changedNumber } from "./exact-json.ts";
 import type { Refusals } from "./refusals.ts";
 import { jsonObject, objectOf, text } from "./sdk-error.ts";
 
@@ -79,7 +81,7 @@ export function partsOf(content: Json | undefined, place: string, refuse: Refusa
 
 /** The calls of an assistant's message. Throws for calls of anything but functions. */
 export function callsOf(message: JsonObject, place: string, refuse: Refusals): FunctionCall[] {
-  const calls = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  const calls = listOf(message.tool_calls, `${place}.tool_calls`, refuse);
   return calls.map((call, index) => readCall(call, `${place}.tool_calls[${index}]`, refuse));
 }
 
@@ -95,20 +97,21 @@ function readCall(call: Json, place: string, refuse: Refusals): FunctionCall {
 
 function parseArguments(written: unknown, place: string, refuse: Refusals): JsonObject {
   if (written === undefined || written === null || written === "") return {};
+  const inner = `\`${place}.function.arguments\``;
   let input: JsonObject | null;
   try {
     input = jsonObject(JSON.parse(String(written)));
   } catch (error) {
-    throw refuse.invalid(`\`${place}.function.arguments\` is not JSON`, error);
+    throw refuse.invalid(`${inner} is not JSON`, error);
   }
-  if (input === null) throw refuse.invalid(`\`${place}.function.arguments\` must be an object`);
+  if (input === null) throw refuse.invalid(`${inner} must be an object`);
+  checkNumbers(String(written), inner, refuse);
   return input;
 }
 
-const DATA_URL = /^data:([^;,]+);base64,(.+)$/s;
-
-/** The media type and the base64 of a data URL; null for anything else. */
-export function readDataUrl(url: unknown): { readonly type: string; readonly data: string } | null {
-  const [, type, data] = DATA_URL.exec(text(url) ?? "") ?? [];
-  return type === undefined || data === undefined ? null : { type, data };
+/** Throws for a number that would arrive as another: the arguments travel as an object there. */
+export function checkNumbers(written: string, place: string, refuse: Refusals): void {
+  const changed = changedNumber(written);
+  if (changed === null) return;
+  throw refuse.invalid(`${place} holds ${changed}, which is too large for a number of JavaScript: write it as a text`);
 }

@@ -1,6 +1,9 @@
-// Which versions of `@google/genai` fit, for the Gemini API and for Vertex AI alike.
+// What the Gemini API and Vertex AI need of `@google/genai`: which versions fit, and the transport that the client's methods
+// use themselves. Calls go through it where the methods hide what an answer says.
 
 import { invalidOption } from "../../../core/contract/validate.ts";
+import type { CallOptions } from "../../contract/account.ts";
+import { parseJson } from "./exact-json.ts";
 import { objectOf, text } from "./sdk-error.ts";
 
 /** What clients call themselves: "google-genai-sdk/2.32.0 gl-node/v24.9.0". */
@@ -8,10 +11,13 @@ const VERSION = /google-genai-sdk\/((\d+)\.(\d+)\.\S+)/;
 /** Earlier ones take the retries of a call from the client's options alone. */
 const LEAST: readonly [major: number, minor: number] = [2, 15];
 
-export const GOOGLE_CLIENT_WANTED: string = `Expected \`client\` to be a \`GoogleGenAI\` of @google/genai ${LEAST.join(".")} or later`;
+const WANTED = `Expected \`client\` to be a \`GoogleGenAI\` of @google/genai ${LEAST.join(".")} or later`;
+
+/** Longest time that platform timers hold. */
+export const LONGEST_MS: number = 2 ** 31 - 1;
 
 /** Throws for a client that would repeat calls by itself. One that does not name its version is not judged. */
-export function checkGoogleVersion(client: object): void {
+function checkGoogleVersion(client: object): void {
   const { clientOptions } = objectOf((client as { readonly apiClient?: unknown }).apiClient);
   const headers = objectOf(objectOf(objectOf(clientOptions).httpOptions).headers);
   const [, version, major, minor] = VERSION.exec(text(headers["x-goog-api-client"]) ?? "") ?? [];
@@ -19,5 +25,48 @@ export function checkGoogleVersion(client: object): void {
   const isOld = Number(major) < LEAST[0] || (Number(major) === LEAST[0] && Number(minor) < LEAST[1]);
   if (!isOld) return;
   const got = `got one of version ${version}, which may repeat calls that must go once`;
-  throw invalidOption(TypeError, `${GOOGLE_CLIENT_WANTED}, ${got}`);
+  throw invalidOption(TypeError, `${WANTED}, ${got}`);
+}
+
+export type Query = Readonly<Record<string, string>>;
+
+export interface TransportRequest {
+  readonly path: string;
+  readonly httpMethod: "GET" | "POST" | "DELETE";
+  readonly queryParams: Query;
+  readonly body?: string;
+  readonly httpOptions: { readonly timeout?: number; readonly retryOptions: { readonly attempts: 1 } };
+  readonly abortSignal: AbortSignal;
+}
+
+/** Sends with the client's address, credentials, headers and `fetch`. */
+export interface Transport {
+  request(request: TransportRequest): PromiseLike<unknown>;
+}
+
+/** Throws for a client that is too old. One that does not name its version is judged by its transport. */
+export function transportOf(client: object): Transport {
+  checkGoogleVersion(client);
+  const { apiClient } = client as { readonly apiClient?: unknown };
+  if (typeof objectOf(apiClient).request !== "function") {
+    throw invalidOption(TypeError, `${WANTED}, got an object without its \`apiClient\``);
+  }
+  return apiClient as Transport;
+}
+
+/** The transport answers with an object around the platform's response. */
+export function responseOf(answer: unknown): Response {
+  return objectOf(answer).responseInternal as Response;
+}
+
+/** The JSON of one call, which is made once, whatever retries the client was configured with. */
+export async function requestJson(
+  transport: Transport,
+  request: Pick<TransportRequest, "path" | "httpMethod" | "queryParams" | "body">,
+  { signal, timeoutMs }: CallOptions,
+): Promise<unknown> {
+  const timeout = Math.min(LONGEST_MS, Math.ceil(timeoutMs));
+  const httpOptions = { timeout, retryOptions: { attempts: 1 } } as const;
+  const answer = await transport.request({ ...request, httpOptions, abortSignal: signal });
+  return parseJson(await responseOf(answer).text());
 }

@@ -1,6 +1,7 @@
-// What an error of a Google API says, thrown by one of Google's clients. Pure. Its message is the JSON of the answer:
-// google.rpc.Status in HTTP's shape, with how long to wait among its details.
+// What an error of a Google API says, thrown by one of Google's clients, and why a batch failed there. Pure. An error's
+// message is the JSON of the answer: google.rpc.Status in HTTP's shape, with how long to wait among its details.
 
+import type { Failure } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { jsonObject, objectOf, readSdkError, type SdkError, text } from "./sdk-error.ts";
 
@@ -16,6 +17,34 @@ export function readGoogleError(error: unknown): SdkError {
     message: text(told.message) ?? read.message,
     retryAfterMs: read.retryAfterMs ?? waitOf(told),
   };
+}
+
+const RESOURCE_EXHAUSTED = 8;
+/** Codes of google.rpc.Code that blame rights or money: PERMISSION_DENIED and UNAUTHENTICATED. */
+const ACCOUNT: ReadonlySet<number> = new Set([7, 16]);
+/**
+ * Codes that blame no request: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS; and
+ * NOT_FOUND, of an input that is gone, which is uploaded again.
+ */
+const NO_REQUEST: ReadonlySet<number> = new Set([1, 2, 4, 5, 10, 13, 14, 15]);
+
+/** What words say that a code does not. */
+interface Words {
+  readonly concernAccount: (message: string) => boolean;
+  /** Of an input that is gone. */
+  readonly missFile?: (message: string) => boolean;
+}
+
+/** Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing. */
+export function failureOf(status: unknown, { concernAccount, missFile = () => false }: Words): Failure | null {
+  const { code: number, message: words } = objectOf(status);
+  if (typeof number !== "number") return null;
+  const [code, message] = [`rpc_${number}`, text(words) ?? "The provider gave no reason."];
+  if (missFile(message)) return { kind: "unknown", code, message };
+  if (ACCOUNT.has(number) || concernAccount(message)) return { kind: "authOrBilling", code, message };
+  if (number === RESOURCE_EXHAUSTED) return { kind: "tokenLimit", code, message, limitTokens: null };
+  if (NO_REQUEST.has(number)) return { kind: "unknown", code, message };
+  return { kind: "invalidRequest", code, message, lines: [] };
 }
 
 function statusIn(message: string): JsonObject | null {

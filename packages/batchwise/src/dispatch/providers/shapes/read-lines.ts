@@ -4,47 +4,72 @@
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { parseJson } from "./exact-json.ts";
 
 interface Reader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
   cancel(): Promise<unknown>;
 }
 
-/** The JSON objects of a JSONL body: a web stream, or anything that gives its bytes one chunk after another. */
-export async function* readJsonLines(body: unknown): AsyncGenerator<JsonObject> {
+/** Longest line that is read: longer than any answer, and well below what a text of the platform may be. */
+const MOST_CHARS = 256 * 1024 * 1024;
+
+/**
+ * The JSON objects of a JSONL body: a web stream, or anything that gives its bytes one chunk after another. A line of more
+ * than `mostChars` is passed over like one that is not JSON, and never held as a whole.
+ */
+export async function* readJsonLines(body: unknown, mostChars: number = MOST_CHARS): AsyncGenerator<JsonObject> {
   let number = 0;
   let unreadable: DispatchError | null = null;
-  for await (const line of textLines(body)) {
+  for await (const line of textLines(body, mostChars)) {
     number += 1;
-    if (line.trim() === "") continue;
-    const value = parseLine(line, number);
+    if (line?.trim() === "") continue;
+    const value = line === null ? tooLong(number, mostChars) : parseLine(line, number);
     if (value instanceof DispatchError) unreadable ??= value;
     else yield value;
   }
   if (unreadable !== null) throw unreadable;
 }
 
-async function* textLines(body: unknown): AsyncGenerator<string> {
+/** null for a line of more than `mostChars`. */
+async function* textLines(body: unknown, mostChars: number): AsyncGenerator<string | null> {
   const decoder = new TextDecoder();
   let pieces: string[] = [];
+  let length = 0;
+  const take = (piece: string): void => {
+    length += piece.length;
+    if (length <= mostChars) pieces.push(piece);
+    else pieces = [];
+  };
+  const line = (): string | null => {
+    const whole = length <= mostChars ? pieces.join("") : null;
+    [pieces, length] = [[], 0];
+    return whole;
+  };
   for await (const chunk of chunksOf(body)) {
     const text = decoder.decode(chunk, { stream: true });
     let from = 0;
     for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", from)) {
-      pieces.push(text.slice(from, end));
-      yield pieces.join("");
-      pieces = [];
+      take(text.slice(from, end));
+      yield line();
       from = end + 1;
     }
-    pieces.push(text.slice(from));
+    take(text.slice(from));
   }
-  pieces.push(decoder.decode());
-  yield pieces.join("");
+  take(decoder.decode());
+  yield line();
+}
+
+function tooLong(number: number, mostChars: number): DispatchError {
+  return new DispatchError(
+    "RESULTS_UNREADABLE",
+    `Line ${number} of the results has more than ${mostChars} characters.`,
+  );
 }
 
 function parseLine(line: string, number: number): JsonObject | DispatchError {
   try {
-    const value: unknown = JSON.parse(line);
+    const value = parseJson(line);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
   } catch (error) {
     return new DispatchError("RESULTS_UNREADABLE", `Line ${number} of the results is not JSON.`, error);

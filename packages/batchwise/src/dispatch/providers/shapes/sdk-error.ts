@@ -21,14 +21,9 @@ export interface SdkError {
 }
 
 /** Codes of the platform for connections that were never made. */
-const NEVER_SENT: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
+const NEVER_SENT: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
+/** These come for connections that are up, too: then the call may have been sent. */
+const UNREACHABLE: ReadonlySet<string> = new Set(["EHOSTUNREACH", "ENETUNREACH"]);
 
 const QUOTA = /quota|(?:too many|number of) files|files.{0,40}maximum is \d+/i;
 
@@ -53,7 +48,7 @@ export function readSdkError(error: unknown): SdkError {
     param: text(inner.param) ?? text(own.param),
     message: text(inner.message) ?? text(own.message) ?? String(error),
     retryAfterMs: retryAfter(own.headers),
-    neverSent: status === null && causesOf(error).some((code) => NEVER_SENT.has(code)),
+    neverSent: status === null && causesOf(error).some(wasNeverSent),
   };
 }
 
@@ -108,14 +103,22 @@ function retryAfter(headers: unknown): number | null {
   return seconds >= 0 ? Math.min(seconds * 1000, LONGEST_WAIT_MS) : null;
 }
 
-/** The `code` of an error and of everything that caused it. */
-function causesOf(error: unknown): string[] {
-  const codes: string[] = [];
+/** An error and everything that caused it. */
+function causesOf(error: unknown): object[] {
+  const causes: object[] = [];
   let at: unknown = error;
   for (let depth = 0; depth < 8 && typeof at === "object" && at !== null; depth += 1) {
-    const { code, cause } = at as { readonly code?: unknown; readonly cause?: unknown };
-    if (typeof code === "string") codes.push(code);
-    at = cause;
+    causes.push(at);
+    at = (at as { readonly cause?: unknown }).cause;
   }
-  return codes;
+  return causes;
+}
+
+function wasNeverSent(cause: object): boolean {
+  const { code, syscall, errors } = objectOf(cause);
+  if (typeof code !== "string") return false;
+  if (!UNREACHABLE.has(code)) return NEVER_SENT.has(code);
+  // One error for all addresses of a name has those of each inside.
+  const each = Array.isArray(errors) ? errors.map(objectOf) : [{ syscall }];
+  return each.length > 0 && each.every((one) => one.syscall === "connect");
 }

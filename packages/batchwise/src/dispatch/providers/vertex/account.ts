@@ -3,14 +3,11 @@
 // our side, or in the model's own. Each operation is one logical call with the SDK's retries off; the account keeps no
 // state and decides nothing. A batch is found by its labels.
 
-import { aFunction, check, finiteIntegerFrom, invalidOption, objectWith } from "../../../core/contract/validate.ts";
 import type {
   Account,
-  AccountOptions,
   BatchInput,
   BatchName,
   CallOptions,
-  Capabilities,
   CleanupInput,
   CreateInput,
   Failure,
@@ -24,21 +21,21 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
-import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { cancelAndLook } from "../shapes/google-cancel.ts";
-import { checkGoogleVersion } from "../shapes/google-client.ts";
+import { requestJson, type Transport, transportOf } from "../shapes/google-client.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
+import { chunksOf } from "../shapes/line-chunks.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
-import { checkMethods } from "../shapes/sdk-client.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
-import { MOST_CLAUDE_BATCHES, vertexCapabilities } from "./capabilities.ts";
+import { readSdkError, text } from "../shapes/sdk-error.ts";
 import { classify } from "./classify.ts";
 import { type VertexClient, vertexCall } from "./client.ts";
-import { familyOf, publishedPath, type VertexFamily } from "./family.ts";
-import { filterOf, labelsOf, toProviderBatch } from "./job.ts";
-import { checkRequest, encodeLine, type LineManner } from "./lines.ts";
+import { checkHasBatches } from "./family.ts";
+import { filterOf, labelsOf, toListPage, toProviderBatch } from "./job.ts";
+import { checkRequest, encodeLine } from "./lines.ts";
+import { resolveVertexOptions, type VertexAccountOptions, type VertexModels, type VertexSettings } from "./options.ts";
 import { toResultLine } from "./results.ts";
+import { TextNames } from "./texts.ts";
 
 const INPUT = "input/";
 const OUTPUT = "output/";
@@ -46,23 +43,6 @@ const LINES = /\.jsonl$/;
 /** Where Vertex keeps the whole of a result; other files of a folder repeat parts of it, or tell of errors. */
 const PREDICTIONS = /(?:^|\/)predictions[^/]*\.jsonl$/;
 const JOB = /^(?:projects\/[^/]+\/locations\/[^/]+\/batchPredictionJobs\/[^/]+|\d+)$/;
-
-/** Options of `vertexAccount`. */
-export interface VertexAccountOptions extends AccountOptions {
-  /** `new GoogleGenAI({ vertexai: true, project, location })` of `@google/genai` 2.15 or later. */
-  readonly client: VertexClient;
-  /** `gcsStorage(…)`, in a bucket that Vertex AI may read and write. */
-  readonly storage: ObjectStorage;
-  /**
-   * What a model is called in jobs, as in `publishers/meta/models/llama-3.3-70b-instruct-maas`. Pure; it may throw. Default:
-   * `meta/llama-…` by its publisher, and names of Gemini, Claude, Llama, Qwen, DeepSeek and gpt-oss by how they begin.
-   */
-  readonly modelPath?: (model: string) => string;
-  /** How a model is asked. Default: by its publisher; Google's are `gemini`, Anthropic's `claude`, all others `openai`. */
-  readonly family?: VertexFamily | ((model: string) => VertexFamily);
-  /** For requests to Claude that name no limit of their own, because Claude demands one. Default 4_096. */
-  readonly defaultMaxTokens?: number;
-}
 
 /**
  * An account for the dispatcher's `accounts`.
@@ -80,67 +60,20 @@ export interface VertexAccountOptions extends AccountOptions {
  * ```
  */
 export function vertexAccount(options: VertexAccountOptions): Account {
-  check("options", objectWith(), options);
-  const { client, storage, family, modelPath = publishedPath, defaultMaxTokens = 4_096 } = options;
-  check("client", objectWith(), client);
-  if (client.vertexai !== true) throw notVertex();
-  check("client.batches", objectWith(), client.batches);
-  checkGoogleVersion(client);
-  checkMethods("client.batches", client.batches, ["create", "get", "list", "cancel", "delete"]);
-  check("storage", objectWith("put", "get", "list", "delete", "uriOf"), storage);
-  if (!storage.uriOf("x").startsWith("gs://")) throw notGoogles(storage.uriOf("x"));
-  check("defaultMaxTokens", finiteIntegerFrom(1), defaultMaxTokens);
-  check("modelPath", aFunction, modelPath);
-  checkFamily(family);
-  const pathOf = modelPath;
-  const familyOfModel = (model: string): VertexFamily => {
-    const path = pathOf(model);
-    return (typeof family === "function" ? family(model) : family) ?? familyOf(path);
-  };
-  const own = ["client", "storage", "modelPath", "family", "defaultMaxTokens"];
-  const isOfClaude = family === "claude" || options.models?.some((model) => familyOfModel(model) === "claude");
-  const settings = resolveAccountOptions(options, own, isOfClaude === true ? withFewJobs : vertexCapabilities);
-  const models = { pathOf, familyOf: familyOfModel, manner: { defaultMaxTokens } };
-  return new VertexAccount(client, storage, settings, models);
-}
-
-/** Of an account that serves Claude, whatever else it serves. */
-const withFewJobs: Capabilities = {
-  ...vertexCapabilities,
-  limits: { ...vertexCapabilities.limits, maxEnqueuedBatches: MOST_CLAUDE_BATCHES },
-};
-
-function notVertex(): Error {
-  const wanted = "Expected `client` to be one of Vertex AI, made with `vertexai: true`";
-  return invalidOption(TypeError, `${wanted}, got one of the Gemini API, which \`geminiAccount\` takes`);
-}
-
-function notGoogles(uri: string): Error {
-  return invalidOption(TypeError, `Expected \`storage\` to be one in Cloud Storage, got one at ${uri.slice(0, -1)}`);
-}
-
-function checkFamily(family: unknown): void {
-  if (family === undefined || typeof family === "function") return;
-  if (family === "gemini" || family === "claude" || family === "openai") return;
-  const wanted = 'Expected `family` to be "gemini", "claude", "openai" or a function of the model';
-  throw invalidOption(TypeError, `${wanted}, got ${JSON.stringify(family)}`);
-}
-
-interface Models {
-  pathOf(model: string): string;
-  familyOf(model: string): VertexFamily;
-  readonly manner: LineManner;
+  return new VertexAccount(resolveVertexOptions(options));
 }
 
 class VertexAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: VertexClient;
+  readonly #transport: Transport;
   readonly #storage: ObjectStorage;
-  readonly #models: Models;
+  readonly #models: VertexModels;
 
-  constructor(client: VertexClient, storage: ObjectStorage, settings: AccountSettings, models: Models) {
+  constructor({ client, storage, settings, models }: VertexSettings) {
     super(settings);
     this.#client = client;
+    this.#transport = transportOf(client);
     this.#storage = storage;
     this.#models = models;
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
@@ -148,15 +81,21 @@ class VertexAccount extends AccountFields implements Account {
 
   encodeLine(request: LineRequest): string {
     const { model } = JSON.parse(request.body) as JsonObject;
-    return encodeLine(this.#models.familyOf(text(model) ?? ""), request, this.#models.manner);
+    return encodeLine(this.#models.familyOf(text(model) ?? ""), request, this.#models.lines);
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
-    checkRequest(this.#models.familyOf(text(body.model) ?? ""), endpoint, body, this.#models.manner);
+    const model = text(body.model) ?? "";
+    checkHasBatches(this.#models.pathOf(model));
+    checkRequest(this.#models.familyOf(model), endpoint, body, this.#models.lines);
+  }
+
+  isNamedByPlace(model: string): boolean {
+    return this.#models.familyOf(model) === "embedding";
   }
 
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
-    const { uri } = await this.#storage.put(INPUT + input.fileName, bytesOf(input), call);
+    const { uri } = await this.#storage.put(INPUT + input.fileName, chunksOf(input.lines()), call);
     return { fileId: uri };
   }
 
@@ -181,16 +120,13 @@ class VertexAccount extends AccountFields implements Account {
   }
 
   async #page(pageSize: number, cursor: string | null, filter: string | null, call: CallOptions): Promise<ListPage> {
-    const config = {
-      ...vertexCall(call),
-      pageSize,
+    const queryParams = {
+      pageSize: String(pageSize),
       ...(filter === null ? {} : { filter }),
       ...(cursor === null ? {} : { pageToken: cursor }),
     };
-    const pager = objectOf(await this.#client.batches.list({ config }));
-    const rows: readonly unknown[] = Array.isArray(pager.page) ? pager.page : [];
-    // The pager puts the next page's token where it would ask for that page.
-    return { batches: rows.map(toProviderBatch), next: text(objectOf(objectOf(pager.params).config).pageToken) };
+    const request = { path: "batchPredictionJobs", httpMethod: "GET", queryParams } as const;
+    return toListPage(await requestJson(this.#transport, request, call));
   }
 
   async find(tag: BatchName, call: CallOptions): Promise<readonly ProviderBatch[]> {
@@ -199,6 +135,7 @@ class VertexAccount extends AccountFields implements Account {
     do {
       const page: ListPage = await this.#page(this.capabilities.list.pageSize, cursor, filterOf(tag), call);
       found.push(...page.batches);
+      if (page.next !== null && page.next === cursor) throw new Error("Vertex AI names the same page of jobs again.");
       cursor = page.next;
     } while (cursor !== null);
     return found;
@@ -217,14 +154,17 @@ class VertexAccount extends AccountFields implements Account {
   async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
     const family = this.#models.familyOf(name.model);
     const open = (uri: string): AsyncGenerator<JsonObject> => readJsonLines(this.#storage.get(uri, call));
-    const read = (line: JsonObject): ResultLine => toResultLine(family, line, batch, name);
+    const input = batch.inputFileId ?? this.#storage.uriOf(`${INPUT}${name.key}-${name.attempt}.jsonl`);
+    const names = family === "embedding" ? await TextNames.read(open(input), name.key) : null;
+    const read = (line: JsonObject): ResultLine => toResultLine(family, line, batch, name, names);
     for (const folder of batch.resultRefs) yield* readResults(await this.#outputs(folder, call), open, read);
   }
 
   /** The files with results in a folder: the whole ones where there are any. */
   async #outputs(folder: string, call: CallOptions): Promise<string[]> {
-    const found: string[] = [];
-    for await (const { uri } of this.#storage.list(`${folder.replace(/\/$/, "")}/`, call)) found.push(uri);
+    const names = new Set<string>();
+    for await (const { uri } of this.#storage.list(`${folder.replace(/\/$/, "")}/`, call)) names.add(uri);
+    const found = [...names];
     const whole = found.filter((uri) => PREDICTIONS.test(uri));
     const files = whole.length > 0 ? whole : found.filter((uri) => LINES.test(uri));
     if (files.length > 0) return files;
@@ -267,21 +207,3 @@ class VertexAccount extends AccountFields implements Account {
 function outputOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
   return `${OUTPUT}${key}-${attempt}/`;
 }
-
-/** Lines as bytes, many at once. */
-async function* bytesOf(input: BatchInput): AsyncGenerator<Uint8Array> {
-  const encoder = new TextEncoder();
-  let held: string[] = [];
-  let length = 0;
-  for await (const line of input.lines()) {
-    held.push(line);
-    length += line.length;
-    if (length < CHUNK_CHARS) continue;
-    yield encoder.encode(held.join(""));
-    held = [];
-    length = 0;
-  }
-  yield encoder.encode(held.join(""));
-}
-
-const CHUNK_CHARS = 256 * 1024;

@@ -14,11 +14,13 @@ export const ENDPOINTS: Readonly<Record<VertexFamily, readonly Endpoint[]>> = {
   claude: ["/v1/chat/completions", MESSAGES],
   // cloud.google.com/vertex-ai/generative-ai/docs/maas/capabilities/batch-prediction
   openai: ["/v1/chat/completions", "/v1/embeddings"],
+  embedding: ["/v1/embeddings"],
 };
 
 export const vertexCapabilities: Capabilities = {
   provider: "vertex",
   endpoints: [...new Set(Object.values(ENDPOINTS).flat())],
+  nativeEndpoints: [GENERATE, MESSAGES],
   /** The lines are an object in Cloud Storage. */
   maxInlineBytes: 0,
   /** Two labels, by which jobs are found, and the display name, by which they are known. */
@@ -38,6 +40,9 @@ export const vertexCapabilities: Capabilities = {
     maxEnqueuedBatches: Number.POSITIVE_INFINITY,
   },
 };
+
+/** Texts of one job (docs.cloud.google.com/vertex-ai/generative-ai/docs/embeddings/batch-prediction-genai-embeddings). */
+export const MOST_TEXTS = 30_000;
 
 /** Of a project (cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/batch). */
 export const MOST_CLAUDE_BATCHES = 4;

@@ -1,7 +1,9 @@
 // The part of the official `@google/genai` client (2.15 and later, made for Vertex AI) that the adapter calls, by shape:
-// nothing is imported from the SDK, and its answers are read as unknown JSON.
+// nothing is imported from the SDK, and its answers are read as unknown JSON. Jobs are listed through the transport that
+// the client's methods use: `batches.list` makes an empty page of every answer that is no list.
 
 import type { CallOptions } from "../../contract/account.ts";
+import { LONGEST_MS } from "../shapes/google-client.ts";
 
 interface HttpOptions {
   /** Whole milliseconds. */
@@ -38,15 +40,8 @@ export interface VertexClient {
     get(params: { readonly name: string; readonly config: VertexCall }): PromiseLike<unknown>;
     cancel(params: { readonly name: string; readonly config: VertexCall }): PromiseLike<unknown>;
     delete(params: { readonly name: string; readonly config: VertexCall }): PromiseLike<unknown>;
-    /** A pager, of which one page is read. */
-    list(params: {
-      config: VertexCall & { readonly pageSize: number; readonly filter?: string; pageToken?: string };
-    }): PromiseLike<unknown>;
   };
 }
-
-/** Longest time that platform timers hold. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 export function vertexCall({ signal, timeoutMs }: CallOptions): VertexCall {
   const timeout = Math.min(LONGEST_MS, Math.ceil(timeoutMs));

@@ -5,13 +5,14 @@ import { DispatchError } from "../../contract/errors.ts";
 
 /**
  * How a model is asked: `gemini` in Gemini's own shape, `claude` in Anthropic's, `openai` in OpenAI's, as Llama, Qwen,
- * DeepSeek, gpt-oss and other open models are.
+ * DeepSeek, gpt-oss and other open models are, `embedding` by a text alone, as Google's text embeddings are.
  */
-export type VertexFamily = "gemini" | "claude" | "openai";
+export type VertexFamily = "gemini" | "claude" | "openai" | "embedding";
 
 /** Publishers of models that are known by how their names begin (cloud.google.com/vertex-ai, batch inference pages). */
 const PUBLISHERS: readonly (readonly [RegExp, string])[] = [
   [/^gemini-/, "google"],
+  [/^text-(multilingual-)?embedding-/, "google"],
   [/^claude-/, "anthropic"],
   [/^llama-/, "meta"],
   [/^qwen/, "qwen"],
@@ -40,8 +41,20 @@ export function publishedPath(model: string): string {
   throw new DispatchError("INVALID_REQUEST", `The request cannot be sent to Vertex AI: ${wanted}, not "${model}".`);
 }
 
-/** By the publisher; a tuned model or an endpoint of the user's own is taken for a Gemini. */
+/** Google's text embeddings that have batches, and those that have none (docs: batch-prediction-genai-embeddings). */
+const EMBEDDING = /^publishers\/google\/models\/text-(multilingual-)?embedding-/;
+const NO_BATCHES = /^publishers\/google\/models\/(gemini-embedding-|multimodalembedding)/;
+
+/** Throws INVALID_REQUEST for a model that Vertex AI has no batches of. */
+export function checkHasBatches(path: string): void {
+  if (!NO_BATCHES.test(path)) return;
+  const words = `Vertex AI has no batches of "${path.split("/").at(-1)}", but of "text-embedding-005"`;
+  throw new DispatchError("INVALID_REQUEST", `The request cannot be sent: ${words}; the Gemini API has them.`);
+}
+
+/** By the publisher, and Google's embeddings by name; a tuned model or an endpoint of the user's own is a Gemini. */
 export function familyOf(path: string): VertexFamily {
+  if (EMBEDDING.test(path)) return "embedding";
   const publisher = /^publishers\/([^/]+)\//.exec(path)?.[1] ?? "google";
   return FAMILIES.get(publisher) ?? "openai";
 }

@@ -1,13 +1,16 @@
-// From Vertex's jobs, as the SDK gives them, to our words. Pure; trusts nothing that it reads.
+// From Vertex's jobs, as the SDK gives them, or as they stand in a list, to our words. Pure; trusts nothing that it reads.
 
-import type { BatchName, ProviderBatch, ProviderState } from "../../contract/account.ts";
+import type { BatchName, ListPage, ProviderBatch, ProviderState } from "../../contract/account.ts";
 import { readTag, toState } from "../shapes/google-jobs.ts";
-import { objectOf, text } from "../shapes/sdk-error.ts";
+import { noListError } from "../shapes/list-rows.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
 /** A job may wait for 72 hours, then run for 24 (docs: batch-prediction-gemini, quotas and limits). */
 const WINDOW_MS = 96 * 3_600_000;
 const ENDED: ReadonlySet<ProviderState> = new Set(["done", "cancelled", "expired", "failed"]);
+
+type JsonLike = { readonly [key: string]: unknown };
 
 /** The labels of a job: values have small letters, digits, _ and - only. */
 export function labelsOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): Readonly<Record<string, string>> {
@@ -29,7 +32,10 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const counts = countsOf(objectOf(job.completionStats));
   const ran = counts === null ? null : counts.succeeded + counts.failed;
   const createdAt = timeOf(job.createTime);
-  const output = text(objectOf(job.outputInfo).gcsOutputDirectory);
+  // A folder that is not named yet lies in the one that was asked for, which is the batch's own.
+  const mustBe = state === "done" || (isOver && state !== "failed" && (ran ?? 0) > 0);
+  const asked = mustBe ? text(objectOf(job.dest).gcsUri) : null;
+  const output = text(objectOf(job.outputInfo).gcsOutputDirectory) ?? asked;
   return {
     id,
     state,
@@ -45,6 +51,28 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     resultRefs: isOver && output !== null ? [output] : [],
     failure: state === "failed" ? toFailure(job.error) : null,
   };
+}
+
+/**
+ * A page of jobs as Vertex answers it. Throws for an answer that is no list: what is not listed counts as never created, and
+ * is sent again. Google leaves out what is empty.
+ */
+export function toListPage(wire: unknown): ListPage {
+  const page = jsonObject(wire);
+  const rows: unknown = page?.batchPredictionJobs;
+  const isEmpty = page !== null && Object.keys(page).every((name) => name === "nextPageToken");
+  const jobs: readonly unknown[] | null = Array.isArray(rows) ? rows : isEmpty ? [] : null;
+  if (jobs === null) throw noListError("an array `batchPredictionJobs`", wire);
+  return { batches: jobs.map((job) => toProviderBatch(renamed(job))), next: text(page?.nextPageToken) };
+}
+
+/** A job with the names that the SDK gives to where its lines lie. */
+function renamed(row: unknown): JsonLike {
+  const job = objectOf(row);
+  const { gcsSource } = objectOf(job.inputConfig);
+  const { gcsDestination } = objectOf(job.outputConfig);
+  const [src, dest] = [{ gcsUri: objectOf(gcsSource).uris }, { gcsUri: objectOf(gcsDestination).outputUriPrefix }];
+  return { ...job, src, dest };
 }
 
 interface Counts {

@@ -1,14 +1,17 @@
 // Requests as the lines of a job's input, by the family of their model. Pure, and the same on every machine.
 
 import type { LineRequest } from "../../contract/account.ts";
-import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine } from "../../format/encode.ts";
 import { toParamsElsewhere } from "../shapes/anthropic/elsewhere.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
+import { refusalsOf } from "../shapes/refusals.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { ENDPOINTS, GENERATE, MESSAGES } from "./capabilities.ts";
 import type { VertexFamily } from "./family.ts";
+import { toText } from "./texts.ts";
+
+const { invalid } = refusalsOf("Vertex AI");
 
 /** Claude at Vertex wants it in each body (cloud.google.com, partner-models/claude/batch). */
 const ANTHROPIC_VERSION = "vertex-2023-10-16";
@@ -20,35 +23,37 @@ const ID_LABEL = "batchwise_id";
 const ID = /^[0-9A-Z_-]{1,63}$/;
 
 /** How the user wants requests to be written. */
-export interface LineManner {
+export interface LineOptions {
   readonly defaultMaxTokens: number;
 }
 
-export function encodeLine(family: VertexFamily, request: LineRequest, manner: LineManner): string {
+export function encodeLine(family: VertexFamily, request: LineRequest, options: LineOptions): string {
   if (family === "openai") return openaiLine(request);
   const { customId, endpoint, body } = request;
-  const params = toRequest(family, endpoint, JSON.parse(body), manner);
+  if (family === "embedding") return `${JSON.stringify({ content: toText(JSON.parse(body)) })}\n`;
+  const params = toRequest(family, endpoint, JSON.parse(body), options);
   const line = family === "claude" ? { custom_id: customId, request: params } : { request: labelled(params, customId) };
   return `${JSON.stringify(line)}\n`;
 }
 
 /** Throws INVALID_REQUEST, naming the place, for what the model cannot be asked in a batch. */
-export function checkRequest(family: VertexFamily, endpoint: Endpoint, body: JsonObject, manner: LineManner): void {
+export function checkRequest(family: VertexFamily, endpoint: Endpoint, body: JsonObject, options: LineOptions): void {
   const endpoints = ENDPOINTS[family];
   if (!endpoints.includes(endpoint)) {
     const has = endpoints.join(" and ");
     throw invalid(`"${text(body.model) ?? ""}" is not served at ${endpoint} in batches, but at ${has}`);
   }
   if (family === "openai") checkOpenAi(endpoint, body);
-  else toRequest(family, endpoint, body, manner);
+  else if (family === "embedding") toText(body);
+  else toRequest(family, endpoint, body, options);
 }
 
 /** The model stands in the job. */
 function toRequest(
-  family: Exclude<VertexFamily, "openai">,
+  family: "gemini" | "claude",
   endpoint: Endpoint,
   body: JsonObject,
-  { defaultMaxTokens }: LineManner,
+  { defaultMaxTokens }: LineOptions,
 ): JsonObject {
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   if (endpoint === GENERATE) return without(body, "model");
@@ -78,8 +83,4 @@ function checkOpenAi(endpoint: Endpoint, body: JsonObject): void {
 function without(body: JsonObject, name: string): JsonObject {
   const { [name]: _, ...others } = body;
   return others;
-}
-
-function invalid(reason: string): DispatchError {
-  return new DispatchError("INVALID_REQUEST", `The request cannot be sent to Vertex AI: ${reason}.`);
 }

@@ -3,17 +3,24 @@
 import type { BatchName, ProviderBatch, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
-import { toCompletion } from "../shapes/anthropic/completion.ts";
+import { type Answered, failed } from "../shapes/answered.ts";
+import {
+  STATUSES as ANTHROPIC_STATUSES,
+  chatAnswer as claudeAnswer,
+  nativeAnswer as claudeMessage,
+} from "../shapes/anthropic/answer.ts";
 import { chatAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
+import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
 import { toResultLine as toOpenAiResult } from "../shapes/openai-result.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
-import { toUsage } from "../shapes/usage.ts";
 import { GENERATE, MESSAGES } from "./capabilities.ts";
 import type { VertexFamily } from "./family.ts";
 import { idOf } from "./lines.ts";
+import { type TextNames, toEmbedding } from "./texts.ts";
 
-/** HTTP statuses of Google's and Anthropic's words, so that one rule judges the items of all providers. */
+/** HTTP statuses of Google's words, beside Anthropic's, so that one rule judges the items of all providers. */
 const STATUSES: ReadonlyMap<string, number> = new Map([
+  ...ANTHROPIC_STATUSES,
   ["INVALID_ARGUMENT", 400],
   ["FAILED_PRECONDITION", 400],
   ["OUT_OF_RANGE", 400],
@@ -24,33 +31,30 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
   ["INTERNAL", 500],
   ["UNAVAILABLE", 503],
   ["DEADLINE_EXCEEDED", 504],
-  ["invalid_request_error", 400],
-  ["authentication_error", 401],
-  ["permission_error", 403],
-  ["not_found_error", 404],
-  ["request_too_large", 413],
-  ["rate_limit_error", 429],
-  ["overloaded_error", 529],
 ]);
 const BAD_REQUEST = /^bad request/i;
 
-/** What a line gives for its request. */
-type Answered = Omit<ResultLine, "customId">;
-
+/** `names`: of a batch of text embeddings, whose lines have no ids. */
 export function toResultLine(
   family: VertexFamily,
   line: JsonObject,
   batch: ProviderBatch,
   name: BatchName,
+  names: TextNames | null = null,
 ): ResultLine {
-  const customId = text(line.custom_id) ?? (family === "gemini" ? idOf(line.request) : null);
+  const customId = names === null ? idIn(family, line) : names.take(line.instance);
   if (customId === null) throw nameless(family);
   const fault = faultOf(line, batch);
   if (fault !== null) return { customId, ...fault };
   if (family === "openai") return openAiLine(customId, line);
+  if (family === "embedding") return { customId, ...embeddingAnswer(toEmbedding(line), name.model) };
   const response = jsonObject(line.response);
   if (response === null) return { customId, response: null, error: null, usage: null };
   return { customId, ...answerOf(family, response, customId, batch, name) };
+}
+
+function idIn(family: VertexFamily, line: JsonObject): string | null {
+  return text(line.custom_id) ?? (family === "gemini" ? idOf(line.request) : null);
 }
 
 function answerOf(
@@ -62,9 +66,7 @@ function answerOf(
 ): Answered {
   if (endpoint === GENERATE) return nativeAnswer(response);
   if (family === "gemini") return chatAnswer(response, { customId, model, createdAt });
-  const usage = toUsage(response.usage);
-  const body = endpoint === MESSAGES ? response : toCompletion(response, createdAt);
-  return { response: { statusCode: 200, body }, error: null, usage };
+  return endpoint === MESSAGES ? claudeMessage(response) : claudeAnswer(response, createdAt);
 }
 
 /** Mostly as OpenAI writes it; the answer alone, without a status, is one of success. */
@@ -90,9 +92,7 @@ function faultOf(line: JsonObject, { state }: ProviderBatch): Answered | null {
   }
   const given = typeof told.code === "number" && told.code >= 400 && told.code < 600 ? told.code : null;
   const statusCode = given ?? STATUSES.get(code) ?? 500;
-  const type = statusCode >= 500 ? "server_error" : "invalid_request_error";
-  const body = { error: { message, type, param: null, code } };
-  return { response: { statusCode, body }, error: { code, message }, usage: null };
+  return failed(statusCode, code, message);
 }
 
 function errorIn(status: string): { readonly [key: string]: unknown } {
@@ -107,6 +107,7 @@ function errorIn(status: string): { readonly [key: string]: unknown } {
 }
 
 function nameless(family: VertexFamily): DispatchError {
-  const what = family === "gemini" ? "the label of its request" : "a custom_id";
+  const places = { gemini: "the label of its request", embedding: "a text of the batch" };
+  const what = family === "gemini" || family === "embedding" ? places[family] : "a custom_id";
   return new DispatchError("RESULTS_UNREADABLE", `A result line came without ${what}: nobody knows whose it is.`);
 }

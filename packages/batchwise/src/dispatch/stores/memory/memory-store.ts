@@ -39,7 +39,7 @@ import { Marks } from "./marks.ts";
 import { type Ending, OutcomeLog } from "./outcome-log.ts";
 import { Pruning } from "./pruning.ts";
 import { batchRow, type MemoryBatch, type MemoryRequest, outcomeRow, requestRow } from "./records.ts";
-import { Waiting } from "./waiting.ts";
+import { earliestFirst, Waiting } from "./waiting.ts";
 
 /**
  * Makes a `Store` that lives and dies with this process. Several dispatchers of one process may share it.
@@ -74,6 +74,7 @@ class MemoryStore implements Store {
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
     this.#assertOpen();
     if (change.kind === "expire") return this.#expire(change, sinks, now);
+    if (change.kind === "move") return this.#waiting.move(change);
     if (change.kind === "hasten") return this.#hasten(change.after, now);
     if (change.kind === "redeliver") return this.#log.redeliver(change, now);
     return change.ids.map((id, index) => {
@@ -237,8 +238,7 @@ class MemoryStore implements Store {
 
   #expire(change: Extract<Amendment, { kind: "expire" }>, sinks: readonly string[], now: number): Amended[] {
     const late = [...this.#waiting.all()].filter(({ deadlineAt }) => deadlineAt !== null && deadlineAt <= now);
-    late.sort((a, b) => (a.deadlineAt ?? 0) - (b.deadlineAt ?? 0) || a.arrival - b.arrival);
-    return late.slice(0, change.limit).map((request) => {
+    return earliestFirst(late, change.limit).map((request) => {
       this.#waiting.remove(request);
       this.#end(request, { status: "expired", ...waiting(change, sinks, now) });
       return { id: request.id, result: "changed" };

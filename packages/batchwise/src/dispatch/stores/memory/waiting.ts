@@ -3,6 +3,7 @@
 // kept until the lane changes: arrivals are nearly sorted already, so that making it is close to linear.
 
 import type { LaneRow, NewRequest } from "../../contract/rows.ts";
+import type { Amended, Amendment } from "../../contract/store.ts";
 import type { MemoryRequest } from "./records.ts";
 
 interface Lane {
@@ -78,6 +79,16 @@ export class Waiting {
     for (const request of this.all()) if (request.notBefore > after) request.notBefore = now;
   }
 
+  move({ lane, to, before, limit }: Extract<Amendment, { kind: "move" }>): Amended[] {
+    const near = this.inOrder(lane).filter(({ deadlineAt }) => deadlineAt !== null && deadlineAt < before);
+    return earliestFirst(near, limit).map((request) => {
+      this.remove(request);
+      request.lane = to;
+      this.add(request);
+      return { id: request.id, result: "changed" };
+    });
+  }
+
   rows(limit: number, now: number): LaneRow[] {
     return [...this.#lanes.keys()].map((name) => this.#row(name, limit, now));
   }
@@ -99,6 +110,12 @@ export class Waiting {
     const times = { oldestAt: known(oldestAt), readySince: known(readySince), deadlineAt: known(deadlineAt) };
     return { ...row, ...times, deferredUntil: known(deferredUntil) };
   }
+}
+
+/** So many of these requests, all of which have a deadline. */
+export function earliestFirst(requests: readonly MemoryRequest[], limit: number): MemoryRequest[] {
+  const inOrder = requests.toSorted((a, b) => (a.deadlineAt ?? 0) - (b.deadlineAt ?? 0) || a.arrival - b.arrival);
+  return inOrder.slice(0, limit);
 }
 
 /** A minimum over nothing is null. */

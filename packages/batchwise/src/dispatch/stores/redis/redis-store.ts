@@ -77,8 +77,7 @@ class RedisStore implements Store {
   }
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    const limited =
-      change.kind === "expire" || change.kind === "redeliver" ? { ...change, limit: atMost(change.limit) } : change;
+    const limited = "limit" in change ? { ...change, limit: atMost(change.limit) } : change;
     const ids = "ids" in limited ? limited.ids : null;
     const sent = ids === null ? limited : { ...limited, ids: ids.map(sendable) };
     const flat = list(await this.#run("amend", { change: sent, sinks, now }));

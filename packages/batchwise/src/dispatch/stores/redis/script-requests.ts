@@ -73,6 +73,25 @@ local function takeOut(id, change, status, sinks, now)
   finish(r, { status = status, payload = change.payload, code = change.code }, sinks, now)
 end
 
+local function move(change, now)
+  local answers = {}
+  local from = change.lane
+  local near = call('ZRANGEBYSCORE', P .. 'until:' .. from, '-inf', '(' .. str(change.before), 'LIMIT', 0, str(change.limit))
+  for _, id in ipairs(near) do
+    local r = standing(id)
+    call('ZREM', P .. 'q:' .. from, entry(r))
+    if r.notBefore > 0 then call('ZREM', P .. 'later:' .. from, id) end
+    call('ZREM', P .. 'until:' .. from, id)
+    call('HSET', rkey(id), 'lane', change.to)
+    r.lane = change.to
+    makeReady(r, now)
+    table.insert(answers, id)
+    table.insert(answers, 'changed')
+  end
+  closeIfEmpty(from)
+  return answers
+end
+
 local function retry(id, lane, now)
   local key = rkey(id)
   local cursor = call('HGET', key, 'cursor')
@@ -191,6 +210,7 @@ function methods.amend(input)
     return answers
   end
   if change.kind == 'redeliver' then return redeliver(change, input.now) end
+  if change.kind == 'move' then return move(change, input.now) end
   if change.kind == 'expire' then
     local late = call('ZRANGEBYSCORE', P .. 'until', '-inf', str(input.now), 'LIMIT', 0, str(change.limit))
     for _, member in ipairs(late) do

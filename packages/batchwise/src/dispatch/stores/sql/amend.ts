@@ -1,4 +1,4 @@
-// Changes of requests from outside their batch: cancel, fail, expire, retry, hasten, redeliver. What may happen is decided
+// Changes of requests from outside their batch: cancel, fail, expire, move, retry, hasten, redeliver. What may happen is decided
 // by the statement that takes a request out of the table where it is, so that a seal or a settle at the same moment is
 // seen. What ends by it is for the store to end, last of all in the transaction.
 
@@ -9,7 +9,7 @@ import { addToBatches } from "./batches.ts";
 import { count } from "./counters.ts";
 import type { Dialect } from "./dialect.ts";
 import { hasten } from "./hasten.ts";
-import { laneIds, makeReady, READY_LANES } from "./lanes.ts";
+import { knownLane, laneIds, makeReady, READY_LANES } from "./lanes.ts";
 import { atMost } from "./statement.ts";
 import { Again, all, run, runAll, type Steps } from "./steps.ts";
 import { type Owner, UsageSums } from "./usage.ts";
@@ -43,6 +43,8 @@ export function* amend(dialect: Dialect, change: Amendment, now: number): Steps<
       return { answers: [], endings: [] };
     case "redeliver":
       return { answers: yield* redeliver(dialect, change, now), endings: [] };
+    case "move":
+      return { answers: yield* move(dialect, change, now), endings: [] };
     case "expire":
       return yield* expire(dialect, change, now);
     case "retry": {
@@ -110,6 +112,23 @@ function* expire(dialect: Dialect, change: ById<"expire">, now: number): Steps<A
   const seqs = late.map(({ seq }) => seq);
   yield* run(`DELETE FROM batchwise_ready WHERE ${dialect.readyAmong}`, seqs);
   return { answers: late.map(({ id }) => ({ id, result: "changed" })), endings: endingsOf(late, "expired", change) };
+}
+
+function* move(dialect: Dialect, { lane, to, before, limit }: ById<"move">, now: number): Steps<Amended[]> {
+  const from = yield* knownLane(lane);
+  if (from === undefined) return [];
+  const near = yield* all<{ seq: number; id: string }>(
+    `SELECT c.seq, r.id FROM batchwise_ready c JOIN batchwise_request r ON r.seq = c.seq
+     WHERE c.lane = ? AND c.deadline_at < ? ORDER BY c.deadline_at, c.seq LIMIT ? ${dialect.lockFree("c")}`,
+    ...[from, before, atMost(limit)],
+  );
+  if (near.length === 0) return [];
+  const seqs = near.map(({ seq }) => seq);
+  const into = (yield* laneIds(dialect, [to], "group")).get(to);
+  yield* run(`DELETE FROM batchwise_ready WHERE ${dialect.readyAmong}`, seqs);
+  yield* run(`UPDATE batchwise_request SET lane = ? WHERE ${dialect.among("seq", "bigint")}`, ...[into ?? 0, seqs]);
+  yield* makeReady(dialect, seqs, now);
+  return near.map(({ id }) => ({ id, result: "changed" }));
 }
 
 function* takeOut(

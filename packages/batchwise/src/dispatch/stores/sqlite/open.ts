@@ -56,7 +56,9 @@ export function resolveSqliteStoreOptions(options: SqliteStoreOptions): Resolved
 function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
   const sqlite = process.getBuiltinModule?.("node:sqlite");
   if (sqlite === undefined) {
-    throw invalidOption(TypeError, "`path` needs node:sqlite (Node >= 22.13): pass a `database` of another driver");
+    const newer = "Either `npm install node@24`, then `npx node` in place of `node`";
+    const other = "or `database: new Database(file)` of better-sqlite3 in place of `path`";
+    throw invalidOption(TypeError, `\`path\` needs node:sqlite, of Node.js 22.13 or later. ${newer}; ${other}`);
   }
   const opened = new Set<OwnDatabase>();
   return {

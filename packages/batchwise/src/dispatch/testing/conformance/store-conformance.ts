@@ -10,6 +10,7 @@ import { hastenCases } from "./hasten.ts";
 import { holdCases } from "./hold.ts";
 import { lastingCases } from "./lasting.ts";
 import { marksCases } from "./marks.ts";
+import { moveCases } from "./move.ts";
 import { probeCases } from "./probe.ts";
 import { pruneCases } from "./prune.ts";
 import { sealCases } from "./seal.ts";
@@ -39,6 +40,7 @@ export const storeConformance: readonly StoreCase[] = [
   ...holdCases,
   ...settleCases,
   ...amendCases,
+  ...moveCases,
   ...deliveryCases,
   ...hastenCases,
   ...probeCases,

@@ -1,8 +1,8 @@
 // What the fake's models say: an echo for chat, a small vector for embeddings, each from the request alone.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { bedrockAnswer } from "./bedrock-answers.ts";
-import { openaiAnswers } from "./openai-answers.ts";
+import { bedrockAnswer } from "./bedrock/answers.ts";
+import { openaiAnswers } from "./openai/answers.ts";
 import { hashOf, seededRandom } from "./random.ts";
 import type { FakeAnswer, FakeLine } from "./types.ts";
 

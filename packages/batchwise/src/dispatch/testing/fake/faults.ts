@@ -43,6 +43,7 @@ export class FaultBook {
 }
 
 const NEWLINE = 10;
+const encoder = new TextEncoder();
 
 /** Runs the call as the fault says, or as it is; `refuse` writes a scripted status in the error shape of its surface. */
 export async function answerUnder(
@@ -64,10 +65,20 @@ export async function answerUnder(
   if ("endAfterLines" in wanted) {
     return reply === null ? DROPPED : { ...reply, body: firstLines(reply.body, wanted.endAfterLines) };
   }
-  const { status, body, headers } = wanted;
+  if ("edit" in wanted) {
+    return reply === null
+      ? DROPPED
+      : { ...reply, body: encoder.encode(wanted.edit(new TextDecoder().decode(reply.body))) };
+  }
+  const { status, body, text, headers } = wanted;
+  if (text !== undefined) return { ...textReply(text, status), headers: { "content-type": "text/html", ...headers } };
   if (body !== undefined) return jsonReply(body, status, headers);
   const code = status === 429 ? "rate_limit_exceeded" : "scripted";
   return refuse(new Refusal(status, code, `Scripted answer ${status}.`, { headers }));
+}
+
+function textReply(text: string, status: number): Omit<Reply, "headers"> {
+  return { status, body: encoder.encode(text), cutAt: null };
 }
 
 function firstLines(body: Uint8Array, count: number): Uint8Array {

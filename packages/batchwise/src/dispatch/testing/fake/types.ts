@@ -185,7 +185,19 @@ export interface FakeFault {
   /** Waits this long after it is done. Default 0. */
   readonly replyDelayMs?: number;
   /** What the client sees. Default: the answer. `drop` closes the connection. */
-  readonly reply?: "answer" | "drop" | FakeReplyFault | { readonly cutAtBytes: number } | FakeShortReply;
+  readonly reply?:
+    | "answer"
+    | "drop"
+    | FakeReplyFault
+    | { readonly cutAtBytes: number }
+    | FakeShortReply
+    | FakeEditedReply;
+}
+
+/** The answer with another body. */
+export interface FakeEditedReply {
+  /** Makes the body that the client sees of the one that there would be. */
+  readonly edit: (body: string) => string;
 }
 
 /** The body ends cleanly after so many of its lines: as whole as any other answer, for all that the client can see. */
@@ -197,6 +209,8 @@ export interface FakeShortReply {
 export interface FakeReplyFault {
   readonly status: number;
   readonly body?: Json;
+  /** In place of `body`: a body that is no JSON, as the page of a proxy. Its type goes into `headers`; default text/html. */
+  readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -102,6 +102,30 @@ describe("requests to all families", () => {
     expect(outcome?.usage?.outputTokens).toBeGreaterThan(0);
   });
 
+  test.each([
+    [
+      "amazon.titan-embed-image-v1",
+      { inputText: "a cat", inputImage: "aGk=", embeddingConfig: { outputEmbeddingLength: 384 } },
+      { embedding: [0.5, -0.25], inputTextTokenCount: 3, message: null },
+    ],
+    [
+      "amazon.nova-2-multimodal-embeddings-v1:0",
+      {
+        taskType: "SINGLE_EMBEDDING",
+        singleEmbeddingParams: { embeddingPurpose: "GENERIC_INDEX", text: { truncationMode: "END", value: "a cat" } },
+      },
+      { embeddings: [{ embeddingType: "TEXT", embedding: [0.5, -0.25] }] },
+    ],
+  ])("to %s travel as the model's own bodies, and so do its answers", async (model, own, answer) => {
+    const { outcomesOf, s3 } = await site({ answer: () => ({ status: 200, body: answer }) });
+    const [outcome] = await outcomesOf([{ id: "a", endpoint: "/model/invoke", body: { model, ...own } }]);
+    expect(outcome).toMatchObject({ status: "succeeded", response: { statusCode: 200 } });
+    expect(outcome?.response?.body).toEqual(answer);
+    const [input = ""] = s3.names("bucket").filter((name) => name.includes("/inputs/"));
+    const line = JSON.parse(Buffer.from(s3.read("bucket", input) ?? []).toString());
+    expect(line).toEqual({ recordId: expect.any(String), modelInput: own });
+  });
+
   test("of a model that nobody knows are refused at enqueue, in words", async () => {
     const { dispatcher } = await site();
     const [request] = chat("my-profile", 1);

@@ -42,7 +42,7 @@ const alike = {
   stream_options: { value: { include_usage: true }, leftOut: "nothing streams in a batch" },
   top_logprobs: { value: 3, refused: true },
   user: { value: "u", leftOut: "a label for OpenAI's own checks" },
-  verbosity: { value: "low", leftOut: "a hint, which a prompt gives better" },
+  verbosity: { value: "low", refused: true },
   web_search_options: { value: { search_context_size: "low" }, refused: true },
 } as const satisfies Partial<Record<keyof Chat, Fate>>;
 
@@ -121,7 +121,7 @@ describe("Nova", () => {
     content: { value: "No", becomes: { content: [{ text: "No" }] } },
     function_call: { value: { name: "f", arguments: "{}" }, refused: true },
     name: { value: "Ann", refused: true },
-    refusal: { value: "No.", leftOut: "stands in for a content that is empty" },
+    refusal: { value: "No.", becomes: { content: [{ text: "Yes" }, { text: "No." }] } },
     tool_calls: {
       value: [call],
       becomes: { content: [{ text: "Yes" }, { toolUse: { toolUseId: "a", name: "now", input: {} } }] },
@@ -164,7 +164,7 @@ describe("Nova", () => {
       trace: { a: 1 },
     };
     const name = { recordId: "r", model: "m", createdAt: 1_000 };
-    expect(familyOf("amazon.nova-lite-v1:0", null).toAnswer(output, name)).toEqual({
+    expect(familyOf("amazon.nova-lite-v1:0", null).toAnswer(output, name).response?.body).toEqual({
       id: "r",
       object: "chat.completion",
       created: 1,
@@ -197,6 +197,13 @@ describe("Nova", () => {
 
 describe("Llama", () => {
   const convert = of("us.meta.llama3-3-70b-instruct-v1:0");
+
+  test("is told a refusal behind what else was said", () => {
+    const said = { role: "assistant", content: "Well. ", refusal: "No." };
+    const { prompt } = convert({ model: "m", messages: [HI, said, HI] });
+    expect(prompt).toContain("Well. No.<|eot_id|>");
+  });
+
   const base = { model: "m", messages: [HI] };
   const fates: Fates<Chat> = {
     ...alike,
@@ -266,7 +273,7 @@ describe("Llama", () => {
   test("an answer comes back whole", () => {
     const output = { generation: "Hi", prompt_token_count: 3, generation_token_count: 2, stop_reason: "length" };
     const name = { recordId: "r", model: "m", createdAt: 1_000 };
-    expect(familyOf("meta.llama3-8b", null).toAnswer(output, name)).toEqual({
+    expect(familyOf("meta.llama3-8b", null).toAnswer(output, name).response?.body).toEqual({
       id: "r",
       object: "chat.completion",
       created: 1,
@@ -315,7 +322,8 @@ describe("Titan", () => {
 
   test("an answer comes back whole", () => {
     const answer = (output: JsonObject) => {
-      return familyOf("amazon.titan-embed-text-v1", null).toAnswer(output, { recordId: "r", model: "m", createdAt: 0 });
+      const name = { recordId: "r", model: "m", createdAt: 0 };
+      return familyOf("amazon.titan-embed-text-v1", null).toAnswer(output, name).response?.body;
     };
     const vector = { object: "embedding", index: 0, embedding: [1, 2] };
     const usage = { prompt_tokens: 3, total_tokens: 3 };

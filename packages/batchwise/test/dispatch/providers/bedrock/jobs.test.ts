@@ -80,6 +80,7 @@ describe("a create", () => {
   test("names the job, its role, model, input, output and options", async () => {
     const options = { timeoutHours: 72, bucketOwner: "123456789012", kmsKeyId: "key-1", tags: { team: "a" } };
     const rig = await rigOf({}, options);
+    expect(rig.account.capabilities.completionWindowMs).toBe(72 * 3_600_000);
     const { created } = await send(rig, [hello]);
     const job = await rig.clients.bedrock.getModelInvocationJob({ jobIdentifier: created.id });
     const s3 = { s3BucketOwner: "123456789012" };
@@ -158,6 +159,12 @@ describe("a job", () => {
   test.each([
     ["The provided role does not have the required permissions.", "authOrBilling"],
     ["Access to the bucket was denied.", "authOrBilling"],
+    ["Access denied when calling S3 for the bucket.", "authOrBilling"],
+    ["Bedrock could not assume the role.", "authOrBilling"],
+    ["User is not authorized to perform kms:Decrypt.", "authOrBilling"],
+    ["messages: roles must alternate between user and assistant.", "invalidRequest"],
+    ["tools.0.name: get_bucket_access is not valid.", "invalidRequest"],
+    ["Record 3 has no permission_mode.", "invalidRequest"],
     ["An internal error occurred. Try again.", "unknown"],
     ["The job has 3 records; a job of this model has 100 to 50000.", "invalidRequest"],
   ])("that failed with %j is %s", async (message, kind) => {
@@ -292,6 +299,12 @@ describe("an account", () => {
     [{ name: "ConflictException", $metadata: { httpStatusCode: 400 } }, "unknown"],
     [{ name: "ThrottlingException", $metadata: { httpStatusCode: 400 } }, "rateLimited"],
     [{ name: "ExpiredTokenException", $metadata: { httpStatusCode: 403 } }, "authOrBilling"],
+    [{ name: "ExpiredToken", $metadata: { httpStatusCode: 400 } }, "authOrBilling"],
+    [{ name: "AuthorizationHeaderMalformed", $metadata: { httpStatusCode: 400 } }, "authOrBilling"],
+    [{ name: "PermanentRedirect", $metadata: { httpStatusCode: 301 } }, "authOrBilling"],
+    [{ name: "KMS.DisabledException", $metadata: { httpStatusCode: 400 } }, "authOrBilling"],
+    [{ name: "RequestTimeout", $metadata: { httpStatusCode: 400 } }, "unknown"],
+    [{ name: "CredentialsProviderError", message: "The session has expired." }, "authOrBilling"],
     [{ name: "TimeoutError", $metadata: {} }, "unknown"],
     [Object.assign(new Error("x"), { code: "ECONNREFUSED" }), "definitelyNotCreated"],
   ])("takes %j for %s", (error, kind) => {

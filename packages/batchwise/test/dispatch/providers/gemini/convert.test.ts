@@ -104,6 +104,25 @@ describe("a batch in our words", () => {
       { code: 9, message: "Please enable billing." },
       { kind: "authOrBilling", code: "rpc_9", message: "Please enable billing." },
     ],
+    [
+      { code: 5, message: "Gone." },
+      { kind: "unknown", code: "rpc_5", message: "Gone." },
+    ],
+    [
+      { code: 7, message: "You do not have permission to access the File abc or it may not exist." },
+      {
+        ...{ kind: "unknown", code: "rpc_7" },
+        message: "You do not have permission to access the File abc or it may not exist.",
+      },
+    ],
+    [
+      { code: 7, message: "Denied." },
+      { kind: "authOrBilling", code: "rpc_7", message: "Denied." },
+    ],
+    [
+      { code: 16, message: "Who?" },
+      { kind: "authOrBilling", code: "rpc_16", message: "Who?" },
+    ],
     [undefined, null],
   ])("that failed with %j says why", (error, failure) => {
     const failed = { ...ended, error, metadata: { ...metadata, state: "BATCH_STATE_FAILED" } };
@@ -211,7 +230,9 @@ describe("a list", () => {
   test.each([null, [], "<html>", { error: { code: 503 } }, { operations: {} }, { message: "later" }])(
     "is not what %j is",
     (wire) => {
-      expect(() => toListPage(wire)).toThrow("with something else");
+      expect(() => toListPage(wire)).toThrow(
+        "Expected the provider to answer a call for its list with an array `operations`, got ",
+      );
     },
   );
 });

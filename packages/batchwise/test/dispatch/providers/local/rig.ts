@@ -3,8 +3,8 @@
 import { createDispatcher, type DispatcherOptions, memoryStore } from "batchwise/dispatch";
 import { type LocalAccountOptions, localAccount } from "batchwise/dispatch/local";
 import { afterEach } from "vitest";
+import type { Dispatcher } from "../../../../src/dispatch/contract/dispatcher.ts";
 import type { DispatchRequest, LoggedOutcome } from "../../../../src/dispatch/contract/types.ts";
-import type { Dispatcher } from "../../../../src/dispatch/dispatcher.ts";
 import { type Asked, ModelServer, type Said } from "./model-server.ts";
 
 const open: (() => Promise<unknown>)[] = [];

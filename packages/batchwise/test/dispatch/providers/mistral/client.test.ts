@@ -109,6 +109,7 @@ describe("the Mistral account", () => {
 
   test("has its window, and its end by it", async () => {
     const { account, clock } = rig({ timeoutHours: 48 });
+    expect(account.capabilities.completionWindowMs).toBe(48 * HOUR);
     const { id, expiresAt } = await send(account);
     expect(expiresAt).toBe(clock.now() + 48 * HOUR);
     expect((await account.retrieve(id, call))?.expiresAt).toBe(clock.now() + 48 * HOUR);

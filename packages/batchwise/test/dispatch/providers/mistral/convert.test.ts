@@ -82,7 +82,9 @@ describe("pages", () => {
     expect(rowsOf({ object: "list", total: 0 })).toEqual([]);
     expect(rowsOf({ data: [], total: 3 })).toEqual([]);
     for (const wire of [{}, { detail: "later" }, "<html>", null, { data: {} }]) {
-      expect(() => rowsOf(wire)).toThrow("with something else");
+      expect(() => rowsOf(wire)).toThrow(
+        "Expected the provider to answer a call for its list with an array `data`, got ",
+      );
     }
   });
 });
@@ -161,6 +163,11 @@ describe("an error", () => {
     [[{ message: "Internal server error", count: 1 }], "unknown"],
     [[{ message: "Too many pending requests", count: 1 }], "tokenLimit"],
     [[{ message: "Your credit is used up", count: 1 }], "authOrBilling"],
+    [[{ message: "Payment required", count: 1 }], "authOrBilling"],
+    [[{ message: "You have reached the usage limit of your plan", count: 1 }], "authOrBilling"],
+    [[{ message: "tools.0: unknown function get_credit_score", count: 1 }], "invalidRequest"],
+    [[{ message: "Invalid field payment_method_id", count: 1 }], "invalidRequest"],
+    [[{ message: "response_format: time_spend is not a type", count: 1 }], "invalidRequest"],
   ])("of a whole job, %j, is %s", (errors, kind) => {
     expect(classifyJobErrors(errors)).toMatchObject({ kind, code: "job_failed", message: errors[0]?.message });
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { toMessages } from "../../../../src/dispatch/providers/mistral/messages.ts";
 import { ToolCallIds } from "../../../../src/dispatch/providers/mistral/tool-call-ids.ts";
-import { mistralFault } from "../../../../src/dispatch/testing/fake/mistral-bodies.ts";
+import { mistralFault } from "../../../../src/dispatch/testing/fake/mistral/bodies.ts";
 
 const user = { role: "user", content: "Hi" };
 
@@ -60,6 +60,16 @@ describe("messages as Mistral takes them", () => {
       { type: "document_url", document_url: "data:application/pdf;base64,JVBERg==", document_name: "a.pdf" },
       { type: "document_url", document_url: "https://example.com/a.pdf" },
     ]);
+  });
+
+  test("a refusal of the assistant beside words stands behind them", () => {
+    expect(convert(user, { role: "assistant", content: "Well.", refusal: "No." }, user)[1]).toEqual({
+      role: "assistant",
+      content: [
+        { type: "text", text: "Well." },
+        { type: "text", text: "No." },
+      ],
+    });
   });
 
   test("a refusal of the assistant is its text", () => {

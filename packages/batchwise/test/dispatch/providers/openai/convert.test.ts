@@ -130,6 +130,11 @@ describe("a batch that failed as a whole", () => {
   });
 });
 
+/** As `fetch` tells it. */
+function unreachable(code: string, syscall: string): object {
+  return { message: "Connection error.", cause: { message: "fetch failed", cause: { code, syscall } } };
+}
+
 describe("an error of a call", () => {
   test.each<[string, unknown, string]>([
     ["a quota that is used up, told with 429", { status: 429, code: "insufficient_quota" }, "authOrBilling"],
@@ -144,6 +149,15 @@ describe("an error of a call", () => {
       "definitelyNotCreated",
     ],
     ["a name that does not resolve", { cause: { cause: { code: "ENOTFOUND" } } }, "definitelyNotCreated"],
+    ["no route to connect by", unreachable("EHOSTUNREACH", "connect"), "definitelyNotCreated"],
+    ["no network to connect by", unreachable("ENETUNREACH", "connect"), "definitelyNotCreated"],
+    ["no route for the answer of a call that was sent", unreachable("EHOSTUNREACH", "read"), "unknown"],
+    ["no network in the middle of a call", unreachable("ENETUNREACH", "write"), "unknown"],
+    [
+      "no route to any address of the name",
+      { cause: { cause: { code: "EHOSTUNREACH", errors: [{ code: "EHOSTUNREACH", syscall: "connect" }] } } },
+      "definitelyNotCreated",
+    ],
     ["a reset connection", { cause: { cause: { code: "ECONNRESET" } } }, "unknown"],
     ["a timeout", new Error("Request timed out."), "unknown"],
     ["a wrong method", { status: 405 }, "definitelyNotCreated"],
@@ -195,7 +209,7 @@ describe("a result line", () => {
   test("whose body is a text of JSON", () => {
     expect(toResultLine(line({ response: { status_code: 200, body: '{"a":1}' } })).response?.body).toEqual({ a: 1 });
     expect(toResultLine(line({ response: { status_code: 502, body: "Bad gateway" } })).response?.body).toEqual({
-      text: "Bad gateway",
+      message: "Bad gateway",
     });
   });
 
@@ -272,7 +286,9 @@ test.each<[string, unknown]>([
   ["a text", "<html>"],
   ["nothing", null],
 ])("%s is no empty list", (_case, answer) => {
-  expect(() => rowsOf(answer)).toThrow("with something else");
+  expect(() => rowsOf(answer)).toThrow(
+    "Expected the provider to answer a call for its list with an array `data`, got ",
+  );
 });
 
 test("an empty list may be null", () => {

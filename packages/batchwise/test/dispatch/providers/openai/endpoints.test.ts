@@ -6,7 +6,7 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { mostOutputOf } from "../../../../src/dispatch/decide/output-limit.ts";
+import { mostOutputOf } from "../../../../src/dispatch/decide/price/output-limit.ts";
 import { tokensOf } from "../../../../src/dispatch/format/body-tokens.ts";
 import { openaiServices } from "../../../../src/dispatch/providers/openai/capabilities.ts";
 import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
@@ -41,6 +41,18 @@ const cases: readonly (readonly [Endpoint, JsonObject, JsonObject, object | null
     { prompt: text, size: "1024x1024" },
     { data: [{ b64_json: expect.any(String) as unknown as string }] },
     { inputTokens: 6, cachedTokens: 0, outputTokens: 272, reasoningTokens: 0, totalTokens: 278 },
+  ],
+  [
+    "/v1/images/edits",
+    { prompt: text, images: [{ file_id: "file-1" }, { image_url: "https://example.com/a.png" }], mask: null },
+    { data: [{ b64_json: expect.any(String) as unknown as string }] },
+    { inputTokens: 6, cachedTokens: 0, outputTokens: 272, reasoningTokens: 0, totalTokens: 278 },
+  ],
+  [
+    "/v1/videos",
+    { prompt: text, seconds: "8", input_reference: { file_id: "file-1" } },
+    { object: "video", status: "completed", seconds: "8" },
+    null,
   ],
 ];
 
@@ -85,7 +97,13 @@ describe("a body that batches cannot have is refused", () => {
     ["/v1/moderations", { input: "" }, "`input`"],
     ["/v1/images/generations", { prompt: "a", stream: true }, "`stream`"],
     ["/v1/images/generations", {}, "`prompt`"],
-    ["/v1/videos", { prompt: "a" }, "not served here"],
+    ["/v1/images/edits", { prompt: "a" }, "`images`"],
+    ["/v1/images/edits", { prompt: "a", images: [{ file: "a" }] }, "`images`"],
+    ["/v1/images/edits", { prompt: "a", images: [{ file_id: "f" }], mask: "data:" }, "`mask`"],
+    ["/v1/images/edits", { images: [{ file_id: "f" }] }, "`prompt`"],
+    ["/v1/videos", { input_reference: { file_id: "f" } }, "`prompt`"],
+    ["/v1/videos", { prompt: "a", input_reference: "data:" }, "`input_reference`"],
+    ["/v1/images/variations", { prompt: "a" }, "not served here"],
   ])("%s %j", (endpoint, body, words) => {
     expect(() => check(endpoint, body)).toThrow(words);
   });
@@ -115,6 +133,12 @@ describe("estimates", () => {
     const image_url = `data:image/png;base64,${"A".repeat(400_000)}`;
     const input = [{ role: "user", content: [{ type: "input_image", image_url }] }];
     expect(tokensOf({ model: "m", input }, true)).toBeLessThan(10_000);
+  });
+
+  test("of edits and videos do not read images as text", () => {
+    const image_url = `data:image/png;base64,${"A".repeat(400_000)}`;
+    expect(tokensOf({ prompt: "a", images: [{ image_url }], mask: { image_url } }, true)).toBeLessThan(4_000);
+    expect(tokensOf({ prompt: "a", input_reference: { image_url } }, true)).toBeLessThan(4_000);
   });
 
   test("of the most that is written follow each endpoint's own words", () => {

@@ -155,6 +155,14 @@ describe("the window of a batch", () => {
   });
 
   test.each([
+    ["36h", 36],
+    ["7d", 168],
+  ])("of %s is what deadlines are measured by until a batch has ended", (completionWindow, hours) => {
+    const account = openaiAccount({ client: new OpenAI({ apiKey: "key" }), service: "groq", completionWindow });
+    expect(account.capabilities.completionWindowMs).toBe(hours * 3_600_000);
+  });
+
+  test.each([
     ["groq", "8d", '"24h" and "7d"'],
     ["groq", "12h", '"24h" and "7d"'],
     ["openai", "48h", '"24h"'],

@@ -44,6 +44,19 @@ test("a line of megabytes in small chunks takes no more than linear work", async
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
+test("a line that never ends is not held: the others are given, and it is told", async () => {
+  const lines: JsonObject[] = [];
+  const read = async (): Promise<void> => {
+    const text = `{"a":1}\n{"b":"${"x".repeat(500)}"}\n{"c":3}\n`;
+    for await (const line of readJsonLines(stream(text, 7), 100)) lines.push(line);
+  };
+  await expect(read()).rejects.toMatchObject({
+    code: "RESULTS_UNREADABLE",
+    message: expect.stringContaining("Line 2"),
+  });
+  expect(lines).toEqual([{ a: 1 }, { c: 3 }]);
+});
+
 test("nothing, an empty body and blank lines give no line", async () => {
   expect(await all(null)).toEqual([]);
   expect(await all(stream("", 1))).toEqual([]);

@@ -103,6 +103,28 @@ test("an input that is gone fails the job, and blames nobody", async () => {
   });
 });
 
+test.each([
+  ["an error", { body: { error: { code: 500, message: "Internal error.", status: "INTERNAL" } } }],
+  ["the page of a proxy", { body: { message: "Please log in." } }],
+  ["an object in place of the list", { body: { batchPredictionJobs: {} } }],
+  ["a list of what could not be asked", { body: { unreachable: ["us-east1"] } }],
+  ["a list", { text: "[]" }],
+])("%s with a 200 is no answer to a call for jobs: an absent job is created again", async (_what, answer) => {
+  const { account, fake } = await openVertex();
+  const tag = { key: KEY, attempt: 1, endpoint: "/v1/chat/completions", model: "gemini-2.5-flash" };
+  const reply = { on: "vertex.list", accept: false, reply: { status: 200, ...answer } } as const;
+  fake.inject(reply);
+  await expect(account.find?.(tag, call())).rejects.toThrow("with an array `batchPredictionJobs`, got ");
+  fake.inject(reply);
+  await expect(account.list({ cursor: null, limit: 10 }, call())).rejects.toThrow("with an array");
+});
+
+test.each([{}, { nextPageToken: "" }, { batchPredictionJobs: [] }])("%j is a list without jobs", async (body) => {
+  const { account, fake } = await openVertex();
+  fake.inject({ on: "vertex.list", accept: false, reply: { status: 200, body } });
+  expect(await account.list({ cursor: null, limit: 10 }, call())).toEqual({ batches: [], next: null });
+});
+
 test("uploads are listed by their names and deleted by their addresses", async () => {
   const { account, gcs } = await openVertex();
   const { fileId } = await submit(account);
@@ -159,13 +181,14 @@ describe("options", () => {
       { client: new GoogleGenAI({ apiKey: "key" }) },
       "Expected `client` to be one of Vertex AI, made with `vertexai: true`",
     ],
-    [{ client: { vertexai: true, batches: {} } }, "Expected `client.batches` to be an object with create, get, list"],
+    [{ client: { vertexai: true, batches: {} } }, "Expected `client.batches` to be an object with create, get, cancel"],
+    [{ client: { vertexai: true, batches: vertexClient("").batches } }, "got an object without its `apiClient`"],
     [{ client: dated("2.14.0") }, "of @google/genai 2.15 or later, got one of version 2.14.0, which may repeat calls"],
     [{ storage: {} }, "Expected `storage` to be an object with put, get, list, delete, uriOf"],
     [{ storage: { ...storage, uriOf: (x: string) => `s3://b/${x}` } }, "one in Cloud Storage, got one at s3://b/"],
     [
       { family: "llama" },
-      'Expected `family` to be "gemini", "claude", "openai" or a function of the model, got "llama"',
+      'Expected `family` to be "gemini", "claude", "openai", "embedding" or a function of the model, got "llama"',
     ],
     [{ modelPath: "x" }, "Expected `modelPath` to be a function"],
     [{ defaultMaxTokens: 0 }, "Expected `defaultMaxTokens` to be an integer >= 1"],

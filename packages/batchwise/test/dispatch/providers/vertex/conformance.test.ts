@@ -5,16 +5,16 @@ import { describe, test } from "vitest";
 import { openVertex } from "./vertex-case.ts";
 
 describe.each([
-  ["Gemini", "google"],
-  ["Claude", "anthropic"],
-  ["Llama", "meta"],
-])("the Vertex account with %s", (_name, publisher) => {
+  ["Gemini", { modelPath: (model: string) => `publishers/google/models/${model}` }],
+  ["Claude", { modelPath: (model: string) => `publishers/anthropic/models/${model}` }],
+  ["Llama", { modelPath: (model: string) => `publishers/meta/models/${model}` }],
+  ["text embeddings", { modelPath: () => "publishers/google/models/text-embedding-005", family: "embedding" as const }],
+])("the Vertex account with %s", (_name, own) => {
   for (const { name, run } of accountConformance) {
     test(name, () =>
       run(async (options) => {
-        const modelPath = (model: string) => `publishers/${publisher}/models/${model}`;
         const limits = { claudeJobs: 100, ...options.limits };
-        const rig = await openVertex({ ...options, limits }, { modelPath });
+        const rig = await openVertex({ ...options, limits }, own);
         return {
           ...rig,
           create: "vertex.create",

@@ -60,6 +60,15 @@ describe("a job in our words", () => {
     expect(toProviderBatch(without)).toMatchObject({ total: null, ran: null, counts: null });
   });
 
+  test("whose folder is not named yet has its results in the one that was asked for, once there must be any", () => {
+    const { outputInfo: _, ...late } = { ...job, dest: { format: "jsonl", gcsUri: "gs://b/output/x" } };
+    expect(toProviderBatch(late).resultRefs).toEqual(["gs://b/output/x"]);
+    expect(toProviderBatch({ ...late, state: "JOB_STATE_EXPIRED" }).resultRefs).toEqual(["gs://b/output/x"]);
+    const none = { ...late, state: "JOB_STATE_CANCELLED", completionStats: {} };
+    expect(toProviderBatch(none).resultRefs).toEqual([]);
+    expect(toProviderBatch({ ...late, state: "JOB_STATE_FAILED" }).resultRefs).toEqual([]);
+  });
+
   test("of somebody else has no tag, and odd fields say nothing", () => {
     const odd = { name: job.name, displayName: "theirs", createTime: "soon", src: { gcsUri: 7 }, outputInfo: "x" };
     expect(toProviderBatch(odd)).toMatchObject({ tag: null, createdAt: 0, expiresAt: null, inputFileId: null });
@@ -88,6 +97,7 @@ describe("an error of Vertex AI", () => {
     [error(400, "The model is not valid."), "create", { kind: "invalidRequest", message: "The model is not valid." }],
     [error(404, "No such job."), "cancel", { kind: "definitelyNotCreated" }],
     [Object.assign(new Error("No access."), { code: 403 }), "upload", { kind: "authOrBilling" }],
+    [Object.assign(new Error("invalid_grant"), { code: "400", status: 400 }), "create", { kind: "authOrBilling" }],
     [new TypeError("fetch failed"), "create", { kind: "unknown", code: "no_answer" }],
   ] as const)("%s at %s", (thrown, operation, expected) => {
     expect(classify(thrown, operation)).toMatchObject(expected);

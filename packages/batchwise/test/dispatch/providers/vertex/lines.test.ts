@@ -78,6 +78,14 @@ describe("a line of an open model", () => {
   });
 });
 
+describe("a line of a text embedding", () => {
+  test("is the text alone: it has no place for an id", () => {
+    const body = { model: "m", input: "Hi", encoding_format: "float", user: "u" };
+    expect(line("embedding", body, "/v1/embeddings")).toEqual({ content: "Hi" });
+    expect(line("embedding", { model: "m", input: ["Hi"] }, "/v1/embeddings")).toEqual({ content: "Hi" });
+  });
+});
+
 const image = { type: "image_url", image_url: { url: "https://example.com/a.png" } };
 const remote = { role: "user", content: [image] };
 
@@ -85,6 +93,10 @@ test.each<[VertexFamily, string, JsonObject, string]>([
   ["gemini", "/v1/embeddings", { model: "m", input: "a" }, '"m" is not served at /v1/embeddings in batches, but at'],
   ["gemini", "/v1/messages", { model: "m" }, "but at /v1/chat/completions and /v1beta/generateContent"],
   ["claude", "/v1beta/generateContent", { model: "m" }, "but at /v1/chat/completions and /v1/messages"],
+  ["embedding", "/v1/chat/completions", chat, '"m" is not served at /v1/chat/completions in batches, but at /v1/emb'],
+  ["embedding", "/v1/embeddings", { model: "m", input: ["a", "b"] }, "a request of 2 inputs"],
+  ["embedding", "/v1/embeddings", { model: "m", input: "a", dimensions: 9 }, "`dimensions` has no place in a batch"],
+  ["embedding", "/v1/embeddings", { model: "m", input: "a", taskType: "X" }, "`taskType` has no place in a batch"],
   ["openai", "/v1/responses", { model: "m", input: "a" }, "but at /v1/chat/completions and /v1/embeddings"],
   ["gemini", "/v1/chat/completions", { ...chat, stream: true }, "`stream` is not possible in a batch"],
   ["claude", "/v1/messages", { ...chat, stream: true }, "`stream` is not possible in a batch"],

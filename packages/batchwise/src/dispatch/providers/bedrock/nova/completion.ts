@@ -2,6 +2,8 @@
 // shape has no place for comes back under the name that it has there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { type Answered, answered, noAnswer } from "../../shapes/answered.ts";
+import { jsonText } from "../../shapes/exact-json.ts";
 import { jsonObject, objectOf, text } from "../../shapes/sdk-error.ts";
 import type { AnswerName } from "../family.ts";
 
@@ -16,12 +18,15 @@ const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
 /** Reasons of which OpenAI's word tells as much. */
 const TOLD: ReadonlySet<unknown> = new Set([undefined, null, "end_turn", "max_tokens", "tool_use", "content_filtered"]);
 
-export function toNovaCompletion(output: JsonObject, { recordId, createdAt, model }: AnswerName): JsonObject {
+/** A failure where there is no content; an answer that was filtered may have none. */
+export function toNovaAnswer(output: JsonObject, { recordId, createdAt, model }: AnswerName): Answered {
   const { output: outer, stopReason, usage, ...own } = output;
   const { content } = objectOf(objectOf(outer).message);
+  const finish = FINISH_REASONS.get(stopReason) ?? "stop";
+  if (!Array.isArray(content) && finish !== "content_filter") return noAnswer("Nova answered without content.");
   const blocks = (Array.isArray(content) ? content : []).map(jsonObject).filter((block) => block !== null);
   const native = TOLD.has(stopReason) ? {} : { native_finish_reason: stopReason };
-  return {
+  return answered({
     id: recordId,
     object: "chat.completion",
     created: Math.floor(createdAt / 1000),
@@ -31,13 +36,13 @@ export function toNovaCompletion(output: JsonObject, { recordId, createdAt, mode
         index: 0,
         message: toAnswer(blocks),
         logprobs: null,
-        finish_reason: FINISH_REASONS.get(stopReason) ?? "stop",
+        finish_reason: finish,
         ...native,
       },
     ],
     usage: toUsageBody(jsonObject(usage) ?? {}),
     ...own,
-  };
+  });
 }
 
 function toAnswer(blocks: readonly JsonObject[]): JsonObject {
@@ -61,7 +66,7 @@ function toAnswer(blocks: readonly JsonObject[]): JsonObject {
 
 function toToolCall(used: Json | undefined): JsonObject {
   const { toolUseId: id, name, input } = objectOf(used) as JsonObject;
-  return { id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+  return { id, type: "function", function: { name, arguments: jsonText(input ?? {}) } };
 }
 
 /** Nova counts cached input apart, as Claude does. */

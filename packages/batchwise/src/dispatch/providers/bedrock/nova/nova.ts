@@ -1,11 +1,11 @@
 // Nova's text models, in the shape of `messages-v1`. Pure.
 
 import type { Family } from "../family.ts";
-import { toNovaCompletion } from "./completion.ts";
+import { toNovaAnswer } from "./completion.ts";
 import { toNovaRequest } from "./request.ts";
 
 export const nova: Family = {
   endpoint: "/v1/chat/completions",
   toInput: toNovaRequest,
-  toAnswer: toNovaCompletion,
+  toAnswer: toNovaAnswer,
 };

@@ -2,7 +2,7 @@
 // no counterpart and would change the answer is refused by name; a test holds the lists against the official types.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { checkChatFields, checkSampling, limitOf, stopsOf } from "../../shapes/chat-fields.ts";
+import { checkChatFields, checkSampling, limitOf, listOf, stopsOf } from "../../shapes/chat-fields.ts";
 import { checkFields, dropAbsent } from "../../shapes/refusals.ts";
 import { jsonObject, objectOf, text } from "../../shapes/sdk-error.ts";
 import { refuse } from "./refuse.ts";
@@ -77,14 +77,15 @@ function toReasoning(effort: Json): JsonObject | undefined {
 function toToolConfig(body: JsonObject): JsonObject | undefined {
   const { tools, tool_choice: choice = null, parallel_tool_calls: parallel } = body;
   const isAsked = choice !== null && choice !== "auto" && choice !== "none";
-  if (!Array.isArray(tools) || tools.length === 0) {
+  const list = listOf(tools, "tools", refuse);
+  if (list.length === 0) {
     if (isAsked) throw refuse.invalid("`tool_choice` needs `tools`");
     return undefined;
   }
   if (parallel === false) throw refuse.unsupported("`parallel_tool_calls: false`");
   if (choice === "none") throw refuse.unsupported('`tool_choice` "none" (leave `tools` out)');
   return dropAbsent({
-    tools: tools.map((tool, index) => toTool(jsonObject(tool) ?? {}, `tools[${index}]`)),
+    tools: list.map((tool, index) => toTool(jsonObject(tool) ?? {}, `tools[${index}]`)),
     toolChoice: choice === null ? undefined : toToolChoice(choice),
   });
 }

@@ -2,7 +2,8 @@
 // it travels as it is.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat, readDataUrl } from "../../shapes/chat.ts";
+import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../../shapes/chat.ts";
+import { readDataUrl } from "../../shapes/data-url.ts";
 import { checkFields, dropAbsent } from "../../shapes/refusals.ts";
 import { jsonObject, text } from "../../shapes/sdk-error.ts";
 import { refuse } from "./refuse.ts";
@@ -68,7 +69,7 @@ const shape: ChatShape = {
     const words = wordBlocks(message.content, place);
     const refusal = text(message.refusal);
     const calls = callsOf(message, place, refuse).map((call, index) => toolUse(call, `${place}.tool_calls[${index}]`));
-    return [...(words.length === 0 && refusal !== null ? [{ text: refusal }] : words), ...calls];
+    return [...words, ...(refusal === null ? [] : [{ text: refusal }]), ...calls];
   },
   tool(message, place) {
     checkFields(message, TOOL, place, refuse);

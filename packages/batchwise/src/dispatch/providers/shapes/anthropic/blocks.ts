@@ -2,7 +2,7 @@
 // document with citations, a search result): it travels as it is.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { readDataUrl } from "../chat.ts";
+import { readDataUrl } from "../data-url.ts";
 import { checkFields, dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { refuse } from "./refuse.ts";

@@ -3,6 +3,7 @@
 // read nowhere below, and in `content_blocks` the content as it was, where text, thoughts and calls do not tell it all.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { jsonText } from "../exact-json.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
@@ -82,7 +83,7 @@ function wordsOf(block: JsonObject): string {
 }
 
 function toToolCall({ id, name, input }: JsonObject): JsonObject {
-  return { id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+  return { id, type: "function", function: { name, arguments: jsonText(input ?? {}) } };
 }
 
 /** Citations of the web, which OpenAI's shape knows: the text that has them is the part between the two indices. */

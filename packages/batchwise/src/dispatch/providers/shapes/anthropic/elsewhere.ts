@@ -2,7 +2,7 @@
 // What Anthropic offers at its own address only is refused.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { objectOf } from "../sdk-error.ts";
+import { objectOf, text } from "../sdk-error.ts";
 import { refuse } from "./refuse.ts";
 import { toMessageParams } from "./request.ts";
 
@@ -21,13 +21,39 @@ const NOT_THERE = [
   "thread",
 ];
 
+/** Tools that the caller runs; those that Anthropic runs are for its own address. */
+const RUN_BY_CALLER = /^(?:custom|(?:bash|text_editor|computer|memory)_\d{8})$/;
+/** Blocks that name a file at Anthropic, or tell what a tool did that ran there. */
+const OF_SERVERS = /^(?:container_upload|(?:server|mcp)_tool_use|.+_tool_result)$/;
+
 /** Throws INVALID_REQUEST, naming the place, for what Claude cannot be asked there. */
 export function toParamsElsewhere(body: JsonObject, defaultMaxTokens: number, where: string): JsonObject {
   const params = toMessageParams(body, defaultMaxTokens);
   const missing = NOT_THERE.find((name) => params[name] !== undefined);
   if (missing !== undefined) throw refuse.invalid(`${where} has no \`${missing}\``);
+  checkTools(params.tools, where);
+  checkBlocks(params.messages, where);
   if (isRemote(params.messages)) throw refuse.invalid(`${where} takes images and documents as base64 only`);
   return params;
+}
+
+function checkTools(tools: Json | undefined, where: string): void {
+  for (const [index, tool] of (Array.isArray(tools) ? tools : []).entries()) {
+    const type = text(objectOf(tool).type) ?? "custom";
+    if (RUN_BY_CALLER.test(type)) continue;
+    const what = `${where} has no \`tools[${index}]\` of type ${type} that we know of`;
+    throw refuse.invalid(`${what}: use the endpoint "/v1/messages" if it does`);
+  }
+}
+
+function checkBlocks(messages: Json | undefined, where: string): void {
+  for (const message of Array.isArray(messages) ? messages : []) {
+    const { content } = objectOf(message);
+    for (const block of Array.isArray(content) ? (content as readonly Json[]) : []) {
+      const type = text(objectOf(block).type) ?? "";
+      if (OF_SERVERS.test(type)) throw refuse.invalid(`${where} has no blocks of type ${type}`);
+    }
+  }
 }
 
 /** True where a block of a turn, or of a tool's result in it, has its data elsewhere. */

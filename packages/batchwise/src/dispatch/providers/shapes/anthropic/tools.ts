@@ -1,6 +1,7 @@
 // Tools and the choice among them, in OpenAI's shape, as Claude has them (ToolUnion and ToolChoice of SDK 1.11). Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { listOf } from "../chat-fields.ts";
 import { checkFields, dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { refuse } from "./refuse.ts";
@@ -14,8 +15,9 @@ const CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
 const DATED = /_\d{8}$/;
 
 export function toTools(tools: Json | undefined): JsonObject[] | undefined {
-  if (!Array.isArray(tools) || tools.length === 0) return undefined;
-  return tools.map((tool, index) => toTool(jsonObject(tool) ?? {}, `tools[${index}]`));
+  const list = listOf(tools, "tools", refuse);
+  if (list.length === 0) return undefined;
+  return list.map((tool, index) => toTool(jsonObject(tool) ?? {}, `tools[${index}]`));
 }
 
 function toTool(tool: JsonObject, place: string): JsonObject {

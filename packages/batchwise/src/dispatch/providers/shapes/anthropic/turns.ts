@@ -78,17 +78,18 @@ function joined(blocks: readonly JsonObject[]): Json | undefined {
 }
 
 /**
- * An answer of Claude's that comes back as history: `content_blocks`, where an answer had it, is the whole of it, as it was.
+ * An answer of Claude's that comes back as history: `content_blocks`, where an answer had it, is the whole of it, as it was,
+ * unless its calls are refused: numbers that JavaScript has rounded in a block have all of their digits in the call.
  * Else thoughts with their signatures stand first, as Claude demands before a tool's result.
  */
 function assistantBlocks(message: JsonObject, place: string): JsonObject[] {
+  const calls = callsOf(message, place, refuse).map((call, index) => toolUse(call, `${place}.tool_calls[${index}]`));
   const whole = blockList(message.content_blocks, `${place}.content_blocks`);
   if (whole !== null) return whole;
   const thoughts = blockList(message.thinking_blocks, `${place}.thinking_blocks`) ?? [];
   const words = wordBlocks(message.content, place);
   const refusal = text(message.refusal);
-  const said = words.length === 0 && refusal !== null ? [textBlock(refusal, {})] : words;
-  const calls = callsOf(message, place, refuse).map((call, index) => toolUse(call, `${place}.tool_calls[${index}]`));
+  const said = refusal === null ? words : [...words, textBlock(refusal, {})];
   return [...thoughts, ...said, ...calls];
 }
 

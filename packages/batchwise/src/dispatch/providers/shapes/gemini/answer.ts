@@ -1,14 +1,12 @@
 // What Gemini gave for one request of a batch, as an answer with an HTTP status, so that one rule classifies the items of
 // all providers. Pure; trusts nothing that it reads.
 
-import type { ResultLine } from "../../../contract/account.ts";
 import type { JsonObject } from "../../../contract/types.ts";
+import { type Answered, answered, failed, noAnswer } from "../answered.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { toUsage } from "../usage.ts";
 import { type AnswerFacts, blockedBy, candidatesOf, toCompletion } from "./completion.ts";
 import { toUsageBody } from "./usage.ts";
-
-export type Answered = Omit<ResultLine, "customId">;
 
 /** Codes of google.rpc.Code with their names and HTTP statuses (google/rpc/code.proto). */
 const RPC: ReadonlyMap<number, readonly [name: string, status: number]> = new Map([
@@ -36,14 +34,15 @@ export function chatAnswer(response: JsonObject, facts: AnswerFacts): Answered {
   const fault = faultOf(response);
   const usage = toUsage(toUsageBody(objectOf(response.usageMetadata)));
   if (fault !== null) return { ...failed(fault.status, fault.code, fault.message), usage };
-  return { response: { statusCode: 200, body: toCompletion(response, facts) }, error: null, usage };
+  return { ...answered(toCompletion(response, facts)), usage };
 }
 
-/** A response of Gemini's own shape, as it came. */
+/** A response of Gemini's own shape, as it came; a failure where nothing came. */
 export function nativeAnswer(response: JsonObject): Answered {
+  if (Object.keys(response).length === 0) return noAnswer("Gemini answered with nothing.");
   const metadata = jsonObject(response.usageMetadata);
   const usage = metadata === null ? null : toUsage(toUsageBody(metadata));
-  return { response: { statusCode: 200, body: response }, error: null, usage };
+  return { ...answered(response), usage };
 }
 
 interface Fault {
@@ -76,11 +75,4 @@ export function errorAnswer(status: unknown, isCancelled: boolean): Answered {
   }
   const [name, http] = RPC.get(number) ?? ["UNKNOWN", number >= 400 && number < 600 ? number : 500];
   return failed(http, name, words);
-}
-
-/** An error in place of an answer, in OpenAI's shape. */
-export function failed(statusCode: number, code: string, message: string): Answered {
-  const type = statusCode >= 500 ? "server_error" : "invalid_request_error";
-  const body = { error: { message, type, param: null, code } };
-  return { response: { statusCode, body }, error: { code, message }, usage: null };
 }

@@ -2,6 +2,7 @@
 // Pure; trusts nothing that it reads. A prompt that was blocked has no answer: that is an error, see `answer.ts`.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { jsonText } from "../exact-json.ts";
 import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { toLogprobs } from "./logprobs.ts";
@@ -71,7 +72,7 @@ function toMessage(candidate: JsonObject, reason: string, callId: string): JsonO
   const said = parts.filter((part) => typeof part.text === "string" && part.thought !== true);
   const thoughts = parts.flatMap((part) => (part.thought === true ? (text(part.text) ?? []) : []));
   const calls = parts.filter(({ functionCall }) => jsonObject(functionCall) !== null);
-  const images = parts.flatMap(({ inlineData, thought }) => (thought === true ? [] : toImage(inlineData)));
+  const images = parts.flatMap((part) => (part.thought === true ? [] : toImage(part)));
   const annotations = toAnnotations(candidate.citationMetadata);
   return dropAbsent({
     role: "assistant",
@@ -96,7 +97,7 @@ function toToolCall(part: JsonObject, id: string): JsonObject {
   return dropAbsent({
     id: text(given) ?? id,
     type: "function",
-    function: { name: name ?? "", arguments: JSON.stringify(args ?? {}) },
+    function: { name: name ?? "", arguments: jsonText(args ?? {}) },
     extra_content: signed(part.thoughtSignature),
   });
 }
@@ -106,10 +107,11 @@ function signed(signature: Json | undefined): JsonObject | undefined {
 }
 
 /** Where OpenRouter and others put images that a model made: OpenAI's chat has no place for them. */
-function toImage(inlineData: Json | undefined): JsonObject[] {
+function toImage({ inlineData, thoughtSignature }: JsonObject): JsonObject[] {
   const { mimeType, data } = objectOf(inlineData);
   if (text(mimeType) === null || text(data) === null) return [];
-  return [{ type: "image_url", image_url: { url: `data:${String(mimeType)};base64,${String(data)}` } }];
+  const url = `data:${String(mimeType)};base64,${String(data)}`;
+  return [dropAbsent({ type: "image_url", image_url: { url }, extra_content: signed(thoughtSignature) })];
 }
 
 function toAnnotations(metadata: Json | undefined): JsonObject[] {

@@ -2,6 +2,7 @@
 // one another in the turn that follows the calls. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { checkKnown, isAbsent } from "./fields.ts";
 import type { Detail } from "./generation-config.ts";
@@ -96,10 +97,9 @@ class Reader {
     const said = ["role", "content", "refusal", "tool_calls", "images", "extra_content"];
     checkKnown(place, message, [...said, "reasoning_content", "annotations"]);
     const parts = textParts(message.content, place);
+    sign(parts, message, place);
     if (text(message.refusal) !== null) parts.push({ text: text(message.refusal) });
-    sign(parts, signatureOf(message));
-    const images = Array.isArray(message.images) ? message.images : [];
-    parts.push(...images.map((image, index) => imageAgain(image, `${place}.images[${index}]`)));
+    parts.push(...imageParts(message.images, `${place}.images`));
     parts.push(...callParts(message.tool_calls, place, this.#model, this.#calls));
     if (parts.length === 0) throw invalid(`\`${place}\` has neither content nor calls`);
     this.#contents.push({ role: "model", parts });
@@ -141,13 +141,23 @@ function textPart(part: JsonObject, place: string): JsonObject {
   return { text: part.text };
 }
 
-/** An image that a model made, in the answer of an earlier turn. */
-function imageAgain(image: Json, place: string): JsonObject {
-  return imagePart(objectOf(objectOf(image).image_url) as JsonObject, place);
+/** Images that a model made, in the answer of an earlier turn; each has its own signature. */
+function imageParts(images: Json | undefined, place: string): JsonObject[] {
+  if (isAbsent(images)) return [];
+  if (!Array.isArray(images)) throw invalid(`\`${place}\` must be an array`);
+  return images.map((image, index) => {
+    const [source, inner] = [objectOf(image) as JsonObject, `${place}[${index}]`];
+    checkKnown(inner, source, ["type", "index", "image_url", "extra_content"]);
+    const part = imagePart(objectOf(source.image_url) as JsonObject, inner);
+    return dropAbsent({ ...part, thoughtSignature: signatureOf(source) ?? undefined });
+  });
 }
 
-/** Gemini signs the last part of what it said; the signature goes back with it. */
-function sign(parts: JsonObject[], signature: string | null): void {
-  const last = parts.at(-1);
-  if (signature !== null && last !== undefined) parts[parts.length - 1] = { ...last, thoughtSignature: signature };
+/** Gemini signs the last part of what it said, which may be an empty text; the signature goes back with it. */
+function sign(parts: JsonObject[], message: JsonObject, place: string): void {
+  const signature = signatureOf(message);
+  if (signature === null) return;
+  const last = message.content === "" && parts.length === 0 ? { text: "" } : parts.pop();
+  if (last === undefined) throw invalid(`\`${place}.extra_content\` has a signature, but the message has no text`);
+  parts.push({ ...last, thoughtSignature: signature });
 }

@@ -2,10 +2,9 @@
 // makes one vector of one request, so a request of several inputs is refused: each is a request of its own there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { type Answered, answered, failed } from "../answered.ts";
 import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
-import { toUsage } from "../usage.ts";
-import { type Answered, failed } from "./answer.ts";
 import { isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 import { count } from "./usage.ts";
@@ -54,5 +53,5 @@ export function embeddingAnswer(response: JsonObject, model: string): Answered {
   const usage = { prompt_tokens: tokens, total_tokens: tokens };
   const data = [{ object: "embedding", index: 0, embedding: values }];
   const body: JsonObject = { object: "list", data, model: text(response.modelVersion) ?? model, usage };
-  return { response: { statusCode: 200, body }, error: null, usage: toUsage(usage) };
+  return answered(body);
 }

@@ -2,6 +2,7 @@
 // left out because the answer is the same without it, or refused by name: none is dropped without a word. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { asksForNothing } from "../chat-fields.ts";
 import { checkFields as refuseFields } from "../refusals.ts";
 import { invalid, refuse, unsupported } from "./refusal.ts";
 
@@ -45,15 +46,6 @@ export const LEFT_OUT: ReadonlyMap<string, string> = new Map([
   ["user", "names the end user to OpenAI"],
 ]);
 
-/** No counterpart, but these values, as JSON, ask for what Gemini does anyway. */
-const NEUTRAL: ReadonlyMap<string, string> = new Map([
-  ["logit_bias", "{}"],
-  ["modalities", '["text"]'],
-  ["parallel_tool_calls", "true"],
-  ["stream", "false"],
-  ["verbosity", '"medium"'],
-]);
-
 /** Where the same can be asked in another way. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ["functions", "use `tools`"],
@@ -66,7 +58,7 @@ export function checkFields(body: JsonObject): void {
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   for (const [name, value] of Object.entries(body)) {
     if (isAbsent(value) || CONVERTED.has(name) || LEFT_OUT.has(name)) continue;
-    if (NEUTRAL.get(name) !== JSON.stringify(value)) throw unsupported(named(name));
+    if (!asksForNothing(name, value)) throw unsupported(named(name));
   }
 }
 

@@ -2,12 +2,12 @@
 // such. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
+import { readDataUrl } from "../data-url.ts";
 import { dropAbsent } from "../refusals.ts";
 import { objectOf, text } from "../sdk-error.ts";
 import { checkKnown } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
-const DATA_URL = /^data:([^;,]+)(?:;[^;,]+)*;base64,(.+)$/s;
 const ENDING = /\.([a-z0-9]+)(?:[?#]|$)/i;
 /** Where the Files API keeps what was uploaded there: it knows the type itself. */
 const UPLOADED = /^https:\/\/generativelanguage\.googleapis\.com\/[^/]+\/files\/[^/]+$/;
@@ -60,8 +60,8 @@ export function filePart(file: JsonObject, place: string): JsonObject {
 }
 
 function dataPart(url: unknown): JsonObject | null {
-  const [, mimeType, data] = DATA_URL.exec(text(url) ?? "") ?? [];
-  return mimeType === undefined || data === undefined ? null : { inlineData: { mimeType, data } };
+  const read = readDataUrl(url);
+  return read === null ? null : { inlineData: { mimeType: read.type, data: read.data } };
 }
 
 function addressPart(url: unknown, place: string, what: string): JsonObject {

@@ -3,10 +3,12 @@
 // Google's own OpenAI-shaped route puts them (ai.google.dev/gemini-api/docs/thought-signatures).
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { checkNumbers } from "../chat.ts";
+import { changedNumber } from "../exact-json.ts";
 import { dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { checkKnown, isAbsent } from "./fields.ts";
-import { invalid, unsupported } from "./refusal.ts";
+import { invalid, refuse, unsupported } from "./refusal.ts";
 
 /** What the same page gives for calls of other models, which have no signature: models from 3 on refuse a turn without. */
 const UNSIGNED = "skip_thought_signature_validator";
@@ -49,10 +51,14 @@ function argumentsOf(given: Json | undefined, place: string): JsonObject {
   if (words === null || words.trim() === "") return {};
   const parsed = parsedObject(words);
   if (parsed === null) throw invalid(`\`${place}\` must be a JSON object in a text`);
+  checkNumbers(words, `\`${place}\``, refuse);
   return parsed;
 }
 
-/** An object of JSON goes as such; any other text under `output`, where Gemini looks for it. */
+/**
+ * An object of JSON goes as such, unless a number in it would arrive as another; any other text under `output`, where
+ * Gemini looks for it.
+ */
 export function resultPart(
   message: JsonObject,
   words: string,
@@ -62,7 +68,8 @@ export function resultPart(
   const id = text(message.tool_call_id);
   const name = id === null ? undefined : calls.get(id);
   if (name === undefined) throw invalid(`\`${place}.tool_call_id\` must be the id of a call before it`);
-  return { functionResponse: { id, name, response: parsedObject(words) ?? { output: words } } };
+  const given = changedNumber(words) === null ? parsedObject(words) : null;
+  return { functionResponse: { id, name, response: given ?? { output: words } } };
 }
 
 function parsedObject(words: string): JsonObject | null {

@@ -30,6 +30,8 @@ export interface AccountRig {
   readonly surface?: FakeSurface;
   /** How long a batch may take before it expires, in milliseconds. Default: 24 hours. */
   readonly windowMs?: number;
+  /** Batches there run to their end, however long it takes. Default false. */
+  readonly neverExpires?: boolean;
   /** A batch that expired or was cancelled gives no results, not even of what had run. Default false. */
   readonly endsEmpty?: boolean;
   /** The fake's clock: a `virtualClock(ACCOUNT_START)` of `batchwise/testing`. */
@@ -87,7 +89,12 @@ export async function failure(work: Promise<unknown>): Promise<unknown> {
 }
 
 export function names(count: number): string[] {
-  return Array.from({ length: count }, (_, ord) => `${KEY.slice(-12)}_${String(ord).padStart(7, "0")}`);
+  return Array.from({ length: count }, (_, place) => nameOf(place));
+}
+
+/** The id of the request at this place of the batch. */
+export function nameOf(place: number): string {
+  return `${KEY.slice(-12)}_${String(place).padStart(7, "0")}`;
 }
 
 /** The fake's name of the call that makes a batch. */
@@ -107,26 +114,43 @@ function isAllInline({ capabilities }: Account): boolean {
   return capabilities.maxInlineBytes === Number.POSITIVE_INFINITY;
 }
 
-/** The way of the dispatcher: check, encode, upload what is too large to go inline, create with the tag. */
-export async function submit(
+/** A request of a batch: its place there, and the number in the text that it asks with. */
+interface Asked {
+  readonly place: number;
+  readonly text: number;
+}
+
+/** Sends a batch whose requests have each the text of their place. */
+export function submit(
   account: Account,
   count: number,
   options: CallOptions = call(),
   attempt: number = 1,
 ): Promise<ProviderBatch> {
+  const asked = Array.from({ length: count }, (_, place) => ({ place, text: place }));
+  return submitThese(account, asked, options, attempt);
+}
+
+/** Sends a batch as the dispatcher does: check, encode, upload what is too large to go inline, create with the tag. */
+export async function submitThese(
+  account: Account,
+  asked: readonly Asked[],
+  options: CallOptions = call(),
+  attempt: number = 1,
+): Promise<ProviderBatch> {
   const endpoint = endpointOf(account);
-  const bodyOf = (ord: number): JsonObject =>
+  const bodyOf = (text: number): JsonObject =>
     endpoint === CHAT
-      ? { model: MODEL, messages: [{ role: "user", content: `text ${ord}` }] }
-      : { model: MODEL, input: `text ${ord}` };
-  const lines = names(count).map((name, ord) => {
-    account.checkBody(endpoint, bodyOf(ord));
-    return account.encodeLine({ customId: name, endpoint, body: JSON.stringify(bodyOf(ord)) });
+      ? { model: MODEL, messages: [{ role: "user", content: `text ${text}` }] }
+      : { model: MODEL, input: `text ${text}` };
+  const lines = asked.map(({ place, text }) => {
+    account.checkBody(endpoint, bodyOf(text));
+    return account.encodeLine({ customId: nameOf(place), endpoint, body: JSON.stringify(bodyOf(text)) });
   });
   const input = inputOf(lines, attempt);
   const isInline = input.bytes <= account.capabilities.maxInlineBytes;
   const uploaded = isInline ? undefined : await account.upload?.(input, call());
-  const firstBody = async (): Promise<string> => JSON.stringify(bodyOf(0));
+  const firstBody = async (): Promise<string> => JSON.stringify(bodyOf(asked[0]?.text ?? 0));
   return account.create({ ...NAME, endpoint, attempt, input: uploaded ?? input, firstBody }, options);
 }
 
@@ -145,12 +169,24 @@ export async function collect(
   account: Account,
   batch: ProviderBatch | null,
   options: CallOptions = call(),
+  attempt: number = 1,
 ): Promise<ResultLine[]> {
   const lines: ResultLine[] = [];
   if (batch === null) throw new Error("Expected a batch, got null.");
-  for await (const line of account.results(batch, options, { ...NAME, endpoint: endpointOf(account) }))
-    lines.push(line);
+  const name = { ...NAME, endpoint: endpointOf(account), attempt };
+  for await (const line of account.results(batch, options, name)) lines.push(line);
   return lines;
+}
+
+/** True where a batch is sent whole or not at all. */
+export function goesWhole(account: Account): boolean {
+  return account.isNamedByPlace?.(MODEL) === true;
+}
+
+/** What the model says to one request, whatever it is called in its batch: a text, or a vector. */
+export function saidBy({ response }: ResultLine): unknown {
+  if (response?.body.object === "list") return (response.body as Embeddings).data[0]?.embedding;
+  return (response?.body as Completion | undefined)?.choices[0]?.message.content;
 }
 
 /** The answer of the fake's model, in OpenAI's shape, with the tokens that it counted. */

@@ -8,14 +8,18 @@ import {
   call,
   collect,
   createOf,
+  goesWhole,
   HOUR,
   isAnswer,
   isOurs,
   MINUTE,
   NAME,
+  nameOf,
   names,
   START,
+  saidBy,
   submit,
+  submitThese,
   surfaceOf,
 } from "./case.ts";
 
@@ -36,6 +40,24 @@ export const sendingCases: readonly AccountCase[] = [
     for (const line of lines) isAnswer(line);
     deepEqual([...fake.runs().values()], new Array(20).fill(1));
   }),
+
+  accountCase(
+    "gives every other caller its own answer where a member has left before the batch was sent",
+    async ({ clock, account }) => {
+      const stayed = [1, 3, 4];
+      // Where results are named by place, the dispatcher sends the others in a new batch, without a gap.
+      const asked = stayed.map((text, index) => ({ place: goesWhole(account) ? index : text, text }));
+      const [whole, part] = [await submit(account, 5), await submitThese(account, asked, call(), 2)];
+      await clock.advance(HOUR);
+      const everyText = await collect(account, await account.retrieve(whole.id, call()));
+      const said = new Map(everyText.map((line) => [line.customId, saidBy(line)]));
+      const lines = await collect(account, await account.retrieve(part.id, call()), call(), 2);
+      deepEqual(
+        Object.fromEntries(lines.map((line) => [line.customId, saidBy(line)])),
+        Object.fromEntries(asked.map(({ place, text }) => [nameOf(place), said.get(nameOf(text))])),
+      );
+    },
+  ),
 
   accountCase("finds its batch in the list by what it left there", async (rig) => {
     const { fake, account } = rig;

@@ -171,9 +171,10 @@ class S3Surface implements StorageSurface {
       }
       return part.bytes;
     });
-    this.#shelf.put(bucket, name, Buffer.concat(whole));
+    const { bytes } = this.#shelf.put(bucket, name, Buffer.concat(whole));
     this.#uploads.delete(exchange.query.get("uploadId") ?? "");
-    return xmlReply(tag("CompleteMultipartUploadResult", [tag("Bucket", bucket), tag("Key", name)]));
+    const etag = tag("ETag", `"${md5Text(bytes, "hex")}-${whole.length}"`);
+    return xmlReply(tag("CompleteMultipartUploadResult", [tag("Bucket", bucket), tag("Key", name), etag]));
   }
 
   #upload({ query }: Exchange): Upload {

@@ -67,7 +67,7 @@ describe("a chat request", () => {
     top_logprobs: { value: 3, refused: true },
     top_p: { value: 0, becomes: { top_p: 0 } },
     user: { value: "u", becomes: { metadata: { user_id: "u" } } },
-    verbosity: { value: "low", leftOut: "a hint, which a prompt gives better" },
+    verbosity: { value: "low", refused: true },
     web_search_options: { value: { search_context_size: "low" }, refused: true },
   };
   checkFates(
@@ -160,7 +160,7 @@ describe("messages", () => {
     content: { value: "No", becomes: { content: "No" } },
     function_call: { value: { name: "f", arguments: "{}" }, refused: true },
     name: { value: "Ann", refused: true },
-    refusal: { value: "No.", leftOut: "stands in for a content that is empty" },
+    refusal: { value: "No.", becomes: { content: [{ text: "Yes" }, { type: "text", text: "No." }] } },
     tool_calls: {
       value: [{ ...call, cache_control: MARK }],
       becomes: {

@@ -1,0 +1,215 @@
+// Decides what happens to a batch after an upload or create that failed, or a provider batch that failed as a whole.
+// Pure: takes the batch, the provider's answer and the time, returns a Plan. steps/apply-plan.ts writes it.
+
+import type { Failure, LineFault } from "../../contract/account.ts";
+import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
+import type { OutcomeError } from "../../contract/types.ts";
+import { parseLane } from "../../format/encode.ts";
+import { nextLookAt, type StepAccount } from "../batch/life-cycle.ts";
+import { type Plan, plan } from "../batch/plan.ts";
+import {
+  decideRetry,
+  extendStreak,
+  type FailureStreak,
+  type LastError,
+  pauseAfter,
+  streakOf,
+} from "../retry-policy.ts";
+import { backoff } from "../times/backoff.ts";
+import { afterWholeFailure, type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
+
+const MINUTE = 60_000;
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MOST_MS = 5 * MINUTE;
+const CAPACITY_FIRST_MS = 5 * MINUTE;
+const CAPACITY_MOST_MS = 80 * MINUTE;
+/** Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried. */
+const CAPACITY_STRIKES = 6;
+const CAPACITY_AGE_MS = 120 * MINUTE;
+/** How long an account without money or with a bad key is left alone. */
+export const PAUSE_MS: number = 15 * MINUTE;
+/**
+ * How often a batch that was accepted may fail in words of rights or money. Words may deceive, so from then on one request
+ * goes alone. A call that is refused with 401, 402 or 403 blames the account however often it comes.
+ */
+const DENIALS = 2;
+
+/**
+ * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file.
+ * `othersAccepted` as in retry-policy.ts; `evidence` matters where the batch is refused as a whole.
+ */
+export function afterSubmitFailure(
+  batch: BatchRow,
+  failure: Failure,
+  operation: "upload" | "create",
+  account: StepAccount,
+  ledger: LedgerRow | null,
+  othersAccepted: boolean,
+  now: number,
+  evidence: Evidence = NO_EVIDENCE,
+): Plan {
+  const words = { code: failure.code, message: failure.message };
+  if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
+  if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
+    return afterFailedAttempt(batch, words, othersAccepted, now, failure.kind !== "unknown");
+  }
+  const known = afterKnownFailure(batch, failure, ledger, evidence, now, false);
+  if (isWholeFailure(batch, failure)) return known;
+  // Other refusals in between do not end the streak: only an accepted create does.
+  return { ...known, lastError: { ...words, ...streakOf(batch) } };
+}
+
+/** The batch may run: look for it, or, where an idempotency token makes that safe, send it again after a pause. */
+function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
+  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...streak };
+  if (account.capabilities.tag !== "idempotencyToken") {
+    return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });
+  }
+  // No listing can prove that none of these creates runs, so an operator decides, as about a batch of one request.
+  const isOver = decideRetry(1, streak, false) === "quarantine";
+  return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), { lastError });
+}
+
+/** Nothing runs, and the batch is not to blame. The uploaded file may be missing. */
+function afterFailedAttempt(
+  batch: BatchRow,
+  words: OutcomeError,
+  othersAccepted: boolean,
+  now: number,
+  dropFile: boolean,
+): Plan {
+  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
+  const lastError = { ...words, ...streak };
+  const decided = decisionOn(batch, streak, lastError, othersAccepted, now);
+  return decided ?? plan(batch, "sealed", now + pauseAfter(streak.tries), { lastError, dropFile });
+}
+
+/** After a complete listing, begun after the grace, that does not show the batch. `null`: send it again. */
+export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccepted: boolean, now: number): Plan | null {
+  const streak = streakOf(batch);
+  const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as LastError);
+  const decided = decisionOn(batch, streak, lastError, othersAccepted, now);
+  if (decided !== null) return decided;
+  const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
+  if (at <= now) return null;
+  // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With one, look again.
+  return plan(batch, account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError });
+}
+
+function decisionOn(
+  batch: BatchRow,
+  streak: FailureStreak | null,
+  lastError: LastError | null,
+  othersAccepted: boolean,
+  now: number,
+): Plan | null {
+  const decision = decideRetry(batch.requests, streak, othersAccepted);
+  if (decision === "again" || lastError === null) return null;
+  if (decision === "quarantine") return plan(batch, "quarantined", now, { lastError });
+  const error = { code: lastError.code, message: lastError.message };
+  const kind = decision === "halve" ? "split" : "refuse";
+  return plan(batch, "collecting", now, { lastError, disposal: { kind, error } });
+}
+
+/** After the provider accepted the batch and then failed it as a whole, with no results. */
+export function afterBatchFailure(
+  batch: BatchRow,
+  failure: Failure,
+  ledger: LedgerRow | null,
+  now: number,
+  evidence: Evidence = NO_EVIDENCE,
+): Plan {
+  if (failure.kind === "unknown") {
+    const error = { code: failure.code, message: failure.message };
+    return afterWholeFailure(batch, { error, isItsOwn: true, forget: true }, evidence, now);
+  }
+  if (failure.kind === "authOrBilling") return afterDenial(batch, failure, evidence, now);
+  return afterKnownFailure(batch, failure, ledger, evidence, now, true);
+}
+
+/** Of a part of a batch that was divided the first failure counts. */
+function afterDenial(batch: BatchRow, { code, message }: Failure, evidence: Evidence, now: number): Plan {
+  const error = { code, message };
+  if (batch.wholeFailures >= DENIALS || parseLane(batch.lane).group !== "") {
+    return afterWholeFailure(batch, { error, isItsOwn: true, forget: true }, evidence, now);
+  }
+  return plan(batch, "sealed", now + PAUSE_MS, {
+    ...{ lastError: { ...error, refusedAt: now }, wholeFailures: batch.wholeFailures + 1 },
+    ...{ forget: true, pauseAccountUntil: now + PAUSE_MS },
+  });
+}
+
+/** True where the failure blames the batch and none of its lines, or may. Of a batch that was accepted, or not sent. */
+export function isWholeFailure(batch: BatchRow, failure: Failure): boolean {
+  if (failure.kind === "authOrBilling") return batch.providerBatchId !== null;
+  if (failure.kind !== "invalidRequest") return failure.kind === "unknown";
+  return linesOf(batch, failure).length === 0;
+}
+
+/** The blamed lines that the batch has. */
+function linesOf(batch: BatchRow, { lines }: Extract<Failure, { kind: "invalidRequest" }>): readonly LineFault[] {
+  return lines.filter(({ line }) => line >= 1 && line <= batch.requests);
+}
+
+function afterKnownFailure(
+  batch: BatchRow,
+  failure: Exclude<Failure, { kind: "unknown" }>,
+  ledger: LedgerRow | null,
+  evidence: Evidence,
+  now: number,
+  forget: boolean,
+): Plan {
+  const lastError = { code: failure.code, message: failure.message };
+  switch (failure.kind) {
+    case "definitelyNotCreated":
+      return plan(batch, "sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
+    case "rateLimited":
+      return plan(batch, "sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
+    case "authOrBilling":
+      return plan(batch, "sealed", now + PAUSE_MS, { lastError, forget, pauseAccountUntil: now + PAUSE_MS });
+    case "tokenLimit":
+      return afterTokenLimit(batch, failure, ledger, now, forget);
+    case "invalidRequest": {
+      const lines = linesOf(batch, failure);
+      if (lines.length === 0) {
+        return afterWholeFailure(batch, { error: lastError, isItsOwn: false, forget }, evidence, now);
+      }
+      return plan(batch, "collecting", now, { lastError, forget, disposal: { kind: "faults", lines } });
+    }
+  }
+}
+
+/** Keeps its members and waits, unless it alone is over the limit: then its members form smaller batches. */
+function afterTokenLimit(
+  batch: BatchRow,
+  failure: Extract<Failure, { kind: "tokenLimit" }>,
+  ledger: LedgerRow | null,
+  now: number,
+  forget: boolean,
+): Plan {
+  const strikes = (ledger?.strikes ?? 0) + 1;
+  const blockedUntil = now + backoff(CAPACITY_FIRST_MS, CAPACITY_MOST_MS, strikes);
+  const known = ledger?.learnedTokens ?? null;
+  const told = failure.limitTokens;
+  const learnedTokens = told === null ? known : Math.min(known ?? told, told);
+  const common = {
+    lastError: { code: failure.code, message: failure.message },
+    forget,
+    ledger: { learnedTokens, strikes, blockedUntil },
+  };
+  if (learnedTokens !== null && batch.tokens > learnedTokens) {
+    return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
+  }
+  // The limit may be unknown, or the provider may count more tokens than we do. Such a batch would wait for ever, so it
+  // is split. A single request waits: it may be too large, or other clients may use the limit up.
+  const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
+  if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
+    return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
+  }
+  return plan(batch, "waiting_capacity", blockedUntil, common);
+}
+
+function retryDelay(batch: BatchRow): number {
+  return backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt);
+}

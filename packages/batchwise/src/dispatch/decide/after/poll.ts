@@ -1,0 +1,94 @@
+// Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch (null when the
+// provider does not know it) and the time, returns a Plan.
+
+import type { Failure, ProviderBatch } from "../../contract/account.ts";
+import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
+import { createTimeoutMs, type StepAccount } from "../batch/life-cycle.ts";
+import { type Plan, plan } from "../batch/plan.ts";
+import { extendStreak } from "../retry-policy.ts";
+import { ageOf, STUCK_AFTER_MS, stuckAfter } from "../times/stuck.ts";
+import { afterBatchFailure } from "./failure.ts";
+import { type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
+
+const MINUTE = 60_000;
+const POLL_GROWTH = 1.5;
+const POLL_MOST_MS = 5 * MINUTE;
+/** Of a batch that should have ended by now. */
+const STUCK_POLL_MOST_MS = 60 * MINUTE;
+/** From this share of settled members on, polls are as close as at the start, but for this share of the batch's age. */
+const NEARLY_DONE = 0.9;
+const NEARLY_AGE = 0.01;
+/** Looks in a row, and the time between the first and the last, after which a batch counts as lost. */
+const VANISHED_LOOKS = 6;
+const VANISHED_MS = 10 * MINUTE;
+const VANISHED_PAUSE_MS = 2 * MINUTE;
+
+/** After a poll that reached the provider. `null` for a batch that the provider does not know (any more). */
+export function afterPoll(
+  batch: BatchRow,
+  seen: ProviderBatch | null,
+  account: StepAccount & { readonly pollMs: number },
+  ledger: LedgerRow | null,
+  now: number,
+  stuckAfterMs: number = STUCK_AFTER_MS,
+  evidence: Evidence = NO_EVIDENCE,
+): Plan {
+  if (seen === null) return afterVanished(batch, account, now);
+  const failure = failureIn(seen);
+  if (failure !== null) {
+    return afterBatchFailure(batch, failure, ledger, now, evidence);
+  }
+  if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
+    return plan(batch, "collecting", now, {});
+  }
+  const pollMs = Math.max(account.pollMs, pauseOf(batch, seen, account.pollMs, now, stuckAfterMs));
+  return plan(batch, seen.state === "validating" ? batch.state : "running", now + pollMs, { pollMs });
+}
+
+function pauseOf(
+  batch: BatchRow,
+  { total, settled }: ProviderBatch,
+  firstMs: number,
+  now: number,
+  stuckAfterMs: number,
+): number {
+  const age = ageOf(batch, now);
+  const isStuck = age >= stuckAfter(batch, stuckAfterMs);
+  const nearly = total !== null && settled !== null && settled >= NEARLY_DONE * total;
+  if (nearly && !isStuck) return Math.min(age * NEARLY_AGE, POLL_MOST_MS);
+  if (batch.pollMs === 0) return firstMs;
+  return Math.min(batch.pollMs * POLL_GROWTH, isStuck ? STUCK_POLL_MOST_MS : POLL_MOST_MS);
+}
+
+/**
+ * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes before result files: Azure
+ * names both files of a batch that it failed, and they are empty. Where the provider counts requests that have run, the
+ * files come first: what has a line there is not to run again.
+ */
+export function failureIn(seen: ProviderBatch): Failure | null {
+  if (seen.state !== "failed") return null;
+  const hasResults = seen.resultRefs.length > 0 && (seen.failure === null || (seen.ran ?? 0) > 0);
+  if (hasResults) return null;
+  return seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
+}
+
+/**
+ * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays away may have run:
+ * an operator decides, we never re-send.
+ */
+function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
+  const words = { code: "batch_vanished", message: "The provider does not know the batch any more." };
+  if (isFresh(batch, account, now)) return plan(batch, batch.state, now + account.pollMs, { lastError: words });
+  const streak = extendStreak(batch, now);
+  const lastError = { ...words, ...streak };
+  if (streak.tries >= VANISHED_LOOKS && now - streak.since >= VANISHED_MS) {
+    return plan(batch, "quarantined", now, { lastError });
+  }
+  return plan(batch, batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), { lastError });
+}
+
+/** True while the provider's reads may not show the batch yet. */
+export function isFresh(batch: BatchRow, account: StepAccount, now: number): boolean {
+  const started = batch.submitStartedAt ?? batch.createdAt;
+  return now < started + createTimeoutMs(batch, account) + account.reconcileGraceMs;
+}

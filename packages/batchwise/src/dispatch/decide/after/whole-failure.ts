@@ -1,0 +1,145 @@
+// Decides about a batch that was refused as a whole, with no line to blame. It is to blame only where the account took
+// another batch of its lane after it had been refused, and refuses it again: then it is halved, and a single request ends.
+// Without such a proof one request goes alone; where that is refused too, the account is paused. Pure.
+
+import type { BatchRow } from "../../contract/rows.ts";
+import type { OutcomeError } from "../../contract/types.ts";
+import { parseLane } from "../../format/encode.ts";
+import { canaryGroup, isRest, type Plan, plan } from "../batch/plan.ts";
+import { extendStreak, type LastError, streakOf } from "../retry-policy.ts";
+import { isProbe, type Outage, withPause, withProbe } from "../sealing/outage.ts";
+import { backoff } from "../times/backoff.ts";
+
+const MINUTE = 60_000;
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MOST_MS = 5 * MINUTE;
+const LANE_FIRST_MS = 5 * MINUTE;
+const LANE_MOST_MS = 60 * MINUTE;
+/** From then on a person decides. */
+const GIVE_UP_MS = 48 * 60 * MINUTE;
+/** Refusals after which one request ends, beside the proof: fewer for one that was found out by halving. */
+const REFUSALS_OF_A_PART = 2;
+const REFUSALS_ALONE = 3;
+/** The same where the provider says that it failed itself: after some nine hours. */
+const FAILURES_ALONE = 12;
+/** These say that the batch is too large, so no proof is needed to make it smaller. */
+const TOO_LARGE = /too_large|too_many_(?:tasks|requests|items)|http_413/;
+
+/** What the rest of the store says about the refusal. */
+export interface Evidence {
+  /** Since this batch was last refused, or the one that it is a part of, the account took another of its lane. */
+  readonly laneTakesOthers: boolean;
+  /** The same, of any lane. */
+  readonly accountTakesOthers: boolean;
+  readonly outage: Outage | null;
+  readonly pausedUntil: number;
+}
+
+export const NO_EVIDENCE: Evidence = {
+  laneTakesOthers: false,
+  accountTakesOthers: false,
+  outage: null,
+  pausedUntil: 0,
+};
+
+export interface Refusal {
+  readonly error: OutcomeError;
+  /** The provider says that the fault is its own, or says nothing. */
+  readonly isItsOwn: boolean;
+  /** It had accepted the batch, which is over now. */
+  readonly forget: boolean;
+}
+
+/** When the batch was first refused as a whole; null where it never was. */
+export function refusedSince(batch: BatchRow): number | null {
+  if (batch.wholeFailures === 0) return null;
+  // An accepted create ends the streak, but leaves the provider's batch, once that has failed, among the orphans.
+  const ended = batch.orphans.filter(({ action }) => action === "ended").map(({ seenAt }) => seenAt);
+  const first = ended.toSorted((a, b) => a - b).at(-batch.wholeFailures) ?? ended[0];
+  const since = streakOf(batch)?.since;
+  if (first === undefined) return since ?? batch.createdAt;
+  return since === undefined ? first : Math.min(first, since);
+}
+
+/** When it was last refused so; null where it never was. */
+export function lastRefusedAt(batch: BatchRow): number | null {
+  if (batch.wholeFailures === 0) return null;
+  const told = batch.lastError === null ? null : ((JSON.parse(batch.lastError) as LastError).refusedAt ?? null);
+  const ended = batch.orphans.filter(({ action }) => action === "ended").map(({ seenAt }) => seenAt);
+  return Math.max(...ended, told ?? batch.createdAt);
+}
+
+export function afterWholeFailure(batch: BatchRow, refusal: Refusal, evidence: Evidence, now: number): Plan {
+  const { error, forget } = refusal;
+  const wholeFailures = batch.wholeFailures + 1;
+  const lastError = { ...error, ...extendStreak(batch, now), refusedAt: now };
+  const known = { ...batch, wholeFailures };
+  const { disposal, ...next } = whatFollows(known, refusal, evidence, refusedSince(batch) ?? now, now);
+  return plan(batch, next.state, next.nextAt, {
+    ...{ lastError, forget, wholeFailures, dropFile: true },
+    ...next,
+    disposal: disposal === undefined ? null : { kind: disposal, error },
+  });
+}
+
+/** What the decision changes, beside what every refusal does. */
+interface Next {
+  readonly state: "sealed" | "collecting" | "quarantined";
+  readonly nextAt: number;
+  readonly disposal?: "split" | "canary" | "refuse";
+  readonly pauseAccountUntil?: number;
+  readonly outage?: Outage;
+}
+
+/** `batch` counts this refusal; `since`: the first. */
+function whatFollows(batch: BatchRow, refusal: Refusal, evidence: Evidence, since: number, now: number): Next {
+  const { outage } = evidence;
+  const isPart = parseLane(batch.lane).group !== "";
+  if (batch.requests > 1 && isToBlame(batch, refusal, evidence)) return { ...take(now), disposal: "split" };
+  if (batch.requests === 1 && evidence.laneTakesOthers) return afterProof(batch, refusal.isItsOwn, now);
+  if (now - Math.min(since, outage?.since ?? since) >= GIVE_UP_MS) return { state: "quarantined", nextAt: now };
+  if (!isPart && batch.wholeFailures === 1 && outage === null) {
+    return wait(now + backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt));
+  }
+  return withoutProof(batch, refusal.error.code, evidence, since, now);
+}
+
+function isToBlame({ lane, wholeFailures }: BatchRow, { error }: Refusal, evidence: Evidence): boolean {
+  const isTooLarge = TOO_LARGE.test(error.code) && (parseLane(lane).group !== "" || wholeFailures > 1);
+  return evidence.laneTakesOthers || isTooLarge;
+}
+
+/** One request that is refused while others are taken: more than once, before it ends. */
+function afterProof({ lane, wholeFailures }: BatchRow, isItsOwn: boolean, now: number): Next {
+  const least = parseLane(lane).group === "" ? REFUSALS_ALONE : REFUSALS_OF_A_PART;
+  if (wholeFailures >= (isItsOwn ? FAILURES_ALONE : least)) return { ...take(now), disposal: "refuse" };
+  return wait(now + backoff(isItsOwn ? LANE_FIRST_MS : RETRY_FIRST_MS, LANE_MOST_MS, wholeFailures));
+}
+
+/** The batch may be to blame, its lane, or the account: one request alone finds out. */
+function withoutProof(batch: BatchRow, code: string, evidence: Evidence, since: number, now: number): Next {
+  const { outage, pausedUntil, accountTakesOthers } = evidence;
+  const mayProbe = batch.requests > 1 && !isRest(batch);
+  if (accountTakesOthers) {
+    if (mayProbe) return { ...take(now), disposal: "canary" };
+    return wait(now + backoff(LANE_FIRST_MS, LANE_MOST_MS, batch.wholeFailures));
+  }
+  const isOwn = outage !== null && isProbe(batch, outage);
+  const until = outage === null || isOwn ? pausedUntil : Math.max(pausedUntil, outage.holdUntil);
+  // The account is paused already, or another batch finds out what it takes.
+  if (until > now) return wait(until);
+  if (mayProbe && !isOwn) {
+    return { ...take(now), disposal: "canary", outage: withProbe(outage, since, code, canaryGroup(batch), now) };
+  }
+  const next = withPause(outage, since, code, batch, now);
+  return { ...wait(next.nextAt), pauseAccountUntil: next.pausedUntil, outage: next.outage };
+}
+
+function wait(until: number): Next {
+  return { state: "sealed", nextAt: until };
+}
+
+/** Its members leave it. */
+function take(now: number): Next {
+  return { state: "collecting", nextAt: now };
+}

@@ -1,0 +1,70 @@
+// What a decision does to a batch: its next state and time, and what else changes. Pure; steps/apply-plan.ts writes it
+// as one `transition`.
+
+import type { BatchRow } from "../../contract/rows.ts";
+import type { BatchState } from "../../contract/types.ts";
+import { parseLane } from "../../format/encode.ts";
+import type { Disposal } from "../../format/payload.ts";
+import type { LastError } from "../retry-policy.ts";
+import type { Outage } from "../sealing/outage.ts";
+
+export interface Plan {
+  readonly state: BatchState;
+  readonly nextAt: number;
+  readonly pollMs: number;
+  readonly wholeFailures: number;
+  readonly disposal: Disposal | null;
+  readonly lastError: LastError | null;
+  /** The provider's batch is over and is not the one of record any more: clear its id, add it as orphan `ended`. */
+  readonly forget: boolean;
+  /** The uploaded file may be the fault: clear its id, so that the next attempt uploads anew. */
+  readonly dropFile: boolean;
+  /** Write on the batch's ledger. */
+  readonly ledger: {
+    readonly learnedTokens: number | null;
+    readonly strikes: number;
+    readonly blockedUntil: number;
+  } | null;
+  /** Write on the account's own ledger: nothing is sealed or submitted there before. */
+  readonly pauseAccountUntil: number | null;
+  /** Write on the account's own ledger: every batch is refused there. */
+  readonly outage: Outage | null;
+}
+
+/** A plan that makes these changes and leaves the rest of the batch as it is. */
+export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
+  return {
+    state,
+    nextAt,
+    pollMs: batch.pollMs,
+    wholeFailures: batch.wholeFailures,
+    disposal: null,
+    lastError: null,
+    forget: false,
+    dropFile: false,
+    ledger: null,
+    pauseAccountUntil: null,
+    outage: null,
+    ...changes,
+  };
+}
+
+/** The group of the lane that a half of a split batch goes to. Each half has its own, so that they never share a batch. */
+export function splitGroup(batch: Pick<BatchRow, "key">, half: "first" | "second"): string {
+  return `${batch.key}.${half === "first" ? "a" : "b"}`;
+}
+
+/** The group that one request of a refused batch is sent alone in. */
+export function canaryGroup(batch: Pick<BatchRow, "key">): string {
+  return `${batch.key}.c`;
+}
+
+/** The group that the other requests of it wait in. */
+export function restGroup(batch: Pick<BatchRow, "key">): string {
+  return `${batch.key}.r`;
+}
+
+/** True where one request of the batch that this was a part of was sent alone already. */
+export function isRest(batch: Pick<BatchRow, "lane">): boolean {
+  return parseLane(batch.lane).group.endsWith(".r");
+}

@@ -1,0 +1,128 @@
+// Classifies one result line, or a missing one: what happens to its request. Pure. A success is final; a failure that
+// may pass goes back to its lane while attempts are left; any other fails with the provider's own words. Every line
+// charges an attempt, except one that only says that the account has no money.
+
+import type { ProviderState, ResultLine } from "../../contract/account.ts";
+import { OUTCOME_CODES } from "../../contract/errors.ts";
+import type { Settlement } from "../../contract/outcome-rows.ts";
+import type { OutcomeError, OutcomeStatus } from "../../contract/types.ts";
+import { statusError } from "../../format/error-words.ts";
+import { ending } from "../../format/payload.ts";
+import { backoff } from "../times/backoff.ts";
+
+/** The request that a line belongs to. */
+export interface Member {
+  readonly ord: number;
+  /** Charged so far, this one not included. */
+  readonly attempts: number;
+  readonly cancelRequested: boolean;
+}
+
+export interface RetryRules {
+  /** Charged tries in total. */
+  readonly attempts: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+  /** Where retries wait: the lane proper, also for members of a split batch. */
+  readonly lane: string;
+}
+
+const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
+/** Codes that say: the same request will be refused again. Every other code without a response is tried again. */
+const FINAL_CODES: ReadonlySet<string> = new Set([
+  "authentication_error",
+  "content_filter",
+  "content_policy_violation",
+  "context_length_exceeded",
+  "invalid_request",
+  "invalid_request_error",
+  "model_not_found",
+  "not_found_error",
+  "permission_error",
+  "request_too_large",
+]);
+
+/** Codes that say: the account has no money. They tell nothing about the request. */
+const MONEY_CODES: ReadonlySet<string> = new Set([
+  "billing_error",
+  "billing_hard_limit_reached",
+  "billing_not_active",
+  "insufficient_quota",
+]);
+
+const NOT_RUN_CODES: ReadonlySet<string> = new Set(["batch_expired", "batch_cancelled"]);
+
+/** The code of a line that was not run because the account has no money; null for every other line. */
+export function moneyCode(line: ResultLine): string | null {
+  if (isSuccess(line)) return null;
+  const { code } = line.error ?? errorOf(line);
+  return MONEY_CODES.has(code) ? code : null;
+}
+
+/** True where the line answers the request: any 2xx. */
+export function isSuccess(line: ResultLine): boolean {
+  const status = line.response?.statusCode ?? 0;
+  return status >= 200 && status < 300;
+}
+
+/** False where the line says that the batch ended before the request was run. */
+export function hasRun({ response, error }: ResultLine): boolean {
+  return response !== null || error === null || !NOT_RUN_CODES.has(error.code);
+}
+
+function isRetryable(line: ResultLine): boolean {
+  if (line.response !== null) {
+    const { statusCode } = line.response;
+    return statusCode >= 500 || RETRYABLE_STATUS.has(statusCode);
+  }
+  return line.error === null || !FINAL_CODES.has(line.error.code);
+}
+
+/** The decision for a line that succeeded: needs nothing of the request. */
+export function classifySuccess(ord: number, line: ResultLine): Settlement {
+  const { response, usage } = line;
+  return { ord, kind: "final", status: "succeeded", ...ending({ response, error: null, usage }), charged: true };
+}
+
+/** The decision for a line that did not. */
+export function classifyFailure(member: Member, line: ResultLine, rules: RetryRules, now: number): Settlement {
+  const { ord } = member;
+  const error = line.error ?? errorOf(line);
+  if (moneyCode(line) !== null) {
+    return { ord, kind: "requeue", code: error.code, charged: false, notBefore: now, lane: rules.lane };
+  }
+  // A cancelled request goes back too: the store ends it as cancelled.
+  const hasTries = member.attempts + 1 < rules.attempts;
+  if (member.cancelRequested || (hasTries && isRetryable(line))) {
+    const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);
+    return { ord, kind: "requeue", code: error.code, charged: true, notBefore, lane: rules.lane };
+  }
+  const { response, usage } = line;
+  return { ord, kind: "final", status: statusOf(error), ...ending({ response, error, usage }), charged: true };
+}
+
+/** The line in place of one that never came, once a batch has ended in `state`. */
+export function absentLine(state: ProviderState): ResultLine {
+  const error = ABSENT[state] ?? {
+    code: OUTCOME_CODES.missing,
+    message: "The batch ended without a result for this request.",
+  };
+  return { customId: "", response: null, error, usage: null };
+}
+
+const ABSENT: Partial<Record<ProviderState, OutcomeError>> = {
+  expired: { code: "batch_expired", message: "The batch expired before this request was run." },
+  cancelled: { code: "batch_cancelled", message: "The batch was cancelled before this request was run." },
+  failed: { code: "batch_failed", message: "The batch failed before this request was run." },
+};
+
+function statusOf(error: OutcomeError): OutcomeStatus {
+  return error.code === "batch_expired" ? "expired" : "failed";
+}
+
+/** The provider's error out of its answer, where it gave no error beside it. */
+function errorOf(line: ResultLine): OutcomeError {
+  if (line.response === null) return { code: OUTCOME_CODES.missing, message: "The provider gave no reason." };
+  return statusError(line.response.statusCode, line.response.body);
+}

@@ -1,0 +1,51 @@
+// What operators have paused, read from the store's marks. Pure.
+
+import type { MarkRow } from "../../contract/rows.ts";
+import type { LaneRef, PausedRecord, PauseRecord } from "../../contract/types.ts";
+import { parseLane } from "../../format/encode.ts";
+import { storedMessage } from "../../format/stored-code.ts";
+
+const ACCOUNT = "paused account ";
+const LANE = "paused lane ";
+
+export interface Pauses {
+  /** By the account's name. */
+  readonly accounts: ReadonlyMap<string, PauseRecord>;
+  /** By the name of the mark. */
+  readonly lanes: ReadonlyMap<string, PauseRecord>;
+}
+
+export const NO_PAUSES: Pauses = { accounts: new Map(), lanes: new Map() };
+
+export function accountMark(name: string): string {
+  return storedMessage(ACCOUNT + name);
+}
+
+export function laneMark({ endpoint, model }: LaneRef): string {
+  return storedMessage(`${LANE}${endpoint} ${model}`);
+}
+
+export function pausesOf(marks: readonly MarkRow[]): Pauses {
+  const accounts = new Map<string, PauseRecord>();
+  const lanes = new Map<string, PauseRecord>();
+  for (const { name, value } of marks) {
+    if (name.startsWith(ACCOUNT)) accounts.set(name.slice(ACCOUNT.length), JSON.parse(value) as PauseRecord);
+    else if (name.startsWith(LANE)) lanes.set(name, JSON.parse(value) as PauseRecord);
+  }
+  return { accounts, lanes };
+}
+
+/** True where nothing new of the lane may be sent; parts of split batches are of their lane. */
+export function isLanePaused({ lanes }: Pauses, lane: string): boolean {
+  return lanes.size > 0 && lanes.has(laneMark(parseLane(lane)));
+}
+
+export function pausedRecord({ accounts, lanes }: Pauses): PausedRecord {
+  return {
+    accounts: [...accounts].map(([name, { since, reason }]) => ({ name, since, reason })),
+    lanes: [...lanes].map(([mark, { since, reason }]) => {
+      const [endpoint, ...words] = mark.slice(LANE.length).split(" ");
+      return { endpoint: endpoint as LaneRef["endpoint"], model: words.join(" "), since, reason };
+    }),
+  };
+}

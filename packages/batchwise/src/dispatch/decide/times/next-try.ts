@@ -1,0 +1,10 @@
+// When work goes on that does nothing but wait to be tried again. Pure.
+
+import type { Probe } from "../../contract/rows.ts";
+
+/** The earliest end of a pause; null where a request is in a batch, or waits for one now, or none is paused. */
+export function nextTryAt({ lanes, inBatches }: Pick<Probe, "lanes" | "inBatches">): number | null {
+  if (inBatches > 0 || lanes.some(({ ready }) => ready > 0)) return null;
+  const pauses = lanes.map(({ deferredUntil }) => deferredUntil).filter((at) => at !== null);
+  return pauses.length === 0 ? null : Math.min(...pauses);
+}

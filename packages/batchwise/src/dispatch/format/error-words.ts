@@ -1,0 +1,56 @@
+// What a provider says of an error, wherever it puts it: `error` of OpenAI's shape, an object that is the error itself as
+// vLLM and Mistral write it, `detail` as FastAPI does, or plain words. Pure; trusts nothing that it reads.
+
+import type { OutcomeError } from "../contract/types.ts";
+
+export interface ErrorWords {
+  /** The error's name: its code, or its type where the code is a number. */
+  readonly code: string | null;
+  readonly message: string | null;
+}
+
+type Fields = { readonly [name: string]: unknown };
+
+const NONE: ErrorWords = { code: null, message: null };
+
+/** The words of an error, or of a body that holds one. */
+export function errorIn(told: unknown): ErrorWords {
+  if (typeof told === "string") return { code: null, message: text(told) };
+  const own = fieldsOf(told);
+  const inner = own.error === undefined ? NONE : errorIn(own.error);
+  return { code: inner.code ?? codeOf(own), message: inner.message ?? messageOf(own) };
+}
+
+/** The error of an answer that is none of success. */
+export function statusError(statusCode: number, body: unknown): OutcomeError {
+  const { code, message } = errorIn(body);
+  return { code: code ?? `http_${statusCode}`, message: message ?? `The provider answered ${statusCode}.` };
+}
+
+/** A number says less than the type beside it; one that is an HTTP status says nothing that the answer's does not. */
+function codeOf({ code, type }: Fields): string | null {
+  const number = Number(code);
+  const isNumber = (typeof code === "number" || text(code) !== null) && Number.isInteger(number);
+  if (!isNumber) return text(code) ?? text(type);
+  return text(type) ?? (number >= 100 && number < 600 ? null : String(code));
+}
+
+function messageOf({ message, detail }: Fields): string | null {
+  const details = detail ?? fieldsOf(message).detail;
+  if (Array.isArray(details)) return details.map(detailOf).join("; ");
+  return text(message) ?? text(details);
+}
+
+function detailOf(detail: unknown): string {
+  const { loc, msg } = fieldsOf(detail);
+  const place = Array.isArray(loc) ? `${loc.join(".")}: ` : "";
+  return `${place}${text(msg) ?? JSON.stringify(detail)}`;
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function text(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}

@@ -1,0 +1,18 @@
+// When work goes on that waits for nothing but leases of other processes, such as those of one that was killed.
+
+import type { Probe } from "../contract/rows.ts";
+import { LIVE } from "../decide/batch/life-cycle.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+/** Of more batches than this nobody is told: some of so many go on. */
+const MOST = 100;
+
+/** The earliest end of these leases; null where a batch goes on without them, or none is left. */
+export async function heldUntil({ store, clock, options }: Runtime, probe: Probe): Promise<number | null> {
+  const now = clock.now();
+  const live = LIVE.reduce((sum, state) => sum + probe.batches[state], 0);
+  if (live === 0 || live > MOST || (probe.batchDueAt ?? 0) <= now) return null;
+  const found = await store.batches({ states: LIVE, limit: MOST });
+  const isHeld = found.every(({ leaseOwner, leaseUntil }) => leaseUntil > now && leaseOwner !== options.owner);
+  return isHeld && found.length > 0 ? Math.min(...found.map(({ leaseUntil }) => leaseUntil)) : null;
+}

@@ -1,0 +1,51 @@
+// Together's own client, `together-ai`, by shape: its lists take settings alone, and its `files.upload` reads a file from
+// disk. Here it is given OpenAI's shape; files go by its `post` and `put`, as the record of the service says.
+
+import type { CallSettings } from "../shapes/sdk-call.ts";
+import type { BatchCreateBody, OpenAiClient, RawCall } from "./client.ts";
+
+/** The part of `new Together()` of `together-ai` that the account calls. */
+export interface TogetherClient {
+  readonly files: {
+    /** Never called: it tells this client from OpenAI's. */
+    upload(file: string, purpose: "batch-api"): PromiseLike<unknown>;
+    content(fileId: string, call: CallSettings): PromiseLike<{ readonly body: unknown }>;
+    list(call: CallSettings): PromiseLike<unknown>;
+    delete(fileId: string, call: CallSettings): PromiseLike<unknown>;
+  };
+  readonly batches: {
+    create(body: BatchCreateBody, call: CallSettings): PromiseLike<unknown>;
+    retrieve(batchId: string, call: CallSettings): PromiseLike<unknown>;
+    list(call: CallSettings): PromiseLike<unknown>;
+    cancel(batchId: string, call: CallSettings): PromiseLike<unknown>;
+  };
+  post(path: string, options: RawCall): PromiseLike<unknown>;
+  put(path: string, options: RawCall): PromiseLike<unknown>;
+}
+
+/** True for a client that has its own `files.upload` and no `files.create`. */
+export function isTogether(client: OpenAiClient | TogetherClient): client is TogetherClient {
+  const { files } = client as { readonly files?: object | null };
+  const has = (name: string): boolean => typeof (files as Readonly<Record<string, unknown>>)[name] === "function";
+  return typeof files === "object" && files !== null && has("upload") && !has("create");
+}
+
+export function inOpenAiShape(client: TogetherClient): OpenAiClient {
+  const { files, batches } = client;
+  return {
+    files: {
+      create: () => Promise.reject(new Error("Together's client takes no file that streams.")),
+      content: (id, call) => files.content(id, call),
+      list: (_query, call) => files.list(call),
+      delete: (id, call) => files.delete(id, call),
+    },
+    batches: {
+      create: (body, call) => batches.create(body, call),
+      retrieve: (id, call) => batches.retrieve(id, call),
+      list: (_query, call) => batches.list(call),
+      cancel: (id, call) => batches.cancel(id, call),
+    },
+    post: (path, options) => client.post(path, options),
+    put: (path, options) => client.put(path, options),
+  };
+}

@@ -1,0 +1,86 @@
+// Tells what to expect of accounts: when they take batches, and how long these take, by those that have ended of late. Reads
+// the latter from the store, a minute's age at most, and only for requests with deadlines that a fallback account serves too.
+
+import type { Account } from "../contract/account.ts";
+import type { LedgerRow } from "../contract/rows.ts";
+import type { Store } from "../contract/store.ts";
+import { opensAt, type Prospect } from "../decide/sealing/deadlines.ts";
+import type { Pauses } from "../decide/sealing/pauses.ts";
+import { turnaroundOf } from "../decide/sealing/turnaround.ts";
+import type { LaneName } from "../format/encode.ts";
+import type { SteadyClock } from "./steady-clock.ts";
+
+/** Ended batches of the account that are looked at. */
+const LOOKED_AT = 20;
+const KNOWN_FOR_MS = 60_000;
+const UNKNOWN_FOR_MS = 1_000;
+const WINDOW_MS = 86_400_000;
+
+interface Turnaround {
+  readonly ms: number | null;
+  /** On the monotonic clock. */
+  readonly until: number;
+}
+
+export class Prospects {
+  readonly #store: Store;
+  readonly #clock: SteadyClock;
+  readonly #turnarounds: Map<string, Turnaround> = new Map();
+
+  constructor(store: Store, clock: SteadyClock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Of accounts that requests are with: one of which nothing is known takes as long as it may. */
+  async ofFirst(
+    accounts: readonly Account[],
+    lane: LaneName,
+    ledgers: ReadonlyMap<string, LedgerRow>,
+    pauses: Pauses,
+  ): Promise<Prospect[]> {
+    return this.#of(
+      accounts,
+      lane,
+      ledgers,
+      pauses,
+      ({ capabilities }) => capabilities.completionWindowMs ?? WINDOW_MS,
+    );
+  }
+
+  /** Of fallback accounts: one of which nothing is known is taken at its word. */
+  async ofFallback(
+    accounts: readonly Account[],
+    lane: LaneName,
+    ledgers: ReadonlyMap<string, LedgerRow>,
+    pauses: Pauses,
+  ): Promise<Prospect[]> {
+    return this.#of(accounts, lane, ledgers, pauses, () => 0);
+  }
+
+  async #of(
+    accounts: readonly Account[],
+    lane: LaneName,
+    ledgers: ReadonlyMap<string, LedgerRow>,
+    pauses: Pauses,
+    unknown: (account: Account) => number,
+  ): Promise<Prospect[]> {
+    const turnarounds = await Promise.all(accounts.map(({ name }) => this.#turnaround(name)));
+    const now = this.#clock.now();
+    return accounts.map((account, index) => {
+      const known = turnarounds[index] ?? null;
+      const turnaroundMs = known ?? unknown(account);
+      return { opensAt: opensAt(account, lane, ledgers, pauses, now), turnaroundMs, isKnown: known !== null };
+    });
+  }
+
+  async #turnaround(account: string): Promise<number | null> {
+    const clock = this.#clock;
+    const kept = this.#turnarounds.get(account);
+    if (kept !== undefined && kept.until > clock.monotonic()) return kept.ms;
+    const ms = turnaroundOf(await this.#store.batches({ account, states: ["done"], limit: LOOKED_AT }));
+    const until = clock.monotonic() + (ms === null ? UNKNOWN_FOR_MS : KNOWN_FOR_MS);
+    this.#turnarounds.set(account, { ms, until });
+    return ms;
+  }
+}

@@ -1,0 +1,232 @@
+// Closes one batch of one lane: asks the accounts that serve it, best first, and then those that take what these leave: of
+// tails the fallback accounts, of urgent requests the others. Ends what no account takes: tails, as `onTail` says, and requests that are too large for all. When a lane
+// closes is for sealer.ts to decide.
+
+import type { Account } from "../contract/account.ts";
+import { OUTCOME_CODES } from "../contract/errors.ts";
+import type { BatchRow, LaneRow, LedgerRow } from "../contract/rows.ts";
+import type { SealResult } from "../contract/store.ts";
+import { ledgerName, UNRESOLVED } from "../decide/batch/life-cycle.ts";
+import { outageOn } from "../decide/sealing/outage.ts";
+import type { Pauses } from "../decide/sealing/pauses.ts";
+import {
+  type AccountChoice,
+  batchTokens,
+  fullAccounts,
+  rankAccounts,
+  type Serving,
+} from "../decide/sealing/rank-accounts.ts";
+import type { NoRoom } from "../decide/sealing/shared-ledger.ts";
+import { isLeft, type SealRefusal, type Tail, tailOf } from "../decide/sealing/tail.ts";
+import { batchCaps, DEADLINE_LEAD_MS } from "../decide/sealing/thresholds.ts";
+import { parseLane, ulid } from "../format/encode.ts";
+import { errorEnding } from "../format/payload.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { Tails } from "./tails.ts";
+import type { WaitingEvents } from "./waiting-events.ts";
+import { noRoomAt, WaitingLanes } from "./waiting-lanes.ts";
+import type { Workers } from "./workers.ts";
+
+export type Ledgers = Map<string, LedgerRow>;
+type Refusal = Extract<SealResult, { ok: false }>;
+
+/** What the accounts answered that were to take a lane's next batch. */
+interface Asked {
+  readonly choices: AccountChoice<Account>[];
+  readonly refusals: SealRefusal[];
+  readonly noRoom: Map<string, NoRoom>;
+  tooLarge: Refusal["head"];
+}
+
+export class LaneCloser {
+  readonly #runtime: Runtime;
+  readonly #workers: Workers;
+  readonly #told: WaitingEvents;
+  readonly #tails: Tails;
+  readonly #waiting: WaitingLanes = new WaitingLanes();
+
+  constructor(runtime: Runtime, workers: Workers, told: WaitingEvents) {
+    this.#runtime = runtime;
+    this.#workers = workers;
+    this.#told = told;
+    this.#tails = new Tails(runtime);
+  }
+
+  /** Called at the start of each turn of the sealer. */
+  beginTurn(): void {
+    this.#waiting.beginTurn();
+  }
+
+  /** Closes one batch of the lane at the best account that takes it. True when the lane should be looked at again. */
+  async close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
+    const asked: Asked = { choices: [], refusals: [], noRoom: new Map(), tooLarge: null };
+    let answer = await this.#ask(lane, serving.first, ledgers, pauses, asked);
+    if (answer === "refused" && this.#leaves(lane, serving, asked)) {
+      answer = await this.#ask(lane, serving.second, ledgers, pauses, asked);
+    }
+    if (answer !== "refused") return answer === "sealed";
+    this.#waiting.refused(lane, asked.noRoom);
+    const accounts = [...serving.first, ...serving.second];
+    const tail = tailOf(lane, accounts.length, asked.refusals);
+    if (tail !== null) return this.#endTail(lane, tail, asked.choices, ledgers);
+    const { tooLarge } = asked;
+    if (tooLarge === null || this.#fitsSomewhere(tooLarge, parseLane(lane.lane).model, accounts, ledgers)) return false;
+    await this.#refuse(tooLarge);
+    return true;
+  }
+
+  /** Seals the lane's next batch at the first of the accounts that takes it; `asked` gathers why the others do not. */
+  async #ask(
+    lane: LaneRow,
+    accounts: readonly Account[],
+    ledgers: Ledgers,
+    pauses: Pauses,
+    asked: Asked,
+  ): Promise<"sealed" | "empty" | "refused"> {
+    const { thresholds } = this.#runtime.options;
+    const name = parseLane(lane.lane);
+    const now = this.#runtime.clock.now();
+    const open = accounts.filter((account) => !pauses.accounts.has(account.name) && !isOnTrial(account, ledgers, now));
+    for (const choice of rankAccounts(open, name, ledgers, now)) {
+      const result = await this.#seal(lane.lane, choice);
+      if (result.ok) {
+        this.#sealed(lane, choice, result.batch, ledgers);
+        return "sealed";
+      }
+      if (result.reason === "empty") return "empty";
+      if (result.reason === "head_too_large") asked.tooLarge = result.head;
+      const { name: account, capabilities } = choice.account;
+      const { minRequests } = capabilities.limits;
+      // What is kept for another lane is booked, as far as this one can tell.
+      const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
+      const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
+      asked.choices.push(choice);
+      asked.refusals.push({ account, reason: result.reason, minRequests, booked });
+      const answer = { reason: result.reason, booked, headTokens: result.head?.tokens ?? 0 };
+      asked.noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+    }
+    for (const choice of fullAccounts(open, name, ledgers, now)) {
+      const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
+      asked.noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+    }
+    return "refused";
+  }
+
+  /** Whether the accounts that come second take what those that come first did not. */
+  #leaves(lane: LaneRow, { first }: Serving<Account>, { refusals, noRoom }: Asked): boolean {
+    if (!parseLane(lane.lane).urgent) return isLeft(lane, first.length, refusals);
+    // Room at a fallback account is worth a wait. All else may last.
+    const waits = [...noRoom.values()].some(({ reason }) => reason === "full" || reason === "no_headroom");
+    const isLastMinute = lane.deadlineAt !== null && lane.deadlineAt - DEADLINE_LEAD_MS <= this.#runtime.clock.now();
+    return !waits || isLastMinute;
+  }
+
+  #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
+    bookOn(ledgers, ledger, batch);
+    this.#tails.forget(lane.lane);
+    this.#told.tellSealed(lane, batch);
+    this.#waiting.sealed(lane.lane);
+  }
+
+  /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */
+  async #endTail(
+    lane: LaneRow,
+    tail: Tail,
+    choices: readonly AccountChoice<Account>[],
+    ledgers: Ledgers,
+  ): Promise<boolean> {
+    this.#tails.tell(lane, tail);
+    const choice = choices.find(({ account }) => account.name === tail.account);
+    // Requests that only caps or learned limits keep in small batches are not failed: these may change.
+    const mayFail = this.#runtime.options.onTail === "fail" && lane.ready < tail.minRequests;
+    if (!mayFail || choice === undefined) return false;
+    for (let left = lane.ready; left > 0 && !this.#runtime.isStopping; left -= 1) {
+      const result = await this.#seal(lane.lane, choice);
+      if (result.ok) this.#sealed(lane, choice, result.batch, ledgers);
+      if (result.ok || result.reason !== "too_few" || result.head === null) break;
+      await this.#tails.fail(result.head.id, lane, tail);
+    }
+    return true;
+  }
+
+  async #seal(lane: string, choice: AccountChoice<Account>): Promise<SealResult> {
+    const { store, clock, options } = this.#runtime;
+    const { thresholds, owner, leaseMs } = options;
+    const { limits } = choice.account.capabilities;
+    const caps = batchCaps(thresholds, limits, parseLane(lane).inputs);
+    const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
+    const avoidCounts = await this.#countsToAvoid(choice.account);
+    const begunAt = clock.monotonic();
+    const now = clock.now();
+    const input = {
+      key: ulid(now, options.random),
+      lane,
+      account: choice.account.name,
+      ledger: choice.ledger,
+      limits: this.#waiting.limitsOf(lane, choice),
+      ...caps,
+      maxTokens: tokens.first,
+      minRequests: Math.max(1, limits.minRequests),
+      avoidCounts,
+      owner,
+      leaseUntil: now + leaseMs,
+      now,
+    };
+    let result = await store.seal(input);
+    const isTooSmall = !result.ok && (result.reason === "head_too_large" || result.reason === "too_few");
+    if (isTooSmall && tokens.most > tokens.first) {
+      result = await store.seal({ ...input, maxTokens: tokens.most });
+    }
+    if (result.ok) await this.#workers.take(result.batch, begunAt);
+    return result;
+  }
+
+  /** Where a lost create can only be found by its size, no other batch should have that size meanwhile. */
+  async #countsToAvoid(account: Account): Promise<number[]> {
+    if (account.capabilities.tag !== "none") return [];
+    const query = { account: account.name, states: UNRESOLVED, limit: 100 };
+    return (await this.#runtime.store.batches(query)).map(({ remaining }) => remaining);
+  }
+
+  #fitsSomewhere(
+    head: NonNullable<Refusal["head"]>,
+    model: string,
+    accounts: readonly Account[],
+    ledgers: Ledgers,
+  ): boolean {
+    const { thresholds } = this.#runtime.options;
+    return accounts.some(({ name, capabilities }) => {
+      const { limits, ledgerScope } = capabilities;
+      const learned = ledgers.get(ledgerName(name, ledgerScope, model))?.learnedTokens ?? Number.POSITIVE_INFINITY;
+      const mostTokens = Math.min(thresholds.maxTokens, limits.maxTokens, limits.maxEnqueuedTokens, learned);
+      return head.tokens <= mostTokens && head.bytes <= Math.min(thresholds.maxBytes, limits.maxBytes);
+    });
+  }
+
+  /** Fails the first request of a lane when no account can take it, because it would block those behind it. */
+  async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
+    const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
+    const { store, sinks, clock } = this.#runtime;
+    const failure = errorEnding({ code: OUTCOME_CODES.tooLarge, message });
+    await store.amend({ kind: "fail", ids: [head.id], ...failure }, sinks, clock.now());
+    this.#runtime.outcomesRecorded();
+  }
+}
+
+/** True for a fallback account that refuses batches, until it is known to take them again: its requests can go elsewhere. */
+function isOnTrial({ name, capabilities }: Account, ledgers: Ledgers, now: number): boolean {
+  if (capabilities.fallback !== true) return false;
+  return (outageOn(ledgers.get(name), now)?.holdUntil ?? 0) > now;
+}
+
+function bookOn(ledgers: Ledgers, name: string, batch: { readonly tokens: number; readonly requests: number }): void {
+  const none = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null };
+  const ledger = ledgers.get(name) ?? { name, tokens: 0, requests: 0, batches: 0, ...none };
+  const { tokens, requests, batches } = ledger;
+  ledgers.set(name, {
+    ...ledger,
+    tokens: tokens + batch.tokens,
+    requests: requests + batch.requests,
+    batches: batches + 1,
+  });
+}

@@ -1,0 +1,70 @@
+// Looks after waiting requests whose deadline comes too near for the accounts of their lane: they move to the urgent lane,
+// which fallback accounts serve first, as soon as these accounts would bring them back too late. Costs reads of the store
+// only where a deadline and a fallback account meet.
+
+import type { Account } from "../contract/account.ts";
+import type { LaneRow } from "../contract/rows.ts";
+import { halfTime, LEAST_TRIAL_MS, outlookOf } from "../decide/sealing/deadlines.ts";
+import type { Pauses } from "../decide/sealing/pauses.ts";
+import type { Serving } from "../decide/sealing/rank-accounts.ts";
+import { DEADLINE_LEAD_MS } from "../decide/sealing/thresholds.ts";
+import { laneName, parseLane } from "../format/encode.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Ledgers } from "./lane-closer.ts";
+
+const MOVED_AT_ONCE = 1_000;
+
+/** What a lane's deadlines ask for. */
+export type Look =
+  | { readonly kind: "wait"; readonly until: number }
+  /** A batch is to be closed, although the lane could wait. `before`: as below, where it cannot be. */
+  | { readonly kind: "close"; readonly before: number }
+  /** Requests with a deadline before this are late where they are. */
+  | { readonly kind: "move"; readonly before: number };
+
+const NOTHING: Look = { kind: "wait", until: Number.POSITIVE_INFINITY };
+
+export class NearDeadlines {
+  readonly #runtime: Runtime;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  async look(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, pauses: Pauses): Promise<Look> {
+    const name = parseLane(lane.lane);
+    if (lane.deadlineAt === null || serving.second.length === 0 || name.urgent) return NOTHING;
+    const { prospects, clock } = this.#runtime;
+    const first = await prospects.ofFirst(serving.first, name, ledgers, pauses);
+    const second = await prospects.ofFallback(serving.second, name, ledgers, pauses);
+    const now = clock.now();
+    const { lateBefore, isRescued } = outlookOf(first, second, lane.deadlineAt, now);
+    // A batch that closes by then is back in time.
+    const closesAt = lane.deadlineAt - DEADLINE_LEAD_MS - (lateBefore - now);
+    if (closesAt > now) return { kind: "wait", until: closesAt };
+    if (lane.deadlineAt >= lateBefore) return { kind: "close", before: lateBefore };
+    // Sooner or not: in the last minute what the accounts do not take goes to any account that takes it.
+    const lastMinute = lane.deadlineAt - DEADLINE_LEAD_MS;
+    if (!isRescued && lastMinute > now) return { kind: "wait", until: lastMinute };
+    if (!isRescued) {
+      const isOpen = second.some((one) => one.opensAt <= now);
+      return isOpen ? { kind: "close", before: now + DEADLINE_LEAD_MS } : NOTHING;
+    }
+    // Nobody knows how long the accounts take. A batch is closed, and steps/submit/move-urgent.ts decides about its members.
+    const isUnknown = first.some((one) => one.opensAt <= now && !one.isKnown);
+    if (!isUnknown) return { kind: "move", before: lateBefore };
+    if (lane.deadlineAt < now + LEAST_TRIAL_MS)
+      return { kind: "move", before: Math.min(lateBefore, now + LEAST_TRIAL_MS) };
+    const until = halfTime(lane);
+    return until > now ? { kind: "wait", until } : { kind: "close", before: lateBefore };
+  }
+
+  /** Moves some of them; the sealer looks again at once. */
+  async move(lane: LaneRow, before: number): Promise<void> {
+    const { store, clock, sinks, sealing } = this.#runtime;
+    const to = laneName({ ...parseLane(lane.lane), group: "", urgent: true });
+    const change = { kind: "move", lane: lane.lane, to, before, limit: MOVED_AT_ONCE } as const;
+    const moved = await store.amend(change, sinks, clock.now());
+    if (moved.length > 0) sealing.wake();
+  }
+}

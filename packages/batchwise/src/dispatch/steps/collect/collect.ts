@@ -1,0 +1,327 @@
+// Fetches the results of a batch that has ended, settles its members in chunks, then settles those without a line. It
+// always streams from the start: members that an earlier owner settled are ignored. When a stream breaks off, only what
+// was read is settled, because members without a line may have one in the unread part; the same holds while a provider
+// counts more lines than it gave.
+
+import { Timer } from "../../../core/time/clock.ts";
+import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import { laneProper } from "../../contract/lanes.ts";
+import type { Settlement } from "../../contract/outcome-rows.ts";
+import { PAUSE_MS } from "../../decide/after/failure.ts";
+import {
+  absentLine,
+  classifyFailure,
+  classifySuccess,
+  hasRun,
+  isSuccess,
+  type Member,
+  moneyCode,
+  type RetryRules,
+} from "../../decide/results/classify-results.ts";
+import { afterReading } from "../../decide/results/unread-results.ts";
+import { batchName, keyPrefix, parseCustomId } from "../../format/encode.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import { CallTimeout, failureOf, onAbort, readFor } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { undoAdoption } from "../find/undo-adoption.ts";
+import { eachOpen } from "../open-members.ts";
+import { HeldFailures } from "./held-failures.ts";
+import { putOff } from "./put-off.ts";
+import { readAgain, shortReads, stillMissing, UnreadResults } from "./unread-results.ts";
+
+/**
+ * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send
+ * them; smaller chunks would need less memory and more writes to the disk.
+ */
+const CHUNK_LINES = 1_000;
+const CHUNK_CHARS = 1_000_000;
+const BUSY_MS = 5_000;
+
+/** Thrown when the results of an unverified adoption carry custom ids of another batch. */
+class ForeignResults extends Error {}
+
+export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
+  try {
+    if (lease.batch.remaining > 0) {
+      const seen = await endedBatch(runtime, lease);
+      if (seen === null) return;
+      await new Collection(runtime, lease).run(seen);
+    }
+  } catch (error) {
+    if (lease.isOver) throw error;
+    if (error instanceof ForeignResults) await undoAdoption(runtime, lease);
+    else if (error instanceof UnreadResults) await readAgain(runtime, lease, error);
+    else await collectFailed(runtime, lease, error);
+    return;
+  }
+  await leaveOpen(lease);
+}
+
+/** Members that nobody decided about, although all were asked for: looks again later. */
+export async function leaveOpen(lease: Lease): Promise<void> {
+  if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
+}
+
+/** The provider's batch with its result addresses; null, and the lease ended, when it cannot be collected yet. */
+async function endedBatch(runtime: Runtime, lease: Lease): Promise<ProviderBatch | null> {
+  const { account } = lease;
+  const id = lease.batch.providerBatchId;
+  if (id === null) throw new Error(`Batch ${lease.batch.key} has no results to collect.`);
+  const seen = lease.seen ?? (await readFor(runtime, lease, (call) => account.retrieve(id, call)));
+  lease.seen = null;
+  if (seen === null) {
+    await notEnded(runtime, lease, "batch_vanished", "The provider does not know the batch any more.");
+    return null;
+  }
+  if (hasEnded(seen)) return seen;
+  await notEnded(runtime, lease, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`);
+  return null;
+}
+
+/** Tells of a batch that had ended and, by what the provider says now, has not. One that stays away is put aside. */
+async function notEnded(
+  runtime: Runtime,
+  lease: Lease,
+  code: "batch_vanished" | "not_ended",
+  message: string,
+): Promise<void> {
+  runtime.report(new Error(`Batch ${lease.batch.key}: ${message} It is asked again.`), lease.context("retrieve"));
+  await putOff(lease, code, message, code === "batch_vanished");
+}
+
+/** One pass over the results of one batch. */
+class Collection {
+  readonly #runtime: Runtime;
+  readonly #lease: Lease;
+  readonly #prefix: string;
+  readonly #rules: RetryRules;
+  #members: Map<number, Member> | null = null;
+  /** Places of members whose line says that they have run. */
+  readonly #ran: Set<number> = new Set();
+  readonly #failures = new HeldFailures();
+  #items: Settlement[] = [];
+  #chars = 0;
+  #settling: Promise<void> = Promise.resolve();
+  #isPaused = false;
+  #lines = 0;
+
+  constructor(runtime: Runtime, lease: Lease) {
+    this.#runtime = runtime;
+    this.#lease = lease;
+    this.#prefix = keyPrefix(lease.batch.key);
+    // Single retries leave the group of a split batch for the lane proper.
+    const lane = laneProper(lease.batch.lane);
+    this.#rules = { ...runtime.options.retry, lane };
+  }
+
+  async run(seen: ProviderBatch): Promise<void> {
+    if (seen.resultRefs.length > 0) await this.#told(() => this.#stream(seen));
+    if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
+    this.#checkRead(await this.#counted(seen));
+    // Without a single line the adoption stays unverified, and members are not charged.
+    if (!this.#lease.batch.verified) throw new ForeignResults();
+    await this.#settleAbsent(seen.state);
+  }
+
+  /** Requests that have run, as the provider counts them; asked for a second count only where lines are missing. */
+  async #counted(seen: ProviderBatch): Promise<number | null> {
+    const { account, batch } = this.#lease;
+    const ran = seen.ran ?? null;
+    const { countRan } = account;
+    if (countRan === undefined || batch.remaining === 0 || seen.resultRefs.length === 0) return ran;
+    const more = await readFor(this.#runtime, this.#lease, (call) => countRan.call(account, seen, call));
+    return ran === null || more === null ? (ran ?? more) : Math.max(ran, more);
+  }
+
+  async #told(read: () => Promise<void>): Promise<void> {
+    const { events, clock } = this.#runtime;
+    const { account, batch } = this.#lease;
+    const begunAt = clock.monotonic();
+    const tell = (code: string | null): void =>
+      events.emit("collect", () => ({
+        ...{ account: account.name, batch: batch.key, lines: this.#lines, code },
+        durationMs: clock.monotonic() - begunAt,
+      }));
+    try {
+      await read();
+      tell(null);
+    } catch (error) {
+      tell(failureOf(account, error, "results").code);
+      throw error;
+    }
+  }
+
+  /** Throws UnreadResults where members without a line may have one that the provider has not shown yet. */
+  #checkRead(counted: number | null): void {
+    const { batch } = this.#lease;
+    const read = { counted, lines: this.#ran.size, remaining: batch.remaining };
+    const reading = afterReading(read, shortReads(batch.lastError), this.#runtime.clock.now());
+    if (reading.kind === "unread") throw new UnreadResults(reading, batch, read);
+    if (reading.kind === "agreed") this.#runtime.report(stillMissing(batch, read), this.#lease.context("results"));
+  }
+
+  /**
+   * Reads all lines. Returns when the stream stalls or the lease is lost, even if the client ignores its signal. Lines
+   * read before a stream broke off or stalled are settled before the error is thrown; a stop drops them.
+   */
+  #stream(seen: ProviderBatch): Promise<void> {
+    const { clock, stopping } = this.#runtime;
+    const { signal, account, batch } = this.#lease;
+    const timeoutMs = account.requestTimeoutMs;
+    return new Promise<void>((resolve, reject) => {
+      const cut = new AbortController();
+      const end = (reason: unknown, last: Promise<void>): void => {
+        cut.abort(reason);
+        last.then(() => reject(reason), reject);
+      };
+      const broken = (reason: unknown): void => {
+        if (!cut.signal.aborted) end(reason, this.#settleRead(reason));
+      };
+      const stall = new Timer(clock, () => broken(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
+      const moved = (): void => {
+        const now = clock.now();
+        stall.set(now + timeoutMs, now);
+      };
+      moved();
+      const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
+      // Waits for the chunk that is being settled: after the stop the store may be closed.
+      const forgetStop = onAbort([stopping.signal], (reason) => end(reason, this.#settling));
+      this.#read(account.results(seen, { signal: cut.signal, timeoutMs }, batchName(batch)), cut.signal, moved)
+        .then(resolve, broken)
+        .finally(() => {
+          stall.clear();
+          forgetLease();
+          forgetStop();
+        });
+    });
+  }
+
+  /**
+   * Settles the lines read so far, after the chunk that is being settled, if any. Failures only where all lines were read
+   * but for those that nobody can read: else they come again, and maybe a success behind them.
+   */
+  async #settleRead(reason: unknown): Promise<void> {
+    await this.#settling;
+    await (isUnreadable(reason) ? this.#settleFailures() : this.#flush());
+  }
+
+  async #read(lines: AsyncIterable<ResultLine>, cut: AbortSignal, moved: () => void): Promise<void> {
+    for await (const line of lines) {
+      cut.throwIfAborted();
+      moved();
+      await this.#take(line);
+      if (this.#items.length < CHUNK_LINES && this.#chars < CHUNK_CHARS) continue;
+      await this.#flush();
+      await this.#runtime.options.failpoint("mid-results");
+      if (this.#runtime.isStopping) throw new Error("The dispatcher is stopping.");
+      moved();
+    }
+    cut.throwIfAborted();
+    await this.#settleFailures();
+  }
+
+  async #take(line: ResultLine): Promise<void> {
+    this.#lines += 1;
+    const name = parseCustomId(line.customId);
+    if (name === null || name.prefix !== this.#prefix) {
+      if (!this.#lease.batch.verified) throw new ForeignResults();
+      this.#runtime.ignoredResults += 1;
+      return;
+    }
+    // Of no request of the batch: it must not count for one whose line is missing.
+    if (name.ord >= this.#lease.batch.requests) {
+      this.#runtime.ignoredResults += 1;
+      return;
+    }
+    if (!this.#lease.batch.verified) await this.#lease.write({ verified: true });
+    if (hasRun(line)) this.#ran.add(name.ord);
+    if (isSuccess(line)) {
+      this.#failures.succeeded(name.ord);
+      this.#add(classifySuccess(name.ord, line));
+      return;
+    }
+    const code = moneyCode(line);
+    if (code !== null) await this.#pauseAccount(code);
+    const member = (await this.#open()).get(name.ord);
+    if (member === undefined) this.#runtime.ignoredResults += 1;
+    else this.#failures.hold(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
+    if (this.#failures.isFull) await this.#settleFailures();
+  }
+
+  /** Once no success can follow. */
+  async #settleFailures(): Promise<void> {
+    for (const failure of this.#failures.take()) {
+      this.#add(failure);
+      if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();
+    }
+    await this.#flush();
+  }
+
+  /** Pauses the account before the line is settled, so that requests that go back uncharged do not return at once. */
+  async #pauseAccount(note: string): Promise<void> {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    const { account } = this.#lease;
+    await this.#lease.write((now) => ({ ledgers: [{ name: account.name, blockedUntil: now + PAUSE_MS, note }] }));
+  }
+
+  #add(item: Settlement): void {
+    this.#items.push(item);
+    this.#chars += item.kind === "final" ? item.payload.length : 0;
+  }
+
+  async #flush(): Promise<void> {
+    if (this.#items.length === 0) return;
+    const items = this.#items;
+    this.#items = [];
+    this.#chars = 0;
+    this.#settling = this.#lease.settle(items);
+    await this.#settling;
+    await this.#runtime.options.failpoint("after-result-txn");
+  }
+
+  /** Members with their tries, read once, and only when a line needs them. */
+  async #open(): Promise<Map<number, Member>> {
+    if (this.#members !== null) return this.#members;
+    const members = new Map<number, Member>();
+    await eachOpen(this.#runtime, this.#lease, (member) => {
+      members.set(member.ord, member);
+    });
+    this.#members = members;
+    return members;
+  }
+
+  /** After the last byte: members that are still open got no line. */
+  async #settleAbsent(state: ProviderState): Promise<void> {
+    const line = absentLine(state);
+    const absent: Settlement[] = [];
+    await eachOpen(this.#runtime, this.#lease, (member) => {
+      absent.push(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
+    });
+    for (let from = 0; from < absent.length; from += CHUNK_LINES) {
+      await this.#lease.settle(absent.slice(from, from + CHUNK_LINES));
+    }
+  }
+}
+
+async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+  if (runtime.isStopping) {
+    // With the last member decided it needs no more of the provider, and still ends.
+    if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
+    return;
+  }
+  runtime.report(error, lease.context("results"));
+  const failure = failureOf(lease.account, error, "results");
+  // The official clients' own errors have a code that is undefined.
+  const own = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = typeof own === "string" ? own : failure.code;
+  const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
+  const leastMs = failure.kind === "rateLimited" ? (failure.retryAfterMs ?? 0) : 0;
+  await putOff(lease, code, failure.message, isGone || code === "RESULTS_UNREADABLE", leastMs);
+}
+
+/** Thrown by accounts after the last line, for lines that they cannot read. */
+function isUnreadable(reason: unknown): boolean {
+  return reason instanceof DispatchError && reason.code === "RESULTS_UNREADABLE";
+}

@@ -1,0 +1,35 @@
+// Puts the collecting of a batch off: how often it has failed is kept in `lastError`, and decides how long it waits and
+// when it is put aside.
+
+import { backoff } from "../../decide/times/backoff.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import { shortReads } from "./unread-results.ts";
+
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MOST_MS = 300_000;
+/** How often results may be unreadable or gone before the batch is quarantined. */
+const UNREADABLE_TRIES = 20;
+
+/**
+ * Tries again later, with growing pauses. `counts` marks failures that waiting alone does not cure: after many of these
+ * the batch is quarantined.
+ */
+export async function putOff(lease: Lease, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
+  const before = failuresOf(lease.batch.lastError);
+  const tries = before.tries + (counts ? 1 : 0);
+  const failures = before.failures + 1;
+  const reads = shortReads(lease.batch.lastError);
+  const lastError = JSON.stringify({ code, message, tries, failures, ...(reads === null ? {} : { reads }) });
+  if (tries >= UNREADABLE_TRIES) {
+    await lease.end({ state: "quarantined", lastError });
+    return;
+  }
+  const wait = Math.max(leastMs, backoff(RETRY_FIRST_MS, RETRY_MOST_MS, failures));
+  await lease.end((now) => ({ nextAt: now + wait, lastError }));
+}
+
+/** How often collecting has failed so far, and how many of these count. */
+function failuresOf(lastError: string | null): { readonly tries: number; readonly failures: number } {
+  const none = { tries: 0, failures: 0 };
+  return lastError === null ? none : { ...none, ...(JSON.parse(lastError) as Partial<typeof none>) };
+}

@@ -1,0 +1,46 @@
+// What collecting does with results that look whole and are not: the batch stays as it is and is read again, and the
+// reads are remembered in its `lastError`. Tells of the first such read, and of the end. decide/results/unread-results.ts decides.
+
+import { DispatchError } from "../../contract/errors.ts";
+import type { BatchRow } from "../../contract/rows.ts";
+import type { Reading, ResultsRead, ShortReads } from "../../decide/results/unread-results.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+
+const CODE = "RESULTS_UNREADABLE";
+
+/** Thrown when members without a line may have one that the provider has not shown yet. */
+export class UnreadResults extends DispatchError {
+  readonly reading: Extract<Reading, { kind: "unread" }>;
+
+  constructor(reading: Extract<Reading, { kind: "unread" }>, batch: BatchRow, read: ResultsRead) {
+    const then = reading.isStuck ? "Reads keep differing: it is put aside." : "They are read again.";
+    super(CODE, `${shortfall(batch, read)} ${then}`);
+    this.reading = reading;
+  }
+}
+
+/** What is told when the provider's results stay shorter than its counts, and the members left are charged. */
+export function stillMissing(batch: BatchRow, read: ResultsRead): DispatchError {
+  const message = `${shortfall(batch, read)} Every read for an hour agreed: ${read.remaining} requests without a line`;
+  return new DispatchError(CODE, `${message} count as missing and are charged a try.`);
+}
+
+function shortfall({ key, account }: BatchRow, { lines, counted }: ResultsRead): string {
+  return `The results of batch ${key} at ${account} have ${lines} lines, and the provider counts ${counted}.`;
+}
+
+export function shortReads(lastError: string | null): ShortReads | null {
+  return lastError === null ? null : ((JSON.parse(lastError) as { reads?: ShortReads }).reads ?? null);
+}
+
+/** Gives the lease back until the next read; or puts the batch aside, when reads have differed too often. */
+export async function readAgain(runtime: Runtime, lease: Lease, { reading, message }: UnreadResults): Promise<void> {
+  const { reads, waitMs, isStuck } = reading;
+  if (shortReads(lease.batch.lastError) === null || isStuck) {
+    runtime.report(new DispatchError(CODE, message), lease.context("results"));
+  }
+  const before = lease.batch.lastError === null ? {} : (JSON.parse(lease.batch.lastError) as object);
+  const lastError = JSON.stringify({ ...before, code: CODE, message, reads });
+  await lease.end((now) => (isStuck ? { state: "quarantined", lastError } : { nextAt: now + waitMs, lastError }));
+}

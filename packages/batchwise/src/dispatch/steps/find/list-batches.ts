@@ -1,0 +1,58 @@
+// Looks for batches at a provider: by their tag where the provider can be asked for one, else in its list, page by page.
+// Each call is bounded. Rejects rather than return a part of the list: callers take a batch that is not listed as absent.
+
+import { type Account, type BatchName, isOlder, type ListPage, type ProviderBatch } from "../../contract/account.ts";
+import { bounded } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+
+const MOST_PAGES = 1_000;
+
+/**
+ * The pages of the list, newest first where the provider orders them, until one reaches back before `since`. `onCall` is
+ * called before each call.
+ */
+export async function* pages(
+  runtime: Runtime,
+  account: Account,
+  since: number,
+  cuts: readonly AbortSignal[],
+  onCall: () => void = () => {},
+): AsyncGenerator<readonly ProviderBatch[]> {
+  const { newestFirst, pageSize: limit } = account.capabilities.list;
+  let cursor: string | null = null;
+  for (let count = 0; count < MOST_PAGES; count += 1) {
+    const ask = { cursor, limit };
+    onCall();
+    const page: ListPage = await bounded(runtime, account.requestTimeoutMs, cuts, (call) => account.list(ask, call));
+    yield page.batches;
+    const isPast = newestFirst && page.batches.some((seen) => isOlder(seen, since));
+    if (page.next === null || isPast) return;
+    cursor = page.next;
+  }
+  throw new Error(`The list of ${account.name} has more than ${MOST_PAGES} pages.`);
+}
+
+/** The batches that carry the tag, or every batch of the account back to `since`. */
+export function findOrList(
+  runtime: Runtime,
+  account: Account,
+  tag: BatchName,
+  since: number,
+  cuts: readonly AbortSignal[],
+): Promise<readonly ProviderBatch[]> {
+  const { find } = account;
+  if (find === undefined) return listBack(runtime, account, since, cuts);
+  return bounded(runtime, account.requestTimeoutMs, cuts, (call) => find.call(account, tag, call));
+}
+
+/** Every batch of the account back to `since`. */
+async function listBack(
+  runtime: Runtime,
+  account: Account,
+  since: number,
+  cuts: readonly AbortSignal[],
+): Promise<ProviderBatch[]> {
+  const listed: ProviderBatch[] = [];
+  for await (const batches of pages(runtime, account, since, cuts)) listed.push(...batches);
+  return listed;
+}

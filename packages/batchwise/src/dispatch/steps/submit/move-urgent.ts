@@ -1,0 +1,130 @@
+// Takes members that could not be back before their deadline out of a batch that is about to be sent, where a fallback
+// account takes them now and is sooner: they go to the urgent lane, uncharged. Nothing of the batch has been sent before.
+// Costs reads of the store only where a deadline and a fallback account meet.
+
+import type { Settlement } from "../../contract/outcome-rows.ts";
+import type { BatchState } from "../../contract/types.ts";
+import { mayRunUnderToken } from "../../decide/after/repeat.ts";
+import type { Plan } from "../../decide/batch/plan.ts";
+import { LEAST_TRIAL_MS, outlookOf, type Prospect } from "../../decide/sealing/deadlines.ts";
+import { maySendAt } from "../../decide/sealing/outage.ts";
+import { servingOf } from "../../decide/sealing/rank-accounts.ts";
+import { DEADLINE_LEAD_MS } from "../../decide/sealing/thresholds.ts";
+import { laneName, parseLane } from "../../format/encode.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { eachOpen } from "../open-members.ts";
+import { forgetFile, goOnWithout } from "./expire-members.ts";
+
+const CHUNK = 10_000;
+const NEVER = Number.POSITIVE_INFINITY;
+const CODE = "deadline_too_near";
+/** How often a batch that waits is looked at, so that its members can move when a fallback account is free again. */
+const LOOK_AGAIN_MS = 60_000;
+const LAST_LOOK_MS = 15_000;
+/** With the provider, or on the way there: what it takes tells how long the next one takes. */
+const UNDER_WAY: readonly BatchState[] = ["submitting", "unknown", "submitted", "running", "collecting"];
+
+/** A look without a read of the store. */
+export function mayHaveUrgent({ accounts }: Runtime, { batch }: Lease): boolean {
+  return batch.deadlineAt !== null && accounts.some(({ capabilities }) => capabilities.fallback === true);
+}
+
+/** True when the batch is not to be sent now: nobody is left, or the others go back to their lane. */
+export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const { account, batch } = lease;
+  const lane = parseLane(batch.lane);
+  const { second } = servingOf(runtime.accounts, lane);
+  if (second.length === 0 || lane.urgent || account.capabilities.fallback === true) return false;
+  if (batch.deadlineAt === null || mayRunUnderToken(batch, account)) return false;
+  const own = await prospectOf(runtime, lease);
+  const fallback = await runtime.prospects.ofFallback(second, lane, await runtime.ledgers(), runtime.lastPauses);
+  const { lateBefore, isRescued } = outlookOf([own], fallback, batch.deadlineAt, runtime.clock.now());
+  if (!isRescued || batch.deadlineAt >= lateBefore) return false;
+  const { late, next } = await lateMembers(runtime, lease, lateBefore, await trialSize(runtime, lease, own));
+  const back = { kind: "requeue", code: CODE, charged: false, notBefore: 0 } as const;
+  const urgent = laneName({ ...lane, group: "", urgent: true });
+  const items = late.map((ord): Settlement => ({ ...back, ord, lane: urgent }));
+  if (late.length > 0) await forgetFile(lease);
+  for (let from = 0; from < items.length; from += CHUNK) {
+    await lease.settle(items.slice(from, from + CHUNK));
+    await runtime.options.failpoint("moving-urgent");
+  }
+  runtime.sealing.wake();
+  return goOnWithout(lease, next, CODE);
+}
+
+/** When a batch that could not be sent is looked at again: in time for its members to move, if it waits for long. */
+async function lookBefore(runtime: Runtime, lease: Lease, nextAt: number): Promise<number> {
+  const { deadlineAt } = lease.batch;
+  if (deadlineAt === null || !mayHaveUrgent(runtime, lease)) return nextAt;
+  const { turnaroundMs } = await prospectOf(runtime, lease);
+  const now = runtime.clock.now();
+  const lateAt = deadlineAt - Math.max(turnaroundMs, DEADLINE_LEAD_MS);
+  return Math.min(nextAt, Math.max(lateAt, nextLook(deadlineAt, now)));
+}
+
+/** The plan, with an earlier look where the batch waits unsent. */
+export async function withLook(runtime: Runtime, lease: Lease, plan: Plan): Promise<Plan> {
+  if (plan.state !== "sealed" && plan.state !== "waiting_capacity") return plan;
+  return { ...plan, nextAt: await lookBefore(runtime, lease, plan.nextAt) };
+}
+
+/** When a batch that its account holds up is looked at again. */
+export function lookAgainAt(runtime: Runtime, lease: Lease, until: number): number {
+  const { deadlineAt } = lease.batch;
+  if (deadlineAt === null || !mayHaveUrgent(runtime, lease)) return until;
+  return Math.min(until, nextLook(deadlineAt, runtime.clock.now()));
+}
+
+/** Now and then, and once shortly before the deadline. */
+function nextLook(deadlineAt: number, now: number): number {
+  const last = deadlineAt - LAST_LOOK_MS;
+  return last > now ? Math.min(last, now + LOOK_AGAIN_MS) : now + LOOK_AGAIN_MS;
+}
+
+/**
+ * Of the batch's own account. Room is booked for the batch, so a limit that is used up does not count. One that has refused
+ * the batch may do so again: nobody can tell when it takes it.
+ */
+async function prospectOf(runtime: Runtime, { account, batch }: Lease): Promise<Prospect> {
+  const [ledgers, pauses] = await Promise.all([runtime.ledgers(), runtime.readPauses()]);
+  const [prospect] = await runtime.prospects.ofFirst([account], parseLane(batch.lane), ledgers, pauses);
+  const now = runtime.clock.now();
+  const sendAt = Math.max(now, maySendAt(batch, ledgers.get(account.name), now));
+  const isUntold = pauses.accounts.has(account.name) || batch.submitAttempt > 0;
+  return { ...(prospect as Prospect), opensAt: isUntold ? NEVER : sendAt };
+}
+
+/**
+ * How many members the batch keeps although all are late, because nobody knows how long the account takes and no batch is
+ * there to tell. 0 for any other batch.
+ */
+async function trialSize(runtime: Runtime, { account, batch }: Lease, own: Prospect): Promise<number> {
+  if (own.isKnown || own.opensAt > runtime.clock.now() || batch.submitAttempt > 0) return 0;
+  const [other] = await runtime.store.batches({ account: account.name, states: UNDER_WAY, limit: 1 });
+  return other === undefined ? Math.max(1, account.capabilities.limits.minRequests) : 0;
+}
+
+/** The places of members to move, and the next deadline of the others. `kept`: if all were to move, so many stay, if they have the time. */
+async function lateMembers(
+  runtime: Runtime,
+  lease: Lease,
+  lateBefore: number,
+  kept: number,
+): Promise<{ readonly late: readonly number[]; readonly next: number | null }> {
+  const late: { readonly ord: number; readonly deadlineAt: number }[] = [];
+  let next = NEVER;
+  await eachOpen(runtime, lease, ({ ord, deadlineAt }) => {
+    if (deadlineAt !== null && deadlineAt < lateBefore) late.push({ ord, deadlineAt });
+    else next = Math.min(next, deadlineAt ?? NEVER);
+  });
+  const { requests, remaining } = lease.batch;
+  late.sort((a, b) => a.deadlineAt - b.deadlineAt || a.ord - b.ord);
+  const hasTime = (late.at(-kept)?.deadlineAt ?? 0) >= runtime.clock.now() + LEAST_TRIAL_MS;
+  if (kept > 0 && requests > kept && late.length === remaining && hasTime) {
+    const latest = late.splice(-kept);
+    next = Math.min(...latest.map(({ deadlineAt }) => deadlineAt));
+  }
+  return { late: late.map(({ ord }) => ord), next: next === NEVER ? null : next };
+}

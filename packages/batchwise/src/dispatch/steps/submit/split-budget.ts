@@ -1,0 +1,32 @@
+// When a refused batch may be halved. Parts are batches too, and a provider takes only so many in an hour: half of that is
+// left to batches that nobody refused. Reads the store; it writes nothing.
+
+import type { Account } from "../../contract/account.ts";
+import { parseLane } from "../../format/encode.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+
+const HOUR = 3_600_000;
+const SHARE = 1 / 2;
+const LEAST_WAIT_MS = 10_000;
+const PARTS = 2;
+
+/** Now, or when enough of the account's creates are an hour old. */
+export async function maySplitAt(runtime: Runtime, { name, capabilities }: Account): Promise<number> {
+  const now = runtime.clock.now();
+  const { maxCreatesPerHour = Number.POSITIVE_INFINITY } = capabilities.limits;
+  if (maxCreatesPerHour === Number.POSITIVE_INFINITY) return now;
+  const most = Math.max(PARTS, Math.floor(maxCreatesPerHour * SHARE));
+  const newest = await runtime.store.batches({ account: name, limit: most });
+  const young = newest.filter(({ createdAt }) => createdAt > now - HOUR).toReversed();
+  const { lanes } = await runtime.store.probe(1, now);
+  // Parts that wait to be sealed will be creates too.
+  const waiting = lanes.filter(({ lane }) => parseLane(lane).group !== "").length;
+  let over = PARTS + waiting - most;
+  for (const { submitAttempt } of young) over += Math.max(1, submitAttempt);
+  if (over <= 0) return now;
+  for (const { createdAt, submitAttempt } of young) {
+    over -= Math.max(1, submitAttempt);
+    if (over <= 0) return Math.max(now + LEAST_WAIT_MS, createdAt + HOUR);
+  }
+  return now + LEAST_WAIT_MS;
+}

@@ -1,0 +1,278 @@
+// Sends a sealed batch, without the members whose deadline has passed: intent, upload, create, answer, each durable
+// before the next begins. A create is sent at most once per intent, never by a client's own retry, and only while the
+// lease outlasts the call. An uncertain outcome is written as `unknown` and left to reconcile.ts.
+
+import type { CreateInput, Failure, ProviderBatch } from "../../contract/account.ts";
+import type { LedgerRow } from "../../contract/rows.ts";
+import { afterSubmitFailure } from "../../decide/after/failure.ts";
+import { afterFailedRepeat, mayRunUnderToken } from "../../decide/after/repeat.ts";
+import { NO_EVIDENCE } from "../../decide/after/whole-failure.ts";
+import { chosenInput, fileIdOf, goesInline } from "../../decide/batch/batch-file.ts";
+import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../../decide/batch/life-cycle.ts";
+import { canaryGroup, type Plan } from "../../decide/batch/plan.ts";
+import { extendStreak } from "../../decide/retry-policy.ts";
+import {
+  isProbe,
+  maySendAt,
+  type Outage,
+  outageNote,
+  outageOn,
+  pauseCode,
+  withProbe,
+} from "../../decide/sealing/outage.ts";
+import { batchName } from "../../format/encode.ts";
+import type { Disposal } from "../../format/payload.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import { bounded, CallTimeout, failureOf } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { applyPlan } from "../apply-plan.ts";
+import { isHeld, isUnsent, waitsForOperator } from "../wait-for-operator.ts";
+import { batchInput, firstBody, LineRefused } from "./batch-input.ts";
+import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
+import { blameMembers, expireMembers } from "./expire-members.ts";
+import { lookAgainAt, mayHaveUrgent, moveUrgent, withLook } from "./move-urgent.ts";
+import { submitTeller, type TellSubmit } from "./submit-events.ts";
+import { tellOfRefusal } from "./tell-of-refusal.ts";
+
+/** How long a batch waits when another create of its account is unresolved. */
+const BUSY_MS = 5_000;
+
+const LOST: Failure = { kind: "unknown", code: "lease_lost", message: "The lease was lost during the call." };
+
+/** How long a batch waits while nobody knows whether the clock is right. */
+const DOUBT_MS = 60_000;
+
+/** Where the create finds the lines of the batch. */
+interface Source {
+  /** Or what stands for it: see decide/batch/batch-file.ts. */
+  readonly providerFileId: string | null;
+}
+
+export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
+  if (await waitsForClock(runtime, lease)) return;
+  if (await expireMembers(runtime, lease)) return;
+  if (mayHaveUrgent(runtime, lease) && (await moveUrgent(runtime, lease))) return;
+  if (await waitsForOperator(runtime, lease)) return;
+  if (await waitsForAccount(runtime, lease)) return;
+  if (!(await writeIntent(runtime, lease, attempt))) return;
+  await runtime.options.failpoint("after-intent");
+  if (isLate(runtime, lease)) {
+    await sealAgain(lease);
+    return;
+  }
+  const uploadedBy = runtime.clock.monotonic() + sendingTimeoutMs(lease.batch, lease.account);
+  const source = await upload(runtime, lease);
+  if (source === null) return;
+  if (runtime.isStopping || (await isHeld(runtime, lease))) {
+    await sealAgain(lease);
+    return;
+  }
+  await runtime.options.failpoint("after-upload");
+  const timeoutMs = createTimeoutMs(lease.batch, lease.account);
+  if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
+  // A process that slept since its last write must not send: another process may own the batch now.
+  const maySend = !runtime.isStopping && !runtime.clock.isInDoubt() && lease.maySend(timeoutMs);
+  // One that slept before its last write may still own the batch, but its look at the deadlines is too old.
+  const hasSlept = runtime.clock.monotonic() > uploadedBy;
+  if (maySend && !(hasSlept && isLate(runtime, lease))) await create(runtime, lease, timeoutMs);
+  else await sealAgain(lease);
+}
+
+/**
+ * True while the wall clock is in doubt: an intent with a wrong time would be given up too soon, or too late. The
+ * clock returns, or is believed, within minutes.
+ */
+async function waitsForClock(runtime: Runtime, lease: Lease): Promise<boolean> {
+  if (!runtime.clock.isInDoubt()) return false;
+  await lease.end((now) => ({ nextAt: now + DOUBT_MS }));
+  return true;
+}
+
+/** True when the account is paused or on trial; then the batch waits, or its requests go to another account. */
+async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const { account, batch } = lease;
+  const ledgers = await runtime.ledgers();
+  const ledger = ledgers.get(account.name);
+  const until = maySendAt(batch, ledger, runtime.clock.now());
+  if (until <= runtime.clock.now()) return findsOutFirst(lease, outageOn(ledger, runtime.clock.now()));
+  if (isUnsent(batch) && mayChangeAccount(runtime, batch, ledgers)) {
+    const disposal: Disposal = { kind: "requeue", code: pauseCode(ledger) };
+    await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+  } else {
+    await lease.end({ nextAt: lookAgainAt(runtime, lease, until) });
+  }
+  return true;
+}
+
+/**
+ * During an outage of its account, a batch whose turn it is holds the others back. One of many requests is not sent: one of
+ * these goes alone. True where the batch is not to be sent now.
+ */
+async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boolean> {
+  const { account, batch } = lease;
+  if (outage === null || isProbe(batch, outage)) return false;
+  const goesAlone = batch.requests > 1 && isUnsent(batch);
+  const probe = goesAlone ? canaryGroup(batch) : batch.key;
+  const error = { code: outage.code, message: "The account refused other batches." };
+  const disposal: Disposal = { kind: "canary", error };
+  await lease.write((now) => ({
+    ledgers: [{ name: account.name, note: outageNote(withProbe(outage, now, outage.code, probe, now)) }],
+    ...(goesAlone ? { state: "collecting", disposal: JSON.stringify(disposal) } : {}),
+  }));
+  return goesAlone;
+}
+
+/** True when a deadline has passed since the members were looked at, and no earlier create may run. */
+function isLate(runtime: Runtime, { batch: { deadlineAt, unknownSince } }: Lease): boolean {
+  return unknownSince === null && deadlineAt !== null && deadlineAt <= runtime.clock.now();
+}
+
+/**
+ * Nothing was sent under this intent: the next owner starts again, and members whose deadline has passed by then expire.
+ * Only while an earlier create may run under its idempotency token is that kept, and the batch stays `submitting`.
+ */
+async function sealAgain(lease: Lease): Promise<void> {
+  const state = lease.batch.unknownSince === null ? "sealed" : "submitting";
+  await lease.end((now) => ({ state, nextAt: now }));
+}
+
+async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Promise<boolean> {
+  const exclusive = lease.account.capabilities.tag === "none";
+  const { unknownSince, submitStartedAt } = lease.batch;
+  const intent = await lease.write((now) => ({
+    state: "submitting",
+    submitAttempt: attempt,
+    submitStartedAt: now,
+    providerFileId: chosenInput(lease.batch, lease.account),
+    // Kept while a create of this token may run: see decide/after/repeat.ts.
+    unknownSince: mayRunUnderToken(lease.batch, lease.account) ? (unknownSince ?? submitStartedAt ?? now) : null,
+    exclusive,
+  }));
+  if (intent.ok) return true;
+  await lease.end({ nextAt: runtime.clock.now() + BUSY_MS });
+  return false;
+}
+
+/** Uploads the lines, unless they travel in the create. null: it did not succeed, and the batch's next state is written. */
+async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
+  const { account, batch } = lease;
+  const { providerFileId } = batch;
+  const tell = submitTeller(runtime, lease, "upload");
+  if (goesInline(batch, account) || fileIdOf(batch) !== null) return { providerFileId };
+  try {
+    const input = batchInput(runtime.store, account, batch);
+    const send = requireUpload(account.upload?.bind(account));
+    const cuts = [lease.signal, runtime.stopping.signal];
+    const sent = await bounded(runtime, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
+    tell(null);
+    return { providerFileId: sent.fileId };
+  } catch (error) {
+    if (runtime.isStopping) await sealAgain(lease);
+    else await failed(runtime, lease, error, "upload", tell);
+    return null;
+  }
+}
+
+async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promise<void> {
+  const { account, batch } = lease;
+  const tell = submitTeller(runtime, lease, "create");
+  const isSent = (): unknown => runtime.sentAt.set(account.name, runtime.clock.now());
+  let seen: ProviderBatch;
+  try {
+    seen = await bounded(runtime, timeoutMs, [lease.signal], (call) =>
+      account.create(createInput(runtime, lease, timeoutMs), call).finally(isSent),
+    );
+  } catch (error) {
+    await failed(runtime, lease, error, "create", tell);
+    return;
+  }
+  tell(null);
+  await runtime.options.failpoint("create-answered");
+  const answered = await lease.end((now) => ({
+    state: "submitted",
+    providerBatchId: seen.id,
+    verified: true,
+    providerState: seen.rawState,
+    // The provider may have accepted the first create under this token, which left at most a timeout before.
+    ...(batch.unknownSince === null
+      ? {}
+      : { submitStartedAt: Math.max(batch.createdAt, batch.unknownSince - timeoutMs) }),
+    unknownSince: null,
+    expiresAt: seen.expiresAt,
+    lastError: null,
+    pollMs: 0,
+    nextAt: now + account.pollMs,
+  }));
+  if (answered.ok) return;
+  // Another batch adopted this id without proof. Its results will show whose it is.
+  const nextAt = nextLookAt({ ...batch, unknownSince: runtime.clock.now() }, account, runtime.clock.now());
+  await lease.end((now) => ({ state: "unknown", unknownSince: now, nextAt }));
+}
+
+function createInput(runtime: Runtime, { account, batch }: Lease, timeoutMs: number): CreateInput {
+  const fileId = fileIdOf(batch);
+  const isInTime = within(runtime, timeoutMs);
+  const input = fileId === null ? batchInput(runtime.store, account, batch, isInTime) : { fileId };
+  return { ...batchName(batch), input, firstBody: () => firstBody(runtime.store, batch) };
+}
+
+/**
+ * Throws once so long has passed. A create that carries its lines is over with its last line: a process that slept while it
+ * sent them must not finish it, because another one may have given it up and sent the batch again.
+ */
+function within(runtime: Runtime, timeoutMs: number): () => void {
+  const until = runtime.clock.monotonic() + timeoutMs;
+  return () => {
+    if (runtime.clock.monotonic() > until) throw new CallTimeout(`The lines were not sent within ${timeoutMs} ms.`);
+  };
+}
+
+async function failed(
+  runtime: Runtime,
+  lease: Lease,
+  error: unknown,
+  operation: "upload" | "create",
+  tell: TellSubmit,
+): Promise<void> {
+  if (lease.isOver) {
+    tell(LOST);
+    throw error;
+  }
+  runtime.report(error, lease.context(operation));
+  const { account, batch } = lease;
+  const failure = refusal(error) ?? (await blameMembers(runtime, lease, failureOf(account, error, operation)));
+  tell(failure);
+  const ledgers = await runtime.ledgers();
+  const ledger = ledgers.get(batch.ledger) ?? null;
+  const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));
+  // Written with the intent: a create before this one may run under the same token.
+  const isRepeat = batch.unknownSince !== null && account.capabilities.tag === "idempotencyToken";
+  const decide = isRepeat ? afterFailedRepeat : afterSubmitFailure;
+  const evidence = failure.kind === "unknown" ? NO_EVIDENCE : await evidenceOn(runtime, batch, failure, ledgers);
+  const plan = decide(batch, failure, operation, account, ledger, passed, runtime.clock.now(), evidence);
+  await applyPlan(lease, isRepeat ? plan : await otherwise(runtime, lease, plan, ledgers));
+  tellOfRefusal(runtime, batch, plan, operation);
+}
+
+/** The plan, or what gets the requests further where it only lets them wait. */
+async function otherwise(
+  runtime: Runtime,
+  lease: Lease,
+  plan: Plan,
+  ledgers: ReadonlyMap<string, LedgerRow>,
+): Promise<Plan> {
+  return withLook(runtime, lease, preferFreeAccount(runtime, lease.batch, plan, ledgers));
+}
+
+/** A line that could not be encoded was never sent, so only its member fails. */
+function refusal(error: unknown): Failure | null {
+  if (!(error instanceof LineRefused)) return null;
+  const { message } = error;
+  const code = "invalid_request";
+  return { kind: "invalidRequest", code, message, lines: [{ line: error.ord + 1, code, message }] };
+}
+
+function requireUpload<T>(upload: T | undefined): T {
+  if (upload === undefined) throw new Error("An account that does not take every batch inline must have `upload`.");
+  return upload;
+}

@@ -1,0 +1,39 @@
+// Tells the user of a batch that was refused as a whole, and of an account that refuses whatever it is sent: neither
+// fails a request, so nothing else would show them.
+
+import type { Operation } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { BatchRow } from "../../contract/rows.ts";
+import type { Plan } from "../../decide/batch/plan.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+
+/** Called once the plan is written. */
+export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, operation: Operation): void {
+  if (plan.wholeFailures === batch.wholeFailures || plan.lastError === null) return;
+  const context = { account: batch.account, batch: batch.key, operation };
+  const { code, message } = plan.lastError;
+  const words = `"${code}: ${message}"`;
+  if (plan.outage !== null && plan.pauseAccountUntil !== null) {
+    const [since, until] = [plan.outage.since, plan.pauseAccountUntil].map((at) => new Date(at).toISOString());
+    const told = `The account "${batch.account}" has refused each batch since ${since}, with ${words}, one of a single request too.`;
+    runtime.report(new DispatchError("ACCOUNT_PAUSED", `${told} It is paused until ${until}.`), context);
+    return;
+  }
+  const size = batch.requests === 1 ? "one request" : `${batch.requests} requests`;
+  const told = `The batch ${batch.key} of ${size} was refused as a whole, with ${words}.`;
+  runtime.report(new DispatchError("BATCH_REFUSED", `${told} ${whatFollows(plan)}`), context);
+}
+
+function whatFollows({ state, disposal }: Plan): string {
+  if (state === "quarantined") return "This has lasted for two days: it is put aside, for a person to decide.";
+  switch (disposal?.kind) {
+    case "split":
+      return "It is halved.";
+    case "canary":
+      return "One of its requests is sent alone.";
+    case "refuse":
+      return "The request ends.";
+    default:
+      return "It is sent again later.";
+  }
+}

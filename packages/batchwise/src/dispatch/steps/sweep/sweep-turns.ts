@@ -1,0 +1,85 @@
+// Which process sweeps an account, and when: the times are in a mark of the store, so that all processes together sweep
+// it as often as one would, and a restart sweeps nothing that has just been swept.
+
+import type { Account } from "../../contract/account.ts";
+import { LIVE } from "../../decide/batch/life-cycle.ts";
+import { type LastSweep, nextSweepAt, parseSweep, sweepText, USED_FOR_MS } from "../../decide/times/sweep-schedule.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+
+/** Batches looked at for a create in the last hour. */
+const NEWEST = 100;
+/** One list of batches and one of files, until a sweep has counted. */
+const FIRST_CALLS = 2;
+
+/** What a sweep has done so far. */
+export interface Swept {
+  /** Calls that every sweep makes, and those that there was a cause for. */
+  lists: number;
+  others: number;
+  duplicates: number;
+  filesDeleted: number;
+}
+
+/** Sweeps if that is due and no other process does. Gives the time of the next look at this account. */
+export async function inTurn(
+  runtime: Runtime,
+  account: Account,
+  sweep: (swept: Swept) => Promise<void>,
+): Promise<number> {
+  const { clock, options } = runtime;
+  if (!isSwept(account)) return Number.POSITIVE_INFINITY;
+  const name = `sweep ${account.name}`;
+  const present = await read(runtime, name);
+  const last = parseSweep(present);
+  const dueAt = await nextAt(runtime, account, last);
+  if (dueAt > clock.now()) return dueAt;
+  const at = clock.now();
+  const taken = sweepText({ at, calls: last?.calls ?? FIRST_CALLS }, options.owner);
+  if (!(await write(runtime, name, present, taken))) return Number.POSITIVE_INFINITY;
+  const swept = { lists: 0, others: 0, duplicates: 0, filesDeleted: 0 };
+  try {
+    await sweep(swept);
+  } finally {
+    // One that the stop has cut is for the next process to make.
+    const made = runtime.isStopping ? present : sweepText({ at, calls: swept.lists }, options.owner);
+    await write(runtime, name, taken, made);
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+function isSwept({ capabilities: { tag, listsFiles } }: Account): boolean {
+  return tag === "metadata" || tag === "inputFile" || listsFiles;
+}
+
+async function nextAt(runtime: Runtime, account: Account, last: LastSweep | null): Promise<number> {
+  const now = runtime.clock.now();
+  // The store is asked for batches only where the answer matters.
+  const soonest = nextSweepAt(last, false, now);
+  return soonest > now ? soonest : nextSweepAt(last, await isIdle(runtime, account, now), now);
+}
+
+/** No batch is on its way, and none was sent in the last hour, by this process or as far as the store knows. */
+async function isIdle({ store, sentAt }: Runtime, { name: account }: Account, now: number): Promise<boolean> {
+  const since = now - USED_FOR_MS;
+  if ((sentAt.get(account) ?? 0) > since) return false;
+  const [open] = await store.batches({ account, states: LIVE, limit: 1 });
+  if (open !== undefined) return false;
+  const newest = await store.batches({ account, limit: NEWEST });
+  return newest.every(({ submitStartedAt }) => (submitStartedAt ?? 0) <= since);
+}
+
+async function read({ store, clock }: Runtime, name: string): Promise<string | null> {
+  const marks = await store.marks([], clock.now());
+  return marks.find((mark) => mark.name === name)?.value ?? null;
+}
+
+/** True where this process wrote it: of several at one time one does. */
+async function write(
+  { store, clock }: Runtime,
+  name: string,
+  expected: string | null,
+  value: string | null,
+): Promise<boolean> {
+  const marks = await store.marks([{ name, expected, value }], clock.now());
+  return marks.find((mark) => mark.name === name)?.value === value;
+}

@@ -1,0 +1,196 @@
+// Every ten minutes, makes due what a wrong clock has put off too far, and asks once more for cancels that failed. At the times of sweep-turns.ts, cancels and records
+// provider batches that carry our tag but are not the ones that the store knows: their creates were accepted after we gave up, or
+// sent by a process that slept. Deletes uploads that no batch uses. Leaves alone whatever carries no tag of a batch in
+// this store.
+
+import { type Account, hasEnded, type ProviderBatch } from "../../contract/account.ts";
+import type { BatchRow } from "../../contract/rows.ts";
+import { isTagged } from "../../decide/batch/adoption.ts";
+import { fileIdOf } from "../../decide/batch/batch-file.ts";
+import { CLOCK_SKEW_MS, UNRESOLVED } from "../../decide/batch/life-cycle.ts";
+import { SWEEP_EVERY_MS } from "../../decide/times/sweep-schedule.ts";
+import { latestDueAt } from "../../decide/times/wall-clock.ts";
+import { batchName } from "../../format/encode.ts";
+import { Lease } from "../../runtime/lease.ts";
+import { bounded } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { findOrList, pages } from "../find/list-batches.ts";
+import { cancelExtra } from "../find/reconcile.ts";
+import { parseFileName } from "../submit/batch-input.ts";
+import { cancelLate } from "./late-cancels.ts";
+import { inTurn, type Swept } from "./sweep-turns.ts";
+
+const BACK_MS = 24 * 3_600_000;
+const KEYS_AT_ONCE = 500;
+const ROWS_OF_AN_ACCOUNT = 2_000;
+/** More batches than these are looked for in the list, which shows many in one call. */
+const FOUND_ONE_BY_ONE = 10;
+/** As accounts ask for them. */
+const FILES_A_CALL = 1_000;
+
+/** The loop's turn. An account that does not answer is swept next time. */
+export function sweeper(runtime: Runtime): () => Promise<number> {
+  return async () => {
+    await hasten(runtime).catch((error: unknown) => runtime.report(error, { operation: "store" }));
+    await cancelLate(runtime).catch((error: unknown) => runtime.reportShared(error, { operation: "cancel" }));
+    let nextAt = runtime.clock.now() + SWEEP_EVERY_MS;
+    for (const account of runtime.accounts) {
+      if (runtime.isStopping) break;
+      try {
+        nextAt = Math.min(nextAt, await inTurn(runtime, account, (swept) => sweep(runtime, account, swept)));
+      } catch (error) {
+        runtime.report(error, { account: account.name, operation: "list" });
+      }
+    }
+    return nextAt;
+  };
+}
+
+async function sweep(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
+  try {
+    await sweepBatches(runtime, account, swept);
+    await sweepFiles(runtime, account, swept);
+  } finally {
+    const { lists, others, duplicates, filesDeleted } = swept;
+    const told = { account: account.name, calls: lists + others, duplicates, filesDeleted };
+    runtime.events.emit("sweep", () => told);
+  }
+}
+
+/** The loops see at their next look what has become due. */
+async function hasten({ store, clock, options }: Runtime): Promise<void> {
+  const now = clock.now();
+  const after = latestDueAt(now, options.retry.maxBackoffMs);
+  await store.amend({ kind: "hasten", after }, [], now);
+}
+
+/** True when the provider's batch is not the one that the row names, and no process is still looking for it. Pure. */
+export function isDuplicate(batch: BatchRow, seen: ProviderBatch): boolean {
+  if (!isTagged(batch, seen) || UNRESOLVED.includes(batch.state)) return false;
+  return seen.id !== batch.providerBatchId && !batch.orphans.some((orphan) => orphan.providerBatchId === seen.id);
+}
+
+async function sweepBatches(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
+  const { tag } = account.capabilities;
+  if (tag !== "metadata" && tag !== "inputFile") return;
+  const since = runtime.clock.now() - BACK_MS - CLOCK_SKEW_MS;
+  // Looked for before the rows are read: a batch that its row does not know yet is then still unresolved.
+  const listed = await recent(runtime, account, since, swept);
+  const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
+  for (const seen of listed) {
+    const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
+    const row = name === undefined || name === null ? undefined : rows.get(name);
+    if (row !== undefined && isDuplicate(row, seen)) await stop(runtime, account, row.key, seen, swept);
+  }
+}
+
+/** What the provider has of this account since then: by tag where that takes few calls, else from the list. */
+async function recent(runtime: Runtime, account: Account, since: number, swept: Swept): Promise<ProviderBatch[]> {
+  const cuts = [runtime.stopping.signal];
+  const count = (): void => {
+    swept.lists += 1;
+  };
+  const found: ProviderBatch[] = [];
+  const few = await fewSent(runtime, account, since);
+  if (few === null) {
+    for await (const page of pages(runtime, account, since, cuts, count)) found.push(...page);
+    return found;
+  }
+  for (const row of few) {
+    count();
+    found.push(...(await findOrList(runtime, account, batchName(row), since, cuts)));
+  }
+  return found;
+}
+
+/** The batches sent since then; null where the provider cannot be asked for each, or they are many. */
+async function fewSent({ store }: Runtime, account: Account, since: number): Promise<readonly BatchRow[] | null> {
+  if (account.find === undefined) return null;
+  const newest = await store.batches({ account: account.name, limit: ROWS_OF_AN_ACCOUNT });
+  const sent = newest.filter(({ submitStartedAt }) => (submitStartedAt ?? 0) >= since);
+  return sent.length > FOUND_ONE_BY_ONE ? null : sent;
+}
+
+async function rowsByKey(runtime: Runtime, listed: readonly ProviderBatch[]): Promise<Map<string, BatchRow>> {
+  const keys = [...new Set(listed.flatMap(({ tag }) => (tag === null ? [] : [tag.key])))];
+  const rows = new Map<string, BatchRow>();
+  for (let from = 0; from < keys.length; from += KEYS_AT_ONCE) {
+    const some = keys.slice(from, from + KEYS_AT_ONCE);
+    for (const row of await runtime.store.batches({ keys: some, limit: some.length })) rows.set(row.key, row);
+  }
+  return rows;
+}
+
+async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<string, BatchRow>> {
+  const rows = await runtime.store.batches({ account: account.name, limit: ROWS_OF_AN_ACCOUNT });
+  return new Map(
+    rows.flatMap((row) => {
+      const fileId = fileIdOf(row);
+      return fileId === null ? [] : [[fileId, row]];
+    }),
+  );
+}
+
+/** Cancels duplicates under the batch's lease, if its row, read again, still shows them as such. */
+async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch, swept: Swept): Promise<void> {
+  const { store, clock, options } = runtime;
+  const begunAt = clock.monotonic();
+  const now = clock.now();
+  const [row] = await store.lease({
+    owner: options.owner,
+    now,
+    leaseUntil: now + options.leaseMs,
+    accounts: [account.name],
+    limit: 1,
+    keys: [key],
+  });
+  if (row === undefined) return;
+  const lease = new Lease(runtime, account, row, begunAt);
+  try {
+    if (isDuplicate(row, seen)) {
+      await cancelExtra(runtime, lease, seen);
+      swept.duplicates += 1;
+      if (!hasEnded(seen)) swept.others += 1;
+    }
+    await lease.end({});
+  } finally {
+    lease.close();
+  }
+}
+
+/** Deletes uploads of batches of this store that have ended, or that an earlier attempt left behind. */
+async function sweepFiles(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
+  const { listFiles, deleteFile } = account;
+  if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;
+  const cuts = [runtime.stopping.signal];
+  const ours = await bounded(runtime, account.requestTimeoutMs, cuts, async (call) => {
+    const found: { readonly fileId: string; readonly key: string; readonly attempt: number }[] = [];
+    swept.lists += 1;
+    let seen = 0;
+    for await (const { fileId, fileName } of listFiles.call(account, call)) {
+      seen += 1;
+      if (seen % FILES_A_CALL === 0) swept.lists += 1;
+      const name = parseFileName(fileName);
+      if (name !== null) found.push({ fileId, ...name });
+    }
+    return found;
+  });
+  for (let from = 0; from < ours.length; from += KEYS_AT_ONCE) {
+    const some = ours.slice(from, from + KEYS_AT_ONCE);
+    const keys = [...new Set(some.map(({ key }) => key))];
+    const rows = new Map((await runtime.store.batches({ keys, limit: keys.length })).map((row) => [row.key, row]));
+    for (const file of some) {
+      const row = rows.get(file.key);
+      if (row === undefined || isNeeded(row, file)) continue;
+      await bounded(runtime, account.requestTimeoutMs, cuts, (call) => deleteFile.call(account, file.fileId, call));
+      swept.others += 1;
+      swept.filesDeleted += 1;
+    }
+  }
+}
+
+/** True while a create may still name the file, or an upload of it be under way. Pure. */
+export function isNeeded(batch: BatchRow, file: { readonly fileId: string; readonly attempt: number }): boolean {
+  if (batch.state === "done") return false;
+  return batch.providerFileId === file.fileId || file.attempt >= batch.submitAttempt;
+}

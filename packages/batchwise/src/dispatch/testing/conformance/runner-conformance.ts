@@ -1,0 +1,41 @@
+// The whole suite of accounts that run lines themselves (`Account.execute`), as cases that any test runner can loop over.
+
+import type { RunnerCase } from "./runner/case.ts";
+import { runnerCourseCases } from "./runner/course.ts";
+import { runnerResultCases } from "./runner/results.ts";
+
+export type {
+  RunnerAnswer,
+  RunnerAsked,
+  RunnerCase,
+  RunnerFactory,
+  RunnerOptions,
+  RunnerRig,
+} from "./runner/case.ts";
+
+/**
+ * The cases that every `Account` with `execute` passes, in place of `accountConformance`, which is about accounts with a
+ * provider behind them. Each case opens an account whose calls it answers, and throws where the account breaks the
+ * contract. The cases run in real time.
+ *
+ * @example
+ * ```ts
+ * import { type LocalHandler, localAccount } from "batchwise/dispatch/local";
+ * import { type RunnerFactory, runnerConformance } from "batchwise/dispatch/testing";
+ *
+ * const open: RunnerFactory = async ({ answer, ...options }) => {
+ *   const handler: LocalHandler = async (body, { endpoint }) => {
+ *     const said = await answer({ endpoint, body });
+ *     if (said === "lost") throw new Error("The connection broke.");
+ *     if (said.status < 400) return said.body;
+ *     const { error } = said.body as unknown as { error: { code: string; message: string } };
+ *     throw Object.assign(new Error(error.message), { code: error.code, status: said.status });
+ *   };
+ *   return { account: localAccount({ handler, ...options }) };
+ * };
+ * for (const { name, run } of runnerConformance) {
+ *   await run(open).catch((cause) => Promise.reject(new Error(name, { cause })));
+ * }
+ * ```
+ */
+export const runnerConformance: readonly RunnerCase[] = [...runnerResultCases, ...runnerCourseCases];

@@ -1,0 +1,251 @@
+// What a case of the suite for accounts that run lines themselves is, and the small steps that the cases are made from. No
+// test runner is needed: a case throws where the account breaks the contract. The cases run in real time, because such an
+// account waits for what it runs lines with. What must happen is waited for, however slow the machine is; what must not
+// happen is given a moment in which it would.
+
+import { deepEqual, ok } from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Account, BatchName, ResultLine } from "../../../contract/account.ts";
+import type { Endpoint, Json, JsonObject } from "../../../contract/types.ts";
+
+/** One call that the account makes for a line. */
+export interface RunnerAsked {
+  readonly endpoint: Endpoint;
+  readonly body: JsonObject;
+}
+
+/**
+ * What becomes of a call: an answer with an HTTP status, whose body is `{ error: { code, message } }` from 400 on, or
+ * "lost" where the connection breaks.
+ */
+export type RunnerAnswer = { readonly status: number; readonly body: Json } | "lost";
+
+/** How the suite wants the account, and what becomes of its calls. */
+export interface RunnerOptions {
+  /** Called for each call of the account. A promise that never settles is a call without an answer. */
+  readonly answer: (asked: RunnerAsked) => RunnerAnswer | Promise<RunnerAnswer>;
+  /** Most lines that the account runs at once. */
+  readonly concurrency: number;
+  /** How long one call may take, in milliseconds. */
+  readonly lineTimeoutMs: number;
+  /** Calls made again for one line, in the same try. */
+  readonly maxRetries: number;
+}
+
+/** An account that runs lines itself, with what answers its calls. */
+export interface RunnerRig {
+  readonly account: Account;
+  /** Takes away what answers, as a server that is stopped. Absent where the account runs lines in its own process. */
+  away?(): Promise<void>;
+}
+
+/** Makes an account with these options. */
+export type RunnerFactory = (options: RunnerOptions) => Promise<RunnerRig>;
+
+/** One case of the suite that every account with `execute` must pass. */
+export interface RunnerCase {
+  /** A sentence about what such an account does. */
+  readonly name: string;
+  run(open: RunnerFactory): Promise<void>;
+}
+
+const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
+const CHAT = "/v1/chat/completions";
+const MODEL = "model-a";
+/** After which what was waited for is taken for something that never happens. */
+const PATIENCE_MS = 20_000;
+/** In which something that must not happen would. */
+const MOMENT_MS = 100;
+
+/** What the suite scripts for one account: a server's or a function's answers, with a count of what was asked. */
+export class Bench {
+  /** Texts of the requests that were asked, in the order of the calls. */
+  readonly asked: string[] = [];
+  readonly calls: RunnerAsked[] = [];
+  /** Calls without an answer so far, and the most that there were at once. */
+  running = 0;
+  most = 0;
+  readonly #answer: (said: string, asked: RunnerAsked) => RunnerAnswer | Promise<RunnerAnswer>;
+
+  constructor(answer: (said: string, asked: RunnerAsked) => RunnerAnswer | Promise<RunnerAnswer> = echo) {
+    this.#answer = answer;
+  }
+
+  /** Opens the account; by default with eight lines at once, and no second call for a line. */
+  open(factory: RunnerFactory, options: Partial<Omit<RunnerOptions, "answer">> = {}): Promise<RunnerRig> {
+    return factory({
+      ...{ concurrency: 8, lineTimeoutMs: 60_000, maxRetries: 0, ...options },
+      answer: (asked) => this.#ask(asked),
+    });
+  }
+
+  async #ask(asked: RunnerAsked): Promise<RunnerAnswer> {
+    this.asked.push(textOf(asked.body));
+    this.calls.push(asked);
+    this.running += 1;
+    this.most = Math.max(this.most, this.running);
+    try {
+      return await this.#answer(textOf(asked.body), asked);
+    } finally {
+      this.running -= 1;
+    }
+  }
+}
+
+/** The answer of a model that says what it was told. */
+export function echo(said: string): RunnerAnswer {
+  const message = { role: "assistant", content: `echo: ${said}` };
+  const choices = [{ index: 0, message, finish_reason: "stop" }];
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  return { status: 200, body: { object: "chat.completion", choices, usage } };
+}
+
+export function refusal(status: number, code: string, message: string): RunnerAnswer {
+  return { status, body: { error: { code, message } } };
+}
+
+/** Calls that end when the case says so. */
+export class Gates {
+  readonly #open: { readonly said: string; readonly end: (answer: RunnerAnswer) => void }[] = [];
+
+  readonly hold = (said: string): Promise<RunnerAnswer> => {
+    return new Promise((end) => {
+      this.#open.push({ said, end });
+    });
+  };
+
+  /** Calls without an answer. */
+  get held(): number {
+    return this.#open.length;
+  }
+
+  end(said: string): void {
+    const [gate] = this.#open.splice(
+      this.#open.findIndex((each) => each.said === said),
+      1,
+    );
+    gate?.end(echo(gate.said));
+  }
+
+  endAll(): void {
+    for (const { said, end } of this.#open.splice(0)) end(echo(said));
+  }
+}
+
+export function names(count: number): string[] {
+  return Array.from({ length: count }, (_, ord) => `${KEY.slice(-12)}_${String(ord).padStart(7, "0")}`);
+}
+
+export function nameOf(account: Account, attempt: number = 1): BatchName {
+  return { key: KEY, attempt, endpoint: endpointOf(account), model: MODEL };
+}
+
+/** What is asked: a chat, or whatever comes first. */
+export function endpointOf({ capabilities }: Account): Endpoint {
+  return capabilities.endpoints.includes(CHAT) ? CHAT : (capabilities.endpoints[0] ?? CHAT);
+}
+
+export function bodyOf(said: string, more: JsonObject = {}): JsonObject {
+  return { model: MODEL, messages: [{ role: "user", content: said }], ...more };
+}
+
+function textOf({ messages }: JsonObject): string {
+  const [first] = Array.isArray(messages) ? messages : [];
+  return String((first as JsonObject | undefined)?.content);
+}
+
+/** Lines of the requests "text 0", "text 1" and so on, with the names of `names`. */
+export function linesOf(account: Account, count: number): string[] {
+  return names(count).map((customId, ord) => lineOf(account, customId, bodyOf(`text ${ord}`)));
+}
+
+export function lineOf(account: Account, customId: string, body: JsonObject): string {
+  account.checkBody(endpointOf(account), body);
+  return account.encodeLine({ customId, endpoint: endpointOf(account), body: JSON.stringify(body) });
+}
+
+/** A source of lines that counts how many were taken from it. */
+export class Source {
+  taken = 0;
+  readonly #lines: readonly string[];
+
+  constructor(lines: readonly string[]) {
+    this.#lines = lines;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<string> {
+    for (const line of this.#lines) {
+      this.taken += 1;
+      yield line;
+    }
+  }
+}
+
+export interface Pass {
+  next(): Promise<IteratorResult<ResultLine>>;
+  /** The results up to the end. */
+  rest(): Promise<ResultLine[]>;
+  return(): Promise<unknown>;
+  readonly stop: AbortController;
+}
+
+/** One call of `execute`. */
+export function execute(account: Account, lines: AsyncIterable<string> | readonly string[]): Pass {
+  if (account.execute === undefined) throw new Error("Expected an account with `execute`.");
+  const stop = new AbortController();
+  const source = Array.isArray(lines) ? new Source(lines) : (lines as AsyncIterable<string>);
+  const results = account.execute(source, { signal: stop.signal }, nameOf(account))[Symbol.asyncIterator]();
+  const next = (): Promise<IteratorResult<ResultLine>> => inTime(results.next(), "a result");
+  const rest = async (): Promise<ResultLine[]> => {
+    const seen: ResultLine[] = [];
+    for (let each = await next(); each.done !== true; each = await next()) seen.push(each.value);
+    return seen;
+  };
+  return { next, rest, return: async () => results.return?.(), stop };
+}
+
+/** Rejects where it does not end. */
+export async function inTime<Value>(work: Promise<Value>, what: string): Promise<Value> {
+  const over = new AbortController();
+  const late = sleep(PATIENCE_MS, null, { signal: over.signal }).then(
+    () => Promise.reject(new Error(`Expected ${what} within ${PATIENCE_MS / 1_000} s, got none.`)),
+    () => new Promise<never>(() => {}),
+  );
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    over.abort();
+  }
+}
+
+export async function until(happened: () => boolean, what: string): Promise<void> {
+  for (const end = performance.now() + PATIENCE_MS; performance.now() < end; await sleep(2)) if (happened()) return;
+  throw new Error(`Expected ${what} within ${PATIENCE_MS / 1_000} s, got none.`);
+}
+
+/** In which what must not happen would. */
+export const moment = (): Promise<void> => sleep(MOMENT_MS);
+
+export async function failure(work: Promise<unknown>): Promise<unknown> {
+  try {
+    await work;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("Expected a rejection.");
+}
+
+/** Exactly these lines, each once, in any order. */
+export function eachOnce(lines: readonly ResultLine[], wanted: readonly string[]): void {
+  deepEqual(lines.map(({ customId }) => customId).sort(), [...wanted].sort());
+}
+
+export function isGood({ response, error }: ResultLine): boolean {
+  return error === null && response?.statusCode === 200;
+}
+
+/** That the dispatcher may try the request again: no answer, or one that says that it may pass. */
+export function mayPass({ response, error }: ResultLine): boolean {
+  ok(error !== null, "expected an error");
+  return response === null || response.statusCode === 429 || response.statusCode >= 500;
+}

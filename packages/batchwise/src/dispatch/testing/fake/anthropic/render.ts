@@ -1,0 +1,81 @@
+// How Anthropic shows a message batch and its results. Pure. All items count as processing until the batch has ended.
+
+import type { JsonObject } from "../../../contract/types.ts";
+import type { Ending, FakeBatch } from "../batch-book.ts";
+import { isObject } from "../openai/lines.ts";
+import { isOver, type Moment, type Phase } from "../timeline.ts";
+
+const DAY = 24 * 3_600_000;
+/** Results are kept this long after the creation. */
+const ARCHIVED_AFTER_MS: number = 29 * DAY;
+
+export interface AnthropicExtra {
+  readonly windowMs: number;
+}
+
+export function renderMessageBatch(
+  batch: FakeBatch<AnthropicExtra>,
+  moment: Moment,
+  counts: { readonly succeeded: number; readonly failed: number },
+  origin: string,
+  now: number,
+): JsonObject {
+  const { course, id } = batch;
+  const ended = isOver(moment.phase);
+  const archivedAt = course.acceptedAt + ARCHIVED_AFTER_MS;
+  const shownAt = (moment.endedAt ?? 0) + course.plan.resultsLagMs;
+  const notRun = course.items - moment.done;
+  return {
+    id,
+    type: "message_batch",
+    processing_status: ended ? "ended" : moment.phase === "cancelling" ? "canceling" : "in_progress",
+    request_counts: {
+      processing: ended ? 0 : course.items,
+      succeeded: ended ? counts.succeeded : 0,
+      errored: ended ? counts.failed : 0,
+      canceled: moment.phase === "cancelled" ? notRun : 0,
+      expired: moment.phase === "expired" ? notRun : 0,
+    },
+    created_at: iso(course.acceptedAt),
+    expires_at: iso(course.acceptedAt + batch.extra.windowMs),
+    ended_at: iso(moment.endedAt),
+    archived_at: now >= archivedAt ? iso(archivedAt) : null,
+    cancel_initiated_at: iso(course.cancelledAt),
+    results_url: ended && now >= shownAt && now < archivedAt ? `${origin}/v1/messages/batches/${id}/results` : null,
+  };
+}
+
+export function renderMessageResults(endings: Iterable<Ending>, phase: Phase): Uint8Array {
+  const lines: string[] = [];
+  for (const { entry, answer } of endings) {
+    const result = answer === null ? { type: phase === "expired" ? "expired" : "canceled" } : resultOf(answer);
+    lines.push(`${JSON.stringify({ custom_id: entry.customId, result })}\n`);
+  }
+  return new TextEncoder().encode(lines.join(""));
+}
+
+function resultOf({ status, body }: NonNullable<Ending["answer"]>): JsonObject {
+  if (status < 300) return { type: "succeeded", message: body };
+  const told = isObject(body.error) ? body.error : {};
+  const error = { type: told.type ?? errorType(status), message: told.message ?? `Scripted answer ${status}.` };
+  return { type: "errored", error: { type: "error", error, request_id: null } };
+}
+
+/** The error type that Anthropic pairs with a status. */
+export function errorType(status: number): string {
+  const types: Readonly<Record<number, string>> = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+  };
+  return types[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
+}
+
+function iso(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,118 @@
+// What the fake's models say at OpenAI's other endpoints, each from the request alone: an echo in the shape of the endpoint,
+// with its own words for tokens where it has any.
+
+import type { Json, JsonObject } from "../../../contract/types.ts";
+import { hashOf } from "../random.ts";
+import type { FakeLine } from "../types.ts";
+
+const CREATED = 1_700_000_000;
+/** The smallest PNG there is, of one pixel. */
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=";
+
+/** By endpoint. */
+export const openaiAnswers: Readonly<Record<string, (line: FakeLine) => JsonObject>> = {
+  "/v1/responses": response,
+  "/v1/completions": completion,
+  "/v1/moderations": moderation,
+  "/v1/images/generations": images,
+  "/v1/images/edits": images,
+  "/v1/videos": video,
+  "/v1/audio/transcriptions": transcription,
+  "/v1/audio/translations": transcription,
+};
+
+function response({ body, customId }: FakeLine): JsonObject {
+  const text = `echo: ${textOf(body.input)}`;
+  const [input, output] = [words(body.input), words(text)];
+  return {
+    id: `resp_${hashOf(customId).toString(16)}`,
+    object: "response",
+    created_at: CREATED,
+    status: "completed",
+    model: body.model ?? "",
+    output: [
+      {
+        type: "message",
+        id: `msg_${hashOf(customId).toString(16)}`,
+        role: "assistant",
+        status: "completed",
+        content: [{ type: "output_text", text, annotations: [] }],
+      },
+    ],
+    usage: {
+      input_tokens: input,
+      input_tokens_details: { cached_tokens: Math.floor(input / 2) },
+      output_tokens: output,
+      output_tokens_details: { reasoning_tokens: 1 },
+      total_tokens: input + output,
+    },
+  };
+}
+
+function completion({ body, customId }: FakeLine): JsonObject {
+  const text = `echo: ${textOf(body.prompt)}`;
+  const [prompt, answer] = [words(body.prompt), words(text)];
+  return {
+    id: `cmpl-${hashOf(customId).toString(16)}`,
+    object: "text_completion",
+    created: CREATED,
+    model: body.model ?? "",
+    choices: [{ index: 0, text, logprobs: null, finish_reason: "stop" }],
+    usage: { prompt_tokens: prompt, completion_tokens: answer, total_tokens: prompt + answer },
+  };
+}
+
+/** Costs nothing, and counts no tokens. */
+function moderation({ body, customId }: FakeLine): JsonObject {
+  const inputs = Array.isArray(body.input) && typeof body.input[0] === "string" ? body.input : [body.input ?? ""];
+  const results = inputs.map((input) => {
+    const flagged = textOf(input).includes("bad");
+    return { flagged, categories: { harassment: flagged }, category_scores: { harassment: flagged ? 0.9 : 0.01 } };
+  });
+  return { id: `modr-${hashOf(customId).toString(16)}`, model: body.model ?? "", results };
+}
+
+function images({ body }: FakeLine): JsonObject {
+  const [input, output] = [words(body.prompt), 272];
+  const details = { text_tokens: input, image_tokens: 0 };
+  return {
+    created: CREATED,
+    data: [{ b64_json: PIXEL }],
+    usage: { input_tokens: input, input_tokens_details: details, output_tokens: output, total_tokens: input + output },
+  };
+}
+
+/** A video that is there to be downloaded for a day. */
+function video({ body, customId }: FakeLine): JsonObject {
+  return {
+    id: `video_${hashOf(customId).toString(16)}`,
+    object: "video",
+    created_at: CREATED,
+    completed_at: CREATED,
+    expires_at: CREATED + 86_400,
+    status: "completed",
+    progress: 100,
+    error: null,
+    model: body.model ?? "",
+    prompt: body.prompt ?? "",
+    seconds: body.seconds ?? "4",
+    size: body.size ?? "720x1280",
+    remixed_from_video_id: null,
+  };
+}
+
+function transcription({ body }: FakeLine): JsonObject {
+  return { text: `echo: ${textOf(body.url ?? body.file)}` };
+}
+
+/** The last text in a prompt or an input: itself, or that of its last message or part. */
+function textOf(value: Json | undefined): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return textOf(value.at(-1));
+  const { content, text } = (value ?? {}) as { readonly content?: Json; readonly text?: Json };
+  return content === undefined && text === undefined ? "" : textOf(text ?? content);
+}
+
+function words(value: Json | undefined): number {
+  return Math.max(1, Math.ceil(JSON.stringify(value ?? "").length / 4));
+}

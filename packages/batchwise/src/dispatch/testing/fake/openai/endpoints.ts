@@ -1,0 +1,69 @@
+// Which endpoints each OpenAI-shaped service takes in batches, and what a body for one must have. Azure takes them with and
+// without their "/v1". Pure.
+
+import type { JsonObject } from "../../../contract/types.ts";
+import type { FakeDialect, FakeLineFault } from "../types.ts";
+
+const AUDIO = ["/v1/audio/transcriptions", "/v1/audio/translations"];
+const AZURE = ["/v1/chat/completions", "/v1/embeddings", "/v1/responses"];
+
+const OF_DIALECT: Readonly<Record<FakeDialect, readonly string[]>> = {
+  openai: [
+    ...["/v1/chat/completions", "/v1/embeddings", "/v1/responses", "/v1/completions"],
+    ...["/v1/moderations", "/v1/images/generations", "/v1/images/edits", "/v1/videos"],
+  ],
+  azure: [...AZURE, ...AZURE.map((endpoint) => endpoint.slice("/v1".length))],
+  groq: ["/v1/chat/completions", ...AUDIO],
+  together: ["/v1/chat/completions", ...AUDIO],
+};
+
+/** Of each list, one must be there. */
+const NEEDED: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  "/v1/chat/completions": [["messages"]],
+  "/v1/embeddings": [["input"]],
+  "/v1/responses": [["input", "prompt"]],
+  "/v1/completions": [["prompt"]],
+  "/v1/moderations": [["input"]],
+  "/v1/images/generations": [["prompt"]],
+  "/v1/images/edits": [["prompt"], ["images"]],
+  "/v1/videos": [["prompt"]],
+};
+/** Where audio is, by dialect: an address, which is fetched. */
+const AUDIO_FIELDS: Readonly<Partial<Record<FakeDialect, string>>> = { groq: "url", together: "file" };
+
+export function hasEndpoint(dialect: FakeDialect, endpoint: string): boolean {
+  return OF_DIALECT[dialect].includes(endpoint);
+}
+
+/** The endpoint with its "/v1". */
+export function fullEndpoint(endpoint: string): string {
+  return endpoint.startsWith("/v1/") ? endpoint : `/v1${endpoint}`;
+}
+
+/** What a line's `method` must say: Together sends audio on as a form, and its lines say so. */
+export function methodOf(dialect: FakeDialect, endpoint: string): string {
+  return dialect === "together" && AUDIO.includes(endpoint) ? "FILE" : "POST";
+}
+
+/** Null for a body that has what its endpoint needs, and nothing that batches do not do. */
+export function fieldFault(dialect: FakeDialect, endpoint: string, body: JsonObject): FakeLineFault | null {
+  if (body.stream === true) {
+    return fault("streaming_unsupported", "Streaming is not supported in the Batch API.", "body.stream");
+  }
+  if (body.background === true) {
+    return fault(
+      "background_unsupported",
+      "Background responses are not supported in the Batch API.",
+      "body.background",
+    );
+  }
+  const audio = AUDIO.includes(endpoint) ? AUDIO_FIELDS[dialect] : undefined;
+  const needed = audio === undefined ? (NEEDED[fullEndpoint(endpoint)] ?? []) : [[audio]];
+  const [name] = needed.find((names) => names.every((each) => body[each] === undefined)) ?? [];
+  if (name === undefined) return null;
+  return fault("missing_required_parameter", `Missing required parameter: 'body.${name}'.`, `body.${name}`);
+}
+
+function fault(code: string, message: string, param: string): FakeLineFault {
+  return { code, message, param };
+}

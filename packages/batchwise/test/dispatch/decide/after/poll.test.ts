@@ -1,0 +1,88 @@
+// Table: what happens to a batch after a poll.
+
+import { describe, expect, test } from "vitest";
+import type { ProviderBatch } from "../../../../src/dispatch/contract/account.ts";
+import { afterPoll } from "../../../../src/dispatch/decide/after/poll.ts";
+import { batchRow, SEALED_AT, stepAccount } from "../../support/rows.ts";
+
+const NOW = SEALED_AT + 10_000;
+const submitting = batchRow({
+  state: "submitting",
+  submitAttempt: 1,
+  submitStartedAt: NOW - 1_000,
+  providerFileId: "f",
+});
+const running = { ...submitting, state: "running", providerBatchId: "b", pollMs: 30_000 } as const;
+const LATE = NOW + 3_600_000;
+
+function seen(changes: Partial<ProviderBatch>): ProviderBatch {
+  const none = { expiresAt: null, tag: null, inputFileId: null, total: null, settled: null, failure: null };
+  return { id: "b", state: "running", rawState: "in_progress", createdAt: NOW, resultRefs: [], ...none, ...changes };
+}
+
+describe("a poll", () => {
+  test.each([
+    ["done is collected", seen({ state: "done" }), { state: "collecting" }],
+    ["expired is collected", seen({ state: "expired" }), { state: "collecting" }],
+    ["cancelled is collected", seen({ state: "cancelled" }), { state: "collecting" }],
+    [
+      "failed with results is collected",
+      seen({ state: "failed", resultRefs: ["x"] }),
+      { state: "collecting", disposal: null },
+    ],
+    [
+      "failed without a reason is a whole failure",
+      seen({ state: "failed" }),
+      { state: "sealed", wholeFailures: 1, forget: true },
+    ],
+    ["waits grow", seen({}), { state: "running", pollMs: 45_000, nextAt: NOW + 45_000 }],
+    ["waits shrink near the end", seen({ total: 10, settled: 9 }), { pollMs: 30_000 }],
+    ["validating stays as it was", seen({ state: "validating" }), { state: "running" }],
+    ["a fresh one may not be listed yet", null, { state: "running", nextAt: NOW + 30_000 }],
+  ] as const)("%s", (_name, provider, expected) => {
+    expect(afterPoll(running, provider, stepAccount(), null, NOW)).toMatchObject(expected);
+  });
+
+  test.each([
+    ["near the end wait a hundredth of the age", 2, seen({ total: 10, settled: 9 }), 72_000],
+    ["near the end wait no longer than others", 20, seen({ total: 10, settled: 9 }), 300_000],
+    ["of a batch in its time wait five minutes at most", 20, seen({}), 300_000],
+    ["of a batch that should have ended wait ever longer", 30, seen({ total: 10, settled: 9 }), 450_000],
+  ] as const)("polls %s", (_name, hours, provider, pollMs) => {
+    const now = NOW - 1_000 + hours * 3_600_000;
+    expect(afterPoll({ ...running, pollMs: 300_000 }, provider, stepAccount(), null, now)).toMatchObject({ pollMs });
+  });
+
+  test("a reason comes before result files, and files before a failure without a reason", () => {
+    const failure = { kind: "tokenLimit", code: "token_limit_exceeded", message: "Full.", limitTokens: null } as const;
+    const failed = (changes: Partial<ProviderBatch>) =>
+      afterPoll(running, seen({ state: "failed", resultRefs: ["x", "y"], ...changes }), stepAccount(), null, NOW);
+    expect(failed({ failure })).toMatchObject({ state: "waiting_capacity", forget: true });
+    expect(failed({})).toMatchObject({ state: "collecting", forget: false, disposal: null });
+  });
+
+  test("puts a batch aside that the provider has lost: after six looks in ten minutes, not after one", () => {
+    let batch = { ...running, lastError: null as string | null };
+    const seenAt: number[] = [];
+    for (let now = LATE; now < LATE + 3_600_000; ) {
+      const plan = afterPoll(batch, null, stepAccount(), null, now);
+      seenAt.push((now - LATE) / 60_000);
+      if (plan.state === "quarantined") break;
+      batch = { ...batch, lastError: JSON.stringify(plan.lastError) };
+      now = plan.nextAt;
+    }
+    expect(seenAt).toEqual([0, 2, 4, 6, 8, 10]);
+  });
+
+  test("that finds the batch again forgets the looks before", () => {
+    const lost = afterPoll(running, null, stepAccount(), null, LATE);
+    const found = afterPoll(
+      { ...running, lastError: JSON.stringify(lost.lastError) },
+      seen({}),
+      stepAccount(),
+      null,
+      LATE,
+    );
+    expect([lost.lastError?.tries, found.lastError]).toEqual([1, null]);
+  });
+});

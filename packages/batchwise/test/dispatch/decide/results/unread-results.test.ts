@@ -1,0 +1,53 @@
+// Table: which results count as whole, and when members without a line count as missing.
+
+import { describe, expect, test } from "vitest";
+import { afterReading, type ShortReads } from "../../../../src/dispatch/decide/results/unread-results.ts";
+
+const MINUTE = 60_000;
+const NOW = 1_000_000_000;
+const reads = (changes: Partial<ShortReads>): ShortReads => ({
+  ...{ lines: 7, agreed: 4, since: NOW - 61 * MINUTE, tries: 4 },
+  ...changes,
+});
+const short = { counted: 10, lines: 7, remaining: 3 };
+
+describe("a pass over the results", () => {
+  test.each([
+    ["is whole when every member has its decision", { ...short, remaining: 0 }, null, { kind: "whole" }],
+    ["is whole where the provider counts nothing", { ...short, counted: null }, null, { kind: "whole" }],
+    ["is whole with as many lines as were counted", { ...short, lines: 10 }, null, { kind: "whole" }],
+    ["is unread with fewer", short, null, { kind: "unread", reads: { lines: 7, agreed: 1, since: NOW, tries: 1 } }],
+    ["is unread when nothing came", { ...short, lines: 0 }, null, { kind: "unread", waitMs: 5_000 }],
+    ["agrees with four others over an hour", short, reads({}), { kind: "agreed" }],
+    ["needs four others", short, reads({ agreed: 3 }), { kind: "unread", reads: { agreed: 4 } }],
+    ["needs an hour", short, reads({ since: NOW - 59 * MINUTE }), { kind: "unread", reads: { agreed: 5 } }],
+    [
+      "that brings more lines begins anew",
+      { ...short, lines: 8 },
+      reads({}),
+      { kind: "unread", waitMs: 5_000, reads: { lines: 8, agreed: 1, since: NOW, tries: 1 } },
+    ],
+    [
+      "that brings fewer agrees with nothing",
+      { ...short, lines: 6 },
+      reads({}),
+      { kind: "unread", reads: { lines: 7, agreed: 4, since: NOW - 61 * MINUTE, tries: 5 } },
+    ],
+    ["is for a person when reads keep differing", { ...short, lines: 6 }, reads({ tries: 19 }), { isStuck: true }],
+  ] as const)("%s", (_name, read, before, expected) => {
+    expect(afterReading(read, before, NOW)).toMatchObject(expected);
+  });
+
+  test("is repeated soon at first, then ever later, and settled after little more than an hour", () => {
+    let before: ShortReads | null = null;
+    const seconds: number[] = [];
+    for (let now = NOW; ; ) {
+      seconds.push((now - NOW) / 1_000);
+      const reading = afterReading(short, before, now);
+      if (reading.kind !== "unread") break;
+      before = reading.reads;
+      now += reading.waitMs;
+    }
+    expect(seconds).toEqual([0, 5, 25, 105, 425, 1_705, 4_105]);
+  });
+});

@@ -1,0 +1,26 @@
+// What is a tail, as a table of what the accounts answered.
+
+import { expect, test } from "vitest";
+import { type SealRefusal, tailOf } from "../../../../src/dispatch/decide/sealing/tail.ts";
+
+const few = (account: string, minRequests: number, booked = 0): SealRefusal => ({
+  ...{ account, reason: "too_few", minRequests, booked },
+});
+const large: SealRefusal = { account: "small", reason: "head_too_large", minRequests: 1, booked: 0 };
+const full: SealRefusal = { account: "full", reason: "no_headroom", minRequests: 1, booked: 2 };
+const lane = (ready: number, deferredUntil: number | null = null) => ({ ready, deferredUntil });
+
+test.each([
+  ["fewer than the only account takes are one", lane(30), 1, [few("a", 100)], "a"],
+  ["fewer than the lowest minimum are one", lane(30), 2, [few("a", 100), few("b", 50)], "b"],
+  ["also while the account has batches", lane(30), 1, [few("a", 100, 3)], "a"],
+  ["also where the other account is too small for the first of them", lane(30), 2, [few("a", 100), large], "a"],
+  ["enough for the minimum, cut by room in use, are none", lane(150), 1, [few("a", 100, 1)], undefined],
+  ["enough for the minimum, cut with all the room free, are one", lane(150), 1, [few("a", 100)], "a"],
+  ["an account that was not asked may take them later", lane(30), 2, [few("a", 100)], undefined],
+  ["an account without room may take them later", lane(30), 2, [few("a", 100), full], undefined],
+  ["those that are tried again may join them", lane(30, 5), 1, [few("a", 100)], undefined],
+  ["what is too large is no tail", lane(30), 1, [large], undefined],
+])("%s", (_name, waiting, serving, refusals, account) => {
+  expect(tailOf(waiting, serving, refusals)?.account).toBe(account);
+});

@@ -1,0 +1,103 @@
+// What the tests of limits in Redis share: a place in a server, clients, one who takes what it gets, and a way to Redis
+// that can be cut.
+
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import type { LimiterAnswer, LimiterClient, RateLimiter } from "batchwise";
+import type { Redis } from "ioredis";
+import { onTestFinished } from "vitest";
+import { redisPlace } from "../services/kept.ts";
+import { clientAt } from "../services/redis.ts";
+
+let keys = 0;
+/** A Redis, and a key that no other test has. */
+export async function place(): Promise<{ port: number; key: string }> {
+  const { port, prefix } = await redisPlace();
+  keys += 1;
+  return { port, key: `${prefix}-limit-${process.pid}-${keys}` };
+}
+
+/** A client that is connected. */
+export async function ioredis(port: number): Promise<Redis> {
+  const client = clientAt(port);
+  onTestFinished(() => client.disconnect());
+  await client.ping();
+  return client;
+}
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Takes what it gets until it is stopped, a piece a time, and counts. */
+export class Taker implements LimiterClient {
+  granted = 0;
+  readonly #limiter: RateLimiter;
+  readonly #piece: number;
+  #isStopped = false;
+
+  constructor(limiter: RateLimiter, piece: number) {
+    this.#limiter = limiter;
+    this.#piece = piece;
+    onTestFinished(() => this.stop());
+  }
+
+  retry(): void {
+    void this.#take(this.#limiter.reserve(this, this.#piece));
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#limiter.withdraw(this);
+  }
+
+  async #take(answer: LimiterAnswer | PromiseLike<LimiterAnswer>): Promise<void> {
+    const { granted, ...rest } = await answer;
+    if (!granted || this.#isStopped) return;
+    this.granted += (rest as { cost: number }).cost;
+    setImmediate(() => {
+      if (!this.#isStopped) this.retry();
+    });
+  }
+}
+
+/** A way to Redis that can be cut. */
+export class Wire {
+  readonly #server: Server;
+  readonly #sockets: Set<Socket> = new Set();
+  port = 0;
+  isCut = false;
+
+  constructor(to: number) {
+    this.#server = createServer((socket) => {
+      if (this.isCut) {
+        socket.destroy();
+        return;
+      }
+      const further = connect(to, "127.0.0.1");
+      for (const [one, other] of [
+        [socket, further],
+        [further, socket],
+      ] as const) {
+        this.#sockets.add(one);
+        one.on("error", () => {});
+        one.on("close", () => other.destroy());
+        one.pipe(other);
+      }
+    });
+    onTestFinished(() => {
+      this.cut();
+      this.#server.close();
+    });
+  }
+
+  async open(): Promise<void> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    this.port = (this.#server.address() as AddressInfo).port;
+  }
+
+  cut(): void {
+    this.isCut = true;
+    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
+  }
+}

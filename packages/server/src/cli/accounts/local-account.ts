@@ -1,0 +1,47 @@
+// The account of a server of OpenAI's shape that the command asks itself, line by line: vLLM, llama.cpp, `batchwise serve`.
+
+import { localAccount } from "batchwise/dispatch/local";
+import type { AccountFlags } from "../common/arguments.ts";
+import { CommandError } from "../common/failures.ts";
+import { commonOptions, variable } from "./account-flags.ts";
+import type { OpenAccount, Probe } from "./opened.ts";
+
+/** Not OPENAI_API_KEY: that is for OpenAI, and another server has no business with it. */
+const KEY = "BATCHWISE_API_KEY";
+
+export function openLocal(flags: AccountFlags): OpenAccount {
+  const { baseUrl, concurrency } = flags;
+  if (baseUrl === undefined) {
+    const example = "--base-url http://127.0.0.1:8000/v1";
+    throw new CommandError(`--account local needs the address of a server of OpenAI's shape: ${example}`);
+  }
+  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
+    throw new CommandError(`Expected --base-url to be an http or https address, got "${baseUrl}"`);
+  }
+  const apiKey = variable(KEY);
+  const account = localAccount({
+    ...commonOptions(flags),
+    ...{ baseURL: baseUrl, ...(concurrency === undefined ? {} : { concurrency }) },
+    ...(apiKey === null ? {} : { apiKey }),
+  });
+  return {
+    ...{ account, url: baseUrl, address: "--base-url" },
+    credentials: apiKey === null ? "calls without a key" : `the key in ${KEY}`,
+    advice: `Export ${KEY} with the server's key.`,
+    probes: [probe(baseUrl, apiKey)],
+  };
+}
+
+/** Any answer shows that the server is there: not every one lists its models. */
+function probe(baseUrl: string, apiKey: string | null): Probe {
+  return {
+    at: baseUrl,
+    ask: async ({ signal }) => {
+      const headers: Record<string, string> = apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
+      const { status } = await fetch(`${baseUrl.replace(/\/+$/, "")}/models`, { headers, signal });
+      if (status === 401 || status === 403 || status >= 500) {
+        throw Object.assign(new Error(`it answered ${status}`), { status });
+      }
+    },
+  };
+}

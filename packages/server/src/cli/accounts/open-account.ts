@@ -1,0 +1,56 @@
+// Provider accounts from the environment: the official client of the user's project, with the key or the credentials from
+// the variables that the client reads by itself.
+
+import type { AccountFlags, ProviderName } from "../common/arguments.ts";
+import { CommandError } from "../common/failures.ts";
+import { openBedrock, openVertex } from "./cloud-accounts.ts";
+import { type KeyProvider, keyNameOf, keyNames, openWithKey } from "./key-accounts.ts";
+import { openLocal } from "./local-account.ts";
+import type { OpenAccount } from "./opened.ts";
+
+/** Which provider, by flag or by the key that is set; null when no key is set and none was asked for. */
+export function chooseProvider(
+  { account }: AccountFlags,
+  environment: NodeJS.ProcessEnv = process.env,
+): ProviderName | null {
+  if (account !== undefined) return account;
+  return keyProviders().find((name) => keyNameOf(name, environment) !== null) ?? null;
+}
+
+function keyProviders(): KeyProvider[] {
+  return ["openai", "anthropic", "gemini", "mistral"];
+}
+
+/** What `export` would have to name for an account to be chosen by its key. */
+export function wantedKeys(): string {
+  const names = keyProviders().map((name) => keyNames(name)[0]);
+  return `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+}
+
+/** Makes the account; a CommandError where its key, its client, its bucket or its role is missing. Calls no provider. */
+export async function openAccount(flags: AccountFlags): Promise<OpenAccount> {
+  const name = chooseProvider(flags);
+  if (name === null) {
+    const example = "for example export OPENAI_API_KEY=sk-...";
+    throw new CommandError(`No provider's key is set: export ${wantedKeys()}, ${example}; or name one by --account`);
+  }
+  checkFlags(name, flags);
+  if (name === "vertex") return openVertex(flags);
+  if (name === "bedrock") return openBedrock(flags);
+  return name === "local" ? openLocal(flags) : openWithKey(name, flags);
+}
+
+/** Which accounts take an option that not all of them take. */
+const ONLY: Readonly<Record<"bucket" | "roleArn" | "concurrency", readonly ProviderName[]>> = {
+  bucket: ["vertex", "bedrock"],
+  roleArn: ["bedrock"],
+  concurrency: ["local"],
+};
+const OPTIONS = { bucket: "--bucket", roleArn: "--role-arn", concurrency: "--concurrency" } as const;
+
+function checkFlags(name: ProviderName, flags: AccountFlags): void {
+  for (const [flag, accounts] of Object.entries(ONLY) as [keyof typeof ONLY, readonly ProviderName[]][]) {
+    if (flags[flag] === undefined || accounts.includes(name)) continue;
+    throw new CommandError(`${OPTIONS[flag]} is for --account ${accounts.join(" and ")}, not for ${name}`);
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Checks the body of `POST /v1/embeddings` and brings its four kinds of input to one.
+ *
+ * Guarantees: what comes out can be answered by the model, but for the length of its texts in tokens; every refusal
+ * names the field and what was expected.
+ * Ignores fields that it does not know, as other servers of this protocol do.
+ */
+
+import type { ModelDescription } from "../../models/embedder.ts";
+import { invalidRequest, modelNotFound } from "../errors.ts";
+
+/** OpenAI's limit, which its clients are written for. */
+export const MAX_INPUTS = 2048;
+
+export interface EmbeddingsRequest {
+  /** A text, or token ids that are used as they are. */
+  readonly inputs: readonly (string | ArrayLike<number>)[];
+  readonly encoding: "float" | "base64";
+  /** How many of a vector's numbers to keep; null for all. */
+  readonly dimensions: number | null;
+  /** Whom the caller asks for. */
+  readonly user: string | null;
+}
+
+export function parseEmbeddingsRequest(body: Record<string, unknown>, model: ModelDescription): EmbeddingsRequest {
+  checkModel(body.model, model.name);
+  return {
+    inputs: parseInput(body.input, model),
+    encoding: parseEncoding(body.encoding_format),
+    dimensions: parseDimensions(body.dimensions, model.dimensions),
+    user: parseUser(body.user),
+  };
+}
+
+function checkModel(asked: unknown, served: string): void {
+  if (asked === undefined || asked === null || asked === "") {
+    throw invalidRequest("You must provide a `model`.", "model", "missing_required_parameter");
+  }
+  if (typeof asked !== "string") throw invalidRequest("Expected `model` to be a string.", "model", "invalid_type");
+  if (asked !== served) throw modelNotFound(asked, served);
+}
+
+function parseInput(input: unknown, model: ModelDescription): readonly (string | readonly number[])[] {
+  if (input === undefined || input === null) {
+    throw invalidRequest("You must provide an `input`.", "input", "missing_required_parameter");
+  }
+  if (typeof input === "string") return [checkText(input, "input")];
+  if (!Array.isArray(input)) throw wrongInput("input");
+  const items: readonly unknown[] = input;
+  if (items.length === 0) {
+    throw invalidRequest("Expected `input` to hold at least one text, got an empty array.", "input", "empty_array");
+  }
+  if (items.every((item) => typeof item === "number")) return [checkTokens(items, model, "input")];
+  if (items.length > MAX_INPUTS) {
+    const message = `Expected \`input\` to hold at most ${MAX_INPUTS} texts, got ${items.length}.`;
+    throw invalidRequest(message, "input", "array_above_max_length");
+  }
+  return items.map((item, index) => {
+    const place = `input[${index}]`;
+    if (typeof item === "string") return checkText(item, place);
+    if (Array.isArray(item)) return checkTokens(item, model, place);
+    throw wrongInput(place);
+  });
+}
+
+function checkText(text: string, place: string): string {
+  if (text === "") throw invalidRequest(`Expected \`${place}\` not to be an empty string.`, "input", "empty_string");
+  return text;
+}
+
+function checkTokens(tokens: readonly unknown[], model: ModelDescription, place: string): readonly number[] {
+  const { vocabularySize, tokenInput = true } = model;
+  if (!tokenInput) {
+    const message = `Expected \`${place}\` to be text: this server takes no token ids.`;
+    throw invalidRequest(message, "input", "invalid_type");
+  }
+  if (tokens.length === 0) {
+    throw invalidRequest(
+      `Expected \`${place}\` to hold at least one token, got an empty array.`,
+      "input",
+      "empty_array",
+    );
+  }
+  return tokens.map((token) => {
+    if (typeof token !== "number") throw wrongInput(place);
+    if (!Number.isInteger(token) || token < 0 || token >= vocabularySize) {
+      const message = `Expected the tokens of \`${place}\` to be integers from 0 to ${vocabularySize - 1}, got ${token}.`;
+      throw invalidRequest(message, "input", "invalid_token");
+    }
+    return token;
+  });
+}
+
+function wrongInput(place: string): Error {
+  const message = `Expected \`${place}\` to be a string, an array of strings, an array of tokens, or an array of token arrays.`;
+  return invalidRequest(message, "input", "invalid_type");
+}
+
+function parseUser(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string") return value;
+  throw invalidRequest("Expected `user` to be a string.", "user", "invalid_type");
+}
+
+function parseEncoding(value: unknown): "float" | "base64" {
+  if (value === undefined || value === null) return "float";
+  if (value === "float" || value === "base64") return value;
+  throw invalidRequest('Expected `encoding_format` to be "float" or "base64".', "encoding_format", "invalid_value");
+}
+
+function parseDimensions(value: unknown, available: number): number | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= available) return value;
+  const message = `Expected \`dimensions\` to be an integer from 1 to ${available}, the model's own.`;
+  throw invalidRequest(message, "dimensions", "invalid_value");
+}

@@ -1,0 +1,102 @@
+/**
+ * `POST /v1/embeddings`: tokenise, hand every text to the embedder, answer in OpenAI's shape.
+ *
+ * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller that hangs up
+ * takes its waiting texts out of the queue.
+ */
+
+import type { Embedder } from "../../models/embedder.ts";
+import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "../errors.ts";
+import type { LargeAnswers } from "../large-bodies/large-answers.ts";
+import { Upload, type Uploads } from "../large-bodies/uploads.ts";
+import type { Work } from "../monitoring/access-log.ts";
+import { type BodyLimits, checkIsPlain, readBytes } from "../requests/body.ts";
+import { callerOf } from "../requests/caller.ts";
+import { checkIsJson } from "../requests/json-only.ts";
+import { readUrgency } from "../requests/request-headers.ts";
+import { writeEmbeddings } from "./embeddings-answer.ts";
+import type { EmbeddingsRequest } from "./embeddings-request.ts";
+import type { RequestParser } from "./request-parser.ts";
+
+export interface EmbeddingsServices {
+  readonly embedder: Embedder;
+  readonly bodyLimits: BodyLimits;
+  readonly uploads: Uploads;
+  readonly answers: LargeAnswers;
+  readonly parser: RequestParser;
+}
+
+/** What a request's own connection is for. */
+export interface Asker {
+  /** Told how much work it is. */
+  note(work: Work): void;
+  /** Ends the connection. */
+  cut(): void;
+}
+
+export async function answerEmbeddings(
+  request: Request,
+  services: EmbeddingsServices,
+  { note, cut }: Asker,
+): Promise<Response> {
+  const { embedder, answers } = services;
+  // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
+  const { signal } = request;
+  const arrivedAt = performance.now();
+  checkIsJson(request.headers);
+  checkIsPlain(request.headers);
+  answers.checkRoom();
+  const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
+  const { lists, ...asked } = await readRequest(request, services);
+  const tokens = lists.reduce((sum, list) => sum + list.length, 0);
+  note({ texts: lists.length, tokens });
+  const leftMs = timeoutMs - (performance.now() - arrivedAt);
+  if (leftMs <= 0) throw deadlineExceeded();
+  const caller = callerOf(request.headers, asked.user);
+  const vectors = await embedder.embed(lists, { signal, priority, timeoutMs: leftMs, caller });
+  const { encoding, dimensions } = asked;
+  const answer = { model: embedder.model.name, tokens, vectors, encoding, dimensions };
+  const headers = { "content-type": "application/json" };
+  const bytes = vectors.length * embedder.model.dimensions * Float32Array.BYTES_PER_ELEMENT;
+  if (bytes > SMALL_ANSWER_BYTES) {
+    return new Response(answers.send({ pieces: writeEmbeddings(answer), bytes, cut }), { headers });
+  }
+  return new Response([...writeEmbeddings(answer)].join(""), { headers });
+}
+
+/** As text about 64 KiB, which a socket takes at once. */
+const SMALL_ANSWER_BYTES = 16_384;
+
+interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions" | "user"> {
+  readonly lists: readonly (readonly number[])[];
+}
+
+/** Reads and tokenises a request. Its body counts among the uploads until nothing but its tokens is left. */
+async function readRequest(
+  request: Request,
+  { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
+): Promise<TokenRequest> {
+  const upload = new Upload(uploads);
+  try {
+    const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload));
+    const { maxQueueSize } = embedder.batcher.options;
+    if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
+    return { ...asked, lists: await tokenLists(inputs, embedder) };
+  } finally {
+    upload.end();
+  }
+}
+
+async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedder): Promise<(readonly number[])[]> {
+  const { maxTokens, name } = embedder.model;
+  const counts = await embedder.tokenize(inputs.filter((input) => typeof input === "string"));
+  let next = 0;
+  return inputs.map((input, index) => {
+    const { ids, tokens } =
+      typeof input === "string" ? (counts[next++] ?? { ids: null, tokens: 0 }) : { ids: input, tokens: input.length };
+    if (ids !== null && tokens <= maxTokens) return Array.isArray(ids) ? ids : Array.from(ids);
+    const place = inputs.length === 1 ? "input" : `input[${index}]`;
+    const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
+    throw invalidRequest(message, "input", "context_length_exceeded");
+  });
+}

@@ -1,0 +1,85 @@
+/**
+ * `GET /metrics`: what Prometheus scrapes. The batcher's series are those of `batchwise/otel`, under the model's name; the
+ * others are the service's own.
+ *
+ * Guarantees: reading it never waits for the model; no text, key or caller is in it, and the paths are the known ones.
+ */
+
+import type { Counter, Histogram } from "@opentelemetry/api";
+import { PrometheusExporter, PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
+import { MeterProvider } from "@opentelemetry/sdk-metrics";
+import { instrument } from "batchwise/otel";
+import type { MiddlewareHandler } from "hono";
+import type { Embedder } from "../../models/embedder.ts";
+
+/** The buckets that OpenTelemetry's conventions for HTTP name. */
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+
+const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+export class ServiceMetrics {
+  readonly #exporter: PrometheusExporter = new PrometheusExporter({ preventServerStart: true });
+  /** Without labels of the program and of the instrumented library: all series would have the same. */
+  readonly #serializer: PrometheusSerializer = new PrometheusSerializer("", false, undefined, true, true);
+  readonly #routes: readonly string[];
+  readonly #durations: Histogram;
+  readonly #texts: Counter;
+  readonly #tokens: Counter;
+
+  /** `routes`: the known paths; one that ends in `/*` stands for all below it. */
+  constructor(embedder: Embedder, routes: readonly string[]) {
+    this.#routes = routes;
+    const meter = new MeterProvider({ readers: [this.#exporter] }).getMeter("@batchwise/server");
+    instrument(embedder.batcher, { meter, tracer: null });
+    this.#durations = meter.createHistogram("http.server.request.duration", {
+      unit: "s",
+      description: "From a request's headers to its answer.",
+      advice: { explicitBucketBoundaries: SECONDS },
+    });
+    this.#texts = meter.createCounter("batchwise.server.texts", {
+      unit: "{text}",
+      description: "Texts that requests asked for, answered or not.",
+    });
+    this.#tokens = meter.createCounter("batchwise.server.tokens", {
+      unit: "{token}",
+      description: "Tokens of these texts.",
+    });
+    const restarts = { unit: "{restart}", description: "Threads of the model that died and were replaced." };
+    meter.createObservableCounter("batchwise.server.restarts", restarts).addCallback((result) => {
+      result.observe(embedder.restarts);
+    });
+    const ready = { unit: "1", description: "1 while texts can be answered, else 0." };
+    meter.createObservableGauge("batchwise.server.ready", ready).addCallback((result) => {
+      result.observe(embedder.ready ? 1 : 0);
+    });
+  }
+
+  readonly record: MiddlewareHandler = async (context, next) => {
+    const startedAt = performance.now();
+    await next();
+    const { method, path } = context.req;
+    const route = this.#routeOf(path);
+    this.#durations.record((performance.now() - startedAt) / 1_000, {
+      "http.request.method": METHODS.includes(method) ? method : "_OTHER",
+      "http.response.status_code": context.res.status,
+      ...(route === undefined ? {} : { "http.route": route }),
+    });
+    const work = context.get("work");
+    if (work === undefined) return;
+    this.#texts.add(work.texts);
+    this.#tokens.add(work.tokens);
+  };
+
+  async answer(): Promise<Response> {
+    const { resourceMetrics } = await this.#exporter.collect();
+    return new Response(this.#serializer.serialize(resourceMetrics), {
+      headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8", "cache-control": "no-store" },
+    });
+  }
+
+  #routeOf(path: string): string | undefined {
+    return this.#routes.find((route) => {
+      return route.endsWith("/*") ? path.startsWith(route.slice(0, -1)) : path === route;
+    });
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Reads a request's body up to a limit, and JSON out of it.
+ *
+ * Guarantees: a body that says it is too large is refused before any of it is read, and one that does not say so as
+ * soon as it is; what is held is as large as the body, in however small chunks it comes. A body that stops coming is
+ * given up. Bytes that are no UTF-8 are refused, because a text with other characters has another vector.
+ */
+
+import { bodyTooLarge, encodedBody, invalidRequest, uploadStalled } from "../errors.ts";
+import { nextSlice, sliceIsOver } from "../large-bodies/time-slices.ts";
+import type { Upload } from "../large-bodies/uploads.ts";
+
+export interface BodyLimits {
+  readonly maxBytes: number;
+  /** The longest time without a byte. */
+  readonly stallMs: number;
+}
+
+/** Throws 400 for what is not a JSON object. */
+export function jsonObjectIn(bytes: Uint8Array): Record<string, unknown> {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw invalidRequest("The request's body is not JSON: expected it in UTF-8.", undefined, "invalid_json");
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw invalidRequest(`The request's body is not JSON: ${reason}`, undefined, "invalid_json");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalidRequest("The request's body must be a JSON object.", undefined, "invalid_json");
+  }
+  return { ...value };
+}
+
+/** Throws 415 for a compressed body. */
+export function checkIsPlain(headers: Headers): void {
+  const encoding = headers.get("content-encoding");
+  if (encoding !== null && encoding.toLowerCase() !== "identity") throw encodedBody(encoding);
+}
+
+/** The whole body, counted among the uploads as it comes. */
+export async function readBytes(
+  request: Request,
+  { maxBytes, stallMs }: BodyLimits,
+  upload: Upload,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const announced = Number(request.headers.get("content-length") ?? 0);
+  if (announced > maxBytes) throw bodyTooLarge(maxBytes, announced);
+  upload.grow(announced);
+  let bytes = new Uint8Array(0);
+  let length = 0;
+  for await (const chunk of withoutStalls(request.body, stallMs)) {
+    const end = length + chunk.length;
+    if (end > maxBytes) throw bodyTooLarge(maxBytes);
+    upload.grow(end);
+    // Chunks of a byte each would take a hundred times their size if they were kept.
+    if (end > bytes.length) bytes = grown(bytes, Math.min(maxBytes, Math.max(announced, end, 2 * bytes.length)));
+    bytes.set(chunk, length);
+    length = end;
+    if (sliceIsOver()) await nextSlice();
+  }
+  return bytes.subarray(0, length);
+}
+
+function grown(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(length);
+  larger.set(bytes);
+  return larger;
+}
+
+/** The chunks of a body. Throws once none has come for `stallMs`. */
+async function* withoutStalls(body: ReadableStream<Uint8Array> | null, stallMs: number): AsyncGenerator<Uint8Array> {
+  if (body === null) return;
+  const reader = body.getReader();
+  let isStalled = false;
+  const timer = setTimeout(() => {
+    isStalled = true;
+    // Ends the read that waits.
+    reader.cancel().catch(() => undefined);
+  }, stallMs);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (isStalled) throw uploadStalled(stallMs);
+      if (done) return;
+      timer.refresh();
+      yield value;
+    }
+  } finally {
+    clearTimeout(timer);
+    // What the sender still sends is not kept.
+    reader.cancel().catch(() => undefined);
+  }
+}

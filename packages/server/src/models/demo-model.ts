@@ -1,0 +1,47 @@
+/**
+ * Writes the folder of a small text model, laid out as exports from Hugging Face are: `model.onnx` and `tokenizer.json`.
+ * It is for trying what runs models where none can be downloaded.
+ *
+ * Guarantees: the same bytes on every machine; a file that is there already and has other content is left as it is.
+ * Does not understand language: the weights are random and untrained. Texts that share words come out near each other.
+ */
+
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buildEncoder, DEFAULT_ENCODER } from "./encoder-model.ts";
+import { pairTokenizer } from "./pair-tokenizer.ts";
+
+/** A file of the folder that something else has. Nothing was written. */
+export class ForeignFileError extends Error {}
+
+export interface WrittenFile {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** Writes the files into `folder`, which is made where it is not there. Rejects with ForeignFileError. */
+export async function writeDemoModel(folder: string): Promise<readonly WrittenFile[]> {
+  const { definition, vocabularySize } = pairTokenizer();
+  const files = [
+    { path: join(folder, "model.onnx"), content: buildEncoder({ ...DEFAULT_ENCODER, vocabulary: vocabularySize }) },
+    { path: join(folder, "tokenizer.json"), content: Buffer.from(`${JSON.stringify(definition)}\n`) },
+  ];
+  await mkdir(folder, { recursive: true });
+  for (const { path, content } of files) {
+    const there = await contentOf(path);
+    if (there === null || there.equals(content)) continue;
+    throw new ForeignFileError(`${path} is there already, with other content; name another folder`);
+  }
+  for (const { path, content } of files) await writeFile(path, content);
+  return files.map(({ path, content }) => ({ path, bytes: content.length }));
+}
+
+/** Null where there is no file. */
+async function contentOf(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}

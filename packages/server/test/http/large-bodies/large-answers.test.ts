@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { LargeAnswers } from "../../../src/http/large-bodies/large-answers.ts";
+
+test("an answer whose pieces fail gives its room back, and its reader hears of it", async () => {
+  const answers = new LargeAnswers(1_000, 1_000);
+  const pieces = (function* (): Generator<string> {
+    yield "[";
+    throw new RangeError("no more");
+  })();
+  const body = answers.send({ pieces, bytes: 1_000, cut: () => {} });
+  expect(() => answers.checkRoom()).toThrow();
+  await expect(new Response(body).text()).rejects.toThrow("no more");
+  expect(() => answers.checkRoom()).not.toThrow();
+});
