@@ -228,4 +228,15 @@ describe.each(kinds)("with fake timers of %s", (_, timers) => {
     timers.advance(1);
     expect(await soon(answer)).toBe(1);
   });
+
+  test.each([0.5, 1.5, 2.5, 3.5])("a wait of 3 ms passes when they are moved on after %s real ms", async (realMs) => {
+    timers.on();
+    const batcher = createBatcher(handlers.sync, { maxWaitMs: 3 });
+    const answer = batcher.submit(1);
+    await aPass();
+    const end = real.now() + realMs;
+    while (real.now() < end);
+    timers.advance(3);
+    expect(await soon(answer)).toBe(1);
+  });
 });

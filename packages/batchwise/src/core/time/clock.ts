@@ -55,17 +55,19 @@ export class SteadyClock implements Clock {
   }
 
   /**
-   * Where the clock cannot be read, a timer that fires shows how much time has passed. Where the clock has not moved as the
-   * timer did, what it has moved was none of the timer's time: that comes on top, for all that was set at the same moment.
+   * Where the clock cannot be read, a timer that fires shows how much time has passed. Where the clock is far behind the
+   * timer, it does not move with timers: the timer's whole delay is added to it, so that all timers that were set at one
+   * moment are due together. Where it is behind by as little as a platform's timer may be early, it gets there by itself;
+   * behind a fake timer, which nobody may move again, the rest is added.
    */
   setTimeout(callback: () => void, delayMs: number): unknown {
     const dueAt = this.#last + delayMs;
     const fired = (): void => {
-      if (!this.#readOn()) this.#last = Math.max(this.#last, dueAt);
-      else if (this.#last < dueAt - EARLY_MS) {
-        this.#last += delayMs;
-        this.#offset += delayMs;
-      }
+      const isRead = this.#readOn();
+      const lagMs = dueAt - this.#last;
+      if (!isRead) this.#last = Math.max(this.#last, dueAt);
+      else if (lagMs > EARLY_MS) this.#skip(delayMs);
+      else if (lagMs > 0 && setTimeout !== loadedWith.setTimeout) this.#skip(lagMs);
       callback();
     };
     return this.#inContext(() => this.#clock.setTimeout(fired, delayMs));
@@ -73,6 +75,12 @@ export class SteadyClock implements Clock {
 
   clearTimeout(handle: unknown): void {
     this.#clock.clearTimeout(handle);
+  }
+
+  /** Moves time on without the clock. */
+  #skip(ms: number): void {
+    this.#last += ms;
+    this.#offset += ms;
   }
 
   /** Moves time on to what the clock reads; false where it cannot be read. */

@@ -21,15 +21,19 @@ export interface FleetWork {
 
 const LOOK_MS = 50;
 const CALL = 250;
+const LEASE_MS = 20_000;
 
 const work = JSON.parse(process.argv[2] ?? "") as FleetWork;
 // Ends with the process that has started it, however that ends.
 process.stdin.once("end", () => process.exit(1));
 const { store, end } = await openStore(work.place);
-const account = openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL: `${work.url}/v1` }), pollMs: 100 });
+const client = new OpenAI({ apiKey: "key", baseURL: `${work.url}/v1` });
+const account = openaiAccount({ client, pollMs: 100, requestTimeoutMs: LEASE_MS / 2 });
 const dispatcher = createDispatcher({
   store,
   accounts: [account],
+  // A lease whose answer was cut off is held by nobody until it expires.
+  leaseMs: LEASE_MS,
   thresholds: { maxRequests: 500, maxAgeMs: 500 },
 });
 

@@ -14,6 +14,9 @@ export interface TestCluster {
 
 const SLOTS = 16_384;
 const MASTERS = 3;
+/** A replica that has not won by then asks anew: an election by hand ends after five seconds. */
+const ELECTION_MS = 6_000;
+const LOOK_MS = 50;
 
 export async function startCluster(): Promise<TestCluster> {
   const servers = await Promise.all(Array.from({ length: 2 * MASTERS }, () => startOwnRedis({ isNode: true })));
@@ -40,7 +43,7 @@ export async function startCluster(): Promise<TestCluster> {
   }
   await untilAllSay(nodes, "cluster_state:ok");
   for (const node of nodes.slice(MASTERS)) {
-    while (!(await node.info("replication")).includes("master_link_status:up")) await pause(50);
+    while (!(await node.info("replication")).includes("master_link_status:up")) await pause(LOOK_MS);
   }
   const client = new Cluster(servers.slice(0, MASTERS).map(({ port }) => ({ host: "127.0.0.1", port })));
   client.on("error", () => {});
@@ -49,8 +52,19 @@ export async function startCluster(): Promise<TestCluster> {
   return { client, nodes };
 }
 
+/**
+ * Makes a replica the master of its part. One at a time: masters vote once in an epoch, so of two that ask at once one may
+ * get no majority, and it does not ask again by itself.
+ */
+export async function takeOver(replica: Redis): Promise<void> {
+  for (let looks = 0; !(await replica.info("replication")).includes("role:master"); looks += 1) {
+    if (looks % (ELECTION_MS / LOOK_MS) === 0) await replica.call("CLUSTER", "FAILOVER").catch(() => {});
+    await pause(LOOK_MS);
+  }
+}
+
 async function untilAllSay(nodes: readonly Redis[], text: string): Promise<void> {
   for (const node of nodes) {
-    while (!String(await node.call("CLUSTER", "INFO")).includes(text)) await pause(50);
+    while (!String(await node.call("CLUSTER", "INFO")).includes(text)) await pause(LOOK_MS);
   }
 }
