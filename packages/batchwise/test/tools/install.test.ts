@@ -22,8 +22,9 @@ function projectWith(packages: Readonly<Record<string, string>>): string {
   return folder;
 }
 
+/** With warnings: some releases of npm refuse a range that the project breaks, others only warn of it. */
 function npm(folder: string, ...args: readonly string[]): { readonly status: number | null; readonly stderr: string } {
-  const all = [...args, "--dry-run", "--offline", "--ignore-scripts", "--loglevel=error", `--prefix=${folder}`];
+  const all = [...args, "--dry-run", "--offline", "--ignore-scripts", "--loglevel=warn", `--prefix=${folder}`];
   return spawnSync("npm", all, { cwd: folder, encoding: "utf8", timeout: 60_000 });
 }
 
@@ -50,10 +51,10 @@ test.each([
   ["that come later, as pre-releases", newer],
 ])("the library installs beside SDKs %s", (_, packages) => {
   const { status, stderr } = npm(projectWith(packages), "install", packed());
-  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining("ERESOLVE") });
 });
 
-test("npm refuses a range that such an SDK is not in", () => {
+test("npm complains of a range that such an SDK is not in", () => {
   const folder = projectWith({ openai: "4.104.0" });
   mkdirSync(`${folder}package`);
   const strict = { name: "strict", version: "1.0.0", peerDependencies: { openai: "^5.0.0" } };
