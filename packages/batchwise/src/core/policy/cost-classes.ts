@@ -14,8 +14,12 @@ export interface CostClass {
   cost: number;
   /** What the items cost by themselves, without padding. */
   itemsCost: number;
+  items: number;
   runMs: number;
 }
+
+/** What a class learns of a batch. */
+export type RunCost = Omit<CostClass, "weight">;
 
 export class CostClasses {
   readonly #kept: number;
@@ -35,18 +39,19 @@ export class CostClasses {
     return this.#classes.values();
   }
 
-  add(cost: number, itemsCost: number, runMs: number): void {
-    const key = keyOf(cost);
+  add(run: RunCost): void {
+    const key = keyOf(run.cost);
     this.#fadeOthers(key);
     const known = this.#classes.get(key);
     if (known === undefined) {
-      this.#classes.set(key, { weight: 1, cost, itemsCost, runMs });
+      this.#classes.set(key, { weight: 1, ...run });
       return;
     }
     known.weight = Math.min(known.weight + 1, REMEMBERED);
-    known.cost += (cost - known.cost) / known.weight;
-    known.itemsCost += (itemsCost - known.itemsCost) / known.weight;
-    known.runMs += (runMs - known.runMs) / known.weight;
+    known.cost += (run.cost - known.cost) / known.weight;
+    known.itemsCost += (run.itemsCost - known.itemsCost) / known.weight;
+    known.items += (run.items - known.items) / known.weight;
+    known.runMs += (run.runMs - known.runMs) / known.weight;
   }
 
   /** Forgets the classes of at least this mean cost; all of them where it is 0. */

@@ -2,39 +2,48 @@
 // similar cost are one point of it, which counts hardly more for having been seen often: where nearly all batches are of
 // one cost, the few others say most.
 
-import { CostClasses } from "./cost-classes.ts";
+import { CostClasses, type RunCost } from "./cost-classes.ts";
 
 /** What a class keeps of its weight when a batch falls elsewhere. */
 const KEPT = 1 - 1 / 64;
 /** No class counts more than this many batches. */
 const HEAVIEST = 4;
+/** A few points may lie on a line by luck: times are taken for no surer than to 10 %. */
+const LEAST_VARIANCE = 0.1 ** 2;
+
+interface Point {
+  readonly share: number;
+  readonly cost: number;
+  readonly runMs: number;
+}
 
 export class CostLine {
   readonly #classes = new CostClasses(KEPT);
 
-  record(cost: number, runMs: number): void {
-    this.#classes.add(cost, cost, runMs);
+  record(run: RunCost): void {
+    this.#classes.add(run);
   }
 
   /**
-   * What a call costs besides its items, in units of cost: least squares of `runMs = slope * (fixedCost + cost)`, by
-   * relative error. Infinity where time does not rise with cost; null where all batches cost the same.
+   * What a call costs besides its items, in units of cost, as far as that is sure: of the line through the mean point
+   * that is one standard error steeper than the best one, which is least squares by relative error. Infinity where time
+   * does not rise with cost; null where all batches cost the same.
    */
   get fixedCost(): number | null {
-    let [sum, sumX, sumY, sumXX, sumXY] = [0, 0, 0, 0, 0];
-    for (const { weight, cost, runMs } of this.#classes.values()) {
-      const share = Math.min(weight, HEAVIEST) / (runMs * runMs);
-      sum += share;
-      sumX += share * cost;
-      sumY += share * runMs;
-      sumXX += share * cost * cost;
-      sumXY += share * cost * runMs;
-    }
-    const spread = sum * sumXX - sumX * sumX;
-    if (!(spread > 1e-9 * sum * sumXX)) return null;
-    const slope = (sum * sumXY - sumX * sumY) / spread;
-    if (!(slope > 0)) return Infinity;
-    return Math.max(0, (sumY - slope * sumX) / sum / slope);
+    const points = [...this.#classes.values()].map(({ weight, cost, runMs }) => {
+      return { share: Math.min(weight, HEAVIEST) / (runMs * runMs), cost, runMs };
+    });
+    const sum = (term: (point: Point) => number): number =>
+      points.reduce((total, one) => total + one.share * term(one), 0);
+    const all = sum(() => 1);
+    const [meanCost, meanMs] = [sum(({ cost }) => cost) / all, sum(({ runMs }) => runMs) / all];
+    const spread = sum(({ cost }) => (cost - meanCost) ** 2);
+    if (!(spread > 1e-9 * all * meanCost * meanCost)) return null;
+    const best = sum(({ cost, runMs }) => (cost - meanCost) * (runMs - meanMs)) / spread;
+    const misses = sum(({ cost, runMs }) => (runMs - meanMs - best * (cost - meanCost)) ** 2);
+    const variance = Math.max(LEAST_VARIANCE, misses / Math.max(1, points.length - 2));
+    const slope = best + Math.sqrt(variance / spread);
+    return slope > 0 ? Math.max(0, meanMs / slope - meanCost) : Infinity;
   }
 
   forget(): void {

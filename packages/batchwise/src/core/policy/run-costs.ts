@@ -15,7 +15,7 @@
 // in a row fail that were no larger, classes of their size and above are forgotten.
 
 import type { LearnedStats } from "../contract/stats.ts";
-import { type CostClass, CostClasses } from "./cost-classes.ts";
+import { type CostClass, CostClasses, type RunCost } from "./cost-classes.ts";
 import { CostLine } from "./cost-line.ts";
 
 /** The mean cost of an item is that of about so many batches. */
@@ -30,6 +30,8 @@ const ODD = 2;
 const MOST_ODD = 3;
 /** Time per unit this close to the least is as good. */
 const AS_GOOD = 1.02;
+/** Batches of a class with fewer items on average are mostly single items. */
+const NEARLY_TWO = 1.5;
 /** A call costs no more than so many items do, or what an item costs would not count any more. */
 const MOST_FIXED = 1_000;
 /** One batch in so many tries more. */
@@ -47,6 +49,8 @@ export class RunCosts {
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;
+  /** The mean cost of a batch. */
+  #batchCost = 0;
   /** The class that the budget comes from, and whether it is the largest of all. */
   #best: Readonly<CostClass> | null = null;
   #isLargest = false;
@@ -54,6 +58,8 @@ export class RunCosts {
   #probeEvery = PROBE_OFTEN;
   #sinceProbe = 0;
   #oddInARow = 0;
+  /** By which part a batch's time differs from what is usual, on average. */
+  #noise = 0;
   /** The cost of a batch that may have failed for its size; Infinity where there is none. */
   #failedCost = Infinity;
   /** So many batches go before one as large is tried again. */
@@ -76,8 +82,9 @@ export class RunCosts {
     this.#failedInARow = 0;
     if (cost >= this.#failedCost) this.#forgetFailure();
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
+    this.#batchCost += (cost - this.#batchCost) / Math.min(this.#batches, REMEMBERED);
     this.#sinceProbe += 1;
-    this.#remember(cost, runMs, itemsCost);
+    this.#remember({ cost, items, runMs, itemsCost });
     this.#chooseBest();
   }
 
@@ -91,7 +98,7 @@ export class RunCosts {
       this.record(cost, items, runMs, itemsCost);
       return;
     }
-    this.#line.record(cost, runMs);
+    this.#line.record({ cost, items, runMs, itemsCost });
     this.recordFailure(cost);
   }
 
@@ -127,8 +134,9 @@ export class RunCosts {
   get budget(): number {
     if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
     const { cost } = this.#best;
-    const factor = this.#isLargest ? 2 : this.#isProbing ? 1.5 : AS_GOOD;
-    return this.#belowFailure(cost, factor * cost);
+    const wanted = cost * (this.#isLargest ? 2 : this.#isProbing ? 1.5 : AS_GOOD);
+    // A try is a little larger than what is usual, however much would be allowed.
+    return this.#belowFailure(cost, this.#isProbing ? Math.min(wanted, 2 * this.#batchCost) : wanted);
   }
 
   /** What a call costs besides its items, in units of cost. Taken for that of an item until it is known. */
@@ -157,11 +165,12 @@ export class RunCosts {
     this.#failedCost = Infinity;
   }
 
-  #remember(cost: number, runMs: number, itemsCost: number): void {
+  #remember(run: RunCost): void {
+    const { cost, runMs } = run;
     const known = this.#classes.of(cost);
     if (known === undefined) {
-      this.#classes.add(cost, itemsCost, runMs);
-      this.#line.record(cost, runMs);
+      this.#classes.add(run);
+      this.#line.record(run);
       return;
     }
     const usualMs = (cost / known.cost) * known.runMs;
@@ -174,16 +183,18 @@ export class RunCosts {
       this.#forgetFailure();
       return;
     }
-    if (!isOdd) this.#line.record(cost, runMs);
-    this.#classes.add(cost, itemsCost, isOdd ? Math.min(runMs, ODD * usualMs) : runMs);
+    if (!isOdd) this.#line.record(run);
+    this.#noise += (Math.min(1, Math.abs(runMs / usualMs - 1)) - this.#noise) / REMEMBERED;
+    this.#classes.add({ ...run, runMs: isOdd ? Math.min(runMs, ODD * usualMs) : runMs });
   }
 
   #chooseBest(): void {
     const known = [...this.#classes.values()].filter(({ weight }) => weight >= ENOUGH);
-    const least = Math.min(...known.map(({ itemsCost, runMs }) => runMs / itemsCost));
+    const least = Math.min(...known.map(unitMs));
     const byCost = known.sort((a, b) => a.cost - b.cost);
-    const best = byCost.findLast(({ itemsCost, runMs }) => runMs / itemsCost <= AS_GOOD * least) ?? null;
-    this.#isLargest = best === byCost.at(-1);
+    const best = byCost.findLast((one) => unitMs(one) <= this.#asGood(one) * least) ?? null;
+    // Single items that cost more say nothing of larger batches.
+    this.#isLargest = best !== null && byCost.every(({ cost, items }) => cost <= best.cost || items < NEARLY_TWO);
     if (best !== this.#best) this.#probeEvery = PROBE_OFTEN;
     else if (this.#isProbing) this.#probeEvery = Math.min(2 * this.#probeEvery, PROBE_SELDOM);
     else return;
@@ -191,4 +202,13 @@ export class RunCosts {
     this.#wasKnown ||= best !== null;
     this.#sinceProbe = 0;
   }
+
+  /** How far above the least the time per unit of a class may be: what few batches say of noisy times is not sure. */
+  #asGood({ weight }: Readonly<CostClass>): number {
+    return Math.max(AS_GOOD, 1 + this.#noise / Math.sqrt(weight));
+  }
+}
+
+function unitMs({ itemsCost, runMs }: Readonly<CostClass>): number {
+  return runMs / itemsCost;
 }

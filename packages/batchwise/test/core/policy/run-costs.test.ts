@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RunCosts } from "../../../src/core/policy/run-costs.ts";
+import { range } from "../../support.ts";
 
 /** Learns from batches of these costs, of items of cost 10, that take as long as `timeOf` says. */
 function learnedFrom(costs: readonly number[], timeOf: (cost: number) => number): RunCosts {
@@ -12,10 +13,57 @@ function learnedFrom(costs: readonly number[], timeOf: (cost: number) => number)
 const repeated = (costs: readonly number[], times: number): number[] =>
   Array.from({ length: times }, () => costs).flat();
 
+/** Numbers from 0 to 1 that are the same each time. */
+function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}
+
 describe("what is learned of run times", () => {
-  test("is what a call costs besides its items", () => {
+  test("is what a call costs besides its items, as far as it is sure", () => {
     const learned = learnedFrom(repeated([10, 40, 100, 200], 10), (cost) => 3 + 0.1 * cost);
-    expect(learned.fixedCost).toBeCloseTo(30, 0);
+    expect(learned.fixedCost).toBeGreaterThan(26);
+    expect(learned.fixedCost).toBeLessThanOrEqual(30);
+  });
+
+  test("is no fixed cost worth a batch, where times that differ by luck could show one", () => {
+    const random = seededRandom(7);
+    const costs = range(400).map(() => 120 + Math.floor(120 * random()));
+    for (const until of [20, 50, 100, 400]) {
+      const learned = learnedFrom(costs.slice(0, until), (cost) => 0.2 * (cost + 12) * (0.85 + 0.3 * random()));
+      // Two such texts would save 6 % from here on.
+      expect(learned.fixedCost).toBeLessThan(24);
+    }
+  });
+
+  test("is the same budget, whichever of its items that went alone was quickest", () => {
+    for (const quick of [100, 140, 200]) {
+      const learned = new RunCosts();
+      for (const cost of repeated([100, 140, 200], 10))
+        learned.record(cost, 1, cost === quick ? 0.9 * cost : cost, cost);
+      expect(learned.budget).toBeGreaterThanOrEqual(2 * quick - 1);
+    }
+  });
+
+  test("is not a smaller budget because a few larger batches took a little longer by luck", () => {
+    const learned = new RunCosts();
+    const random = seededRandom(3);
+    for (const cost of repeated([100, 200], 30)) learned.record(cost, 10, (50 + cost) * (0.7 + 0.6 * random()), cost);
+    for (const times of [0.95, 1.1, 1.2]) learned.record(400, 10, 450 * times, 400);
+    expect(learned.budget).toBeGreaterThan(400);
+  });
+
+  test("tries no more than twice what batches cost of late", () => {
+    const learned = learnedFrom(repeated([100, 200, 400], 10), (cost) => 50 + cost);
+    const budgets = range(200).map(() => {
+      learned.record(50, 5, 100, 50);
+      return learned.budget;
+    });
+    expect(Math.min(...budgets)).toBeLessThanOrEqual(101);
+    expect(Math.max(...budgets)).toBeGreaterThan(400);
   });
 
   test("is that a call is all that costs, where cost makes no difference", () => {
