@@ -3,9 +3,9 @@
 // share a class, and each class remembers its mean time. The classes are compared by time per unit of what the items cost
 // by themselves: padding is no gain.
 //
-// The budget is the largest class whose time per such unit is nearly the least. While that is the largest class of
-// all, the next batches may cost twice as much. Otherwise one batch in so many tries more, in case the handler has
-// changed; the longer that changes nothing, the fewer. Classes that are no longer used are forgotten.
+// The budget is the largest class whose time per such unit is nearly the least. While no larger batches are known, the
+// next ones may cost twice as much. Classes that are no longer used are forgotten, so larger batches are tried again now
+// and then, in case the handler has changed.
 //
 // Batches too quick for the clock have no time to compare: until some are known that do, the next ones may cost twice as
 // much as they did.
@@ -34,9 +34,6 @@ const AS_GOOD = 1.02;
 const NEARLY_TWO = 1.5;
 /** A call costs no more than so many items do, or what an item costs would not count any more. */
 const MOST_FIXED = 1_000;
-/** One batch in so many tries more. */
-const PROBE_OFTEN = 16;
-const PROBE_SELDOM = 128;
 /** After a larger batch has failed, so many go before another is tried; twice as many after each further failure. */
 const FIRST_PAUSE = 16;
 const LONGEST_PAUSE = 1_024;
@@ -49,14 +46,10 @@ export class RunCosts {
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;
-  /** The mean cost of a batch. */
-  #batchCost = 0;
   /** The class that the budget comes from, and whether it is the largest of all. */
   #best: Readonly<CostClass> | null = null;
   #isLargest = false;
   #wasKnown = false;
-  #probeEvery = PROBE_OFTEN;
-  #sinceProbe = 0;
   #oddInARow = 0;
   /** By which part a batch's time differs from what is usual, on average. */
   #noise = 0;
@@ -82,8 +75,6 @@ export class RunCosts {
     this.#failedInARow = 0;
     if (cost >= this.#failedCost) this.#forgetFailure();
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
-    this.#batchCost += (cost - this.#batchCost) / Math.min(this.#batches, REMEMBERED);
-    this.#sinceProbe += 1;
     this.#remember({ cost, items, runMs, itemsCost });
     this.#chooseBest();
   }
@@ -134,20 +125,13 @@ export class RunCosts {
   get budget(): number {
     if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
     const { cost } = this.#best;
-    const wanted = cost * (this.#isLargest ? 2 : this.#isProbing ? 1.5 : AS_GOOD);
-    // A try is a little larger than what is usual, however much would be allowed.
-    return this.#belowFailure(cost, this.#isProbing ? Math.min(wanted, 2 * this.#batchCost) : wanted);
+    return this.#belowFailure(cost, cost * (this.#isLargest ? 2 : AS_GOOD));
   }
 
-  /** What a call costs besides its items, in units of cost. Taken for that of an item until it is known. */
+  /** What a call costs besides its items, in units of cost. At least that of an item until a budget is known. */
   get fixedCost(): number {
-    const isUnsure = this.#best === null || this.#isProbing;
     const fixedCost = Math.min(this.#line.fixedCost ?? this.#itemCost, MOST_FIXED * this.#itemCost);
-    return isUnsure ? Math.max(fixedCost, this.#itemCost) : fixedCost;
-  }
-
-  get #isProbing(): boolean {
-    return this.#sinceProbe >= this.#probeEvery;
+    return this.#best === null ? Math.max(fixedCost, this.#itemCost) : fixedCost;
   }
 
   /** At most half the way from what succeeds to what failed. Where hardly any is left, nothing that large for a while. */
@@ -195,12 +179,8 @@ export class RunCosts {
     const best = byCost.findLast((one) => unitMs(one) <= this.#asGood(one) * least) ?? null;
     // Single items that cost more say nothing of larger batches.
     this.#isLargest = best !== null && byCost.every(({ cost, items }) => cost <= best.cost || items < NEARLY_TWO);
-    if (best !== this.#best) this.#probeEvery = PROBE_OFTEN;
-    else if (this.#isProbing) this.#probeEvery = Math.min(2 * this.#probeEvery, PROBE_SELDOM);
-    else return;
     this.#best = best;
     this.#wasKnown ||= best !== null;
-    this.#sinceProbe = 0;
   }
 
   /** How far above the least the time per unit of a class may be: what few batches say of noisy times is not sure. */

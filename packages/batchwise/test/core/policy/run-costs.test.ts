@@ -30,13 +30,13 @@ describe("what is learned of run times", () => {
   });
 
   test("is no fixed cost worth a batch, where times that differ by luck could show one", () => {
-    const random = seededRandom(7);
-    const costs = range(400).map(() => 120 + Math.floor(120 * random()));
-    for (const until of [20, 50, 100, 400]) {
-      const learned = learnedFrom(costs.slice(0, until), (cost) => 0.2 * (cost + 12) * (0.85 + 0.3 * random()));
-      // Two such texts would save 6 % from here on.
-      expect(learned.fixedCost).toBeLessThan(24);
-    }
+    const fixedCosts = range(40).map((seed) => {
+      const random = seededRandom(seed + 1);
+      const costs = range(30).map(() => 120 + Math.floor(120 * random()));
+      return learnedFrom(costs, (cost) => 0.2 * (cost + 12) * (0.85 + 0.3 * random())).fixedCost;
+    });
+    // From 24 on, two such texts would save 6 % together.
+    expect(fixedCosts.filter((fixedCost) => fixedCost >= 24).length).toBeLessThanOrEqual(6);
   });
 
   test("is the same budget, whichever of its items that went alone was quickest", () => {
@@ -52,18 +52,18 @@ describe("what is learned of run times", () => {
     const learned = new RunCosts();
     const random = seededRandom(3);
     for (const cost of repeated([100, 200], 30)) learned.record(cost, 10, (50 + cost) * (0.7 + 0.6 * random()), cost);
-    for (const times of [0.95, 1.1, 1.2]) learned.record(400, 10, 450 * times, 400);
+    for (const times of [1.1, 1.2, 1.25]) learned.record(400, 10, 450 * times, 400);
     expect(learned.budget).toBeGreaterThan(400);
   });
 
-  test("tries no more than twice what batches cost of late", () => {
-    const learned = learnedFrom(repeated([100, 200, 400], 10), (cost) => 50 + cost);
-    const budgets = range(200).map(() => {
-      learned.record(50, 5, 100, 50);
+  test("allows larger batches again once those that were too large are long past", () => {
+    const learned = learnedFrom(repeated([100, 200, 400], 10), (cost) => (cost > 100 ? 3 * cost : 50 + cost));
+    expect(learned.budget).toBeLessThan(110);
+    const budgets = range(100).map(() => {
+      learned.record(100, 10, 150, 100);
       return learned.budget;
     });
-    expect(Math.min(...budgets)).toBeLessThanOrEqual(101);
-    expect(Math.max(...budgets)).toBeGreaterThan(400);
+    expect(Math.max(...budgets)).toBeCloseTo(200, 0);
   });
 
   test("is that a call is all that costs, where cost makes no difference", () => {
