@@ -90,7 +90,7 @@ function timesOf(kind: Cell["kind"], model: string, clients: number, mix: string
   const leadMs = isSlow && clients === 64 && mix === "long" ? 1_000 : 400;
   const roundMs = isSlow && clients === 64 ? 3_000 : 2_000;
   const times = {
-    rounds: kind === "ablation" ? 3 : 5,
+    rounds: kind === "ablation" ? 3 : 7,
     warmUpMs,
     shortWarmUpMs: 1_500,
     roundMs,
