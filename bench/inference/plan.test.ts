@@ -11,9 +11,9 @@ describe("the plan of the inference benchmark", () => {
     expect(names.slice(3, 5)).toEqual(["ablation/short", "ablation/mixed"]);
   });
 
-  test("takes at most 35 minutes, FastAPI and the grid included", () => {
+  test("takes at most 45 minutes, FastAPI and the grid included", () => {
     const ms = everything.reduce((sum, cell) => sum + estimateMs(cell, true, true), 0);
-    expect(ms / 60_000).toBeLessThan(35);
+    expect(ms / 60_000).toBeLessThan(45);
   });
 
   test("has batching off in the grid of every cell, and no setting twice", () => {
@@ -33,13 +33,13 @@ describe("the plan of the inference benchmark", () => {
     expect(everything.some((cell) => isWithPython(cell, false))).toBe(false);
   });
 
-  test("measures the model alone once for each model and mix, at 64 clients, in at most 25 seconds", () => {
+  test("measures the model alone once for each model and mix, at 64 clients, in at most 30 seconds", () => {
     const bounded = everything.filter((cell) => boundMs(cell) > 0);
     expect(bounded.map(({ name }) => name)).toEqual([
       ...["minilm/64/short", "minilm/64/mixed", "minilm/64/long"],
       ...["tiny/64/short", "tiny/64/mixed", "tiny/64/long"],
     ]);
-    for (const cell of bounded) expect(boundMs(cell)).toBeLessThanOrEqual(25_000);
+    for (const cell of bounded) expect(boundMs(cell)).toBeLessThanOrEqual(30_000);
   });
 
   test("counts the model alone in how long a cell takes", () => {
