@@ -10,10 +10,10 @@ export interface GroupCaps {
 }
 
 /**
- * A group has to save so much: where less is to be won, the first item goes alone, in its order. Threads that share the
+ * A group has to save so much: where less is to be won, or seems to be by times that differ by luck, the first item goes alone, in its order. Threads that share the
  * processors hardly gain by it, and those who are passed over wait longer.
  */
-export const WORTH_IT = 1.06;
+export const WORTH_IT = 1.1;
 
 /** Items next to each other by length. */
 interface Run {

@@ -51,8 +51,6 @@ export class RunCosts {
   #isLargest = false;
   #wasKnown = false;
   #oddInARow = 0;
-  /** By which part a batch's time differs from what is usual, on average. */
-  #noise = 0;
   /** The cost of a batch that may have failed for its size; Infinity where there is none. */
   #failedCost = Infinity;
   /** So many batches go before one as large is tried again. */
@@ -168,7 +166,6 @@ export class RunCosts {
       return;
     }
     if (!isOdd) this.#line.record(run);
-    this.#noise += (Math.min(1, Math.abs(runMs / usualMs - 1)) - this.#noise) / REMEMBERED;
     this.#classes.add({ ...run, runMs: isOdd ? Math.min(runMs, ODD * usualMs) : runMs });
   }
 
@@ -176,16 +173,11 @@ export class RunCosts {
     const known = [...this.#classes.values()].filter(({ weight }) => weight >= ENOUGH);
     const least = Math.min(...known.map(unitMs));
     const byCost = known.sort((a, b) => a.cost - b.cost);
-    const best = byCost.findLast((one) => unitMs(one) <= this.#asGood(one) * least) ?? null;
+    const best = byCost.findLast((one) => unitMs(one) <= AS_GOOD * least) ?? null;
     // Single items that cost more say nothing of larger batches.
     this.#isLargest = best !== null && byCost.every(({ cost, items }) => cost <= best.cost || items < NEARLY_TWO);
     this.#best = best;
     this.#wasKnown ||= best !== null;
-  }
-
-  /** How far above the least the time per unit of a class may be: what few batches say of noisy times is not sure. */
-  #asGood({ weight }: Readonly<CostClass>): number {
-    return Math.max(AS_GOOD, 1 + this.#noise / Math.sqrt(weight));
   }
 }
 

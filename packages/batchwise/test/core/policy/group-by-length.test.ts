@@ -57,8 +57,8 @@ describe("the items that share a padded batch", () => {
 
   test("are all of one length, as many as the budget holds, where a call costs anything", () => {
     const lengths = [10, 90, 10, 11, 10, 10];
-    expect(groupByLength(lengths, { maxRows: 9, budget: 40, fixedCost: 1 })).toEqual([0, 2, 4, 5]);
-    expect(groupByLength(lengths, { maxRows: 3, budget: 40, fixedCost: 1 })).toEqual([0, 2, 4]);
+    expect(groupByLength(lengths, { maxRows: 9, budget: 40, fixedCost: 2 })).toEqual([0, 2, 4, 5]);
+    expect(groupByLength(lengths, { maxRows: 3, budget: 40, fixedCost: 2 })).toEqual([0, 2, 4]);
   });
 
   test.each([
@@ -71,7 +71,8 @@ describe("the items that share a padded batch", () => {
   test("are the first alone where little is to be won", () => {
     const caps = { maxRows: 9, budget: Number.POSITIVE_INFINITY, fixedCost: 10 };
     expect(groupByLength([200, 200, 200], caps)).toEqual([0]);
-    expect(groupByLength([100, 100, 100], caps)).toEqual([0, 1, 2]);
+    expect(groupByLength([100, 100, 100], caps)).toEqual([0]);
+    expect(groupByLength([60, 60, 60], caps)).toEqual([0, 1, 2]);
   });
 
   test("contain all that have to go together, and of the others those that cost less with them than alone", () => {

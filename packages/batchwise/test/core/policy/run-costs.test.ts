@@ -35,7 +35,7 @@ describe("what is learned of run times", () => {
       const costs = range(30).map(() => 120 + Math.floor(120 * random()));
       return learnedFrom(costs, (cost) => 0.2 * (cost + 12) * (0.85 + 0.3 * random())).fixedCost;
     });
-    // From 24 on, two such texts would save 6 % together.
+    // From 24 on, many such texts would save a tenth together.
     expect(fixedCosts.filter((fixedCost) => fixedCost >= 24).length).toBeLessThanOrEqual(6);
   });
 
@@ -46,14 +46,6 @@ describe("what is learned of run times", () => {
         learned.record(cost, 1, cost === quick ? 0.9 * cost : cost, cost);
       expect(learned.budget).toBeGreaterThanOrEqual(2 * quick - 1);
     }
-  });
-
-  test("is not a smaller budget because a few larger batches took a little longer by luck", () => {
-    const learned = new RunCosts();
-    const random = seededRandom(3);
-    for (const cost of repeated([100, 200], 30)) learned.record(cost, 10, (50 + cost) * (0.7 + 0.6 * random()), cost);
-    for (const times of [1.1, 1.2, 1.25]) learned.record(400, 10, 450 * times, 400);
-    expect(learned.budget).toBeGreaterThan(400);
   });
 
   test("allows larger batches again once those that were too large are long past", () => {
