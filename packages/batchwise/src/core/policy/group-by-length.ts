@@ -10,8 +10,8 @@ export interface GroupCaps {
 }
 
 /**
- * A group has to save so much: where less is to be won, or seems to be by times that differ by luck, the first item goes alone, in its order. Threads that share the
- * processors hardly gain by it, and those who are passed over wait longer.
+ * A group has to save so much. Where less is to be won, or seems to be by times that differ by luck, the first item goes
+ * alone, in its order: threads that share the processors hardly gain by it, and those who are passed over wait longer.
  */
 export const WORTH_IT = 1.1;
 
