@@ -128,8 +128,8 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "forgets how long batches run",
-    file: "core/engine/scheduler.ts",
-    find: "this.#runTimes.record(end.runMs);",
+    file: "core/engine/learned-caps.ts",
+    find: "this.#times.record(callMs);",
     replace: "",
   },
   {
@@ -289,8 +289,8 @@ const running: readonly Fault[] = [
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "core/run/batch-run.ts",
-    find: "this.#signal.abort(error);\n    this.#end();",
-    replace: "this.#signal.abort(error);",
+    find: "this.#abort(error);\n    this.#end();",
+    replace: "this.#abort(error);",
   },
   {
     name: "frees the slot while promises in places are open",

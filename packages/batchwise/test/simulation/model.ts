@@ -76,8 +76,8 @@ export class Model {
   current: Caller | undefined;
   /** How many the batcher says are blocked. */
   blocked: () => number = () => 0;
-  /** How long the last batches ran. */
-  readonly #runMs: number[] = [];
+  /** How long the last calls of the last batches took. */
+  readonly #callMs: number[] = [];
   readonly #waiting: Place[] = [];
   readonly #byScope: Map<string, Place> = new Map();
   readonly #byItem: Map<Item, Caller> = new Map();
@@ -234,15 +234,15 @@ export class Model {
 
   /** How long before a deadline its batch has to go; undefined until a first batch has ended. */
   get leadMs(): number | undefined {
-    if (this.#runMs.length === 0) return undefined;
-    const last = this.#runMs.slice(-64).sort((a, b) => a - b);
+    if (this.#callMs.length === 0) return undefined;
+    const last = this.#callMs.slice(-64).sort((a, b) => a - b);
     return 1.25 * (last[Math.ceil(0.95 * last.length) - 1] ?? 0) + 1;
   }
 
   batchEnded(id: string, runMs: number): void {
-    this.#runMs.push(runMs);
     this.steadySince = this.now;
     const batch = this.batches.get(id);
+    this.#callMs.push(batch === undefined ? runMs : this.now - batch.lastCall.startedAt);
     if (batch === undefined) return;
     batch.hasEnded = true;
     const isTime = this.world.stages.open || runMs === this.now - batch.startedAt;

@@ -1,11 +1,12 @@
-// The caps of the next batch where they depend on how long the handler runs: `maxBatchCost: "learn"` and
-// `order: "length"`. Elsewhere they are the options as they were given, and nothing is learned.
+// What is learned of how long the handler's calls take: how long before a deadline a batch has to go, and the caps of the
+// next batch where they depend on it, with `maxBatchCost: "learn"` and `order: "length"`. Elsewhere the caps are the
+// options as they were given. What counts is the last call of a batch, without opening, pauses and earlier calls.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
 import type { Caps } from "../policy/caps.ts";
 import { RunCosts } from "../policy/run-costs.ts";
-import type { RunTimes } from "../policy/run-times.ts";
+import { RunTimes } from "../policy/run-times.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { BatchStart } from "../run/context.ts";
 import type { RunEnd } from "../run/run-owner.ts";
@@ -21,6 +22,10 @@ const MOST_KEYS = 8;
 
 interface EndedRun {
   readonly start: BatchStart;
+  /** True where its last caller left without an answer. */
+  readonly isDeserted: boolean;
+  /** True where its last call was for a part of its items. */
+  readonly isSplit: boolean;
   outranDeadlines(runMs: number): boolean;
 }
 
@@ -30,13 +35,24 @@ export class LearnedCaps {
   /** Of the batches of each key; null once there have been too many of them. */
   #byKey: Map<string, RunCosts> | null = new Map();
 
-  /** Learns from a batch that has ended. */
-  record(run: EndedRun, end: RunEnd, options: ResolvedOptions): void {
-    if (!isLearning(options) || (this.#ofAll === null && end.error !== undefined)) return;
+  #times: RunTimes | null = null;
+
+  /** Learns from a batch that has ended, whose last call took so long. */
+  record(run: EndedRun, { error }: RunEnd, callMs: number, options: ResolvedOptions): void {
+    this.#times ??= new RunTimes();
+    this.#times.record(callMs);
+    if (!isLearning(options) || run.isSplit || (this.#ofAll === null && error !== undefined)) return;
+    // One that was called off shows nothing of its size, unless deadlines did that.
+    if (run.isDeserted && error !== undefined && !run.outranDeadlines(callMs)) return;
     this.#ofAll ??= new RunCosts();
-    learn(this.#ofAll, run, end);
+    learn(this.#ofAll, run, error, callMs);
     const ofKey = this.#forKey(run.start.key);
-    if (ofKey !== undefined) learn(ofKey, run, end);
+    if (ofKey !== undefined) learn(ofKey, run, error, callMs);
+  }
+
+  /** How long before a deadline its batch has to go, in milliseconds; undefined until a first batch has ended. */
+  get leadMs(): number | undefined {
+    return this.#times?.leadMs;
   }
 
   /** The options, with a cap that no lane's next batch exceeds. Before one is learned, a lane is full by its size alone. */
@@ -55,13 +71,13 @@ export class LearnedCaps {
   }
 
   /** The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all. */
-  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number, runTimes: RunTimes | null): Caps {
+  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number): Caps {
     if (!isLearning(options)) return options;
     const learned = this.#learnedOf(lane.key);
     const maxBatchCost = options.learnsBatchCost ? (learned?.budget ?? coldBudget(options)) : options.maxBatchCost;
     const itemCost = lane.cost / lane.size;
     const fixedCost = learned?.fixedCost ?? itemCost;
-    const caps = { ...options, maxBatchCost, fixedCost, runTimes };
+    const caps = { ...options, maxBatchCost, fixedCost, runTimes: this.#times };
     if (freeSlots === 1 || freeSlots === Infinity) return caps;
     const share = lane.cost / freeSlots + itemCost;
     if (options.order === "length") return { ...caps, share };
@@ -88,11 +104,11 @@ export class LearnedCaps {
   }
 }
 
-function learn(runCosts: RunCosts, run: EndedRun, { error, runMs }: RunEnd): void {
+function learn(runCosts: RunCosts, run: EndedRun, error: unknown, callMs: number): void {
   const { cost, size, itemsCost } = run.start;
   if (error !== undefined) runCosts.recordFailure(cost);
-  else if (run.outranDeadlines(runMs)) runCosts.recordLate(cost, size, runMs, itemsCost || cost);
-  else runCosts.record(cost, size, runMs, itemsCost || cost);
+  else if (run.outranDeadlines(callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
+  else runCosts.record(cost, size, callMs, itemsCost || cost);
 }
 
 /** All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one. */

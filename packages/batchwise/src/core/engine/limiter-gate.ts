@@ -22,7 +22,8 @@ export class LimiterGate implements LimiterClient {
   #isWaiting = false;
   /** The same question may get another answer now. */
   #mayAskAgain = false;
-  #hasFailed = false;
+  /** When it may be asked again after a failure. */
+  #pausesUntil: number = -Infinity;
   #isClosed = false;
 
   /** `onChange` is called when it is worth asking again. */
@@ -30,11 +31,7 @@ export class LimiterGate implements LimiterClient {
     this.#limiter = limiter;
     this.#services = services;
     this.#onChange = onChange;
-    this.#afterFailure = new Timer(services.clock, () => {
-      this.#hasFailed = false;
-      this.#mayAskAgain = true;
-      onChange();
-    });
+    this.#afterFailure = new Timer(services.clock, () => this.retry());
   }
 
   /** True while it waits for the limiter, or holds a grant. */
@@ -49,8 +46,16 @@ export class LimiterGate implements LimiterClient {
   ask(cost: number, isWhole: boolean): number | null {
     if (isWhole && this.#granted !== null && cost > this.#asked) this.withdraw();
     const isNew = !this.#isWaiting || this.#mayAskAgain || cost !== this.#asked;
-    if (this.#granted === null && !this.#isAsking && !this.#hasFailed && isNew) this.#reserve(cost);
+    if (this.#granted === null && !this.#isAsking && isNew && !this.#isPausing()) this.#reserve(cost);
     return this.#granted;
+  }
+
+  /** While it pauses after a failure a timer runs, as long as there is something to ask for. */
+  #isPausing(): boolean {
+    const now = this.#services.clock.now();
+    if (now >= this.#pausesUntil) return false;
+    this.#afterFailure.set(this.#pausesUntil, now);
+    return true;
   }
 
   /** A call of this cost is made with what was granted. */
@@ -62,6 +67,7 @@ export class LimiterGate implements LimiterClient {
 
   /** There is nothing to call for. */
   withdraw(): void {
+    this.#afterFailure.clear();
     if (this.#granted !== null) {
       const granted = this.#granted;
       this.#granted = null;
@@ -76,7 +82,6 @@ export class LimiterGate implements LimiterClient {
   close(): void {
     this.withdraw();
     this.#isClosed = true;
-    this.#afterFailure.clear();
   }
 
   retry(): void {
@@ -130,9 +135,9 @@ export class LimiterGate implements LimiterClient {
 
   #failed(error: unknown): void {
     if (this.#isClosed) return;
-    this.#hasFailed = true;
     const now = this.#services.clock.now();
-    this.#afterFailure.set(now + PAUSE_AFTER_FAILURE_MS, now);
+    this.#pausesUntil = now + PAUSE_AFTER_FAILURE_MS;
+    this.#afterFailure.set(this.#pausesUntil, now);
     this.#warn("The limiter failed; it is asked again in a second.", error);
   }
 

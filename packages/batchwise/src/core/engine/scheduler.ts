@@ -14,7 +14,6 @@ import type { LearnedStats } from "../contract/stats.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import { type Choice, chooseLane } from "../policy/choose-lane.ts";
 import { pack } from "../policy/pack.ts";
-import { RunTimes } from "../policy/run-times.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
@@ -63,7 +62,6 @@ export class Scheduler implements RunOwner<BatchRun> {
   readonly #gate: LimiterGate | null;
   readonly #again: () => void = () => this.#pump(true);
   #wake: Timer | null = null;
-  #runTimes: RunTimes | null = null;
   readonly #learned: LearnedCaps = new LearnedCaps();
   readonly #gathering: Gathering;
   #options: ResolvedOptions;
@@ -83,7 +81,10 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#onRest = parts.onRest;
     this.#isAtRest = parts.isAtRest;
     this.#options = options;
-    this.#starter = new BatchStarter(parts.queue, { services, calls: parts.calls, owner: this, options }, prepared);
+    const keepsTaken = options.order === "length" || options.dedupe !== undefined;
+    const { calls, inContext } = parts;
+    const environment = { services, calls, inContext, owner: this, keepsTaken, options };
+    this.#starter = new BatchStarter(parts.queue, environment, prepared);
     this.#slots = new Slots(stages);
     const { limiter } = options;
     this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, this.#again);
@@ -206,9 +207,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#slots.remove(run);
     if (!run.isResting) recorder.rests(run.countedAs, now);
     recorder.batchEnded(end.runMs);
-    this.#runTimes ??= new RunTimes();
-    this.#runTimes.record(end.runMs);
-    this.#learned.record(run, end, this.#options);
+    this.#learned.record(run, end, now - run.calledAt, this.#options);
     this.#gathering.ended(run);
     if (run.watch !== null || events.hears("batch")) {
       const event = { id: run.id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), ...end };
@@ -353,7 +352,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     const state = {
       preferredBatchSize,
       maxWaitMs,
-      leadMs: maxWaitMs > 0 ? this.#runTimes?.leadMs : undefined,
+      leadMs: maxWaitMs > 0 ? this.#learned.leadMs : undefined,
       isQueueFull: this.#admission.isFull,
       isDraining: this.#isDraining,
       isPaused: this.#isPaused,
@@ -372,7 +371,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
     const upTo = isFlushOnly ? lane.flushedUpTo : Infinity;
     const freeSlots = this.#slots.free(this.#options);
-    const caps = this.#learned.capsOf(lane, this.#options, freeSlots, this.#runTimes);
+    const caps = this.#learned.capsOf(lane, this.#options, freeSlots);
     const whole = pack(lane, caps, now, upTo);
     if (this.#gate === null || whole.entries.length === 0) return whole;
     const granted = this.#gate.ask(whole.cost, false);

@@ -42,9 +42,10 @@ export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
  * Warns that the default cap on items has closed a batch that costs less than half of what it may. Returns whether it
  * has: with an infinite cap or a size that was given, it has nothing to say.
  */
-export function warnOfDefaultSize({ isSizeUnset }: PreparedOptions, options: ResolvedOptions, events: Events): boolean {
+export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOptions, events: Events): boolean {
   const { maxBatchSize, maxBatchCost } = options;
-  if (!isSizeUnset || maxBatchCost === Infinity) return false;
+  const isDefault = prepared.isSizeUnset && maxBatchSize === prepared.options.maxBatchSize;
+  if (!isDefault || maxBatchCost === Infinity) return false;
   const early = `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}.`;
   return warn(events, `${early} Set it to what the handler takes.`);
 }

@@ -88,7 +88,11 @@ export class Entry {
     const { holder } = this;
     holder?.left(this);
     if (holder !== null && !holder.isWaiting) return;
-    // A queue may keep the rest of it for a while.
+    this.forget();
+  }
+
+  /** Lets go of the item and of what its caller gave: a queue may keep the rest of it for a while. */
+  forget(): void {
     this.item = undefined;
     this.facts = NO_FACTS;
   }

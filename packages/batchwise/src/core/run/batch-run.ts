@@ -14,6 +14,8 @@ import { Timeout } from "../time/deadlines.ts";
 import { BatchSignal } from "./batch-signal.ts";
 import { type BatchStart, CallContext } from "./context.ts";
 import type { CallingBatch } from "./handler-calls.ts";
+import { Lateness } from "./lateness.ts";
+import { liveOf } from "./live-entries.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 import type { RunEnvironment } from "./run-owner.ts";
 import { failEntries, ignorePlaces, type SettledBatch, Settling } from "./settle.ts";
@@ -25,24 +27,35 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   flushes: readonly Flush[];
   readonly #environment: RunEnvironment<BatchRun>;
   readonly #waitedMs: number;
-  readonly #signal: BatchSignal = new BatchSignal();
+  /** Of the current call. */
+  #signal: BatchSignal = new BatchSignal();
+  /** All that it was made of. */
+  readonly #taken: readonly Entry[];
   /** The entries of the current call. */
   #entries: readonly Entry[];
   /** Halves that have not been tried yet, the next one last. */
   readonly #halves: (readonly Entry[])[] = [];
   /** Callers who have no answer yet, of all halves. */
   live: number;
-  /** Callers whose deadline passed while it ran, and the longest time that one of them had from submit to deadline. */
-  #expired = 0;
-  #longestTimeoutMs = 0;
+  /** Made when the first caller has left. */
+  #lateness: Lateness | null = null;
   #attempt = 0;
   /** Goes up with each call, so that an answer to an earlier call is known as late. */
   #call = 0;
+  /** The last call for which the handler was called. */
+  #calledFor = 0;
+  #context: CallContext | null = null;
+  /** When the last call began, after the opening of the handler and a pause before it. */
+  calledAt: number;
   /** The time limit of a call, or the pause before the next one. */
   readonly #timeout: Timeout;
   #error: unknown;
   #isCalling = false;
   #callsAgain = false;
+  /** True once it has been split in halves. */
+  isSplit = false;
+  /** True once its last caller has left without an answer. */
+  isDeserted = false;
   #grantSlot: (() => void) | null = null;
   isOver = false;
   holdsSlot = false;
@@ -64,10 +77,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     flushes: readonly Flush[],
     environment: RunEnvironment<BatchRun>,
   ) {
+    this.#taken = entries;
     this.#entries = entries;
     this.live = entries.length;
     this.countedAs = entries.length;
     this.start = start;
+    this.calledAt = start.startedAt;
     this.#waitedMs = waitedMs;
     this.flushes = flushes;
     this.#environment = environment;
@@ -117,7 +132,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#callAgain();
       return;
     }
-    this.#armLimit();
+    if (this.#calledFor === this.#call) this.#armLimit();
     this.#grantSlot?.();
     this.#grantSlot = null;
   }
@@ -144,29 +159,21 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     if (this.isResting) this.#environment.owner.restingLeft(count);
   }
 
-  /**
-   * True for a run that deadlines do not allow: at least half of its callers expired meanwhile, and it took more than half
-   * of the time that they had. The other half goes by while the batch before it runs.
-   */
+  /** True for a run that deadlines do not allow. */
   outranDeadlines(runMs: number): boolean {
-    return 2 * this.#expired >= this.start.size && 2 * runMs > this.#longestTimeoutMs;
+    return this.#lateness?.isOutrun(this.start.size, runMs) ?? false;
   }
 
   /** A caller has left; with the last one goes the reason to run. */
   left(entry: Entry): void {
-    this.#noteDeadlineOf(entry);
+    const { options, services } = this.#environment;
+    this.#lateness ??= new Lateness();
+    this.#lateness.noteLeft(entry, options.timeoutMs, services.clock.now());
     this.noteSettled(1);
     if (this.isOver || this.live > 0) return;
-    this.#signal.abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
+    this.isDeserted = true;
+    this.#abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
     if (!this.holdsSlot) this.#end();
-  }
-
-  #noteDeadlineOf({ moment, facts }: Entry): void {
-    const { options, services } = this.#environment;
-    const timeoutMs = facts.timeoutMs ?? options.timeoutMs;
-    if (timeoutMs === Infinity || services.clock.now() < moment.at + timeoutMs) return;
-    this.#expired += 1;
-    this.#longestTimeoutMs = Math.max(this.#longestTimeoutMs, timeoutMs);
   }
 
   raise(): void {}
@@ -190,6 +197,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   /** Calls the handler once it is open. Callers who have left by then are not handed to it. */
   #open(): void {
+    if (this.#call > 0) this.calledAt = this.#environment.services.clock.now();
     this.#attempt += 1;
     this.#call += 1;
     const call = this.#call;
@@ -201,6 +209,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     opening.then(
       () => {
         if (this.isOver) return;
+        this.calledAt = this.#environment.services.clock.now();
         if (this.#keepLive()) this.#callHandler(call);
         else this.#end();
       },
@@ -223,10 +232,11 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
         return;
       }
     }
+    this.#calledFor = call;
     if (this.holdsSlot) this.#armLimit();
     let answer: unknown;
     try {
-      answer = this.watch === null ? this.#ask(entries, cost) : this.#askWatched(this.watch, entries, cost);
+      answer = this.watch === null ? this.#ask(entries, cost) : this.watch.around(() => this.#ask(entries, cost));
       if (isThenable(answer)) {
         Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
@@ -242,11 +252,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   #ask(entries: readonly Entry[], cost: number): unknown {
-    return this.#environment.calls.call(itemsOf(entries), new CallContext(this, entries, cost), this);
-  }
-
-  #askWatched(watch: BatchWatch, entries: readonly Entry[], cost: number): unknown {
-    return watch.around(() => this.#ask(entries, cost));
+    this.#context = new CallContext(this, this.#signal, entries, cost);
+    return this.#environment.calls.call(itemsOf(entries), this.#context, this);
   }
 
   #answered(call: number, places: unknown): void {
@@ -278,6 +285,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     } else if (isWorthRetrying(options.retry, this.#attempt, error, services.events)) {
       if (!this.isOver) this.#retry(error, askedMs);
     } else if (mayHalve && options.isolateFailures && entries.length > 1) {
+      this.isSplit = true;
       const middle = entries.length >> 1;
       this.#halves.push(entries.slice(middle), entries.slice(0, middle));
       this.#next();
@@ -287,7 +295,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   #giveUp(error: unknown): void {
-    if (this.#entries.length === this.start.size) this.#error = error;
+    if (!this.isSplit) this.#error = error;
     failEntries(this.#entries, error, "failed", this, this.#environment.services);
     this.#next();
   }
@@ -344,9 +352,24 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   }
 
   #timedOut(handlerTimeoutMs: number): void {
-    const { name } = this.#environment.services;
-    this.#error = handlerTimeoutError(name, handlerTimeoutMs, this.#entries.length);
-    this.#cancel(this.#error, "failed");
+    const { services } = this.#environment;
+    const error = handlerTimeoutError(services.name, handlerTimeoutMs, this.#entries.length);
+    if (this.#halves.length === 0) {
+      this.#error = error;
+      this.#cancel(error, "failed");
+      return;
+    }
+    // The other halves have calls of their own; a late answer to this one counts for nothing.
+    this.#call += 1;
+    this.#abort(error);
+    this.#signal = new BatchSignal();
+    failEntries(this.#entries, error, "failed", this, services);
+    this.#next();
+  }
+
+  /** Listeners of the signal are the handler's: they run in the batcher's own async context, whoever has left. */
+  #abort(reason: unknown): void {
+    this.#environment.inContext(() => this.#signal.abort(reason));
   }
 
   /** Answers all callers with the error, aborts and ends. */
@@ -354,7 +377,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     const { services } = this.#environment;
     for (const entries of [this.#entries, ...this.#halves]) failEntries(entries, error, outcome, this, services);
     this.#halves.length = 0;
-    this.#signal.abort(error);
+    this.#abort(error);
     this.#end();
   }
 
@@ -363,14 +386,14 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.isOver = true;
     this.#timeout.clear();
     this.#entries = [];
+    if (this.#environment.keepsTaken) this.#forgetTaken();
     const runMs = now - this.start.startedAt;
     this.#environment.owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
   }
-}
 
-/** Those who have not left or been answered. */
-function liveOf(entries: readonly Entry[]): readonly Entry[] {
-  return entries.every(({ recipient }) => recipient !== null)
-    ? entries
-    : entries.filter(({ recipient }) => recipient !== null);
+  /** A queue may keep entries that were taken out of turn: what callers gave stays with the handler's context alone. */
+  #forgetTaken(): void {
+    this.#context?.keepRequests();
+    for (const entry of this.#taken) entry.forget();
+  }
 }

@@ -5,6 +5,7 @@ import type { RunningBatch } from "../contract/events.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { BatchContext, BatchRequest } from "../contract/types.ts";
 import type { Entry } from "../queue/entry.ts";
+import type { BatchSignal } from "./batch-signal.ts";
 
 /** What a batch is made with. */
 export interface BatchStart extends Omit<RunningBatch, "id"> {
@@ -19,17 +20,18 @@ export interface BatchStart extends Omit<RunningBatch, "id"> {
 interface CalledBatch {
   readonly id: string;
   readonly start: BatchStart;
-  readonly signal: AbortSignal;
 }
 
 export class CallContext implements BatchContext {
   readonly #batch: CalledBatch;
+  readonly #signal: BatchSignal;
   readonly #entries: readonly Entry[];
   readonly cost: number;
   #requests: readonly BatchRequest[] | null = null;
 
-  constructor(batch: CalledBatch, entries: readonly Entry[], cost: number) {
+  constructor(batch: CalledBatch, signal: BatchSignal, entries: readonly Entry[], cost: number) {
     this.#batch = batch;
+    this.#signal = signal;
     this.#entries = entries;
     this.cost = cost;
   }
@@ -47,16 +49,21 @@ export class CallContext implements BatchContext {
   }
 
   get signal(): AbortSignal {
-    return this.#batch.signal;
+    return this.#signal.signal;
   }
 
   get requests(): readonly BatchRequest[] {
+    this.keepRequests();
+    return this.#requests ?? [];
+  }
+
+  /** Reads the entries, which may be forgotten from now on. */
+  keepRequests(): void {
     const { startedAt } = this.#batch.start;
     this.#requests ??= this.#entries.map(({ facts, priority, moment }) => ({
       context: facts.context,
       priority,
       waitedMs: startedAt - moment.at,
     }));
-    return this.#requests;
   }
 }

@@ -3,6 +3,7 @@
 import type { BatchEvent } from "../contract/events.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Services } from "../submit/services.ts";
+import type { InContext } from "../time/clock.ts";
 import type { HandlerCalls } from "./handler-calls.ts";
 
 /** How a batch ended. */
@@ -26,6 +27,9 @@ export interface RunEnvironment<Run> {
   readonly services: Services;
   readonly calls: HandlerCalls;
   readonly owner: RunOwner<Run>;
+  readonly inContext: InContext;
+  /** True where the queue may keep entries for a while that a batch has taken. */
+  readonly keepsTaken: boolean;
   /** The options that do not change: those of retries, failures and cost. */
   readonly options: ResolvedOptions;
 }

@@ -108,7 +108,8 @@ export class Recorder {
   rests(size: number, now: number): void {
     this.#runningItems -= size;
     this.#runningBatches -= 1;
-    if (this.#runningBatches === 0) this.#open().busyMs += now - this.#busySince;
+    // A listener may have reset the statistics since `now` was read.
+    if (this.#runningBatches === 0) this.#open().busyMs += Math.max(0, now - this.#busySince);
   }
 
   batchEnded(runMs: number): void {
