@@ -160,6 +160,14 @@ describe("rounds in which nobody can pay", () => {
     expect(others.map(({ tenant }) => tenant).toSorted()).toEqual(["a", "a", "b", "b"]);
   });
 
+  test("are skipped for more tenants than a call may have arguments", () => {
+    const kit = fair();
+    const tenants = 130_000;
+    for (const id of range(tenants)) kit.push({ id, tenant: `t${id}`, cost: 1_000 });
+    for (const id of range(8_000)) kit.push({ id: tenants + id, tenant: "gone", cost: 1 }).leave(tenants + id);
+    expect(kit.take({ maxBatchSize: 3 })).toEqual([0, 1, 2]);
+  });
+
   test("cost as much as they do one by one", () => {
     const names = fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 2, maxLength: 12, size: "max" });
     const of = fc.record({ small: fc.integer({ min: 1, max: 3 }), large: fc.integer({ min: 100, max: 5_000 }) });
