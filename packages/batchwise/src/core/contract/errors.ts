@@ -46,8 +46,13 @@ export class BatchwiseError extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (this !== BatchwiseError) return Function.prototype[Symbol.hasInstance].call(this, value);
-    return typeof value === "object" && value !== null && BRAND in value;
+    try {
+      if (this !== BatchwiseError) return Function.prototype[Symbol.hasInstance].call(this, value);
+      return typeof value === "object" && value !== null && BRAND in value;
+    } catch {
+      // A revoked Proxy, or one whose trap throws.
+      return false;
+    }
   }
 }
 

@@ -143,7 +143,7 @@ export class Intake {
 
   #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
     nameError(error, this.#options.name);
-    if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
+    if (Aborted.is(error)) refuse(this.#parts.services, entry, error.reason, "cancelled");
     else refuse(this.#parts.services, entry, error, outcome);
   }
 

@@ -26,10 +26,16 @@ const SUBMIT_OPTIONS: readonly (keyof SubmitOptions)[] = ["signal", "priority", 
 
 /** Thrown on the way in for a caller whose signal has aborted. */
 export class Aborted {
+  readonly #brand = true;
   readonly reason: unknown;
 
   constructor(reason: unknown) {
     this.reason = reason;
+  }
+
+  /** Never throws: a private field is looked for without asking a Proxy. `instanceof` would ask. */
+  static is(value: unknown): value is Aborted {
+    return typeof value === "object" && value !== null && #brand in value;
   }
 }
 
