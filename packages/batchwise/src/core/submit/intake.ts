@@ -11,6 +11,7 @@ import { Entry } from "../queue/entry.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import type { Recorder } from "../stats/recorder.ts";
 import type { Turn } from "../time/turn.ts";
+import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
 import { type Call, Caller, refusalOf, refuse } from "./callers.ts";
@@ -241,7 +242,7 @@ export class Intake {
   /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
   #checkStillWanted({ facts: { signal } }: Entry): void {
     if (this.#isClosed) throw closedError(this.#options.name);
-    if (signal?.aborted) throw new Aborted(signal.reason);
+    if (signal?.aborted) throw new Aborted(reasonOf(signal));
   }
 }
 

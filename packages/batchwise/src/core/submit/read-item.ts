@@ -19,6 +19,7 @@ import {
   refuseUnknown,
 } from "../contract/validate.ts";
 import type { Entry } from "../queue/entry.ts";
+import { reasonOf } from "./abort-signals.ts";
 
 const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
@@ -53,7 +54,7 @@ export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): voi
   const { signal } = submit;
   if (signal !== undefined) {
     check("signal", aSignal, signal);
-    if (signal.aborted) throw new Aborted(signal.reason);
+    if (signal.aborted) throw new Aborted(reasonOf(signal));
     entry.ownFacts.signal = signal;
   }
   checkNames(submit);
