@@ -108,6 +108,10 @@ export class InFlight {
     this.cache = cache;
   }
 
+  get size(): number {
+    return this.#byScope?.size ?? 0;
+  }
+
   find(scope: string): SharedEntry | undefined {
     return this.#byScope?.get(scope);
   }
