@@ -1,5 +1,7 @@
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
+import { closedError } from "../../src/core/contract/errors.ts";
+import { revoked, trapped } from "./objects.ts";
 
 type Options = BatchOptions<number, number>;
 
@@ -29,6 +31,14 @@ const values: Record<string, unknown> = {
   promise: Promise.resolve("k"),
 };
 
+/** Errors that throw when they are looked at. */
+const unreadables: Record<string, unknown> = {
+  "a revoked proxy": revoked({}),
+  "a proxy whose `has` throws": trapped("has", {}),
+  "a proxy whose prototype cannot be read": trapped("getPrototypeOf", {}),
+  "an error of ours whose code cannot be read": trapped("get", closedError("")),
+};
+
 function echoing(options: Options): Batcher<number, number> {
   return createBatcher<number, number>(async (items) => items, options);
 }
@@ -52,6 +62,24 @@ describe.each(Object.keys(functions))("%s", (name) => {
     expect(await batcher.submit(4)).toBe(4);
     await batcher.close();
   });
+
+  test.each(Object.keys(unreadables))(
+    "that throws %s rejects that item alone, and never throws at the submit",
+    async (thrown) => {
+      const batcher = echoing(
+        options(() => {
+          throw unreadables[thrown];
+        }),
+      );
+      const settled = await batcher.submitSettled([1, 2, 3]);
+      expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+      const answer = batcher.submit(2);
+      // A matcher would read what was thrown.
+      expect(await answer.catch((error: unknown) => error === unreadables[thrown])).toBe(true);
+      expect(batcher.stats()).toMatchObject({ submitted: 4, completed: 2, failed: 2 });
+      await batcher.close();
+    },
+  );
 
   test.each(Object.keys(values))("that returns %s rejects that item alone", async (value) => {
     const batcher = echoing(options(() => values[value]));

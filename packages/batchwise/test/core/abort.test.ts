@@ -1,5 +1,6 @@
 import { createBatcher } from "batchwise";
 import { describe, expect, test, vi } from "vitest";
+import { unreadable } from "../abuse/objects.ts";
 import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
 
 describe("a caller whose signal aborts", () => {
@@ -31,6 +32,18 @@ describe("a caller whose signal aborts", () => {
     expect(of.handler.batches).toEqual([[2]]);
     expect((await results).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     expect(of.batcher.stats()).toMatchObject({ submitted: 3, cancelled: 2, completed: 1 });
+  });
+
+  test("gets what reading the reason threw, before its submit and after", async () => {
+    const of = rig();
+    const target = Object.assign(new EventTarget(), { aborted: false });
+    const signal = unreadable("reason", target) as AbortSignal;
+    const left = reasonOf(of.batcher.submit("a", { signal }));
+    target.aborted = true;
+    signal.dispatchEvent(new Event("abort"));
+    expect(await left).toEqual(new Error("read"));
+    expect(await reasonOf(of.batcher.submit("b", { signal }))).toEqual(new Error("read"));
+    expect(of.batcher.stats()).toMatchObject({ submitted: 2, cancelled: 2, failed: 0, waiting: 0 });
   });
 
   test("is turned away at once when the signal has already aborted", async () => {

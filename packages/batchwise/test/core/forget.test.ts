@@ -173,6 +173,79 @@ describe("forget()", () => {
   });
 });
 
+/** A cache whose writes end when the test says so, in any order. */
+function slowStores(): {
+  cache: BatchCache<string>;
+  stored: Map<string, string>;
+  ends: (() => void)[];
+  fail: () => void;
+} {
+  const stored = new Map<string, string>();
+  const ends: (() => void)[] = [];
+  let fail = (): void => {};
+  const set = (key: string, value: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      ends.push(() => resolve(void stored.set(key, value)));
+      fail = () => reject(new Error("no disk"));
+    });
+  const cache = { get: (key: string) => stored.get(key), set, delete: (key: string) => void stored.delete(key) };
+  return { cache, stored, ends, fail: () => fail() };
+}
+
+describe("forget() while a result is being stored", () => {
+  test("deletes after that: later submits run anew", async () => {
+    const { cache, stored, ends } = slowStores();
+    const of = rig<string>({ dedupe: byItem, cache });
+    const first = of.batcher.submit("a");
+    await echo(of);
+    await first;
+    const forgotten = watch(of.batcher.forget("a"));
+    await of.clock.settle();
+    expect(forgotten.state).toBe("pending");
+    ends[0]?.();
+    await of.clock.settle();
+    expect([forgotten.state, stored.size]).toEqual(["fulfilled", 0]);
+    void of.batcher.submit("a");
+    await of.clock.settle();
+    expect(of.handler.batches).toEqual([["a"], ["a"]]);
+  });
+
+  test("makes look-ups of that key misses until it has deleted, and of no other key", async () => {
+    const { cache, stored, ends } = slowStores();
+    stored.set("b", "stored");
+    const of = rig<string>({ dedupe: byItem, cache });
+    void of.batcher.submit("a");
+    await echo(of);
+    void of.batcher.forget("a");
+    stored.set("a", "stale");
+    void of.batcher.submit("a");
+    expect(await of.batcher.submit("b")).toBe("stored");
+    await of.clock.settle();
+    expect(of.handler.batches).toEqual([["a"], ["a"]]);
+    ends[0]?.();
+    await of.clock.settle();
+    expect([...stored.keys()]).toEqual(["b"]);
+  });
+
+  test("waits for no store that has failed or ended, nor for one that began later", async () => {
+    const { cache, ends, fail } = slowStores();
+    const of = rig<string>({ dedupe: byItem, cache });
+    void of.batcher.submit("a");
+    await echo(of);
+    const forgotten = watch(of.batcher.forget("a"));
+    void of.batcher.submit("a");
+    const failFirst = fail;
+    failFirst();
+    await echo(of);
+    expect([forgotten.state, ends.length]).toEqual(["fulfilled", 2]);
+    ends[1]?.();
+    await of.clock.settle();
+    const again = watch(of.batcher.forget("a"));
+    await of.clock.settle();
+    expect(again.state).toBe("fulfilled");
+  });
+});
+
 describe("forget() is rejected", () => {
   test("where the cache has no `delete`, in words that say so", async () => {
     const cache: BatchCache<string> = { get: () => undefined, set: () => {} };

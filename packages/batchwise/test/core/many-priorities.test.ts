@@ -12,18 +12,39 @@ function busyMs(): number {
   return (user + system) / 1_000;
 }
 
-/** Milliseconds that so many items take, the fastest of five rounds. */
-async function fastest(items: number, priorityOf: (item: number) => number): Promise<number> {
+/** Milliseconds that something takes, the fastest of five rounds. */
+async function fastestOf(round: () => Promise<void>): Promise<number> {
   const times: number[] = [];
   for (const _round of range(5)) {
-    const batcher = createBatcher(async (batch: number[]) => batch, { maxQueueSize: items });
     const startedAt = busyMs();
-    const answers = range(items).map((item) => batcher.submit(item, { priority: priorityOf(item) }));
-    await Promise.all(answers);
+    await round();
     times.push(busyMs() - startedAt);
-    expect(batcher.stats()).toMatchObject({ completed: items, waiting: 0 });
   }
   return Math.min(...times);
+}
+
+/** Milliseconds that so many items take. */
+function fastest(items: number, priorityOf: (item: number) => number): Promise<number> {
+  return fastestOf(async () => {
+    const batcher = createBatcher(async (batch: number[]) => batch, { maxQueueSize: items });
+    await Promise.all(range(items).map((item) => batcher.submit(item, { priority: priorityOf(item) })));
+    expect(batcher.stats()).toMatchObject({ completed: items, waiting: 0 });
+  });
+}
+
+/** Milliseconds until so many items, each of a priority of its own, have been dropped for as many others. */
+function fastestDrop(items: number): Promise<number> {
+  return fastestOf(async () => {
+    const batcher = createBatcher(async (batch: number[]) => batch, { maxQueueSize: items, onFull: "drop-oldest" });
+    batcher.pause();
+    const answers = range(2 * items).map((item) => batcher.submit(item, { priority: -item }));
+    const dropped = Promise.allSettled(answers.slice(0, items));
+    const left = Promise.allSettled(answers.slice(items));
+    await dropped;
+    expect(batcher.stats()).toMatchObject({ rejected: items, waiting: items });
+    await batcher.close({ drain: false });
+    await left;
+  });
 }
 
 // Eight times as many take ten times as long, or 64 times if work is quadratic; the limit is far from both.
@@ -34,6 +55,12 @@ test.each<[order: string, priorityOf: (item: number) => number]>([
 ])("thousands of different priorities, %s, are not quadratic", async (_order, priorityOf) => {
   const few = await fastest(FEWER, priorityOf);
   expect(await fastest(FEWER * TIMES_AS_MANY, priorityOf)).toBeLessThan(30 * few);
+});
+
+test("dropping the oldest of thousands of different priorities is not quadratic", async () => {
+  const few = await fastestDrop(ITEMS / TIMES_AS_MANY);
+  // As above, but a drop costs much besides: quadratic work takes 38 times as long.
+  expect(await fastestDrop(ITEMS)).toBeLessThan(20 * few);
 });
 
 test("items of 10,000 different priorities go in their order", async () => {

@@ -74,6 +74,68 @@ describe("a call of more items than the queue can hold", () => {
     expect(await answers).toEqual([1, 1, 1, 2]);
   });
 
+  test("gets QUEUE_FULL for every item where its different items are too many, and calls `dedupe` once for each", async () => {
+    const seen: number[] = [];
+    const dedupe = (item: number): string => {
+      seen.push(item);
+      return String(item % 10);
+    };
+    const of = rig<number>({ maxQueueSize: 3, onFull: "reject", dedupe });
+    const settled = await of.batcher.submitSettled([1, 2, 3, 4, 11]);
+    for (const outcome of settled) {
+      expect(outcome).toMatchObject({ reason: { code: "QUEUE_FULL", retryable: false } });
+      expect((outcome as PromiseRejectedResult).reason.message).toMatch(/\b4 different\b.*\b3\b/);
+    }
+    expect(of.batcher.stats()).toMatchObject({ submitted: 5, rejected: 5, waiting: 0 });
+    const answers = of.batcher.submitMany([1, 2, 3, 11]);
+    await echoAll(of);
+    expect([await answers, seen]).toEqual([
+      [1, 2, 3, 1],
+      [1, 2, 3, 4, 11, 1, 2, 3, 11],
+    ]);
+  });
+
+  test("of items that others wait for already is taken, for the queue need not hold them twice", async () => {
+    const of = rig<number>({ maxQueueSize: 2, onFull: "reject", dedupe: String });
+    const first = of.batcher.submitMany([1, 2]);
+    await of.clock.settle();
+    const second = of.batcher.submitMany([1, 2, 3, 4]);
+    await echoAll(of);
+    expect([await first, await second]).toEqual([
+      [1, 2],
+      [1, 2, 3, 4],
+    ]);
+  });
+
+  test("of items that the cache knows is answered", async () => {
+    const cache = new Map(range(5).map((item) => [String(item), item]));
+    const of = rig<number>({ maxQueueSize: 2, onFull: "reject", dedupe: String, cache });
+    expect(await of.batcher.submitMany(range(5))).toEqual(range(5));
+  });
+
+  test("leaves an item whose `dedupe` throws out of its count", async () => {
+    const dedupe = (item: number): string => {
+      if (item === 2) throw new Error("no key");
+      return String(item);
+    };
+    const of = rig<number>({ maxQueueSize: 2, onFull: "reject", dedupe });
+    const settled = of.batcher.submitSettled([1, 2, 3]);
+    await echoAll(of);
+    expect((await settled).map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  });
+
+  test("gets CLOSED where `dedupe` closes the batcher meanwhile", async () => {
+    const of = rig<number>({
+      maxQueueSize: 2,
+      onFull: "reject",
+      dedupe: (item) => {
+        void of.batcher.close();
+        return String(item);
+      },
+    });
+    expect(await reasonOf(of.batcher.submitMany(range(5)))).toMatchObject({ code: "CLOSED" });
+  });
+
   test("gets CLOSED from a closed batcher", async () => {
     const of = rig<number>({ maxQueueSize: 2, onFull: "reject" });
     await of.batcher.close();

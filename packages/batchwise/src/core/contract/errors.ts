@@ -46,8 +46,13 @@ export class BatchwiseError extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (this !== BatchwiseError) return Function.prototype[Symbol.hasInstance].call(this, value);
-    return typeof value === "object" && value !== null && BRAND in value;
+    try {
+      if (this !== BatchwiseError) return Function.prototype[Symbol.hasInstance].call(this, value);
+      return typeof value === "object" && value !== null && BRAND in value;
+    } catch {
+      // A revoked Proxy, or one whose trap throws.
+      return false;
+    }
   }
 }
 
@@ -88,8 +93,8 @@ export function queueFullError(name: string, maxQueueSize: number): BatchwiseErr
 }
 
 /** For the items of a call that the queue can never hold at once. */
-export function callTooLargeError(name: string, size: number, maxQueueSize: number): BatchwiseError {
-  const message = `A call of ${size} items can never fit in the queue, which holds ${maxQueueSize} (maxQueueSize). Split it, or set onFull to "wait".`;
+export function callTooLargeError(name: string, size: number, what: string, maxQueueSize: number): BatchwiseError {
+  const message = `A call of ${size} ${what} can never fit in the queue, which holds ${maxQueueSize} (maxQueueSize). Split it, or set onFull to "wait".`;
   return errorOf(name, "QUEUE_FULL", message, false);
 }
 

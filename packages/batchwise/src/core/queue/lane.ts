@@ -12,10 +12,20 @@ export class RankClass implements Ranked {
   readonly priority: number;
   readonly isSmall: boolean;
   readonly lines: Heap<Line> = new Heap();
+  /** All classes in which something waits, the one with the oldest entry first, and the place of this one. */
+  readonly #byAge: Heap<RankClass>;
+  readonly #node: HeapNode<RankClass> = new HeapNode<RankClass>(this);
 
-  constructor({ priority, isSmall }: Rank) {
+  constructor({ priority, isSmall }: Rank, byAge: Heap<RankClass>) {
     this.priority = priority;
     this.isSmall = isSmall;
+    this.#byAge = byAge;
+  }
+
+  /** Keeps its lines, and the classes, in the order of their oldest entries. */
+  noteOldest(line: HeapNode<Line>, oldestAt: number): void {
+    place(line, this.lines, oldestAt);
+    place(this.#node, this.#byAge, this.lines.first?.key ?? Infinity);
   }
 
   get isEmpty(): boolean {
@@ -125,16 +135,16 @@ export class Line implements EntryHolder, Ranked {
   /** Keeps the lines of a rank, and those of a lane, in the order of their oldest entries. */
   #noteOldest(oldest: Entry | null): void {
     const oldestAt = oldest === null ? Infinity : oldest.moment.at;
-    place(this.#node, this.rankClass.lines, oldestAt);
+    this.rankClass.noteOldest(this.#node, oldestAt);
     place(this.#nodeInLane, this.lane.byAge, oldestAt);
   }
 }
 
-/** Only lines in which something waits are in a heap. */
-function place(node: HeapNode<Line>, lines: Heap<Line>, oldestAt: number): void {
-  if (oldestAt === Infinity) lines.remove(node);
-  else if (node.index === -1) lines.add(node, oldestAt);
-  else lines.move(node, oldestAt);
+/** Only those in which something waits are in a heap. */
+function place<Value>(node: HeapNode<Value>, heap: Heap<Value>, oldestAt: number): void {
+  if (oldestAt === Infinity) heap.remove(node);
+  else if (node.index === -1) heap.add(node, oldestAt);
+  else heap.move(node, oldestAt);
 }
 
 /** One who keeps the totals above a lane. */

@@ -35,6 +35,8 @@ export class Queue implements LaneOwner {
   #common: Lane | null = null;
   #keyed: Map<string, Lane> | null = null;
   readonly #classes: Ranks<RankClass> = new Ranks();
+  /** Those in which something waits, the one with the oldest entry first. */
+  readonly #classesByAge: Heap<RankClass> = new Heap();
   #flushes: readonly Flush[] = NO_FLUSHES;
   #keepsDeadlines = false;
   /** The lanes with deadlines, the one with the earliest first. */
@@ -326,19 +328,11 @@ export class Queue implements LaneOwner {
   }
 
   #classOf(rank: Rank): RankClass {
-    return this.#classes.find(rank) ?? this.#classes.add(new RankClass(rank));
+    return this.#classes.find(rank) ?? this.#classes.add(new RankClass(rank, this.#classesByAge));
   }
 
   #oldestLine(): Line | undefined {
-    let oldest: Line | undefined;
-    let oldestAt = Infinity;
-    for (const { lines } of this.#classes.all) {
-      const { first } = lines;
-      if (first === undefined || first.key >= oldestAt) continue;
-      oldest = first.value;
-      oldestAt = first.key;
-    }
-    return oldest;
+    return this.#classesByAge.first?.value.lines.first?.value;
   }
 
   #forget(lane: Lane): void {

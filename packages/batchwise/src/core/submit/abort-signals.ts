@@ -13,6 +13,15 @@ export interface SignalListener {
   aborted(reason: unknown): void;
 }
 
+/** What a signal says of its abort. Where reading it throws, what it threw stands for the reason. */
+export function reasonOf(signal: AbortSignal): unknown {
+  try {
+    return signal.reason;
+  } catch (error) {
+    return error;
+  }
+}
+
 /** All callers of one batcher who share one signal. */
 export class SharedSignal {
   readonly signal: AbortSignal;
@@ -47,8 +56,8 @@ export class SharedSignal {
   /** The signal's listener. All leave before anyone is told, and before the room that they make is used. */
   handleEvent(): void {
     this.#owner.inOneStep(() => {
+      const reason = reasonOf(this.signal);
       const left = this.#listeners.slice().filter((listener) => listener.leave());
-      const { reason } = this.signal;
       for (const listener of left) listener.aborted(reason);
     });
   }

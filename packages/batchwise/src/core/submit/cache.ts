@@ -18,6 +18,8 @@ export class ResultCache {
   readonly #inContext: InContext;
   /** How many deletions of a key are under way. Until they have ended, what is stored counts for nothing. */
   readonly #deleting: Map<string, number> = new Map();
+  /** The stores of a key that are under way. A deletion waits for them, or they would undo it. */
+  readonly #storing: Map<string, Set<Promise<unknown>>> = new Map();
 
   constructor(cache: BatchCache<unknown>, events: Events, inContext: InContext) {
     this.#cache = cache;
@@ -31,7 +33,18 @@ export class ResultCache {
   }
 
   store(key: string, value: unknown): void {
-    if (value !== undefined) this.#call(() => this.#cache.set(key, value));
+    if (value === undefined) return;
+    const stored = this.#call(() => this.#cache.set(key, value));
+    if (stored instanceof Promise) this.#inContext(() => this.#noteStore(key, stored));
+  }
+
+  #noteStore(key: string, stored: Promise<unknown>): void {
+    const underWay = this.#storing.get(key) ?? new Set();
+    this.#storing.set(key, underWay.add(stored));
+    void stored.then(() => {
+      underWay.delete(stored);
+      if (underWay.size === 0) this.#storing.delete(key);
+    });
   }
 
   /** Throws INVALID_OPTION where the cache cannot delete. */
@@ -40,9 +53,10 @@ export class ResultCache {
     throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
   }
 
-  /** Rejects where the cache fails to delete. */
+  /** Deletes once the stores of the key that are under way have ended. Rejects where the cache fails to delete. */
   async delete(key: string): Promise<void> {
-    const deleted = this.#inContext(() => this.#cache.delete?.(key));
+    const stores = this.#storing.get(key);
+    const deleted = stores === undefined ? this.#deleteNow(key) : this.#deleteAfter(stores, key);
     if (!isThenable(deleted)) return;
     this.#deleting.set(key, (this.#deleting.get(key) ?? 0) + 1);
     try {
@@ -52,6 +66,16 @@ export class ResultCache {
       if (others > 0) this.#deleting.set(key, others);
       else this.#deleting.delete(key);
     }
+  }
+
+  #deleteNow(key: string): unknown {
+    return this.#inContext(() => this.#cache.delete?.(key));
+  }
+
+  /** Stores that begin later are of runs that began after `forget`: nobody needs to wait for them. */
+  async #deleteAfter(stores: ReadonlySet<Promise<unknown>>, key: string): Promise<void> {
+    await Promise.all(stores);
+    await this.#deleteNow(key);
   }
 
   /** What the cache returns, or a promise of it that never rejects. All of it happens in the batcher's async context. */

@@ -48,10 +48,17 @@ export function refuse(
   fail(recipient, error, outcome, now, position);
 }
 
-/** CLOSED and ITEM_TOO_LARGE are the batcher's refusals; all else that is thrown on the way in, a user function's failure. */
+/**
+ * CLOSED and ITEM_TOO_LARGE are the batcher's refusals; all else that is thrown on the way in, a user function's failure.
+ * Never throws, whatever was thrown.
+ */
 export function refusalOf(error: unknown): "rejected" | "failed" {
-  const isOurs = error instanceof BatchwiseError && (error.code === "CLOSED" || error.code === "ITEM_TOO_LARGE");
-  return isOurs ? "rejected" : "failed";
+  try {
+    const isOurs = error instanceof BatchwiseError && (error.code === "CLOSED" || error.code === "ITEM_TOO_LARGE");
+    return isOurs ? "rejected" : "failed";
+  } catch {
+    return "failed";
+  }
 }
 
 /** Where a caller's item is: an entry of its own, or one that equal callers share. */

@@ -4,6 +4,7 @@
 import type { FailedOutcome } from "../contract/outcome.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Recipient } from "../queue/recipient.ts";
+import { Heap, HeapNode } from "../time/heap.ts";
 import { cacheKeyOf, type ResultCache } from "./cache.ts";
 import type { Caller, CallerPlace } from "./callers.ts";
 
@@ -13,9 +14,10 @@ export class SharedEntry implements Recipient, CallerPlace {
   readonly cacheKey: string;
   readonly entry: Entry;
   readonly #inFlight: InFlight;
-  readonly #callers: Set<Caller> = new Set();
-  /** The earliest deadline of its callers: with the last of them the entry expires, but it is due for the first. */
-  dueAt: number = Infinity;
+  /** Its callers, each with its place in the order of deadlines if it has one. */
+  readonly #callers: Map<Caller, HeapNode<Caller> | null> = new Map();
+  /** The callers with deadlines, the earliest first. Made with the first deadline. */
+  #byDeadline: Heap<Caller> | null = null;
   /** False after `forget`: the result of a run that began before is not stored. */
   isStored = true;
 
@@ -31,27 +33,39 @@ export class SharedEntry implements Recipient, CallerPlace {
     return this.#callers.size;
   }
 
+  /** The earliest deadline of its callers: with the last of them the entry expires, but it is due for the first. */
+  get dueAt(): number {
+    return this.#byDeadline?.first?.key ?? Infinity;
+  }
+
   /** An urgent caller makes the entry urgent. */
   join(caller: Caller, priority: number): void {
     caller.place = this;
-    this.#callers.add(caller);
-    const { entry } = this;
-    if (caller.dueAt < this.dueAt) {
-      this.dueAt = caller.dueAt;
-      entry.holder?.noteDeadline(entry);
-    }
+    const { entry, dueAt } = this;
+    this.#callers.set(caller, this.#addDeadline(caller));
+    if (this.dueAt !== dueAt) entry.holder?.noteDeadline(entry);
     if (entry.holder !== null) entry.holder.raise(entry, priority);
     else if (priority > entry.priority) entry.priority = priority;
   }
 
+  #addDeadline(caller: Caller): HeapNode<Caller> | null {
+    if (caller.dueAt === Infinity) return null;
+    const node = new HeapNode(caller);
+    this.#byDeadline ??= new Heap();
+    this.#byDeadline.add(node, caller.dueAt);
+    return node;
+  }
+
   callerLeft(caller: Caller): void {
-    if (!this.#callers.delete(caller)) return;
+    const node = this.#callers.get(caller);
+    if (node === undefined) return;
+    const { dueAt } = this;
+    this.#callers.delete(caller);
+    if (node !== null) this.#byDeadline?.remove(node);
     if (this.#callers.size === 0) {
       this.#inFlight.forget(this);
       this.entry.leave();
-    } else if (caller.dueAt === this.dueAt) {
-      this.dueAt = Infinity;
-      for (const { dueAt } of this.#callers) this.dueAt = Math.min(this.dueAt, dueAt);
+    } else if (this.dueAt !== dueAt) {
       this.entry.holder?.noteDeadline(this.entry);
     }
   }
@@ -73,8 +87,9 @@ export class SharedEntry implements Recipient, CallerPlace {
   }
 
   #takeCallers(): Caller[] {
-    const callers = [...this.#callers];
+    const callers = [...this.#callers.keys()];
     this.#callers.clear();
+    this.#byDeadline = null;
     return callers;
   }
 }
@@ -91,6 +106,10 @@ export class InFlight {
 
   constructor(cache: ResultCache | undefined) {
     this.cache = cache;
+  }
+
+  get size(): number {
+    return this.#byScope?.size ?? 0;
   }
 
   find(scope: string): SharedEntry | undefined {

@@ -11,6 +11,7 @@ import { Entry } from "../queue/entry.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import type { Recorder } from "../stats/recorder.ts";
 import type { Turn } from "../time/turn.ts";
+import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
 import { type Call, Caller, refusalOf, refuse } from "./callers.ts";
@@ -72,7 +73,7 @@ export class Intake {
     this.#recorder.submitted(1, moment);
     const entry = new Entry(item, recipient, moment, 0);
     if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
-    else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1);
+    else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1, undefined);
   }
 
   /**
@@ -89,16 +90,39 @@ export class Intake {
     // A getter may have flushed.
     if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
     this.#recorder.submitted(length, moment);
-    const { name, onFull, maxQueueSize, dedupe, smallCallFirst } = this.#options;
-    const isTooLarge = onFull === "reject" && length > maxQueueSize && dedupe === undefined && !this.#isClosed;
-    if (isTooLarge) {
-      for (const entry of entries) this.#refuse(entry, callTooLargeError(name, length, maxQueueSize), "rejected");
-    } else if (submit === undefined && this.#isPlain) {
+    const keys = this.#mayBeTooLarge(length) ? this.#readDedupeKeys(entries) : null;
+    if (this.#mayBeTooLarge(length) && this.#refuseTooLarge(entries, keys)) return;
+    if (submit === undefined && this.#isPlain) {
       this.#admission.acceptAll(entries);
-    } else {
-      const ofCall = readOnce(submit);
-      for (const entry of entries) this.#acceptOfCall(entry, ofCall, length <= smallCallFirst);
+      return;
     }
+    const ofCall = readOnce(() => readCallOptions(submit));
+    const isSmall = length <= this.#options.smallCallFirst;
+    for (const [index, entry] of entries.entries()) this.#acceptOfCall(entry, ofCall, isSmall, keys?.[index]);
+  }
+
+  /** True for a call of more items than the queue can ever hold. A cache may know any of them. */
+  #mayBeTooLarge(length: number): boolean {
+    const { onFull, maxQueueSize, dedupe } = this.#options;
+    const isLarge = onFull === "reject" && length > maxQueueSize;
+    return isLarge && !this.#isClosed && (dedupe === undefined || this.#parts.inFlight.cache === undefined);
+  }
+
+  /** Reads the dedupe keys of a call before any of its items is taken in. Null where items have none. */
+  #readDedupeKeys(entries: readonly Entry[]): ReadDedupeKey[] | null {
+    const { dedupe } = this.#options;
+    return dedupe === undefined ? null : entries.map(({ item }) => readOnce(() => dedupeKeyOf(dedupe, item)));
+  }
+
+  /** Refuses the whole of a call that can never fit; false where it may: equal items share places, also those in flight. */
+  #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
+    const { name, maxQueueSize } = this.#options;
+    const size = keys === null ? entries.length : countDifferent(keys);
+    const joinable = keys === null ? 0 : this.#parts.inFlight.size;
+    if (size <= maxQueueSize + joinable) return false;
+    const what = keys === null ? "items" : "different items";
+    for (const entry of entries) this.#refuse(entry, callTooLargeError(name, size, what, maxQueueSize), "rejected");
+    return true;
   }
 
   /** Takes care that the result of a dedupe key is not given to later submits. Resolves when the cache has deleted it. */
@@ -117,7 +141,7 @@ export class Intake {
     await inFlight.cache?.delete(cacheKeyOf(key, dedupeKey));
   }
 
-  #acceptOfCall(entry: Entry, ofCall: () => CallOptions, isSmall: boolean): void {
+  #acceptOfCall(entry: Entry, ofCall: () => CallOptions, isSmall: boolean, dedupeKey: ReadDedupeKey | undefined): void {
     let own: SubmitOptions | undefined;
     try {
       own = this.#isClosed ? undefined : optionsOfItem(ofCall(), entry.item);
@@ -125,17 +149,23 @@ export class Intake {
       this.#refuse(entry, error);
       return;
     }
-    this.#acceptRead(entry, own, isSmall);
+    this.#acceptRead(entry, own, isSmall, dedupeKey);
   }
 
-  #acceptRead(entry: Entry, submit: SubmitOptions | undefined, isSmall: boolean): void {
+  /** `dedupeKey`: where it has been read already. */
+  #acceptRead(
+    entry: Entry,
+    submit: SubmitOptions | undefined,
+    isSmall: boolean,
+    dedupeKey: ReadDedupeKey | undefined,
+  ): void {
     const { dedupe } = this.#options;
     try {
       if (this.#isClosed) throw closedError(this.#options.name);
       readSubmit(submit, entry);
       if (isSmall) entry.ownFacts.isSmall = true;
       if (dedupe === undefined) this.#acceptOne(entry);
-      else this.#acceptEqual(entry, dedupe);
+      else this.#acceptEqual(entry, dedupeKey === undefined ? dedupeKeyOf(dedupe, entry.item) : dedupeKey());
     } catch (error) {
       this.#refuse(entry, error);
     }
@@ -143,7 +173,7 @@ export class Intake {
 
   #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
     nameError(error, this.#options.name);
-    if (error instanceof Aborted) refuse(this.#parts.services, entry, error.reason, "cancelled");
+    if (Aborted.is(error)) refuse(this.#parts.services, entry, error.reason, "cancelled");
     else refuse(this.#parts.services, entry, error, outcome);
   }
 
@@ -195,8 +225,7 @@ export class Intake {
   }
 
   /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
-  #acceptEqual(entry: Entry, dedupe: (item: unknown) => string): void {
-    const dedupeKey = dedupeKeyOf(dedupe, entry.item);
+  #acceptEqual(entry: Entry, dedupeKey: string): void {
     readKey(entry, this.#options);
     const { key } = entry;
     const scope = scopeOf(key, dedupeKey);
@@ -241,22 +270,38 @@ export class Intake {
   /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
   #checkStillWanted({ facts: { signal } }: Entry): void {
     if (this.#isClosed) throw closedError(this.#options.name);
-    if (signal?.aborted) throw new Aborted(signal.reason);
+    if (signal?.aborted) throw new Aborted(reasonOf(signal));
   }
 }
 
 type CallOptions = SubmitManyOptions<unknown> | undefined;
 
-/** Reads the options of a call. What comes back gives every item what was read, or throws what reading threw. */
-function readOnce(submit: CallOptions): () => CallOptions {
+/** The dedupe key of an item, read before. */
+type ReadDedupeKey = () => string;
+
+/** Reads something at once. What comes back gives what was read each time, or throws what reading threw. */
+function readOnce<Value>(read: () => Value): () => Value {
   try {
-    const options = readCallOptions(submit);
-    return () => options;
+    const value = read();
+    return () => value;
   } catch (error) {
     return () => {
       throw error;
     };
   }
+}
+
+/** Keys of different lanes that are equal count as one. An item whose key could not be read needs no place. */
+function countDifferent(keys: readonly ReadDedupeKey[]): number {
+  const different = new Set<string>();
+  for (const key of keys) {
+    try {
+      different.add(key());
+    } catch {
+      // That item is refused when it is taken in.
+    }
+  }
+  return different.size;
 }
 
 /** What the options of a call say of one item. */

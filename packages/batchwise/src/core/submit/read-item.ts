@@ -19,6 +19,7 @@ import {
   refuseUnknown,
 } from "../contract/validate.ts";
 import type { Entry } from "../queue/entry.ts";
+import { reasonOf } from "./abort-signals.ts";
 
 const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
@@ -26,10 +27,16 @@ const SUBMIT_OPTIONS: readonly (keyof SubmitOptions)[] = ["signal", "priority", 
 
 /** Thrown on the way in for a caller whose signal has aborted. */
 export class Aborted {
+  readonly #brand = true;
   readonly reason: unknown;
 
   constructor(reason: unknown) {
     this.reason = reason;
+  }
+
+  /** Never throws: a private field is looked for without asking a Proxy. `instanceof` would ask. */
+  static is(value: unknown): value is Aborted {
+    return typeof value === "object" && value !== null && #brand in value;
   }
 }
 
@@ -47,7 +54,7 @@ export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): voi
   const { signal } = submit;
   if (signal !== undefined) {
     check("signal", aSignal, signal);
-    if (signal.aborted) throw new Aborted(signal.reason);
+    if (signal.aborted) throw new Aborted(reasonOf(signal));
     entry.ownFacts.signal = signal;
   }
   checkNames(submit);

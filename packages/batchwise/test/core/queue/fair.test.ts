@@ -143,6 +143,22 @@ function readsOf(entries: readonly Entry[], pack: () => unknown): number {
   return reads;
 }
 
+/** The most arguments that `Math.min` is called with meanwhile. */
+function mostArguments(use: () => void): number {
+  const { min } = Math;
+  let most = 0;
+  Math.min = (...values) => {
+    most = Math.max(most, values.length);
+    return min(...values);
+  };
+  try {
+    use();
+  } finally {
+    Math.min = min;
+  }
+  return most;
+}
+
 describe("rounds in which nobody can pay", () => {
   test("are skipped where the quantum is far below what waits", () => {
     const kit = fair();
@@ -158,6 +174,14 @@ describe("rounds in which nobody can pay", () => {
     const [first, ...others] = (batch as PackedBatch | null)?.entries ?? [];
     expect(first?.item).toBe(200);
     expect(others.map(({ tenant }) => tenant).toSorted()).toEqual(["a", "a", "b", "b"]);
+  });
+
+  test("are skipped without an argument for each tenant: 130,000 of them would overflow the stack", () => {
+    const kit = fair();
+    const tenants = 1_000;
+    for (const id of range(tenants)) kit.push({ id, tenant: `t${id}`, cost: 1_000 });
+    for (const id of range(8_000)) kit.push({ id: tenants + id, tenant: "gone", cost: 1 }).leave(tenants + id);
+    expect(mostArguments(() => expect(kit.take({ maxBatchSize: 3 })).toEqual([0, 1, 2]))).toBeLessThan(10);
   });
 
   test("cost as much as they do one by one", () => {

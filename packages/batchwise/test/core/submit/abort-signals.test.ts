@@ -2,6 +2,7 @@ import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { AbortSignals, type SharedSignal, type SignalListener } from "../../../src/core/submit/abort-signals.ts";
+import { unreadable } from "../../abuse/objects.ts";
 import { range } from "../../support.ts";
 
 function listenersOf(signal: AbortSignal): number {
@@ -101,6 +102,16 @@ describe("signals of callers", () => {
     expect(listenersOf(signal)).toBe(0);
     expect(signals.add(signal, b)).not.toBe(first);
     expect(listenersOf(signal)).toBe(1);
+  });
+
+  test("whose reason cannot be read tell what reading it threw", () => {
+    const signals = signalsOf();
+    const target = Object.assign(new EventTarget(), { aborted: false });
+    const signal = unreadable("reason", target) as AbortSignal;
+    const { listeners, told } = group(2);
+    for (const listener of listeners) listener.shared = signals.add(signal, listener);
+    signal.dispatchEvent(new Event("abort"));
+    expect(told).toEqual([0, 1].map((name) => [name, new Error("read")]));
   });
 
   test("that will not let go of their listener disturb nobody", () => {

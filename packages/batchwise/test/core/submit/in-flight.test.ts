@@ -8,6 +8,7 @@ import type { ResultCache } from "../../../src/core/submit/cache.ts";
 import { Caller } from "../../../src/core/submit/callers.ts";
 import { InFlight, type SharedEntry, scopeOf } from "../../../src/core/submit/in-flight.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
+import { range } from "../../support.ts";
 import { entryOf } from "../support/queue-kit.ts";
 import { type ServicesKit, servicesKit } from "../support/services.ts";
 
@@ -79,6 +80,25 @@ describe("equal callers", () => {
         expect([inFlight.find("scope"), entry.recipient, queue.size]).toEqual([undefined, null, 0]);
       }),
     );
+  });
+
+  test("cost little each, however many leave in the order of their deadlines", () => {
+    const { shared, join } = kitOf();
+    const callers = range(2_000).map((index) => join(index + 1));
+    let reads = 0;
+    for (const caller of callers) {
+      const { dueAt } = caller;
+      const get = (): number => {
+        reads += 1;
+        return dueAt;
+      };
+      Object.defineProperty(caller, "dueAt", { get });
+    }
+    for (const [index, caller] of callers.entries()) {
+      expect(shared.dueAt).toBe(index + 1);
+      caller.leave();
+    }
+    expect(reads).toBeLessThan(10 * callers.length);
   });
 
   test("make their place as urgent as the most urgent of them, before it is queued and after", () => {

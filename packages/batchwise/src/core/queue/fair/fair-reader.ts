@@ -99,9 +99,15 @@ export class FairReader implements EntryReader {
   #skipRounds(): void {
     const last = this.#current;
     const ring = this.#ringAfter(last);
-    const rounds = ring.map((draft) => this.#roundsToPay(draft));
-    const fewest = Math.min(...rounds);
-    const first = rounds.indexOf(fewest);
+    let first = 0;
+    let fewest = Infinity;
+    // Spreading the rounds of many tenants into `Math.min` would overflow the stack.
+    for (const [index, draft] of ring.entries()) {
+      const rounds = this.#roundsToPay(draft);
+      if (rounds >= fewest) continue;
+      first = index;
+      fewest = rounds;
+    }
     for (const [index, draft] of ring.entries()) {
       draft.deficit = sumOf(draft.deficit, (index <= first ? fewest : fewest - 1) * this.#quantum);
     }
