@@ -1,7 +1,7 @@
 import { batchStream, type StreamOptions } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { range, thrownBy } from "../support.ts";
-import { fateOf, finishAll, read, streamRig } from "./support.ts";
+import { all, fateOf, finishAll, read, streamRig } from "./support.ts";
 
 describe("the user's functions of a stream function see the items", () => {
   test("cost: a batch stays under maxBatchCost", async () => {
@@ -18,6 +18,47 @@ describe("the user's functions of a stream function see the items", () => {
     const { stream } = streamRig({ cost: (item) => item.length, maxBatchCost: 5 });
     expect((await fateOf(stream("aaaaaa"))).error).toMatchObject({ code: "ITEM_TOO_LARGE" });
     expect(stream.stats().rejected).toBe(1);
+  });
+
+  test.each(["estimateTokens", "estimateCost"])("no cost: the item's own %s() is asked", async (name) => {
+    class Weighed {
+      readonly weight: number;
+      constructor(weight: number) {
+        this.weight = weight;
+      }
+      [name](): number {
+        return this.weight;
+      }
+    }
+    const costs: number[] = [];
+    const stream = batchStream<Weighed, never>(
+      (_items, { cost }) => {
+        costs.push(cost);
+        return [];
+      },
+      { maxBatchCost: 10 },
+    );
+    await stream.submitMany([new Weighed(9), new Weighed(8)]);
+    expect(costs).toEqual([9, 8]);
+    expect((await fateOf(stream(new Weighed(11)))).error).toMatchObject({ code: "ITEM_TOO_LARGE" });
+    await all(stream(new Weighed(11), { cost: 2 }));
+    expect(costs).toEqual([9, 8, 2]);
+    const { error } = await fateOf(stream(new Weighed(-1)));
+    expect(error).toMatchObject({ code: "INVALID_OPTION", message: expect.stringContaining("`cost`") });
+  });
+
+  test("no cost: the item's own estimate is asked as little as by a plain batcher", async () => {
+    const asked: string[] = [];
+    const item = { estimateTokens: () => asked.push("tokens"), estimateCost: () => asked.push("cost") };
+    const uncapped = batchStream<unknown, never>(function* () {});
+    await uncapped.submitMany([item]);
+    expect(asked).toEqual([]);
+    const capped = batchStream<unknown, never>(function* () {}, { maxBatchCost: 10 });
+    await capped.submitMany([item, "text", null, undefined, {}]);
+    expect(asked).toEqual(["tokens"]);
+    expect(capped.stats().averageBatchCost).toBe(5);
+    await batchStream<unknown, never>(function* () {}, { maxBatchCost: 10, cost: () => 1 }).submitMany([item]);
+    expect(asked).toEqual(["tokens"]);
   });
 
   test("batchCost: a measure of the user's own", async () => {
