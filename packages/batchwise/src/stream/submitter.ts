@@ -5,7 +5,7 @@ import { invalidOption } from "../core/contract/validate.ts";
 import { CallerSignals } from "./caller-signals.ts";
 import type { Channel } from "./channel.ts";
 import { StreamItem } from "./stream-item.ts";
-import { Departure, optionsFor } from "./submission.ts";
+import { Departure, optionsFor, readOnce } from "./submission.ts";
 
 export class Submitter<Item, Chunk> {
   readonly #core: Batcher<StreamItem<Item, Chunk>, void>;
@@ -53,7 +53,8 @@ export class Submitter<Item, Chunk> {
     if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
     const all: Item[] = Array.from(items);
     if (this.#neverFits(all.length)) return this.#refuseAll(all);
-    return all.map((item) => collect(this.#submit(item, options, { item })));
+    const given = readOnce(options);
+    return all.map((item) => collect(this.#submit(item, given, { item })));
   }
 
   /** True for a call that the queue can never hold at once. The engine sees streams one by one, so it cannot tell. */
