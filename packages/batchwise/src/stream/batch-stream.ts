@@ -12,6 +12,7 @@ import type {
   SubmitOptions,
 } from "../core/contract/types.ts";
 import { aFunction, check } from "../core/contract/validate.ts";
+import { captureAsyncContext } from "../core/time/async-context.ts";
 import type { DONE, SKIP } from "./marks.ts";
 import { Producer } from "./produce.ts";
 import type { StreamItem } from "./stream-item.ts";
@@ -73,7 +74,8 @@ export function batchStream<Item, Chunk>(
 ): StreamFunction<Item, Chunk> {
   check("handler", aFunction, handler);
   const { maxBufferedChunks, engine } = resolveStreamOptions<Item, StreamItem<Item, Chunk>>(options);
-  const warnings = new Events();
+  // A warning that nobody heard is told to the first listener while that is added, in somebody else's context.
+  const warnings = new Events(captureAsyncContext());
   const warn = (message: string): void => warnings.warn("STREAM_BLOCKED", message);
   const core: Batcher<StreamItem<Item, Chunk>, void> = createBatcher((items: StreamItem<Item, Chunk>[], context) => {
     const values = items.map(({ item }) => item);

@@ -4,6 +4,12 @@
 import { Channel, type ChannelOwner } from "./channel.ts";
 import type { Departure } from "./submission.ts";
 
+/** What an item may say of its own cost; see the option `cost`. */
+interface OwnEstimate {
+  readonly estimateTokens?: unknown;
+  readonly estimateCost?: unknown;
+}
+
 /** The batch that a caller is in, once it runs. */
 export interface StreamBatch {
   /** A caller was behind and is not any more. */
@@ -26,6 +32,17 @@ export class StreamItem<Item, Chunk> implements ChannelOwner {
   /** The caller's stream; null before it was opened and when it is over. */
   get channel(): Channel<Chunk> | null {
     return this.#channel;
+  }
+
+  /**
+   * The item's own estimate, in the order in which the engine asks an item for it. The engine calls this when there is no
+   * `cost` option, and checks what it returns.
+   */
+  estimateCost(): unknown {
+    if (typeof this.item !== "object" || this.item === null) return 1;
+    const { estimateTokens, estimateCost } = this.item as OwnEstimate;
+    if (typeof estimateTokens === "function") return estimateTokens.call(this.item);
+    return typeof estimateCost === "function" ? estimateCost.call(this.item) : 1;
   }
 
   open(maxBufferedChunks: number): Channel<Chunk> {

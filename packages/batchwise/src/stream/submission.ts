@@ -30,6 +30,20 @@ export class Departure {
   }
 }
 
+/**
+ * The options of a call of many, each read once: a getter may say something else the next time. What comes back throws for
+ * each item what reading them threw.
+ */
+export function readOnce<Item>(given: SubmitManyOptions<Item> | undefined): SubmitManyOptions<Item> | undefined {
+  if (given === undefined || !isObject(given)) return given;
+  try {
+    const { signal, priority, cost, timeoutMs, key, context, ...others } = given;
+    return { ...others, signal, priority, cost, timeoutMs, key, context };
+  } catch (error) {
+    return refused(undefined, error);
+  }
+}
+
 /** The options for the engine. The caller's are read once; an item of `submitMany` gets its own cost and priority. */
 export function optionsFor<Item>(
   given: SubmitOptions | SubmitManyOptions<Item> | undefined,
@@ -38,7 +52,7 @@ export function optionsFor<Item>(
   ofMany: { readonly item: Item } | null,
 ): SubmitOptions {
   if (given === undefined) return { signal: departure.signal };
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return given as SubmitOptions;
+  if (!isObject(given)) return given as SubmitOptions;
   try {
     // Names that are not known stay, for the engine to refuse them.
     const { signal, priority, cost, timeoutMs, key, context, ...others } = given;
@@ -60,6 +74,10 @@ export function optionsFor<Item>(
   }
 }
 
+function isObject(given: unknown): boolean {
+  return typeof given === "object" && given !== null && !Array.isArray(given);
+}
+
 function valueFor<Item>(
   value: number | ((item: Item) => number) | undefined,
   ofMany: { readonly item: Item } | null,
@@ -78,7 +96,7 @@ function isSignal(value: unknown): value is AbortSignal {
 }
 
 /** Options that the engine refuses with this error. */
-function refused(signal: AbortSignal, error: unknown): SubmitOptions {
+function refused(signal: AbortSignal | undefined, error: unknown): SubmitOptions {
   return {
     signal,
     get priority(): never {

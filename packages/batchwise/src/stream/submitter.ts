@@ -5,7 +5,7 @@ import { invalidOption } from "../core/contract/validate.ts";
 import { CallerSignals } from "./caller-signals.ts";
 import type { Channel } from "./channel.ts";
 import { StreamItem } from "./stream-item.ts";
-import { Departure, optionsFor } from "./submission.ts";
+import { Departure, optionsFor, readOnce } from "./submission.ts";
 
 export class Submitter<Item, Chunk> {
   readonly #core: Batcher<StreamItem<Item, Chunk>, void>;
@@ -52,7 +52,25 @@ export class Submitter<Item, Chunk> {
   #collectAll(items: readonly Item[], options: SubmitManyOptions<Item> | undefined): Promise<Chunk[]>[] {
     if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
     const all: Item[] = Array.from(items);
-    return all.map((item) => collect(this.#submit(item, options, { item })));
+    if (this.#neverFits(all.length)) return this.#refuseAll(all);
+    const given = readOnce(options);
+    return all.map((item) => collect(this.#submit(item, given, { item })));
+  }
+
+  /** True for a call that the queue can never hold at once. The engine sees streams one by one, so it cannot tell. */
+  #neverFits(size: number): boolean {
+    const { onFull, maxQueueSize } = this.#core.options;
+    return onFull === "reject" && size > maxQueueSize;
+  }
+
+  /** Submits the items as one call, which the engine refuses as a whole: it makes the errors and counts the items. */
+  #refuseAll(items: readonly Item[]): Promise<Chunk[]>[] {
+    const refused = this.#core.submitSettled(items.map((item) => new StreamItem<Item, Chunk>(item, new Departure())));
+    return items.map(async (_, index) => {
+      const outcome = (await refused)[index];
+      if (outcome?.status === "rejected") throw outcome.reason;
+      return [];
+    });
   }
 }
 

@@ -85,6 +85,8 @@ class Call<Item, Result> implements PuppetCall<Item, Result> {
   }
 
   reject(error: unknown): void {
+    // Nobody would wait for the rejected promise.
+    if (!this.isOpen) return;
     this.isOpen = false;
     this.#settle(Promise.reject(error));
   }

@@ -107,13 +107,13 @@ class SteppedClock implements VirtualClock {
 
   async runAll(limit = 100_000): Promise<void> {
     await this.settle();
-    for (let rung = 0; rung < limit; rung += 1) {
-      const timer = this.#next();
-      if (timer === undefined) return;
+    let rung = 0;
+    for (let timer = this.#next(); timer !== undefined; timer = this.#next()) {
+      if (rung >= limit) throw new Error(`More than ${limit} timers rang: the program under test may be polling.`);
+      rung += 1;
       this.#ring(timer);
       await this.settle();
     }
-    throw new Error(`More than ${limit} timers rang: the program under test may be polling.`);
   }
 
   #ring(timer: Timer): void {

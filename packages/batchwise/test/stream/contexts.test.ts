@@ -72,6 +72,24 @@ describe("the async context in which the stream function was made", () => {
     });
     expect(seen).toEqual(["maker"]);
   });
+
+  test("is that of a warning which was kept for the first listener", async () => {
+    const clock = virtualClock();
+    const stream = storage.run("maker", () =>
+      batchStream(
+        function* (items: string[]) {
+          for (;;) yield items;
+        },
+        { clock, maxBufferedChunks: 1 },
+      ),
+    );
+    const a = stream("a");
+    await clock.advance(1000);
+    const seen: unknown[] = [];
+    storage.run("registrar", () => stream.on("warning", ({ code }) => seen.push([code, storage.getStore()])));
+    expect(seen).toEqual([["STREAM_BLOCKED", "maker"]]);
+    await a.return?.();
+  });
 });
 
 describe("a caller's AsyncLocalStorage store", () => {

@@ -63,6 +63,55 @@ describe("the members of a stream function", () => {
     ]);
   });
 
+  test("submitMany reads its options once a call, and fails every item with what reading them throws", async () => {
+    const stream = batchStream<number, never>(function* () {});
+    const reads: string[] = [];
+    const note = (name: string): undefined => void reads.push(name);
+    const options = {
+      get signal() {
+        return note("signal");
+      },
+      get priority() {
+        return note("priority");
+      },
+      get cost() {
+        return note("cost");
+      },
+      get timeoutMs() {
+        return note("timeoutMs");
+      },
+      get key() {
+        return note("key");
+      },
+      get context() {
+        return note("context");
+      },
+    };
+    await stream.submitMany([1, 2, 3], options);
+    expect(reads).toEqual(["signal", "priority", "cost", "timeoutMs", "key", "context"]);
+    const boom = new Error("boom");
+    let throws = 0;
+    const throwing = {
+      get key(): string {
+        throws += 1;
+        throw boom;
+      },
+    };
+    const rejected = { status: "rejected", reason: boom };
+    expect(await stream.submitSettled([1, 2], throwing)).toEqual([rejected, rejected]);
+    expect(throws).toBe(1);
+  });
+
+  test("submitMany gives each item its own cost, and refuses options as submit does", async () => {
+    const stream = batchStream<number, number>((_items, { cost }) => [[cost]], { maxBatchSize: 1 });
+    expect(await stream.submitMany([1, 2], { cost: (item) => 10 * item })).toEqual([[10], [20]]);
+    for (const options of [null, [], "x", { unknown: 1 }, { signal: 1 }]) {
+      const reason = expect.objectContaining({ code: "INVALID_OPTION" });
+      const rejected = { status: "rejected", reason };
+      expect(await stream.submitSettled([1, 2], options as never)).toEqual([rejected, rejected]);
+    }
+  });
+
   test("stats() add up whatever became of the streams", async () => {
     const { stream, call, clock } = streamRig({ cost: (item) => item.length, maxBatchCost: 3 });
     const controller = new AbortController();

@@ -1,7 +1,7 @@
-import { batchStream, type StreamOptions } from "batchwise";
+import { batchStream, createBatcher, type StreamOptions } from "batchwise";
 import { describe, expect, test } from "vitest";
-import { range, thrownBy } from "../support.ts";
-import { fateOf, finishAll, read, streamRig } from "./support.ts";
+import { range, reasonOf, thrownBy } from "../support.ts";
+import { addsUp, all, fateOf, finishAll, read, streamRig } from "./support.ts";
 
 describe("the user's functions of a stream function see the items", () => {
   test("cost: a batch stays under maxBatchCost", async () => {
@@ -18,6 +18,47 @@ describe("the user's functions of a stream function see the items", () => {
     const { stream } = streamRig({ cost: (item) => item.length, maxBatchCost: 5 });
     expect((await fateOf(stream("aaaaaa"))).error).toMatchObject({ code: "ITEM_TOO_LARGE" });
     expect(stream.stats().rejected).toBe(1);
+  });
+
+  test.each(["estimateTokens", "estimateCost"])("no cost: the item's own %s() is asked", async (name) => {
+    class Weighed {
+      readonly weight: number;
+      constructor(weight: number) {
+        this.weight = weight;
+      }
+      [name](): number {
+        return this.weight;
+      }
+    }
+    const costs: number[] = [];
+    const stream = batchStream<Weighed, never>(
+      (_items, { cost }) => {
+        costs.push(cost);
+        return [];
+      },
+      { maxBatchCost: 10 },
+    );
+    await stream.submitMany([new Weighed(9), new Weighed(8)]);
+    expect(costs).toEqual([9, 8]);
+    expect((await fateOf(stream(new Weighed(11)))).error).toMatchObject({ code: "ITEM_TOO_LARGE" });
+    await all(stream(new Weighed(11), { cost: 2 }));
+    expect(costs).toEqual([9, 8, 2]);
+    const { error } = await fateOf(stream(new Weighed(-1)));
+    expect(error).toMatchObject({ code: "INVALID_OPTION", message: expect.stringContaining("`cost`") });
+  });
+
+  test("no cost: the item's own estimate is asked as little as by a plain batcher", async () => {
+    const asked: string[] = [];
+    const item = { estimateTokens: () => asked.push("tokens"), estimateCost: () => asked.push("cost") };
+    const uncapped = batchStream<unknown, never>(function* () {});
+    await uncapped.submitMany([item]);
+    expect(asked).toEqual([]);
+    const capped = batchStream<unknown, never>(function* () {}, { maxBatchCost: 10 });
+    await capped.submitMany([item, "text", null, undefined, {}]);
+    expect(asked).toEqual(["tokens"]);
+    expect(capped.stats().averageBatchCost).toBe(5);
+    await batchStream<unknown, never>(function* () {}, { maxBatchCost: 10, cost: () => 1 }).submitMany([item]);
+    expect(asked).toEqual(["tokens"]);
   });
 
   test("batchCost: a measure of the user's own", async () => {
@@ -91,6 +132,45 @@ describe("a full queue", () => {
     read(stream("b"));
     expect((await fateOf(stream("c"))).error).toMatchObject({ code: "QUEUE_FULL" });
     expect(stream.stats()).toMatchObject({ rejected: 1, waiting: 1 });
+  });
+
+  test("fails every item of a call that can never fit, as a plain batcher does", async () => {
+    const options = { maxQueueSize: 3, onFull: "reject" } as const;
+    const rig = streamRig(options);
+    const { stream } = rig;
+    const plain = createBatcher((items: string[]) => items, options);
+    const items = ["a", "b", "c", "d", "e"];
+    const settling = stream.submitSettled(items);
+    expect(await finishAll(rig)).toEqual([]);
+    const settled = await settling;
+    expect(settled).toEqual(await plain.submitSettled(items));
+    expect(settled).toHaveLength(5);
+    for (const outcome of settled) {
+      expect(outcome).toMatchObject({
+        status: "rejected",
+        reason: {
+          code: "QUEUE_FULL",
+          retryable: false,
+          message: expect.stringMatching(/ 5 items .* 3 \(maxQueueSize\)/),
+        },
+      });
+    }
+    expect(await reasonOf(stream.submitMany(items))).toMatchObject({ code: "QUEUE_FULL", retryable: false });
+    expect(stream.stats()).toMatchObject({ submitted: 10, rejected: 10 });
+    expect(addsUp(stream)).toBe(true);
+    await stream.close();
+    expect(await reasonOf(stream.submitMany(items))).toMatchObject({ code: "CLOSED" });
+  });
+
+  test("takes a call in that just fits, and a larger one after `configure` made room", async () => {
+    const rig = streamRig({ maxQueueSize: 2, onFull: "reject" });
+    const two = rig.stream.submitMany(["a", "b"]);
+    await finishAll(rig);
+    expect(await two).toEqual([[], []]);
+    rig.stream.configure({ maxQueueSize: 3 });
+    const three = rig.stream.submitMany(["c", "d", "e"]);
+    await finishAll(rig);
+    expect(await three).toEqual([[], [], []]);
   });
 
   test("fails the oldest where `onFull` is drop-oldest", async () => {

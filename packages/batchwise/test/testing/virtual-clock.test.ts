@@ -75,3 +75,25 @@ describe("`setImmediate` of the virtual clock", () => {
     );
   });
 });
+
+describe("`runAll` of the virtual clock", () => {
+  test("rings as many timers as its limit", async () => {
+    const clock = virtualClock();
+    const rung: number[] = [];
+    for (const at of [5, 6]) clock.setTimeout(() => rung.push(at), at);
+    await clock.runAll(2);
+    expect(rung).toEqual([5, 6]);
+    await clock.runAll(0);
+    expect(clock.now()).toBe(6);
+  });
+
+  test("rejects when one more is left, and does not ring it", async () => {
+    const clock = virtualClock();
+    const rung: number[] = [];
+    for (const at of [5, 6, 7]) clock.setTimeout(() => rung.push(at), at);
+    expect(await reasonOf(clock.runAll(2))).toEqual(
+      new Error("More than 2 timers rang: the program under test may be polling."),
+    );
+    expect(rung).toEqual([5, 6]);
+  });
+});
