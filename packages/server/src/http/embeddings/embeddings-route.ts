@@ -89,13 +89,19 @@ async function readRequest(
 
 async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedder): Promise<(readonly number[])[]> {
   const { maxTokens, name } = embedder.model;
-  const counts = await embedder.tokenize(inputs.filter((input) => typeof input === "string"));
+  const placeOf = (index: number): string => (inputs.length === 1 ? "input" : `input[${index}]`);
+  const textsAt = [...inputs.keys()].filter((index) => typeof inputs[index] === "string");
+  const counts = await embedder.tokenize(
+    inputs.filter((input) => typeof input === "string"),
+    { nameOf: (text) => placeOf(textsAt[text] ?? text) },
+  );
   let next = 0;
   return inputs.map((input, index) => {
     const { ids, tokens } =
       typeof input === "string" ? (counts[next++] ?? { ids: null, tokens: 0 }) : { ids: input, tokens: input.length };
+    const place = placeOf(index);
+    if (tokens === 0) throw invalidRequest(`\`${place}\` has no tokens.`, "input", "invalid_input");
     if (ids !== null && tokens <= maxTokens) return Array.isArray(ids) ? ids : Array.from(ids);
-    const place = inputs.length === 1 ? "input" : `input[${index}]`;
     const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
     throw invalidRequest(message, "input", "context_length_exceeded");
   });
