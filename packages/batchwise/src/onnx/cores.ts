@@ -1,16 +1,18 @@
 /**
  * The processor cores that this process may use, which is what decides how many model threads pay.
  *
- * Guarantees: at least 1. In a container it is the container's share (cgroup v2 or v1), rounded down, where that is
- * less than the machine has; a limit that cannot be read is none.
+ * Guarantees: at least 1. In a container, or a service with a quota, it is the share of that (cgroup v2 or v1), rounded
+ * down, where it is less than the machine has; a limit that cannot be read is none.
  */
 
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
-const CGROUP_2 = "/sys/fs/cgroup/cpu.max";
-const CGROUP_1_QUOTA = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us";
-const CGROUP_1_PERIOD = "/sys/fs/cgroup/cpu/cpu.cfs_period_us";
+const CGROUPS = "/sys/fs/cgroup";
+/** A line for each hierarchy: its number, its controllers, and the path of this process's group in it. */
+const OWN_GROUPS = "/proc/self/cgroup";
+const GROUP_2 = /^0::(.*)$/m;
+const GROUP_1 = /^\d+:(?:[^:\n]*,)?cpu(?:,[^:\n]*)?:(.*)$/m;
 
 /** Reads a small file as text; throws where there is none. */
 type Read = (path: string) => string;
@@ -31,20 +33,44 @@ export function availableCores(cores: number = availableParallelism(), read: Rea
   return Math.max(1, Math.min(cores, Math.floor(limitOf(read))));
 }
 
-/** In cores; Infinity where there is no limit. */
+/** In cores: the least of the process's own group and of all groups around it. Infinity where there is no limit. */
 function limitOf(read: Read): number {
-  const [quota, period] = words(read, CGROUP_2) ?? [
-    words(read, CGROUP_1_QUOTA)?.[0],
-    words(read, CGROUP_1_PERIOD)?.[0],
+  const groups = textOf(read, OWN_GROUPS) ?? "";
+  const limits = [
+    ...upwards(GROUP_2.exec(groups)?.[1]).map((group) => words(read, `${CGROUPS}${group}/cpu.max`)),
+    ...upwards(GROUP_1.exec(groups)?.[1]).map((group) => [
+      ...words(read, `${CGROUPS}/cpu${group}/cpu.cfs_quota_us`).slice(0, 1),
+      ...words(read, `${CGROUPS}/cpu${group}/cpu.cfs_period_us`),
+    ]),
   ];
+  return Math.min(...limits.map(coresOf));
+}
+
+/** A group's path and those of the groups around it; the root, which is all that a container may see, is empty. */
+function upwards(path = ""): string[] {
+  const names = path.split("/").filter((name) => name !== "");
+  return [...names.keys(), names.length].map((count) =>
+    names
+      .slice(0, count)
+      .map((name) => `/${name}`)
+      .join(""),
+  );
+}
+
+function coresOf([quota, period]: readonly string[]): number {
   const limit = Number(quota) / Number(period);
   // No limit is the word "max" in version 2, and -1 in version 1.
   return limit > 0 ? limit : Number.POSITIVE_INFINITY;
 }
 
-function words(read: Read, path: string): string[] | undefined {
+/** None where the file cannot be read. */
+function words(read: Read, path: string): string[] {
+  return textOf(read, path)?.trim().split(/\s+/) ?? [];
+}
+
+function textOf(read: Read, path: string): string | undefined {
   try {
-    return read(path).trim().split(/\s+/);
+    return read(path);
   } catch {
     return undefined;
   }

@@ -5,8 +5,9 @@ import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 
 /**
  * `MODEL_LOAD`: the model, or onnxruntime itself, could not be loaded. `MODEL_INPUT`: the tensors are not those that the
- * model takes, or a text is too long. `MODEL_FAILED`: the runtime failed on a batch, and would again.
- * `MODEL_NOT_FINITE`: the model gives a text a vector with NaN or an infinite number in it, and would again.
+ * model takes, a text is too long, or the tokenizer throws on it. `MODEL_FAILED`: the runtime failed on a batch, and
+ * would again. `MODEL_NOT_FINITE`: the model gives a text a vector with NaN or an infinite number in
+ * it, and would again.
  */
 export type OnnxErrorCode = "MODEL_LOAD" | "MODEL_INPUT" | "MODEL_FAILED" | "MODEL_NOT_FINITE";
 
@@ -48,8 +49,13 @@ export function tokenizersLoadError(cause: unknown): BatchwiseError {
   return errorOf("MODEL_LOAD", message, cause);
 }
 
-export function modelInputError(message: string): BatchwiseError {
-  return errorOf("MODEL_INPUT", message);
+export function modelInputError(message: string, cause?: unknown): BatchwiseError {
+  return errorOf("MODEL_INPUT", message, cause);
+}
+
+/** `name` is the text's place in its call. */
+export function tokenizerFailedError(name: string, cause: unknown): BatchwiseError {
+  return modelInputError(`The tokenizer failed on \`${name}\`: ${messageOf(cause)}`, cause);
 }
 
 export function modelFailedError(cause: unknown): BatchwiseError {

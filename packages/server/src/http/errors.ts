@@ -157,6 +157,8 @@ export function fromFailure(failure: unknown, retryAfterSeconds: () => number): 
       return shuttingDown();
     case "THREAD_ENDED":
       return new ApiError(500, "The model stopped while it worked on this input.", { code: "model_stopped" });
+    case "MODEL_INPUT":
+      return invalidRequest(`The model cannot take this input: ${messageOf(failure)}.`, "input", "invalid_input");
     case "MODEL_FAILED":
       return new ApiError(500, `The model failed on this input: ${messageOf(failure)}`, {
         code: "model_failed",

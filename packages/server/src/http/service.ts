@@ -8,7 +8,7 @@
 
 import { once } from "node:events";
 import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createAdaptorServer } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
@@ -61,6 +61,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     hostname: "localhost",
     serverOptions: { requireHostHeader: false, keepAliveTimeout: options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS },
   }) as Server;
+  const connections = connectionsOf(server);
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);
   } catch (error) {
@@ -72,7 +73,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const { drainDelayMs = 0, drainTimeoutMs = DEFAULT_DRAIN_TIMEOUT_MS } = options;
     if (drainDelayMs > 0) await sleep(drainDelayMs);
     draining = true;
-    await drain(server, embedder, drainTimeoutMs);
+    await drain(server, connections, embedder, drainTimeoutMs);
     await parser.close();
   };
   return {
@@ -97,10 +98,27 @@ async function listen(server: Server, host: string, port: number, anyPortWillDo:
   }
 }
 
-async function drain(server: Server, embedder: Embedder, timeoutMs: number): Promise<void> {
+/** The open connections of a server, from now on. */
+function connectionsOf(server: Server): ReadonlySet<Socket> {
+  const connections = new Set<Socket>();
+  server.on("connection", (connection) => {
+    connections.add(connection);
+    connection.once("close", () => connections.delete(connection));
+  });
+  return connections;
+}
+
+async function drain(
+  server: Server,
+  connections: ReadonlySet<Socket>,
+  embedder: Embedder,
+  timeoutMs: number,
+): Promise<void> {
   const closed = once(server, "close");
-  // Also closes the connections on which nothing is asked.
+  // Also closes the connections on which nothing is asked any more.
   server.close();
+  // Node does not count a connection as idle before its first request. Browsers open such ones ahead of time.
+  for (const connection of connections) if (connection.bytesRead === 0) connection.destroy();
   embedder.hurry();
   const limit = setTimeout(() => server.closeAllConnections(), timeoutMs);
   try {

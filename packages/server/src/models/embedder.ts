@@ -6,7 +6,14 @@
  */
 
 import type { Batcher } from "batchwise";
-import { type EmbedOptions, openEmbedder, type TextEmbedder, type TokenCount, type Vector } from "batchwise/onnx";
+import {
+  type EmbedOptions,
+  openEmbedder,
+  type TextEmbedder,
+  type TokenCount,
+  type TokenizeOptions,
+  type Vector,
+} from "batchwise/onnx";
 import { type ModelOptions, resolveModel } from "./model-source.ts";
 import { withFlags } from "./option-flags.ts";
 import { RateMeter } from "./rate-meter.ts";
@@ -109,8 +116,8 @@ export class Embedder {
   }
 
   /** The ids of each text: none, or with `truncate` the first that fit, where it is too long. */
-  tokenize(texts: readonly string[]): Promise<TokenCount[]> {
-    return this.#embedder.tokenize(texts);
+  tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]> {
+    return this.#embedder.tokenize(texts, options);
   }
 
   /** One vector a list. Rejects with the first failure, and then takes the lists that still wait out of the queue. */

@@ -9,6 +9,7 @@ describe("a failed request", () => {
     ["QUEUE_FULL", 429, "rate_limit_error", "queue_full", undefined],
     ["DEADLINE_EXCEEDED", 504, "server_error", "deadline_exceeded", undefined],
     ["CLOSED", 503, "server_error", "shutting_down", undefined],
+    ["MODEL_INPUT", 400, "invalid_request_error", "invalid_input", "false"],
     ["MODEL_FAILED", 500, "server_error", "model_failed", "false"],
     ["THREAD_ENDED", 500, "server_error", "model_stopped", undefined],
   ])("with %s is answered with %i", (code, status, type, answered, retry) => {

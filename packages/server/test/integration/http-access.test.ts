@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AccessRecord } from "../../src/http/monitoring/access-log.ts";
+import { type AccessRecord, formatAccess } from "../../src/http/monitoring/access-log.ts";
 import { startCommand } from "../support/command.ts";
 import { temporaryFolder } from "../support/folders.ts";
 import { embed, startSmall } from "../support/services.ts";
@@ -40,6 +40,18 @@ describe("the access log", () => {
       expect(Math.abs(Date.now() - Date.parse(time))).toBeLessThan(60_000);
     }
   });
+
+  test.each(["/x%0Aforged", "/x%20200%209%20texts", "/v1/models/x%0D%0Aforged"])(
+    "has the path as it was sent: %s",
+    async (path) => {
+      const records: AccessRecord[] = [];
+      const service = await startSmall({ onAccess: (record) => records.push(record) });
+      await (await fetch(service.url + path)).text();
+      expect(records).toMatchObject([{ path }]);
+      const [record] = records as [AccessRecord];
+      expect(formatAccess(record, "text").split(/\s/)).toHaveLength(11);
+    },
+  );
 
   test.each([
     ["json", /^\{"time":"[^"]+","id":"mine","method":"GET","path":"\/v1\/models","status":200,.*\}$/m],

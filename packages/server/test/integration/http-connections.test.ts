@@ -1,4 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { embed, exchange, startSmall } from "../support/services.ts";
 
 describe("a health check without a Host header", () => {
@@ -43,5 +45,37 @@ describe("a service that is told to stop with a drain delay", () => {
     await closed;
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_990);
     await expect(embed(service, "too late")).rejects.toThrow();
+  });
+});
+
+describe("a service that is told to stop while a connection is open", () => {
+  test("does not wait for one on which nothing was ever sent", async () => {
+    const service = await startSmall({ drainTimeoutMs: 10_000 });
+    const silent = connect(service.port, "127.0.0.1");
+    onTestFinished(() => void silent.destroy());
+    await once(silent, "connect");
+    // Answered after the server has taken the silent one, which came before.
+    await (await fetch(`${service.url}/healthz`)).text();
+    const startedAt = performance.now();
+    await service.close();
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
+  test("answers one on which a request has begun", async () => {
+    const service = await startSmall();
+    const body = JSON.stringify({ model: "batchwise-demo", input: "late" });
+    const head = "POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    const socket = connect(service.port, "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    let answer = "";
+    socket.on("data", (chunk) => {
+      answer += chunk.toString();
+    });
+    socket.write(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
+    await (await fetch(`${service.url}/healthz`)).text();
+    const closed = service.close();
+    socket.write(body.slice(5));
+    await closed;
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
   });
 });

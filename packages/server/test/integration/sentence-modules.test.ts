@@ -140,6 +140,27 @@ describe("2_Dense and 3_Normalize", () => {
   });
 });
 
+describe("modules.json without a Normalize", () => {
+  const files = { "1_Pooling/config.json": pooling("cls_token") };
+  const warningsOf = async (list: readonly unknown[] | undefined, graph = GRAPH): Promise<readonly string[]> => {
+    const listed = list === undefined ? {} : { "modules.json": list };
+    return (await openEmbedder({ model: await exportFolder(graph, { ...files, ...listed }) })).warnings;
+  };
+  const scaled = [expect.stringContaining("`modules.json` has no Normalize, but vectors are scaled to length 1")];
+
+  test("is a warning, also where the graph pools by itself", async () => {
+    expect(await warningsOf(modules(TRANSFORMER, POOLING))).toEqual(scaled);
+    // Its mean counts padding, of which there is another warning.
+    const graph = tableGraph({ width: 2, output: "mean" });
+    expect(await warningsOf(modules(TRANSFORMER, POOLING), graph)).toEqual(expect.arrayContaining(scaled));
+  });
+
+  test("is no warning where the file has one, or where there is no such file", async () => {
+    expect(await warningsOf(modules(TRANSFORMER, POOLING, ["Normalize", "2_Normalize"]))).toEqual([]);
+    expect(await warningsOf(undefined)).toEqual([]);
+  });
+});
+
 describe("what is not known", () => {
   test.each([
     [

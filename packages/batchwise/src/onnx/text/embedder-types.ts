@@ -4,7 +4,7 @@ import type { OnFull } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import type { ModelThreadsOptions } from "../model-threads.ts";
 import type { ModelFileOptions } from "./model-files.ts";
-import type { TokenCount } from "./tokenizer.ts";
+import type { TokenCount, TokenizeOptions } from "./tokenizer.ts";
 
 /** Of length 1, with memory of its own. */
 export type Vector = Float32Array<ArrayBuffer>;
@@ -31,6 +31,7 @@ export interface EmbedderOptions extends ModelFileOptions, ModelThreadsOptions {
 
 /** Options of one call of an embedder. */
 export interface EmbedOptions {
+  /** Once it aborts, the call rejects with its reason. No further text is tokenised, and those that wait are removed. */
   readonly signal?: AbortSignal | undefined;
   /** Higher goes first. Default 0. */
   readonly priority?: number | undefined;
@@ -53,14 +54,18 @@ export interface TextModelDescription {
 /** A text model in threads, open. */
 export interface TextEmbedder {
   /**
-   * One vector a text, in order. Rejects, with nothing submitted, with MODEL_INPUT where a text is too long for the model
-   * or has no tokens; else with the first failure of a text, and takes those that still wait out of the queue.
+   * One vector a text, in order. Rejects, with nothing submitted, with MODEL_INPUT where a text is too long for the
+   * model, has no tokens, or makes the tokenizer throw; else with the first failure of a text, and takes those that
+   * still wait out of the queue.
    */
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Vector[]>;
   /** The same for lists of the model's own token ids, with the marks around them. */
   embedTokens(lists: readonly (readonly number[])[], options?: EmbedOptions): Promise<Vector[]>;
-  /** The ids of each text: null where it is too long, unless `truncate` keeps the first that fit. */
-  tokenize(texts: readonly string[]): Promise<TokenCount[]>;
+  /**
+   * The ids of each text: null where it is too long, unless `truncate` keeps the first that fit. Rejects with
+   * MODEL_INPUT for a text on which the tokenizer throws, or for which it gives an id that the model does not have.
+   */
+  tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]>;
   /** For its statistics, events and `configure`. Its items are lists of token ids. */
   readonly batcher: Batcher<readonly number[], Vector>;
   readonly model: TextModelDescription;

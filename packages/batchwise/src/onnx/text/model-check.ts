@@ -62,10 +62,18 @@ function promptWarning({ defaultPrompt }: ModelSource): string[] {
   ];
 }
 
+/** A model made for the dot product says something by the length of a vector, which is lost here. */
+function scaleWarning({ readout }: ModelSource): string[] {
+  if (readout.isUnscaled !== true) return [];
+  return [
+    "The model's `modules.json` has no Normalize, but vectors are scaled to length 1 here: their dot product is their cosine.",
+  ];
+}
+
 /** What whoever runs the service should know of a model that was not refused. */
 export function warningsOf(source: ModelSource, { pooledBy }: VectorBlock): string[] {
   const { readout } = source;
-  const warnings = [...vocabularyWarning(source), ...promptWarning(source)];
+  const warnings = [...vocabularyWarning(source), ...promptWarning(source), ...scaleWarning(source)];
   if (pooledBy === "graph" || readout.source !== "none") return warnings;
   return [
     ...warnings,

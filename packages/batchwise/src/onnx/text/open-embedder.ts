@@ -2,9 +2,11 @@
 
 import {
   aBoolean,
+  aString,
   check,
   checkIsObject,
   expected,
+  finiteIntegerFrom,
   objectWith,
   oneOf,
   type Rule,
@@ -15,10 +17,11 @@ import { THREAD_OPTIONS } from "../model-threads.ts";
 import type { EmbedderOptions, TextEmbedder } from "./embedder-types.ts";
 import { withLimitTried } from "./length-check.ts";
 import { firstRun, warningsOf } from "./model-check.ts";
-import { type ModelSource, resolveModel } from "./model-files.ts";
+import { type ModelSource, resolveModel, type TextModel } from "./model-files.ts";
 import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
 import { POOLINGS } from "./readout.ts";
 import { ThreadedEmbedder } from "./text-embedder.ts";
+import type { Tokenizer } from "./tokenizer.ts";
 import { VectorThreads } from "./vector-threads.ts";
 
 const OPTIONS: readonly (keyof EmbedderOptions)[] = [
@@ -39,6 +42,14 @@ const OPTIONS: readonly (keyof EmbedderOptions)[] = [
 const aModel: Rule = {
   ...objectWith(),
   expected: "the path of an .onnx file or of a folder with one, or a description",
+};
+
+const DESCRIPTION: readonly (keyof TextModel)[] = ["path", "tokenizer", "maxTokens", "pooling", "firstPosition"];
+
+const aModelPath: Rule = {
+  expected: "the path of an .onnx file",
+  type: "string",
+  test: (path: string) => path !== "",
 };
 
 const aTokenizerPath: Rule = {
@@ -107,7 +118,7 @@ async function openFound(found: ModelSource, options: EmbedderOptions): Promise<
 /** The batcher and the threads check theirs. */
 function checkOptions(options: EmbedderOptions): void {
   checkIsObject("options", options);
-  const { model, tokenizer, pooling, batchAnyway, truncate } = options ?? {};
+  const { model, tokenizer, name, maxTokens, pooling, batchAnyway, truncate } = options ?? {};
   refuseUnknown(options ?? {}, OPTIONS, "", {
     path: "it is `model`",
     modelName: "it is `name`",
@@ -115,8 +126,30 @@ function checkOptions(options: EmbedderOptions): void {
   });
   const isModel = typeof model === "string" ? model !== "" : typeof model === "object" && model !== null;
   if (!isModel) throw expected("model", aModel, model, TypeError);
+  if (typeof model !== "string") checkDescription(model);
   if (tokenizer !== undefined) check("tokenizer", aTokenizerPath, tokenizer);
+  if (name !== undefined) check("name", aString, name);
+  if (maxTokens !== undefined) check("maxTokens", finiteIntegerFrom(1), maxTokens);
   if (pooling !== undefined) check("pooling", oneOf(...POOLINGS), pooling);
   if (batchAnyway !== undefined) check("batchAnyway", aBoolean, batchAnyway);
   if (truncate !== undefined) check("truncate", aBoolean, truncate);
+}
+
+/** A wrong one would else show at the first text, or as vectors that nobody meant. */
+function checkDescription(model: TextModel): void {
+  const { path, tokenizer, maxTokens, pooling, firstPosition } = model;
+  refuseUnknown(model, DESCRIPTION, "model.");
+  check("model.path", aModelPath, path);
+  check("model.tokenizer", objectWith("encode"), tokenizer);
+  checkTokenizer(tokenizer);
+  check("model.maxTokens", finiteIntegerFrom(1), maxTokens);
+  if (pooling !== undefined) check("model.pooling", oneOf(...POOLINGS), pooling);
+  if (firstPosition !== undefined) check("model.firstPosition", finiteIntegerFrom(0), firstPosition);
+}
+
+/** It may have members besides: it is often of a class. */
+function checkTokenizer({ vocabularySize, paddingId, truncationSide }: Tokenizer): void {
+  check("model.tokenizer.vocabularySize", finiteIntegerFrom(1), vocabularySize);
+  check("model.tokenizer.paddingId", finiteIntegerFrom(0), paddingId);
+  if (truncationSide !== undefined) check("model.tokenizer.truncationSide", oneOf("left", "right"), truncationSide);
 }

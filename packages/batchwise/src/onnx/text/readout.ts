@@ -30,6 +30,8 @@ export interface Readout {
   readonly poolings: readonly Pooling[];
   /** What happens to a pooled vector, in order. */
   readonly steps: readonly ReadoutStep[];
+  /** The model's modules.json has no Normalize, so its authors' vectors are of other lengths than 1. */
+  readonly isUnscaled?: boolean;
   /** Width of a token's vector by the model's files. */
   readonly tokenWidth?: number;
   /** Why vectors of tokens cannot be made into those of texts as the files ask; a graph that pools by itself may be used. */

@@ -59,22 +59,30 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
 /** The readout by the files of the first of the folders that has any. */
 export async function readReadout(folders: readonly string[], asked: Pooling | undefined): Promise<Readout> {
   for (const folder of folders) {
-    const modules = await modulesIn(folder);
-    if (modules !== undefined) return readModules(folder, modules, asked);
+    const listed = await listedModules(folder);
+    const modules = listed ?? (await modulesByFolders(folder));
+    if (modules === undefined) continue;
+    const readout = await readModules(folder, modules, asked);
+    // Of the folders' names nothing is known: a Normalize has no files, so its folder is often lost.
+    const isUnscaled = listed?.every((module) => kindOf(module) !== "Normalize") ?? false;
+    return { ...readout, isUnscaled };
   }
   return asked === undefined ? MEAN_READOUT : { source: "option", poolings: [asked], steps: [] };
 }
 
-/** As `modules.json` lists them, or, where an export has left it out, as its folders are named. */
-async function modulesIn(folder: string): Promise<Module[] | undefined> {
+/** As `modules.json` lists them. */
+async function listedModules(folder: string): Promise<Module[] | undefined> {
   const listed = await readJson(join(folder, "modules.json"));
-  if (listed !== undefined) {
-    if (!Array.isArray(listed)) throw new Error(`Expected ${join(folder, "modules.json")} to hold a JSON array`);
-    return listed.map((entry: unknown) => {
-      const { type, path } = isRecord(entry) ? entry : {};
-      return { type: String(type), path: typeof path === "string" ? path : "" };
-    });
-  }
+  if (listed === undefined) return undefined;
+  if (!Array.isArray(listed)) throw new Error(`Expected ${join(folder, "modules.json")} to hold a JSON array`);
+  return listed.map((entry: unknown) => {
+    const { type, path } = isRecord(entry) ? entry : {};
+    return { type: String(type), path: typeof path === "string" ? path : "" };
+  });
+}
+
+/** As the folders are named, where an export has left `modules.json` out. */
+async function modulesByFolders(folder: string): Promise<Module[] | undefined> {
   const numbered = (await readdir(folder).catch(() => [])).filter((name) => /^\d+_[A-Z]/.test(name));
   if (!numbered.some((name) => name.endsWith("_Pooling"))) return undefined;
   numbered.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));

@@ -14,7 +14,14 @@ import { modelInputError, notFiniteError } from "../errors.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
 import type { ModelSource } from "./model-files.ts";
 import { padTokens, splitRows } from "./token-batch.ts";
-import { checkIds, countTokens, type TokenCount, tokenizeAll, truncateTokens } from "./tokenizer.ts";
+import {
+  checkIds,
+  countTokens,
+  type TokenCount,
+  type TokenizeOptions,
+  tokenizeAll,
+  truncateTokens,
+} from "./tokenizer.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 export interface LoadedModel {
@@ -82,15 +89,15 @@ export class ThreadedEmbedder implements TextEmbedder {
     return this.#threads.restarts;
   }
 
-  tokenize(texts: readonly string[]): Promise<TokenCount[]> {
-    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, this.#count);
+  tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]> {
+    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, options, this.#count);
   }
 
   async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Vector[]> {
     if (!Array.isArray(texts) || texts.some((text) => typeof text !== "string")) {
       throw modelInputError("Expected `texts` to be a list of strings; `embedTokens` takes lists of token ids");
     }
-    const counts = await this.tokenize(texts);
+    const counts = await this.tokenize(texts, { signal: options.signal });
     options.signal?.throwIfAborted();
     const lists = counts.map(({ ids, tokens }, index) => this.#checked(ids, tokens, `texts[${index}]`));
     return this.#embed(lists, options);

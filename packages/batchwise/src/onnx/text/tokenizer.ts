@@ -4,7 +4,7 @@
 
 import { estimateTokens } from "../../core/api/estimate-tokens.ts";
 import { describe } from "../../core/contract/errors.ts";
-import { modelInputError } from "../errors.ts";
+import { modelInputError, tokenizerFailedError } from "../errors.ts";
 import { inSlices } from "./time-slices.ts";
 
 /** Texts to token ids. */
@@ -103,16 +103,46 @@ function marksOf(tokenizer: Tokenizer): Marks {
   return found;
 }
 
-/** Tokenises texts in order, giving way to other work every few milliseconds, however many do so at once. */
+/** Options of one call of `tokenize`. */
+export interface TokenizeOptions {
+  /** Once it aborts, no further text is tokenised, and the call rejects with its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** What errors call the text at an index. Default: `texts[0]` and so on. */
+  readonly nameOf?: ((index: number) => string) | undefined;
+}
+
+/**
+ * Tokenises texts in order, giving way to other work every few milliseconds, however many do so at once. Rejects with
+ * MODEL_INPUT for a text on which the tokenizer throws, or for which it gives an id that is none.
+ */
 export async function tokenizeAll(
   tokenizer: Tokenizer,
   texts: readonly string[],
   maxTokens: number,
+  { signal, nameOf = (index) => `texts[${index}]` }: TokenizeOptions = {},
   count: typeof countTokens = countTokens,
 ): Promise<TokenCount[]> {
   const counts: TokenCount[] = [];
   // Callers of one text do not wait for those of thousands.
   const isShort = texts.length === 1;
-  for (const text of texts) counts.push(await inSlices(() => count(tokenizer, text, maxTokens), isShort));
+  for (const [index, text] of texts.entries()) {
+    const next = await inSlices(() => {
+      // Looked at here, because a slice may begin long after it was asked for.
+      signal?.throwIfAborted();
+      const name = nameOf(index);
+      const counted = countNamed(name, () => count(tokenizer, text, maxTokens));
+      if (counted.ids !== null) checkIds(name, counted.ids, tokenizer.vocabularySize);
+      return counted;
+    }, isShort);
+    counts.push(next);
+  }
   return counts;
+}
+
+function countNamed(name: string, count: () => TokenCount): TokenCount {
+  try {
+    return count();
+  } catch (error) {
+    throw tokenizerFailedError(name, error);
+  }
 }

@@ -169,4 +169,81 @@ describe("an embedder in this process", () => {
     expect(await messageOf({ model: described, workers: 0 })).toContain("Expected `workers` to be an integer >= 1");
     expect(await messageOf({ model: described, maxQueueSize: 0 })).toContain("Expected `maxQueueSize` to be");
   });
+
+  test.each([0, -5, 1.5, Number.NaN, Infinity, "64"])("refuses a `maxTokens` of %o", async (maxTokens) => {
+    const described = { path: fileOf(encoder({ maxTokens: 64 })), tokenizer, maxTokens: 64 };
+    for (const options of [
+      { model: exported(), maxTokens },
+      { model: described, maxTokens },
+      { model: { ...described, maxTokens } },
+    ]) {
+      const message = expect.stringMatching(/^Expected `(model\.)?maxTokens` to be an integer >= 1/);
+      await expect(open(options)).rejects.toMatchObject({ code: "INVALID_OPTION", message });
+    }
+  });
+
+  test.each([
+    [{ path: undefined }, "Expected `model.path` to be the path of an .onnx file"],
+    [{ path: "" }, "Expected `model.path` to be the path of an .onnx file"],
+    [{ maxTokens: undefined }, "Expected `model.maxTokens` to be an integer >= 1"],
+    [{ tokenizer: undefined }, "Expected `model.tokenizer` to be an object with encode"],
+    [{ tokenizer: { vocabularySize: 8, paddingId: 0 } }, "Expected `model.tokenizer` to be an object with encode"],
+    [
+      { tokenizer: { ...tokenizer, vocabularySize: 0 } },
+      "Expected `model.tokenizer.vocabularySize` to be an integer >= 1",
+    ],
+    [{ tokenizer: { ...tokenizer, paddingId: "0" } }, "Expected `model.tokenizer.paddingId` to be an integer >= 0"],
+    [{ tokenizer: { ...tokenizer, truncationSide: "top" } }, "Expected `model.tokenizer.truncationSide` to be"],
+    [{ firstPosition: -1 }, "Expected `model.firstPosition` to be an integer >= 0"],
+    [{ pooling: "CLS" }, "Expected `model.pooling` to be"],
+    [{ poolingMode: "cls" }, "Unknown option `model.poolingMode`"],
+  ])("refuses a description by what is wrong with it: %o", async (change, message) => {
+    const model = { path: fileOf(encoder({ maxTokens: 64 })), tokenizer, maxTokens: 64, ...change };
+    await expect(open({ model })).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test("takes a tokenizer that is of a class", async () => {
+    class Words {
+      get vocabularySize(): number {
+        return tokenizer.vocabularySize;
+      }
+      get paddingId(): number {
+        return tokenizer.paddingId;
+      }
+      encode(text: string): readonly number[] {
+        return tokenizer.encode(text);
+      }
+    }
+    const model = { path: fileOf(encoder({ maxTokens: 64 })), tokenizer: new Words(), maxTokens: 64 };
+    expect(await (await opened({ model })).embed(["hello"])).toHaveLength(1);
+  });
+
+  test("tokenises no more texts of a call whose signal aborts", async () => {
+    let encoded = 0;
+    const caller = new AbortController();
+    const slow = {
+      ...tokenizer,
+      encode(text: string) {
+        encoded += 1;
+        if (text === "text 2") caller.abort(new Error("enough"));
+        return tokenizer.encode(text);
+      },
+    };
+    const embedder = await opened({
+      model: { path: fileOf(encoder({ maxTokens: 64 })), tokenizer: slow, maxTokens: 64 },
+    });
+    encoded = 0;
+    const texts = Array.from({ length: 20 }, (_, index) => `text ${index}`);
+    await expect(embedder.embed(texts, { signal: caller.signal })).rejects.toThrow("enough");
+    expect(encoded).toBe(3);
+  });
 });
+
+/** With options of the wrong types; closed with the test where it opens all the same. */
+async function open(options: object): Promise<void> {
+  const embedder = await openEmbedder({ workers: 1, ...options } as EmbedderOptions);
+  onTestFinished(() => embedder.close());
+}

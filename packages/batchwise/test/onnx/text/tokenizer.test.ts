@@ -68,4 +68,37 @@ describe("counting tokens", () => {
     expect(counts.map((count) => count.ids?.[0])).toEqual(Array.from({ length: 40 }, (_, index) => index));
     expect(others).toBeGreaterThan(0);
   });
+
+  test("stops before the next text once its caller has left, with the caller's reason", async () => {
+    const caller = new AbortController();
+    let encoded = 0;
+    const counting: Tokenizer = {
+      ...tokenizer,
+      encode() {
+        encoded += 1;
+        if (encoded === 3) caller.abort(new Error("left"));
+        return [3];
+      },
+    };
+    const counts = tokenizeAll(counting, new Array<string>(10).fill("text"), 8, { signal: caller.signal });
+    await expect(counts).rejects.toThrow("left");
+    expect(encoded).toBe(3);
+  });
+
+  test("names the text for which the tokenizer throws", async () => {
+    const cause = new RangeError("Maximum call stack size exceeded");
+    const failing: Tokenizer = {
+      ...tokenizer,
+      encode(text) {
+        if (text === "bad") throw cause;
+        return [3];
+      },
+    };
+    const message = "The tokenizer failed on `texts[1]`: Maximum call stack size exceeded";
+    await expect(tokenizeAll(failing, ["good", "bad"], 8)).rejects.toMatchObject({
+      code: "MODEL_INPUT",
+      message,
+      cause,
+    });
+  });
 });

@@ -2,7 +2,7 @@
  * `POST /v1/embeddings`: tokenise, hand every text to the embedder, answer in OpenAI's shape.
  *
  * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller that hangs up
- * takes its waiting texts out of the queue.
+ * takes its waiting texts out of the queue, and no more of its texts are tokenised, as after the deadline.
  */
 
 import type { Embedder } from "../../models/embedder.ts";
@@ -14,6 +14,7 @@ import { type BodyLimits, checkIsPlain, readBytes } from "../requests/body.ts";
 import { callerOf } from "../requests/caller.ts";
 import { checkIsJson } from "../requests/json-only.ts";
 import { readUrgency } from "../requests/request-headers.ts";
+import { withinDeadline } from "../requests/within-deadline.ts";
 import { writeEmbeddings } from "./embeddings-answer.ts";
 import type { EmbeddingsRequest } from "./embeddings-request.ts";
 import type { RequestParser } from "./request-parser.ts";
@@ -47,7 +48,9 @@ export async function answerEmbeddings(
   checkIsPlain(request.headers);
   answers.checkRoom();
   const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
-  const { lists, ...asked } = await readRequest(request, services);
+  const { lists, ...asked } = await withinDeadline(signal, timeoutMs, (ending) =>
+    readRequest(request, services, ending),
+  );
   const tokens = lists.reduce((sum, list) => sum + list.length, 0);
   note({ texts: lists.length, tokens });
   const leftMs = timeoutMs - (performance.now() - arrivedAt);
@@ -75,27 +78,38 @@ interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions"
 async function readRequest(
   request: Request,
   { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
+  signal: AbortSignal,
 ): Promise<TokenRequest> {
   const upload = new Upload(uploads);
   try {
     const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload));
     const { maxQueueSize } = embedder.batcher.options;
     if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
-    return { ...asked, lists: await tokenLists(inputs, embedder) };
+    return { ...asked, lists: await tokenLists(inputs, embedder, signal) };
   } finally {
     upload.end();
   }
 }
 
-async function tokenLists(inputs: EmbeddingsRequest["inputs"], embedder: Embedder): Promise<(readonly number[])[]> {
+async function tokenLists(
+  inputs: EmbeddingsRequest["inputs"],
+  embedder: Embedder,
+  signal: AbortSignal,
+): Promise<(readonly number[])[]> {
   const { maxTokens, name } = embedder.model;
-  const counts = await embedder.tokenize(inputs.filter((input) => typeof input === "string"));
+  const placeOf = (index: number): string => (inputs.length === 1 ? "input" : `input[${index}]`);
+  const textsAt = [...inputs.keys()].filter((index) => typeof inputs[index] === "string");
+  const counts = await embedder.tokenize(
+    inputs.filter((input) => typeof input === "string"),
+    { signal, nameOf: (text) => placeOf(textsAt[text] ?? text) },
+  );
   let next = 0;
   return inputs.map((input, index) => {
     const { ids, tokens } =
       typeof input === "string" ? (counts[next++] ?? { ids: null, tokens: 0 }) : { ids: input, tokens: input.length };
+    const place = placeOf(index);
+    if (tokens === 0) throw invalidRequest(`\`${place}\` has no tokens.`, "input", "invalid_input");
     if (ids !== null && tokens <= maxTokens) return Array.isArray(ids) ? ids : Array.from(ids);
-    const place = inputs.length === 1 ? "input" : `input[${index}]`;
     const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
     throw invalidRequest(message, "input", "context_length_exceeded");
   });

@@ -12,6 +12,7 @@ export interface AccessRecord {
   /** The answer's `x-request-id`. */
   readonly id: string;
   readonly method: string;
+  /** Percent-encoded, as it was sent: decoded it may hold spaces and line breaks. */
   readonly path: string;
   /** 499 where the caller left. */
   readonly status: number;
@@ -40,8 +41,9 @@ export function accessLog(write: (record: AccessRecord) => void): MiddlewareHand
     const startedAt = performance.now();
     await next();
     const { texts = 0, tokens = 0 } = context.get("work") ?? {};
+    const path = new URL(context.req.raw.url).pathname;
     write({
-      ...{ time, id: context.get("requestId"), method: context.req.method, path: context.req.path },
+      ...{ time, id: context.get("requestId"), method: context.req.method, path },
       ...{ status: context.res.status, texts, tokens, ms: Math.round((performance.now() - startedAt) * 10) / 10 },
     });
   };
