@@ -391,9 +391,10 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#environment.owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
   }
 
-  /** A queue may keep entries that were taken out of turn: what callers gave stays with the handler's context alone. */
+  /** A queue may keep entries that were taken out of turn: what callers gave stays in the handler's context alone. */
   #forgetTaken(): void {
     this.#context?.keepRequests();
+    this.#context = null;
     for (const entry of this.#taken) entry.forget();
   }
 }

@@ -1,0 +1,162 @@
+// What is learned of a batch is its last call: no opening, no pause before another call, and no call that was called off.
+
+import { type Batcher, type BatchOptions, createBatcher, type LearnedStats } from "batchwise";
+import { type VirtualClock, virtualClock } from "batchwise/testing";
+import { expect, test } from "vitest";
+import { range } from "../support.ts";
+
+/** A handler that takes `ms` for a batch. */
+const taking =
+  (clock: VirtualClock, msOf: (items: number[]) => number) =>
+  (items: number[]): Promise<number[]> =>
+    new Promise((resolve) => clock.setTimeout(() => resolve(items), msOf(items)));
+
+test.each([
+  ["the opening of the handler", true, {}],
+  ["a pause before a retry", false, { retry: { attempts: 2, backoffMs: 2_000 } }],
+])("%s sends no later item early for its deadline", async (_, opens, options) => {
+  const clock = virtualClock();
+  const run = taking(clock, () => 5);
+  let isFirst = !opens;
+  const failsFirst = (items: number[]): Promise<number[]> => {
+    if (!isFirst) return run(items);
+    isFirst = false;
+    throw new Error("busy");
+  };
+  const open = (): Promise<void> => new Promise((resolve) => clock.setTimeout(resolve, 3_000));
+  const handler = opens ? { open, run } : failsFirst;
+  const batcher = createBatcher(handler, { clock, maxWaitMs: 50, ...options } as BatchOptions<number, number>);
+  const first = batcher.submit(0);
+  await clock.advance(3_200);
+  await first;
+  const reasons: string[] = [];
+  batcher.on("batch", ({ reason, size }) => reasons.push(`${reason} ${size}`));
+  const urgent = batcher.submit(1, { timeoutMs: 1_000 });
+  await clock.advance(10);
+  const other = batcher.submit(2);
+  await clock.advance(200);
+  await Promise.all([urgent, other]);
+  expect(reasons).toEqual(["wait 2"]);
+});
+
+/** What has been learned before and after three batches that do not go as others do. */
+async function learnedAcross(
+  odd: (batcher: Batcher<number, number>, clock: VirtualClock) => Promise<void>,
+  handlerOf: (clock: VirtualClock) => (items: number[], context: { readonly signal: AbortSignal }) => Promise<number[]>,
+  options: BatchOptions<number, number> = {},
+): Promise<readonly (LearnedStats | null)[]> {
+  const clock = virtualClock();
+  const batcher = createBatcher(handlerOf(clock), { clock, maxBatchCost: "learn", ...options });
+  for (let batch = 0; batch < 60; batch += 1) {
+    const call = batcher.submitMany(range(64));
+    await clock.runAll();
+    await call;
+  }
+  const before = batcher.stats().learned;
+  for (let batch = 0; batch < 3; batch += 1) await odd(batcher, clock);
+  return [before, batcher.stats().learned];
+}
+
+test("three batches that all callers cancelled are no failures of their size", async () => {
+  const handlerOf =
+    (clock: VirtualClock) =>
+    (items: number[], { signal }: { readonly signal: AbortSignal }): Promise<number[]> =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+        clock.setTimeout(() => resolve(items), 10 + items.length);
+      });
+  const [before, after] = await learnedAcross(async (batcher, clock) => {
+    const controller = new AbortController();
+    const call = batcher.submitSettled(range(64), { signal: controller.signal });
+    await clock.settle();
+    controller.abort();
+    await clock.runAll();
+    await call;
+  }, handlerOf);
+  expect(before?.state).toBe("learned");
+  expect(after).toEqual(before);
+});
+
+test("three batches that were answered at a second call, after a pause, took no longer", async () => {
+  let fails = false;
+  const [before, after] = await learnedAcross(
+    async (batcher, clock) => {
+      fails = true;
+      const call = batcher.submitMany(range(64));
+      await clock.runAll();
+      await call;
+    },
+    (clock) => {
+      const run = taking(clock, (items) => 10 + items.length);
+      return (items) => {
+        if (!fails) return run(items);
+        fails = false;
+        throw new Error("503");
+      };
+    },
+    { retry: { attempts: 2, backoffMs: 1_000 } },
+  );
+  expect(before?.state).toBe("learned");
+  expect(after?.state).toBe("learned");
+  expect(after?.maxBatchCost).toBeGreaterThan(0.9 * (before?.maxBatchCost ?? 0));
+});
+
+test("with isolateFailures a half that runs too long leaves the others a call of their own", async () => {
+  const clock = virtualClock();
+  const signals: AbortSignal[] = [];
+  const batcher = createBatcher(
+    (items: string[], { signal }) => {
+      if (items.length > 1) throw new Error("one of them is bad");
+      signals.push(signal);
+      return items[0] === "hangs" ? new Promise<string[]>(() => {}) : items;
+    },
+    { clock, isolateFailures: true, handlerTimeoutMs: 50 },
+  );
+  const call = batcher.submitSettled(["hangs", "one", "two", "three"]);
+  await clock.advance(1_000);
+  const answers = (await call).map((answer) => (answer.status === "fulfilled" ? answer.value : answer.reason.code));
+  expect(answers).toEqual(["HANDLER_TIMEOUT", "one", "two", "three"]);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true, false, false, false]);
+  await batcher.close();
+});
+
+test("a size that configure has set is not taken for the default", async () => {
+  const batcher = createBatcher((items: number[]) => items, { maxBatchCost: 1_000 });
+  const warnings: string[] = [];
+  batcher.on("warning", ({ message }) => warnings.push(message));
+  batcher.configure({ maxBatchSize: 8 });
+  await batcher.submitMany(range(8));
+  expect(warnings).toEqual([]);
+  await batcher.close();
+});
+
+test("a limiter that has failed holds no timer once nothing waits", async () => {
+  const clock = virtualClock();
+  const fails = (): never => {
+    throw new Error("no");
+  };
+  const limiter = { reserve: fails, giveBack() {}, withdraw() {}, hold() {} };
+  const batcher = createBatcher((items: number[]) => items, { clock, limiter });
+  batcher.on("warning", () => {});
+  const controller = new AbortController();
+  const answer = batcher.submit(1, { signal: controller.signal });
+  await clock.settle();
+  controller.abort();
+  await expect(answer).rejects.toThrow();
+  await batcher.idle();
+  await clock.settle();
+  expect(clock.timers).toBe(0);
+  await batcher.close();
+});
+
+test("statistics that a listener resets are never below zero", async () => {
+  let now = 0;
+  const clock = virtualClock();
+  const ticking = { ...clock, now: () => (now += 1), setTimeout: clock.setTimeout, clearTimeout: clock.clearTimeout };
+  const batcher = createBatcher((items: number[]) => items, { clock: ticking });
+  batcher.on("item", () => batcher.resetStats());
+  await batcher.submit(1);
+  const { busyMs, utilization } = batcher.stats();
+  expect(Math.min(busyMs, utilization)).toBeGreaterThanOrEqual(0);
+  await batcher.close();
+});
