@@ -42,20 +42,26 @@ export interface TokenCount {
 // No tokenizer of ours packs more than about 100 characters into one token; past this a text cannot fit, and
 // finding out exactly how far it is over would hold up everyone else.
 const MAX_CHARACTERS_PER_TOKEN = 100;
+/** Words have some 4 characters a token, so texts that fit are hardly longer: they are tokenised in one piece. */
+const LOOKED_AT_PER_TOKEN = 8;
+/** A part with so many times the tokens that fit shows that its text is too long, whatever becomes of the word at the cut. */
+const SURELY_TOO_LONG = 1.25;
+const TOKENS_OF_A_WORD = 16;
 
 /** Tokenises one text, giving up early on one that cannot fit. */
 export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
-  if (text.length > maxTokens * MAX_CHARACTERS_PER_TOKEN) {
-    return { ids: null, tokens: Math.max(maxTokens + 1, estimateTokens(text)) };
-  }
-  const ids = tokenizer.encode(streamSafe(text));
-  return { ids: ids.length > maxTokens ? null : ids, tokens: ids.length };
+  const isHopeless = text.length > maxTokens * MAX_CHARACTERS_PER_TOKEN;
+  if (isHopeless) return { ids: null, tokens: Math.max(maxTokens + 1, estimateTokens(text)) };
+  const ids = idsOf(tokenizer, text, maxTokens, false);
+  if (ids.length <= maxTokens) return { ids, tokens: ids.length };
+  const isPart = text.length > maxTokens * LOOKED_AT_PER_TOKEN;
+  return { ids: null, tokens: isPart ? Math.max(ids.length, estimateTokens(text)) : ids.length };
 }
 
 /** Tokenises as much of one text as fits, with the marks around it as they are around a whole one. */
 export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
   const left = tokenizer.truncationSide === "left";
-  const ids = tokenizer.encode(streamSafe(cut(text, maxTokens * MAX_CHARACTERS_PER_TOKEN, left)));
+  const ids = idsOf(tokenizer, text, maxTokens, left);
   if (ids.length <= maxTokens) return { ids, tokens: ids.length };
   const { before, after } = marksOf(tokenizer);
   const room = maxTokens - before.length - after.length;
@@ -63,6 +69,19 @@ export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: nu
   const inner = ids.slice(before.length, ids.length - after.length);
   const kept = left ? inner.slice(inner.length - room) : inner.slice(0, room);
   return { ids: [...before, ...kept, ...after], tokens: maxTokens };
+}
+
+/**
+ * The ids of a text, or of a part of it that is too long already: a long text is looked at in parts that double, for
+ * tokenising all of it in one piece could stop the event loop for seconds.
+ */
+function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, left: boolean): readonly number[] {
+  for (let perToken = LOOKED_AT_PER_TOKEN; ; perToken *= 2) {
+    const length = maxTokens * Math.min(perToken, MAX_CHARACTERS_PER_TOKEN);
+    const ids = tokenizer.encode(streamSafe(cut(text, length, left)));
+    const isSure = ids.length > SURELY_TOO_LONG * maxTokens + TOKENS_OF_A_WORD;
+    if (isSure || text.length <= length || perToken >= MAX_CHARACTERS_PER_TOKEN) return ids;
+  }
 }
 
 /** Shorter texts are normalised in no time, whatever is in them. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { hashingTokenizer } from "../../../../server/src/models/hashing-tokenizer.ts";
 import { countTokens, type Tokenizer, tokenizeAll, truncateTokens } from "../../../src/onnx/text/tokenizer.ts";
+import { range } from "../../support.ts";
 
 const tokenizer = hashingTokenizer(8192);
 
@@ -25,6 +26,39 @@ describe("counting tokens", () => {
     const count = countTokens(never, "a".repeat(10_000_000), 512);
     expect(count.ids).toBeNull();
     expect(count.tokens).toBeGreaterThan(512);
+  });
+
+  test("looks at no more of a long text than shows that it is too long, and truncates it as the whole", () => {
+    for (const truncationSide of ["right", "left"] as const) {
+      const looked: number[] = [];
+      const encode = (text: string): number[] => {
+        looked.push(text.length);
+        const words = text.split(" ").filter((word) => word !== "");
+        return [1, ...words.map((word) => 3 + (word.length % 7)), 2];
+      };
+      const tokenizer: Tokenizer = { vocabularySize: 10, paddingId: 0, truncationSide, encode };
+      const text = range(900)
+        .map((index) => "x".repeat(1 + (index % 5)))
+        .join(" ");
+      expect(countTokens(tokenizer, text, 64).ids).toBeNull();
+      expect(Math.max(...looked)).toBe(8 * 64);
+      const whole = encode(text).slice(1, -1);
+      const kept = truncationSide === "left" ? whole.slice(-62) : whole.slice(0, 62);
+      expect(truncateTokens(tokenizer, text, 64)).toEqual({ ids: [1, ...kept, 2], tokens: 64 });
+    }
+  });
+
+  test("reads on where a long text may still fit, for it has few tokens", () => {
+    const looked: number[] = [];
+    const encode = (text: string): number[] => {
+      looked.push(text.length);
+      return text.split(" ").map(() => 3);
+    };
+    const text = range(40)
+      .map(() => "x".repeat(60))
+      .join(" ");
+    expect(countTokens({ vocabularySize: 10, paddingId: 0, encode }, text, 64).tokens).toBe(40);
+    expect(looked).toEqual([512, 1_024, 2_048, 2_439]);
   });
 
   test("of a text of combining marks takes far less time than to normalise it does", () => {
