@@ -44,6 +44,8 @@ export interface TokenCount {
 const MAX_CHARACTERS_PER_TOKEN = 100;
 /** Words have some 4 characters a token, so texts that fit are hardly longer: they are tokenised in one piece. */
 const LOOKED_AT_PER_TOKEN = 8;
+/** Shorter texts are, too, whatever fits: that takes a few milliseconds. */
+const SMALL_TEXT = 16_384;
 /** A part with so many times the tokens that fit shows that its text is too long, whatever becomes of the word at the cut. */
 const SURELY_TOO_LONG = 1.25;
 const TOKENS_OF_A_WORD = 16;
@@ -54,7 +56,7 @@ export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: numbe
   if (isHopeless) return { ids: null, tokens: Math.max(maxTokens + 1, estimateTokens(text)) };
   const ids = idsOf(tokenizer, text, maxTokens, false);
   if (ids.length <= maxTokens) return { ids, tokens: ids.length };
-  const isPart = text.length > maxTokens * LOOKED_AT_PER_TOKEN;
+  const isPart = text.length > Math.max(SMALL_TEXT, maxTokens * LOOKED_AT_PER_TOKEN);
   return { ids: null, tokens: isPart ? Math.max(ids.length, estimateTokens(text)) : ids.length };
 }
 
@@ -76,11 +78,12 @@ export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: nu
  * tokenising all of it in one piece could stop the event loop for seconds.
  */
 function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, left: boolean): readonly number[] {
+  const longest = maxTokens * MAX_CHARACTERS_PER_TOKEN;
   for (let perToken = LOOKED_AT_PER_TOKEN; ; perToken *= 2) {
-    const length = maxTokens * Math.min(perToken, MAX_CHARACTERS_PER_TOKEN);
+    const length = Math.min(longest, Math.max(SMALL_TEXT, maxTokens * perToken));
     const ids = tokenizer.encode(streamSafe(cut(text, length, left)));
     const isSure = ids.length > SURELY_TOO_LONG * maxTokens + TOKENS_OF_A_WORD;
-    if (isSure || text.length <= length || perToken >= MAX_CHARACTERS_PER_TOKEN) return ids;
+    if (isSure || text.length <= length || length === longest) return ids;
   }
 }
 

@@ -280,8 +280,8 @@ describe("what goes wrong in a model in threads", () => {
     const { model, run, die } = mortal(identity("float32"), { ...TOGETHER, retry: { attempts: 2 } });
     await run.open();
     die();
-    const answers = await Promise.all([run(floats(1, 2)), run(floats(3))]);
-    expect(answers.map(({ y }) => y.data)).toEqual([Float32Array.of(1, 2), Float32Array.of(3, 0)]);
+    const answers = await Promise.all([run(floats(1, 2, 3)), run(floats(4, 5))]);
+    expect(answers.map(({ y }) => y.data)).toEqual([Float32Array.of(1, 2, 3), Float32Array.of(4, 5, 0)]);
     expect(model.restarts).toBe(1);
   });
 

@@ -37,14 +37,14 @@ describe("counting tokens", () => {
         return [1, ...words.map((word) => 3 + (word.length % 7)), 2];
       };
       const tokenizer: Tokenizer = { vocabularySize: 10, paddingId: 0, truncationSide, encode };
-      const text = range(900)
+      const text = range(60_000)
         .map((index) => "x".repeat(1 + (index % 5)))
         .join(" ");
-      expect(countTokens(tokenizer, text, 64).ids).toBeNull();
-      expect(Math.max(...looked)).toBe(8 * 64);
+      expect(countTokens(tokenizer, text, 4_096).ids).toBeNull();
+      expect(Math.max(...looked)).toBe(8 * 4_096);
       const whole = encode(text).slice(1, -1);
-      const kept = truncationSide === "left" ? whole.slice(-62) : whole.slice(0, 62);
-      expect(truncateTokens(tokenizer, text, 64)).toEqual({ ids: [1, ...kept, 2], tokens: 64 });
+      const kept = truncationSide === "left" ? whole.slice(-4_094) : whole.slice(0, 4_094);
+      expect(truncateTokens(tokenizer, text, 4_096)).toEqual({ ids: [1, ...kept, 2], tokens: 4_096 });
     }
   });
 
@@ -54,11 +54,11 @@ describe("counting tokens", () => {
       looked.push(text.length);
       return text.split(" ").map(() => 3);
     };
-    const text = range(40)
+    const text = range(1_000)
       .map(() => "x".repeat(60))
       .join(" ");
-    expect(countTokens({ vocabularySize: 10, paddingId: 0, encode }, text, 64).tokens).toBe(40);
-    expect(looked).toEqual([512, 1_024, 2_048, 2_439]);
+    expect(countTokens({ vocabularySize: 10, paddingId: 0, encode }, text, 4_096).tokens).toBe(1_000);
+    expect(looked).toEqual([32_768, 60_999]);
   });
 
   test("of a text of combining marks takes far less time than to normalise it does", () => {
