@@ -367,7 +367,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.#next();
   }
 
-  /** Listeners of the signal are the handler's: they run in the batcher's own async context, whoever has left. */
+  /** Listeners of the signal are the handler's: they run in the batcher's own async context, not in a caller's. */
   #abort(reason: unknown): void {
     this.#environment.inContext(() => this.#signal.abort(reason));
   }
