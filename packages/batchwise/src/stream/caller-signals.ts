@@ -2,6 +2,8 @@
 // stream is quadratic in the number of streams, and old runtimes warn about it. The listener is removed with the
 // signal's last stream.
 
+import { reasonOf } from "../core/submit/abort-signals.ts";
+
 /** Called with the signal's reason when it aborts. */
 export type Abort = (reason: unknown) => void;
 
@@ -11,7 +13,7 @@ export class CallerSignals {
   /** Calls `abort` when the signal aborts, at once where it has. Returns the function that ends this. */
   follow(signal: AbortSignal, abort: Abort): () => void {
     if (signal.aborted) {
-      abort(signal.reason);
+      abort(reasonOf(signal));
       return () => {};
     }
     const shared = this.#bySignal.get(signal) ?? new SharedSignal(signal);
@@ -45,7 +47,7 @@ class SharedSignal {
   }
 
   readonly #aborted = (): void => {
-    const { reason } = this.#signal;
+    const reason = reasonOf(this.#signal);
     for (const abort of [...this.aborts]) abort(reason);
   };
 }

@@ -1,14 +1,9 @@
 // An item on its way through the engine, with the stream of the caller who submitted it. It tells the batch what the
 // caller does, and lets go of the stream when that is over: the engine keeps the item until its batch has ended.
 
+import { estimateOf } from "../core/submit/read-item.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
 import type { Departure } from "./submission.ts";
-
-/** What an item may say of its own cost; see the option `cost`. */
-interface OwnEstimate {
-  readonly estimateTokens?: unknown;
-  readonly estimateCost?: unknown;
-}
 
 /** The batch that a caller is in, once it runs. */
 export interface StreamBatch {
@@ -39,10 +34,7 @@ export class StreamItem<Item, Chunk> implements ChannelOwner {
    * `cost` option, and checks what it returns.
    */
   estimateCost(): unknown {
-    if (typeof this.item !== "object" || this.item === null) return 1;
-    const { estimateTokens, estimateCost } = this.item as OwnEstimate;
-    if (typeof estimateTokens === "function") return estimateTokens.call(this.item);
-    return typeof estimateCost === "function" ? estimateCost.call(this.item) : 1;
+    return estimateOf(this.item);
   }
 
   open(maxBufferedChunks: number): Channel<Chunk> {

@@ -306,3 +306,18 @@ test("a deletion that is under way does not outlive close(), and its look-ups ar
   await new Promise(setImmediate);
   expect(forgotten.state).toBe("fulfilled");
 });
+
+test("a store that never ends keeps no result: forget() deletes at once", async () => {
+  const deleted: string[] = [];
+  const cache: BatchCache<string> = {
+    get: () => undefined,
+    set: () => new Promise<void>(() => {}),
+    delete: (key) => void deleted.push(key),
+  };
+  const batcher = createBatcher((items: string[]) => items, { dedupe: byItem, cache });
+  await batcher.submit("a");
+  void batcher.forget("a");
+  expect(deleted).toEqual(["a"]);
+  expect(await batcher.submit("a")).toBe("a");
+  await batcher.close();
+});

@@ -101,6 +101,95 @@ test("three batches that were answered at a second call, after a pause, took no 
   expect(after?.maxBatchCost).toBeGreaterThan(0.9 * (before?.maxBatchCost ?? 0));
 });
 
+test.each([
+  ["between two calls", { retry: { attempts: 2, backoffMs: 30_000 } }, "fails"],
+  ["while the handler opens", {}, "opens"],
+] as const)("a batch that all left %s shows nothing of how long one takes", async (_, options, what) => {
+  const clock = virtualClock();
+  const run = taking(clock, () => 5);
+  let isOdd = false;
+  const handler = {
+    open: () => (what === "opens" ? new Promise<void>((resolve) => clock.setTimeout(resolve, 3_000)) : undefined),
+    run: (items: number[]): Promise<number[]> => {
+      if (isOdd) throw new Error("503");
+      return run(items);
+    },
+  };
+  const batcher = createBatcher(handler, { clock, maxWaitMs: 50, ...options });
+  if (what === "fails") {
+    const first = batcher.submit(0);
+    await clock.advance(100);
+    await first;
+  }
+  isOdd = what === "fails";
+  const left = batcher.submit(1, { timeoutMs: 2_000 });
+  const settled = Promise.allSettled([left]);
+  await clock.advance(what === "fails" ? 2_500 : 60_000);
+  await settled;
+  isOdd = false;
+  const reasons: string[] = [];
+  batcher.on("batch", ({ reason, size }) => reasons.push(`${reason} ${size}`));
+  const urgent = batcher.submit(2, { timeoutMs: what === "fails" ? 1_000 : 40 });
+  await clock.advance(20);
+  const other = batcher.submit(3);
+  await clock.advance(200);
+  await Promise.all([urgent, other]);
+  // Where no batch has shown how long one takes, a deadline inside the wait sends its batch at once.
+  expect(reasons).toEqual(what === "fails" ? ["wait 2"] : ["deadline 1", "wait 1"]);
+  await batcher.close();
+});
+
+test("three batches that most callers left before the last call are not taken for quick ones", async () => {
+  let fails = false;
+  const [before, after] = await learnedAcross(
+    async (batcher, clock) => {
+      fails = true;
+      const controller = new AbortController();
+      const leaving = batcher.submitSettled(range(60), { signal: controller.signal });
+      const staying = batcher.submitMany(range(4));
+      await clock.settle();
+      controller.abort();
+      await clock.runAll();
+      await Promise.all([leaving, staying]);
+    },
+    (clock) => {
+      const run = taking(clock, (items) => 10 + items.length);
+      return (items) => {
+        if (!fails) return run(items);
+        fails = false;
+        throw new Error("503");
+      };
+    },
+    { retry: { attempts: 2, backoffMs: 1_000 } },
+  );
+  expect(before?.state).toBe("learned");
+  expect(after).toEqual(before);
+});
+
+test("deadlines that pass in batches of items that were prepared first count against their size", async () => {
+  const clock = virtualClock();
+  const sizes: number[] = [];
+  const batcher = createBatcher(
+    {
+      prepareItem: (item: number) => new Promise<number>((resolve) => clock.setTimeout(() => resolve(item), 200)),
+      run: (items: number[], { signal }: { readonly signal: AbortSignal }) =>
+        new Promise<number[]>((resolve, reject) => {
+          sizes.push(items.length);
+          signal.addEventListener("abort", () => reject(signal.reason));
+          clock.setTimeout(() => resolve(items), items.length > 100 ? 5_000 : 20 + items.length / 10);
+        }),
+    },
+    { clock, maxBatchCost: "learn", maxBatchSize: 1_000, timeoutMs: 1_000 },
+  );
+  for (let round = 0; round < 60; round += 1) {
+    const call = batcher.submitSettled(range(300));
+    await clock.runAll();
+    await call;
+  }
+  expect(sizes.filter((size) => size > 100).length).toBeLessThan(sizes.length / 5);
+  await batcher.close();
+});
+
 test("with isolateFailures a half that runs too long leaves the others a call of their own", async () => {
   const clock = virtualClock();
   const signals: AbortSignal[] = [];

@@ -7,7 +7,7 @@ import type * as Library from "batchwise";
 import { build } from "esbuild";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { root } from "../house/repository.ts";
-import { range } from "../support.ts";
+import { gate, range } from "../support.ts";
 
 let bundle = "";
 const ports: MessagePort[] = [];
@@ -77,9 +77,10 @@ describe.each(Object.entries(platforms))("in %s", (_, globals) => {
   test("a slow handler's batches grow meanwhile", async () => {
     const { createBatcher } = load(globals);
     const sizes: number[] = [];
+    const allSubmitted = gate();
     const batcher = createBatcher(async (items: number[]) => {
       sizes.push(items.length);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await allSubmitted.promise;
       return items;
     });
     const answers = [batcher.submit(0)];
@@ -88,6 +89,7 @@ describe.each(Object.entries(platforms))("in %s", (_, globals) => {
       await aTask();
       answers.push(batcher.submit(item));
     }
+    allSubmitted.open();
     expect(await Promise.all(answers)).toEqual(range(5));
     expect(sizes).toEqual([1, 4]);
   });

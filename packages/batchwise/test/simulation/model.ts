@@ -242,11 +242,18 @@ export class Model {
   batchEnded(id: string, runMs: number): void {
     this.steadySince = this.now;
     const batch = this.batches.get(id);
-    this.#callMs.push(batch === undefined ? runMs : this.now - batch.lastCall.startedAt);
     if (batch === undefined) return;
+    if (this.#hasEndedCall(batch)) this.#callMs.push(this.now - batch.lastCall.startedAt);
     batch.hasEnded = true;
     const isTime = this.world.stages.open || runMs === this.now - batch.startedAt;
     this.expect(isTime, "runMs", () => `${id} ran ${runMs}, not ${this.now - batch.startedAt}`);
+  }
+
+  /** False where all callers left between two calls, or before one that had no slot had ended: nothing is learned then. */
+  #hasEndedCall({ lastCall: { failedAt, isRunning, open, startedAt } }: Batch): boolean {
+    const { handlerTimeoutMs = Number.POSITIVE_INFINITY } = this.world.uses;
+    if (failedAt < Number.POSITIVE_INFINITY) return failedAt === this.now;
+    return (isRunning && open <= 0) || this.now >= startedAt + handlerTimeoutMs;
   }
 
   /** The batches that have failed and have not ended: they wait before another call. Exact when all stands still. */

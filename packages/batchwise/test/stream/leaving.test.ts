@@ -1,5 +1,6 @@
 import { batchStream, DONE } from "batchwise";
 import { describe, expect, test, vi } from "vitest";
+import { unreadable } from "../abuse/objects.ts";
 import { range } from "../support.ts";
 import { addsUp, chunk, ended, fateOf, read, streamRig } from "./support.ts";
 
@@ -222,4 +223,17 @@ describe("a caller's signal", () => {
     expect(fate).toEqual({ chunks: [1] });
     expect(stream.stats()).toMatchObject({ completed: 1, cancelled: 0 });
   });
+});
+
+test("two streams whose signal's reason cannot be read end with what reading it threw", async () => {
+  const { stream, clock } = streamRig();
+  const target = Object.assign(new EventTarget(), { aborted: false });
+  const signal = unreadable("reason", target) as AbortSignal;
+  const fates = ["a", "b"].map((item) => fateOf(stream(item, { signal })));
+  await clock.settle();
+  target.aborted = true;
+  signal.dispatchEvent(new Event("abort"));
+  await clock.settle();
+  expect(await Promise.all(fates)).toMatchObject([{ error: new Error("read") }, { error: new Error("read") }]);
+  expect(await fateOf(stream("c", { signal }))).toMatchObject({ error: new Error("read") });
 });

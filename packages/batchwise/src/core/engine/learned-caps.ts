@@ -9,7 +9,7 @@ import { RunCosts } from "../policy/run-costs.ts";
 import { RunTimes } from "../policy/run-times.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { BatchStart } from "../run/context.ts";
-import type { RunEnd } from "../run/run-owner.ts";
+import type { Evidence } from "../run/evidence.ts";
 
 /** No item but the first fits, unless it costs nothing. */
 const ONE_ITEM: number = Number.MIN_VALUE;
@@ -22,11 +22,7 @@ const MOST_KEYS = 8;
 
 interface EndedRun {
   readonly start: BatchStart;
-  /** True where its last caller left without an answer. */
-  readonly isDeserted: boolean;
-  /** True where its last call was for a part of its items. */
-  readonly isSplit: boolean;
-  outranDeadlines(runMs: number): boolean;
+  readonly evidence: Evidence;
 }
 
 export class LearnedCaps {
@@ -37,13 +33,30 @@ export class LearnedCaps {
 
   #times: RunTimes | null = null;
 
-  /** Learns from a batch that has ended, whose last call took so long. */
-  record(run: EndedRun, { error }: RunEnd, callMs: number, options: ResolvedOptions): void {
+  /** Learns from a batch that has ended. `error`: what failed it as a whole, after all attempts. */
+  record(run: EndedRun, error: unknown, options: ResolvedOptions): void {
+    const { callMs, isSplit, isPart } = run.evidence;
+    // Where the last caller left before or between calls, nothing is known of them.
+    if (callMs === undefined) return;
     this.#times ??= new RunTimes();
     this.#times.record(callMs);
-    if (!isLearning(options) || run.isSplit || (this.#ofAll === null && error !== undefined)) return;
+    if (!isLearning(options)) return;
+    if (isSplit) this.#recordSplit(run);
+    else if (!isPart) this.#recordWhole(run, error, callMs);
+  }
+
+  /** A batch that failed, and of which each half succeeded, was too large, or unlucky. */
+  #recordSplit({ start, evidence }: EndedRun): void {
+    if (evidence.hasFailedHalf || this.#ofAll === null) return;
+    this.#ofAll.recordFailure(start.cost);
+    this.#forKey(start.key)?.recordFailure(start.cost);
+  }
+
+  #recordWhole(run: EndedRun, error: unknown, callMs: number): void {
+    if (this.#ofAll === null && error !== undefined) return;
     // One that was called off shows nothing of its size, unless deadlines did that.
-    if (run.isDeserted && error !== undefined && !run.outranDeadlines(callMs)) return;
+    const wasCalledOff = run.evidence.isDeserted && error !== undefined;
+    if (wasCalledOff && !run.evidence.outranDeadlines(run.start.size, callMs)) return;
     this.#ofAll ??= new RunCosts();
     learn(this.#ofAll, run, error, callMs);
     const ofKey = this.#forKey(run.start.key);
@@ -107,7 +120,7 @@ export class LearnedCaps {
 function learn(runCosts: RunCosts, run: EndedRun, error: unknown, callMs: number): void {
   const { cost, size, itemsCost } = run.start;
   if (error !== undefined) runCosts.recordFailure(cost);
-  else if (run.outranDeadlines(callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
+  else if (run.evidence.outranDeadlines(size, callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
   else runCosts.record(cost, size, callMs, itemsCost || cost);
 }
 

@@ -207,7 +207,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#slots.remove(run);
     if (!run.isResting) recorder.rests(run.countedAs, now);
     recorder.batchEnded(end.runMs);
-    this.#learned.record(run, end, now - run.calledAt, this.#options);
+    this.#learned.record(run, end.error, this.#options);
     this.#gathering.ended(run);
     if (run.watch !== null || events.hears("batch")) {
       const event = { id: run.id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), ...end };

@@ -28,6 +28,10 @@ const KEPT = 0.97;
 const ODD = 2;
 /** So many odd ones in a row, and the handler has changed: all is forgotten. */
 const MOST_ODD = 3;
+/** More where odd ones are usual: as many as come in a row by chance no more often than this. */
+const CHANCE = 1e-5;
+/** How usual they are is the mean of about so many batches. */
+const WATCHED = 256;
 /** Time per unit this close to the least is as good. */
 const AS_GOOD = 1.02;
 /** Batches of a class with fewer items on average are mostly single items. */
@@ -51,6 +55,8 @@ export class RunCosts {
   #isLargest = false;
   #wasKnown = false;
   #oddInARow = 0;
+  /** The share of odd batches, without those that are in a row now. */
+  #oddShare = 0;
   /** The cost of a batch that may have failed for its size; Infinity where there is none. */
   #failedCost = Infinity;
   /** So many batches go before one as large is tried again. */
@@ -157,8 +163,8 @@ export class RunCosts {
     }
     const usualMs = (cost / known.cost) * known.runMs;
     const isOdd = known.weight > ENOUGH && (runMs > ODD * usualMs || runMs < usualMs / ODD);
-    this.#oddInARow = isOdd ? this.#oddInARow + 1 : 0;
-    if (this.#oddInARow === MOST_ODD) {
+    this.#countOdd(isOdd);
+    if (this.#oddInARow >= Math.max(MOST_ODD, Math.log(CHANCE) / Math.log(this.#oddShare))) {
       this.#oddInARow = 0;
       this.#classes.forgetFrom(0);
       this.#line.forget();
@@ -167,6 +173,15 @@ export class RunCosts {
     }
     if (!isOdd) this.#line.record(run);
     this.#classes.add({ ...run, runMs: isOdd ? Math.min(runMs, ODD * usualMs) : runMs });
+  }
+
+  #countOdd(isOdd: boolean): void {
+    if (isOdd) {
+      this.#oddInARow += 1;
+      return;
+    }
+    this.#oddShare += (this.#oddInARow - this.#oddShare * (this.#oddInARow + 1)) / WATCHED;
+    this.#oddInARow = 0;
   }
 
   #chooseBest(): void {

@@ -9,8 +9,8 @@ import type { Recipient, Resolve } from "./recipient.ts";
 export interface EntryHolder {
   /** True while its entries wait, false where they run. */
   readonly isWaiting: boolean;
-  /** Called when an entry has left early. */
-  left(entry: Entry): void;
+  /** Called when an entry has left early. Its last caller had until `dueAt`; Infinity where there was no deadline. */
+  left(entry: Entry, dueAt: number): void;
   /** Gives an entry a higher priority, if it still waits. */
   raise(entry: Entry, priority: number): void;
   /** To be called when the earliest deadline of an entry may have changed. */
@@ -77,16 +77,16 @@ export class Entry {
   }
 
   /** Called when its one caller has left. */
-  callerLeft(): void {
-    this.leave();
+  callerLeft({ dueAt }: Pick<Recipient, "dueAt">): void {
+    this.leave(dueAt);
   }
 
-  /** Takes it out of where it is, without an answer. */
-  leave(): void {
+  /** Takes it out of where it is, without an answer. `dueAt`: see `EntryHolder.left`. */
+  leave(dueAt: number = Infinity): void {
     if (this.recipient === null) return;
     this.recipient = null;
     const { holder } = this;
-    holder?.left(this);
+    holder?.left(this, dueAt);
     if (holder !== null && !holder.isWaiting) return;
     this.forget();
   }

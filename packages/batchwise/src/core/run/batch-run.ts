@@ -11,52 +11,44 @@ import type { PackedBatch } from "../policy/caps.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Flush } from "../queue/flush.ts";
 import { Timeout } from "../time/deadlines.ts";
-import { BatchSignal } from "./batch-signal.ts";
-import { type BatchStart, CallContext } from "./context.ts";
-import type { CallingBatch } from "./handler-calls.ts";
-import { Lateness } from "./lateness.ts";
+import type { BatchStart, CallContext } from "./context.ts";
+import { Evidence } from "./evidence.ts";
+import { type CallingRun, HandlerCall } from "./handler-call.ts";
 import { liveOf } from "./live-entries.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 import type { RunEnvironment } from "./run-owner.ts";
 import { failEntries, ignorePlaces, type SettledBatch, Settling } from "./settle.ts";
 
-export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
+const NO_ENTRIES: readonly Entry[] = [];
+
+export class BatchRun implements EntryHolder, CallingRun, SettledBatch {
   readonly isWaiting = false;
   readonly start: BatchStart;
   /** The flushes that wait for it. */
   flushes: readonly Flush[];
   readonly #environment: RunEnvironment<BatchRun>;
   readonly #waitedMs: number;
-  /** Of the current call. */
-  #signal: BatchSignal = new BatchSignal();
   /** All that it was made of. */
-  readonly #taken: readonly Entry[];
-  /** The entries of the current call. */
+  #taken: readonly Entry[];
+  /** The entries of the present call, or of the next one. */
   #entries: readonly Entry[];
   /** Halves that have not been tried yet, the next one last. */
   readonly #halves: (readonly Entry[])[] = [];
   /** Callers who have no answer yet, of all halves. */
   live: number;
-  /** Made when the first caller has left. */
-  #lateness: Lateness | null = null;
+  readonly evidence: Evidence = new Evidence();
   #attempt = 0;
-  /** Goes up with each call, so that an answer to an earlier call is known as late. */
-  #call = 0;
-  /** The last call for which the handler was called. */
-  #calledFor = 0;
+  /** The handler's present call; null before it, and when it has ended. */
+  call: HandlerCall | null = null;
+  /** That of the last call, where the queue may keep what was taken. */
   #context: CallContext | null = null;
   /** When the last call began, after the opening of the handler and a pause before it. */
-  calledAt: number;
+  #calledAt: number;
   /** The time limit of a call, or the pause before the next one. */
   readonly #timeout: Timeout;
   #error: unknown;
   #isCalling = false;
   #callsAgain = false;
-  /** True once it has been split in halves. */
-  isSplit = false;
-  /** True once its last caller has left without an answer. */
-  isDeserted = false;
-  #grantSlot: (() => void) | null = null;
   isOver = false;
   holdsSlot = false;
   /** True while it waits before another call. */
@@ -82,7 +74,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     this.live = entries.length;
     this.countedAs = entries.length;
     this.start = start;
-    this.calledAt = start.startedAt;
+    this.#calledAt = start.startedAt;
     this.#waitedMs = waitedMs;
     this.flushes = flushes;
     this.#environment = environment;
@@ -97,10 +89,6 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   get oldestAt(): number {
     const live = [this.#entries, ...this.#halves].flatMap(liveOf);
     return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Infinity);
-  }
-
-  get signal(): AbortSignal {
-    return this.#signal.signal;
   }
 
   /** False where all have left for whom a batch that rests would call next. */
@@ -132,16 +120,8 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
       this.#callAgain();
       return;
     }
-    if (this.#calledFor === this.#call) this.#armLimit();
-    this.#grantSlot?.();
-    this.#grantSlot = null;
-  }
-
-  slot(): Promise<void> | undefined {
-    if (this.holdsSlot) return undefined;
-    return new Promise((resolve) => {
-      this.#grantSlot = resolve;
-    });
+    if (this.call !== null) this.#armLimit();
+    this.call?.slotGranted();
   }
 
   releaseSlot(): void {
@@ -159,20 +139,13 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     if (this.isResting) this.#environment.owner.restingLeft(count);
   }
 
-  /** True for a run that deadlines do not allow. */
-  outranDeadlines(runMs: number): boolean {
-    return this.#lateness?.isOutrun(this.start.size, runMs) ?? false;
-  }
-
   /** A caller has left; with the last one goes the reason to run. */
-  left(entry: Entry): void {
-    const { options, services } = this.#environment;
-    this.#lateness ??= new Lateness();
-    this.#lateness.noteLeft(entry, options.timeoutMs, services.clock.now());
+  left(entry: Entry, dueAt: number): void {
+    this.evidence.noteLeft(entry, dueAt, this.#environment.services.clock.now());
     this.noteSettled(1);
     if (this.isOver || this.live > 0) return;
-    this.isDeserted = true;
-    this.#abort(new DOMException("Every caller of the batch has gone.", "AbortError"));
+    this.evidence.isDeserted = true;
+    this.#abort(this.call, new DOMException("Every caller of the batch has gone.", "AbortError"));
     if (!this.holdsSlot) this.#end();
   }
 
@@ -197,95 +170,114 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
 
   /** Calls the handler once it is open. Callers who have left by then are not handed to it. */
   #open(): void {
-    if (this.#call > 0) this.calledAt = this.#environment.services.clock.now();
     this.#attempt += 1;
-    this.#call += 1;
-    const call = this.#call;
+    this.evidence.callMs = undefined;
     const opening = this.#environment.calls.opening();
     if (opening === undefined) {
-      this.#callHandler(call);
+      if (this.evidence.isSplit || this.#attempt > 1) this.#calledAt = this.#environment.services.clock.now();
+      this.#callHandler();
       return;
     }
     opening.then(
       () => {
         if (this.isOver) return;
-        this.calledAt = this.#environment.services.clock.now();
-        if (this.#keepLive()) this.#callHandler(call);
-        else this.#end();
+        this.#calledAt = this.#environment.services.clock.now();
+        if (this.#keepLive()) this.#callHandler();
+        else this.#next();
       },
-      (error: unknown) => this.#failed(call, error, false),
+      (error: unknown) => {
+        if (!this.isOver) this.#failed(error, false);
+      },
     );
   }
 
-  #callHandler(call: number): void {
+  #callHandler(): void {
     const entries = this.#entries;
-    const { options } = this.#environment;
+    const { options, keepsTaken } = this.#environment;
     let { cost } = this.start;
-    if (entries.length !== this.start.size) {
+    this.evidence.isPart = entries.length !== this.start.size;
+    if (this.evidence.isPart) {
       cost = measureBatch(entries, options.batchCost);
       if (this.isOver) return;
       // A cost function may have sent callers away.
       const isAnyLeft = this.#keepLive();
       if (this.#entries.length < entries.length) {
-        if (isAnyLeft) this.#callHandler(call);
+        if (isAnyLeft) this.#callHandler();
         else this.#next();
         return;
       }
     }
-    this.#calledFor = call;
+    const call = new HandlerCall(this, entries, cost);
+    this.call = call;
     if (this.holdsSlot) this.#armLimit();
+    if (keepsTaken) this.#keepContext(call.context);
     let answer: unknown;
     try {
-      answer = this.watch === null ? this.#ask(entries, cost) : this.watch.around(() => this.#ask(entries, cost));
+      answer = this.watch === null ? this.#ask(call) : this.watch.around(() => this.#ask(call));
       if (isThenable(answer)) {
         Promise.resolve(answer).then(
           (places) => this.#answered(call, places),
-          (error: unknown) => this.#failed(call, error),
+          (error: unknown) => this.#callFailed(call, error),
         );
         return;
       }
     } catch (error) {
-      this.#failed(call, error);
+      this.#callFailed(call, error);
       return;
     }
     this.#answered(call, answer);
   }
 
-  #ask(entries: readonly Entry[], cost: number): unknown {
-    this.#context = new CallContext(this, this.#signal, entries, cost);
-    return this.#environment.calls.call(itemsOf(entries), this.#context, this);
+  #ask(call: HandlerCall): unknown {
+    return this.#environment.calls.call(itemsOf(call.entries), call.context, call);
   }
 
-  #answered(call: number, places: unknown): void {
-    const entries = this.#entries;
-    if (this.isOver || call !== this.#call) {
+  #answered(call: HandlerCall, places: unknown): void {
+    const { entries } = call;
+    if (call.isOver) {
       ignorePlaces(places);
       return;
     }
+    const { services } = this.#environment;
     if (resultLength(places) !== entries.length) {
       ignorePlaces(places);
-      this.#failed(call, batchResultError(this.#environment.services.name, places, entries.length));
+      this.#callFailed(call, batchResultError(services.name, places, entries.length));
       return;
     }
-    const settling = new Settling(entries, this, this.#environment.services, () => {
-      if (!this.isOver && call === this.#call) this.#next();
+    const settling = new Settling(entries, this, services, (now) => {
+      if (!call.isOver) this.#succeeded(now);
     });
-    if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(settling.now);
+    if (settling.settle(places as ArrayLike<unknown>) === 0) this.#succeeded(settling.now);
   }
 
-  #failed(call: number, error: unknown, mayHalve = true): void {
-    if (this.isOver || call !== this.#call) return;
+  #succeeded(now: number): void {
+    this.#callEnded(now);
+    this.#next(now);
+  }
+
+  #callFailed(call: HandlerCall, error: unknown): void {
+    if (call.isOver) return;
+    this.#callEnded(this.#environment.services.clock.now());
+    this.#failed(error, true);
+  }
+
+  #callEnded(now: number): void {
+    this.evidence.callMs = now - this.#calledAt;
+    this.call = null;
     this.#timeout.clear();
+  }
+
+  #failed(error: unknown, mayHalve: boolean): void {
     const { options, services } = this.#environment;
     nameError(error, services.name);
     const askedMs = askedPause(options, error, services);
     const entries = liveOf(this.#entries);
-    if (entries.length === 0 || this.#signal.isAborted) {
+    if (entries.length === 0) {
       this.#giveUp(error);
     } else if (isWorthRetrying(options.retry, this.#attempt, error, services.events)) {
       if (!this.isOver) this.#retry(error, askedMs);
     } else if (mayHalve && options.isolateFailures && entries.length > 1) {
-      this.isSplit = true;
+      this.evidence.isSplit = true;
       const middle = entries.length >> 1;
       this.#halves.push(entries.slice(middle), entries.slice(0, middle));
       this.#next();
@@ -294,9 +286,12 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     }
   }
 
-  #giveUp(error: unknown): void {
-    if (!this.isSplit) this.#error = error;
+  /** Answers with the error, aborts a call that has not ended, and goes on. */
+  #giveUp(error: unknown, call: HandlerCall | null = null): void {
+    if (this.evidence.isSplit) this.evidence.hasFailedHalf = true;
+    else this.#error = error;
     failEntries(this.#entries, error, "failed", this, this.#environment.services);
+    this.#abort(call, error);
     this.#next();
   }
 
@@ -316,6 +311,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
   /** The last caller may leave meanwhile: the slot that is given back may be used at once. */
   #rest(isDue: boolean): void {
     this.isResting = true;
+    this.evidence.callMs = undefined;
     this.#environment.owner.rested(this, isDue);
   }
 
@@ -351,25 +347,18 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     }
   }
 
+  /** Other halves have calls of their own; a late answer to this one counts for nothing. */
   #timedOut(handlerTimeoutMs: number): void {
     const { services } = this.#environment;
+    const { call } = this;
     const error = handlerTimeoutError(services.name, handlerTimeoutMs, this.#entries.length);
-    if (this.#halves.length === 0) {
-      this.#error = error;
-      this.#cancel(error, "failed");
-      return;
-    }
-    // The other halves have calls of their own; a late answer to this one counts for nothing.
-    this.#call += 1;
-    this.#abort(error);
-    this.#signal = new BatchSignal();
-    failEntries(this.#entries, error, "failed", this, services);
-    this.#next();
+    this.#callEnded(services.clock.now());
+    this.#giveUp(error, call);
   }
 
   /** Listeners of the signal are the handler's: they run in the batcher's own async context, not in a caller's. */
-  #abort(reason: unknown): void {
-    this.#environment.inContext(() => this.#signal.abort(reason));
+  #abort(call: HandlerCall | null, reason: unknown): void {
+    if (call !== null) this.#environment.inContext(() => call.signal.abort(reason));
   }
 
   /** Answers all callers with the error, aborts and ends. */
@@ -377,7 +366,7 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     const { services } = this.#environment;
     for (const entries of [this.#entries, ...this.#halves]) failEntries(entries, error, outcome, this, services);
     this.#halves.length = 0;
-    this.#abort(error);
+    this.#abort(this.call, error);
     this.#end();
   }
 
@@ -385,13 +374,20 @@ export class BatchRun implements EntryHolder, CallingBatch, SettledBatch {
     if (this.isOver) return;
     this.isOver = true;
     this.#timeout.clear();
-    this.#entries = [];
     if (this.#environment.keepsTaken) this.#forgetTaken();
+    this.#entries = NO_ENTRIES;
+    this.#taken = NO_ENTRIES;
     const runMs = now - this.start.startedAt;
     this.#environment.owner.ended(this, { runMs, waitMs: this.#waitedMs, error: this.#error }, now);
   }
 
-  /** A queue may keep entries that were taken out of turn: what callers gave stays in the handler's context alone. */
+  /** An earlier call may run on: what it reads of the requests is read before they are forgotten. */
+  #keepContext(context: CallContext): void {
+    this.#context?.keepRequests();
+    this.#context = context;
+  }
+
+  /** A queue may keep entries that were taken out of turn: what callers gave stays in the handler's contexts alone. */
   #forgetTaken(): void {
     this.#context?.keepRequests();
     this.#context = null;

@@ -17,7 +17,7 @@ export interface BatchStart extends Omit<RunningBatch, "id"> {
 }
 
 /** The batch that a call belongs to. */
-interface CalledBatch {
+export interface CalledBatch {
   readonly id: string;
   readonly start: BatchStart;
 }

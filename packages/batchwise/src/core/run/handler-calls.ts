@@ -7,7 +7,7 @@ import type { Stages } from "./handler.ts";
 
 /** The batch that is called for. */
 export interface CallingBatch {
-  readonly signal: AbortSignal;
+  /** True where nobody waits for the answer to this call any more. */
   readonly isOver: boolean;
   readonly holdsSlot: boolean;
   /** Resolves when the batch has a slot; undefined where it has one. */
@@ -43,8 +43,8 @@ export class HandlerCalls {
   async #callStages(items: unknown[], context: BatchContext, batch: CallingBatch): Promise<unknown> {
     const { prepare, run, finish } = this.#stages;
     const input = prepare === undefined ? items : await prepare(items, context);
-    await batch.slot();
-    if (batch.signal.aborted) throw batch.signal.reason;
+    if (!context.signal.aborted) await batch.slot();
+    if (context.signal.aborted) throw context.signal.reason;
     const output = await run(input, context);
     if (finish === undefined || batch.isOver) return output;
     if (this.#finishesWithoutSlot && batch.holdsSlot) batch.releaseSlot();

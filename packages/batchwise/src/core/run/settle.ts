@@ -72,7 +72,7 @@ export class Settling {
   readonly #entries: readonly Entry[];
   readonly #batch: SettledBatch;
   readonly #services: Services;
-  readonly #done: () => void;
+  readonly #done: (now: number) => void;
   /** When they came. */
   readonly now: number;
   #promised = 0;
@@ -81,7 +81,7 @@ export class Settling {
   #completed = 0;
 
   /** `done` is called when the last promise among them has settled. */
-  constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, done: () => void) {
+  constructor(entries: readonly Entry[], batch: SettledBatch, services: Services, done: (now: number) => void) {
     this.#entries = entries;
     this.#batch = batch;
     this.#services = services;
@@ -183,7 +183,7 @@ export class Settling {
       succeed(recipient, value, now, entry.position);
     }
     this.#promised -= 1;
-    if (this.#promised === 0) this.#done();
+    if (this.#promised === 0) this.#done(now);
   }
 }
 

@@ -18,7 +18,7 @@ export class ResultCache {
   readonly #inContext: InContext;
   /** How many deletions of a key are under way. Until they have ended, what is stored counts for nothing. */
   readonly #deleting: Map<string, number> = new Map();
-  /** The stores of a key that are under way. A deletion waits for them, or they would undo it. */
+  /** The stores of a key that are under way. */
   readonly #storing: Map<string, Set<Promise<unknown>>> = new Map();
 
   constructor(cache: BatchCache<unknown>, events: Events, inContext: InContext) {
@@ -53,10 +53,13 @@ export class ResultCache {
     throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
   }
 
-  /** Deletes once the stores of the key that are under way have ended. Rejects where the cache fails to delete. */
+  /**
+   * Deletes at once, and again when the stores of the key that are under way have ended, for they would undo it. Rejects
+   * where the cache fails to delete. Until all that has ended, what is stored counts for nothing.
+   */
   async delete(key: string): Promise<void> {
     const stores = this.#storing.get(key);
-    const deleted = stores === undefined ? this.#deleteNow(key) : this.#deleteAfter(stores, key);
+    const deleted = stores === undefined ? this.#deleteNow(key) : this.#deleteTwice(stores, key);
     if (!isThenable(deleted)) return;
     this.#deleting.set(key, (this.#deleting.get(key) ?? 0) + 1);
     try {
@@ -73,8 +76,10 @@ export class ResultCache {
   }
 
   /** Stores that begin later are of runs that began after `forget`: nobody needs to wait for them. */
-  async #deleteAfter(stores: ReadonlySet<Promise<unknown>>, key: string): Promise<void> {
-    await Promise.all(stores);
+  async #deleteTwice(stores: ReadonlySet<Promise<unknown>>, key: string): Promise<void> {
+    const ended = Promise.all(stores);
+    await this.#deleteNow(key);
+    await ended;
     await this.#deleteNow(key);
   }
 

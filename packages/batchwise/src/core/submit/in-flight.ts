@@ -64,7 +64,7 @@ export class SharedEntry implements Recipient, CallerPlace {
     if (node !== null) this.#byDeadline?.remove(node);
     if (this.#callers.size === 0) {
       this.#inFlight.forget(this);
-      this.entry.leave();
+      this.entry.leave(caller.dueAt);
     } else if (this.dueAt !== dueAt) {
       this.entry.holder?.noteDeadline(this.entry);
     }

@@ -111,13 +111,14 @@ interface OwnEstimate {
 /** The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws INVALID_OPTION. */
 function costOf(item: unknown, { cost, maxBatchCost, learnsBatchCost }: ResolvedOptions): number {
   const isCapped = maxBatchCost !== Infinity || learnsBatchCost;
-  const own: unknown = cost === oneEach ? estimateOf(item, isCapped) : cost(item);
+  const own: unknown = cost !== oneEach ? cost(item) : isCapped ? estimateOf(item) : 1;
   if (isCost(own)) return own;
   throw unusable(rangeError, "cost", aCost, own);
 }
 
-function estimateOf(item: unknown, isCapped: boolean): unknown {
-  if (!isCapped || typeof item !== "object" || item === null) return 1;
+/** The item's own estimate of its cost; 1 where it has none. */
+export function estimateOf(item: unknown): unknown {
+  if (typeof item !== "object" || item === null) return 1;
   const { estimateTokens, estimateCost } = item as OwnEstimate;
   if (typeof estimateTokens === "function") return estimateTokens.call(item);
   return typeof estimateCost === "function" ? estimateCost.call(item) : 1;

@@ -48,6 +48,24 @@ describe("what is learned of run times", () => {
     }
   });
 
+  test.each([0, 0.05, 0.1])(
+    "starts anew for a change of the handler alone, where %d of the batches are odd",
+    (share) => {
+      const random = seededRandom(7);
+      const learned = new RunCosts();
+      const run = (batches: number, pace: number): number =>
+        range(batches).filter(() => {
+          const cost = 10 * 2 ** Math.floor(5 * random());
+          const isOdd = random() < share;
+          const wasKnown = learned.isKnown;
+          learned.record(cost, cost / 10, pace * (30 + cost) * (isOdd ? 3 : 1), cost);
+          return wasKnown && learned.state === "relearning";
+        }).length;
+      expect(run(10_000, 1)).toBe(0);
+      expect(run(60, 4)).toBe(1);
+    },
+  );
+
   test("allows larger batches again once those that were too large are long past", () => {
     const learned = learnedFrom(repeated([100, 200, 400], 10), (cost) => (cost > 100 ? 3 * cost : 50 + cost));
     expect(learned.budget).toBeLessThan(110);
