@@ -1,4 +1,4 @@
-import { createBatcher } from "batchwise";
+import { type BatchOptions, createBatcher } from "batchwise";
 import { expect, test } from "vitest";
 import { range } from "../support.ts";
 
@@ -24,9 +24,13 @@ async function fastestOf(round: () => Promise<void>): Promise<number> {
 }
 
 /** Milliseconds that so many items take. */
-function fastest(items: number, priorityOf: (item: number) => number): Promise<number> {
+function fastest(
+  items: number,
+  priorityOf: (item: number) => number,
+  options: BatchOptions<number, number> = {},
+): Promise<number> {
   return fastestOf(async () => {
-    const batcher = createBatcher(async (batch: number[]) => batch, { maxQueueSize: items });
+    const batcher = createBatcher(async (batch: number[]) => batch, { maxQueueSize: items, ...options });
     await Promise.all(range(items).map((item) => batcher.submit(item, { priority: priorityOf(item) })));
     expect(batcher.stats()).toMatchObject({ completed: items, waiting: 0 });
   });
@@ -55,6 +59,12 @@ test.each<[order: string, priorityOf: (item: number) => number]>([
 ])("thousands of different priorities, %s, are not quadratic", async (_order, priorityOf) => {
   const few = await fastest(FEWER, priorityOf);
   expect(await fastest(FEWER * TIMES_AS_MANY, priorityOf)).toBeLessThan(30 * few);
+});
+
+test("thousands of different priorities of two keys, in batches of one, are not quadratic", async () => {
+  const options = { key: (item: number) => String(item % 2), maxBatchSize: 1 };
+  const few = await fastest(FEWER / 2, (item) => item, options);
+  expect(await fastest((FEWER / 2) * TIMES_AS_MANY, (item) => item, options)).toBeLessThan(30 * few);
 });
 
 test("dropping the oldest of thousands of different priorities is not quadratic", async () => {

@@ -172,13 +172,16 @@ export class Queue implements LaneOwner {
     if (this.#isUnkeyed()) return this.#waitingCommon();
     let best: Line | undefined;
     let bestAt = 0;
-    for (const { lines } of this.#classes.all) {
+    // Until somebody's priority has risen by waiting, the first class goes first.
+    const hasAged = now - (this.#classesByAge.first?.key ?? now) >= priorityAgingMs;
+    for (const { lines } of this.#classes.mostlyFilled(this.#classesByAge.size)) {
       const { first } = lines;
       if (first === undefined) continue;
       if (best === undefined || goesBefore(first.value, first.key, best, bestAt, now, priorityAgingMs)) {
         best = first.value;
         bestAt = first.key;
       }
+      if (!hasAged) break;
     }
     return best?.lane;
   }
