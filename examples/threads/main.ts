@@ -12,7 +12,7 @@ const LOGINS = 40;
 
 // The handler: the default export of a module, once in each of two threads.
 const handler = threadHandler<Login, Verdict>(new URL("./check-handler.ts", import.meta.url), { workers: 2 });
-const check = batch(handler, { concurrency: 2, maxBatchSize: 8, maxWaitMs: 5, preferredBatchSize: 2 });
+const check = batch(handler, { maxBatchSize: 8, maxWaitMs: 5, preferredBatchSize: 2 });
 await check.open();
 
 // The callers: threads that block for each answer.

@@ -47,9 +47,9 @@ async function builtInModel(options: ModelOptions): Promise<ModelFileOptions> {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`Cannot keep the built-in model in ${directory}: ${reason}; name another folder`, { cause: error });
   });
-  const maxTokens = Math.min(options.maxTokens ?? config.maxTokens, config.maxTokens);
   return {
     name: options.modelName ?? BUILT_IN_MODEL_NAME,
-    model: { path, tokenizer: hashingTokenizer(config.vocabulary), maxTokens },
+    model: { path, tokenizer: hashingTokenizer(config.vocabulary), maxTokens: config.maxTokens },
+    maxTokens: options.maxTokens,
   };
 }

@@ -9,6 +9,7 @@
 import { modelLoadError } from "../errors.ts";
 import type { ModelSource } from "./model-files.ts";
 import { padTokens } from "./token-batch.ts";
+import { tooLong } from "./token-limit.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 const MOST_TRIAL_MS = 10_000;
@@ -29,7 +30,7 @@ export async function withLimitTried(source: ModelSource, pool: VectorThreads): 
   if (error === undefined) return source;
   if (!isLimitAsked) return { ...source, maxTokens: taken };
   const reason = error instanceof Error ? error.message : String(error);
-  const message = `\`maxTokens\` asks for texts of ${maxTokens} tokens, but the model takes at most ${taken} (${reason})`;
+  const message = `${tooLong(maxTokens, taken)} (${reason})`;
   throw modelLoadError(path, new Error(message, { cause: error }));
 }
 

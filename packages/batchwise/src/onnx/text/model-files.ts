@@ -11,7 +11,7 @@ import { loadHuggingFaceTokenizer } from "./huggingface-tokenizer.ts";
 import { isRecord, readJsonIfPresent } from "./json-file.ts";
 import { MEAN_READOUT, type Pooling, type Readout } from "./readout.ts";
 import { readReadout } from "./sentence-modules.ts";
-import { readLimits } from "./token-limit.ts";
+import { readLimits, tooLong } from "./token-limit.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /** A model that is described by you, and not by files beside it. */
@@ -75,12 +75,14 @@ export async function resolveModel(options: ModelFileOptions): Promise<ModelSour
 }
 
 function describedModel(options: ModelFileOptions, model: TextModel): ModelSource {
-  const { path, tokenizer, maxTokens, pooling = options.pooling, firstPosition = 0 } = model;
+  const { path, tokenizer, pooling = options.pooling, firstPosition = 0 } = model;
+  const { maxTokens = model.maxTokens } = options;
+  if (maxTokens > model.maxTokens) throw new Error(tooLong(maxTokens, model.maxTokens));
   return {
     name: options.name ?? nameFrom(path),
     path: resolve(path),
     tokenizer,
-    maxTokens: Math.min(options.maxTokens ?? maxTokens, maxTokens),
+    maxTokens,
     isLimitAsked: true,
     firstPosition,
     readout: pooling === undefined ? MEAN_READOUT : { source: "option", poolings: [pooling], steps: [] },

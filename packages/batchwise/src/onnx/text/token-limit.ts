@@ -50,6 +50,11 @@ export async function readLimits(folders: readonly string[]): Promise<PositionLi
   return { maxTokens: leastOf([...tables, ...limits]), positions: leastOf(tables), firstPosition };
 }
 
+/** What to say of a `maxTokens` that is more than the model takes. */
+export function tooLong(asked: number, most: number): string {
+  return `\`maxTokens\` asks for texts of ${asked} tokens, but the model takes at most ${most}`;
+}
+
 function unusedPositions(config: Record<string, unknown> | undefined): number {
   if (!PADDED_POSITIONS.has(String(config?.model_type))) return 0;
   const padding = config?.pad_token_id;

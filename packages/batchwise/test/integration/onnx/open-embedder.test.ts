@@ -170,6 +170,13 @@ describe("an embedder in this process", () => {
     expect(await messageOf({ model: described, maxQueueSize: 0 })).toContain("Expected `maxQueueSize` to be");
   });
 
+  test("takes fewer tokens than a described model, and refuses to take more", async () => {
+    const model = { path: fileOf(encoder({ maxTokens: 64 })), tokenizer, maxTokens: 64 };
+    expect((await opened({ model, maxTokens: 16 })).model.maxTokens).toBe(16);
+    const message = expect.stringContaining("asks for texts of 65 tokens, but the model takes at most 64");
+    await expect(open({ model, maxTokens: 65 })).rejects.toMatchObject({ code: "MODEL_LOAD", message });
+  });
+
   test.each([0, -5, 1.5, Number.NaN, Infinity, "64"])("refuses a `maxTokens` of %o", async (maxTokens) => {
     const described = { path: fileOf(encoder({ maxTokens: 64 })), tokenizer, maxTokens: 64 };
     for (const options of [

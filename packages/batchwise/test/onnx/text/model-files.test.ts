@@ -63,7 +63,7 @@ describe("a model that is described", () => {
       ...{ name: "small", path: model.path, maxTokens: 64, firstPosition: 0 },
       readout: { source: "none", poolings: ["mean"] },
     });
-    const pooled = await resolveModel({ model: { ...model, pooling: "cls" }, name: "ours", maxTokens: 100 });
-    expect(pooled).toMatchObject({ name: "ours", maxTokens: 64, readout: { source: "option", poolings: ["cls"] } });
+    const pooled = await resolveModel({ model: { ...model, pooling: "cls" }, name: "ours", maxTokens: 32 });
+    expect(pooled).toMatchObject({ name: "ours", maxTokens: 32, readout: { source: "option", poolings: ["cls"] } });
   });
 });
