@@ -6,6 +6,7 @@ import { RequestParser } from "../../src/http/embeddings/request-parser.ts";
 import { jsonObjectIn } from "../../src/http/requests/body.ts";
 import type { Service } from "../../src/http/service.ts";
 import { embed, type Failure, startSmall } from "../support/services.ts";
+import { marked } from "../support/small-encoder.ts";
 import { maxDifference } from "../support/vectors.ts";
 
 interface Answer {
@@ -15,7 +16,7 @@ interface Answer {
 /** Nearly the largest body that is taken: token ids, far more than the model takes. */
 const MANY_IDS = JSON.stringify({
   model: "batchwise-demo",
-  input: Array.from({ length: 3_900_000 }, (_, i) => i % 10),
+  input: marked(Array.from({ length: 3_900_000 }, (_, i) => i % 10)),
 });
 
 /** Posts from a thread of its own, and gives the status. */
@@ -72,8 +73,8 @@ describe("a large body", () => {
 
   test("gets the vectors that its texts and tokens have in small ones", async () => {
     const service = await startSmall();
-    const large = await embeddings(service, [...filler, "piano", [5, 6, 7]]);
-    const [piano, tokens] = await embeddings(service, ["piano", [5, 6, 7]]);
+    const large = await embeddings(service, [...filler, "piano", marked([5, 6, 7])]);
+    const [piano, tokens] = await embeddings(service, ["piano", marked([5, 6, 7])]);
     expect(maxDifference(large.at(-2)?.embedding ?? [], piano?.embedding ?? [])).toBeLessThan(1e-4);
     expect(maxDifference(large.at(-1)?.embedding ?? [], tokens?.embedding ?? [])).toBeLessThan(1e-4);
   });
@@ -94,7 +95,7 @@ describe("a large body", () => {
       message: expect.stringContaining("input[1500]"),
     });
     expect(await refusal([...filler, 7])).toMatchObject({ status: 400, code: "invalid_type" });
-    expect(await refusal([...filler, Array(65).fill(1)])).toMatchObject({ code: "context_length_exceeded" });
+    expect(await refusal([...filler, marked(Array(63).fill(5))])).toMatchObject({ code: "context_length_exceeded" });
     const body = `{"model": "batchwise-demo", "input": "${"a".repeat(200_000)}`;
     const headers = { "content-type": "application/json" };
     const broken = await fetch(`${service.url}/v1/embeddings`, { method: "POST", headers, body });

@@ -13,6 +13,7 @@ import type { Batcher } from "../../core/contract/types.ts";
 import { modelInputError, notFiniteError } from "../errors.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
 import type { ModelSource } from "./model-files.ts";
+import { checkSpecialTokens, type SpecialTokens, specialTokensOf } from "./special-tokens.ts";
 import { padTokens, splitRows } from "./token-batch.ts";
 import {
   checkIds,
@@ -32,6 +33,7 @@ export interface LoadedModel {
 }
 
 type Tokens = readonly number[];
+const NO_SPECIAL_TOKENS: SpecialTokens = { before: [], after: [] };
 type Caps = "maxBatchSize" | "maxBatchCost";
 
 /** Where `maxBatchTokens` is given. */
@@ -60,6 +62,7 @@ export class ThreadedEmbedder implements TextEmbedder {
       dimensions,
       maxTokens: source.maxTokens,
       vocabularySize: source.tokenizer.vocabularySize,
+      specialTokens: specialTokensOf(source.tokenizer) ?? NO_SPECIAL_TOKENS,
     });
     this.batcher = createBatcher<Tokens, Vector>(
       { run: (lists) => this.#run(lists), close: () => threads.close() },
@@ -104,7 +107,11 @@ export class ThreadedEmbedder implements TextEmbedder {
   }
 
   async embedTokens(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
-    for (const [index, list] of lists.entries()) this.#checked(list, list.length, `lists[${index}]`);
+    for (const [index, list] of lists.entries()) {
+      const name = `lists[${index}]`;
+      this.#checked(list, list.length, name);
+      checkSpecialTokens(name, list, this.model.specialTokens);
+    }
     return this.#embed(lists, options);
   }
 
