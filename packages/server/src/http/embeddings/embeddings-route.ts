@@ -2,7 +2,7 @@
  * `POST /v1/embeddings`: tokenise, hand every text to the embedder, answer in OpenAI's shape.
  *
  * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller that hangs up
- * takes its waiting texts out of the queue, and no more of its texts are tokenised, as after the deadline.
+ * takes its waiting texts out of the queue, and no more of its body is read or tokenised, as after the deadline.
  */
 
 import type { Embedder } from "../../models/embedder.ts";
@@ -74,7 +74,7 @@ interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions"
   readonly lists: readonly (readonly number[])[];
 }
 
-/** Reads and tokenises a request. Its body counts among the uploads until nothing but its tokens is left. */
+/** Reads and tokenises a request until the signal aborts. Its body counts among the uploads until nothing but its tokens is left. */
 async function readRequest(
   request: Request,
   { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
@@ -82,7 +82,7 @@ async function readRequest(
 ): Promise<TokenRequest> {
   const upload = new Upload(uploads);
   try {
-    const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload));
+    const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload, signal));
     const { maxQueueSize } = embedder.batcher.options;
     if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
     return { ...asked, lists: await tokenLists(inputs, embedder, signal) };
