@@ -59,7 +59,7 @@ export interface ModelDescription {
   readonly builtIn: boolean;
 }
 
-type Tokens = readonly number[];
+type Tokens = ArrayLike<number>;
 
 export class Embedder {
   readonly model: ModelDescription;

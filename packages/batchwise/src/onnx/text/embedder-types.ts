@@ -63,17 +63,18 @@ export interface TextEmbedder {
    */
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Vector[]>;
   /**
-   * The same for lists of the model's own token ids, as `tokenize` gives them. Rejects with MODEL_INPUT, too, where a list
-   * has an id that the model does not have, or lacks the special tokens that the tokenizer puts around every text.
+   * The same for lists of the model's own token ids, as `tokenize` gives them; typed arrays will do. Rejects with
+   * MODEL_INPUT, too, where a list has an id that the model does not have, or lacks the special tokens that the tokenizer
+   * puts around every text.
    */
-  embedTokens(lists: readonly (readonly number[])[], options?: EmbedOptions): Promise<Vector[]>;
+  embedTokens(lists: readonly ArrayLike<number>[], options?: EmbedOptions): Promise<Vector[]>;
   /**
    * The ids of each text: null where it is too long, unless `truncate` keeps the first that fit. Rejects with
    * MODEL_INPUT for a text on which the tokenizer throws, or for which it gives an id that the model does not have.
    */
   tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]>;
   /** For its statistics, events and `configure`. Its items are lists of token ids. */
-  readonly batcher: Batcher<readonly number[], Vector>;
+  readonly batcher: Batcher<ArrayLike<number>, Vector>;
   readonly model: TextModelDescription;
   /** Model threads, and so batches at once. */
   readonly workers: number;

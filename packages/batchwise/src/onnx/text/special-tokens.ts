@@ -1,5 +1,6 @@
 /**
- * The special tokens that a tokenizer puts around every text, such as [CLS] and [SEP], and whether a list of ids has them.
+ * The special tokens that a tokenizer puts around every text, such as [CLS] and [SEP], and whether a list of ids has
+ * them.
  *
  * Guarantees: they are found by what a few short texts have in common, so any tokenizer will do.
  * Does not tell the ids of two tokenizers apart that use the same special tokens, or none.
@@ -55,7 +56,7 @@ function sharedStart([first = [], ...others]: readonly (readonly number[])[]): n
 }
 
 /** Throws MODEL_INPUT where the ids are not between these special tokens. */
-export function checkSpecialTokens(name: string, ids: readonly number[], { before, after }: SpecialTokens): void {
+export function checkSpecialTokens(name: string, ids: ArrayLike<number>, { before, after }: SpecialTokens): void {
   const end = ids.length - after.length;
   const isMarked =
     end >= before.length &&
@@ -63,9 +64,10 @@ export function checkSpecialTokens(name: string, ids: readonly number[], { befor
     after.every((id, place) => ids[end + place] === id);
   if (isMarked) return;
   const asked = [...part("begin with", before), ...part("end with", after)].join(" and ");
+  const all = Array.from(ids);
   const got = [
-    ...part("begins with", ids.slice(0, before.length)),
-    ...part("ends with", ids.slice(Math.max(0, end))),
+    ...part("begins with", all.slice(0, before.length)),
+    ...part("ends with", all.slice(Math.max(0, end))),
   ].join(" and ");
   throw modelInputError(
     `Expected \`${name}\` to ${asked}, the special tokens that the model's tokenizer puts around a text, but it ${got}. Ids of another tokenizer mean other words here: give texts to \`embed\`, or ids as \`tokenize\` gives them`,

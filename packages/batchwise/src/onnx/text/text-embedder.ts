@@ -32,7 +32,7 @@ export interface LoadedModel {
   readonly warnings: readonly string[];
 }
 
-type Tokens = readonly number[];
+type Tokens = ArrayLike<number>;
 const NO_SPECIAL_TOKENS: SpecialTokens = { before: [], after: [] };
 type Caps = "maxBatchSize" | "maxBatchCost";
 
@@ -45,7 +45,7 @@ export class ThreadedEmbedder implements TextEmbedder {
   readonly model: TextModelDescription;
   readonly workers: number;
   readonly warnings: readonly string[];
-  readonly batcher: Batcher<readonly number[], Vector>;
+  readonly batcher: Batcher<Tokens, Vector>;
   readonly #source: ModelSource;
   readonly #threads: VectorThreads;
   readonly #count: typeof countTokens;

@@ -20,7 +20,7 @@ export interface Tokenizer {
 }
 
 /** The ids, if a model with so many tokens can have a row for each; no other number has a vector. Throws MODEL_INPUT. */
-export function checkIds(name: string, ids: readonly number[], vocabularySize: number): readonly number[] {
+export function checkIds<Ids extends ArrayLike<number>>(name: string, ids: Ids, vocabularySize: number): Ids {
   for (let index = 0; index < ids.length; index += 1) {
     const id = ids[index] as number;
     if (Number.isInteger(id) && id >= 0 && id < vocabularySize) continue;

@@ -117,6 +117,17 @@ describe("an embedder in this process", () => {
     expect(embedder.batcher.stats().submitted).toBe(1);
   });
 
+  test("takes ids in typed arrays, too, and refuses them alike", async () => {
+    const embedder = await opened();
+    const [plain] = await embedder.embedTokens([[1, 7, 8, 2]]);
+    const [typed] = await embedder.embedTokens([Int32Array.of(1, 7, 8, 2)]);
+    expect(maxDifference(plain ?? [], typed ?? [])).toBeLessThan(1e-5);
+    await expect(embedder.embedTokens([Int32Array.of(1, 7, 8)])).rejects.toThrow(
+      "but it begins with 1 and ends with 8.",
+    );
+    await expect(embedder.embedTokens([Int32Array.of(1, 1024, 2)])).rejects.toThrow("from 0 to 1023, got");
+  });
+
   test("takes all ids where its tokenizer adds none, or does not tell", async () => {
     const path = fileOf(encoder({ maxTokens: 64 }));
     const plain = { ...tokenizer, encode: (text: string) => tokenizer.encode(text).slice(1, -1) };

@@ -71,10 +71,13 @@ export async function answerEmbeddings(
 const SMALL_ANSWER_BYTES = 16_384;
 
 interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions" | "user"> {
-  readonly lists: readonly (readonly number[])[];
+  readonly lists: readonly ArrayLike<number>[];
 }
 
-/** Reads and tokenises a request until the signal aborts. Its body counts among the uploads until nothing but its tokens is left. */
+/**
+ * Reads and tokenises a request until the signal aborts. Its body counts among the uploads until nothing but its tokens is
+ * left.
+ */
 async function readRequest(
   request: Request,
   { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
@@ -95,7 +98,7 @@ async function tokenLists(
   inputs: EmbeddingsRequest["inputs"],
   embedder: Embedder,
   signal: AbortSignal,
-): Promise<(readonly number[])[]> {
+): Promise<ArrayLike<number>[]> {
   const { maxTokens, name } = embedder.model;
   const placeOf = (index: number): string => (inputs.length === 1 ? "input" : `input[${index}]`);
   const textsAt = [...inputs.keys()].filter((index) => typeof inputs[index] === "string");
@@ -109,7 +112,7 @@ async function tokenLists(
       typeof input === "string" ? (counts[next++] ?? { ids: null, tokens: 0 }) : { ids: input, tokens: input.length };
     const place = placeOf(index);
     if (tokens === 0) throw invalidRequest(`\`${place}\` has no tokens.`, "input", "invalid_input");
-    if (ids !== null && tokens <= maxTokens) return Array.isArray(ids) ? ids : Array.from(ids);
+    if (ids !== null && tokens <= maxTokens) return ids;
     const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
     throw invalidRequest(message, "input", "context_length_exceeded");
   });
