@@ -31,4 +31,5 @@ export type { ModelFileOptions, TextModel } from "./text/model-files.ts";
 export { openEmbedder } from "./text/open-embedder.ts";
 export { normalize } from "./text/pooling.ts";
 export { POOLINGS, type Pooling } from "./text/readout.ts";
+export type { SpecialTokens } from "./text/special-tokens.ts";
 export type { TokenCount, TokenizeOptions, Tokenizer } from "./text/tokenizer.ts";

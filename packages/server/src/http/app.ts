@@ -4,7 +4,6 @@
  * Guarantees: every answer has an `x-request-id`; every failure has OpenAI's shape; nothing thrown escapes.
  */
 
-import { randomUUID } from "node:crypto";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { requestId } from "hono/request-id";
@@ -20,6 +19,7 @@ import { type AccessRecord, accessLog } from "./monitoring/access-log.ts";
 import { ServiceMetrics } from "./monitoring/metrics.ts";
 import { answerStats } from "./monitoring/stats-route.ts";
 import { onlyAllowedHosts } from "./requests/allowed-hosts.ts";
+import { newRequestId } from "./requests/request-id.ts";
 
 export interface AppOptions {
   readonly embedder: Embedder;
@@ -95,7 +95,7 @@ export function createApp(options: AppOptions): Hono {
   const app = new Hono();
 
   // An id that comes with the request is kept where it is short and has no odd characters.
-  app.use(requestId({ generator: () => `req_${randomUUID().replaceAll("-", "")}` }));
+  app.use(requestId({ generator: newRequestId }));
   if (options.onAccess !== undefined) app.use(accessLog(options.onAccess));
   app.use(metrics.record);
   app.use(async (context, next) => {

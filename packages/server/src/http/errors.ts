@@ -6,6 +6,8 @@
  * Does not show stack traces or file paths.
  */
 
+import { maxHeaderSize } from "node:http";
+
 export interface ApiErrorOptions {
   readonly param?: string;
   readonly code?: string;
@@ -32,9 +34,15 @@ export class ApiError extends Error {
     return this.status >= 500 ? "server_error" : "invalid_request_error";
   }
 
-  toResponse(): Response {
+  /** The JSON of the answer. */
+  get body(): string {
     const { message, type, param, code } = this;
-    return Response.json({ error: { message, type, param, code } }, { status: this.status, headers: this.headers });
+    return JSON.stringify({ error: { message, type, param, code } });
+  }
+
+  toResponse(): Response {
+    const { status, body } = this;
+    return new Response(body, { status, headers: { "content-type": "application/json", ...this.headers } });
   }
 }
 
@@ -45,6 +53,33 @@ export function invalidRequest(message: string, param?: string, code?: string): 
   return new ApiError(400, message, {
     ...(param === undefined ? {} : { param }),
     ...(code === undefined ? {} : { code }),
+    headers: NOT_AGAIN,
+  });
+}
+
+/** 400: no HTTP, or no address can be made of its host and path. */
+export function malformedRequest(reason: string): ApiError {
+  const message = `Expected a request of HTTP/1.1 with a valid host and path: ${reason}.`;
+  return invalidRequest(message, undefined, "malformed_request");
+}
+
+export function headersTooLarge(): ApiError {
+  return new ApiError(431, `The request's headers are larger than the ${maxHeaderSize} bytes that this server reads.`, {
+    code: "headers_too_large",
+    headers: NOT_AGAIN,
+  });
+}
+
+/** 408: headers or a body that take minutes. */
+export function requestTooSlow(): ApiError {
+  return new ApiError(408, "The request did not come within the time that this server waits for one.", {
+    code: "request_timeout",
+  });
+}
+
+export function expectationFailed(expected: string): ApiError {
+  return new ApiError(417, `Expected the header \`expect\` to be 100-continue or left out, got ${expected}.`, {
+    code: "expectation_failed",
     headers: NOT_AGAIN,
   });
 }

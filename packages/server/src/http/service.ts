@@ -7,13 +7,14 @@
  */
 
 import { once } from "node:events";
-import type { Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createAdaptorServer } from "@hono/node-server";
+import { getRequestListener } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { RequestParser } from "./embeddings/request-parser.ts";
+import { answerUnreadable, explainRefusals } from "./requests/unreadable-requests.ts";
 
 export interface ServiceOptions
   extends EmbedderOptions,
@@ -55,12 +56,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     leaving: () => closing !== undefined,
     draining: () => draining,
   });
-  const server = createAdaptorServer({
-    fetch: app.fetch,
+  const server = createServer(
+    { requireHostHeader: false, keepAliveTimeout: options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS },
     // Health checks of load balancers may leave out the Host header.
-    hostname: "localhost",
-    serverOptions: { requireHostHeader: false, keepAliveTimeout: options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS },
-  }) as Server;
+    getRequestListener(app.fetch, { hostname: "localhost", errorHandler: answerUnreadable }),
+  );
+  explainRefusals(server);
   const connections = connectionsOf(server);
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);

@@ -2,13 +2,14 @@
  * The service's text model: the library's embedder, with what the service shows of it.
  *
  * Guarantees: those of `openEmbedder`; a full queue refuses at once.
- * Does not check token ids; `tokenize` tells how long texts are, and the HTTP layer refuses with both numbers.
+ * Does not cut lists of token ids; `tokenize` tells how long texts are, and the HTTP layer refuses with both numbers.
  */
 
 import type { Batcher } from "batchwise";
 import {
   type EmbedOptions,
   openEmbedder,
+  type SpecialTokens,
   type TextEmbedder,
   type TokenCount,
   type TokenizeOptions,
@@ -51,12 +52,14 @@ export interface ModelDescription {
   readonly dimensions: number;
   readonly maxTokens: number;
   readonly vocabularySize: number;
+  /** What its tokenizer puts around every text. */
+  readonly specialTokens: SpecialTokens;
   /** False where callers may send texts only. Default: true. */
   readonly tokenInput?: boolean;
   readonly builtIn: boolean;
 }
 
-type Tokens = readonly number[];
+type Tokens = ArrayLike<number>;
 
 export class Embedder {
   readonly model: ModelDescription;

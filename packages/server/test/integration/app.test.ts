@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createApp } from "../../src/http/app.ts";
 import { Embedder } from "../../src/models/embedder.ts";
-import { smallEncoder } from "../support/small-encoder.ts";
+import { marked, smallEncoder } from "../support/small-encoder.ts";
 import { maxDifference } from "../support/vectors.ts";
 
 interface Answer {
@@ -92,7 +92,7 @@ describe("POST /v1/embeddings", () => {
     );
     expect(message).toContain("at most 64 tokens");
     expect(message).toContain("`input[1]` has 102 tokens");
-    const tokens = Array.from({ length: 65 }, () => 5);
+    const tokens = marked(Array.from({ length: 63 }, () => 5));
     await refusal(post({ model: "batchwise-demo", input: tokens }), 400, "context_length_exceeded");
   });
 

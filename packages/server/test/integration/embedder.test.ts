@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Embedder, type EmbedderOptions } from "../../src/models/embedder.ts";
 import { buildEncoder, DEFAULT_ENCODER } from "../../src/models/encoder-model.ts";
 import { temporaryFolder } from "../support/folders.ts";
-import { slowEncoder, smallEncoder } from "../support/small-encoder.ts";
+import { marked, slowEncoder, smallEncoder } from "../support/small-encoder.ts";
 import { cosine, maxDifference } from "../support/vectors.ts";
 import { WORD_PIECES, wordPieceDefinition } from "../support/word-piece.ts";
 
@@ -21,13 +21,13 @@ async function open(options: EmbedderOptions): Promise<Embedder> {
   return embedder;
 }
 
-/** A list of `length` tokens that begins with `first`. */
-const list = (length: number, first = 3): number[] => [first, ...Array.from({ length: length - 1 }, () => 7)];
+/** A list of `length` tokens, whose first word is `first`. */
+const list = (length: number, first = 3): number[] => marked([first, ...Array.from({ length: length - 3 }, () => 7)]);
 
 describe("an embedder", () => {
   test("gives every list its own vector, the one that it has alone", async () => {
     const embedder = await open(await smallEncoder());
-    const lists = Array.from({ length: 100 }, (_, index) => list(2 + ((index * 13) % 40), 3 + index));
+    const lists = Array.from({ length: 100 }, (_, index) => list(3 + ((index * 13) % 40), 3 + index));
     const together = await embedder.embed(lists);
     for (const [index, tokens] of lists.entries()) {
       const [alone] = await embedder.embed([tokens]);
@@ -40,7 +40,7 @@ describe("an embedder", () => {
     const embedder = await open({ ...(await smallEncoder()), maxBatchTokens: 40, maxBatchSize: 6 });
     const batches: { size: number; longest: number }[] = [];
     embedder.batcher.on("batch", (batch) => batches.push({ size: batch.size, longest: batch.cost / batch.size }));
-    await embedder.embed([list(64), ...Array.from({ length: 60 }, (_, index) => list(2 + (index % 9)))]);
+    await embedder.embed([list(64), ...Array.from({ length: 60 }, (_, index) => list(3 + (index % 9)))]);
     expect(batches.filter((batch) => batch.size === 1 && batch.longest === 64)).toHaveLength(1);
     for (const { size, longest } of batches.filter((batch) => batch.longest < 64)) {
       expect(size).toBeLessThanOrEqual(6);
@@ -52,7 +52,9 @@ describe("an embedder", () => {
   test("fails a list that the model cannot take and answers the others of its batch", async () => {
     const embedder = await open(await smallEncoder());
     const poison = 5_000;
-    const outcomes = await Promise.allSettled([3, 4, poison, 5, 6].map((token) => embedder.embed([[token, 7]])));
+    const outcomes = await Promise.allSettled(
+      [3, 4, poison, 5, 6].map((token) => embedder.embed([marked([token, 7])])),
+    );
     expect(outcomes.map((outcome) => outcome.status)).toEqual([
       "fulfilled",
       "fulfilled",
@@ -60,7 +62,7 @@ describe("an embedder", () => {
       "fulfilled",
       "fulfilled",
     ]);
-    await expect(embedder.embed([[3], [poison]])).rejects.toMatchObject({ code: "MODEL_INPUT" });
+    await expect(embedder.embed([marked([3]), marked([poison])])).rejects.toMatchObject({ code: "MODEL_INPUT" });
   });
 
   test("takes the lists of a caller who left out of the queue", async () => {

@@ -5,6 +5,7 @@ import { createApp } from "../../src/http/app.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
 import { jsonPost } from "../support/json-post.ts";
+import { markedPieces } from "../support/word-piece.ts";
 
 const RAIN = 9;
 const GREY = 10;
@@ -17,7 +18,7 @@ describe("a vector that is not finite", () => {
     const sizes: number[] = [];
     embedder.batcher.on("batch", ({ size }) => sizes.push(size));
     const lists = [[PIANO], [RAIN, 4], [PIANO], [GREY], [PIANO]];
-    const outcomes = await Promise.allSettled(lists.map((list) => embedder.embed([list])));
+    const outcomes = await Promise.allSettled(lists.map((list) => embedder.embed([markedPieces(list)])));
     expect(outcomes.map(({ status }) => status)).toEqual(
       lists.map(([first]) => (first === PIANO ? "fulfilled" : "rejected")),
     );
@@ -41,7 +42,7 @@ describe("a vector that is not finite", () => {
     const graph = tableGraph({ width: 2, words: WORDS, quantised: true });
     const embedder = await openEmbedder({ model: await exportFolder(graph), pooling: "mean", batchAnyway: true });
     const lists = [[PIANO], [PIANO, 4], [GREY], [PIANO, 5], [PIANO, 6]];
-    const outcomes = await Promise.allSettled(lists.map((list) => embedder.embed([list])));
+    const outcomes = await Promise.allSettled(lists.map((list) => embedder.embed([markedPieces(list)])));
     expect(outcomes.map(({ status }) => status)).toEqual(
       lists.map(([first]) => (first === GREY ? "rejected" : "fulfilled")),
     );

@@ -1,10 +1,13 @@
-// Requests whose time is up, or whose caller leaves, while their texts are tokenised.
+// Requests whose time is up, or whose caller leaves, while their bodies come or their texts are tokenised.
 
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { createApp } from "../../src/http/app.ts";
 import type { Embedder, EmbedderOptions } from "../../src/models/embedder.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { jsonPost } from "../support/json-post.ts";
+import { startSmall } from "../support/services.ts";
 import { smallEncoder } from "../support/small-encoder.ts";
 
 const QUESTION = jsonPost({ model: "batchwise-demo", input: ["one", "two"] });
@@ -48,5 +51,68 @@ describe("while its texts are tokenised, a request", () => {
     caller.abort();
     expect((await answer).status).toBe(499);
     expect(signal.aborted).toBe(true);
+  });
+});
+
+describe("while its body comes slowly, a request", () => {
+  const CHUNKS = 100;
+
+  /** A body that takes a second, with how many of its chunks were asked for and whether it was given up. */
+  function slowBody(): { body: ReadableStream<Uint8Array>; asked: () => number; isCancelled: () => boolean } {
+    let asked = 0;
+    let isCancelled = false;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          asked += 1;
+          await sleep(10);
+          if (isCancelled) return;
+          if (asked > CHUNKS) controller.close();
+          else controller.enqueue(new TextEncoder().encode(" "));
+        },
+        cancel() {
+          isCancelled = true;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return { body, asked: () => asked, isCancelled: () => isCancelled };
+  }
+
+  test.each([
+    ["its own", { "x-timeout-ms": "50" }, {}],
+    ["the server's", {}, { timeoutMs: 50 }],
+  ])("is answered with 504 once %s deadline is over, and not read any further", async (_, own, options) => {
+    const embedder = await openEmbedder({ ...(await smallEncoder()), ...options });
+    const { body, asked, isCancelled } = slowBody();
+    const headers = { "content-type": "application/json", ...own };
+    const sent = { method: "POST", headers, body, duplex: "half" } as RequestInit;
+    const answer = await createApp({ embedder }).request("/v1/embeddings", sent);
+    expect(answer.status).toBe(504);
+    expect(await answer.json()).toMatchObject({ error: { code: "deadline_exceeded" } });
+    expect(isCancelled()).toBe(true);
+    expect(asked()).toBeLessThan(CHUNKS);
+  });
+
+  test("gets that answer on its connection while it still sends", async () => {
+    const service = await startSmall();
+    const head =
+      "POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nx-timeout-ms: 100";
+    const socket = connect(service.port, "127.0.0.1");
+    socket.on("error", () => undefined);
+    let answer = "";
+    let sent = 0;
+    socket.on("data", (chunk) => {
+      answer += chunk.toString();
+    });
+    socket.write(`${head}\r\ncontent-length: ${CHUNKS}\r\n\r\n`);
+    for (; sent < CHUNKS && answer === ""; sent += 1) {
+      socket.write(" ");
+      await sleep(20);
+    }
+    expect(answer).toMatch(/^HTTP\/1.1 504 /);
+    expect(answer).toContain("deadline_exceeded");
+    expect(sent).toBeLessThan(CHUNKS);
+    socket.destroy();
   });
 });

@@ -6,6 +6,8 @@ import type { EmbedderOptions } from "../../src/models/embedder.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
 import { jsonPost } from "../support/json-post.ts";
+import type { Failure } from "../support/services.ts";
+import { wordPieceDefinition } from "../support/word-piece.ts";
 
 const CONFIG = { "config.json": { max_position_embeddings: 5 } };
 const LONG = "the piano , the rain , the piano";
@@ -43,7 +45,7 @@ describe("a text that is too long", () => {
     expect(vectorOf(cut)).toEqual(vectorOf((await ask("the piano ,"))[1]));
   });
 
-  test("is refused as a list of token ids, whose marks are not known", async () => {
+  test("is refused as a list of token ids, which are used as they are", async () => {
     const ask = await service({ truncate: true });
     expect(await ask([2, 4, 5, 6, 7, 3])).toMatchObject([400, { error: { code: "context_length_exceeded" } }]);
   });
@@ -59,6 +61,26 @@ describe("token ids", () => {
       expect(await (await service({}))(input)).toMatchObject([200, {}]);
     },
   );
+});
+
+describe("token ids without the special tokens of the model's tokenizer", () => {
+  test.each([
+    [[4, 5], "input"],
+    [["rain", [2, 4, 5]], "input[1]"],
+  ])("as %j are refused by place, with the way out", async (input, place) => {
+    const ask = await service({});
+    const [status, answer] = await ask(input);
+    expect(status).toBe(400);
+    const { error } = answer as Failure;
+    expect(error).toMatchObject({ code: "invalid_token", param: "input" });
+    expect(error.message).toContain(`\`${place}\` to begin with 2 and end with 3, the special tokens of this model`);
+    expect(error.message).toContain("check_embedding_ctx_length=False");
+  });
+
+  test("are taken as they are where it adds none", async () => {
+    const ask = await service({}, { "tokenizer.json": { ...wordPieceDefinition(), post_processor: null } });
+    expect(await ask([4, 5])).toMatchObject([200, { usage: { prompt_tokens: 2 } }]);
+  });
 });
 
 function vectorOf(answer: unknown): unknown {

@@ -8,13 +8,13 @@ import { OnnxGraph } from "../../src/models/onnx-graph.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
 import { cosine, maxDifference } from "../support/vectors.ts";
-import { WORD_PIECES } from "../support/word-piece.ts";
+import { markedPieces, WORD_PIECES } from "../support/word-piece.ts";
 
 /** One word has numbers far larger than the others, as some tokens of trained models do. */
 const OUTLIER = { [WORD_PIECES.length - 1]: Array.from({ length: 32 }, (_, at) => (at % 2 === 0 ? 30 : -30)) };
 const QUANTISED = tableGraph({ width: 32, words: OUTLIER, quantised: true });
 const LISTS = Array.from({ length: 24 }, (_, index) =>
-  Array.from({ length: 1 + index }, (_, place) => (index * 5 + place * 3) % WORD_PIECES.length),
+  markedPieces(Array.from({ length: 1 + index }, (_, place) => (index * 5 + place * 3) % WORD_PIECES.length)),
 );
 
 /** The worst cosine and the largest difference of vectors alone and in one request. */

@@ -7,11 +7,11 @@ import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
 import { safetensors } from "../support/safetensors.ts";
 import { maxDifference } from "../support/vectors.ts";
-import { wordPieceDefinition } from "../support/word-piece.ts";
+import { markedPieces, wordPieceDefinition } from "../support/word-piece.ts";
 
 const WORDS = { 2: [1, 0], 8: [0, 4], 3: [-2, 1] };
 /** [CLS] piano [SEP], whose vectors are those above. */
-const LIST = [2, 8, 3];
+const LIST = markedPieces([8]);
 const GRAPH = tableGraph({ width: 2, words: WORDS });
 const TYPES = "sentence_transformers.models.";
 
@@ -45,7 +45,7 @@ async function vectorOf(files: Parameters<typeof exportFolder>[1], how?: Pooling
     ...(how === undefined ? {} : { pooling: how }),
   });
   // Beside a longer list, so that there is padding.
-  const [vector] = await embedder.embed([LIST, [8, 8, 8, 8, 8, 8]]);
+  const [vector] = await embedder.embed([LIST, markedPieces([8, 8, 8, 8])]);
   return [...(vector ?? [])];
 }
 

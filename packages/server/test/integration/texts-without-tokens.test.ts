@@ -5,7 +5,7 @@ import { createApp } from "../../src/http/app.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
 import { jsonPost } from "../support/json-post.ts";
-import { wordPieceDefinition } from "../support/word-piece.ts";
+import { markedPieces, wordPieceDefinition } from "../support/word-piece.ts";
 
 const { model: words, ...definition } = wordPieceDefinition();
 
@@ -45,6 +45,6 @@ describe("a text for which the tokenizer fails", () => {
   const gaps = { ...definition, model: { ...(words as object), unk_token: "[GONE]" } };
 
   test("is refused by its place", async () => {
-    await expectRefusal(await ask(gaps, [[4], "rain", "zebra"]), /`input\[2\]`/);
+    await expectRefusal(await ask(gaps, [markedPieces([4]), "rain", "zebra"]), /`input\[2\]`/);
   });
 });

@@ -6,7 +6,7 @@ import { Embedder } from "../../src/models/embedder.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
 import { jsonPost } from "../support/json-post.ts";
-import { WORD_PIECES } from "../support/word-piece.ts";
+import { markedPieces, WORD_PIECES } from "../support/word-piece.ts";
 
 const IDS = WORD_PIECES.length;
 
@@ -48,10 +48,7 @@ describe("token ids of a caller", () => {
     });
     const body = {
       model: "export",
-      input: [
-        [2, IDS - 1],
-        [2, IDS],
-      ],
+      input: [markedPieces([IDS - 1]), markedPieces([IDS])],
     };
     const answer = await createApp({ embedder }).request("/v1/embeddings", jsonPost(body));
     expect(answer.status).toBe(400);

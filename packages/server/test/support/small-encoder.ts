@@ -1,6 +1,7 @@
 /** Options for a service whose model is small, fast and kept in a folder that goes with the test. */
 
 import type { EmbedderOptions } from "../../src/models/embedder.ts";
+import { SPECIAL_TOKENS } from "../../src/models/encoder-model.ts";
 import { temporaryFolder } from "./folders.ts";
 
 export async function smallEncoder(): Promise<EmbedderOptions> {
@@ -18,4 +19,9 @@ export async function slowEncoder(): Promise<EmbedderOptions> {
     workers: 1,
     encoder: { layers: 6, hidden: 384, heads: 12, feedForward: 1536, vocabulary: 1024 },
   };
+}
+
+/** Token ids between the special tokens of the built-in model. */
+export function marked(ids: readonly number[]): number[] {
+  return [SPECIAL_TOKENS.classify, ...ids, SPECIAL_TOKENS.separate];
 }

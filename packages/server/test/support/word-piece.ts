@@ -16,6 +16,11 @@ export const WORD_PIECES: readonly string[] = [
   "!",
 ];
 
+/** Ids between those of [CLS] and [SEP]. */
+export function markedPieces(ids: readonly number[]): number[] {
+  return [WORD_PIECES.indexOf("[CLS]"), ...ids, WORD_PIECES.indexOf("[SEP]")];
+}
+
 export function wordPieceDefinition(): Record<string, unknown> {
   const special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"];
   const piece = (id: string): unknown => ({ SpecialToken: { id, type_id: 0 } });

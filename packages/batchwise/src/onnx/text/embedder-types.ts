@@ -4,6 +4,7 @@ import type { OnFull } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import type { ModelThreadsOptions } from "../model-threads.ts";
 import type { ModelFileOptions } from "./model-files.ts";
+import type { SpecialTokens } from "./special-tokens.ts";
 import type { TokenCount, TokenizeOptions } from "./tokenizer.ts";
 
 /** Of length 1, with memory of its own. */
@@ -49,6 +50,8 @@ export interface TextModelDescription {
   /** Longest text in tokens, marks included. */
   readonly maxTokens: number;
   readonly vocabularySize: number;
+  /** What its tokenizer puts around every text; empty where that adds none, or does not tell. */
+  readonly specialTokens: SpecialTokens;
 }
 
 /** A text model in threads, open. */
@@ -59,15 +62,19 @@ export interface TextEmbedder {
    * still wait out of the queue.
    */
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Vector[]>;
-  /** The same for lists of the model's own token ids, with the marks around them. */
-  embedTokens(lists: readonly (readonly number[])[], options?: EmbedOptions): Promise<Vector[]>;
+  /**
+   * The same for lists of the model's own token ids, as `tokenize` gives them; typed arrays will do. Rejects with
+   * MODEL_INPUT, too, where a list has an id that the model does not have, or lacks the special tokens that the tokenizer
+   * puts around every text.
+   */
+  embedTokens(lists: readonly ArrayLike<number>[], options?: EmbedOptions): Promise<Vector[]>;
   /**
    * The ids of each text: null where it is too long, unless `truncate` keeps the first that fit. Rejects with
    * MODEL_INPUT for a text on which the tokenizer throws, or for which it gives an id that the model does not have.
    */
   tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]>;
   /** For its statistics, events and `configure`. Its items are lists of token ids. */
-  readonly batcher: Batcher<readonly number[], Vector>;
+  readonly batcher: Batcher<ArrayLike<number>, Vector>;
   readonly model: TextModelDescription;
   /** Model threads, and so batches at once. */
   readonly workers: number;

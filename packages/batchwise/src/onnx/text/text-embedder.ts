@@ -13,6 +13,7 @@ import type { Batcher } from "../../core/contract/types.ts";
 import { modelInputError, notFiniteError } from "../errors.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
 import type { ModelSource } from "./model-files.ts";
+import { checkSpecialTokens, type SpecialTokens, specialTokensOf } from "./special-tokens.ts";
 import { padTokens, splitRows } from "./token-batch.ts";
 import {
   checkIds,
@@ -31,7 +32,8 @@ export interface LoadedModel {
   readonly warnings: readonly string[];
 }
 
-type Tokens = readonly number[];
+type Tokens = ArrayLike<number>;
+const NO_SPECIAL_TOKENS: SpecialTokens = { before: [], after: [] };
 type Caps = "maxBatchSize" | "maxBatchCost";
 
 /** Where `maxBatchTokens` is given. */
@@ -43,7 +45,7 @@ export class ThreadedEmbedder implements TextEmbedder {
   readonly model: TextModelDescription;
   readonly workers: number;
   readonly warnings: readonly string[];
-  readonly batcher: Batcher<readonly number[], Vector>;
+  readonly batcher: Batcher<Tokens, Vector>;
   readonly #source: ModelSource;
   readonly #threads: VectorThreads;
   readonly #count: typeof countTokens;
@@ -60,6 +62,7 @@ export class ThreadedEmbedder implements TextEmbedder {
       dimensions,
       maxTokens: source.maxTokens,
       vocabularySize: source.tokenizer.vocabularySize,
+      specialTokens: specialTokensOf(source.tokenizer) ?? NO_SPECIAL_TOKENS,
     });
     this.batcher = createBatcher<Tokens, Vector>(
       { run: (lists) => this.#run(lists), close: () => threads.close() },
@@ -104,7 +107,11 @@ export class ThreadedEmbedder implements TextEmbedder {
   }
 
   async embedTokens(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
-    for (const [index, list] of lists.entries()) this.#checked(list, list.length, `lists[${index}]`);
+    for (const [index, list] of lists.entries()) {
+      const name = `lists[${index}]`;
+      this.#checked(list, list.length, name);
+      checkSpecialTokens(name, list, this.model.specialTokens);
+    }
     return this.#embed(lists, options);
   }
 

@@ -25,7 +25,7 @@ export interface VectorBlock {
   readonly pooledBy: "graph" | "readout";
 }
 
-export function padTokens(lists: readonly (readonly number[])[], paddingId: number): TokenBatch {
+export function padTokens(lists: readonly ArrayLike<number>[], paddingId: number): TokenBatch {
   let columns = 0;
   for (const list of lists) columns = Math.max(columns, list.length);
   const rows = lists.length;

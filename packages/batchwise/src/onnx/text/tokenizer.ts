@@ -5,6 +5,7 @@
 import { estimateTokens } from "../../core/api/estimate-tokens.ts";
 import { describe } from "../../core/contract/errors.ts";
 import { modelInputError, tokenizerFailedError } from "../errors.ts";
+import { specialTokensOf } from "./special-tokens.ts";
 import { inSlices } from "./time-slices.ts";
 
 /** Texts to token ids. */
@@ -19,7 +20,7 @@ export interface Tokenizer {
 }
 
 /** The ids, if a model with so many tokens can have a row for each; no other number has a vector. Throws MODEL_INPUT. */
-export function checkIds(name: string, ids: readonly number[], vocabularySize: number): readonly number[] {
+export function checkIds<Ids extends ArrayLike<number>>(name: string, ids: Ids, vocabularySize: number): Ids {
   for (let index = 0; index < ids.length; index += 1) {
     const id = ids[index] as number;
     if (Number.isInteger(id) && id >= 0 && id < vocabularySize) continue;
@@ -60,12 +61,14 @@ export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: numbe
   return { ids: null, tokens: isPart ? Math.max(ids.length, estimateTokens(text)) : ids.length };
 }
 
-/** Tokenises as much of one text as fits, with the marks around it as they are around a whole one. */
+/** Tokenises as much of one text as fits, with the special tokens around it that are around a whole one. */
 export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
   const left = tokenizer.truncationSide === "left";
   const ids = idsOf(tokenizer, text, maxTokens, left);
   if (ids.length <= maxTokens) return { ids, tokens: ids.length };
-  const { before, after } = marksOf(tokenizer);
+  const special = specialTokensOf(tokenizer);
+  if (special === undefined) return { ids: null, tokens: ids.length };
+  const { before, after } = special;
   const room = maxTokens - before.length - after.length;
   if (room < 0) return { ids: null, tokens: ids.length };
   const inner = ids.slice(before.length, ids.length - after.length);
@@ -103,26 +106,6 @@ function cut(text: string, length: number, left: boolean): string {
   if (text.length <= length) return text;
   if (left) return text.slice(text.length - length).replace(/^[\udc00-\udfff]/, "");
   return text.slice(0, length).replace(/[\ud800-\udbff]$/, "");
-}
-
-interface Marks {
-  readonly before: readonly number[];
-  readonly after: readonly number[];
-}
-
-const marks = new WeakMap<Tokenizer, Marks>();
-
-/** What stands around every text, seen from where a word comes to stand in an empty one. */
-function marksOf(tokenizer: Tokenizer): Marks {
-  const known = marks.get(tokenizer);
-  if (known !== undefined) return known;
-  const empty = tokenizer.encode("");
-  const word = tokenizer.encode("a");
-  let shared = 0;
-  while (shared < empty.length && empty[shared] === word[shared]) shared += 1;
-  const found = { before: empty.slice(0, shared), after: empty.slice(shared) };
-  marks.set(tokenizer, found);
-  return found;
 }
 
 /** Options of one call of `tokenize`. */

@@ -99,15 +99,50 @@ describe("an embedder in this process", () => {
 
   test("fails a list of tokens that the model cannot take, alone", async () => {
     const embedder = await opened();
-    const settled = await Promise.allSettled([3, 4, 5_000, 6].map((token) => embedder.embedTokens([[token, 7]])));
+    const settled = await Promise.allSettled([3, 4, 5_000, 6].map((token) => embedder.embedTokens([[1, token, 7, 2]])));
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
     expect(settled[2]).toMatchObject({ reason: { code: "MODEL_INPUT" } });
+  });
+
+  test("gives no vector for ids without the special tokens that its tokenizer puts around a text", async () => {
+    const embedder = await opened();
+    expect(embedder.model.specialTokens).toEqual({ before: [1], after: [2] });
+    const [ids] = await embedder.tokenize(["grey rain"]);
+    expect(await embedder.embedTokens([ids?.ids ?? []])).toHaveLength(1);
+    await expect(embedder.embedTokens([ids?.ids ?? [], [7, 8, 9]])).rejects.toMatchObject({
+      code: "MODEL_INPUT",
+      message:
+        "Expected `lists[1]` to begin with 1 and end with 2, the special tokens that the model's tokenizer puts around a text, but it begins with 7 and ends with 9. Ids of another tokenizer mean other words here: give texts to `embed`, or ids as `tokenize` gives them",
+    });
+    expect(embedder.batcher.stats().submitted).toBe(1);
+  });
+
+  test("takes ids in typed arrays, too, and refuses them alike", async () => {
+    const embedder = await opened();
+    const [plain] = await embedder.embedTokens([[1, 7, 8, 2]]);
+    const [typed] = await embedder.embedTokens([Int32Array.of(1, 7, 8, 2)]);
+    expect(maxDifference(plain ?? [], typed ?? [])).toBeLessThan(1e-5);
+    await expect(embedder.embedTokens([Int32Array.of(1, 7, 8)])).rejects.toThrow(
+      "but it begins with 1 and ends with 8.",
+    );
+    await expect(embedder.embedTokens([Int32Array.of(1, 1024, 2)])).rejects.toThrow("from 0 to 1023, got");
+  });
+
+  test("takes all ids where its tokenizer adds none, or does not tell", async () => {
+    const path = fileOf(encoder({ maxTokens: 64 }));
+    const plain = { ...tokenizer, encode: (text: string) => tokenizer.encode(text).slice(1, -1) };
+    const constant = { ...tokenizer, encode: () => [5, 6, 7] };
+    for (const unmarked of [plain, constant]) {
+      const embedder = await opened({ model: { path, tokenizer: unmarked, maxTokens: 64 } });
+      expect(embedder.model.specialTokens).toEqual({ before: [], after: [] });
+      expect(await embedder.embedTokens([[7, 8, 9]])).toHaveLength(1);
+    }
   });
 
   test.each([[-1], [0.5], [Number.NaN], [1024], ["7"], [undefined]])("gives no vector for the id %o", async (id) => {
     const embedder = await opened();
     const message = expect.stringContaining("token ids of `lists[0]` to be integers from 0 to 1023");
-    await expect(embedder.embedTokens([[3, id as number]])).rejects.toMatchObject({ code: "MODEL_INPUT", message });
+    await expect(embedder.embedTokens([[1, id as number, 2]])).rejects.toMatchObject({ code: "MODEL_INPUT", message });
   });
 
   test("gives no vector for a text with a word for which its tokenizer has no id", async () => {
@@ -133,10 +168,10 @@ describe("an embedder in this process", () => {
 
   test("answers what it accepted before it closes, and can be disposed of", async () => {
     const embedder = await opened();
-    const running = embedder.embedTokens(Array.from({ length: 100 }, (_, index) => [3 + index, 9]));
+    const running = embedder.embedTokens(Array.from({ length: 100 }, (_, index) => [1, 3 + index, 9, 2]));
     await embedder[Symbol.asyncDispose]();
     expect(await running).toHaveLength(100);
-    await expect(embedder.embedTokens([[3]])).rejects.toMatchObject({ code: "CLOSED" });
+    await expect(embedder.embedTokens([[1, 3, 2]])).rejects.toMatchObject({ code: "CLOSED" });
     expect(embedder.ready).toBe(false);
   });
 

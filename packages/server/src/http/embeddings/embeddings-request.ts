@@ -8,6 +8,7 @@
 
 import type { ModelDescription } from "../../models/embedder.ts";
 import { invalidRequest, modelNotFound } from "../errors.ts";
+import { checkTokens, wrongInput } from "./token-ids.ts";
 
 /** OpenAI's limit, which its clients are written for. */
 export const MAX_INPUTS = 2048;
@@ -66,34 +67,6 @@ function parseInput(input: unknown, model: ModelDescription): readonly (string |
 function checkText(text: string, place: string): string {
   if (text === "") throw invalidRequest(`Expected \`${place}\` not to be an empty string.`, "input", "empty_string");
   return text;
-}
-
-function checkTokens(tokens: readonly unknown[], model: ModelDescription, place: string): readonly number[] {
-  const { vocabularySize, tokenInput = true } = model;
-  if (!tokenInput) {
-    const message = `Expected \`${place}\` to be text: this server takes no token ids.`;
-    throw invalidRequest(message, "input", "invalid_type");
-  }
-  if (tokens.length === 0) {
-    throw invalidRequest(
-      `Expected \`${place}\` to hold at least one token, got an empty array.`,
-      "input",
-      "empty_array",
-    );
-  }
-  return tokens.map((token) => {
-    if (typeof token !== "number") throw wrongInput(place);
-    if (!Number.isInteger(token) || token < 0 || token >= vocabularySize) {
-      const message = `Expected the tokens of \`${place}\` to be integers from 0 to ${vocabularySize - 1}, got ${token}.`;
-      throw invalidRequest(message, "input", "invalid_token");
-    }
-    return token;
-  });
-}
-
-function wrongInput(place: string): Error {
-  const message = `Expected \`${place}\` to be a string, an array of strings, an array of tokens, or an array of token arrays.`;
-  return invalidRequest(message, "input", "invalid_type");
 }
 
 function parseUser(value: unknown): string | null {

@@ -2,7 +2,7 @@
  * `POST /v1/embeddings`: tokenise, hand every text to the embedder, answer in OpenAI's shape.
  *
  * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller that hangs up
- * takes its waiting texts out of the queue, and no more of its texts are tokenised, as after the deadline.
+ * takes its waiting texts out of the queue, and no more of its body is read or tokenised, as after the deadline.
  */
 
 import type { Embedder } from "../../models/embedder.ts";
@@ -71,10 +71,13 @@ export async function answerEmbeddings(
 const SMALL_ANSWER_BYTES = 16_384;
 
 interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions" | "user"> {
-  readonly lists: readonly (readonly number[])[];
+  readonly lists: readonly ArrayLike<number>[];
 }
 
-/** Reads and tokenises a request. Its body counts among the uploads until nothing but its tokens is left. */
+/**
+ * Reads and tokenises a request until the signal aborts. Its body counts among the uploads until nothing but its tokens is
+ * left.
+ */
 async function readRequest(
   request: Request,
   { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
@@ -82,7 +85,7 @@ async function readRequest(
 ): Promise<TokenRequest> {
   const upload = new Upload(uploads);
   try {
-    const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload));
+    const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload, signal));
     const { maxQueueSize } = embedder.batcher.options;
     if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
     return { ...asked, lists: await tokenLists(inputs, embedder, signal) };
@@ -95,7 +98,7 @@ async function tokenLists(
   inputs: EmbeddingsRequest["inputs"],
   embedder: Embedder,
   signal: AbortSignal,
-): Promise<(readonly number[])[]> {
+): Promise<ArrayLike<number>[]> {
   const { maxTokens, name } = embedder.model;
   const placeOf = (index: number): string => (inputs.length === 1 ? "input" : `input[${index}]`);
   const textsAt = [...inputs.keys()].filter((index) => typeof inputs[index] === "string");
@@ -109,7 +112,7 @@ async function tokenLists(
       typeof input === "string" ? (counts[next++] ?? { ids: null, tokens: 0 }) : { ids: input, tokens: input.length };
     const place = placeOf(index);
     if (tokens === 0) throw invalidRequest(`\`${place}\` has no tokens.`, "input", "invalid_input");
-    if (ids !== null && tokens <= maxTokens) return Array.isArray(ids) ? ids : Array.from(ids);
+    if (ids !== null && tokens <= maxTokens) return ids;
     const message = `The model \`${name}\` takes at most ${maxTokens} tokens, but \`${place}\` has ${tokens} tokens. Please shorten it.`;
     throw invalidRequest(message, "input", "context_length_exceeded");
   });

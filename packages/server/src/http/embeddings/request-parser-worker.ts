@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { ModelDescription } from "../../models/embedder.ts";
 import { ApiError } from "../errors.ts";
 import { jsonObjectIn } from "../requests/body.ts";
-import { parseEmbeddingsRequest } from "./embeddings-request.ts";
+import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
 import type { Parsed, ParseTask } from "./request-parser.ts";
 
 const model = workerData as ModelDescription;
@@ -12,9 +12,7 @@ const model = workerData as ModelDescription;
 function parse({ id, bytes }: ParseTask): Parsed {
   try {
     const request = parseEmbeddingsRequest(jsonObjectIn(bytes), model);
-    // Numbers travel between threads far faster as an array of one type.
-    const inputs = request.inputs.map((input) => (typeof input === "string" ? input : Int32Array.from(input)));
-    return { id, request: { ...request, inputs } };
+    return { id, request: { ...request, inputs: packed(request.inputs) } };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const { status, message, param, code, headers } = error;
@@ -22,12 +20,24 @@ function parse({ id, bytes }: ParseTask): Parsed {
   }
 }
 
+type Inputs = EmbeddingsRequest["inputs"];
+
+/** With the lists of ids as parts of one array: thousands of arrays take far longer to receive. */
+function packed(inputs: Inputs): Inputs {
+  const lists = inputs.filter((input) => typeof input !== "string");
+  const all = new Int32Array(lists.reduce((sum, list) => sum + list.length, 0));
+  let end = 0;
+  return inputs.map((input) => {
+    if (typeof input === "string") return input;
+    const start = end;
+    end += input.length;
+    all.set(input, start);
+    return all.subarray(start, end);
+  });
+}
+
 parentPort?.on("message", (task: ParseTask) => {
   const parsed = parse(task);
-  const buffers = "request" in parsed ? parsed.request.inputs.flatMap(bufferOf) : [];
-  parentPort?.postMessage(parsed, buffers);
+  const list = "request" in parsed ? parsed.request.inputs.find((input) => input instanceof Int32Array) : undefined;
+  parentPort?.postMessage(parsed, list === undefined ? [] : [list.buffer as ArrayBuffer]);
 });
-
-function bufferOf(input: string | ArrayLike<number>): ArrayBuffer[] {
-  return input instanceof Int32Array ? [input.buffer as ArrayBuffer] : [];
-}

@@ -3,7 +3,8 @@
  *
  * Guarantees: a body that says it is too large is refused before any of it is read, and one that does not say so as
  * soon as it is; what is held is as large as the body, in however small chunks it comes. A body that stops coming is
- * given up. Bytes that are no UTF-8 are refused, because a text with other characters has another vector.
+ * given up, and so is one whose request has ended. Bytes that are no UTF-8 are refused, because a text with other
+ * characters has another vector.
  */
 
 import { bodyTooLarge, encodedBody, invalidRequest, uploadStalled } from "../errors.ts";
@@ -43,18 +44,19 @@ export function checkIsPlain(headers: Headers): void {
   if (encoding !== null && encoding.toLowerCase() !== "identity") throw encodedBody(encoding);
 }
 
-/** The whole body, counted among the uploads as it comes. */
+/** The whole body, counted among the uploads as it comes. Throws the signal's reason once that aborts. */
 export async function readBytes(
   request: Request,
   { maxBytes, stallMs }: BodyLimits,
   upload: Upload,
+  signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > maxBytes) throw bodyTooLarge(maxBytes, announced);
   upload.grow(announced);
   let bytes = new Uint8Array(0);
   let length = 0;
-  for await (const chunk of withoutStalls(request.body, stallMs)) {
+  for await (const chunk of chunksOf(request.body, stallMs, signal)) {
     const end = length + chunk.length;
     if (end > maxBytes) throw bodyTooLarge(maxBytes);
     upload.grow(end);
@@ -73,19 +75,27 @@ function grown(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<Array
   return larger;
 }
 
-/** The chunks of a body. Throws once none has come for `stallMs`. */
-async function* withoutStalls(body: ReadableStream<Uint8Array> | null, stallMs: number): AsyncGenerator<Uint8Array> {
+/** The chunks of a body. Throws once none has come for `stallMs`, and the signal's reason once that aborts. */
+async function* chunksOf(
+  body: ReadableStream<Uint8Array> | null,
+  stallMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  signal.throwIfAborted();
   if (body === null) return;
   const reader = body.getReader();
+  // Ends a read that waits, and keeps nothing of what the sender still sends.
+  const cancel = (): void => void reader.cancel().catch(() => undefined);
   let isStalled = false;
   const timer = setTimeout(() => {
     isStalled = true;
-    // Ends the read that waits.
-    reader.cancel().catch(() => undefined);
+    cancel();
   }, stallMs);
+  signal.addEventListener("abort", cancel);
   try {
     for (;;) {
       const { done, value } = await reader.read();
+      signal.throwIfAborted();
       if (isStalled) throw uploadStalled(stallMs);
       if (done) return;
       timer.refresh();
@@ -93,7 +103,7 @@ async function* withoutStalls(body: ReadableStream<Uint8Array> | null, stallMs: 
     }
   } finally {
     clearTimeout(timer);
-    // What the sender still sends is not kept.
-    reader.cancel().catch(() => undefined);
+    signal.removeEventListener("abort", cancel);
+    cancel();
   }
 }

@@ -1,15 +1,21 @@
+import type { SpecialTokens } from "batchwise/onnx";
 import { describe, expect, test } from "vitest";
-import { MAX_INPUTS, parseEmbeddingsRequest } from "../../../src/http/embeddings/embeddings-request.ts";
+import {
+  type EmbeddingsRequest,
+  MAX_INPUTS,
+  parseEmbeddingsRequest,
+} from "../../../src/http/embeddings/embeddings-request.ts";
 import { ApiError } from "../../../src/http/errors.ts";
 
+const UNMARKED = { before: [], after: [] };
 const MODEL = { name: "demo", dimensions: 128, maxTokens: 512, vocabularySize: 100, builtIn: true };
 
-const parse = (body: Record<string, unknown>): ReturnType<typeof parseEmbeddingsRequest> =>
-  parseEmbeddingsRequest({ model: "demo", ...body }, MODEL);
+const parse = (body: Record<string, unknown>, specialTokens: SpecialTokens = UNMARKED): EmbeddingsRequest =>
+  parseEmbeddingsRequest({ model: "demo", ...body }, { ...MODEL, specialTokens });
 
-function refusal(body: Record<string, unknown>): ApiError {
+function refusal(body: Record<string, unknown>, specialTokens?: SpecialTokens): ApiError {
   try {
-    parse(body);
+    parse(body, specialTokens);
   } catch (error) {
     if (error instanceof ApiError) return error;
     throw error;
@@ -80,5 +86,49 @@ describe("a request for embeddings", () => {
 
   test("is told which of its texts is wrong", () => {
     expect(refusal({ input: ["a", "b", ""] }).message).toContain("`input[2]`");
+  });
+});
+
+describe("token ids for a model whose tokenizer puts special tokens around a text", () => {
+  const around = { before: [1], after: [2] };
+  const both = "to begin with 1 and end with 2, the special tokens of this model, but it";
+
+  test("may be sent with them", () => {
+    const input = [
+      [1, 7, 2],
+      [1, 2],
+    ];
+    expect(parse({ input }, around).inputs).toEqual(input);
+    expect(parse({ input: ["a", [1, 7, 2]] }, around).inputs).toEqual(["a", [1, 7, 2]]);
+    expect(parse({ input: [7, 2] }, { before: [], after: [2] }).inputs).toEqual([[7, 2]]);
+  });
+
+  test.each([
+    ["neither", [7, 8], around, `\`input\` ${both} begins with 7 and ends with 8`],
+    ["no first one", [7, 2], around, `\`input\` ${both} begins with 7 and ends with 2`],
+    [
+      "no last one",
+      [
+        [1, 7, 2],
+        [1, 7],
+      ],
+      around,
+      `\`input[1]\` ${both} begins with 1 and ends with 7`,
+    ],
+    ["one token for both", [1], { before: [1], after: [1] }, "begins with 1 and ends with 1"],
+    ["one of two in front", [3, 7, 2], { before: [3, 4], after: [] }, "begin with 3, 4, the special"],
+    ["one at the end only", ["a", [7, 8]], { before: [], after: [2] }, "`input[1]` to end with 2, the special"],
+  ])("are refused with %s, by place, with the way out", (_, input, specialTokens, message) => {
+    const error = refusal({ input }, specialTokens);
+    expect(error).toMatchObject({ status: 400, param: "input", code: "invalid_token" });
+    expect(error.message).toContain(message);
+    expect(error.message).toContain("check_embedding_ctx_length=False. Or send ids of this model's own tokenizer");
+    expect(error.headers["x-should-retry"]).toBe("false");
+  });
+
+  test("are told the way out past the vocabulary, too", () => {
+    expect(refusal({ input: [1, 100_257, 2] }, around).message).toContain(
+      "from 0 to 99, got 100257. Please send texts",
+    );
   });
 });

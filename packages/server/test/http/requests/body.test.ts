@@ -8,6 +8,7 @@ const LIMITS = { maxBytes: 1_000_000, stallMs: 1_000 };
 
 /** Reads a body that comes in these chunks. */
 function read(chunks: Iterator<Uint8Array>, headers: Record<string, string> = {}): Promise<Uint8Array> {
+  const { signal } = new AbortController();
   const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
     const { done, value } = chunks.next();
     if (done === true) controller.close();
@@ -15,7 +16,7 @@ function read(chunks: Iterator<Uint8Array>, headers: Record<string, string> = {}
   };
   const body = new ReadableStream({ pull }, { highWaterMark: 0 });
   const request = new Request("http://localhost/", { method: "POST", body, headers, duplex: "half" });
-  return readBytes(request, LIMITS, new Upload(new Uploads(LIMITS.maxBytes)));
+  return readBytes(request, LIMITS, new Upload(new Uploads(LIMITS.maxBytes)), signal);
 }
 
 /** A chunk a byte, all in the same memory: right only for who copies each as it comes. */
