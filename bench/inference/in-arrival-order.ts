@@ -1,19 +1,31 @@
 /**
  * For `--import`: texts travel in order of arrival, as they did before the server chose by length. Nobody should want
- * that, so there is no option for it: the one line of the library that says so is changed while it is loaded.
+ * that, so there is no option for it: the words of the built library that say so are changed while it is loaded. A service
+ * that listens without that change would be measured for what it is not, so it does not get to listen.
  */
 import { registerHooks } from "node:module";
+import { Server } from "node:net";
 
-const FILE = "/onnx/text/text-embedder.";
-const BY_LENGTH = 'order: "length"';
-const IN_ORDER = 'order: "fifo", batchCost: "padded"';
+const FILE = "/onnx/index.impl.";
+const BY_LENGTH = /order:\s*["'`]length["'`]/g;
+const IN_ORDER = 'order:"fifo",batchCost:"padded"';
+
+let isChanged = false;
 
 registerHooks({
   load(url, context, nextLoad) {
     const loaded = nextLoad(url, context);
     if (!url.includes(FILE)) return loaded;
     const source = String(loaded.source);
-    if (!source.includes(BY_LENGTH)) throw new Error(`Expected ${url} to say ${BY_LENGTH}`);
-    return { ...loaded, source: source.replace(BY_LENGTH, IN_ORDER) };
+    const changed = source.replace(BY_LENGTH, IN_ORDER);
+    if (changed === source) throw new Error(`Expected ${url} to say ${BY_LENGTH}`);
+    isChanged = true;
+    return { ...loaded, source: changed };
   },
 });
+
+const { listen } = Server.prototype;
+Server.prototype.listen = function (this: Server, ...args: unknown[]): Server {
+  if (!isChanged) throw new Error(`Expected a file ${FILE}* to be loaded, which says ${BY_LENGTH}`);
+  return Reflect.apply(listen, this, args);
+};

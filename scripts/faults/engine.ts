@@ -283,20 +283,20 @@ const running: readonly Fault[] = [
   {
     name: "leaks the slot of a batch that failed",
     file: "core/run/batch-run.ts",
-    find: 'failEntries(this.#entries, error, "failed", this, this.#environment.services);\n    this.#next();',
-    replace: 'failEntries(this.#entries, error, "failed", this, this.#environment.services);',
+    find: "this.#abort(call, error);\n    this.#next();",
+    replace: "this.#abort(call, error);",
   },
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "core/run/batch-run.ts",
-    find: "this.#abort(error);\n    this.#end();",
-    replace: "this.#abort(error);",
+    find: "this.#callEnded(services.clock.now());\n    this.#giveUp(error, call);",
+    replace: 'failEntries(this.#entries, error, "failed", this, services);\n    this.#abort(call, error);',
   },
   {
     name: "frees the slot while promises in places are open",
     file: "core/run/batch-run.ts",
-    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#next(settling.now);",
-    replace: "settling.settle(places as ArrayLike<unknown>);\n    this.#next();",
+    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#succeeded(settling.now);",
+    replace: "settling.settle(places as ArrayLike<unknown>);\n    this.#succeeded(settling.now);",
   },
   {
     name: "holds the slot in a pause before a retry",

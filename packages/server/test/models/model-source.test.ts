@@ -14,7 +14,10 @@ describe("the built-in model", () => {
 
   test("is asked for as many tokens as the user names", async () => {
     const options = { modelDirectory: await temporaryFolder(), encoder: SMALL };
-    expect(await resolveModel({ ...options, maxTokens: 16 })).toMatchObject({ maxTokens: 16, model: { maxTokens: 64 } });
+    expect(await resolveModel({ ...options, maxTokens: 16 })).toMatchObject({
+      maxTokens: 16,
+      model: { maxTokens: 64 },
+    });
   });
 
   test("refuses a tokenizer that is not its own", async () => {
