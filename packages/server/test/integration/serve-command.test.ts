@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { get, type IncomingMessage } from "node:http";
+import { connect, createServer } from "node:net";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Command, startCommand, startCommandIn } from "../support/command.ts";
@@ -101,6 +102,28 @@ describe("batchwise serve", () => {
     command.process.kill("SIGINT");
     expect(await command.ended).toBe("SIGINT");
     socket.destroy();
+  });
+
+  test("takes --keep-alive-ms, --allow-host and --max-upload-bytes", async () => {
+    const limits = ["--keep-alive-ms", "7000", "--max-upload-bytes", String(8 * 1024 * 1024)];
+    const command = serve("--port", "0", "--allow-host", "embeddings.internal", ...limits);
+    const url = await urlOf(command);
+    const ask = async (host: string): Promise<IncomingMessage> => {
+      const request = get(`${url}/v1/models`, { headers: { host } });
+      const [answer] = (await once(request, "response")) as [IncomingMessage];
+      answer.resume();
+      return answer;
+    };
+    const allowed = await ask("embeddings.internal");
+    expect([allowed.statusCode, allowed.headers["keep-alive"]]).toEqual([200, "timeout=7"]);
+    expect((await ask("elsewhere.internal")).statusCode).not.toBe(200);
+    const upload = connect(Number(new URL(url).port), "127.0.0.1");
+    upload.write("POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n");
+    upload.write(`content-length: ${8 * 1024 * 1024}\r\n\r\n${" ".repeat(1_000)}`);
+    await expect.poll(async () => (await post(url, "a ".repeat(50_000))).status).toBe(503);
+    upload.destroy();
+    command.process.kill("SIGTERM");
+    expect(await command.ended).toBe(0);
   });
 
   test("fails, saying why, when the port that was asked for is taken", async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { BatchwiseError } from "batchwise";
@@ -203,6 +203,17 @@ describe("an embedder in this process", () => {
     const described = { path, tokenizer, maxTokens: 64 };
     expect(await messageOf({ model: described, workers: 0 })).toContain("Expected `workers` to be an integer >= 1");
     expect(await messageOf({ model: described, maxQueueSize: 0 })).toContain("Expected `maxQueueSize` to be");
+  });
+
+  test.runIf(process.platform === "linux")("runs the model at a lower priority than this thread", async () => {
+    const niceOf = (thread: string): string | undefined => {
+      const [, fields = ""] = readFileSync(`/proc/self/task/${thread}/stat`, "utf8").split(") ");
+      return fields.split(" ")[16];
+    };
+    await opened({ workers: 2 });
+    const lower = readdirSync("/proc/self/task").filter((thread) => niceOf(thread) === "5");
+    expect(lower.length).toBeGreaterThanOrEqual(2);
+    expect(niceOf(String(process.pid))).toBe("0");
   });
 
   test("takes fewer tokens than a described model, and refuses to take more", async () => {
