@@ -13,10 +13,10 @@
 // runs ten calls at once ........................ concurrent_calls, acall_concurrent
 // padding with a token ... summed away .......... with_pad_tokens, with_padding
 // is on the right unless ........................ padding_side_initialization (2)
-// with the side ... is seen ..................... with_padding_side_left, _right (2 each), and of the decorator (2 each)
+// with the side ... is seen ................... with_padding_side_left, _right (2 each), and of the decorator (2 each)
 // of five calls at once ......................... concurrent_calls_with_padding
 // is done for each feature ...................... multiple_keys_left_padding, stack_features_multiple_keys_left_padding
-// stacking rows with the side ................... stack_features_right_padding_default, _left_padding, _torch_tensors_...
+// stacking rows with the side ............... stack_features_right_padding_default, _left_padding, _torch_tensors_...
 
 import { batchTensors, type FeaturesOf, stack, type Tensor, type TensorBatchOptions, unstack } from "batchwise/tensor";
 import { virtualClock } from "batchwise/testing";
