@@ -1,15 +1,16 @@
 // The main test of the dispatcher: random faults, kills, naps and clocks that disagree, a seed a run. A failing seed is
-// named with the command that runs it alone.
+// named with the command that runs it alone: SEED is that seed. SEEDS says how many run, from the first on.
 
 import { expect, test } from "vitest";
 import { simulate } from "./support/simulation.ts";
 
 const only = process.env.SEED;
-const RUNS = 350;
+/** A quarter of a second each. Run some thousands after a change of the protocol: `SEEDS=5000`. */
+const RUNS = Number(process.env.SEEDS ?? 150);
 const A_TEST = 50;
 
 const starts =
-  only === undefined ? Array.from({ length: RUNS / A_TEST }, (_, index) => index * A_TEST) : [Number(only)];
+  only === undefined ? Array.from({ length: Math.ceil(RUNS / A_TEST) }, (_, index) => index * A_TEST) : [Number(only)];
 
 test.each(starts)(
   "nothing is lost, nothing counts twice and every batch ends, from seed %i on",

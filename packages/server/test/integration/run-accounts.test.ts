@@ -7,7 +7,6 @@ import type { AddressInfo } from "node:net";
 import { type FakeStorage, fakeGcs, fakeS3 } from "batchwise/dispatch/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { loadClient } from "../../src/cli/common/packages.ts";
-import { startCommandIn } from "../support/command.ts";
 import { type Ended, ended, Practice, QUICK } from "../support/practice.ts";
 
 const ROLE = "arn:aws:iam::123456789012:role/bedrock-batches";
@@ -17,7 +16,7 @@ const GOOGLE = { GOOGLE_CLOUD_PROJECT: "my-project", GOOGLE_CLOUD_LOCATION: "us-
 type Environment = Readonly<Record<string, string>>;
 
 function start(practice: Practice, env: Environment, ...args: readonly string[]): Promise<Ended> {
-  return ended(startCommandIn({ cwd: practice.folder, env }, ...args));
+  return ended(practice.startWith(env, ...args));
 }
 
 function run(practice: Practice, env: Environment, ...args: readonly string[]): Promise<Ended> {

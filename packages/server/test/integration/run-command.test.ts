@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { startCommandIn } from "../support/command.ts";
 import { ended, Practice, QUICK, until } from "../support/practice.ts";
 
 const REQUESTS = 1_200;
@@ -51,7 +50,7 @@ describe("batchwise run", () => {
     practice.writeLines("in.jsonl", 3);
     const env = { ANTHROPIC_API_KEY: "practice", ANTHROPIC_BASE_URL: practice.url.replace("/v1", "") };
     const args = ["run", "in.jsonl", "--model", "m", ...QUICK];
-    const { code, output } = await ended(startCommandIn({ cwd: practice.folder, env }, ...args));
+    const { code, output } = await ended(practice.startWith(env, ...args));
     expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("3 outcomes (3 succeeded)") });
     expect(practice.fake.calls("messages.create")).toBe(1);
     expect(practice.lines("in.outcomes.jsonl")[0]).toMatchObject({ response: { body: { object: "chat.completion" } } });
@@ -240,7 +239,7 @@ describe("batchwise run", () => {
     test("no key at all", async () => {
       const practice = await Practice.start();
       practice.writeLines("in.jsonl", 1);
-      const command = startCommandIn({ cwd: practice.folder, env: {} }, "run", "in.jsonl");
+      const command = practice.startWith({}, "run", "in.jsonl");
       const says =
         "No provider's key is set: export OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or MISTRAL_API_KEY";
       expect(await ended(command)).toMatchObject({ code: 2, output: expect.stringContaining(says) });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FakeOptions, type FakeProvider, fakeProvider, type Listening } from "batchwise/dispatch/testing";
 import { afterEach } from "vitest";
-import { type Command, startCommandIn } from "./command.ts";
+import { bundledCommand, type Command, startCommandIn } from "./command.ts";
 import { temporaryFolder } from "./folders.ts";
 
 /** A provider that answers in seconds, and a lease that others need not wait long for. */
@@ -31,18 +31,20 @@ export class Practice {
   readonly fake: FakeProvider;
   readonly url: string;
   readonly #server: Listening;
+  readonly #bundle: string;
 
-  private constructor(folder: string, fake: FakeProvider, server: Listening) {
+  private constructor(folder: string, fake: FakeProvider, server: Listening, bundle: string) {
     this.folder = folder;
     this.fake = fake;
     this.#server = server;
+    this.#bundle = bundle;
     this.url = `${server.url}/v1`;
   }
 
   static async start(options: FakeOptions = {}): Promise<Practice> {
     const plan = { validateMs: 50, runMs: 100, finalizeMs: 50 };
     const fake = fakeProvider({ plan, ...options });
-    const practice = new Practice(await temporaryFolder(), fake, await fake.listen());
+    const practice = new Practice(await temporaryFolder(), fake, await fake.listen(), await bundledCommand());
     open.push(practice);
     return practice;
   }
@@ -75,10 +77,11 @@ export class Practice {
 
   /** The command with a key, at the fake. */
   start(...args: readonly string[]): Command {
-    return startCommandIn(
-      { cwd: this.folder, env: { OPENAI_API_KEY: "practice", OPENAI_BASE_URL: this.url } },
-      ...args,
-    );
+    return this.startWith({ OPENAI_API_KEY: "practice", OPENAI_BASE_URL: this.url }, ...args);
+  }
+
+  startWith(env: Readonly<Record<string, string>>, ...args: readonly string[]): Command {
+    return startCommandIn({ cwd: this.folder, env, bundle: this.#bundle }, ...args);
   }
 
   run(input: string, ...args: readonly string[]): Command {

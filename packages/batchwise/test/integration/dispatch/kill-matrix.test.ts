@@ -1,14 +1,18 @@
-// kill -9 at every named point of a batch's life, in a real process, on every store and for every service that there is
-// an account for, over real sockets to the strict fake provider. Another process goes on: the test's own. Nothing is
-// lost, nothing is recorded twice, nothing runs twice. A service that takes files and one that takes requests inline die
-// at each point on each store; each other service dies at each point too, on one store after the other.
+// kill -9 at every named point of a batch's life, in a real process, over real sockets to the strict fake provider.
+// Another process goes on: the test's own. Nothing is lost, nothing is recorded twice, nothing runs twice. The matrix: a
+// service that takes files and one that takes requests inline die at each point on each store. Each other service dies
+// at each point once, on one store after the other; where it has several families of models, with one family after the
+// other. So each point is met by every service, and on every store by four services or more.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { type FakeOptions, fakeGcs, fakeProvider, fakeS3 } from "batchwise/dispatch/testing";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { bundledProgram } from "../../../../../scripts/bundled-program.ts";
 import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
+import { scratchFolder } from "../../house/repository.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
 import type { KillDeath } from "./kill-child.ts";
 import { dispatchAll, isAtVertex, type Service } from "./kill-run.ts";
@@ -45,11 +49,12 @@ const MOVING: readonly Death[] = [
   { dieAt: "create-sent", dieAtCount: 2, requests: FEW },
 ];
 const ON_ALL_STORES: readonly Service[] = ["openai", "anthropic"];
-const IN_TURN: readonly Service[] = [
-  ...(["azure", "groq", "together", "gemini", "mistral"] as const),
-  ...(["vertex-gemini", "vertex-claude", "vertex-llama"] as const),
+/** The families of one service stand together. */
+const IN_TURN: readonly (readonly Service[])[] = [
+  ...([["azure"], ["groq"], ["together"], ["gemini"], ["mistral"]] as const),
+  ["vertex-gemini", "vertex-claude", "vertex-llama"],
+  ["bedrock-claude", "bedrock-nova", "bedrock-llama", "bedrock-titan"],
 ];
-const ON_SQLITE: readonly Service[] = ["bedrock-claude", "bedrock-nova", "bedrock-llama", "bedrock-titan"];
 const CREATES = [
   ...(["batches.create", "messages.create", "gemini.create"] as const),
   ...(["jobs.create", "invocationJobs.create", "vertex.create"] as const),
@@ -60,8 +65,16 @@ type Dialect = NonNullable<FakeOptions["dialect"]>;
 const DIALECTS: readonly string[] = ["openai", "azure", "groq", "together", "mistral"] satisfies readonly Dialect[];
 
 const folder = makeFolder();
+const bundle = scratchFolder("kill-child");
+let program: string;
 vi.setConfig({ maxConcurrency: AT_ONCE });
-afterAll(() => folder.remove());
+beforeAll(async () => {
+  program = await bundledProgram(new URL("kill-child.ts", import.meta.url), bundle);
+});
+afterAll(() => {
+  folder.remove();
+  rmSync(bundle, { recursive: true });
+});
 
 const STORES: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
   sqlite: async () => ({ kind: "sqlite", path: folder.file() }),
@@ -69,45 +82,46 @@ const STORES: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
   redis: async () => ({ kind: "redis", ...(await redisPlace()) }),
 };
 const KINDS = Object.keys(STORES) as Place["kind"][];
-type Case = readonly [store: Place["kind"], service: Service, deaths: readonly Death[]];
-const CASES: readonly Case[] = KINDS.flatMap((store, place) => [
-  ...ON_ALL_STORES.map((service): Case => [store, service, DEATHS]),
-  ...IN_TURN.map(
-    (service, first): Case => [store, service, DEATHS.filter((_, at) => (first + at) % KINDS.length === place)],
-  ),
-  [store, "fallback", MOVING],
-  ...(store === "sqlite" ? ON_SQLITE.map((service): Case => [store, service, DEATHS]) : []),
-]);
+type Case = readonly [store: Place["kind"], service: Service, death: Death];
+const CASES: readonly Case[] = [
+  ...KINDS.flatMap((store) => [
+    ...ON_ALL_STORES.flatMap((service) => DEATHS.map((death): Case => [store, service, death])),
+    ...MOVING.map((death): Case => [store, "fallback", death]),
+  ]),
+  ...IN_TURN.flatMap((families, first) => DEATHS.map((death, at) => inTurn(families, first, death, at))),
+];
+
+function inTurn(families: readonly Service[], first: number, death: Death, at: number): Case {
+  return [KINDS[(first + at) % KINDS.length] as Place["kind"], families[at % families.length] as Service, death];
+}
 
 async function runChild(death: KillDeath): Promise<{ readonly signal: string | null; readonly told: string }> {
-  const script = new URL("kill-child.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(death)], {
+  const child = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(death)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [told, [, signal]] = await Promise.all([text(child.stdout), once(child, "close")]);
   return { signal: signal as string | null, told };
 }
 
-describe.concurrent.each(CASES)("the %s store and %s", (kind, service, deaths) => {
-  const named = deaths.map((death) => [death.dieAt, death] as const);
-  test.concurrent.each(named)("killed at %s", async (dieAt, { dieAtCount, requests }) => {
-    const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
-    const dialect = DIALECTS.includes(service) ? (service as Dialect) : "openai";
-    const storage = isAtVertex(service) ? fakeGcs() : fakeS3();
-    const fake = fakeProvider({ plan, dialect, listLagMs: 300, storage });
-    fake.inject({ on: CREATES, replyDelayMs: CREATE_ANSWER_MS });
-    // Past one chunk of many results: what is settled stays, whoever reads the rest.
-    fake.inject({ on: DOWNLOADS, reply: { endAfterLines: requests - 40 } });
-    const [server, bucket] = [await fake.listen(), await storage.listen()];
-    const urls = { url: server.url, storageUrl: bucket.url };
-    const work = { place: await STORES[kind](), service, ...urls, requests, leaseMs: LEASE_MS };
-    expect(await runChild({ ...work, dieAt, dieAtCount })).toEqual({ signal: "SIGKILL", told: "" });
-    const report = await dispatchAll({ ...work, leaseMs: LONG_LEASE_MS }, () => {});
-    await server.close();
-    await bucket.close();
-    expect(report).toMatchObject({ outcomes: requests, ids: requests, succeeded: requests });
-    expect(report.batches.every((state) => state === "done")).toBe(true);
-    const runs = [...fake.runs().values()];
-    expect([runs.length, Math.max(...runs)]).toEqual([requests, 1]);
-  });
+const named = CASES.map(([store, service, death]) => [store, service, death.dieAt, death] as const);
+test.concurrent.each(named)("the %s store and %s, killed at %s", async (kind, service, dieAt, death) => {
+  const { dieAtCount, requests } = death;
+  const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
+  const dialect = DIALECTS.includes(service) ? (service as Dialect) : "openai";
+  const storage = isAtVertex(service) ? fakeGcs() : fakeS3();
+  const fake = fakeProvider({ plan, dialect, listLagMs: 300, storage });
+  fake.inject({ on: CREATES, replyDelayMs: CREATE_ANSWER_MS });
+  // Past one chunk of many results: what is settled stays, whoever reads the rest.
+  fake.inject({ on: DOWNLOADS, reply: { endAfterLines: requests - 40 } });
+  const [server, bucket] = [await fake.listen(), await storage.listen()];
+  const urls = { url: server.url, storageUrl: bucket.url };
+  const work = { place: await STORES[kind](), service, ...urls, requests, leaseMs: LEASE_MS };
+  expect(await runChild({ ...work, dieAt, dieAtCount })).toEqual({ signal: "SIGKILL", told: "" });
+  const report = await dispatchAll({ ...work, leaseMs: LONG_LEASE_MS }, () => {});
+  await server.close();
+  await bucket.close();
+  expect(report).toMatchObject({ outcomes: requests, ids: requests, succeeded: requests });
+  expect(report.batches.every((state) => state === "done")).toBe(true);
+  const runs = [...fake.runs().values()];
+  expect([runs.length, Math.max(...runs)]).toEqual([requests, 1]);
 });

@@ -64,7 +64,8 @@ export interface KillReport {
 }
 
 const CALL_MARGIN_MS = 200;
-const LOOK_MS = 50;
+/** Each look costs a database some statements, and up to ten processes look at the same time. */
+const LOOK_MS = 250;
 const SENT_AFTER_MS = 150;
 /** More than a request needs that may wait for company, and within the time that OpenAI may take for a batch. */
 const DEADLINE_MS = 2 * 3_600_000;
