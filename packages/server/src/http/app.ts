@@ -132,7 +132,8 @@ export function createApp(options: AppOptions): Hono {
   app.get("/", (context) => context.redirect("/stats"));
 
   for (const [path, allowed] of Object.entries(METHODS)) {
-    app.all(path, (context) => {
+    // Of a folder, the paths that have a name in it.
+    app.all(path.replace("/*", "/:name{.+}"), (context) => {
       throw wrongMethod(context.req.method, context.req.path, allowed);
     });
   }
