@@ -28,39 +28,85 @@ const BASES: Readonly<Record<string, ErrorConstructor>> = {
   URIError,
 };
 
-/** A chain of causes that is longer is cut, and so is one that is a ring. */
+/** A chain of causes that is longer is cut. */
 const LONGEST_CHAIN = 8;
+/** Most errors and values of one reason, its causes and parts together; further ones are left out. */
+const MOST_PARTS = 100;
 const READ_BY_NAME: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "errors"]);
 
-/** Never throws, whatever was thrown. */
-export function encodeReason(reason: unknown, depth: number = 0): EncodedReason {
+/** What has been encoded of one reason. */
+interface Progress {
+  /** By error; undefined while its causes and parts are being encoded. */
+  readonly errors: Map<Error, EncodedReason | undefined>;
+  count: number;
+}
+
+/** Never throws, whatever was thrown. Encodes an error once, and leaves out a cause or part that leads back to it. */
+export function encodeReason(reason: unknown): EncodedReason {
+  const progress: Progress = { errors: new Map(), count: 0 };
+  return encode(reason, progress, 0) ?? withoutParts(`Expected an error, got ${describe(reason)}`);
+}
+
+/** Undefined where it is to be left out. */
+function encode(reason: unknown, progress: Progress, depth: number): EncodedReason | undefined {
   try {
-    return isError(reason) ? encodeError(reason, depth) : encodeValue(reason);
+    if (!isError(reason)) return progress.count++ < MOST_PARTS ? encodeValue(reason) : undefined;
+    if (progress.errors.has(reason)) return progress.errors.get(reason);
+    if (progress.count++ >= MOST_PARTS) return undefined;
+    progress.errors.set(reason, undefined);
+    const encoded = encodeError(reason, partsOf(reason, progress, depth));
+    progress.errors.set(reason, encoded);
+    return encoded;
   } catch {
-    return encodeError(new Error(`An error that cannot be read: ${describe(reason)}`), LONGEST_CHAIN);
+    return withoutParts(`An error that cannot be read: ${describe(reason)}`);
   }
+}
+
+function withoutParts(message: string): EncodedReason {
+  return encodeError(new Error(message), { cause: undefined, errors: undefined });
 }
 
 function encodeValue(value: unknown): EncodedReason {
   if (!isCloneable(value)) {
-    return encodeError(new Error(`Expected an Error, got ${describe(value)}, which cannot be cloned.`), LONGEST_CHAIN);
+    return withoutParts(`Expected an Error, got ${describe(value)}, which cannot be cloned.`);
   }
   const nothing = { base: "Error", name: "", message: "", stack: undefined, cause: undefined, errors: undefined };
   return { kind: "value", ...nothing, own: { value } };
 }
 
-function encodeError(error: Error, depth: number): EncodedReason {
-  const goesOn = depth < LONGEST_CHAIN;
+type Parts = Pick<EncodedReason, "cause" | "errors">;
+
+function partsOf(error: Error, progress: Progress, depth: number): Parts {
+  if (depth >= LONGEST_CHAIN) return { cause: undefined, errors: undefined };
   const { cause } = error;
   const errors = (error as { readonly errors?: unknown }).errors;
+  return {
+    cause: cause === undefined ? undefined : encode(cause, progress, depth + 1),
+    errors: Array.isArray(errors) ? encodeAll(errors, progress, depth + 1) : undefined,
+  };
+}
+
+function encodeAll(reasons: readonly unknown[], progress: Progress, depth: number): EncodedReason[] {
+  const encoded: EncodedReason[] = [];
+  for (const reason of reasons) {
+    // Also ends at a list of one error many times.
+    if (encoded.length >= MOST_PARTS) break;
+    const one = encode(reason, progress, depth);
+    if (one !== undefined) encoded.push(one);
+    else if (progress.count >= MOST_PARTS) break;
+  }
+  return encoded;
+}
+
+function encodeError(error: Error, { cause, errors }: Parts): EncodedReason {
   return {
     kind: kindOf(error),
     base: baseOf(error),
     name: String(error.name),
     message: String(error.message),
     stack: typeof error.stack === "string" ? error.stack : undefined,
-    cause: cause === undefined || !goesOn ? undefined : encodeReason(cause, depth + 1),
-    errors: Array.isArray(errors) && goesOn ? errors.map((one) => encodeReason(one, depth + 1)) : undefined,
+    cause,
+    errors,
     own: ownOf(error),
   };
 }
@@ -96,9 +142,18 @@ function isCloneable(value: unknown): boolean {
   }
 }
 
+type Decoded = Map<EncodedReason, unknown>;
+
+/** An error that came in several places is one object again. */
 export function decodeReason(encoded: EncodedReason): unknown {
+  return decode(encoded, new Map());
+}
+
+function decode(encoded: EncodedReason, known: Decoded): unknown {
   if (encoded.kind === "value") return encoded.own.value;
-  const error = revive(encoded);
+  if (known.has(encoded)) return known.get(encoded);
+  const error = revive(encoded, known);
+  known.set(encoded, error);
   if (encoded.stack !== undefined) define(error, "stack", encoded.stack);
   for (const [key, value] of Object.entries(encoded.own)) {
     if (encoded.kind !== "batchwise" || !(key in error)) define(error, key, value, true);
@@ -106,9 +161,9 @@ export function decodeReason(encoded: EncodedReason): unknown {
   return error;
 }
 
-function revive(encoded: EncodedReason): Error {
+function revive(encoded: EncodedReason, known: Decoded): Error {
   const { kind, message, name, base, own, errors } = encoded;
-  const cause = encoded.cause === undefined ? undefined : decodeReason(encoded.cause);
+  const cause = encoded.cause === undefined ? undefined : decode(encoded.cause, known);
   if (kind === "dom") {
     const error = new DOMException(message, name);
     if (cause !== undefined) define(error, "cause", cause);
@@ -122,8 +177,8 @@ function revive(encoded: EncodedReason): Error {
   }
   const options = cause === undefined ? undefined : { cause };
   const Base = BASES[base] ?? Error;
-  const error =
-    errors === undefined ? new Base(message, options) : new AggregateError(errors.map(decodeReason), message, options);
+  const parts = errors?.map((one) => decode(one, known));
+  const error = parts === undefined ? new Base(message, options) : new AggregateError(parts, message, options);
   if (error.name !== name) define(error, "name", name);
   return error;
 }

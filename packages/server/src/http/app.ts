@@ -131,14 +131,20 @@ export function createApp(options: AppOptions): Hono {
   app.get("/metrics", () => metrics.answer());
   app.get("/", (context) => context.redirect("/stats"));
 
-  for (const [path, allowed] of Object.entries(METHODS)) {
-    app.all(path, (context) => {
-      throw wrongMethod(context.req.method, context.req.path, allowed);
-    });
-  }
+  refuseOtherMethods(app);
   app.notFound((context) => unknownRoute(context.req.method, context.req.path).toResponse());
   app.onError((failure, context) => answerFailure(failure, context, embedder, onFailure));
   return app;
+}
+
+/** Comes after the routes. */
+function refuseOtherMethods(app: Hono): void {
+  for (const [path, allowed] of Object.entries(METHODS)) {
+    // Of a folder, the paths that have a name in it.
+    app.all(path.replace("/*", "/:name{.+}"), (context) => {
+      throw wrongMethod(context.req.method, context.req.path, allowed);
+    });
+  }
 }
 
 function answerFailure(

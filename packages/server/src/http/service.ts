@@ -3,7 +3,7 @@
  *
  * Guarantees: listens only once the model is loaded; `close` first fails health checks for `drainDelayMs` while all
  * else is answered, then stops accepting, answers what was accepted and ends the model's threads. It gives up on
- * connections that are still open `drainTimeoutMs` after it stopped accepting.
+ * connections of which no byte came 100 ms after it stopped accepting, and after `drainTimeoutMs` on all.
  */
 
 import { once } from "node:events";
@@ -41,6 +41,8 @@ export interface Service {
 const DEFAULT_DRAIN_TIMEOUT_MS = 30_000;
 /** Longer than the 60 s of common load balancers: whoever closes first must not be the one that is asked. */
 const DEFAULT_KEEP_ALIVE_MS = 65_000;
+/** How long after a stop the first bytes of a connection may come: those of one just accepted have not been read. */
+const SILENCE_MS = 100;
 
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { host = "127.0.0.1" } = options;
@@ -118,14 +120,24 @@ async function drain(
   const closed = once(server, "close");
   // Also closes the connections on which nothing is asked any more.
   server.close();
-  // Node does not count a connection as idle before its first request. Browsers open such ones ahead of time.
-  for (const connection of connections) if (connection.bytesRead === 0) connection.destroy();
+  const silence = setTimeout(afterNextRead, SILENCE_MS, () => destroySilent(connections));
   embedder.hurry();
   const limit = setTimeout(() => server.closeAllConnections(), timeoutMs);
   try {
     await closed;
   } finally {
     clearTimeout(limit);
+    clearTimeout(silence);
   }
   await embedder.close();
+}
+
+/** Timers come before reads in a pass of the event loop, and immediates after them. */
+function afterNextRead(callback: () => void): void {
+  setImmediate(callback);
+}
+
+/** Node does not count a connection as idle before its first request. Browsers open such ones ahead of time. */
+function destroySilent(connections: ReadonlySet<Socket>): void {
+  for (const connection of connections) if (connection.bytesRead === 0) connection.destroy();
 }

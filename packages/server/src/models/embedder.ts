@@ -89,9 +89,9 @@ export class Embedder {
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
     const { workers, maxBatchTokens, maxBatchSize, batchAnyway, maxWaitMs, maxQueueSize, truncate, timeoutMs } =
       options;
-    const model = await resolveModel(options);
     const batching = { maxBatchTokens, maxBatchSize, batchAnyway, maxWaitMs, maxQueueSize, timeoutMs };
     try {
+      const model = await resolveModel(options);
       return new Embedder(await openEmbedder({ ...model, ...batching, workers, truncate, onFull: "reject" }), options);
     } catch (error) {
       if (error instanceof Error) error.message = withFlags(error.message);

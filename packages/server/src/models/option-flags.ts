@@ -4,10 +4,14 @@
 
 const FLAGS: Readonly<Record<string, string>> = {
   batchAnyway: "--batch-anyway",
+  maxTokens: "--max-tokens",
   pooling: "--pooling",
   tokenizer: "--tokenizer",
 };
 
 export function withFlags(message: string): string {
-  return message.replace(/`(batchAnyway|pooling|tokenizer)`/g, (quoted, name: string) => FLAGS[name] ?? quoted);
+  return message.replace(
+    /`(batchAnyway|maxTokens|pooling|tokenizer)`/g,
+    (quoted, name: string) => FLAGS[name] ?? quoted,
+  );
 }

@@ -141,6 +141,9 @@ describe("the other routes", () => {
     await refusal(response, 405, "method_not_allowed");
     await refusal(app.request("/v1/models", { method: "DELETE" }), 405, "method_not_allowed");
     await refusal(app.request("/v1/models/batchwise-demo", { method: "DELETE" }), 405, "method_not_allowed");
+    for (const method of ["GET", "DELETE"]) {
+      await refusal(app.request("/v1/models/", { method }), 404, "unknown_url");
+    }
   });
 
   test("show live batching as JSON to programs and as a page to browsers", async () => {

@@ -1,3 +1,4 @@
+import diagnostics from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -59,6 +60,23 @@ describe("a service that is told to stop while a connection is open", () => {
     const startedAt = performance.now();
     await service.close();
     expect(performance.now() - startedAt).toBeLessThan(5_000);
+  });
+
+  test("answers one that was accepted and of which nothing was read yet, and says that it shuts down", async () => {
+    const service = await startSmall();
+    const stopped = new Promise<void>((resolve) => {
+      const stop = (): void => {
+        diagnostics.unsubscribe("net.server.socket", stop);
+        service.close().then(resolve);
+      };
+      // Published as soon as the server has accepted a connection, before anything of it is read.
+      diagnostics.subscribe("net.server.socket", stop);
+    });
+    const body = JSON.stringify({ model: "batchwise-demo", input: "late" });
+    const head = "POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    const answer = await exchange(service, `${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    expect(answer).toMatch(/^HTTP\/1.1 503 .*"code":"shutting_down"/s);
+    await stopped;
   });
 
   test("answers one on which a request has begun", async () => {

@@ -46,6 +46,23 @@ describe("what is no request", () => {
     expect(answer.error).toEqual({ message, type: "invalid_request_error", param: null, code });
   });
 
+  test("as CONNECT, is refused as a wrong method, after the answers to what came before it", async () => {
+    const service = await startSmall();
+    const tunnel = `CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n`;
+    const answer = read(await exchange(service, tunnel));
+    expect(answer).toMatchObject({ status: 405, error: { type: "invalid_request_error", code: "method_not_allowed" } });
+    expect(answer.headers).toMatchObject({
+      "content-type": "application/json",
+      "x-request-id": expect.stringMatching(/^req_[0-9a-f]{32}$/),
+      allow: "get, post",
+    });
+    const [models = "", refused = ""] = (
+      await exchange(service, `GET /v1/models HTTP/1.1\r\n${HOST}\r\n${tunnel}`)
+    ).split(/(?=HTTP\/1\.1 405)/);
+    expect(models).toMatch(/^HTTP\/1\.1 200 .*"object":"list"/s);
+    expect(read(refused).status).toBe(405);
+  });
+
   test("as a broken body, is answered too, and the connection closed", async () => {
     const head = `POST /v1/embeddings HTTP/1.1\r\n${HOST}content-type: application/json\r\ntransfer-encoding: chunked`;
     const answer = read(await exchange(await startSmall(), `${head}\r\n\r\nno length\r\n`));

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { hashingTokenizer } from "../../src/models/hashing-tokenizer.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { exportFolder, PADDING, tableGraph } from "../support/exports.ts";
+import { smallEncoder } from "../support/small-encoder.ts";
 import { markedPieces, WORD_PIECES } from "../support/word-piece.ts";
 
 /** Ten positions, of which RoBERTa's way of counting leaves the first two unused. */
@@ -56,7 +57,7 @@ describe("a limit above what the graph takes", () => {
     ["where they say less", 702],
   ])("is refused at opening, with both numbers, %s", async (_, positions) => {
     const opening = openEmbedder({ model: await model(positions), pooling: "mean", maxTokens: 4_096 });
-    const numbers = "`maxTokens` asks for texts of 4096 tokens, but the model takes at most 700 (";
+    const numbers = "--max-tokens asks for texts of 4096 tokens, but the model takes at most 700 (";
     await expect(opening).rejects.toMatchObject({
       code: "MODEL_LOAD",
       message: expect.stringContaining(numbers) as string,
@@ -83,4 +84,46 @@ describe("a limit above what the graph takes", () => {
     const embedder = await openEmbedder({ model: await model(402), pooling: "mean", maxTokens: 700 });
     expect(await embedder.embed([list(700)])).toHaveLength(1);
   });
+});
+
+describe("a limit with no room for a text beside the special tokens", () => {
+  const model = (): Promise<string> => exportFolder(tableGraph());
+
+  test.each([1, 2])("is refused by the name of its flag: %i", async (maxTokens) => {
+    const opening = openEmbedder({ ...(await smallEncoder()), maxTokens });
+    const message = `--max-tokens allows at most ${maxTokens} tokens a text, but its tokenizer puts 2 special tokens around each, so no text fits; expected at least 3`;
+    await expect(opening).rejects.toMatchObject({ code: "MODEL_LOAD", message });
+  });
+
+  test("is refused where the model's files have it", async () => {
+    const model = await exportFolder(tableGraph(), { "config.json": { max_position_embeddings: 2 } });
+    await expect(openEmbedder({ model, pooling: "mean" })).rejects.toThrow("The model takes at most 2 tokens a text");
+  });
+
+  test("is refused by the name of the library's option where it is asked", async () => {
+    const opening = openTextModel({ model: await model(), pooling: "mean", maxTokens: 2, workers: 1 });
+    const message = expect.stringMatching(/^`maxTokens` allows at most 2 tokens a text, /) as string;
+    await expect(opening).rejects.toMatchObject({ code: "MODEL_LOAD", message });
+  });
+
+  test("is not known of a tokenizer that adds none, or does not tell", async () => {
+    const path = join(await model(), "model.onnx");
+    const { encode, ...tokenizer } = hashingTokenizer(WORD_PIECES.length);
+    for (const unmarked of [(text: string) => encode(text).slice(1, -1), () => [5]]) {
+      const described = { path, tokenizer: { ...tokenizer, encode: unmarked }, maxTokens: 1, pooling: "mean" } as const;
+      await using embedder = await openTextModel({ model: described, workers: 1 });
+      expect(await embedder.embed(["grey"])).toHaveLength(1);
+    }
+  });
+
+  test("is one token less than the least that is taken", async () => {
+    const embedder = await openEmbedder({ ...(await smallEncoder()), maxTokens: 3, truncate: true });
+    const [count] = await embedder.tokenize(["grey rain"]);
+    expect(count).toMatchObject({ tokens: 3 });
+  });
+});
+
+test("a limit above the built-in model's is refused by the name of its flag", async () => {
+  const opening = openEmbedder({ ...(await smallEncoder()), maxTokens: 65 });
+  await expect(opening).rejects.toThrow("--max-tokens asks for texts of 65 tokens, but the model takes at most 64");
 });

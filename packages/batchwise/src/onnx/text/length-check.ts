@@ -3,11 +3,13 @@
  * of positions ends somewhere, and the first long text is no time to learn where.
  *
  * Guarantees: where more was asked for than the model takes, it is refused with both numbers; a limit that nobody asked
- * for is lowered to what it takes. It is tried for ten seconds at most; what has not failed by then counts as taken.
+ * for is lowered to what it takes. It is tried for ten seconds at most; what has not failed by then counts as taken. A
+ * limit that leaves no token beside the special ones is refused.
  */
 
 import { modelLoadError } from "../errors.ts";
 import type { ModelSource } from "./model-files.ts";
+import { specialTokensOf } from "./special-tokens.ts";
 import { padTokens } from "./token-batch.ts";
 import { tooLong } from "./token-limit.ts";
 import type { VectorThreads } from "./vector-threads.ts";
@@ -32,6 +34,17 @@ export async function withLimitTried(source: ModelSource, pool: VectorThreads): 
   const reason = error instanceof Error ? error.message : String(error);
   const message = `${tooLong(maxTokens, taken)} (${reason})`;
   throw modelLoadError(path, new Error(message, { cause: error }));
+}
+
+/** Throws where the tokenizer's special tokens leave a text no token. They may be unknown; then all limits pass. */
+export function checkRoomForText({ maxTokens, isLimitAsked, tokenizer }: ModelSource): void {
+  const special = specialTokensOf(tokenizer);
+  const count = special === undefined ? 0 : special.before.length + special.after.length;
+  if (maxTokens > count) return;
+  const limit = isLimitAsked ? "`maxTokens` allows" : "The model takes";
+  throw new Error(
+    `${limit} at most ${maxTokens} tokens a text, but its tokenizer puts ${count} special tokens around each, so no text fits; expected at least ${count + 1}`,
+  );
 }
 
 interface Tried {

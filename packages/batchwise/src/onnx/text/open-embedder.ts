@@ -15,7 +15,7 @@ import {
 import { openError } from "../errors.ts";
 import { THREAD_OPTIONS } from "../model-threads.ts";
 import type { EmbedderOptions, TextEmbedder } from "./embedder-types.ts";
-import { withLimitTried } from "./length-check.ts";
+import { checkRoomForText, withLimitTried } from "./length-check.ts";
 import { firstRun, warningsOf } from "./model-check.ts";
 import { type ModelSource, resolveModel, type TextModel } from "./model-files.ts";
 import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
@@ -71,7 +71,7 @@ const aTokenizerPath: Rule = {
  * batch is padded here and handed to a thread, which runs the model and pools; its rows are split here.
  *
  * @throws rejects with `code: "INVALID_OPTION"` for an option that is unknown or out of range, with MODEL_LOAD for a file
- * that cannot be loaded, a `maxTokens` above what the model takes, and a model that gives no vectors of texts or is not the
+ * that cannot be loaded, a `maxTokens` above what the model takes or with no room beside the special tokens, and a model that gives no vectors of texts or is not the
  * tokenizer's; the message says what was expected and what came. Nothing is left running then.
  *
  * @example
@@ -103,6 +103,7 @@ async function openFound(found: ModelSource, options: EmbedderOptions): Promise<
     await threads.open();
     const first = await firstRun(found, threads);
     const source = await withLimitTried(found, threads);
+    checkRoomForText(source);
     const warnings = warningsOf(source, first);
     const effect = options.maxBatchSize === 1 ? undefined : await neighbourEffect(source, threads);
     if (effect !== undefined) warnings.push(neighbourWarning(effect, options.batchAnyway ?? false));
