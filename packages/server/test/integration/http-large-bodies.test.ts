@@ -1,7 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { parseEmbeddingsRequest } from "../../src/http/embeddings/embeddings-request.ts";
-import { RequestParser } from "../../src/http/embeddings/request-parser.ts";
 import { jsonObjectIn } from "../../src/http/requests/body.ts";
 import type { Service } from "../../src/http/service.ts";
 import { exportFolder, tableGraph } from "../support/exports.ts";
@@ -131,19 +130,5 @@ describe("a large body", () => {
     const headers = { "content-type": "application/json" };
     const broken = await fetch(`${service.url}/v1/embeddings`, { method: "POST", headers, body });
     expect(await broken.json()).toMatchObject({ error: { code: "invalid_json" } });
-  });
-});
-
-describe("the thread that reads large bodies", () => {
-  test("fails what it was reading when it ends, and is replaced for the next", async () => {
-    const { embedder } = await startSmall();
-    const parser = new RequestParser(embedder.model);
-    const text = JSON.stringify({ model: "batchwise-demo", input: "a".repeat(1_000_000) });
-    const lost = expect(parser.parse(new TextEncoder().encode(text))).rejects.toThrow("large bodies ended");
-    await parser.close();
-    await lost;
-    const { inputs } = await parser.parse(new TextEncoder().encode(text));
-    expect(inputs).toEqual(["a".repeat(1_000_000)]);
-    await parser.close();
   });
 });

@@ -68,27 +68,6 @@ describe("what is no request", () => {
     const answer = read(await exchange(await startSmall(), `${head}\r\n\r\nno length\r\n`));
     expect(answer).toMatchObject({ status: 400, error: { code: "malformed_request" } });
   });
-
-  test("does not get into an answer that is on its way", async () => {
-    const server = createServer((_, response) => {
-      response.writeHead(200, { "content-length": "100" });
-      response.write("the beginning");
-    });
-    explainRefusals(server);
-    server.listen(0, "127.0.0.1");
-    onTestFinished(() => void server.close());
-    await new Promise((resolve) => server.once("listening", resolve));
-    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
-    let answer = "";
-    socket.on("data", (chunk) => {
-      answer += chunk.toString();
-      if (answer.endsWith("the beginning")) socket.write("no HTTP\r\n\r\n");
-    });
-    socket.on("error", () => undefined);
-    socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
-    await new Promise((resolve) => socket.once("close", resolve));
-    expect(answer).toMatch(/\r\n\r\nthe beginning$/);
-  });
 });
 
 describe("a request that takes too long to come", () => {

@@ -2,7 +2,8 @@
  * `POST /v1/embeddings`: tokenise, hand every text to the embedder, answer in OpenAI's shape.
  *
  * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller that hangs up
- * takes its waiting texts out of the queue, and no more of its body is read or tokenised, as after the deadline.
+ * takes its waiting texts out of the queue, and no more of its body is read or tokenised, as after the deadline; only a
+ * large body that a thread is parsing is parsed to its end.
  */
 
 import type { Embedder } from "../../models/embedder.ts";
@@ -85,7 +86,8 @@ async function readRequest(
 ): Promise<TokenRequest> {
   const upload = new Upload(uploads);
   try {
-    const { inputs, ...asked } = await parser.parse(await readBytes(request, bodyLimits, upload, signal));
+    const bytes = await readBytes(request, bodyLimits, upload, signal);
+    const { inputs, ...asked } = await parser.parse(bytes, signal);
     const { maxQueueSize } = embedder.batcher.options;
     if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);
     return { ...asked, lists: await tokenLists(inputs, embedder, signal) };

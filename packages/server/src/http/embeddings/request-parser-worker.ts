@@ -5,18 +5,18 @@ import type { ModelDescription } from "../../models/embedder.ts";
 import { ApiError } from "../errors.ts";
 import { jsonObjectIn } from "../requests/body.ts";
 import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
-import type { Parsed, ParseTask } from "./request-parser.ts";
+import type { Parsed } from "./request-parser.ts";
 
 const model = workerData as ModelDescription;
 
-function parse({ id, bytes }: ParseTask): Parsed {
+function parse(bytes: Uint8Array): Parsed {
   try {
     const request = parseEmbeddingsRequest(jsonObjectIn(bytes), model);
-    return { id, request: { ...request, inputs: packed(request.inputs) } };
+    return { request: { ...request, inputs: packed(request.inputs) } };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const { status, message, param, code, headers } = error;
-    return { id, refusal: { status, message, param, code, headers } };
+    return { refusal: { status, message, param, code, headers } };
   }
 }
 
@@ -36,8 +36,8 @@ function packed(inputs: Inputs): Inputs {
   });
 }
 
-parentPort?.on("message", (task: ParseTask) => {
-  const parsed = parse(task);
+parentPort?.on("message", (bytes: Uint8Array) => {
+  const parsed = parse(bytes);
   const list = "request" in parsed ? parsed.request.inputs.find((input) => input instanceof Int32Array) : undefined;
   parentPort?.postMessage(parsed, list === undefined ? [] : [list.buffer as ArrayBuffer]);
 });

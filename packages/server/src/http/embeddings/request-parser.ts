@@ -2,8 +2,12 @@
  * Reads the JSON of a request and checks it: a small one at once, a large one in a thread of its own, so that it does
  * not stop the event loop.
  *
- * Guarantees: both ways give the same request or the same refusal; a thread that dies fails what it was reading, and
- * the next large body gets a new one. The thread starts with the first large body and ends with `close`.
+ * Guarantees: both ways give the same request or the same refusal. The thread has one body at a time, in the order in
+ * which they came; the others wait here, and an aborted one is dropped before the thread has seen it. A thread that
+ * dies fails the body it was reading, and the next large body gets a new one. The thread starts with the first large
+ * body and ends with `close`.
+ * Does not stop the thread: when the body that it is reading is aborted, the caller is told at once, and the thread
+ * reads it to its end.
  */
 
 import { Worker } from "node:worker_threads";
@@ -15,18 +19,12 @@ import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-req
 /** Read at once, this many bytes take a few milliseconds. */
 const LARGE_BODY_BYTES: number = 128 * 1024;
 
-export interface ParseTask {
-  readonly id: number;
-  readonly bytes: Uint8Array;
-}
-
 type Refusal = Pick<ApiError, "status" | "message" | "param" | "code" | "headers">;
 
-export type Parsed =
-  | { readonly id: number; readonly request: EmbeddingsRequest }
-  | { readonly id: number; readonly refusal: Refusal };
+export type Parsed = { readonly request: EmbeddingsRequest } | { readonly refusal: Refusal };
 
 interface Reading {
+  readonly bytes: Uint8Array<ArrayBuffer>;
   resolve(request: EmbeddingsRequest): void;
   reject(reason: unknown): void;
 }
@@ -39,52 +37,78 @@ const WORKER_URL: URL = new URL(
 
 export class RequestParser {
   readonly #model: ModelDescription;
-  readonly #readings: Map<number, Reading> = new Map();
+  /** Not yet sent to the thread, in the order in which they came. */
+  readonly #waiting: Set<Reading> = new Set();
+  /** What the thread is reading. */
+  #current: Reading | null = null;
   #worker: Worker | null = null;
-  #nextId = 0;
 
   constructor(model: ModelDescription) {
     this.#model = model;
   }
 
-  /** Takes the bytes over. Throws the ApiError that refuses them. */
-  async parse(bytes: Uint8Array<ArrayBuffer>): Promise<EmbeddingsRequest> {
+  /** Takes the bytes over. Throws the ApiError that refuses them, and the signal's reason once that aborts. */
+  async parse(bytes: Uint8Array<ArrayBuffer>, signal: AbortSignal): Promise<EmbeddingsRequest> {
+    signal.throwIfAborted();
     if (bytes.length <= LARGE_BODY_BYTES) return parseEmbeddingsRequest(jsonObjectIn(bytes), this.#model);
-    this.#worker ??= this.#start();
-    const worker = this.#worker;
-    const id = this.#nextId++;
-    return await new Promise((resolve, reject) => {
-      this.#readings.set(id, { resolve, reject });
-      worker.postMessage({ id, bytes } satisfies ParseTask, [bytes.buffer]);
+    let drop = (): void => undefined;
+    const request = new Promise<EmbeddingsRequest>((resolve, reject) => {
+      const reading: Reading = { bytes, resolve, reject };
+      drop = () => {
+        this.#waiting.delete(reading);
+        reject(signal.reason);
+      };
+      this.#waiting.add(reading);
     });
+    signal.addEventListener("abort", drop);
+    this.#sendNext();
+    try {
+      return await request;
+    } finally {
+      signal.removeEventListener("abort", drop);
+    }
   }
 
-  /** Ends the thread. */
+  /** Ends the thread, and fails what it reads and what waits for it. */
   async close(): Promise<void> {
+    for (const { reject } of this.#waiting) reject(threadEnded());
+    this.#waiting.clear();
     await this.#worker?.terminate();
+  }
+
+  #sendNext(): void {
+    const [next] = this.#waiting;
+    if (this.#current !== null || next === undefined) return;
+    this.#waiting.delete(next);
+    this.#current = next;
+    this.#worker ??= this.#start();
+    this.#worker.postMessage(next.bytes, [next.bytes.buffer]);
   }
 
   #start(): Worker {
     const worker = new Worker(WORKER_URL, { workerData: this.#model, name: "batchwise-json" });
-    let failure: unknown = new Error("The thread that reads large bodies ended.");
-    worker.on("message", (parsed: Parsed) => this.#settle(parsed));
+    let failure: unknown = threadEnded();
+    worker.on("message", (parsed: Parsed) => {
+      if ("request" in parsed) this.#current?.resolve(parsed.request);
+      else this.#current?.reject(errorOf(parsed.refusal));
+      this.#current = null;
+      this.#sendNext();
+    });
     worker.on("error", (error) => {
       failure = error;
     });
     worker.on("exit", () => {
       this.#worker = null;
-      for (const { reject } of this.#readings.values()) reject(failure);
-      this.#readings.clear();
+      this.#current?.reject(failure);
+      this.#current = null;
+      this.#sendNext();
     });
     return worker;
   }
+}
 
-  #settle(parsed: Parsed): void {
-    const reading = this.#readings.get(parsed.id);
-    this.#readings.delete(parsed.id);
-    if ("request" in parsed) reading?.resolve(parsed.request);
-    else reading?.reject(errorOf(parsed.refusal));
-  }
+function threadEnded(): Error {
+  return new Error("The thread that reads large bodies ended.");
 }
 
 /** Messages between threads keep no classes. */

@@ -2,8 +2,10 @@
  * Answers what never comes to the routes: bytes that are no HTTP, headers that are too long or come too late, a Host
  * header or a path of which no address can be made, and CONNECT.
  *
- * Guarantees: OpenAI's shape and an `x-request-id`, as of every other error; an answer that is on its way on the same
- * connection is cut off, not mixed with another.
+ * Guarantees: OpenAI's shape and an `x-request-id`, as of every other error. The error is written only where the
+ * connection owes no other answer, so that it is neither mixed into one nor taken for one. Where requests that came
+ * before it on the connection are not answered yet, they are, and the connection is closed without the error. The same
+ * holds where the answer to the request whose own body is broken has begun.
  * Does not know the id that the request itself may have. Such requests are in neither the access log nor /metrics.
  */
 
@@ -32,30 +34,61 @@ export function answerUnreadable(failure: unknown): Response {
 
 /** From now on the server's own refusals, which have no body, are in the shape of the service's errors. */
 export function explainRefusals(server: Server): void {
-  const answers = new WeakMap<Duplex, ServerResponse>();
-  server.on("request", (request, response) => answers.set(request.socket, response));
-  server.on("clientError", (failure: NodeJS.ErrnoException, socket) => {
-    const answer = answers.get(socket);
-    const isAnswering = answer?.headersSent === true && !answer.writableFinished;
-    if (isAnswering || !socket.writable || failure.code === "ECONNRESET") socket.destroy(failure);
-    else refuse(socket, refusalOf(failure));
-  });
-  // Without a listener, Node closes the connection and answers nothing.
+  const connections = new WeakMap<Duplex, Connection>();
+  const note = (socket: Duplex, response: ServerResponse): void => {
+    const { unfinished } = connections.get(socket) ?? { unfinished: new Set() };
+    connections.set(socket, { unfinished: unfinished.add(response), newest: response });
+    response.once("close", () => unfinished.delete(response));
+  };
+  // Node.js reports a connection again for all that comes on it after the first failure.
+  const refused = new WeakSet<Duplex>();
+  server.on("request", (request, response) => note(request.socket, response));
+  // Without a listener, Node.js closes the connection and answers nothing.
   server.on("connect", ({ url = "" }, socket) => {
     socket.on("error", () => socket.destroy());
-    const answer = answers.get(socket);
-    const refuseConnect = (): void => refuse(socket, wrongMethod("CONNECT", url, "GET, POST"));
-    // Requests that came before it on this connection are answered first.
-    if (answer === undefined || answer.writableFinished) refuseConnect();
-    else answer.once("close", refuseConnect);
+    const { unfinished = [] } = connections.get(socket) ?? {};
+    afterAll([...unfinished], () => endWith(socket, wrongMethod("CONNECT", url, "GET, POST")));
   });
   server.on("checkExpectation", (request, response) => {
+    note(request.socket, response);
     const error = expectationFailed(request.headers.expect ?? "");
     response.writeHead(error.status, headersOf(error)).end(error.body);
   });
+  server.on("clientError", (failure: NodeJS.ErrnoException, socket) => {
+    if (refused.has(socket)) return;
+    refused.add(socket);
+    refuse(failure, socket, connections.get(socket));
+  });
 }
 
-function refuse(socket: Duplex, error: ApiError): void {
+interface Connection {
+  readonly unfinished: Set<ServerResponse>;
+  /** The answer to the last request of which the headers were read. */
+  readonly newest: ServerResponse;
+}
+
+/** Answers what could not be read, or ends the connection once the requests before it are answered. */
+function refuse(failure: NodeJS.ErrnoException, socket: Duplex, connection: Connection | undefined): void {
+  // Where the body of the newest request is what could not be read, the error is the answer to that request.
+  const broken = connection?.newest.req.complete === false ? connection.newest : undefined;
+  const hasBegun = broken?.headersSent === true;
+  const owed = [...(connection?.unfinished ?? [])].filter((answer) => answer !== broken || hasBegun);
+  const hasLeft = failure.code === "ECONNRESET" || !socket.writable || (owed.length > 0 && socket.readableEnded);
+  if (hasLeft) socket.destroy(failure);
+  else if (owed.length > 0 || hasBegun) afterAll(owed, () => socket.end(() => socket.destroy()));
+  else endWith(socket, refusalOf(failure));
+}
+
+/** Calls `then` once all of these answers are closed, at once where there are none. */
+function afterAll(answers: readonly ServerResponse[], then: () => void): void {
+  if (answers.length === 0) then();
+  for (const answer of answers)
+    answer.once("close", () => {
+      if (answers.every(({ closed }) => closed)) then();
+    });
+}
+
+function endWith(socket: Duplex, error: ApiError): void {
   socket.end(written(error), () => socket.destroy());
 }
 
