@@ -18,9 +18,10 @@ export async function firstRun(source: ModelSource, pool: VectorThreads): Promis
   if (!Array.isArray(ids)) {
     throw new TypeError(`Expected \`tokenizer.encode(text)\` to give a list of token ids, got ${describe(ids)}`);
   }
-  await tryLargestId(source, pool);
+  const one = await tryLargestId(source, pool);
   const first = await pool.run(padTokens([ids as number[]], tokenizer.paddingId));
   const { width } = first;
+  await checkWidth([1, one], [ids.length, first], source, pool);
   if (width === 1 || width === labels) {
     const what = width === 1 ? "one number" : `${width} numbers, as many as its config.json has labels`;
     throw new Error(`The model gives ${what} a text: the scores of a classifier and no embedding. ${ANOTHER_EXPORT}`);
@@ -28,11 +29,36 @@ export async function firstRun(source: ModelSource, pool: VectorThreads): Promis
   return first;
 }
 
+/** The number of tokens of a text, and its vector. */
+type Trial = readonly [tokens: number, block: VectorBlock];
+
+/** A graph with one number a token, or with a score for each pair of tokens, gives wider vectors to longer texts. */
+async function checkWidth(
+  shorter: Trial,
+  text: Trial,
+  { tokenizer, maxTokens }: ModelSource,
+  pool: VectorThreads,
+): Promise<void> {
+  let longer = text;
+  if (text[0] === 1 && maxTokens > 1) {
+    const largest = tokenizer.vocabularySize - 1;
+    longer = [2, await pool.run(padTokens([[largest, largest]], tokenizer.paddingId))];
+  }
+  const [widths, lengths] = [
+    [shorter[1].width, longer[1].width],
+    [shorter[0], longer[0]],
+  ];
+  if (widths[0] === widths[1]) return;
+  throw new Error(
+    `Expected vectors of one width, but the model gives ${widths.join(" and ")} numbers for texts of ${lengths.join(" and ")} tokens: numbers of its tokens and no embedding. ${ANOTHER_EXPORT}`,
+  );
+}
+
 /** A graph fails on an id past its table of words; better now than at the first text that has it. */
-async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Promise<void> {
+async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
   const largest = tokenizer.vocabularySize - 1;
   try {
-    await pool.run(padTokens([[largest]], tokenizer.paddingId));
+    return await pool.run(padTokens([[largest]], tokenizer.paddingId));
   } catch (error) {
     // Fails too where the model fails on everything, for which this is not the reason.
     await pool.run(padTokens([[0]], tokenizer.paddingId));

@@ -10,7 +10,7 @@
 import { createBatcher } from "../../core/api/batch.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
-import { modelInputError, notFiniteError } from "../errors.ts";
+import { modelFailedError, modelInputError, notFiniteError } from "../errors.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
 import type { ModelSource } from "./model-files.ts";
 import { checkSpecialTokens, type SpecialTokens, specialTokensOf } from "./special-tokens.ts";
@@ -154,6 +154,10 @@ export class ThreadedEmbedder implements TextEmbedder {
 
   async #run(lists: readonly Tokens[]): Promise<(Vector | Error)[]> {
     const block = await this.#threads.run(padTokens(lists, this.#source.tokenizer.paddingId));
+    const { dimensions, name } = this.model;
+    if (block.width !== dimensions) {
+      throw modelFailedError(`The model ${name} gave vectors of ${block.width} numbers; expected ${dimensions}`);
+    }
     // In some graphs one such row spoils its neighbours; failing the batch has its halves tried again.
     if (lists.length > 1 && block.notFinite.length === lists.length) throw notFiniteError();
     const results: (Vector | Error)[] = splitRows(block);
