@@ -11,6 +11,7 @@ import { createBatcher } from "../../core/api/batch.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import { modelFailedError, modelInputError, notFiniteError } from "../errors.ts";
+import { checkEmbedOptions, checkLists, checkTexts, checkTokenizeOptions, copyOf } from "./call-input.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
 import type { ModelSource } from "./model-files.ts";
 import { checkSpecialTokens, type SpecialTokens, specialTokensOf } from "./special-tokens.ts";
@@ -92,27 +93,35 @@ export class ThreadedEmbedder implements TextEmbedder {
     return this.#threads.restarts;
   }
 
-  tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]> {
-    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, options, this.#count);
+  async tokenize(texts: readonly string[], options: TokenizeOptions = {}): Promise<TokenCount[]> {
+    checkTokenizeOptions(options);
+    checkTexts(texts);
+    return await tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, options, this.#count);
   }
 
   async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Vector[]> {
-    if (!Array.isArray(texts) || texts.some((text) => typeof text !== "string")) {
-      throw modelInputError("Expected `texts` to be a list of strings; `embedTokens` takes lists of token ids");
-    }
+    checkEmbedOptions(options);
     const counts = await this.tokenize(texts, { signal: options.signal });
     options.signal?.throwIfAborted();
-    const lists = counts.map(({ ids, tokens }, index) => this.#checked(ids, tokens, `texts[${index}]`));
+    const lists = counts.map(({ ids, tokens }, index) => {
+      const name = `texts[${index}]`;
+      this.#checkLength(ids, tokens, name);
+      return checkIds(name, ids, this.model.vocabularySize);
+    });
     return this.#embed(lists, options);
   }
 
   async embedTokens(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
-    for (const [index, list] of lists.entries()) {
+    checkEmbedOptions(options);
+    checkLists(lists);
+    const copies = lists.map((list, index) => {
       const name = `lists[${index}]`;
-      this.#checked(list, list.length, name);
-      checkSpecialTokens(name, list, this.model.specialTokens);
-    }
-    return this.#embed(lists, options);
+      this.#checkLength(list, list.length, name);
+      const ids = checkIds(name, copyOf(list), this.model.vocabularySize);
+      checkSpecialTokens(name, ids, this.model.specialTokens);
+      return ids;
+    });
+    return this.#embed(copies, options);
   }
 
   close(): Promise<void> {
@@ -124,10 +133,10 @@ export class ThreadedEmbedder implements TextEmbedder {
   }
 
   /** Throws MODEL_INPUT. */
-  #checked(ids: Tokens | null, tokens: number, name: string): Tokens {
+  #checkLength(ids: Tokens | null, tokens: number, name: string): asserts ids is Tokens {
     if (tokens === 0) throw modelInputError(`\`${name}\` has no tokens`);
-    const { maxTokens, vocabularySize } = this.model;
-    if (ids !== null && tokens <= maxTokens) return checkIds(name, ids, vocabularySize);
+    const { maxTokens } = this.model;
+    if (ids !== null && tokens <= maxTokens) return;
     const hint =
       ids === null ? ". `truncate: true` keeps as many of a text as fit" : ". Lists of token ids are not cut";
     throw modelInputError(
