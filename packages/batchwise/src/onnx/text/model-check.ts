@@ -8,7 +8,8 @@
 import { describe } from "../../core/contract/errors.ts";
 import type { ModelSource } from "./model-files.ts";
 import { ANOTHER_EXPORT } from "./pooling.ts";
-import { padTokens, type VectorBlock } from "./token-batch.ts";
+import type { VectorBlock } from "./token-batch.ts";
+import { isThreadEnded, trialRun } from "./trial-run.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 /** Runs a text and refuses a model that cannot give vectors for this tokenizer. */
@@ -19,7 +20,7 @@ export async function firstRun(source: ModelSource, pool: VectorThreads): Promis
     throw new TypeError(`Expected \`tokenizer.encode(text)\` to give a list of token ids, got ${describe(ids)}`);
   }
   const one = await tryLargestId(source, pool);
-  const first = await pool.run(padTokens([ids as number[]], tokenizer.paddingId));
+  const first = await trialRun(pool, [ids as number[]], tokenizer.paddingId);
   const { width } = first;
   await checkWidth([1, one], [ids.length, first], source, pool);
   if (width === 1 || width === labels) {
@@ -42,7 +43,7 @@ async function checkWidth(
   let longer = text;
   if (text[0] === 1 && maxTokens > 1) {
     const largest = tokenizer.vocabularySize - 1;
-    longer = [2, await pool.run(padTokens([[largest, largest]], tokenizer.paddingId))];
+    longer = [2, await trialRun(pool, [[largest, largest]], tokenizer.paddingId)];
   }
   const [widths, lengths] = [
     [shorter[1].width, longer[1].width],
@@ -58,10 +59,11 @@ async function checkWidth(
 async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
   const largest = tokenizer.vocabularySize - 1;
   try {
-    return await pool.run(padTokens([[largest]], tokenizer.paddingId));
+    return await trialRun(pool, [[largest]], tokenizer.paddingId);
   } catch (error) {
+    if (isThreadEnded(error)) throw error;
     // Fails too where the model fails on everything, for which this is not the reason.
-    await pool.run(padTokens([[0]], tokenizer.paddingId));
+    await trialRun(pool, [[0]], tokenizer.paddingId);
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(
       `The tokenizer has ids up to ${largest}, but the model does not take that id (${reason}). They belong to different models: name the model's own with \`tokenizer\``,

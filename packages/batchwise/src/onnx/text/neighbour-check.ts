@@ -6,7 +6,8 @@
  */
 
 import type { ModelSource } from "./model-files.ts";
-import { padTokens, splitRows, type VectorBlock } from "./token-batch.ts";
+import { splitRows, type VectorBlock } from "./token-batch.ts";
+import { isThreadEnded, trialRun } from "./trial-run.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 /** How far the vector of a row in a batch was from that of the row alone, at worst. */
@@ -30,7 +31,8 @@ export async function neighbourEffect(source: ModelSource, pool: VectorThreads):
   const rows = Array.from({ length: TRIAL_ROWS }, (_, index) =>
     Array.from({ length: Math.min(maxTokens, index + 2) }, () => Math.floor(random() * tokenizer.vocabularySize)),
   );
-  const tried = await Promise.allSettled(rows.map((row) => pool.run(padTokens([row], tokenizer.paddingId))));
+  const tried = await Promise.allSettled(rows.map((row) => trialRun(pool, [row], tokenizer.paddingId)));
+  for (const outcome of tried) if (outcome.status === "rejected" && isThreadEnded(outcome.reason)) throw outcome.reason;
   const alone = tried.flatMap((outcome, row) =>
     outcome.status === "fulfilled" ? [{ list: rows[row] ?? [], block: outcome.value }] : [],
   );
@@ -40,13 +42,10 @@ export async function neighbourEffect(source: ModelSource, pool: VectorThreads):
   }
   let together: VectorBlock;
   try {
-    together = await pool.run(
-      padTokens(
-        alone.map(({ list }) => list),
-        tokenizer.paddingId,
-      ),
-    );
+    const lists = alone.map(({ list }) => list);
+    together = await trialRun(pool, lists, tokenizer.paddingId);
   } catch (error) {
+    if (isThreadEnded(error)) throw error;
     return { cosine: 0, difference: 0, failure: error instanceof Error ? error.message : String(error) };
   }
   const vectors = splitRows(together);
