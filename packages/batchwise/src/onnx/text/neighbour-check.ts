@@ -37,9 +37,7 @@ export async function neighbourEffect(source: ModelSource, pool: VectorThreads):
     outcome.status === "fulfilled" ? [{ list: rows[row] ?? [], block: outcome.value }] : [],
   );
   if (alone.length === 0) return undefined;
-  if (alone.every(({ block }) => block.notFinite.length > 0)) {
-    throw new Error(`The model gives NaN or infinite numbers for each of ${alone.length} random texts`);
-  }
+  checkVectors(alone.map(({ block }) => block));
   let together: VectorBlock;
   try {
     const lists = alone.map(({ list }) => list);
@@ -55,6 +53,16 @@ export async function neighbourEffect(source: ModelSource, pool: VectorThreads):
   const cosine = Math.min(...pairs.map(([a, b]) => cosineOf(a, b)));
   const difference = Math.max(...pairs.map(([a, b]) => largestDifference(a, b)));
   return cosine >= LEAST_COSINE && difference <= LARGEST_DIFFERENCE ? undefined : { cosine, difference };
+}
+
+/** Throws where no text has a vector. */
+function checkVectors(blocks: readonly VectorBlock[]): void {
+  if (blocks.some(({ notFinite, zeros }) => notFinite.length + zeros.length === 0)) return;
+  const got = [
+    ...(blocks.some(({ notFinite }) => notFinite.length > 0) ? ["NaN or infinite numbers"] : []),
+    ...(blocks.some(({ zeros }) => zeros.length > 0) ? ["nothing but zeros"] : []),
+  ].join(", or ");
+  throw new Error(`The model gives ${got} for each of ${blocks.length} random texts`);
 }
 
 /** Of vectors of length 1, by their distance: exact for equal ones, and 1 for two zero vectors. */

@@ -2,15 +2,15 @@
  * Turns texts into vectors: a batcher over tokenised texts in front of threads with a model. Texts of all callers share
  * batches.
  *
- * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it
- * gives numbers that are not finite, fails alone; a caller whose
- * signal aborts leaves the queue at once; `close` finishes what was accepted.
+ * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it gives numbers that are
+ * not finite or nothing but zeros, fails alone; a caller whose signal aborts leaves the queue at once; `close` finishes what
+ * was accepted.
  */
 
 import { createBatcher } from "../../core/api/batch.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
-import { modelFailedError, modelInputError, notFiniteError } from "../errors.ts";
+import { modelFailedError, modelInputError, notFiniteError, zeroVectorError } from "../errors.ts";
 import { checkEmbedOptions, checkLists, checkTexts, checkTokenizeOptions, copyOf } from "./call-input.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
 import type { ModelSource } from "./model-files.ts";
@@ -167,10 +167,14 @@ export class ThreadedEmbedder implements TextEmbedder {
     if (block.width !== dimensions) {
       throw modelFailedError(`The model ${name} gave vectors of ${block.width} numbers; expected ${dimensions}`);
     }
+    const { notFinite, zeros } = block;
     // In some graphs one such row spoils its neighbours; failing the batch has its halves tried again.
-    if (lists.length > 1 && block.notFinite.length === lists.length) throw notFiniteError();
+    if (lists.length > 1 && notFinite.length + zeros.length === lists.length) {
+      throw notFinite.length > 0 ? notFiniteError() : zeroVectorError();
+    }
     const results: (Vector | Error)[] = splitRows(block);
-    for (const row of block.notFinite) results[row] = notFiniteError();
+    for (const row of notFinite) results[row] = notFiniteError();
+    for (const row of zeros) results[row] = zeroVectorError();
     return results;
   }
 }

@@ -71,3 +71,38 @@ describe("a graph whose vectors grow with the text", () => {
     expect(embedder.model.dimensions).toBe(8);
   });
 });
+
+describe("a model of zeros", () => {
+  const table = (...wordsOfZeros: number[]): Float32Array => {
+    const weights = randomWeights(mulberry32(7), WORDS * 8, 1);
+    for (const word of wordsOfZeros) weights.fill(0, word * 8, word * 8 + 8);
+    return weights;
+  };
+  const plain = { ...tokenizer, encode: (text: string) => tokenizer.encode(text).slice(1, -1) };
+
+  test("is refused at opening", async () => {
+    const opening = open(tableGraph("vectors of tokens", table(...Array(WORDS).keys())), { pooling: "mean" });
+    await expect(opening).rejects.toMatchObject({
+      code: "MODEL_LOAD",
+      message: expect.stringContaining("The model gives nothing but zeros for each of 32 random texts"),
+    });
+  });
+
+  test("for some texts fails those alone", async () => {
+    const embedder = await open(tableGraph("vectors of tokens", table(5)), { pooling: "mean", tokenizer: plain });
+    const lists = [[6], [5], [7, 5], [5, 5], [8]];
+    const outcomes = await Promise.allSettled(lists.map((list) => embedder.embedTokens([list])));
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+    ]);
+    const message = "The model gave a vector of zeros, which cannot be scaled to length 1";
+    const reason = { code: "MODEL_NOT_FINITE", message: expect.stringContaining(message) };
+    expect(outcomes[1]).toMatchObject({ reason });
+    await expect(embedder.embedTokens([[5]])).rejects.toMatchObject(reason);
+    await expect(embedder.embedTokens([[5], [5, 5]])).rejects.toMatchObject(reason);
+  });
+});

@@ -26,7 +26,7 @@ const source = (maxTokens = 32): ModelSource => ({
 
 const block = ({ rows }: TokenBatch): VectorBlock => ({
   ...{ rows, width: 2, data: new Float32Array(rows * 2).fill(Math.SQRT1_2) },
-  ...{ notFinite: [], pooledBy: "readout" },
+  ...{ notFinite: [], zeros: [], pooledBy: "readout" },
 });
 
 type Run = (batch: TokenBatch) => Promise<VectorBlock>;
