@@ -70,6 +70,6 @@ export function zeroVectorError(): BatchwiseError {
   return errorOf("MODEL_NOT_FINITE", "The model gave a vector of zeros, which cannot be scaled to length 1");
 }
 
-function messageOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -6,21 +6,20 @@
  */
 
 import { describe } from "../../core/contract/errors.ts";
+import { messageOf } from "../errors.ts";
 import type { ModelSource } from "./model-files.ts";
 import { ANOTHER_EXPORT } from "./pooling.ts";
 import type { VectorBlock } from "./token-batch.ts";
+import type { Tokenizer } from "./tokenizer.ts";
 import { isThreadEnded, trialRun } from "./trial-run.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 /** Runs a text and refuses a model that cannot give vectors for this tokenizer. */
 export async function firstRun(source: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
   const { tokenizer, labels } = source;
-  const ids: unknown = tokenizer.encode("warm up");
-  if (!Array.isArray(ids)) {
-    throw new TypeError(`Expected \`tokenizer.encode(text)\` to give a list of token ids, got ${describe(ids)}`);
-  }
+  const ids = encoded(tokenizer, "warm up");
   const one = await tryLargestId(source, pool);
-  const first = await trialRun(pool, [ids as number[]], tokenizer.paddingId);
+  const first = await trialRun(pool, [ids], tokenizer.paddingId);
   const { width } = first;
   await checkWidth([1, one], [ids.length, first], source, pool);
   if (width === 1 || width === labels) {
@@ -28,6 +27,21 @@ export async function firstRun(source: ModelSource, pool: VectorThreads): Promis
     throw new Error(`The model gives ${what} a text: the scores of a classifier and no embedding. ${ANOTHER_EXPORT}`);
   }
   return first;
+}
+
+/** The ids of a text. Throws where there is no list of numbers; words that the tokenizer does not know may have no id. */
+function encoded(tokenizer: Tokenizer, text: string): readonly number[] {
+  let ids: unknown;
+  try {
+    ids = tokenizer.encode(text);
+  } catch (error) {
+    throw new Error(`The tokenizer failed on ${JSON.stringify(text)}: ${messageOf(error)}`, { cause: error });
+  }
+  const wanted = "Expected `tokenizer.encode(text)` to give a list of token ids";
+  if (!Array.isArray(ids)) throw new Error(`${wanted}, got ${describe(ids)}`);
+  const other = ids.findIndex((id) => id !== undefined && !Number.isInteger(id));
+  if (other !== -1) throw new Error(`${wanted}, got ${describe(ids[other])} at place ${other}`);
+  return ids as readonly number[];
 }
 
 /** The number of tokens of a text, and its vector. */
@@ -64,9 +78,8 @@ async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Pr
     if (isThreadEnded(error)) throw error;
     // Fails too where the model fails on everything, for which this is not the reason.
     await trialRun(pool, [[0]], tokenizer.paddingId);
-    const reason = error instanceof Error ? error.message : String(error);
     throw new Error(
-      `The tokenizer has ids up to ${largest}, but the model does not take that id (${reason}). They belong to different models: name the model's own with \`tokenizer\``,
+      `The tokenizer has ids up to ${largest}, but the model does not take that id (${messageOf(error)}). They belong to different models: name the model's own with \`tokenizer\``,
       { cause: error },
     );
   }

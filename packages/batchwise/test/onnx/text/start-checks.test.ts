@@ -19,9 +19,6 @@ const source = (maxTokens = 32): ModelSource => ({
   positions: 0,
   readout: MEAN_READOUT,
   firstPosition: 0,
-  labels: undefined,
-  vocabulary: undefined,
-  defaultPrompt: undefined,
 });
 
 const block = ({ rows }: TokenBatch): VectorBlock => ({
