@@ -116,8 +116,9 @@ async function outputOf(given: unknown, name: string): Promise<Tensor> {
   try {
     const tensor: unknown = (given as Readonly<Record<string, unknown>> | null | undefined)?.[name];
     const { dims } = (tensor ?? {}) as { readonly dims?: unknown };
-    if (!Array.isArray(dims))
+    if (!Array.isArray(dims)) {
       throw new Error(`Expected the session to give a tensor \`${name}\`, got ${describe(tensor)}`);
+    }
     return await plainTensor(tensor);
   } catch (error) {
     throw modelFailedError(error);
