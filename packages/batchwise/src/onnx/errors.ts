@@ -6,8 +6,8 @@ import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 /**
  * `MODEL_LOAD`: the model, or onnxruntime itself, could not be loaded. `MODEL_INPUT`: the tensors are not those that the
  * model takes, a text is too long, or the tokenizer throws on it. `MODEL_FAILED`: the runtime failed on a batch, and
- * would again. `MODEL_NOT_FINITE`: the model gives a text a vector with NaN or an infinite number in
- * it, and would again.
+ * would again. `MODEL_NOT_FINITE`: the model gives a text a vector with NaN or an infinite number in it, or one of zeros,
+ * which cannot be scaled to length 1; and would again.
  */
 export type OnnxErrorCode = "MODEL_LOAD" | "MODEL_INPUT" | "MODEL_FAILED" | "MODEL_NOT_FINITE";
 
@@ -66,6 +66,10 @@ export function notFiniteError(): BatchwiseError {
   return errorOf("MODEL_NOT_FINITE", "The model gave a vector with NaN or an infinite number in it");
 }
 
-function messageOf(error: unknown): string {
+export function zeroVectorError(): BatchwiseError {
+  return errorOf("MODEL_NOT_FINITE", "The model gave a vector of zeros, which cannot be scaled to length 1");
+}
+
+export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

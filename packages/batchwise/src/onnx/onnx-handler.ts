@@ -1,5 +1,6 @@
 // A handler for `batchTensors` over a session that the user has made, in whichever onnxruntime and thread.
 
+import { describe } from "../core/contract/errors.ts";
 import {
   checkIsObject,
   expected,
@@ -51,7 +52,7 @@ const OPTIONS: readonly (keyof OnnxHandlerOptions)[] = ["outputs", "Tensor"];
  * A run of onnxruntime-node blocks its thread from start to end: in a server use `onnxModel`.
  *
  * @returns a function that rejects with MODEL_INPUT for tensors that are not the model's inputs, and with MODEL_FAILED,
- * `cause` the runtime's error, where a run fails.
+ * `cause` the runtime's error, where a run fails or does not give a tensor for each output.
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for what is no session, and an output that it has not.
  *
  * @example
@@ -106,15 +107,29 @@ async function run(
   const feeds = Object.fromEntries(session.inputNames.map((name) => [name, feedOf(features[name] as never, Tensor)]));
   const given = await startRun(session, feeds, fetches);
   const answer: Record<string, Tensor> = {};
-  for (const name of fetches) answer[name] = await plainTensor(given[name]);
+  for (const name of fetches) answer[name] = await outputOf(given, name);
   return answer;
+}
+
+/** Rejects with MODEL_FAILED for what is no tensor, and for one whose data cannot be brought over. */
+async function outputOf(given: unknown, name: string): Promise<Tensor> {
+  try {
+    const tensor: unknown = (given as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+    const { dims } = (tensor ?? {}) as { readonly dims?: unknown };
+    if (!Array.isArray(dims)) {
+      throw new Error(`Expected the session to give a tensor \`${name}\`, got ${describe(tensor)}`);
+    }
+    return await plainTensor(tensor);
+  } catch (error) {
+    throw modelFailedError(error);
+  }
 }
 
 async function startRun(
   session: OnnxSession,
   feeds: Readonly<Record<string, never>>,
   fetches: readonly string[],
-): Promise<Readonly<Record<string, unknown>>> {
+): Promise<unknown> {
   try {
     return await session.run(feeds, fetches);
   } catch (error) {

@@ -63,9 +63,9 @@ export interface TextEmbedder {
    */
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Vector[]>;
   /**
-   * The same for lists of the model's own token ids, as `tokenize` gives them; typed arrays will do. Rejects with
-   * MODEL_INPUT, too, where a list has an id that the model does not have, or lacks the special tokens that the tokenizer
-   * puts around every text.
+   * The same for lists of the model's own token ids, as `tokenize` gives them; typed arrays will do. They are copied
+   * before it returns. Rejects with MODEL_INPUT, too, where a list has an id that the model does not have, or lacks the
+   * special tokens that the tokenizer puts around every text.
    */
   embedTokens(lists: readonly ArrayLike<number>[], options?: EmbedOptions): Promise<Vector[]>;
   /**

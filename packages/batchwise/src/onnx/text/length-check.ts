@@ -3,15 +3,17 @@
  * of positions ends somewhere, and the first long text is no time to learn where.
  *
  * Guarantees: where more was asked for than the model takes, it is refused with both numbers; a limit that nobody asked
- * for is lowered to what it takes. It is tried for ten seconds at most; what has not failed by then counts as taken. A
- * limit that leaves no token beside the special ones is refused.
+ * for is lowered to what it takes. It is tried for ten seconds at most, and nothing is begun that would take longer by
+ * what the last trial took; what has not failed by then counts as taken. A limit that leaves no token beside the special
+ * ones is refused.
  */
 
 import { modelLoadError } from "../errors.ts";
 import type { ModelSource } from "./model-files.ts";
 import { specialTokensOf } from "./special-tokens.ts";
-import { padTokens } from "./token-batch.ts";
+import type { TokenBatch } from "./token-batch.ts";
 import { tooLong } from "./token-limit.ts";
+import { isThreadEnded, trialRunOf } from "./trial-run.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 const MOST_TRIAL_MS = 10_000;
@@ -26,8 +28,7 @@ export async function withLimitTried(source: ModelSource, pool: VectorThreads): 
   // Padding counts as no position in some graphs.
   const id = vocabularySize - 1 === paddingId ? vocabularySize - 2 : vocabularySize - 1;
   const { taken, error } = await longestTaken(maxTokens, async (length) => {
-    const list = new Array<number>(length).fill(id);
-    await pool.run(padTokens([list], paddingId));
+    await trialRunOf(pool, () => repeated(id, length));
   });
   if (error === undefined) return source;
   if (!isLimitAsked) return { ...source, maxTokens: taken };
@@ -47,6 +48,12 @@ export function checkRoomForText({ maxTokens, isLimitAsked, tokenizer }: ModelSo
   );
 }
 
+/** One row, filled at once: a list of millions of ids would take seconds in this thread. */
+function repeated(id: number, length: number): TokenBatch {
+  const ids = new BigInt64Array(length).fill(BigInt(id));
+  return { rows: 1, columns: length, ids, mask: new BigInt64Array(length).fill(1n) };
+}
+
 interface Tried {
   readonly taken: number;
   /** Of the shortest that failed; undefined where none did. */
@@ -57,14 +64,19 @@ interface Tried {
 async function longestTaken(most: number, run: (length: number) => Promise<void>): Promise<Tried> {
   const end = performance.now() + MOST_TRIAL_MS;
   let taken = 1;
+  let tookMs = 0;
   let over = most + 1;
   let error: unknown;
   while (over - taken > 1) {
     const length = error === undefined ? Math.min(most, Math.max(FIRST_LENGTH, taken * 2)) : (taken + over) >> 1;
-    const outcome = await outcomeOf(run(length), end - performance.now());
+    const start = performance.now();
+    // Attention takes time that grows with the square of the length.
+    if (start >= end || tookMs * (length / taken) ** 2 > end - start) break;
+    const outcome = await outcomeOf(run(length), end);
     if (outcome === "late") break;
     if (outcome === "taken") {
       taken = length;
+      tookMs = performance.now() - start;
     } else {
       error = outcome.error;
       over = length;
@@ -73,16 +85,22 @@ async function longestTaken(most: number, run: (length: number) => Promise<void>
   return { taken, error };
 }
 
-async function outcomeOf(work: Promise<void>, mostMs: number): Promise<"taken" | "late" | { readonly error: unknown }> {
+/** Rejects where it is not the model that failed. */
+async function outcomeOf(work: Promise<void>, end: number): Promise<"taken" | "late" | { readonly error: unknown }> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(resolve, mostMs, "late");
+    timer = setTimeout(resolve, Math.max(0, end - performance.now()), "late");
   });
   const ended = work.then(
     () => "taken" as const,
-    (error: unknown) => ({ error }),
+    (error: unknown) => {
+      if (isThreadEnded(error)) throw error;
+      return { error };
+    },
   );
-  const outcome = await Promise.race([ended, late]);
-  clearTimeout(timer);
-  return outcome;
+  try {
+    return await Promise.race([ended, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -6,7 +6,8 @@
  */
 
 import type { ModelSource } from "./model-files.ts";
-import { padTokens, splitRows, type VectorBlock } from "./token-batch.ts";
+import { splitRows, type VectorBlock } from "./token-batch.ts";
+import { isThreadEnded, trialRun } from "./trial-run.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 /** How far the vector of a row in a batch was from that of the row alone, at worst. */
@@ -30,23 +31,19 @@ export async function neighbourEffect(source: ModelSource, pool: VectorThreads):
   const rows = Array.from({ length: TRIAL_ROWS }, (_, index) =>
     Array.from({ length: Math.min(maxTokens, index + 2) }, () => Math.floor(random() * tokenizer.vocabularySize)),
   );
-  const tried = await Promise.allSettled(rows.map((row) => pool.run(padTokens([row], tokenizer.paddingId))));
+  const tried = await Promise.allSettled(rows.map((row) => trialRun(pool, [row], tokenizer.paddingId)));
+  for (const outcome of tried) if (outcome.status === "rejected" && isThreadEnded(outcome.reason)) throw outcome.reason;
   const alone = tried.flatMap((outcome, row) =>
     outcome.status === "fulfilled" ? [{ list: rows[row] ?? [], block: outcome.value }] : [],
   );
   if (alone.length === 0) return undefined;
-  if (alone.every(({ block }) => block.notFinite.length > 0)) {
-    throw new Error(`The model gives NaN or infinite numbers for each of ${alone.length} random texts`);
-  }
+  checkVectors(alone.map(({ block }) => block));
   let together: VectorBlock;
   try {
-    together = await pool.run(
-      padTokens(
-        alone.map(({ list }) => list),
-        tokenizer.paddingId,
-      ),
-    );
+    const lists = alone.map(({ list }) => list);
+    together = await trialRun(pool, lists, tokenizer.paddingId);
   } catch (error) {
+    if (isThreadEnded(error)) throw error;
     return { cosine: 0, difference: 0, failure: error instanceof Error ? error.message : String(error) };
   }
   const vectors = splitRows(together);
@@ -56,6 +53,16 @@ export async function neighbourEffect(source: ModelSource, pool: VectorThreads):
   const cosine = Math.min(...pairs.map(([a, b]) => cosineOf(a, b)));
   const difference = Math.max(...pairs.map(([a, b]) => largestDifference(a, b)));
   return cosine >= LEAST_COSINE && difference <= LARGEST_DIFFERENCE ? undefined : { cosine, difference };
+}
+
+/** Throws where no text has a vector. */
+function checkVectors(blocks: readonly VectorBlock[]): void {
+  if (blocks.some(({ notFinite, zeros }) => notFinite.length + zeros.length === 0)) return;
+  const got = [
+    ...(blocks.some(({ notFinite }) => notFinite.length > 0) ? ["NaN or infinite numbers"] : []),
+    ...(blocks.some(({ zeros }) => zeros.length > 0) ? ["nothing but zeros"] : []),
+  ].join(", or ");
+  throw new Error(`The model gives ${got} for each of ${blocks.length} random texts`);
 }
 
 /** Of vectors of length 1, by their distance: exact for equal ones, and 1 for two zero vectors. */

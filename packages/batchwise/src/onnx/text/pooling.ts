@@ -1,8 +1,8 @@
 /**
  * From what a model gives to one vector a text: pooling over tokens, then the steps that the model's files ask for.
  *
- * Guarantees: every vector has length 1 (or 0 for a text without tokens); padding has no part in it; a row with a
- * number that is not finite is named; what the files ask for is done, or the model is refused.
+ * Guarantees: every vector has length 1, except in rows that are named: those with a number that is not finite, and those
+ * of zeros; padding has no part in it; what the files ask for is done, or the model is refused.
  */
 
 import type { Activation, DenseStep, Pooling, Readout, ReadoutStep } from "./readout.ts";
@@ -178,10 +178,13 @@ function dense(state: Rows, rows: number, step: DenseStep): Rows {
 
 function normalizeRows(rows: number, { width, data }: Rows): Omit<VectorBlock, "pooledBy"> {
   const notFinite: number[] = [];
+  const zeros: number[] = [];
   for (let row = 0; row < rows; row += 1) {
-    if (!normalize(data.subarray(row * width, (row + 1) * width))) notFinite.push(row);
+    const vector = data.subarray(row * width, (row + 1) * width);
+    if (vector.every((value) => value === 0)) zeros.push(row);
+    else if (!normalize(vector)) notFinite.push(row);
   }
-  return { rows, width, data, notFinite };
+  return { rows, width, data, notFinite, zeros };
 }
 
 /**

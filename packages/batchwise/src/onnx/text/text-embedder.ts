@@ -2,15 +2,16 @@
  * Turns texts into vectors: a batcher over tokenised texts in front of threads with a model. Texts of all callers share
  * batches.
  *
- * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it
- * gives numbers that are not finite, fails alone; a caller whose
- * signal aborts leaves the queue at once; `close` finishes what was accepted.
+ * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it gives numbers that are
+ * not finite or nothing but zeros, fails alone; a caller whose signal aborts leaves the queue at once; `close` finishes what
+ * was accepted.
  */
 
 import { createBatcher } from "../../core/api/batch.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
-import { modelInputError, notFiniteError } from "../errors.ts";
+import { modelFailedError, modelInputError, notFiniteError, zeroVectorError } from "../errors.ts";
+import { checkEmbedOptions, checkLists, checkTexts, checkTokenizeOptions, copyOf } from "./call-input.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
 import type { ModelSource } from "./model-files.ts";
 import { checkSpecialTokens, type SpecialTokens, specialTokensOf } from "./special-tokens.ts";
@@ -92,27 +93,35 @@ export class ThreadedEmbedder implements TextEmbedder {
     return this.#threads.restarts;
   }
 
-  tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]> {
-    return tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, options, this.#count);
+  async tokenize(texts: readonly string[], options: TokenizeOptions = {}): Promise<TokenCount[]> {
+    checkTokenizeOptions(options);
+    checkTexts(texts);
+    return await tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, options, this.#count);
   }
 
   async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Vector[]> {
-    if (!Array.isArray(texts) || texts.some((text) => typeof text !== "string")) {
-      throw modelInputError("Expected `texts` to be a list of strings; `embedTokens` takes lists of token ids");
-    }
+    checkEmbedOptions(options);
     const counts = await this.tokenize(texts, { signal: options.signal });
     options.signal?.throwIfAborted();
-    const lists = counts.map(({ ids, tokens }, index) => this.#checked(ids, tokens, `texts[${index}]`));
+    const lists = counts.map(({ ids, tokens }, index) => {
+      const name = `texts[${index}]`;
+      this.#checkLength(ids, tokens, name);
+      return checkIds(name, ids, this.model.vocabularySize);
+    });
     return this.#embed(lists, options);
   }
 
   async embedTokens(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
-    for (const [index, list] of lists.entries()) {
+    checkEmbedOptions(options);
+    checkLists(lists);
+    const copies = lists.map((list, index) => {
       const name = `lists[${index}]`;
-      this.#checked(list, list.length, name);
-      checkSpecialTokens(name, list, this.model.specialTokens);
-    }
-    return this.#embed(lists, options);
+      this.#checkLength(list, list.length, name);
+      const ids = checkIds(name, copyOf(list), this.model.vocabularySize);
+      checkSpecialTokens(name, ids, this.model.specialTokens);
+      return ids;
+    });
+    return this.#embed(copies, options);
   }
 
   close(): Promise<void> {
@@ -124,10 +133,10 @@ export class ThreadedEmbedder implements TextEmbedder {
   }
 
   /** Throws MODEL_INPUT. */
-  #checked(ids: Tokens | null, tokens: number, name: string): Tokens {
+  #checkLength(ids: Tokens | null, tokens: number, name: string): asserts ids is Tokens {
     if (tokens === 0) throw modelInputError(`\`${name}\` has no tokens`);
-    const { maxTokens, vocabularySize } = this.model;
-    if (ids !== null && tokens <= maxTokens) return checkIds(name, ids, vocabularySize);
+    const { maxTokens } = this.model;
+    if (ids !== null && tokens <= maxTokens) return;
     const hint =
       ids === null ? ". `truncate: true` keeps as many of a text as fit" : ". Lists of token ids are not cut";
     throw modelInputError(
@@ -154,10 +163,18 @@ export class ThreadedEmbedder implements TextEmbedder {
 
   async #run(lists: readonly Tokens[]): Promise<(Vector | Error)[]> {
     const block = await this.#threads.run(padTokens(lists, this.#source.tokenizer.paddingId));
+    const { dimensions, name } = this.model;
+    if (block.width !== dimensions) {
+      throw modelFailedError(`The model ${name} gave vectors of ${block.width} numbers; expected ${dimensions}`);
+    }
+    const { notFinite, zeros } = block;
     // In some graphs one such row spoils its neighbours; failing the batch has its halves tried again.
-    if (lists.length > 1 && block.notFinite.length === lists.length) throw notFiniteError();
+    if (lists.length > 1 && notFinite.length + zeros.length === lists.length) {
+      throw notFinite.length > 0 ? notFiniteError() : zeroVectorError();
+    }
     const results: (Vector | Error)[] = splitRows(block);
-    for (const row of block.notFinite) results[row] = notFiniteError();
+    for (const row of notFinite) results[row] = notFiniteError();
+    for (const row of zeros) results[row] = zeroVectorError();
     return results;
   }
 }

@@ -21,6 +21,8 @@ export interface VectorBlock {
   readonly data: Float32Array<ArrayBuffer>;
   /** Rows in which a number is not finite, in ascending order. */
   readonly notFinite: readonly number[];
+  /** Rows of zeros, which cannot be scaled to length 1, in ascending order. */
+  readonly zeros: readonly number[];
   /** Who made one vector a text out of one a token: the model's graph, or its readout here. */
   readonly pooledBy: "graph" | "readout";
 }

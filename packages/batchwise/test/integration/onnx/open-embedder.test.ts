@@ -161,9 +161,28 @@ describe("an embedder in this process", () => {
     const path = fileOf(encoder({ maxTokens: 64 }));
     const wrapped = { ...tokenizer, encode: (text: string) => ({ ids: tokenizer.encode(text) }) };
     const opening = openEmbedder({ model: { path, tokenizer: wrapped as never, maxTokens: 64 }, workers: 1 });
-    await expect(opening).rejects.toThrow(
-      "Expected `tokenizer.encode(text)` to give a list of token ids, got an object",
-    );
+    await expect(opening).rejects.toMatchObject({
+      code: "MODEL_LOAD",
+      message: "Expected `tokenizer.encode(text)` to give a list of token ids, got an object (Object)",
+    });
+  });
+
+  test.each([
+    [async () => [1, 2], "to give a list of token ids, got an object (Promise)"],
+    [() => undefined, "to give a list of token ids, got `undefined`"],
+    [() => Int32Array.of(1, 2), "to give a list of token ids, got an object (Int32Array)"],
+    [() => [1, "word", 2], "to give a list of token ids, got `word` (string) at place 1"],
+    [() => [1, 0.5], "to give a list of token ids, got `0.5` (number) at place 1"],
+    [
+      () => {
+        throw new TypeError("no table");
+      },
+      'The tokenizer failed on "warm up": no table',
+    ],
+  ])("refuses a tokenizer that gives no list of ids: %o", async (encode, words) => {
+    const described = { path: fileOf(encoder({ maxTokens: 64 })), tokenizer: { ...tokenizer, encode }, maxTokens: 64 };
+    const message = expect.stringContaining(words);
+    await expect(open({ model: described })).rejects.toMatchObject({ code: "MODEL_LOAD", message });
   });
 
   test("answers what it accepted before it closes, and can be disposed of", async () => {

@@ -41,9 +41,11 @@ describe("reading an output", () => {
 
   test("takes pooled vectors as they are, at length 1", () => {
     const data = Float32Array.of(3, 4, 0, 0);
-    const [first, second] = splitRows(vectorsFrom({ type: "float32", data, dims: [2, 2] }, batch, MEAN_READOUT));
+    const block = vectorsFrom({ type: "float32", data, dims: [2, 2] }, batch, MEAN_READOUT);
+    const [first, second] = splitRows(block);
     expect(first?.[0]).toBeCloseTo(0.6, 6);
     expect([...(second ?? [])]).toEqual([0, 0]);
+    expect(block).toMatchObject({ notFinite: [], zeros: [1] });
   });
 
   test("refuses other numbers, row counts and shapes, and says what it got", () => {
