@@ -42,7 +42,7 @@ describe("the official client", () => {
     const before = batcher.stats();
     expect(before.batches).toBe(200);
     const maxBatchSize = 16;
-    batcher.configure({ maxBatchSize, maxBatchCost: 512, maxWaitMs: 200 });
+    batcher.configure({ maxBatchSize, maxBatchCost: 512, maxWaitMs: 2_000 });
     const sizes: number[] = [];
     batcher.on("batch", ({ size }) => sizes.push(size));
     const answers = await Promise.all(
