@@ -74,7 +74,7 @@ export function batchStream<Item, Chunk>(
 ): StreamFunction<Item, Chunk> {
   check("handler", aFunction, handler);
   const { maxBufferedChunks, engine } = resolveStreamOptions<Item, StreamItem<Item, Chunk>>(options);
-  // A warning that nobody heard is told to the first listener while that is added, in somebody else's context.
+  // Kept warnings go to the first listener while it is added: in the async context of the code that adds it.
   const warnings = new Events(captureAsyncContext());
   const warn = (message: string): void => warnings.warn("STREAM_BLOCKED", message);
   const core: Batcher<StreamItem<Item, Chunk>, void> = createBatcher((items: StreamItem<Item, Chunk>[], context) => {

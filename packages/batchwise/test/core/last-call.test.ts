@@ -57,6 +57,22 @@ async function learnedAcross(
   return [before, batcher.stats().learned];
 }
 
+/** A handler whose next call fails where `isNext` is set. */
+function failingWhenAsked() {
+  const failure = {
+    isNext: false,
+    handlerOf: (clock: VirtualClock) => {
+      const run = taking(clock, (items) => 10 + items.length);
+      return (items: number[]): Promise<number[]> => {
+        if (!failure.isNext) return run(items);
+        failure.isNext = false;
+        throw new Error("503");
+      };
+    },
+  };
+  return failure;
+}
+
 test("three batches that all callers cancelled are no failures of their size", async () => {
   const handlerOf =
     (clock: VirtualClock) =>
@@ -78,22 +94,15 @@ test("three batches that all callers cancelled are no failures of their size", a
 });
 
 test("three batches that were answered at a second call, after a pause, took no longer", async () => {
-  let fails = false;
+  const failure = failingWhenAsked();
   const [before, after] = await learnedAcross(
     async (batcher, clock) => {
-      fails = true;
+      failure.isNext = true;
       const call = batcher.submitMany(range(64));
       await clock.runAll();
       await call;
     },
-    (clock) => {
-      const run = taking(clock, (items) => 10 + items.length);
-      return (items) => {
-        if (!fails) return run(items);
-        fails = false;
-        throw new Error("503");
-      };
-    },
+    failure.handlerOf,
     { retry: { attempts: 2, backoffMs: 1_000 } },
   );
   expect(before?.state).toBe("learned");
@@ -140,10 +149,10 @@ test.each([
 });
 
 test("three batches that most callers left before the last call are not taken for quick ones", async () => {
-  let fails = false;
+  const failure = failingWhenAsked();
   const [before, after] = await learnedAcross(
     async (batcher, clock) => {
-      fails = true;
+      failure.isNext = true;
       const controller = new AbortController();
       const leaving = batcher.submitSettled(range(60), { signal: controller.signal });
       const staying = batcher.submitMany(range(4));
@@ -152,14 +161,7 @@ test("three batches that most callers left before the last call are not taken fo
       await clock.runAll();
       await Promise.all([leaving, staying]);
     },
-    (clock) => {
-      const run = taking(clock, (items) => 10 + items.length);
-      return (items) => {
-        if (!fails) return run(items);
-        fails = false;
-        throw new Error("503");
-      };
-    },
+    failure.handlerOf,
     { retry: { attempts: 2, backoffMs: 1_000 } },
   );
   expect(before?.state).toBe("learned");

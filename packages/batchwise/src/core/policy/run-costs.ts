@@ -28,7 +28,7 @@ const KEPT = 0.97;
 const ODD = 2;
 /** So many odd ones in a row, and the handler has changed: all is forgotten. */
 const MOST_ODD = 3;
-/** More where odd ones are usual: as many as come in a row by chance no more often than this. */
+/** Where odd ones are usual it takes more: so many that chance alone puts them in a row with this probability at most. */
 const CHANCE = 1e-5;
 /** How usual they are is the mean of about so many batches. */
 const WATCHED = 256;
