@@ -26,6 +26,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
+          setupFiles: ["scripts/unchanged-globals.ts"],
           include: unit,
           exclude: ["**/node_modules/**", ...integration, ...inThreads, ...ownProcess],
           isolate: false,

@@ -1,0 +1,19 @@
+// Runs around each unit test file. These files share a process, so a file that leaves a fake timer behind hangs another
+// one: it fails here, in its own name, and the next file gets the real globals back.
+
+import { afterAll, vi } from "vitest";
+
+type Globals = Record<string, unknown>;
+
+const names = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "setImmediate", "queueMicrotask", "Date"];
+const current = globalThis as unknown as Globals;
+const key = "batchwise: the globals before the first test file";
+const real = (current[key] ??= Object.fromEntries(names.map((name) => [name, current[name]]))) as Globals;
+
+afterAll(() => {
+  // A spy that was set on a fake brings that fake back here, also when it was restored before.
+  vi.restoreAllMocks();
+  const changed = names.filter((name) => current[name] !== real[name]);
+  Object.assign(current, real);
+  if (changed.length > 0) throw new Error(`Expected the file to leave the globals alone, it changed ${changed}.`);
+});
