@@ -8,7 +8,8 @@ type Globals = Record<string, unknown>;
 const names = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "setImmediate", "queueMicrotask", "Date"];
 const current = globalThis as unknown as Globals;
 const key = "batchwise: the globals before the first test file";
-const real = (current[key] ??= Object.fromEntries(names.map((name) => [name, current[name]]))) as Globals;
+current[key] ??= Object.fromEntries(names.map((name) => [name, current[name]]));
+const real = current[key] as Globals;
 
 afterAll(() => {
   // A spy that was set on a fake brings that fake back here, also when it was restored before.
