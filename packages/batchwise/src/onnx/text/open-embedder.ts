@@ -15,11 +15,11 @@ import {
 import { openError } from "../errors.ts";
 import { THREAD_OPTIONS } from "../model-threads.ts";
 import type { EmbedderOptions, TextEmbedder } from "./embedder-types.ts";
-import { checkRoomForText, withLimitTried } from "./length-check.ts";
-import { firstRun, warningsOf } from "./model-check.ts";
 import { type ModelSource, resolveModel, type TextModel } from "./model-files.ts";
-import { neighbourEffect, neighbourWarning } from "./neighbour-check.ts";
 import { POOLINGS } from "./readout.ts";
+import { firstRun, warningsOf } from "./start-checks/first-run.ts";
+import { checkRoomForText, withLimitTried } from "./start-checks/length.ts";
+import { neighbourEffect, neighbourWarning } from "./start-checks/neighbours.ts";
 import { ThreadedEmbedder } from "./text-embedder.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { VectorThreads } from "./vector-threads.ts";

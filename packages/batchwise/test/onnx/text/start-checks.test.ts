@@ -2,11 +2,11 @@
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { BatchwiseError } from "../../../src/core/contract/errors.ts";
-import { withLimitTried } from "../../../src/onnx/text/length-check.ts";
-import { firstRun } from "../../../src/onnx/text/model-check.ts";
 import type { ModelSource } from "../../../src/onnx/text/model-files.ts";
-import { neighbourEffect } from "../../../src/onnx/text/neighbour-check.ts";
 import { MEAN_READOUT } from "../../../src/onnx/text/readout.ts";
+import { firstRun } from "../../../src/onnx/text/start-checks/first-run.ts";
+import { withLimitTried } from "../../../src/onnx/text/start-checks/length.ts";
+import { neighbourEffect } from "../../../src/onnx/text/start-checks/neighbours.ts";
 import type { TokenBatch, VectorBlock } from "../../../src/onnx/text/token-batch.ts";
 import type { VectorThreads } from "../../../src/onnx/text/vector-threads.ts";
 

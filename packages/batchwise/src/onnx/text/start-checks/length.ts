@@ -8,13 +8,13 @@
  * ones is refused.
  */
 
-import { modelLoadError } from "../errors.ts";
-import type { ModelSource } from "./model-files.ts";
-import { specialTokensOf } from "./special-tokens.ts";
-import type { TokenBatch } from "./token-batch.ts";
-import { tooLong } from "./token-limit.ts";
+import { modelLoadError } from "../../errors.ts";
+import type { ModelSource } from "../model-files.ts";
+import { specialTokensOf } from "../special-tokens.ts";
+import type { TokenBatch } from "../token-batch.ts";
+import { tooLong } from "../token-limit.ts";
+import type { VectorThreads } from "../vector-threads.ts";
 import { isThreadEnded, trialRunOf } from "./trial-run.ts";
-import type { VectorThreads } from "./vector-threads.ts";
 
 const MOST_TRIAL_MS = 10_000;
 /** Longer ones are come to by doubling, so that no trial takes far more memory than the last that went well. */

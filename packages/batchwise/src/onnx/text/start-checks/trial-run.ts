@@ -5,8 +5,8 @@
  * with THREAD_ENDED, which is for the caller of `openEmbedder`.
  */
 
-import { padTokens, type TokenBatch, type VectorBlock } from "./token-batch.ts";
-import type { VectorThreads } from "./vector-threads.ts";
+import { padTokens, type TokenBatch, type VectorBlock } from "../token-batch.ts";
+import type { VectorThreads } from "../vector-threads.ts";
 
 export function trialRun(
   pool: VectorThreads,

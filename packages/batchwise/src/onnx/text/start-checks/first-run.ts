@@ -5,14 +5,14 @@
  * Guarantees: a refusal names what was expected, what came, and the way out.
  */
 
-import { describe } from "../../core/contract/errors.ts";
-import { messageOf } from "../errors.ts";
-import type { ModelSource } from "./model-files.ts";
-import { ANOTHER_EXPORT } from "./pooling.ts";
-import type { VectorBlock } from "./token-batch.ts";
-import type { Tokenizer } from "./tokenizer.ts";
+import { describe } from "../../../core/contract/errors.ts";
+import { messageOf } from "../../errors.ts";
+import type { ModelSource } from "../model-files.ts";
+import { ANOTHER_EXPORT } from "../pooling.ts";
+import type { VectorBlock } from "../token-batch.ts";
+import type { Tokenizer } from "../tokenizer.ts";
+import type { VectorThreads } from "../vector-threads.ts";
 import { isThreadEnded, trialRun } from "./trial-run.ts";
-import type { VectorThreads } from "./vector-threads.ts";
 
 /** Runs a text and refuses a model that cannot give vectors for this tokenizer. */
 export async function firstRun(source: ModelSource, pool: VectorThreads): Promise<VectorBlock> {

@@ -5,10 +5,10 @@
  * Guarantees: the same rows on every start; what float rounding does is not called a difference.
  */
 
-import type { ModelSource } from "./model-files.ts";
-import { splitRows, type VectorBlock } from "./token-batch.ts";
+import type { ModelSource } from "../model-files.ts";
+import { splitRows, type VectorBlock } from "../token-batch.ts";
+import type { VectorThreads } from "../vector-threads.ts";
 import { isThreadEnded, trialRun } from "./trial-run.ts";
-import type { VectorThreads } from "./vector-threads.ts";
 
 /** How far the vector of a row in a batch was from that of the row alone, at worst. */
 export interface NeighbourEffect {
