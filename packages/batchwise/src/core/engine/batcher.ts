@@ -74,8 +74,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#isPreferredUnset = prepared.isPreferredUnset;
     this.#queue = new Queue(options.fairBy !== undefined, true);
     this.#admission = new Admission(services, turn, this.#queue, options);
-    const { cache } = options;
-    const inFlight = new InFlight(cache === undefined ? undefined : new ResultCache(cache, events, inContext));
+    const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
     this.#opening = new Opening(stages, options.name);
     const { prepareItem } = stages;
     const parts = { services, turn, inContext, admission: this.#admission };
@@ -86,9 +85,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         stages,
         queue: this.#queue,
         opening: this.#opening,
-        isAtRest: () => this.#resting.length > 0 && this.#isAtRest(),
-        onRest: () => {
-          for (const resolve of this.#resting.splice(0)) resolve();
+        onStep: () => {
+          if (this.#resting.length > 0 && this.#isAtRest()) for (const resolve of this.#resting.splice(0)) resolve();
         },
       },
       prepared,

@@ -41,9 +41,8 @@ export interface SchedulerParts {
   readonly stages: Stages;
   readonly opening: Opening;
   readonly inContext: InContext;
-  readonly isAtRest: () => boolean;
-  /** Called after each step that leaves the batcher at rest. */
-  readonly onRest: () => void;
+  /** Called after each step, which may leave the batcher at rest. */
+  readonly onStep: () => void;
 }
 
 /** Holds entries that have been taken out of the queue for good. */
@@ -55,8 +54,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   readonly #turn: Turn;
   readonly #admission: Admission;
   readonly #inContext: InContext;
-  readonly #onRest: () => void;
-  readonly #isAtRest: () => boolean;
+  readonly #onStep: () => void;
   readonly #starter: BatchStarter;
   readonly #slots: Slots;
   readonly #gate: LimiterGate | null;
@@ -78,15 +76,13 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#turn = parts.turn;
     this.#admission = parts.admission;
     this.#inContext = parts.inContext;
-    this.#onRest = parts.onRest;
-    this.#isAtRest = parts.isAtRest;
+    this.#onStep = parts.onStep;
     this.#options = options;
     const keepsTaken = options.order === "length" || options.dedupe !== undefined;
     const environment = { ...parts, owner: this, keepsTaken, options };
     this.#starter = new BatchStarter(parts.queue, environment, prepared);
     this.#slots = new Slots(stages);
-    const { limiter } = options;
-    this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, this.#again);
+    this.#gate = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
     this.#gathering = new Gathering(services.clock, this.#again);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
@@ -258,7 +254,7 @@ export class Scheduler implements RunOwner<BatchRun> {
       this.#isPumping = false;
     }
     this.#admission.announce();
-    if (this.#isAtRest()) this.#onRest();
+    this.#onStep();
   }
 
   /** Sends one batch, if one may go. True when there may be another. */
@@ -312,12 +308,9 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** True when something waits and a slot can take it. Otherwise there is nothing to ask the limiter for. */
   #mayClose(): boolean {
-    if (this.#slots.mayStart(this.#options)) {
-      if (this.#queue.size > 0) return true;
-      this.#gate?.withdraw();
-    } else if (!this.#slots.isFree(this.#options)) {
-      this.#gate?.withdraw();
-    }
+    const mayStart = this.#slots.mayStart(this.#options);
+    if (mayStart && this.#queue.size > 0) return true;
+    if (mayStart || !this.#slots.isFree(this.#options)) this.#gate?.withdraw();
     return false;
   }
 
