@@ -309,7 +309,7 @@ const running: readonly Fault[] = [
     file: "core/engine/slots.ts",
     find: "get next(): BatchRun | undefined {",
     replace:
-      "get next(): BatchRun | undefined {\n    if (this.#resting.size > 0 && this.#running.length > 0) return undefined;",
+      "get next(): BatchRun | undefined {\n    if (this.resting.size > 0 && this.#running.length > 0) return undefined;",
   },
   {
     name: "calls once more than retry.attempts",
