@@ -283,20 +283,20 @@ const running: readonly Fault[] = [
   {
     name: "leaks the slot of a batch that failed",
     file: "core/run/batch-run.ts",
-    find: "this.#abort(call, error);\n    this.#next();",
-    replace: "this.#abort(call, error);",
+    find: "call?.abort(error);\n    this.#next();",
+    replace: "call?.abort(error);",
   },
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "core/run/batch-run.ts",
-    find: "this.#callEnded(services.clock.now());\n    this.#giveUp(error, call);",
-    replace: 'failEntries(this.#entries, error, "failed", this, services);\n    this.#abort(call, error);',
+    find: "else this.#giveUp(error, late);",
+    replace: 'else failEntries(this.#entries, error, "failed", this, this.#environment.services);',
   },
   {
     name: "frees the slot while promises in places are open",
-    file: "core/run/batch-run.ts",
-    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#succeeded(settling.now);",
-    replace: "settling.settle(places as ArrayLike<unknown>);\n    this.#succeeded(settling.now);",
+    file: "core/run/handler-call.ts",
+    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#run.callSucceeded(settling.now);",
+    replace: "settling.settle(places as ArrayLike<unknown>);\n      this.#run.callSucceeded(settling.now);",
   },
   {
     name: "holds the slot in a pause before a retry",
@@ -309,7 +309,7 @@ const running: readonly Fault[] = [
     file: "core/engine/slots.ts",
     find: "get next(): BatchRun | undefined {",
     replace:
-      "get next(): BatchRun | undefined {\n    if (this.#resting.size > 0 && this.#running.length > 0) return undefined;",
+      "get next(): BatchRun | undefined {\n    if (this.resting.size > 0 && this.#running.length > 0) return undefined;",
   },
   {
     name: "calls once more than retry.attempts",
@@ -320,8 +320,8 @@ const running: readonly Fault[] = [
   {
     name: "hands over again who left before the next attempt",
     file: "core/run/batch-run.ts",
-    find: "if (this.#keepLive()) this.#startCall();",
-    replace: "if (this.#entries.length > 0) this.#startCall();",
+    find: "if (this.live === this.start.size) return true;",
+    replace: "if (this.#entries.length === this.start.size) return true;",
   },
   {
     name: "gives callers each other's answers",

@@ -44,8 +44,9 @@ export class BatchStarter {
     const { key } = lane;
     const itemsCost = isLearning(options) ? measureBatch(entries, "sum") : 0;
     const [idPrefix, sequence] = [this.#idPrefix, this.#sequence];
-    const start = { idPrefix, sequence, key, reason, size, cost, itemsCost, startedAt: now };
-    const run = new BatchRun(batch, start, recorder.started(entries, now), flushes, this.#environment);
+    const waitMs = recorder.started(entries, now);
+    const start = { idPrefix, sequence, key, reason, size, cost, itemsCost, startedAt: now, waitMs };
+    const run = new BatchRun(entries, start, flushes, this.#environment);
     this.#queue.take(batch, run);
     recorder.batchClosed(reason, size, cost);
     recorder.runs(size, now);

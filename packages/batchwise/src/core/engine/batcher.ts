@@ -13,7 +13,7 @@ import { aFunction, aString, check, checkIsObject, invalidOption, refuseUnknown 
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
-import { HandlerCalls } from "../run/handler-calls.ts";
+import { Opening } from "../run/opening.ts";
 import { Recorder } from "../stats/recorder.ts";
 import { AbortSignals } from "../submit/abort-signals.ts";
 import { Admission } from "../submit/admission.ts";
@@ -39,7 +39,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #admission: Admission;
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
-  readonly #calls: HandlerCalls;
+  readonly #opening: Opening;
   readonly #scheduler: Scheduler;
   #isPreferredUnset: boolean;
   #options: ResolvedOptions;
@@ -74,9 +74,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#isPreferredUnset = prepared.isPreferredUnset;
     this.#queue = new Queue(options.fairBy !== undefined, true);
     this.#admission = new Admission(services, turn, this.#queue, options);
-    const { cache, retry, isolateFailures, prefetch } = options;
-    const inFlight = new InFlight(cache === undefined ? undefined : new ResultCache(cache, events, inContext));
-    this.#calls = new HandlerCalls(stages, options.name, prefetch > 0 && retry === undefined && !isolateFailures);
+    const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
+    this.#opening = new Opening(stages, options.name);
     const { prepareItem } = stages;
     const parts = { services, turn, inContext, admission: this.#admission };
     this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem }, options);
@@ -85,10 +84,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         ...parts,
         stages,
         queue: this.#queue,
-        calls: this.#calls,
-        isAtRest: () => this.#resting.length > 0 && this.#isAtRest(),
-        onRest: () => {
-          for (const resolve of this.#resting.splice(0)) resolve();
+        opening: this.#opening,
+        onStep: () => {
+          if (this.#resting.length > 0 && this.#isAtRest()) for (const resolve of this.#resting.splice(0)) resolve();
         },
       },
       prepared,
@@ -125,7 +123,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   async open(): Promise<void> {
     if (this.closed) throw closedError(this.#services.name);
-    await this.#inContext(() => this.#calls.opening());
+    await this.#inContext(() => this.#opening.begin());
   }
 
   async flush(options?: LaneOptions): Promise<void> {
@@ -206,7 +204,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     // The promise is kept for good, so it is made in the batcher's own async context.
     this.#closing ??= this.#inContext(() => this.#end());
     if (options?.drain === false) {
-      this.#calls.abandon();
+      this.#opening.abandon();
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
       this.#pending.skipAll();
@@ -225,7 +223,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#services.recorder.closed(this.#services.clock.now());
     this.#scheduler.close();
     this.#admission.release();
-    await this.#calls.close();
+    await this.#opening.close();
   }
 
   #isAtRest(): boolean {

@@ -33,8 +33,8 @@ export class LearnedCaps {
 
   #times: RunTimes | null = null;
 
-  /** Learns from a batch that has ended. `error`: what failed it as a whole, after all attempts. */
-  record(run: EndedRun, error: unknown, options: ResolvedOptions): void {
+  /** Learns from a batch that has ended. */
+  record(run: EndedRun, options: ResolvedOptions): void {
     const { callMs, isSplit, isPart } = run.evidence;
     // Where the last caller left before or between calls, nothing is known of them.
     if (callMs === undefined) return;
@@ -42,7 +42,7 @@ export class LearnedCaps {
     this.#times.record(callMs);
     if (!isLearning(options)) return;
     if (isSplit) this.#recordSplit(run);
-    else if (!isPart) this.#recordWhole(run, error, callMs);
+    else if (!isPart) this.#recordWhole(run, callMs);
   }
 
   /** A batch that failed, and of which each half succeeded, was too large, or unlucky. */
@@ -52,15 +52,16 @@ export class LearnedCaps {
     this.#forKey(start.key)?.recordFailure(start.cost);
   }
 
-  #recordWhole(run: EndedRun, error: unknown, callMs: number): void {
+  #recordWhole(run: EndedRun, callMs: number): void {
+    const { error, isDeserted } = run.evidence;
     if (this.#ofAll === null && error !== undefined) return;
     // One that was called off shows nothing of its size, unless deadlines did that.
-    const wasCalledOff = run.evidence.isDeserted && error !== undefined;
+    const wasCalledOff = isDeserted && error !== undefined;
     if (wasCalledOff && !run.evidence.outranDeadlines(run.start.size, callMs)) return;
     this.#ofAll ??= new RunCosts();
-    learn(this.#ofAll, run, error, callMs);
+    learn(this.#ofAll, run, callMs);
     const ofKey = this.#forKey(run.start.key);
-    if (ofKey !== undefined) learn(ofKey, run, error, callMs);
+    if (ofKey !== undefined) learn(ofKey, run, callMs);
   }
 
   /** How long before a deadline its batch has to go, in milliseconds; undefined until a first batch has ended. */
@@ -117,10 +118,10 @@ export class LearnedCaps {
   }
 }
 
-function learn(runCosts: RunCosts, run: EndedRun, error: unknown, callMs: number): void {
-  const { cost, size, itemsCost } = run.start;
-  if (error !== undefined) runCosts.recordFailure(cost);
-  else if (run.evidence.outranDeadlines(size, callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
+function learn(runCosts: RunCosts, { start, evidence }: EndedRun, callMs: number): void {
+  const { cost, size, itemsCost } = start;
+  if (evidence.error !== undefined) runCosts.recordFailure(cost);
+  else if (evidence.outranDeadlines(size, callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
   else runCosts.record(cost, size, callMs, itemsCost || cost);
 }
 

@@ -19,8 +19,8 @@ import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { BatchRun } from "../run/batch-run.ts";
 import type { Stages } from "../run/handler.ts";
-import type { HandlerCalls } from "../run/handler-calls.ts";
-import type { RunEnd, RunOwner } from "../run/run-owner.ts";
+import type { Opening } from "../run/opening.ts";
+import type { RunOwner } from "../run/run-owner.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
@@ -39,11 +39,10 @@ export interface SchedulerParts {
   readonly turn: Turn;
   readonly admission: Admission;
   readonly stages: Stages;
-  readonly calls: HandlerCalls;
+  readonly opening: Opening;
   readonly inContext: InContext;
-  readonly isAtRest: () => boolean;
-  /** Called after each step that leaves the batcher at rest. */
-  readonly onRest: () => void;
+  /** Called after each step, which may leave the batcher at rest. */
+  readonly onStep: () => void;
 }
 
 /** Holds entries that have been taken out of the queue for good. */
@@ -55,8 +54,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   readonly #turn: Turn;
   readonly #admission: Admission;
   readonly #inContext: InContext;
-  readonly #onRest: () => void;
-  readonly #isAtRest: () => boolean;
+  readonly #onStep: () => void;
   readonly #starter: BatchStarter;
   readonly #slots: Slots;
   readonly #gate: LimiterGate | null;
@@ -78,16 +76,13 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#turn = parts.turn;
     this.#admission = parts.admission;
     this.#inContext = parts.inContext;
-    this.#onRest = parts.onRest;
-    this.#isAtRest = parts.isAtRest;
+    this.#onStep = parts.onStep;
     this.#options = options;
     const keepsTaken = options.order === "length" || options.dedupe !== undefined;
-    const { calls, inContext } = parts;
-    const environment = { services, calls, inContext, owner: this, keepsTaken, options };
+    const environment = { ...parts, owner: this, keepsTaken, options };
     this.#starter = new BatchStarter(parts.queue, environment, prepared);
     this.#slots = new Slots(stages);
-    const { limiter } = options;
-    this.#gate = limiter === undefined ? null : new LimiterGate(limiter, services, this.#again);
+    this.#gate = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
     this.#gathering = new Gathering(services.clock, this.#again);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
@@ -153,7 +148,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.inOneStep(() => {
       const waiting = [...this.#queue.clear(NOWHERE), ...this.#admission.clear(), ...pending];
       for (const entry of waiting) refuse(this.#services, entry, error, "rejected");
-      for (const run of [...this.running, ...this.#slots.resting]) run.close();
+      for (const run of [...this.running, ...this.#slots.resting]) run.close(error);
     });
     this.drain();
   }
@@ -201,16 +196,19 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#pump(false);
   }
 
-  ended(run: BatchRun, end: RunEnd, now: number): void {
+  ended(run: BatchRun, now: number): void {
     const { recorder, events, clock } = this.#services;
-    const { key, reason, size, cost, startedAt } = run.start;
+    const { key, reason, size, cost, startedAt, waitMs } = run.start;
+    const { error } = run.evidence;
+    const runMs = now - startedAt;
     this.#slots.remove(run);
     if (!run.isResting) recorder.rests(run.countedAs, now);
-    recorder.batchEnded(end.runMs);
-    this.#learned.record(run, end.error, this.#options);
+    recorder.batchEnded(runMs);
+    this.#learned.record(run, this.#options);
     this.#gathering.ended(run);
     if (run.watch !== null || events.hears("batch")) {
-      const event = { id: run.id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), ...end };
+      const { id } = run;
+      const event = { id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), runMs, waitMs, error };
       run.watch?.ended(event);
       events.emit("batch", event);
     }
@@ -256,7 +254,7 @@ export class Scheduler implements RunOwner<BatchRun> {
       this.#isPumping = false;
     }
     this.#admission.announce();
-    if (this.#isAtRest()) this.#onRest();
+    this.#onStep();
   }
 
   /** Sends one batch, if one may go. True when there may be another. */
@@ -310,12 +308,9 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** True when something waits and a slot can take it. Otherwise there is nothing to ask the limiter for. */
   #mayClose(): boolean {
-    if (this.#slots.mayStart(this.#options)) {
-      if (this.#queue.size > 0) return true;
-      this.#gate?.withdraw();
-    } else if (!this.#slots.isFree(this.#options)) {
-      this.#gate?.withdraw();
-    }
+    const mayStart = this.#slots.mayStart(this.#options);
+    if (mayStart && this.#queue.size > 0) return true;
+    if (mayStart || !this.#slots.isFree(this.#options)) this.#gate?.withdraw();
     return false;
   }
 
@@ -331,10 +326,10 @@ export class Scheduler implements RunOwner<BatchRun> {
     for (let run = this.#slots.next; run !== undefined; run = this.#slots.next) {
       if (!this.#slots.isFree(this.#options)) return;
       if (run.isResting) {
-        if (this.#gate !== null && run.hasCallers) {
-          const { cost } = run;
-          // A cost function may have sent its callers away.
-          if (this.#slots.next !== run) continue;
+        const cost = this.#gate === null ? null : run.nextCost;
+        // A cost function may have sent its callers away.
+        if (this.#slots.next !== run) continue;
+        if (this.#gate !== null && cost !== null) {
           if (this.#gate.ask(cost, true) === null) return;
           this.#gate.use(cost);
         }
@@ -384,7 +379,6 @@ export class Scheduler implements RunOwner<BatchRun> {
     const run = this.#starter.start(batch, reason, lane, now, this.#options);
     run.holdsSlot = this.#slots.add(run, this.#options);
     this.#gate?.use(batch.cost);
-    run.observe();
     run.begin();
     if (!run.isOver) this.#gathering.began(run, this.#options);
     this.#starter.warnOfSize(run.start, this.#options);

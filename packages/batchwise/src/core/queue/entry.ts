@@ -97,3 +97,10 @@ export class Entry {
     this.facts = NO_FACTS;
   }
 }
+
+/** Those who have not left or been answered. */
+export function liveOf(entries: readonly Entry[]): readonly Entry[] {
+  return entries.every(({ recipient }) => recipient !== null)
+    ? entries
+    : entries.filter(({ recipient }) => recipient !== null);
+}

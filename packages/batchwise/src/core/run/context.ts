@@ -14,6 +14,8 @@ export interface BatchStart extends Omit<RunningBatch, "id"> {
   readonly sequence: number;
   /** What its items cost by themselves, without padding; 0 where nothing is learned from it. */
   readonly itemsCost: number;
+  /** How long its oldest item has waited. */
+  readonly waitMs: number;
 }
 
 /** The batch that a call belongs to. */

@@ -1,8 +1,11 @@
-// What a batch shows of how long the handler's calls take and of which size it bears, for what is learned of them.
+// What a batch shows of how long the handler's calls take and of which size it bears, for what is learned of them; and
+// what failed it.
 
 import type { Entry } from "../queue/entry.ts";
 
 export class Evidence {
+  /** When the last call began, after the opening of the handler and a pause before it. */
+  calledAt: number;
   /** How long the last call took; undefined where the handler was not called, or did not end it. */
   callMs: number | undefined = undefined;
   /** True where the last call was for a part of the batch's items. */
@@ -11,11 +14,23 @@ export class Evidence {
   isSplit = false;
   /** True once a half has failed, too. */
   hasFailedHalf = false;
+  /** The error that failed the batch as a whole, after all attempts; undefined where there was none. */
+  error: unknown;
   /** True once its last caller has left without an answer. */
   isDeserted = false;
   /** Callers whose deadline passed while it ran, and the longest time that one of them had since its item was queued. */
   #expired = 0;
   #longestTimeoutMs = 0;
+
+  constructor(startedAt: number) {
+    this.calledAt = startedAt;
+  }
+
+  /** Notes that callers have got this error for all of the last call. */
+  noteFailure(error: unknown): void {
+    if (this.isSplit) this.hasFailedHalf = true;
+    else this.error = error;
+  }
 
   /** Notes an entry whose last caller has left, who had until `dueAt`; Infinity where there was no deadline. */
   noteLeft({ moment }: Entry, dueAt: number, now: number): void {

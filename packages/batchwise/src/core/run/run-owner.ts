@@ -1,13 +1,10 @@
 // A batch's surroundings: what it is made of, what it needs of its batcher, and what it tells the scheduler.
 
-import type { BatchEvent } from "../contract/events.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Services } from "../submit/services.ts";
 import type { InContext } from "../time/clock.ts";
-import type { HandlerCalls } from "./handler-calls.ts";
-
-/** How a batch ended. */
-export type RunEnd = Pick<BatchEvent, "runMs" | "waitMs" | "error">;
+import type { Stages } from "./handler.ts";
+import type { Opening } from "./opening.ts";
 
 /** The scheduler, as a batch sees it. */
 export interface RunOwner<Run> {
@@ -19,17 +16,22 @@ export interface RunOwner<Run> {
   restingLeft(count: number): void;
   /** A batch that rests wants a slot for another call. */
   wantsSlot(run: Run): void;
-  ended(run: Run, end: RunEnd, now: number): void;
+  ended(run: Run, now: number): void;
 }
 
-/** What all batches of one batcher share. */
-export interface RunEnvironment<Run> {
+/** What all calls of one batcher share. */
+export interface CallEnvironment {
   readonly services: Services;
-  readonly calls: HandlerCalls;
-  readonly owner: RunOwner<Run>;
+  readonly stages: Stages;
   readonly inContext: InContext;
   /** True where the queue may keep entries for a while that a batch has taken. */
   readonly keepsTaken: boolean;
   /** The options that do not change: those of retries, failures and cost. */
   readonly options: ResolvedOptions;
+}
+
+/** What all batches of one batcher share. */
+export interface RunEnvironment<Run> extends CallEnvironment {
+  readonly opening: Opening;
+  readonly owner: RunOwner<Run>;
 }

@@ -15,12 +15,7 @@ import { refuse } from "./callers.ts";
 import type { Services } from "./services.ts";
 
 /** Holds entries while they are moved from one queue to another. */
-const IN_BETWEEN: EntryHolder = {
-  isWaiting: true,
-  left: () => {},
-  raise: () => {},
-  noteDeadline: () => {},
-};
+const IN_BETWEEN: EntryHolder = { isWaiting: true, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 
 export class Admission {
   readonly #services: Services;

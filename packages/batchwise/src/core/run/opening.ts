@@ -1,0 +1,62 @@
+// The handler's `open`, once before its first call, and its `close`, at the end. Both run in the batcher's own async context.
+
+import { closedError } from "../contract/errors.ts";
+import type { Stages } from "./handler.ts";
+
+export class Opening {
+  readonly #stages: Stages;
+  readonly #name: string;
+  #opening: Promise<void> | null = null;
+  /** Rejects `#opening`, where that is under way. */
+  #giveUp: ((error: unknown) => void) | null = null;
+  #isOpen = false;
+  #isAbandoned = false;
+
+  constructor(stages: Stages, name: string) {
+    this.#stages = stages;
+    this.#name = name;
+  }
+
+  /**
+   * Opens the handler, once; a failure is the batch's, and the next batch tries again. Undefined where there is nothing
+   * to open; else a promise, also when it has long been opened, so that batches keep their order.
+   */
+  begin(): Promise<void> | undefined {
+    const { open } = this.#stages;
+    if (open === undefined) return undefined;
+    this.#opening ??= new Promise((resolve, reject) => {
+      this.#giveUp = reject;
+      this.#open(open).then(resolve, reject);
+    });
+    return this.#opening;
+  }
+
+  /** Rejects an opening under way with CLOSED; where it succeeds later, the handler is closed then. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.#giveUp?.(closedError(this.#name));
+  }
+
+  /** Runs the handler's `close`, unless its `open` never succeeded or was abandoned. */
+  async close(): Promise<void> {
+    const { open, close } = this.#stages;
+    if (close === undefined) return;
+    await this.#opening?.catch(() => {});
+    if (open === undefined || this.#isOpen) await close();
+  }
+
+  async #open(open: () => unknown): Promise<void> {
+    try {
+      await null;
+      if (this.#isAbandoned) return;
+      await open();
+    } catch (error) {
+      this.#opening = null;
+      throw error;
+    } finally {
+      this.#giveUp = null;
+    }
+    if (this.#isAbandoned) await this.#stages.close?.();
+    else this.#isOpen = true;
+  }
+}
