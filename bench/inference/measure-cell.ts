@@ -1,7 +1,8 @@
 /**
  * One cell: the defaults in turns with batching off, with the best fixed setting of the grid, and with FastAPI where it is
- * there, and with the model alone. The defaults learn once, in a warm-up that is long enough; each setting of the grid is looked at once, the best
- * three twice. Leaves no process behind.
+ * there, and with the model alone. The defaults learn once, in a warm-up that is long enough; each setting of the grid is
+ * looked at once, the best three twice. A service gets faster for half a minute, while its code is compiled: beside a
+ * quick model all of ours are under load for as long as the grid's before the rounds. Leaves no process behind.
  */
 
 import { BoundMeter } from "./bound.ts";
@@ -56,16 +57,24 @@ export async function measureCell(cell: Cell, means: Means): Promise<CellResult>
     const defaults = await start(DEFAULTS, {});
     const off = await start(OFF, { workers: WORKERS, maxBatchSize: 1 });
     const services: Service[] = [defaults, off];
-    const { shortWarmUpMs, warmUpMs } = cell.times;
+    const { shortWarmUpMs, warmUpMs, warmsEvenly } = cell.times;
+    let gridMs = 0;
     means.progress("warm-up");
     const settledAfterS = settledAfter(await warmUp(defaults, cell, warmUpMs));
     await warmUp(off, cell, shortWarmUpMs);
     let grid: readonly Looked[] = [];
     if (means.hasGrid) {
       const fixed = await start("grid", { workers: WORKERS, maxBatchSize: 64, maxBatchTokens: 512 });
+      const startedAt = performance.now();
       await warmUp(fixed, cell, shortWarmUpMs);
       grid = await lookAtGrid(fixed, cell, means.progress);
+      gridMs = performance.now() - startedAt;
       if (grid[0]?.name !== OFF) services.push(await withSetting(fixed, cell, grid[0]?.name));
+    }
+    if (warmsEvenly) {
+      means.progress("the others, for as long as the grid");
+      await warmUp(defaults, cell, Math.max(0, gridMs - warmUpMs));
+      await warmUp(off, cell, Math.max(0, gridMs - shortWarmUpMs));
     }
     const python = await startPython(means, started);
     const { looked, best } = await lookAtPython(python, off, cell, means.progress);

@@ -11,9 +11,9 @@ describe("the plan of the inference benchmark", () => {
     expect(names.slice(3, 5)).toEqual(["ablation/short", "ablation/mixed"]);
   });
 
-  test("takes at most 45 minutes, FastAPI and the grid included", () => {
+  test("takes at most 50 minutes, FastAPI and the grid included", () => {
     const ms = everything.reduce((sum, cell) => sum + estimateMs(cell, true, true), 0);
-    expect(ms / 60_000).toBeLessThan(45);
+    expect(ms / 60_000).toBeLessThan(50);
   });
 
   test("has batching off in the grid of every cell, and no setting twice", () => {

@@ -27,6 +27,8 @@ interface Times {
   /** Of a service that learns. Others are as fast from the start, but for compiling. */
   readonly warmUpMs: number;
   readonly shortWarmUpMs: number;
+  /** Whether all of ours are under load for as long as the grid before the rounds: a quick model shows what compiling does. */
+  readonly warmsEvenly: boolean;
   /** One measure in the rounds. */
   readonly roundMs: number;
   /** One setting of the grid. */
@@ -93,6 +95,7 @@ function timesOf(kind: Cell["kind"], model: string, clients: number, mix: string
     rounds: kind === "ablation" ? 3 : 7,
     warmUpMs,
     shortWarmUpMs: 1_500,
+    warmsEvenly: !isSlow,
     roundMs,
     firstPassMs: 1_500,
     leadMs,
@@ -154,7 +157,7 @@ const BOUND_START_MS = 2_500;
 
 /** How long a cell takes, about. */
 export function estimateMs(cell: Cell, hasGrid: boolean, hasPython: boolean): number {
-  const { rounds, warmUpMs, shortWarmUpMs, roundMs, firstPassMs, leadMs } = cell.times;
+  const { rounds, warmUpMs, shortWarmUpMs, warmsEvenly, roundMs, firstPassMs, leadMs } = cell.times;
   const round = roundMs + leadMs + CLIENTS_MS;
   if (cell.kind === "ablation") {
     const starts = ABLATION_STEPS * (START_MS + shortWarmUpMs + CLIENTS_MS) + 3 * (warmUpMs - shortWarmUpMs);
@@ -162,7 +165,7 @@ export function estimateMs(cell: Cell, hasGrid: boolean, hasPython: boolean): nu
   }
   const settings = hasGrid ? gridOf(cell).length + (cell.clients === 1 ? 0 : 3) : 0;
   const peers = isWithPython(cell, hasPython) ? PYTHON : { tried: 0, measured: 0 };
-  const passes = (settings + peers.tried) * (firstPassMs + leadMs + CLIENTS_MS);
+  const passes = ((warmsEvenly ? 3 : 1) * settings + peers.tried) * (firstPassMs + leadMs + CLIENTS_MS);
   const starts = 3 * START_MS + warmUpMs + 2 * shortWarmUpMs + 3 * CLIENTS_MS + peers.tried * shortWarmUpMs;
   return boundMs(cell) + starts + passes + rounds * ((hasGrid ? 3 : 2) + peers.measured) * round;
 }

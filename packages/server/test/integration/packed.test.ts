@@ -63,32 +63,37 @@ beforeAll(async () => {
   await install(...(await pack(folders, tarballs)));
 });
 
-function npx(practice: Practice | null, ...args: readonly string[]): Command {
+function npx(...args: readonly string[]): Command {
+  return start("npx", ["--offline", "batchwise", ...args]);
+}
+
+/** The file that npx starts, without the second that npx takes. */
+function installed(practice: Practice | null, ...args: readonly string[]): Command {
   const account = practice === null ? {} : { OPENAI_API_KEY: "practice", OPENAI_BASE_URL: practice.url };
-  const child = spawn("npx", ["--offline", "batchwise", ...args], {
-    cwd: project,
-    env: { ...process.env, ...ENV, ...account },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  return commandOf(child);
+  return start(join(project, "node_modules/.bin/batchwise"), args, account);
+}
+
+function start(file: string, args: readonly string[], env = {}): Command {
+  const options = { cwd: project, env: { ...process.env, ...ENV, ...env } };
+  return commandOf(spawn(file, args, { ...options, stdio: ["ignore", "pipe", "pipe"] }));
 }
 
 test("in an empty project the command runs by npx, names a client that is missing, and works once that is there", async () => {
-  const help = await ended(npx(null, "--help"));
+  const help = await ended(npx("--help"));
   expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining("Usage: batchwise [options] [command]") });
 
   const practice = await Practice.start();
   practice.writeLines("in.jsonl", 20);
   const input = practice.file("in.jsonl");
   const output = practice.file("out.jsonl");
-  const run = (): Command => npx(practice, "run", input, "--output", output, ...QUICK);
+  const run = (): Command => installed(practice, "run", input, "--output", output, ...QUICK);
   const says = '--account openai needs the package "openai", which is not installed here: npm install openai';
   expect(await ended(run())).toMatchObject({ code: 2, output: expect.stringContaining(says) });
   await install(...(await pack([`./${installedAt("openai")}`], await temporaryFolder())));
   expect(await ended(run())).toMatchObject({ code: 0, output: expect.stringContaining("20 outcomes (20 succeeded)") });
   expect(practice.lines("out.jsonl").length).toBe(20);
 
-  const list = await ended(npx(null, "jobs", "list", "--json"));
+  const list = await ended(installed(null, "jobs", "list", "--json"));
   expect({ code: list.code, ...JSON.parse(list.stdout) }).toMatchObject({
     code: 0,
     jobs: [{ job: "in", succeeded: 20 }],
@@ -97,7 +102,7 @@ test("in an empty project the command runs by npx, names a client that is missin
     ["postgres://h/d", "pg"],
     ["redis://h", "ioredis"],
   ] as const) {
-    const { code, output: told } = await ended(npx(null, "jobs", "list", "--store", store));
+    const { code, output: told } = await ended(installed(null, "jobs", "list", "--store", store));
     expect({ code, told }).toMatchObject({ code: 2, told: expect.stringContaining(`npm install ${needed}`) });
   }
 });
@@ -106,7 +111,7 @@ test("in an empty project serve says which runtime to install", async () => {
   expect(existsSync(join(project, "node_modules/onnxruntime-node"))).toBe(false);
   const says =
     'serve needs the package "onnxruntime-node", which is not installed here: npm install onnxruntime-node@1';
-  expect(await ended(npx(null, "serve"))).toMatchObject({ code: 2, output: expect.stringContaining(says) });
+  expect(await ended(installed(null, "serve"))).toMatchObject({ code: 2, output: expect.stringContaining(says) });
 });
 
 /** Starts `serve` by npx, asks it for a vector and ends it, with npx and the shell between. */
@@ -148,7 +153,7 @@ test("serve answers where the runtime is there, in an empty project and in a clo
   const runtime = join(project, "node_modules/onnxruntime-node");
   symlinkSync(join(ROOT, installedAt("onnxruntime-node")), runtime);
   expect(await dimensionsServed(project)).toBe(128);
-  expect(await ended(npx(null, "demo-model", "demo"))).toMatchObject({ code: 0 });
+  expect(await ended(installed(null, "demo-model", "demo"))).toMatchObject({ code: 0 });
   expect(await dimensionsServed(project, "demo", "--model", "demo")).toBe(128);
   unlinkSync(runtime);
   expect(await dimensionsServed(ROOT)).toBe(128);

@@ -84,7 +84,10 @@ export class LearnedCaps {
     return Object.freeze({ maxBatchCost: this.limits(options).maxBatchCost, state: this.#ofAll.state });
   }
 
-  /** The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all. */
+  /**
+   * The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all; none gets
+   * less than what a call costs besides its items, where the call would cost more than its part.
+   */
   capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number): Caps {
     if (!isLearning(options)) return options;
     const learned = this.#learnedOf(lane.key);
@@ -93,7 +96,7 @@ export class LearnedCaps {
     const fixedCost = learned?.fixedCost ?? itemCost;
     const caps = { ...options, maxBatchCost, fixedCost, runTimes: this.#times };
     if (freeSlots === 1 || freeSlots === Infinity) return caps;
-    const share = lane.cost / freeSlots + itemCost;
+    const share = Math.max(lane.cost / freeSlots + itemCost, learned?.fixedCost ?? 0);
     if (options.order === "length") return { ...caps, share };
     return { ...options, maxBatchCost: Math.min(maxBatchCost, share) };
   }

@@ -76,6 +76,8 @@ export class ThreadedEmbedder implements TextEmbedder {
         fairBy: (list) => this.#callers.get(list) ?? "",
         oversize: "alone",
         maxWaitMs: options.maxWaitMs,
+        // Of a small model most of a run is the way to its thread: texts of many sockets go there together.
+        gather: "tick",
         maxQueueSize: options.maxQueueSize,
         onFull: options.onFull,
         smallCallFirst: SMALL_CALL,

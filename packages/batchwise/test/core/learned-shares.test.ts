@@ -1,0 +1,52 @@
+// What free slots make of the items that wait, where it is learned what a call costs besides its items.
+
+import { type BatchOptions, createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
+import { describe, expect, test } from "vitest";
+
+/** Two slots; a call takes 40 ms and 1 ms a unit of cost. Each burst comes in one turn, and its batches are answered. */
+function slots(options: BatchOptions<number, number>): {
+  readonly burst: (count: number) => Promise<readonly number[]>;
+} {
+  const clock = virtualClock();
+  let sizes: number[] = [];
+  const batcher = createBatcher(
+    async (items: number[]) => {
+      sizes.push(items.length);
+      const cost = items.length * Math.max(...items);
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, 40 + cost));
+      return items;
+    },
+    { cost: (item) => item, concurrency: 2, clock, ...options },
+  );
+  const burst = async (count: number): Promise<readonly number[]> => {
+    sizes = [];
+    const answers = batcher.submitMany(new Array<number>(count).fill(5));
+    await clock.advance(100_000);
+    await answers;
+    return sizes;
+  };
+  return { burst };
+}
+
+describe.each<[string, BatchOptions<number, number>]>([
+  ['maxBatchCost: "learn"', { maxBatchCost: "learn", order: "fifo" }],
+  ['order: "length"', { order: "length", maxBatchCost: 1_000 }],
+  ["both", { maxBatchCost: "learn" }],
+])("with %s", (_name, options) => {
+  test("free slots share what costs more than a call", async () => {
+    const { burst } = slots(options);
+    for (let time = 0; time < 40; time += 1) await burst(10 + (time % 7) * 10);
+    const [first = 0, second = 0] = await burst(40);
+    for (const size of [first, second]) {
+      expect(size).toBeGreaterThanOrEqual(16);
+      expect(size).toBeLessThanOrEqual(22);
+    }
+  });
+
+  test("what costs less than a call goes as one, and the other slot stays free", async () => {
+    const { burst } = slots(options);
+    for (let time = 0; time < 40; time += 1) await burst(10 + (time % 7) * 10);
+    expect(await burst(6)).toEqual([6]);
+  });
+});
