@@ -68,7 +68,7 @@ export async function measureCell(cell: Cell, means: Means): Promise<CellResult>
       const startedAt = performance.now();
       await warmUp(fixed, cell, shortWarmUpMs);
       grid = await lookAtGrid(fixed, cell, means.progress);
-      gridMs = performance.now() - startedAt;
+      gridMs = Math.round(performance.now() - startedAt);
       if (grid[0]?.name !== OFF) services.push(await withSetting(fixed, cell, grid[0]?.name));
     }
     if (warmsEvenly) {

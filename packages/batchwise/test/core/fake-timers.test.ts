@@ -222,10 +222,10 @@ describe.each(kinds)("with fake timers of %s", (_, timers) => {
       isAnswered = true;
     });
     await aPass();
-    timers.advance(49);
+    timers.advance(25);
     await aPass();
     expect(isAnswered).toBe(false);
-    timers.advance(1);
+    timers.advance(25);
     expect(await soon(answer)).toBe(1);
   });
 
