@@ -228,7 +228,7 @@ const admission: readonly Fault[] = [
   },
   {
     name: "takes a part of a call that can never fit",
-    file: "core/submit/intake.ts",
+    file: "core/submit/large-calls.ts",
     find: 'onFull === "reject" && length > maxQueueSize',
     replace: 'onFull === "reject" && length < 0 * maxQueueSize',
   },

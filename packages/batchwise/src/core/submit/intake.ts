@@ -1,12 +1,11 @@
 // The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
-import { callTooLargeError, closedError, itemTooLargeError, nameError } from "../contract/errors.ts";
+import { closedError, itemTooLargeError, nameError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
-import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
-import { aCost, anyNumber } from "../contract/validate.ts";
+import type { SubmitOptions } from "../contract/types.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import type { Recorder } from "../stats/recorder.ts";
@@ -16,8 +15,19 @@ import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
 import { type Call, Caller, refusalOf, refuse } from "./callers.ts";
 import { scopeOf } from "./in-flight.ts";
+import { isLargeCall, largeCallRefusal, type ReadDedupeKey, readDedupeKeys, readOnce } from "./large-calls.ts";
 import { LateEntries, type LateParts } from "./late-entries.ts";
-import { Aborted, checked, dedupeKeyOf, ownCost, readCallOptions, readItem, readKey, readSubmit } from "./read-item.ts";
+import {
+  Aborted,
+  type CallOptions,
+  dedupeKeyOf,
+  optionsOfItem,
+  ownCost,
+  readCallOptions,
+  readItem,
+  readKey,
+  readSubmit,
+} from "./read-item.ts";
 
 type PrepareItem = ((item: unknown) => unknown) | undefined;
 
@@ -90,7 +100,7 @@ export class Intake {
     // A getter may have flushed.
     if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
     this.#recorder.submitted(length, moment);
-    const keys = this.#mayBeTooLarge(length) ? this.#readDedupeKeys(entries) : null;
+    const keys = this.#mayBeTooLarge(length) ? readDedupeKeys(entries, this.#options) : null;
     if (this.#mayBeTooLarge(length) && this.#refuseTooLarge(entries, keys)) return;
     if (submit === undefined && this.#isPlain) {
       this.#admission.acceptAll(entries);
@@ -101,27 +111,18 @@ export class Intake {
     for (const [index, entry] of entries.entries()) this.#acceptOfCall(entry, ofCall, isSmall, keys?.[index]);
   }
 
-  /** True for a call of more items than the queue can ever hold. A cache may know any of them. */
+  /** A cache may know any item of a call. */
   #mayBeTooLarge(length: number): boolean {
-    const { onFull, maxQueueSize, dedupe } = this.#options;
-    const isLarge = onFull === "reject" && length > maxQueueSize;
-    return isLarge && !this.#isClosed && (dedupe === undefined || this.#parts.inFlight.cache === undefined);
-  }
-
-  /** Reads the dedupe keys of a call before any of its items is taken in. Null where items have none. */
-  #readDedupeKeys(entries: readonly Entry[]): ReadDedupeKey[] | null {
-    const { dedupe } = this.#options;
-    return dedupe === undefined ? null : entries.map(({ item }) => readOnce(() => dedupeKeyOf(dedupe, item)));
+    const hasCache = this.#options.dedupe !== undefined && this.#parts.inFlight.cache !== undefined;
+    return isLargeCall(length, this.#options) && !this.#isClosed && !hasCache;
   }
 
   /** Refuses the whole of a call that can never fit; false where it may: equal items share places, also those in flight. */
   #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
-    const { name, maxQueueSize } = this.#options;
-    const size = keys === null ? entries.length : countDifferent(keys);
     const joinable = keys === null ? 0 : this.#parts.inFlight.size;
-    if (size <= maxQueueSize + joinable) return false;
-    const what = keys === null ? "items" : "different items";
-    for (const entry of entries) this.#refuse(entry, callTooLargeError(name, size, what, maxQueueSize), "rejected");
+    const refusal = largeCallRefusal(entries.length, keys, joinable, this.#options);
+    if (refusal === null) return false;
+    for (const entry of entries) this.#refuse(entry, refusal(), "rejected");
     return true;
   }
 
@@ -272,50 +273,6 @@ export class Intake {
     if (this.#isClosed) throw closedError(this.#options.name);
     if (signal?.aborted) throw new Aborted(reasonOf(signal));
   }
-}
-
-type CallOptions = SubmitManyOptions<unknown> | undefined;
-
-/** The dedupe key of an item, read before. */
-type ReadDedupeKey = () => string;
-
-/** Reads something at once. What comes back gives what was read each time, or throws what reading threw. */
-function readOnce<Value>(read: () => Value): () => Value {
-  try {
-    const value = read();
-    return () => value;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
-  }
-}
-
-/** Keys of different lanes that are equal count as one. An item whose key could not be read needs no place. */
-function countDifferent(keys: readonly ReadDedupeKey[]): number {
-  const different = new Set<string>();
-  for (const key of keys) {
-    try {
-      different.add(key());
-    } catch {
-      // That item is refused when it is taken in.
-    }
-  }
-  return different.size;
-}
-
-/** What the options of a call say of one item. */
-function optionsOfItem(options: CallOptions, item: unknown): SubmitOptions | undefined {
-  if (options === undefined) return undefined;
-  const { signal, timeoutMs, key, context, cost, priority } = options;
-  return {
-    signal,
-    timeoutMs,
-    key,
-    context,
-    cost: typeof cost === "function" ? checked("cost", aCost, cost(item)) : cost,
-    priority: typeof priority === "function" ? checked("priority", anyNumber, priority(item)) : priority,
-  };
 }
 
 /** True when no option asks for more of an item than its place. */

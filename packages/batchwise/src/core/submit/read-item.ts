@@ -92,15 +92,29 @@ function isKnown(name: string): boolean {
   return name === "signal" || name === "key" || name === "context";
 }
 
+export type CallOptions = SubmitManyOptions<unknown> | undefined;
+
 /** The options of a call, each read once and not checked yet. Throws INVALID_OPTION for what it does not know. */
-export function readCallOptions(
-  submit: SubmitManyOptions<unknown> | undefined,
-): SubmitManyOptions<unknown> | undefined {
+export function readCallOptions(submit: CallOptions): CallOptions {
   if (submit === undefined) return undefined;
   checkIsObject("options", submit);
   checkNames(submit);
   const { signal, priority, cost, timeoutMs, key, context } = submit;
   return { signal, priority, cost, timeoutMs, key, context };
+}
+
+/** What the options of a call say of one item. */
+export function optionsOfItem(options: CallOptions, item: unknown): SubmitOptions | undefined {
+  if (options === undefined) return undefined;
+  const { signal, timeoutMs, key, context, cost, priority } = options;
+  return {
+    signal,
+    timeoutMs,
+    key,
+    context,
+    cost: typeof cost === "function" ? checked("cost", aCost, cost(item)) : cost,
+    priority: typeof priority === "function" ? checked("priority", anyNumber, priority(item)) : priority,
+  };
 }
 
 interface OwnEstimate {
@@ -154,7 +168,7 @@ function text(name: string, value: unknown): string {
 }
 
 /** What a function of the item returned. Throws INVALID_OPTION where it breaks the rule. */
-export function checked(name: string, rule: Rule, value: unknown): number {
+function checked(name: string, rule: Rule, value: unknown): number {
   if (typeof value === "number" && rule.test(value as never)) return value;
   throw unusable(rangeError, name, rule, value);
 }
