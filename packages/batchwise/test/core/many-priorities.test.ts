@@ -1,4 +1,5 @@
 import { type BatchOptions, createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
 import { expect, test } from "vitest";
 import { range } from "../support.ts";
 
@@ -36,6 +37,24 @@ function fastest(
   });
 }
 
+/** Milliseconds that so many items take, each of a priority of its own, that have waited for up to six times the aging. */
+function fastestOfRisen(items: number, options: BatchOptions<number, number>): Promise<number> {
+  return fastestOf(async () => {
+    const clock = virtualClock();
+    const risen = { clock, priorityAgingMs: 1_000, maxQueueSize: items, ...options };
+    const batcher = createBatcher(async (batch: number[]) => batch, risen);
+    batcher.pause();
+    const submit = (item: number) => batcher.submit(item, { priority: (item * 7_919) % items });
+    const older = range(items / 2).map(submit);
+    await clock.advance(4_000);
+    const younger = range(items / 2).map((item) => submit(item + items / 2));
+    await clock.advance(2_000);
+    batcher.resume();
+    await Promise.all([...older, ...younger]);
+    expect(batcher.stats()).toMatchObject({ completed: items, waiting: 0 });
+  });
+}
+
 /** Milliseconds until so many items, each of a priority of its own, have been dropped for as many others. */
 function fastestDrop(items: number): Promise<number> {
   return fastestOf(async () => {
@@ -65,6 +84,15 @@ test("thousands of different priorities of two keys, in batches of one, are not 
   const options = { key: (item: number) => String(item % 2), maxBatchSize: 1 };
   const few = await fastest(FEWER / 2, (item) => item, options);
   expect(await fastest((FEWER / 2) * TIMES_AS_MANY, (item) => item, options)).toBeLessThan(30 * few);
+});
+
+// Waiting has raised everybody's priority by two to six: batches of all lines are merged.
+test.each<[which: string, options: BatchOptions<number, number>]>([
+  ["one key", {}],
+  ["a key for each", { key: String }],
+])("thousands of different priorities that have risen, of %s, are not quadratic", async (_which, options) => {
+  const few = await fastestOfRisen(FEWER / 2, options);
+  expect(await fastestOfRisen((FEWER / 2) * TIMES_AS_MANY, options)).toBeLessThan(30 * few);
 });
 
 test("dropping the oldest of thousands of different priorities is not quadratic", async () => {

@@ -4,7 +4,7 @@
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { Line } from "../queue/lane.ts";
-import { goesBefore } from "../queue/order.ts";
+import { effectivePriority, goesBefore } from "../queue/order.ts";
 
 /** What waits, line by line in the order of ranks. Some lines may be empty. */
 export interface WaitingLines {
@@ -23,8 +23,9 @@ export interface EntrySource {
 /** All that waits in a lane: each part goes before the next one. */
 export function inOrder(waiting: WaitingLines, now: number, priorityAgingMs: number): readonly EntrySource[] {
   const { lines } = waiting;
-  if (lines.length === 1 || now - waiting.oldestAt() < priorityAgingMs) return lines;
-  return [{ isEmpty: false, reader: (lastSequence) => new AgedReader(lines, now, priorityAgingMs, lastSequence) }];
+  const aging = { now, longestMs: now - waiting.oldestAt(), priorityAgingMs };
+  if (lines.length === 1 || aging.longestMs < priorityAgingMs) return lines;
+  return [{ isEmpty: false, reader: (lastSequence) => new AgedReader(lines, aging, lastSequence) }];
 }
 
 interface Contender {
@@ -33,23 +34,32 @@ interface Contender {
   readonly entry: Entry;
 }
 
-/** Entry by entry, the first of all lines. The lines stand in a binary heap: the one that goes first on top. */
+interface Aging {
+  readonly now: number;
+  /** How long the oldest entry of all lines has waited. */
+  readonly longestMs: number;
+  readonly priorityAgingMs: number;
+}
+
+/**
+ * Entry by entry, the first of all lines. The lines stand in a binary heap: the one that goes first on top. They are
+ * opened in the order of ranks, and only while the next one may hold an entry that goes before the top: thousands of
+ * lines cost as much as those that a batch is made of.
+ */
 class AgedReader implements EntryReader {
-  readonly #now: number;
-  readonly #priorityAgingMs: number;
+  readonly #lines: readonly Line[];
+  /** The first line that is not open. */
+  #next = 0;
+  readonly #aging: Aging;
+  readonly #lastSequence: number;
   readonly #readers: EntryReader[] = [];
   readonly #heap: Contender[] = [];
 
-  constructor(lines: readonly Line[], now: number, priorityAgingMs: number, lastSequence: number) {
-    this.#now = now;
-    this.#priorityAgingMs = priorityAgingMs;
-    for (const line of lines) {
-      if (line.isEmpty) continue;
-      const reader = line.reader(lastSequence);
-      this.#readers.push(reader);
-      if (reader.entry !== null) this.#heap.push({ line, reader, entry: reader.entry });
-    }
-    for (let index = (this.#heap.length >> 1) - 1; index >= 0; index -= 1) this.#sink(index);
+  constructor(lines: readonly Line[], aging: Aging, lastSequence: number) {
+    this.#lines = lines;
+    this.#aging = aging;
+    this.#lastSequence = lastSequence;
+    this.#open();
   }
 
   get entry(): Entry | null {
@@ -69,14 +79,39 @@ class AgedReader implements EntryReader {
       this.#heap[0] = { line, reader, entry: reader.entry };
     } else {
       const last = this.#heap.pop() as Contender;
-      if (this.#heap.length === 0) return;
-      this.#heap[0] = last;
+      if (this.#heap.length > 0) this.#heap[0] = last;
     }
     this.#sink(0);
+    this.#open();
   }
 
   commit(): void {
     for (const reader of this.#readers) reader.commit();
+  }
+
+  #open(): void {
+    const { now, longestMs, priorityAgingMs } = this.#aging;
+    for (; this.#next < this.#lines.length; this.#next += 1) {
+      const line = this.#lines[this.#next] as Line;
+      const top = this.#heap[0];
+      if (top !== undefined) {
+        const urgency = effectivePriority(top.line.priority, now - top.entry.moment.at, priorityAgingMs);
+        if (effectivePriority(line.priority, longestMs, priorityAgingMs) < urgency) return;
+      }
+      if (line.isEmpty) continue;
+      const reader = line.reader(this.#lastSequence);
+      this.#readers.push(reader);
+      if (reader.entry !== null) this.#rise(this.#heap.push({ line, reader, entry: reader.entry }) - 1);
+    }
+  }
+
+  #rise(start: number): void {
+    const heap = this.#heap;
+    let index = start;
+    for (let parent = (index - 1) >> 1; index > 0 && this.#goesBefore(index, parent); parent = (index - 1) >> 1) {
+      [heap[index], heap[parent]] = [heap[parent] as Contender, heap[index] as Contender];
+      index = parent;
+    }
   }
 
   #sink(start: number): void {
@@ -94,6 +129,7 @@ class AgedReader implements EntryReader {
     const first = this.#heap[a] as Contender;
     const second = this.#heap[b] as Contender;
     const { at } = first.entry.moment;
-    return goesBefore(first.line, at, second.line, second.entry.moment.at, this.#now, this.#priorityAgingMs);
+    const { now, priorityAgingMs } = this.#aging;
+    return goesBefore(first.line, at, second.line, second.entry.moment.at, now, priorityAgingMs);
   }
 }

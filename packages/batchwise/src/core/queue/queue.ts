@@ -6,7 +6,7 @@ import type { Entry, EntryHolder } from "./entry.ts";
 import type { EntryReader } from "./fifo.ts";
 import { Flush } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
-import { goesBefore } from "./order.ts";
+import { effectivePriority, goesBefore } from "./order.ts";
 import { PLAIN, type Rank, Ranks } from "./ranks.ts";
 
 /** A batch to be: these entries, in this order, and the readers that have read them. */
@@ -172,16 +172,17 @@ export class Queue implements LaneOwner {
     if (this.#isUnkeyed()) return this.#waitingCommon();
     let best: Line | undefined;
     let bestAt = 0;
-    // Until somebody's priority has risen by waiting, the first class goes first.
-    const hasAged = now - (this.#classesByAge.first?.key ?? now) >= priorityAgingMs;
-    for (const { lines } of this.#classes.mostlyFilled(this.#classesByAge.size)) {
+    const longestMs = now - (this.#classesByAge.first?.key ?? now);
+    for (const { lines, priority } of this.#classes.mostlyFilled(this.#classesByAge.size)) {
+      // Nobody in this class or a later one has risen above the best one so far.
+      const urgency = best === undefined ? -Infinity : effectivePriority(best.priority, now - bestAt, priorityAgingMs);
+      if (effectivePriority(priority, longestMs, priorityAgingMs) < urgency) break;
       const { first } = lines;
       if (first === undefined) continue;
       if (best === undefined || goesBefore(first.value, first.key, best, bestAt, now, priorityAgingMs)) {
         best = first.value;
         bestAt = first.key;
       }
-      if (!hasAged) break;
     }
     return best?.lane;
   }

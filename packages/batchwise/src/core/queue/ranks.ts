@@ -1,5 +1,5 @@
 // A list in the order of rank: the highest priority first, and of one priority small calls first. Found by halving, so
-// thousands of different priorities cost little. What is empty is dropped when it outnumbers the rest.
+// thousands of different priorities cost little. What is empty is dropped when it is more than a part of the rest.
 
 /** What orders lines while nobody has waited long. */
 export interface Rank {
@@ -11,8 +11,9 @@ export interface Ranked extends Rank {
   readonly isEmpty: boolean;
 }
 
-/** Empty ones are kept for reuse up to this many. */
+/** Empty ones are kept for reuse up to this many, and a sixteenth of the others: each time they are looked at in vain. */
 const KEPT_EMPTY = 8;
+const KEPT_SHARE: number = 1 / 16;
 /** Up to this many are looked through one by one. */
 const FEW = 8;
 
@@ -30,9 +31,9 @@ export class Ranks<Member extends Ranked> {
     return this.#members;
   }
 
-  /** All, after those that are empty have been dropped if they outnumber the `filled` others by far. */
+  /** All, after those that are empty have been dropped if they are more than a small part of the `filled` others. */
   mostlyFilled(filled: number): readonly Member[] {
-    if (this.#members.length > 2 * (filled + KEPT_EMPTY)) this.#dropEmpty();
+    if (this.#members.length > filled + filled * KEPT_SHARE + KEPT_EMPTY) this.#dropEmpty();
     return this.#members;
   }
 
