@@ -164,6 +164,23 @@ describe("chance and time", () => {
     expect(ids.size).toBe(3);
   });
 
+  test("from a `random` that returns a promise which rejects give an id all the same", async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    try {
+      const random = async (): Promise<never> => {
+        throw failure;
+      };
+      const batcher = createBatcher((_items: number[], { id }) => [id], { random: random as never });
+      expect(await batcher.submit(1)).toMatch(/-1$/);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off("unhandledRejection", note);
+    }
+  });
+
   test("from a `random` that throws fail where the batcher is made, not later", () => {
     expect(thrownBy(() => createBatcher((items: number[]) => items, { random: throwing }))).toBe(failure);
   });

@@ -155,7 +155,7 @@ describe("createTokenBatcher()", () => {
   });
 
   test.each<[options: object, message: string]>([
-    [{ maxBatchTokens: 0 }, "Expected `maxBatchTokens` to be a number > 0, got `0` (number)"],
+    [{ maxBatchTokens: 0 }, 'Expected `maxBatchTokens` to be a number > 0 or "learn", got `0` (number)'],
     [{ maxBatchTokens: "many" }, "`maxBatchTokens`"],
     [{ maxBatchTokens: null }, "`maxBatchTokens`"],
     [{ defaultTokens: -1 }, "`defaultTokens`"],
@@ -172,6 +172,24 @@ describe("createTokenBatcher()", () => {
     const error = thrownBy(() => optionsOf(options as never));
     expect(error).toMatchObject({ code: "INVALID_OPTION" });
     expect(String(error)).toContain(message);
+  });
+});
+
+describe("a token batcher that learns its cap", () => {
+  test("refuses nothing as too large, and says what it has learned", async () => {
+    const batcher = ofNumbers({ maxBatchTokens: "learn" });
+    expect(batcher.options).toMatchObject({ maxBatchTokens: "learn", maxBatchCost: "learn", maxBatchSize: 1_024 });
+    expect(await batcher.submit(1_000_000)).toBe(1_000_000);
+    expect(await batcher.submit(0, { tokens: 1_000_000 })).toBe(0);
+    expect(batcher.stats().learned).toMatchObject({ state: "learning" });
+  });
+
+  test("takes a fixed one by `configure`, and learns again", async () => {
+    const batcher = ofNumbers({ maxBatchTokens: "learn" });
+    batcher.configure({ maxBatchTokens: 10 });
+    expect(await reasonOf(batcher.submit(20))).toMatchObject({ code: "ITEM_TOO_LARGE" });
+    batcher.configure({ maxBatchTokens: "learn" });
+    expect(await batcher.submit(20)).toBe(20);
   });
 });
 

@@ -83,7 +83,7 @@ same<Promise<string[]>, ReturnType<typeof summaries.submitMany>>(
   summaries.submitMany(["a"], { tokens: (text) => text.length, priority: (text) => -text.length }),
   true,
 );
-same<number, typeof summaries.options.maxBatchTokens>(summaries.options.maxBatchTokens, true);
+same<number | "learn", typeof summaries.options.maxBatchTokens>(summaries.options.maxBatchTokens, true);
 summaries.configure({ maxBatchTokens: 16_000, concurrency: 2 });
 // Code that takes any batcher takes a token batcher.
 export const anyBatcher: Batcher<string, string> = summaries;

@@ -84,8 +84,7 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
 
   #inTokens(below: ShownOptions): ResolvedTokenOptions {
     const { estimateTokens, defaultTokens } = this.#given;
-    const maxBatchCost = below.maxBatchCost === "learn" ? Infinity : below.maxBatchCost;
-    return Object.freeze({ ...below, maxBatchCost, maxBatchTokens: maxBatchCost, estimateTokens, defaultTokens });
+    return Object.freeze({ ...below, maxBatchTokens: below.maxBatchCost, estimateTokens, defaultTokens });
   }
 
   /**
@@ -122,7 +121,7 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
     const { name, maxBatchCost, oversize, batchCost } = this.#options;
     // A function decides what such an item costs; the batcher below asks it.
     const isCounted = typeof batchCost !== "function";
-    if (isCounted && tokens > maxBatchCost && oversize === "reject")
+    if (isCounted && maxBatchCost !== "learn" && tokens > maxBatchCost && oversize === "reject")
       throw tooManyTokensError(name, tokens, maxBatchCost);
     return tokens;
   }

@@ -1,7 +1,7 @@
 // The options of a token batcher: those of a batcher with `maxBatchTokens`, `estimateTokens` and `tokens` in place of
 // `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher is refused with the one that was meant.
 
-import type { BatchOptions, ConfigureOptions, ResolvedOptions } from "../contract/options.ts";
+import type { BatchOptions, ConfigureOptions, ShownOptions } from "../contract/options.ts";
 import { LIMITS, OPTION_HINTS, SETTINGS } from "../contract/resolve-options.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
 import {
@@ -11,15 +11,19 @@ import {
   check,
   checkIsObject,
   invalidOption,
+  type Rule,
   refuseUnknown,
 } from "../contract/validate.ts";
 
 /** Options of `createTokenBatcher`: those of a batcher, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
-  /** Hard cap on items per batch. Integer >= 1. Default 256. */
+  /** Hard cap on items per batch. Integer >= 1. Default 256, and 1,024 where `maxBatchTokens` is `"learn"`. */
   readonly maxBatchSize?: number | undefined;
-  /** Hard cap on the tokens of a batch, exceeded only by a single oversize item that runs alone. > 0. Default 32,000. */
-  readonly maxBatchTokens?: number | undefined;
+  /**
+   * Hard cap on the tokens of a batch, exceeded only by a single oversize item that runs alone. > 0. Default 32,000. With
+   * `"learn"` the batcher finds it by itself, as `maxBatchCost: "learn"` does, and refuses no item as too large.
+   */
+  readonly maxBatchTokens?: number | "learn" | undefined;
   /**
    * The tokens of an item: finite, >= 0. Default: the item's own `estimateTokens()` or `estimateCost()` where it has
    * one, else the exported `estimateTokens(item)` for texts, arrays and chat bodies, else `defaultTokens`.
@@ -31,8 +35,8 @@ export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Ite
 
 /** The limits that may change while a token batcher runs. */
 export interface TokenConfigureOptions extends Omit<ConfigureOptions, "maxBatchCost"> {
-  /** Hard cap on the tokens of a batch. > 0. */
-  readonly maxBatchTokens?: number | undefined;
+  /** Hard cap on the tokens of a batch. > 0, or `"learn"`. */
+  readonly maxBatchTokens?: number | "learn" | undefined;
 }
 
 /** What a caller may say about one submit to a token batcher. */
@@ -48,8 +52,8 @@ export interface TokenSubmitManyOptions<Item> extends Omit<SubmitManyOptions<Ite
 }
 
 /** The options in force. `maxBatchCost` is the same number as `maxBatchTokens`, for code that takes any batcher. */
-export interface ResolvedTokenOptions extends ResolvedOptions {
-  readonly maxBatchTokens: number;
+export interface ResolvedTokenOptions extends ShownOptions {
+  readonly maxBatchTokens: number | "learn";
   readonly estimateTokens: ((item: unknown) => number) | undefined;
   readonly defaultTokens: number;
 }
@@ -101,6 +105,8 @@ const TOKEN_SUBMIT_OPTIONS: Readonly<Record<keyof TokenSubmitOptions, true>> = {
 };
 const TOKEN_SUBMIT_NAMES: readonly string[] = Object.keys(TOKEN_SUBMIT_OPTIONS);
 
+const TOKEN_CAP: Rule = { ...aboveZero, expected: 'a number > 0 or "learn"' };
+
 /** The options of a token batcher, apart: its own, and those that the batcher below it takes. */
 export interface SplitOptions
   extends Pick<ResolvedTokenOptions, "maxBatchTokens" | "estimateTokens" | "defaultTokens"> {
@@ -112,10 +118,11 @@ export function splitOptions(given: unknown): SplitOptions {
   checkIsObject("options", given);
   checkNames(given ?? {}, TOKEN_OPTION_NAMES, OTHER_WORDS);
   const options: TokenBatcherOptions<unknown, unknown> = given ?? {};
-  const { maxBatchTokens = 32_000, estimateTokens, defaultTokens = 1, maxBatchSize = 256, ...others } = options;
-  check("maxBatchTokens", aboveZero, maxBatchTokens);
+  const { maxBatchTokens = 32_000, estimateTokens, defaultTokens = 1, ...others } = options;
+  checkTokenCap(maxBatchTokens);
   check("defaultTokens", aCost, defaultTokens);
   if (estimateTokens !== undefined) check("estimateTokens", aFunction, estimateTokens);
+  const { maxBatchSize = maxBatchTokens === "learn" ? undefined : 256 } = options;
   return { maxBatchTokens, estimateTokens, defaultTokens, others: { ...others, maxBatchSize } };
 }
 
@@ -125,8 +132,12 @@ export function costChanges(changes: TokenConfigureOptions): ConfigureOptions {
   checkNames(changes ?? {}, TOKEN_LIMIT_NAMES, OTHER_WORDS);
   const { maxBatchTokens, ...others } = changes ?? {};
   if (maxBatchTokens === undefined) return others;
-  check("maxBatchTokens", aboveZero, maxBatchTokens);
+  checkTokenCap(maxBatchTokens);
   return { ...others, maxBatchCost: maxBatchTokens };
+}
+
+function checkTokenCap(maxBatchTokens: number | "learn"): void {
+  if (maxBatchTokens !== "learn") check("maxBatchTokens", TOKEN_CAP, maxBatchTokens);
 }
 
 /** Throws INVALID_OPTION for a submit option that a token batcher does not have. */

@@ -3,6 +3,7 @@
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
+import { ignoreIfPromise } from "../contract/thenable.ts";
 import { measureBatch } from "../policy/batch-cost.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Lane } from "../queue/lane.ts";
@@ -27,7 +28,9 @@ export class BatchStarter {
     this.#queue = queue;
     this.#environment = environment;
     this.#prepared = prepared;
-    this.#random = prepared.options.random();
+    const random: unknown = prepared.options.random();
+    ignoreIfPromise(random);
+    this.#random = typeof random === "number" ? random : Number.NaN;
   }
 
   /** Makes a run that has not begun. `options`: those in force. */

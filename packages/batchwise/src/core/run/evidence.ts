@@ -4,7 +4,7 @@
 import type { Entry } from "../queue/entry.ts";
 
 export class Evidence {
-  /** When the last call began, after the opening of the handler and a pause before it. */
+  /** When the last call began, after the opening of the handler and a pause before it, and as if it had not been held. */
   calledAt: number;
   /** How long the last call took; undefined where the handler was not called, or did not end it. */
   callMs: number | undefined = undefined;
@@ -24,6 +24,11 @@ export class Evidence {
 
   constructor(startedAt: number) {
     this.calledAt = startedAt;
+  }
+
+  /** Notes that the last call was held so long, prepared, for a slot. */
+  noteHeld(ms: number): void {
+    this.calledAt += ms;
   }
 
   /** Notes that callers have got this error for all of the last call. */

@@ -10,6 +10,7 @@ import type { Entry } from "../queue/entry.ts";
 import { Timeout } from "../time/deadlines.ts";
 import { BatchSignal } from "./batch-signal.ts";
 import { CallContext, type CalledBatch } from "./context.ts";
+import type { Evidence } from "./evidence.ts";
 import type { CallEnvironment } from "./run-owner.ts";
 import { ignorePlaces, type SettledBatch, Settling } from "./settle.ts";
 
@@ -20,6 +21,7 @@ export interface CallingRun extends CalledBatch, SettledBatch {
   /** Null before the handler is called, and when that call has ended. */
   readonly call: HandlerCall | null;
   readonly watch: BatchWatch | null;
+  readonly evidence: Evidence;
   /** Gives the slot back before the batch has ended. */
   releaseSlot(): void;
   /** Each caller of the call has its answer. */
@@ -123,8 +125,13 @@ export class HandlerCall {
   /** Resolves when the batch has a slot; undefined where it has one. */
   #slot(): Promise<void> | undefined {
     if (this.#run.holdsSlot) return undefined;
+    const { clock } = this.#environment.services;
+    const preparedAt = clock.now();
     return new Promise((resolve) => {
-      this.#grant = resolve;
+      this.#grant = () => {
+        this.#run.evidence.noteHeld(clock.now() - preparedAt);
+        resolve();
+      };
     });
   }
 
