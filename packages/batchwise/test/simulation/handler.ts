@@ -37,6 +37,8 @@ export class HandlerActor {
       startedAt: model.now,
       signal: random.chance(0.5) ? context.signal : undefined,
       isRunning,
+      preparedAt: model.now,
+      heldMs: 0,
       open: 1,
       failedAt: Number.POSITIVE_INFINITY,
       isMisshapen: false,

@@ -243,7 +243,7 @@ export class Model {
     this.steadySince = this.now;
     const batch = this.batches.get(id);
     if (batch === undefined) return;
-    if (this.#hasEndedCall(batch)) this.#callMs.push(this.now - batch.lastCall.startedAt);
+    if (this.#hasEndedCall(batch)) this.#callMs.push(this.now - batch.lastCall.startedAt - batch.lastCall.heldMs);
     batch.hasEnded = true;
     const isTime = this.world.stages.open || runMs === this.now - batch.startedAt;
     this.expect(isTime, "runMs", () => `${id} ran ${runMs}, not ${this.now - batch.startedAt}`);

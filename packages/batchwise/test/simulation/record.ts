@@ -148,6 +148,9 @@ export interface Call {
   readonly signal: AbortSignal | undefined;
   /** False while it is only being prepared. */
   isRunning: boolean;
+  /** When `prepare` had ended, and how long the call was held for a slot then. */
+  preparedAt: number;
+  heldMs: number;
   /** Parts of its answer that are still to come: the answer itself, and each promise in it. */
   open: number;
   /** When it failed as a whole; Infinity where it did not. */

@@ -52,6 +52,7 @@ export class StagedActor extends HandlerActor {
     const call = this.begin(given, context, false, false);
     await this.#pause();
     if (random.chance(model.world.habits.wrong / 4)) throw this.failed(call, new Error("prepare failed"));
+    call.preparedAt = model.now;
     return { call };
   }
 
@@ -60,6 +61,7 @@ export class StagedActor extends HandlerActor {
     const call = "call" in input ? input.call : this.begin(input, context, false);
     model.expect(this.#isOpen || !model.world.stages.open, "open", () => "had not been called when run was");
     call.isRunning = true;
+    call.heldMs = model.now - call.preparedAt;
     checkSlots(model, call);
     return this.answer(call);
   }

@@ -38,8 +38,7 @@ export class BatchStarter {
     const { entries, cost } = batch;
     const { recorder } = this.#environment.services;
     const size = entries.length;
-    const flushes = this.#queue.flushesOf(lane, entries);
-    for (const flush of flushes) flush.batchStarted();
+    const flushes = this.#queue.flushes.batchStarted(lane, entries);
     if (this.#sequence === 0) {
       this.#idPrefix = `${options.name}-${Math.floor(this.#random * 2 ** 32).toString(36)}-`;
     }

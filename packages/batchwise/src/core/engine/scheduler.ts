@@ -212,7 +212,7 @@ export class Scheduler implements RunOwner<BatchRun> {
       run.watch?.ended(event);
       events.emit("batch", event);
     }
-    this.#queue.batchEnded(run.flushes);
+    this.#queue.flushes.batchEnded(run.flushes);
     this.#slotFreed();
   }
 
@@ -224,10 +224,10 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** True when what waits is certain to wait for the end of the turn: a look at it now would only delay callers. */
   #waitsForTurn(): boolean {
-    const { size, isFlushing } = this.#queue;
+    const { size, flushes } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
-    if (size === 0 || mayBeFull || isFlushing || this.#admission.blocked > 0 || this.#isDraining) return false;
+    if (size === 0 || mayBeFull || !flushes.isEmpty || this.#admission.blocked > 0 || this.#isDraining) return false;
     return this.#slots.next === undefined;
   }
 

@@ -1,8 +1,9 @@
 // A lane holds the waiting entries of one key; a line those of one rank in it. A line is in order of arrival, or in
-// rounds of tenants where `fairBy` is in use. Which line goes first is decided entry by entry in policy/pack.ts.
+// rounds of tenants where `fairBy` is in use. Which line goes first, entry by entry, is decided in policy/dispatch-order.ts.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
+import { EntryDeadlines } from "./entry-deadlines.ts";
 import { FairOrder } from "./fair/fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
 import { type Rank, type Ranked, Ranks } from "./ranks.ts";
@@ -244,35 +245,5 @@ export class Lane {
   /** The earliest deadline of what waits; Infinity where there is none, or where none is kept. */
   get earliestDueAt(): number {
     return this.#deadlines?.earliest ?? Infinity;
-  }
-}
-
-/** The deadlines of waiting entries, the earliest first. */
-class EntryDeadlines {
-  readonly #heap: Heap<Entry> = new Heap();
-  readonly #nodes: Map<Entry, HeapNode<Entry>> = new Map();
-
-  set(entry: Entry, dueAt: number): void {
-    const known = this.#nodes.get(entry);
-    if (known !== undefined) {
-      this.#heap.move(known, dueAt);
-    } else if (dueAt < Infinity) {
-      const node = new HeapNode(entry);
-      this.#nodes.set(entry, node);
-      this.#heap.add(node, dueAt);
-    }
-  }
-
-  /** False where it had none. */
-  remove(entry: Entry): boolean {
-    const node = this.#nodes.get(entry);
-    if (node === undefined) return false;
-    this.#nodes.delete(entry);
-    this.#heap.remove(node);
-    return true;
-  }
-
-  get earliest(): number {
-    return this.#heap.first?.key ?? Infinity;
   }
 }

@@ -4,7 +4,7 @@
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
 import type { EntryReader } from "./fifo.ts";
-import { Flush } from "./flush.ts";
+import { Flush, type FlushedBatch, Flushes } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
 import { effectivePriority, goesBefore } from "./order.ts";
 import { PLAIN, type Rank, Ranks } from "./ranks.ts";
@@ -15,16 +15,10 @@ export interface BatchPlan {
   readonly readers: readonly Pick<EntryReader, "commit">[];
 }
 
-/** A batch that pauses before another call: a flush waits for it, too. */
-export interface FlushedBatch {
-  flushes: readonly Flush[];
-}
-
 /** Stands for the lane of a key for which nothing waits. */
 const NO_LANE: object = {};
 
 const NO_ROOM: Entry[] = [];
-const NO_FLUSHES: readonly Flush[] = [];
 const NO_LANES: ReadonlySet<Lane> = new Set();
 const NO_KEYS: ReadonlyMap<string, Lane> = new Map();
 
@@ -37,7 +31,7 @@ export class Queue implements LaneOwner {
   readonly #classes: Ranks<RankClass> = new Ranks();
   /** Those in which something waits, the one with the oldest entry first. */
   readonly #classesByAge: Heap<RankClass> = new Heap();
-  #flushes: readonly Flush[] = NO_FLUSHES;
+  readonly flushes: Flushes = new Flushes();
   #keepsDeadlines = false;
   /** The lanes with deadlines, the one with the earliest first. */
   #byDeadline: Heap<Lane> | null = null;
@@ -122,16 +116,16 @@ export class Queue implements LaneOwner {
   }
 
   left(lane: Lane, { moment }: Entry): void {
-    if (this.#flushes.length === 0) return;
+    if (this.flushes.isEmpty) return;
     if (moment.sequence <= lane.flushedUpTo) lane.flushed -= 1;
-    for (const flush of this.#flushes) if (flush.covers(moment, lane)) flush.entryLeft();
+    this.flushes.entryLeft(moment, lane);
   }
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
     this.#size -= count;
     if (lane.size === 0) this.#forget(lane);
-    if (this.#flushes.length > 0) this.#dropDoneFlushes();
+    this.flushes.dropDone();
   }
 
   noteDeadline(lane: Lane): void {
@@ -207,7 +201,7 @@ export class Queue implements LaneOwner {
   /** Takes the entries of a batch out of their lane and gives them to their new holder. */
   take({ entries, readers }: BatchPlan, holder: EntryHolder): void {
     for (const reader of readers) reader.commit();
-    const isWatched = this.#keepsDeadlines || this.#flushes.length > 0;
+    const isWatched = this.#keepsDeadlines || !this.flushes.isEmpty;
     for (let from = 0; from < entries.length; ) {
       const line = (entries[from] as Entry).holder as Line;
       const { lane } = line;
@@ -234,17 +228,12 @@ export class Queue implements LaneOwner {
     const waiting = key === undefined ? this.size : (only?.size ?? 0);
     const lanes = key === undefined ? this.lanes() : only === undefined ? [] : [only];
     const flush = new Flush(upTo, only ?? (key === undefined ? null : NO_LANE), waiting, done);
-    this.#flushes = [...this.#flushes, flush];
     for (const lane of lanes) {
       lane.flushed = lane.size;
       lane.flushedUpTo = upTo;
       this.markHot(lane);
     }
-    for (const batch of resting) {
-      flush.batchStarted();
-      batch.flushes = [...batch.flushes, flush];
-    }
-    this.#dropDoneFlushes();
+    this.flushes.add(flush, resting);
   }
 
   /** Takes out all that waits, the oldest first. */
@@ -255,23 +244,6 @@ export class Queue implements LaneOwner {
       this.take({ entries: [entry], readers: [] }, holder);
     }
     return all;
-  }
-
-  get isFlushing(): boolean {
-    return this.#flushes.length > 0;
-  }
-
-  /** The flushes that wait for some entry of this batch. */
-  flushesOf(lane: Lane, entries: readonly Entry[]): readonly Flush[] {
-    if (this.#flushes.length === 0) return NO_FLUSHES;
-    return this.#flushes.filter((flush) => entries.some(({ moment }) => flush.covers(moment, lane)));
-  }
-
-  /** Tells the flushes of a batch that it has ended. */
-  batchEnded(flushes: readonly Flush[]): void {
-    if (flushes.length === 0) return;
-    for (const flush of flushes) flush.batchEnded();
-    this.#dropDoneFlushes();
   }
 
   /** Starts or stops to keep each lane's earliest deadline. */
@@ -342,9 +314,5 @@ export class Queue implements LaneOwner {
   #forget(lane: Lane): void {
     this.markCold(lane);
     if (lane.key !== undefined) this.#keyed?.delete(lane.key);
-  }
-
-  #dropDoneFlushes(): void {
-    this.#flushes = this.#flushes.filter((flush) => !flush.check());
   }
 }

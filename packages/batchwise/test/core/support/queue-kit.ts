@@ -3,7 +3,8 @@
 import type { Caps, PackedBatch } from "../../../src/core/policy/caps.ts";
 import { pack } from "../../../src/core/policy/pack.ts";
 import { Entry, type EntryHolder } from "../../../src/core/queue/entry.ts";
-import { type FlushedBatch, Queue } from "../../../src/core/queue/queue.ts";
+import type { FlushedBatch } from "../../../src/core/queue/flush.ts";
+import { Queue } from "../../../src/core/queue/queue.ts";
 import type { Recipient } from "../../../src/core/queue/recipient.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 

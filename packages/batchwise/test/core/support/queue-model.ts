@@ -2,9 +2,8 @@
 
 import { expect } from "vitest";
 import type { Entry } from "../../../src/core/queue/entry.ts";
-import type { Flush } from "../../../src/core/queue/flush.ts";
+import type { Flush, FlushedBatch } from "../../../src/core/queue/flush.ts";
 import { goesBefore } from "../../../src/core/queue/order.ts";
-import type { FlushedBatch } from "../../../src/core/queue/queue.ts";
 import { Kit, type KitOptions, type NewEntry } from "./queue-kit.ts";
 
 /** A batch that was taken and has not ended. */
@@ -83,8 +82,7 @@ export class Model {
     const lane = queue.mostUrgent(this.#now, this.agingMs);
     if (lane === undefined) return;
     const plan = this.kit.plan({ maxBatchSize, priorityAgingMs: this.agingMs }, this.#now);
-    const flushes = queue.flushesOf(lane, plan.entries);
-    for (const flush of flushes) flush.batchStarted();
+    const flushes = queue.flushes.batchStarted(lane, plan.entries);
     const batch = new Running(lane.key, flushes);
     this.#running.push(batch);
     for (const { entries, batches } of this.#flushes) if (plan.entries.some((e) => entries.has(e))) batches.add(batch);
@@ -96,7 +94,7 @@ export class Model {
     const [batch] = this.#running.splice(place % Math.max(1, this.#running.length), 1);
     if (batch === undefined) return;
     for (const { batches } of this.#flushes) batches.delete(batch);
-    this.kit.queue.batchEnded(batch.flushes);
+    this.kit.queue.flushes.batchEnded(batch.flushes);
   }
 
   /** Flushes; half of the batches that run are said to pause before another call. */
@@ -137,7 +135,7 @@ export class Model {
     }
     this.#checkOrder();
     for (const { entries, batches, isDone } of this.#flushes) expect(isDone).toBe(entries.size + batches.size === 0);
-    expect(queue.isFlushing).toBe(this.#flushes.some(({ isDone }) => !isDone));
+    expect(queue.flushes.isEmpty).toBe(this.#flushes.every(({ isDone }) => isDone));
   }
 
   #checkOrder(): void {
