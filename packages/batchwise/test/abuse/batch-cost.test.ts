@@ -1,7 +1,7 @@
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { echoAll, range, rig } from "../support.ts";
+import { echoAll, range, reasonOf, rig } from "../support.ts";
 
 /** What a cost function may do to the list that it gets. */
 const games: Readonly<Record<string, (items: number[]) => void>> = {
@@ -90,6 +90,17 @@ describe("a batchCost that calls back", () => {
       answers: await all,
     };
   }
+
+  test("may submit an item that has no time: it is never handed over", async () => {
+    const late: Promise<unknown>[] = [];
+    const { batches, answers } = await costsOf(3, { maxWaitMs: 20, concurrency: 3 }, (batcher) => {
+      late.push(reasonOf(batcher.submit(100, { timeoutMs: 0, priority: 9 })));
+    });
+    expect(answers).toEqual(range(25));
+    expect(batches.flat()).toEqual(range(25));
+    const expired = expect.objectContaining({ code: "DEADLINE_EXCEEDED" });
+    expect(await Promise.all(late)).toEqual([expired, expired, expired]);
+  });
 
   const submitting: Readonly<Record<string, BatchOptions<number, number>>> = {
     plainly: {},

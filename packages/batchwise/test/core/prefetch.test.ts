@@ -157,4 +157,29 @@ describe("`prefetch`", () => {
     runs.get(2)?.();
     expect(await third).toBe(2);
   });
+
+  test("lets what waits go when two batches exceed their time at once and one was prepared ahead", async () => {
+    const clock = virtualClock();
+    const ran: number[][] = [];
+    const batcher = createBatcher(
+      {
+        prepare: async (items: number[]) => items,
+        run: (items: number[]): Promise<number[]> => {
+          ran.push(items);
+          return new Promise(() => {});
+        },
+      },
+      { clock, concurrency: 2, prefetch: 1, maxBatchSize: 2, handlerTimeoutMs: 14 },
+    );
+    const settled = batcher.submitSettled(range(7));
+    await clock.advance(13);
+    expect(ran).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
+    await clock.advance(1);
+    expect(ran.slice(2)).toEqual([[4, 5], [6]]);
+    await clock.advance(14);
+    expect((await settled).every(({ status }) => status === "rejected")).toBe(true);
+  });
 });

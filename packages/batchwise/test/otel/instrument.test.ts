@@ -41,7 +41,7 @@ describe("the metrics of a batcher", () => {
     const { meter, samples } = metrics();
     const clock = virtualClock();
     const answer = (words: string[]) => words.map((word) => (word === "bad" ? new Error("bad") : word));
-    const batcher = createBatcher(answer, { clock, name: "words", maxBatchSize: 2, maxQueueSize: 4, onFull: "reject" });
+    const batcher = createBatcher(answer, { clock, name: "words", maxBatchSize: 2, maxQueueSize: 3, onFull: "reject" });
     instrument(batcher, { meter, tracer: null });
     const signal = AbortSignal.abort();
     const given = [["a"], ["bad"], ["late", { timeoutMs: -1 }], ["gone", { signal }], ["b"], ["c"], ["d"]] as const;

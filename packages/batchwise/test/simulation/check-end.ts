@@ -111,6 +111,7 @@ function explainRefusal(caller: Caller, { error, at }: Failure): ItemOutcome | u
   if (refusal === "too many") return isTooMany(error) ? "rejected" : undefined;
   if (refusal === "closed") return code === "CLOSED" ? "rejected" : undefined;
   if (refusal === "aborted") return error === abort?.signal.reason ? "cancelled" : undefined;
+  if (refusal === "late") return code === "DEADLINE_EXCEEDED" ? "expired" : undefined;
   if (refusal === "too large") return code === "ITEM_TOO_LARGE" ? "rejected" : undefined;
   return isFaultOf(caller, error) ? "failed" : undefined;
 }

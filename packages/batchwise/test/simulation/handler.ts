@@ -39,6 +39,7 @@ export class HandlerActor {
       isRunning,
       preparedAt: model.now,
       heldMs: 0,
+      hasFinished: !model.world.stages.finish,
       open: 1,
       failedAt: Number.POSITIVE_INFINITY,
       isMisshapen: false,

@@ -158,6 +158,7 @@ export class Model {
     if (this.isClosed) caller.refusal = "closed";
     else if (this.isTooMany) caller.refusal = "too many";
     else if (abort?.signal.aborted) caller.refusal = "aborted";
+    else if (timeoutMs <= 0) caller.refusal = "late";
     else if (uses.equals === 0) this.arrives(plan.item);
     return caller;
   }
@@ -250,10 +251,10 @@ export class Model {
   }
 
   /** False where all callers left between two calls, or before one that had no slot had ended: nothing is learned then. */
-  #hasEndedCall({ lastCall: { failedAt, isRunning, open, startedAt } }: Batch): boolean {
+  #hasEndedCall({ lastCall: { failedAt, isRunning, open, hasFinished, startedAt } }: Batch): boolean {
     const { handlerTimeoutMs = Number.POSITIVE_INFINITY } = this.world.uses;
     if (failedAt < Number.POSITIVE_INFINITY) return failedAt === this.now;
-    return (isRunning && open <= 0) || this.now >= startedAt + handlerTimeoutMs;
+    return (isRunning && open <= 0 && hasFinished) || this.now >= startedAt + handlerTimeoutMs;
   }
 
   /** The batches that have failed and have not ended: they wait before another call. Exact when all stands still. */

@@ -10,7 +10,7 @@ export type Outcome =
 export type Sight = "each" | "end" | "none";
 
 /** Why a submit must fail before its item takes a place. */
-export type Refusal = "closed" | "aborted" | "fault" | "too large" | "too many";
+export type Refusal = "closed" | "aborted" | "late" | "fault" | "too large" | "too many";
 
 /** One submitted item, as its caller sees it. */
 export class Caller {
@@ -151,6 +151,8 @@ export interface Call {
   /** When `prepare` had ended, and how long the call was held for a slot then. */
   preparedAt: number;
   heldMs: number;
+  /** Its `finish` has ended, where there is one. */
+  hasFinished: boolean;
   /** Parts of its answer that are still to come: the answer itself, and each promise in it. */
   open: number;
   /** When it failed as a whole; Infinity where it did not. */

@@ -69,6 +69,7 @@ export class StagedActor extends HandlerActor {
   async #finish(output: unknown, context: BatchContext): Promise<never> {
     await this.#pause();
     const call = this.model.batches.get(context.id)?.lastCall;
+    if (call !== undefined) call.hasFinished = true;
     if (call?.isMisshapen) call.failedAt = this.model.now;
     return this.model.note(() => `finish ${context.id}`) ?? (output as never);
   }

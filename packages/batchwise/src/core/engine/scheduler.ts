@@ -219,7 +219,9 @@ export class Scheduler implements RunOwner<BatchRun> {
   /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
   #slotFreed(): void {
     if (!this.#waitsForTurn()) this.#pump(false);
-    if (this.#queue.size > 0 && this.#slots.mayStart(this.#options)) this.#turn.lookAgain();
+    // A step in progress has yet to give slots to the batches that wait for one.
+    const mayStart = this.#isPumping || this.#slots.mayStart(this.#options);
+    if (mayStart && this.#queue.size > 0) this.#turn.lookAgain();
   }
 
   /** True when what waits is certain to wait for the end of the turn: a look at it now would only delay callers. */

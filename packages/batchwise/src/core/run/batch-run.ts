@@ -182,7 +182,7 @@ export class BatchRun implements EntryHolder, CallingRun {
   }
 
   #callEnded(now: number): void {
-    this.evidence.callMs = now - this.evidence.calledAt;
+    this.evidence.callMs = this.call?.isCalledOff ? undefined : now - this.evidence.calledAt;
     this.call?.end();
     this.call = null;
   }

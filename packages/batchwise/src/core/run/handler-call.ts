@@ -36,6 +36,8 @@ export class HandlerCall {
   readonly #environment: CallEnvironment;
   readonly #signal: BatchSignal = new BatchSignal();
   readonly #context: CallContext;
+  /** True for a call that was aborted before `run`: how long it took shows nothing. */
+  isCalledOff = false;
   #limit: Timeout | null = null;
   #grant: (() => void) | null = null;
 
@@ -113,7 +115,10 @@ export class HandlerCall {
     const context = this.#context;
     const input = prepare === undefined ? items : await prepare(items, context);
     if (!this.#signal.isAborted) await this.#slot();
-    if (this.#signal.isAborted) throw this.#signal.signal.reason;
+    if (this.#signal.isAborted) {
+      this.isCalledOff = true;
+      throw this.#signal.signal.reason;
+    }
     const output = await run(input, context);
     if (finish === undefined || this.#isOver) return output;
     // With `prefetch`, a batch finishes without its slot, unless the handler may be called again for it.

@@ -1,7 +1,7 @@
 // The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
-import { closedError, itemTooLargeError, nameError } from "../contract/errors.ts";
+import { closedError, deadlineError, itemTooLargeError, nameError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
@@ -18,9 +18,9 @@ import { scopeOf } from "./in-flight.ts";
 import { isLargeCall, largeCallRefusal, type ReadDedupeKey, readDedupeKeys, readOnce } from "./large-calls.ts";
 import { LateEntries, type LateParts } from "./late-entries.ts";
 import {
-  Aborted,
   type CallOptions,
   dedupeKeyOf,
+  Gone,
   optionsOfItem,
   ownCost,
   readCallOptions,
@@ -164,6 +164,7 @@ export class Intake {
     try {
       if (this.#isClosed) throw closedError(this.#options.name);
       readSubmit(submit, entry);
+      this.#checkHasTime(entry);
       if (isSmall) entry.ownFacts.isSmall = true;
       if (dedupe === undefined) this.#acceptOne(entry);
       else this.#acceptEqual(entry, dedupeKey === undefined ? dedupeKeyOf(dedupe, entry.item) : dedupeKey());
@@ -172,9 +173,14 @@ export class Intake {
     }
   }
 
+  /** In the queue an item without time might be packed before anyone looks at deadlines again. */
+  #checkHasTime({ facts: { timeoutMs = Infinity } }: Entry): void {
+    if (timeoutMs <= 0) throw new Gone(deadlineError(this.#options.name, timeoutMs), "expired");
+  }
+
   #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
     nameError(error, this.#options.name);
-    if (Aborted.is(error)) refuse(this.#parts.services, entry, error.reason, "cancelled");
+    if (Gone.is(error)) refuse(this.#parts.services, entry, error.reason, error.outcome);
     else refuse(this.#parts.services, entry, error, outcome);
   }
 
@@ -271,7 +277,7 @@ export class Intake {
   /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
   #checkStillWanted({ facts: { signal } }: Entry): void {
     if (this.#isClosed) throw closedError(this.#options.name);
-    if (signal?.aborted) throw new Aborted(reasonOf(signal));
+    if (signal?.aborted) throw new Gone(reasonOf(signal), "cancelled");
   }
 }
 

@@ -2,6 +2,7 @@
 // and in the caller's async context; what they get wrong concerns this item alone. Everything is read once.
 
 import type { ResolvedOptions } from "../contract/options.ts";
+import type { FailedOutcome } from "../contract/outcome.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
@@ -25,17 +26,19 @@ const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener")
 
 const SUBMIT_OPTIONS: readonly (keyof SubmitOptions)[] = ["signal", "priority", "cost", "timeoutMs", "key", "context"];
 
-/** Thrown on the way in for a caller whose signal has aborted. */
-export class Aborted {
+/** Thrown on the way in for a caller who has left: the signal has aborted, or the deadline was no later than the submit. */
+export class Gone {
   readonly #brand = true;
   readonly reason: unknown;
+  readonly outcome: FailedOutcome;
 
-  constructor(reason: unknown) {
+  constructor(reason: unknown, outcome: FailedOutcome) {
     this.reason = reason;
+    this.outcome = outcome;
   }
 
   /** Never throws: a private field is looked for without asking a Proxy. `instanceof` would ask. */
-  static is(value: unknown): value is Aborted {
+  static is(value: unknown): value is Gone {
     return typeof value === "object" && value !== null && #brand in value;
   }
 }
@@ -45,7 +48,7 @@ const NO_COST = -1;
 
 /**
  * Reads the options of a submit, each once: a getter may say something else the next time. Throws INVALID_OPTION, or
- * Aborted.
+ * Gone.
  */
 export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): void {
   entry.cost = NO_COST;
@@ -54,7 +57,7 @@ export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): voi
   const { signal } = submit;
   if (signal !== undefined) {
     check("signal", aSignal, signal);
-    if (signal.aborted) throw new Aborted(reasonOf(signal));
+    if (signal.aborted) throw new Gone(reasonOf(signal), "cancelled");
     entry.ownFacts.signal = signal;
   }
   checkNames(submit);
