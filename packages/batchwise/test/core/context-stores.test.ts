@@ -12,5 +12,5 @@ test("a caller's AsyncLocalStorage store is not reachable after his item has set
     timeout: 30_000,
   });
   expect(stderr).toBe("");
-  expect(JSON.parse(stdout)).toEqual({ cases: 18, reachable: {} });
+  expect(JSON.parse(stdout)).toEqual({ cases: 19, reachable: {} });
 });

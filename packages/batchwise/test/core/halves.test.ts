@@ -1,8 +1,8 @@
 // The halves of a batch that failed as a whole (`isolateFailures`): each has calls of its own, and no caller of one is lost
 // because of another.
 
-import { createBatcher } from "batchwise";
-import { virtualClock } from "batchwise/testing";
+import { type BatchOptions, createBatcher } from "batchwise";
+import { type Clock, virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { gate, range, watch } from "../support.ts";
 
@@ -117,4 +117,71 @@ test("a size at which batches fail whose halves succeed is learned as too large"
   expect(await call).toEqual(range(9_000));
   expect(sizes.filter((size) => size > 100).length).toBeLessThan(sizes.length / 5);
   await batcher.close();
+});
+
+/** A clock that a handler may move on while it blocks the event loop, and that fires nothing meanwhile. */
+function blockable(): { clock: Clock; block(ms: number): void } {
+  const steady = virtualClock();
+  let blockedMs = 0;
+  const { setTimeout, clearTimeout } = steady;
+  const clock = {
+    now: () => steady.now() + blockedMs,
+    setTimeout: setTimeout.bind(steady),
+    clearTimeout: clearTimeout.bind(steady),
+  };
+  return {
+    clock,
+    block: (ms) => {
+      blockedMs += ms;
+    },
+  };
+}
+
+describe("items whose deadline passes while the handler blocks the event loop", () => {
+  test.each<[what: string, options: BatchOptions<number, number>]>([
+    ["for a half", { isolateFailures: true }],
+    ["for another attempt without a pause", { retry: { attempts: 3 } }],
+  ])("are not handed over again, %s", async (_what, options) => {
+    const { clock, block } = blockable();
+    const calls: number[][] = [];
+    const handler = (items: number[]): number[] => {
+      calls.push(items);
+      block(30);
+      throw new Error("bad");
+    };
+    const batcher = createBatcher(handler, { clock, timeoutMs: 20, ...options });
+    const settled = await batcher.submitSettled([1, 2, 3, 4]);
+    expect(calls).toEqual([[1, 2, 3, 4]]);
+    expect(settled.map((one) => (one as PromiseRejectedResult).reason.code)).toEqual(
+      new Array(4).fill("DEADLINE_EXCEEDED"),
+    );
+    expect(batcher.stats()).toMatchObject({ expired: 4, failed: 0 });
+  });
+
+  test("are not handed over after an `open` that blocked", async () => {
+    const { clock, block } = blockable();
+    const calls: number[][] = [];
+    const run = (items: number[]): number[] => {
+      calls.push(items);
+      return items;
+    };
+    const batcher = createBatcher({ open: () => block(30), run }, { clock, timeoutMs: 20 });
+    const settled = await batcher.submitSettled([1, 2]);
+    expect([settled.map(({ status }) => status), calls]).toEqual([["rejected", "rejected"], []]);
+  });
+});
+
+test("halves wait for the pause that the error asks for, once", async () => {
+  const clock = virtualClock();
+  const calls: string[] = [];
+  const busy = (items: number[]): number[] => {
+    calls.push(`${items.join()} at ${clock.now()}`);
+    if (items.length > 2) throw Object.assign(new Error("busy"), { retryAfterMs: 500 });
+    return items;
+  };
+  const batcher = createBatcher(busy, { clock, isolateFailures: true });
+  const answers = batcher.submitMany([1, 2, 3, 4]);
+  await clock.advance(500);
+  expect(await answers).toEqual([1, 2, 3, 4]);
+  expect(calls).toEqual(["1,2,3,4 at 0", "1,2 at 500", "3,4 at 500"]);
 });

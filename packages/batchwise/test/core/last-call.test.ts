@@ -143,8 +143,7 @@ test.each([
   let isOdd = false;
   const handler = {
     open: () => (what === "opens" ? new Promise<void>((resolve) => clock.setTimeout(resolve, 3_000)) : undefined),
-    prepare: (items: number[]) =>
-      what === "prepares" && items.includes(1) ? taking(clock, () => 3)(items) : items,
+    prepare: (items: number[]) => (what === "prepares" && items.includes(1) ? taking(clock, () => 3)(items) : items),
     run: (items: number[]): Promise<number[]> => {
       if (isOdd) throw new Error("503");
       return run(items);

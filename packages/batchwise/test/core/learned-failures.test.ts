@@ -70,3 +70,25 @@ test("batches that fail whatever their size hold nothing back for long", async (
   const { meanSize } = await served((items, batches) => (batches % 20 === 0 ? Infinity : 10 + 0.1 * items), {});
   expect(meanSize).toBeGreaterThan(240);
 });
+
+test("batches that are rejected with undefined are failures of their size like others", async () => {
+  const limits: number[] = [];
+  for (const error of [undefined, new Error("out of memory")]) {
+    const clock = virtualClock();
+    const batcher = createBatcher(
+      (items: number[]) =>
+        new Promise<number[]>((resolve, reject) => {
+          clock.setTimeout(() => (items.length > 40 ? reject(error) : resolve(items)), 10 + items.length);
+        }),
+      { maxBatchCost: "learn", clock },
+    );
+    for (let wave = 0; wave < 40; wave += 1) {
+      const settled = batcher.submitSettled(new Array<number>(100).fill(1));
+      await clock.runAll();
+      await settled;
+    }
+    limits.push(batcher.stats().learned?.maxBatchCost ?? 0);
+  }
+  expect(limits[0]).toBeLessThan(50);
+  expect(limits[0]).toBe(limits[1]);
+});

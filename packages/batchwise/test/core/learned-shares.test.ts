@@ -50,3 +50,22 @@ describe.each<[string, BatchOptions<number, number>]>([
     expect(await burst(6)).toEqual([6]);
   });
 });
+
+test("each of as many keys as slots goes as one batch", async () => {
+  const clock = virtualClock();
+  const sizes: number[] = [];
+  const handler = async (items: number[]): Promise<number[]> => {
+    sizes.push(items.length);
+    await new Promise<void>((resolve) => clock.setTimeout(resolve, 4 + items.length));
+    return items;
+  };
+  const key = (item: number): string => String(item % 4);
+  const batcher = createBatcher(handler, { clock, concurrency: 4, maxBatchSize: 32, key, maxBatchCost: "learn" });
+  for (let wave = 0; wave < 40; wave += 1) {
+    sizes.length = 0;
+    const answers = batcher.submitMany(Array.from({ length: 128 }, (_, item) => item));
+    await clock.advance(1_000);
+    await answers;
+  }
+  expect(sizes).toEqual([32, 32, 32, 32]);
+});

@@ -64,7 +64,7 @@ test("where not all fits in a batch, the earliest of those who would be late wit
   expect(calls[2]).toContain(500);
 });
 
-test("with fairBy, too, whoever has waited longest is passed over by at most one batch", async () => {
+test("with fairBy, too, the item that has waited longest is passed over by at most one batch", async () => {
   const drawnText = fc.record({
     length: fc.constantFrom(4, 5, 6, 30, 90, 500),
     tenant: fc.constantFrom("a", "a", "a", "b", "c"),

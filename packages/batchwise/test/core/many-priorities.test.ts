@@ -95,6 +95,27 @@ test.each<[which: string, options: BatchOptions<number, number>]>([
   expect(await fastestOfRisen((FEWER / 2) * TIMES_AS_MANY, options)).toBeLessThan(30 * few);
 });
 
+test("submits of thousands of keys with deadlines, while paused, are not quadratic", async () => {
+  const fastestPaused = (items: number): Promise<number> =>
+    fastestOf(async () => {
+      const clock = virtualClock();
+      const options = { clock, key: String, maxWaitMs: 50, maxQueueSize: items };
+      const batcher = createBatcher((batch: number[]) => batch, options);
+      batcher.pause();
+      const answers: Promise<number>[] = [];
+      for (const item of range(items)) {
+        answers.push(batcher.submit(item, { timeoutMs: 60_000 }));
+        await Promise.resolve();
+        if (item % 4 === 0) await new Promise(setImmediate);
+      }
+      const settled = Promise.allSettled(answers);
+      await batcher.close({ drain: false });
+      await settled;
+    });
+  const few = await fastestPaused(FEWER / 2);
+  expect(await fastestPaused((FEWER / 2) * TIMES_AS_MANY)).toBeLessThan(30 * few);
+});
+
 test("dropping the oldest of thousands of different priorities is not quadratic", async () => {
   const few = await fastestDrop(ITEMS / TIMES_AS_MANY);
   // As above, but a drop costs much besides: quadratic work takes 38 times as long.

@@ -2,7 +2,7 @@
 
 import { createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
-import { reasonOf, watch } from "../support.ts";
+import { gate, reasonOf, watch } from "../support.ts";
 import { subject, watchUnhandled } from "./prepare-item-kit.ts";
 
 const unhandled = watchUnhandled();
@@ -170,5 +170,28 @@ describe("with costs, an item in preparation", () => {
     expect(await left).toEqual(new Error("gone"));
     await of.batcher.idle();
     expect(of.batches).toEqual([]);
+  });
+});
+
+describe("a look-up that is turned into a miss while its item still has to be prepared", () => {
+  test.each<[found: string | undefined, how: string]>([
+    [undefined, "close"],
+    ["stored", "close"],
+    [undefined, "forget"],
+    ["stored", "forget"],
+  ])("counts as a miss, though it finds %j later: by %s", async (found, how) => {
+    const lookUp = gate();
+    const cache = { get: () => lookUp.promise.then(() => found), set() {}, delete() {} };
+    const of = subject({ dedupe: (item) => item, cache });
+    const answer = watch(of.batcher.submit("a"));
+    const done = how === "close" ? of.batcher.close() : of.batcher.forget("a");
+    await of.clock.settle();
+    lookUp.open();
+    await of.clock.settle();
+    expect(answer.state).toBe("pending");
+    await of.ready("a", "anew");
+    expect(answer).toEqual({ state: "fulfilled", value: "ANEW" });
+    expect(of.batcher.stats()).toMatchObject({ completed: 1, cacheHits: 0 });
+    await done;
   });
 });

@@ -30,6 +30,23 @@ describe("`retry`", () => {
     expect(calls).toBe(3);
   });
 
+  test.each(["when", "backoffMs"])("does not wait where `%s` sends the last caller away", async (which) => {
+    const leave = new AbortController();
+    const away = <Value>(value: Value) => {
+      leave.abort();
+      return value;
+    };
+    const asks = which === "when" ? { backoffMs: 1_500, when: () => away(true) } : { backoffMs: () => away(1_500) };
+    const of = rig<string>({ retry: { attempts: 2, ...asks } });
+    const left = reasonOf(of.batcher.submit("a", { signal: leave.signal }));
+    await of.clock.settle();
+    of.handler.open[0]?.reject(new Error("busy"));
+    expect(await left).toBe(leave.signal.reason);
+    const closed = watch(of.batcher.close());
+    await of.clock.settle();
+    expect(closed.state).toBe("fulfilled");
+  });
+
   test("waits `backoffMs` before each further call, and holds no slot meanwhile", async () => {
     const of = rig<string>({ retry: { attempts: 3, backoffMs: 100 }, maxBatchSize: 1 });
     void of.batcher.submit("a");

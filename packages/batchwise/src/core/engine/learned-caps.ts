@@ -53,10 +53,10 @@ export class LearnedCaps {
   }
 
   #recordWhole(run: EndedRun, callMs: number): void {
-    const { error, isDeserted } = run.evidence;
-    if (this.#ofAll === null && error !== undefined) return;
+    const { hasFailed, isDeserted } = run.evidence;
+    if (this.#ofAll === null && hasFailed) return;
     // One that was called off shows nothing of its size, unless deadlines did that.
-    const wasCalledOff = isDeserted && error !== undefined;
+    const wasCalledOff = isDeserted && hasFailed;
     if (wasCalledOff && !run.evidence.outranDeadlines(run.start.size, callMs)) return;
     this.#ofAll ??= new RunCosts();
     learn(this.#ofAll, run, callMs);
@@ -85,10 +85,10 @@ export class LearnedCaps {
   }
 
   /**
-   * The caps of a lane's next batch. Free slots share what waits, so that none idles while another has it all; none gets
-   * less than what a call costs besides its items, where the call would cost more than its part.
+   * The caps of a lane's next batch. Free slots share the `waiting` items of all lanes, so that none idles while another has
+   * it all; none gets less than what a call costs besides its items, where the call would cost more than its part.
    */
-  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number): Caps {
+  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number, waiting: number): Caps {
     if (!isLearning(options)) return options;
     const learned = this.#learnedOf(lane.key);
     const maxBatchCost = options.learnsBatchCost ? (learned?.budget ?? coldBudget(options)) : options.maxBatchCost;
@@ -96,7 +96,7 @@ export class LearnedCaps {
     const fixedCost = learned?.fixedCost ?? itemCost;
     const caps = { ...options, maxBatchCost, fixedCost, runTimes: this.#times };
     if (freeSlots === 1 || freeSlots === Infinity) return caps;
-    const share = Math.max(lane.cost / freeSlots + itemCost, learned?.fixedCost ?? 0);
+    const share = Math.max((waiting / freeSlots + 1) * itemCost, learned?.fixedCost ?? 0);
     if (options.order === "length") return { ...caps, share };
     return { ...options, maxBatchCost: Math.min(maxBatchCost, share) };
   }
@@ -123,7 +123,7 @@ export class LearnedCaps {
 
 function learn(runCosts: RunCosts, { start, evidence }: EndedRun, callMs: number): void {
   const { cost, size, itemsCost } = start;
-  if (evidence.error !== undefined) runCosts.recordFailure(cost);
+  if (evidence.hasFailed) runCosts.recordFailure(cost);
   else if (evidence.outranDeadlines(size, callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
   else runCosts.record(cost, size, callMs, itemsCost || cost);
 }

@@ -368,7 +368,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
     const upTo = isFlushOnly ? lane.flushedUpTo : Infinity;
     const freeSlots = this.#slots.free(this.#options);
-    const caps = this.#learned.capsOf(lane, this.#options, freeSlots);
+    const caps = this.#learned.capsOf(lane, this.#options, freeSlots, this.#queue.size);
     const whole = pack(lane, caps, now, upTo);
     if (this.#gate === null || whole.entries.length === 0) return whole;
     const granted = this.#gate.ask(whole.cost, false);

@@ -53,7 +53,7 @@ function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, n
   if (queue.hot.size === 0) return { lane: null, wakeAt, notReady: NONE };
   const notReady: Lane[] = [];
   const isFlushOnly = !state.hasGathered && !state.isPaused && queue.oldestAt() < state.passedAt;
-  if (isFlushOnly && queue.flushes.isEmpty) return { lane: null, wakeAt, notReady };
+  if ((isFlushOnly || state.isPaused) && queue.flushes.isEmpty) return { lane: null, wakeAt, notReady };
   for (const lane of queue.hot) {
     if (isFlushOnly && lane.flushed === 0) continue;
     const { reason } = judge(lane, options, state, now);

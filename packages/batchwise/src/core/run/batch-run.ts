@@ -152,9 +152,13 @@ export class BatchRun implements EntryHolder, CallingRun {
   }
 
   #callHandler(): void {
-    if (!this.#keepLive()) return;
     const { options, services, stages } = this.#environment;
-    if (this.#recovery !== null || stages.open !== undefined) this.evidence.calledAt = services.clock.now();
+    if (this.#recovery !== null || stages.open !== undefined) {
+      // Time has passed since the batch was packed.
+      this.evidence.calledAt = services.clock.now();
+      services.deadlines.fireDue(this.evidence.calledAt);
+    }
+    if (!this.#keepLive()) return;
     const entries = this.#entries;
     let { cost } = this.start;
     this.evidence.isPart = entries.length !== this.start.size;
@@ -210,7 +214,7 @@ export class BatchRun implements EntryHolder, CallingRun {
     if (half === undefined) this.#end(now);
     else {
       this.#entries = half;
-      this.#retry(0);
+      this.#retry(this.#recovery?.takePause() ?? 0);
     }
   }
 

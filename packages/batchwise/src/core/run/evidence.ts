@@ -14,7 +14,8 @@ export class Evidence {
   isSplit = false;
   /** True once a half has failed, too. */
   hasFailedHalf = false;
-  /** The error that failed the batch as a whole, after all attempts; undefined where there was none. */
+  /** True once the batch has failed as a whole, after all attempts, and the error, which may be undefined. */
+  hasFailed = false;
   error: unknown;
   /** True once its last caller has left without an answer. */
   isDeserted = false;
@@ -33,8 +34,12 @@ export class Evidence {
 
   /** Notes that callers have got this error for all of the last call. */
   noteFailure(error: unknown): void {
-    if (this.isSplit) this.hasFailedHalf = true;
-    else this.error = error;
+    if (this.isSplit) {
+      this.hasFailedHalf = true;
+      return;
+    }
+    this.hasFailed = true;
+    this.error = error;
   }
 
   /** Notes an entry whose last caller has left, who had until `dueAt`; Infinity where there was no deadline. */

@@ -30,12 +30,14 @@ export interface CallingRun extends CalledBatch, SettledBatch {
   callFailed(error: unknown, late: HandlerCall | null): void;
 }
 
+const NO_ENTRIES: readonly Entry[] = [];
+
 export class HandlerCall {
-  readonly #entries: readonly Entry[];
+  #entries: readonly Entry[];
   readonly #run: CallingRun;
   readonly #environment: CallEnvironment;
   readonly #signal: BatchSignal = new BatchSignal();
-  readonly #context: CallContext;
+  #context: CallContext | null;
   /** True for a call that was aborted before `run`: how long it took shows nothing. */
   isCalledOff = false;
   #limit: Timeout | null = null;
@@ -80,10 +82,15 @@ export class HandlerCall {
     this.#environment.inContext(() => this.#signal.abort(reason));
   }
 
-  /** It has ended, or its batch has. It may run on: what it reads of the requests is read before they are forgotten. */
+  /**
+   * It has ended, or its batch has. It may run on: what it reads of the requests is read before they are forgotten, and
+   * its promise holds nothing of the callers.
+   */
   end(): void {
     this.#limit?.clear();
-    if (this.#environment.keepsTaken) this.#context.keepRequests();
+    if (this.#environment.keepsTaken) this.#context?.keepRequests();
+    this.#context = null;
+    this.#entries = NO_ENTRIES;
   }
 
   /** True where nobody waits for its answer any more. */
@@ -104,15 +111,15 @@ export class HandlerCall {
   #ask(): unknown {
     const { prepare, run, finish } = this.#environment.stages;
     const items = itemsOf(this.#entries);
-    if (prepare === undefined && finish === undefined) return run(items, this.#context);
-    return this.#callStages(items);
+    const context = this.#context as CallContext;
+    if (prepare === undefined && finish === undefined) return run(items, context);
+    return this.#callStages(items, context);
   }
 
-  async #callStages(items: unknown[]): Promise<unknown> {
+  async #callStages(items: unknown[], context: CallContext): Promise<unknown> {
     const { stages, options } = this.#environment;
     const { prepare, run, finish } = stages;
     const { prefetch, retry, isolateFailures } = options;
-    const context = this.#context;
     const input = prepare === undefined ? items : await prepare(items, context);
     if (!this.#signal.isAborted) await this.#slot();
     if (this.#signal.isAborted) {

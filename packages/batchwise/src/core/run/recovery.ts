@@ -20,6 +20,8 @@ export class Recovery {
   /** How many calls have failed for the present entries. */
   #attempt = 0;
   #isOver = false;
+  /** The pause that the error asked for whose batch was halved last, until it has been taken. */
+  #askedMs = 0;
   /** Before another call. */
   readonly pause: Timeout;
 
@@ -44,15 +46,21 @@ export class Recovery {
     const entries = liveOf(called);
     if (entries.length === 0) return "error";
     if (isWorthRetrying(retry, this.#attempt, error, services.events)) {
-      // The functions of `retry` are the user's, and may end the run.
-      if (this.#isOver) return "error";
-      return Math.max(backoffOf(retry?.backoffMs ?? 0, this.#attempt, error, services), askedMs);
+      if (this.#isEnded(called)) return "error";
+      const pauseMs = Math.max(backoffOf(retry?.backoffMs ?? 0, this.#attempt, error, services), askedMs);
+      return this.#isEnded(called) ? "error" : pauseMs;
     }
     if (!mayHalve || !options.isolateFailures || entries.length === 1) return "error";
     this.#evidence.isSplit = true;
+    this.#askedMs = askedMs;
     const middle = entries.length >> 1;
     this.#halves.push(entries.slice(middle), entries.slice(0, middle));
     return "halves";
+  }
+
+  /** The functions of `retry` are the user's: they may end the run, or send all callers away. */
+  #isEnded(called: readonly Entry[]): boolean {
+    return this.#isOver || liveOf(called).length === 0;
   }
 
   /** Those who are left of the next half that has callers; undefined where there is none. Its calls are counted anew. */
@@ -62,6 +70,13 @@ export class Recovery {
     if (half === undefined) return undefined;
     const live = liveOf(half);
     return live.length > 0 ? live : this.nextHalf();
+  }
+
+  /** How long to pause before the next half. */
+  takePause(): number {
+    const pauseMs = this.#askedMs;
+    this.#askedMs = 0;
+    return pauseMs;
   }
 
   /** The run is over. */

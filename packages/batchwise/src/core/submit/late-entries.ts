@@ -37,8 +37,11 @@ export class LateEntries {
       miss();
       return;
     }
+    let isOver = false;
     const found = (value: unknown): void => {
-      if (!pending.end(entry)) return;
+      // After a miss its item may be pending, which is not the look-up's to end.
+      if (isOver || !pending.end(entry)) return;
+      isOver = true;
       if (value === undefined) {
         miss();
         return;
