@@ -15,7 +15,7 @@ export const ownProcess: string[] = [
   "packages/*/test/**/*{memory,contexts,context-stores,timers}.test.ts",
   "packages/batchwise/test/abuse/**/*.test.ts",
   "packages/batchwise/test/core/time/**/*.test.ts",
-  "packages/batchwise/test/core/{forget,lifecycle,many-priorities,waits}.test.ts",
+  "packages/batchwise/test/core/{forget,lifecycle,quadratic,waits}.test.ts",
 ];
 
 /** Files that measure how long something takes, or when it happens: nothing else runs meanwhile. */

@@ -38,7 +38,7 @@ export class BatchStarter {
     const { entries, cost } = batch;
     const { recorder } = this.#environment.services;
     const size = entries.length;
-    const flushes = this.#queue.flushes.batchStarted(lane, entries);
+    const flushes = this.#queue.flushes.batchStarted(lane.key, entries);
     if (this.#sequence === 0) {
       this.#idPrefix = `${options.name}-${Math.floor(this.#random * 2 ** 32).toString(36)}-`;
     }

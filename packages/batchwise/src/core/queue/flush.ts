@@ -1,94 +1,140 @@
-// The calls of `flush()` that have not settled. Each counts what it covers: entries that wait, and batches that run or
-// pause. What is submitted later is not covered, so each covers moments up to one.
+// The calls of `flush()` that have not settled. A flush covers what waits when it is called, and batches that pause before
+// another call; what is submitted later is not covered, so it covers moments up to one. What one covers, each later one of
+// the same scope covers, too, while it waits: so an entry counts for the first one, and thousands of them cost little.
 
-import type { Moment } from "../time/turn.ts";
 import type { Entry } from "./entry.ts";
+
+/** The key of its items; undefined for a flush of all keys. */
+type Scope = string | undefined;
 
 /** A batch that pauses before another call: a flush waits for it, too. */
 export interface FlushedBatch {
   flushes: readonly Flush[];
 }
 
-const NONE: readonly Flush[] = [];
-
 /** One call of `flush()`: done when all that waited then has settled. */
 export class Flush {
-  /** It covers the moments up to this sequence, of this lane or of all. */
-  readonly #upTo: number;
-  readonly #lane: object | null;
-  readonly #done: () => void;
-  #waiting: number;
-  #batches = 0;
+  /** The last moment that it covers. */
+  readonly upTo: number;
+  readonly done: () => void;
+  /** Entries that wait and that no earlier flush of its scope covers. */
+  waiting: number;
+  /** Batches that have started with some that it covers. */
+  batches = 0;
+  isDone = false;
 
-  constructor(upTo: number, lane: object | null, waiting: number, done: () => void) {
-    this.#upTo = upTo;
-    this.#lane = lane;
-    this.#waiting = waiting;
-    this.#done = done;
-  }
-
-  covers({ sequence }: Moment, lane: object): boolean {
-    return sequence <= this.#upTo && (this.#lane === null || this.#lane === lane);
-  }
-
-  entryLeft(): void {
-    this.#waiting -= 1;
-  }
-
-  batchStarted(): void {
-    this.#batches += 1;
-  }
-
-  batchEnded(): void {
-    this.#batches -= 1;
-  }
-
-  /** Reports and returns whether all has settled. */
-  check(): boolean {
-    if (this.#waiting > 0 || this.#batches > 0) return false;
-    this.#done();
-    return true;
+  constructor(upTo: number, waiting: number, done: () => void) {
+    this.upTo = upTo;
+    this.waiting = waiting;
+    this.done = done;
   }
 }
 
+/** The flushes of one scope, in the order of their calls. Some may be done. */
+class ScopeFlushes {
+  #flushes: Flush[] = [];
+  /** The place of the first that is not done. */
+  #first = 0;
+  /** Entries that wait and are covered. */
+  #waiting = 0;
+
+  /** `waiting`: how many entries of the scope wait. */
+  add(upTo: number, waiting: number, done: () => void): Flush {
+    const flush = new Flush(upTo, waiting - this.#waiting, done);
+    this.#flushes.push(flush);
+    this.#waiting = waiting;
+    return flush;
+  }
+
+  entryLeft(sequence: number): void {
+    const flush = this.#flushes[this.#firstOver(sequence)];
+    if (flush === undefined) return;
+    flush.waiting -= 1;
+    this.#waiting -= 1;
+  }
+
+  /** Those that cover a moment. */
+  over(sequence: number): readonly Flush[] {
+    return this.#flushes.slice(this.#firstOver(sequence));
+  }
+
+  /** The place of the first one that covers a moment. */
+  #firstOver(sequence: number): number {
+    let low = this.#first;
+    let high = this.#flushes.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#flushes[middle] as Flush).upTo < sequence) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Reports those that are done. Returns whether all are. */
+  endDone(): boolean {
+    for (let place = this.#first; place < this.#flushes.length; place += 1) {
+      const flush = this.#flushes[place] as Flush;
+      if (flush.waiting > 0) break;
+      if (flush.batches === 0 && !flush.isDone) {
+        flush.isDone = true;
+        flush.done();
+      }
+      if (flush.isDone && place === this.#first) this.#first += 1;
+    }
+    if (2 * this.#first > this.#flushes.length) {
+      this.#flushes = this.#flushes.slice(this.#first);
+      this.#first = 0;
+    }
+    return this.#flushes.length === 0;
+  }
+}
+
+const NONE: readonly Flush[] = [];
+
 export class Flushes {
-  #open: readonly Flush[] = NONE;
+  readonly #scopes: Map<Scope, ScopeFlushes> = new Map();
 
   get isEmpty(): boolean {
-    return this.#open.length === 0;
+    return this.#scopes.size === 0;
   }
 
-  /** Adds one, which also waits for batches that pause. */
-  add(flush: Flush, resting: readonly FlushedBatch[]): void {
-    this.#open = [...this.#open, flush];
+  /** Adds one, for what waits in its scope and for batches that pause. */
+  add(scope: Scope, upTo: number, waiting: number, resting: readonly FlushedBatch[], done: () => void): void {
+    const ofScope = this.#scopes.get(scope) ?? new ScopeFlushes();
+    this.#scopes.set(scope, ofScope);
+    const flush = ofScope.add(upTo, waiting, done);
     for (const batch of resting) {
-      flush.batchStarted();
+      flush.batches += 1;
       batch.flushes = [...batch.flushes, flush];
     }
-    this.dropDone();
+    this.endDone();
   }
 
-  entryLeft(moment: Moment, lane: object): void {
-    for (const flush of this.#open) if (flush.covers(moment, lane)) flush.entryLeft();
+  entryLeft(key: string | undefined, sequence: number): void {
+    this.#scopes.get(undefined)?.entryLeft(sequence);
+    if (key !== undefined) this.#scopes.get(key)?.entryLeft(sequence);
   }
 
-  /** A batch of these entries starts. Returns those that wait for it. */
-  batchStarted(lane: object, entries: readonly Entry[]): readonly Flush[] {
+  /** A batch of these entries of one key starts. Returns the flushes that wait for it. */
+  batchStarted(key: string | undefined, entries: readonly Entry[]): readonly Flush[] {
     if (this.isEmpty) return NONE;
-    const flushes = this.#open.filter((flush) => entries.some(({ moment }) => flush.covers(moment, lane)));
-    for (const flush of flushes) flush.batchStarted();
+    const first = entries.reduce((least, { moment }) => Math.min(least, moment.sequence), Infinity);
+    const ofAll = this.#scopes.get(undefined)?.over(first) ?? NONE;
+    const ofKey = (key === undefined ? undefined : this.#scopes.get(key)?.over(first)) ?? NONE;
+    const flushes = [...ofAll, ...ofKey].filter(({ isDone }) => !isDone);
+    for (const flush of flushes) flush.batches += 1;
     return flushes;
   }
 
   /** A batch has ended for which these wait. */
   batchEnded(flushes: readonly Flush[]): void {
     if (flushes.length === 0) return;
-    for (const flush of flushes) flush.batchEnded();
-    this.dropDone();
+    for (const flush of flushes) flush.batches -= 1;
+    this.endDone();
   }
 
   /** To be called when entries have left. */
-  dropDone(): void {
-    if (!this.isEmpty) this.#open = this.#open.filter((flush) => !flush.check());
+  endDone(): void {
+    for (const [scope, ofScope] of this.#scopes) if (ofScope.endDone()) this.#scopes.delete(scope);
   }
 }

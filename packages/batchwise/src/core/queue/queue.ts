@@ -4,7 +4,7 @@
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
 import type { EntryReader } from "./fifo.ts";
-import { Flush, type FlushedBatch, Flushes } from "./flush.ts";
+import { type FlushedBatch, Flushes } from "./flush.ts";
 import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
 import { effectivePriority, goesBefore } from "./order.ts";
 import { PLAIN, type Rank, Ranks } from "./ranks.ts";
@@ -14,9 +14,6 @@ export interface BatchPlan {
   readonly entries: readonly Entry[];
   readonly readers: readonly Pick<EntryReader, "commit">[];
 }
-
-/** Stands for the lane of a key for which nothing waits. */
-const NO_LANE: object = {};
 
 const NO_ROOM: Entry[] = [];
 const NO_LANES: ReadonlySet<Lane> = new Set();
@@ -118,14 +115,14 @@ export class Queue implements LaneOwner {
   left(lane: Lane, { moment }: Entry): void {
     if (this.flushes.isEmpty) return;
     if (moment.sequence <= lane.flushedUpTo) lane.flushed -= 1;
-    this.flushes.entryLeft(moment, lane);
+    this.flushes.entryLeft(lane.key, moment.sequence);
   }
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
     this.#size -= count;
     if (lane.size === 0) this.#forget(lane);
-    this.flushes.dropDone();
+    if (!this.flushes.isEmpty) this.flushes.endDone();
   }
 
   noteDeadline(lane: Lane): void {
@@ -227,13 +224,12 @@ export class Queue implements LaneOwner {
     const only = key === undefined ? undefined : this.#keyed?.get(key);
     const waiting = key === undefined ? this.size : (only?.size ?? 0);
     const lanes = key === undefined ? this.lanes() : only === undefined ? [] : [only];
-    const flush = new Flush(upTo, only ?? (key === undefined ? null : NO_LANE), waiting, done);
     for (const lane of lanes) {
       lane.flushed = lane.size;
       lane.flushedUpTo = upTo;
       this.markHot(lane);
     }
-    this.flushes.add(flush, resting);
+    this.flushes.add(key, upTo, waiting, resting, done);
   }
 
   /** Takes out all that waits, the oldest first. */

@@ -82,7 +82,7 @@ export class Model {
     const lane = queue.mostUrgent(this.#now, this.agingMs);
     if (lane === undefined) return;
     const plan = this.kit.plan({ maxBatchSize, priorityAgingMs: this.agingMs }, this.#now);
-    const flushes = queue.flushes.batchStarted(lane, plan.entries);
+    const flushes = queue.flushes.batchStarted(lane.key, plan.entries);
     const batch = new Running(lane.key, flushes);
     this.#running.push(batch);
     for (const { entries, batches } of this.#flushes) if (plan.entries.some((e) => entries.has(e))) batches.add(batch);

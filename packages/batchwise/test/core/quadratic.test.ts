@@ -1,6 +1,9 @@
+// Work that grows with the square of what waits: none of it may.
+
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { expect, test } from "vitest";
+import { Flushes } from "../../src/core/queue/flush.ts";
 import { range } from "../support.ts";
 
 const ITEMS = 10_000;
@@ -114,6 +117,22 @@ test("submits of thousands of keys with deadlines, while paused, are not quadrat
     });
   const few = await fastestPaused(FEWER / 2);
   expect(await fastestPaused((FEWER / 2) * TIMES_AS_MANY)).toBeLessThan(30 * few);
+});
+
+test("thousands of open flushes are not quadratic", async () => {
+  const fastestFlushes = (count: number): Promise<number> =>
+    fastestOf(async () => {
+      const done: number[] = [];
+      const flushes = new Flushes();
+      for (const at of range(count)) flushes.add(undefined, at, at + 1, [], () => done.push(at));
+      for (const at of range(count)) {
+        flushes.entryLeft(undefined, at);
+        flushes.endDone();
+      }
+      expect([done.length, flushes.isEmpty]).toEqual([count, true]);
+    });
+  const few = await fastestFlushes(10_000);
+  expect(await fastestFlushes(10_000 * TIMES_AS_MANY)).toBeLessThan(30 * few);
 });
 
 test("dropping the oldest of thousands of different priorities is not quadratic", async () => {
