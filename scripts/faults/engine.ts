@@ -60,8 +60,14 @@ const packing: readonly Fault[] = [
   {
     name: "does not notice that a priority has risen",
     file: "core/policy/dispatch-order.ts",
-    find: "waiting.oldestAt() < priorityAgingMs",
-    replace: "waiting.oldestAt() < 2 * priorityAgingMs",
+    find: "aging.longestMs < priorityAgingMs",
+    replace: "aging.longestMs < 2 * priorityAgingMs",
+  },
+  {
+    name: "takes lines for lower than they have risen",
+    file: "core/policy/dispatch-order.ts",
+    find: "const aging = { now, longestMs: now - waiting.oldestAt(), priorityAgingMs };",
+    replace: "const aging = { now, longestMs: (now - waiting.oldestAt()) / 2, priorityAgingMs };",
   },
   {
     name: "never raises a priority by waiting",
@@ -177,8 +183,32 @@ const waiting: readonly Fault[] = [
   {
     name: "resolves a flush while its batches run",
     file: "core/queue/flush.ts",
-    find: "if (this.#waiting > 0 || this.#batches > 0) return false;",
-    replace: "if (this.#waiting > 0) return false;",
+    find: "if (flush.batches === 0 && !flush.isDone) {",
+    replace: "if (!flush.isDone) {",
+  },
+  {
+    name: "tells the first flush alone of a batch that starts",
+    file: "core/queue/flush.ts",
+    find: "return this.#flushes.slice(this.#firstOver(sequence));",
+    replace: "return this.#flushes.slice(this.#firstOver(sequence), this.#firstOver(sequence) + 1);",
+  },
+  {
+    name: "hands over an item that had no time when it was submitted",
+    file: "core/submit/intake.ts",
+    find: "if (timeoutMs <= 0) throw new Gone",
+    replace: "if (timeoutMs < -1e9) throw new Gone",
+  },
+  {
+    name: "leaves a slot idle when batches time out together and one was prepared ahead",
+    file: "core/engine/scheduler.ts",
+    find: "const mayStart = this.#isPumping || this.#slots.mayStart(this.#options);",
+    replace: "const mayStart = this.#slots.mayStart(this.#options);",
+  },
+  {
+    name: "learns the time that a batch is held for a slot",
+    file: "core/run/evidence.ts",
+    find: "this.calledAt += ms;",
+    replace: "this.calledAt += 0 * ms;",
   },
   {
     name: "resolves idle while a batch pauses before a retry",
