@@ -1,9 +1,10 @@
 // One place of a round: a chunk, DONE, SKIP or an Error goes to its caller's stream. Reading a place may call the user's
 // code; what it throws fails that caller alone.
 
-import { isError } from "../core/contract/errors.ts";
+import { isError, nameError } from "../core/contract/errors.ts";
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { Channel } from "./channel.ts";
+import { holeError } from "./errors.ts";
 import { DONE, SKIP } from "./marks.ts";
 
 /** What went wrong. An object of its own, because what is thrown may be undefined. */
@@ -14,13 +15,23 @@ export interface Failure {
 /** What one place of a round did to its caller's stream. */
 export type Delivered = "open" | "ended" | Failure;
 
-/** Gives one place to its caller. An Error, or a place that cannot be read, concerns that caller alone. */
-export function deliver<Chunk>(channel: Channel<Chunk>, round: ArrayLike<unknown>, index: number): Delivered {
+/**
+ * Gives one place to its caller. An Error, a hole, or a place that cannot be read, concerns that caller alone. `name`: the
+ * batcher's, for errors.
+ */
+export function deliver<Chunk>(
+  channel: Channel<Chunk>,
+  round: ArrayLike<unknown>,
+  index: number,
+  name: string,
+): Delivered {
   let place: unknown;
   try {
     place = round[index];
+    if (place === undefined && !(index in round)) throw holeError(index, round.length);
     if (isError(place)) throw place;
   } catch (error) {
+    nameError(error, name);
     channel.fail(error);
     return { error };
   }

@@ -24,6 +24,11 @@ export function roundError(round: unknown, expected: number, isList: boolean): B
   return batchResult(isList ? message + hint : message);
 }
 
+/** For a hole in a round of the right length. An explicit `undefined` is a chunk. */
+export function holeError(index: number, length: number): BatchwiseError {
+  return batchResult(`Expected the handler to yield ${length} places, one per item, got none at index ${index}.`);
+}
+
 function batchResult(message: string): BatchwiseError {
   return namelessError(new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false }));
 }

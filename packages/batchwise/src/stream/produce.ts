@@ -153,7 +153,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
         ignorePlace(round, index);
         return;
       }
-      const delivered = deliver(channel, round, index);
+      const delivered = deliver(channel, round, index, this.#services.name);
       if (delivered !== "open") settles.push(() => this.#settle(index, delivered === "ended" ? null : delivered));
       else if (channel.isBehind) this.#behind += 1;
     });

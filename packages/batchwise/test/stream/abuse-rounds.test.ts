@@ -131,3 +131,22 @@ describe("a handler that yields what is no round", () => {
     expect(stream.inspect()).toEqual([]);
   });
 });
+
+describe("a hole in a round", () => {
+  test("fails its caller alone with BATCH_RESULT, which names the batcher and the place", async () => {
+    const stream = batchStream<number, unknown>(
+      function* (items) {
+        const round = new Array<unknown>(items.length);
+        round[0] = undefined;
+        yield round;
+        yield ["a", "too late"];
+      },
+      { name: "tokens" },
+    );
+    const [chunks, hole] = await stream.submitSettled([1, 2]);
+    expect(chunks).toEqual({ status: "fulfilled", value: [undefined, "a"] });
+    const message = "Batcher `tokens`: Expected the handler to yield 2 places, one per item, got none at index 1.";
+    expect(hole).toMatchObject({ reason: { code: "BATCH_RESULT", retryable: false, message } });
+    expect(stream.stats()).toMatchObject({ completed: 1, failed: 1, running: 0 });
+  });
+});

@@ -48,13 +48,6 @@ describe("a chunk", () => {
     expect(b).toEqual(whole);
   });
 
-  test("may be missing: a hole is undefined", async () => {
-    const stream = batchStream<string, unknown>(function* () {
-      yield new Array(1);
-    });
-    expect(await all(stream("a"))).toEqual([undefined]);
-  });
-
   test("may be an element of a numeric typed array", async () => {
     const stream = batchStream<number, number>(function* (items) {
       yield Int32Array.from(items) as never;
