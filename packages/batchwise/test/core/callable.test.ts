@@ -94,6 +94,14 @@ describe("a function that batch() returned", () => {
     expect(thrownBy(() => Object.assign(fn, { [name]: 1 }))).toBeInstanceOf(TypeError);
   });
 
+  test("has its members when it is frozen", async () => {
+    const fn = Object.freeze(batch(echo));
+    expect(await fn.submit(1)).toBe(1);
+    expect(fn.stats().completed).toBe(1);
+    await fn[Symbol.asyncDispose]();
+    expect(fn.closed).toBe(true);
+  });
+
   test("lends its members to an object that inherits from it", async () => {
     const child = Object.create(batch(echo)) as BatchFunction<number, number>;
     expect(await child.submit(1)).toBe(1);

@@ -35,7 +35,8 @@ function prototypeOf(members: object): object {
           typeof name === "symbol"
             ? unbound(core, member as (...args: never[]) => unknown)
             : (member.bind(core) as unknown);
-        Object.defineProperty(this, name, { ...shown, value });
+        // A frozen function keeps none of them.
+        Reflect.defineProperty(this, name, { ...shown, value });
         return value;
       };
       Object.defineProperty(prototype, name, { ...shown, get });
