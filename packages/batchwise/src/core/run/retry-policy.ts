@@ -56,7 +56,7 @@ export function backoffOf(
     const came = describe(pause);
     warn(
       events,
-      `Expected \`retry.backoffMs\` to return a number >= 0, got ${came}: the batch is tried again at once.`,
+      `Expected \`retry.backoffMs\` to return a finite number >= 0, got ${came}: the batch is tried again at once.`,
     );
   } catch (thrown) {
     warn(events, "`retry.backoffMs` threw: the batch is tried again at once.", thrown);
