@@ -53,6 +53,10 @@ const ways: Record<string, () => Promise<unknown>> = {
   "none at index 0": () => createBatcher((): number[] => new Array(1), { name }).submit(1),
   "Expected `cost` to be a finite number": () => createBatcher((): number[] => [], { name, cost: () => -1 }).submit(1),
   "Expected `key` to be a function": () => createBatcher((): number[] => [], { name, key: () => 5 as never }).submit(1),
+  "Expected `batchCost` to be a function": () => {
+    const handler = { prepareItem: async (item: number) => item, run: (items: number[]) => items };
+    return createBatcher(handler, { name, maxBatchCost: 1, batchCost: () => Number.NaN }).submit(1);
+  },
   "Unknown option `priorty`": () => createBatcher((): number[] => [], { name }).submit(1, { priorty: 1 } as never),
   "Expected the handler to return an async iterable": () => drain(batchStream(() => 5 as never, { name })("item")),
   "Expected the handler to yield 1 places": () =>

@@ -1,7 +1,7 @@
 // Callers. Most are a bare promise. A Caller may leave before the answer, by signal or by deadline; a Call is one
 // submitMany, whose items need no promises of their own. Each is settled exactly once.
 
-import { BatchwiseError, deadlineError } from "../contract/errors.ts";
+import { BatchwiseError, deadlineError, nameError } from "../contract/errors.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
@@ -35,7 +35,10 @@ export async function afterRejections(): Promise<void> {
 /** One who is to be told, and from when on he has waited. */
 export type Addressed = Pick<Entry, "recipient" | "position" | "moment">;
 
-/** Ends an item that no batch has: counts it unless its recipient counts itself, and tells. */
+/**
+ * Ends an item that no batch has: counts it unless its recipient counts itself, and tells. A signal's reason is the
+ * caller's own, and gets no name.
+ */
 export function refuse(
   services: Services,
   { recipient, position, moment }: Addressed,
@@ -43,6 +46,7 @@ export function refuse(
   outcome: FailedOutcome,
 ): void {
   if (recipient === null) return;
+  if (outcome !== "cancelled") nameError(error, services.name);
   const now = services.clock.now();
   if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
   fail(recipient, error, outcome, now, position);

@@ -1,7 +1,7 @@
 // The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
-import { closedError, deadlineError, itemTooLargeError, nameError } from "../contract/errors.ts";
+import { closedError, deadlineError, itemTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
@@ -179,7 +179,6 @@ export class Intake {
   }
 
   #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
-    nameError(error, this.#options.name);
     if (Gone.is(error)) refuse(this.#parts.services, entry, error.reason, error.outcome);
     else refuse(this.#parts.services, entry, error, outcome);
   }
