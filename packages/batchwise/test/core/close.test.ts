@@ -1,4 +1,5 @@
-import { createBatcher } from "batchwise";
+import { batch, batchStream, createBatcher, createTokenBatcher } from "batchwise";
+import { batchTensors } from "batchwise/tensor";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
 
@@ -156,5 +157,51 @@ describe("a closed batcher", () => {
     expect(of.batcher.stats().completed).toBe(1);
     expect(of.batcher.inspect()).toEqual([]);
     expect(of.batcher.options.maxBatchSize).toBe(3);
+  });
+});
+
+describe("close() with wrong options", () => {
+  const unknown = "Unknown option `drian`, did you mean `drain`?";
+
+  test.each<[options: unknown, message: string]>([
+    [{ drian: false }, unknown],
+    [{ drain: false, now: true }, "Unknown option `now`. Expected one of drain"],
+    [{ drain: "no" }, "Expected `drain` to be a boolean, got `no` (string)"],
+    [{ drain: null }, "Expected `drain` to be a boolean, got `null`"],
+    [false, "Expected `options` to be an object, got `false` (boolean)"],
+    [null, "Expected `options` to be an object, got `null`"],
+    [[], "Expected `options` to be an object, got an object (Array)"],
+  ])("rejects with INVALID_OPTION and closes nothing: %j", async (options, message) => {
+    const of = rig<number>();
+    const waiting = of.batcher.submit(1);
+    const error = await reasonOf(of.batcher.close(options as never));
+    expect(error).toMatchObject({ name: "TypeError", code: "INVALID_OPTION", message });
+    expect(of.batcher.closed).toBe(false);
+    const later = of.batcher.submit(2);
+    await echoAll(of);
+    expect(await Promise.all([waiting, later])).toEqual([1, 2]);
+  });
+
+  test("does so for each kind of batcher, and for a close() that was taken off it", async () => {
+    const makers = [batch, createTokenBatcher, batchStream, batchTensors] as ((handler: unknown) => typeof batcher)[];
+    const { batcher } = rig();
+    for (const of of [batcher, ...makers.map((make) => make((items: unknown) => items))]) {
+      expect(await reasonOf(of.close({ drian: false } as never))).toMatchObject({ message: unknown });
+      expect(of.closed).toBe(false);
+      await of.close({ drain: undefined });
+      expect(of.closed).toBe(true);
+    }
+    const { close } = batch((items: number[]) => items);
+    expect(await reasonOf(close({ drian: false } as never))).toMatchObject({ message: unknown });
+    await close(undefined);
+  });
+
+  test("changes nothing of a close() that is under way", async () => {
+    const of = rig<number>();
+    const waiting = of.batcher.submit(1);
+    const closed = watch(of.batcher.close());
+    expect(await reasonOf(of.batcher.close({ drian: false } as never))).toMatchObject({ message: unknown });
+    await echoAll(of);
+    expect([await waiting, closed.state]).toEqual([1, "fulfilled"]);
   });
 });

@@ -181,7 +181,10 @@ export interface BatcherControls {
   inspect(): readonly RunningBatch[];
   /** Calls the listener at each event; returns the function that ends that. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
-  /** Ends the batcher: see {@link CloseOptions}. Always the same promise. */
+  /**
+   * Ends the batcher: see {@link CloseOptions}. Always the same promise; wrong options reject with INVALID_OPTION, and
+   * close nothing.
+   */
   close(options?: CloseOptions): Promise<void>;
   /** True from the first `close()` on. */
   readonly closed: boolean;

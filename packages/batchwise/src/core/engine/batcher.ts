@@ -9,7 +9,15 @@ import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contrac
 import { PreparedOptions, reconfigure, shownOptions } from "../contract/resolve-options.ts";
 import type { BatcherStats } from "../contract/stats.ts";
 import type { Batcher, CloseOptions, LaneOptions, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
-import { aFunction, aString, check, checkIsObject, invalidOption, refuseUnknown } from "../contract/validate.ts";
+import {
+  aBoolean,
+  aFunction,
+  aString,
+  check,
+  checkIsObject,
+  invalidOption,
+  refuseUnknown,
+} from "../contract/validate.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
@@ -199,11 +207,17 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   close(options?: CloseOptions): Promise<void> {
+    let drains: boolean;
+    try {
+      drains = drainOf(options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
     const isFirst = this.#closing === null;
     this.#intake.close();
     // The promise is kept for good, so it is made in the batcher's own async context.
     this.#closing ??= this.#inContext(() => this.#end());
-    if (options?.drain === false) {
+    if (!drains) {
       this.#opening.abandon();
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
@@ -273,4 +287,12 @@ function laneOf(options: LaneOptions | undefined): string | undefined {
   const key = options?.key;
   if (key !== undefined) check("key", aString, key);
   return key;
+}
+
+function drainOf(options: CloseOptions | undefined): boolean {
+  checkIsObject("options", options);
+  if (options !== undefined) refuseUnknown(options, ["drain"]);
+  const { drain = true } = options ?? {};
+  check("drain", aBoolean, drain);
+  return drain;
 }
