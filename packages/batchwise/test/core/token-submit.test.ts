@@ -144,6 +144,21 @@ describe("an item over the cap", () => {
     expect(batcher.stats()).toMatchObject({ submitted: 2, rejected: 2 });
   });
 
+  test("is refused in token words where a function of `batchCost` measures it", async () => {
+    const batcher = ofNumbers({ maxBatchTokens: 10, batchCost: (items) => items.length * 20 });
+    const refusal = { code: "ITEM_TOO_LARGE", message: message.replace("40000", "20").replace("32000", "10") };
+    expect(await reasonOf(batcher.submit(1))).toMatchObject(refusal);
+  });
+
+  test("is refused in token words where `configure` lowers the cap while the item is prepared", async () => {
+    const handler = { prepareItem: async (item: number) => item, run: (items: number[]) => items };
+    const batcher = createTokenBatcher(handler, { maxBatchTokens: 100 });
+    const answer = batcher.submit(1, { tokens: 50 });
+    batcher.configure({ maxBatchTokens: 10 });
+    const refusal = { code: "ITEM_TOO_LARGE", message: message.replace("40000", "50").replace("32000", "10") };
+    expect(await reasonOf(answer)).toMatchObject(refusal);
+  });
+
   test("is its caller's own business when the caller has left before", async () => {
     const signal = AbortSignal.abort(new Error("left"));
     const batcher = tokensOfBatch();

@@ -53,7 +53,7 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
   constructor(handler: unknown, given: SplitOptions) {
     const { maxBatchTokens, estimateTokens, defaultTokens, others } = given;
     const cost = (item: unknown): number => this.#fit(countTokens(item, estimateTokens, defaultTokens));
-    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost });
+    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost }, tooManyTokensError);
     this.#given = given;
     this.#options = this.#inTokens(super.options);
   }
@@ -116,7 +116,7 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
     return this.#fit(tokens as number);
   }
 
-  /** Refuses an item that is over the cap by itself, in token words: the batcher below would speak of cost. */
+  /** Refuses an item that is over the cap by itself. The batcher below does so once it has prepared the item. */
   #fit(tokens: number): number {
     const { name, maxBatchCost, oversize, batchCost } = this.#options;
     // A function decides what such an item costs; the batcher below asks it.

@@ -1,7 +1,7 @@
 // The batcher as users have it. It wires Intake, Admission and Scheduler together, takes items in and reports; it decides
 // nothing itself.
 
-import { closedError } from "../contract/errors.ts";
+import { closedError, itemTooLargeError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, type RunningBatch } from "../contract/events.ts";
 import { withHandlerDefaults } from "../contract/handler-defaults.ts";
 import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
@@ -56,8 +56,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #resting: (() => void)[] = [];
   #closing: Promise<void> | null = null;
 
-  /** `given`: options as users give them, or prepared ones. */
-  constructor(handler: unknown, given: unknown) {
+  /** `given`: options as users give them, or prepared ones. `tooLargeError` makes the error for an item over the cap. */
+  constructor(handler: unknown, given: unknown, tooLargeError: typeof itemTooLargeError = itemTooLargeError) {
     const stages = resolveHandler(handler);
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given));
     const { options } = prepared;
@@ -86,7 +86,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#opening = new Opening(stages, options.name);
     const { prepareItem } = stages;
     const parts = { services, turn, inContext, admission: this.#admission };
-    this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem }, options);
+    this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem, tooLargeError }, options);
     this.#scheduler = new Scheduler(
       {
         ...parts,

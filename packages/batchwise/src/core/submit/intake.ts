@@ -1,7 +1,7 @@
 // The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
 // user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
 
-import { closedError, deadlineError, itemTooLargeError } from "../contract/errors.ts";
+import { closedError, deadlineError, type itemTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
@@ -35,6 +35,7 @@ type PrepareItem = ((item: unknown) => unknown) | undefined;
 export interface IntakeParts extends LateParts {
   readonly turn: Turn;
   readonly prepareItem: PrepareItem;
+  readonly tooLargeError: typeof itemTooLargeError;
 }
 
 export class Intake {
@@ -219,7 +220,7 @@ export class Intake {
     const { name, maxBatchCost, batchCost, oversize } = this.#options;
     const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
     const cost = isMeasured ? this.#ownCost(item, batchCost) : given;
-    if (cost > maxBatchCost && oversize === "reject") throw itemTooLargeError(name, cost, maxBatchCost);
+    if (cost > maxBatchCost && oversize === "reject") throw this.#parts.tooLargeError(name, cost, maxBatchCost);
   }
 
   #ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
