@@ -1,7 +1,7 @@
 // A batch that waits before another call: it holds no slot, its items count as waiting, and nobody forgets it.
 
 import { describe, expect, test } from "vitest";
-import { echo, echoAll, type Rig, range, rig, watch } from "../support.ts";
+import { echo, echoAll, type Rig, range, reasonOf, rig, watch } from "../support.ts";
 
 const retry = { attempts: 2, backoffMs: 100 } as const;
 
@@ -56,6 +56,15 @@ describe("while a batch waits before another call", () => {
     const taken = watch(of.batcher.submit("d"));
     await echoAll(of);
     expect(taken.state).toBe("fulfilled");
+  });
+
+  test('a newcomer to a queue full of its items is refused with "drop-oldest", and hears why', async () => {
+    const of = await resting(["a", "b"], { maxQueueSize: 2, onFull: "drop-oldest" });
+    const message = "The queue is full: 2 items are waiting for a retry (maxQueueSize).";
+    expect(await reasonOf(of.batcher.submit("c"))).toMatchObject({ code: "QUEUE_FULL", retryable: true, message });
+    await of.clock.advance(100);
+    await echoAll(of);
+    expect(of.batcher.stats()).toMatchObject({ completed: 2, rejected: 1 });
   });
 
   test("who leaves makes room, and ready() says so", async () => {

@@ -88,8 +88,8 @@ function errorOf(name: string, code: BatchwiseErrorCode, message: string, retrya
   return new BatchwiseError({ code, message: inName(name, message), retryable });
 }
 
-export function queueFullError(name: string, maxQueueSize: number): BatchwiseError {
-  return errorOf(name, "QUEUE_FULL", `The queue is full: ${maxQueueSize} items are waiting (maxQueueSize).`, true);
+export function queueFullError(name: string, maxQueueSize: number, what = "are waiting"): BatchwiseError {
+  return errorOf(name, "QUEUE_FULL", `The queue is full: ${maxQueueSize} items ${what} (maxQueueSize).`, true);
 }
 
 /** For the items of a call that the queue can never hold at once. */

@@ -162,14 +162,15 @@ export class Admission {
 
   #replaceOldest(entry: Entry): void {
     const { oldest } = this.#queue;
-    const error = droppedError(this.#services.name, this.#options.maxQueueSize);
+    const { name } = this.#services;
+    const { maxQueueSize } = this.#options;
     if (oldest === null) {
-      refuse(this.#services, entry, error, "rejected");
+      refuse(this.#services, entry, queueFullError(name, maxQueueSize, "are waiting for a retry"), "rejected");
       return;
     }
     const { recipient, position, moment } = oldest;
     oldest.leave();
     this.#enter(entry);
-    refuse(this.#services, { recipient, position, moment }, error, "rejected");
+    refuse(this.#services, { recipient, position, moment }, droppedError(name, maxQueueSize), "rejected");
   }
 }
