@@ -118,6 +118,20 @@ describe("`retry`", () => {
     await echoAll(of);
   });
 
+  test("does not call again after a call that exceeded `handlerTimeoutMs`, and asks nothing", async () => {
+    let asked = 0;
+    const when = (): boolean => {
+      asked += 1;
+      return true;
+    };
+    const of = rig<string>({ handlerTimeoutMs: 10, retry: { attempts: 3, when } });
+    const result = watch(of.batcher.submit("a"));
+    await of.clock.advance(10);
+    expect(result).toMatchObject({ reason: { code: "HANDLER_TIMEOUT", retryable: true } });
+    await of.clock.advance(10_000);
+    expect([of.handler.calls.length, asked]).toEqual([1, 0]);
+  });
+
   test("asks `when` whether the error is worth it", async () => {
     const seen: unknown[] = [];
     const batcher = createBatcher(
