@@ -130,6 +130,19 @@ describe("configure()", () => {
     expect(last.state).toBe("pending");
   });
 
+  test("drops nothing of what waits when the queue may hold less", async () => {
+    const of = rig<number>({ onFull: "drop-oldest", maxQueueSize: 100 });
+    of.batcher.pause();
+    void of.batcher.submitSettled(range(10));
+    of.batcher.configure({ maxQueueSize: 3 });
+    expect(of.batcher.stats()).toMatchObject({ waiting: 10, rejected: 0 });
+    void of.batcher.submit(10);
+    expect(of.batcher.stats()).toMatchObject({ waiting: 10, rejected: 1 });
+    of.batcher.resume();
+    await echo(of);
+    expect(of.handler.batches).toEqual([range(11).slice(1)]);
+  });
+
   test("keeps to a lowered cost cap with what already waits", async () => {
     const of = rig<number>({ cost: (item) => item, maxBatchCost: 100 });
     void of.batcher.submit(1);
