@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { batch, batchStream, createBatcher, createTokenBatcher } from "batchwise";
 import { batchTensors } from "batchwise/tensor";
 import { describe, expect, test } from "vitest";
@@ -194,6 +195,15 @@ describe("close() with wrong options", () => {
     const { close } = batch((items: number[]) => items);
     expect(await reasonOf(close({ drian: false } as never))).toMatchObject({ message: unknown });
     await close(undefined);
+  });
+
+  test("takes the name of a process's signal for no options: `process.once(name, fn.close)` closes", async () => {
+    const fn = batch((items: number[]) => items);
+    const answer = fn(1);
+    const emitter = new EventEmitter();
+    emitter.once("SIGTERM", fn.close);
+    emitter.emit("SIGTERM", "SIGTERM", 15);
+    expect([fn.closed, await answer]).toEqual([true, 1]);
   });
 
   test("changes nothing of a close() that is under way", async () => {

@@ -289,10 +289,12 @@ function laneOf(options: LaneOptions | undefined): string | undefined {
   return key;
 }
 
-function drainOf(options: CloseOptions | undefined): boolean {
+/** A listener of a process's signals is given the name of one: that says nothing of draining. */
+function drainOf(options: CloseOptions | string | undefined): boolean {
+  if (options === undefined || typeof options === "string") return true;
   checkIsObject("options", options);
-  if (options !== undefined) refuseUnknown(options, ["drain"]);
-  const { drain = true } = options ?? {};
+  refuseUnknown(options, ["drain"]);
+  const { drain = true } = options;
   check("drain", aBoolean, drain);
   return drain;
 }
