@@ -199,18 +199,6 @@ const waiting: readonly Fault[] = [
     replace: "if (timeoutMs < -1e9) throw new Gone",
   },
   {
-    name: "leaves a slot idle when batches time out together and one was prepared ahead",
-    file: "core/engine/scheduler.ts",
-    find: "const mayStart = this.#isPumping || this.#slots.mayStart(this.#options);",
-    replace: "const mayStart = this.#slots.mayStart(this.#options);",
-  },
-  {
-    name: "learns the time that a batch is held for a slot",
-    file: "core/run/evidence.ts",
-    find: "this.calledAt += ms;",
-    replace: "this.calledAt += 0 * ms;",
-  },
-  {
     name: "resolves idle while a batch pauses before a retry",
     file: "core/engine/scheduler.ts",
     find: "return this.#slots.running.length > 0 || this.#slots.resting.size > 0;",

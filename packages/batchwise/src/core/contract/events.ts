@@ -1,4 +1,4 @@
-// What a batcher tells its listeners. Listeners are the user's functions: one that throws, or whose promise rejects,
+// What a batcher tells its listeners, and the list of them. Listeners are the user's functions: one that throws, or whose promise rejects,
 // is reported as a warning and disturbs nobody else.
 
 import type { InContext } from "../time/clock.ts";

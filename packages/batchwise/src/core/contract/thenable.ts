@@ -1,4 +1,5 @@
-// What counts as a promise: any object with a `then`, of this realm or of another. Reading a `then` may throw.
+// What counts as a promise: any object with a `then`, of this realm or of another. Reading a `then` may throw. And how to
+// follow or ignore one that may misbehave.
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";

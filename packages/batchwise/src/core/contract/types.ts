@@ -1,4 +1,5 @@
-// The public shapes of the engine: handler, context, batcher. Options and their defaults are in options.ts.
+// The public shapes of the engine: handler, context, batcher, and the options of its methods. Those of a batcher, and their
+// defaults, are in options.ts.
 
 import type { EventName, Listener, RunningBatch } from "./events.ts";
 import type { HandlerDefaults } from "./handler-defaults.ts";

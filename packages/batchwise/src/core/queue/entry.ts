@@ -5,7 +5,7 @@
 import type { Moment } from "../time/turn.ts";
 import type { Recipient, Resolve } from "./recipient.ts";
 
-/** A line of the queue or a running batch: where entries are. */
+/** Where entries are: a line of the queue, a running batch, or those that are looked up or prepared first. */
 export interface EntryHolder {
   /** True while its entries wait, false where they run. */
   readonly isWaiting: boolean;

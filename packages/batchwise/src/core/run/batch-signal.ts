@@ -1,4 +1,4 @@
-// A batch's own AbortSignal, made when the handler first reads it, for most handlers never do.
+// The AbortSignal of one call of the handler, made when the handler first reads it, for most handlers never do.
 
 export class BatchSignal {
   #controller: AbortController | null = null;

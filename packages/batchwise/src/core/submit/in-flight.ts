@@ -1,5 +1,5 @@
 // Equal items share one place: the first of them takes it, the others join while it is looked up, waits or runs. A
-// caller who leaves takes only himself; the entry itself leaves with its last caller.
+// caller who leaves takes only himself; the entry itself leaves with its last caller. The result goes to the cache.
 
 import type { FailedOutcome } from "../contract/outcome.ts";
 import type { Entry } from "../queue/entry.ts";

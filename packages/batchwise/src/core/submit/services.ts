@@ -1,4 +1,5 @@
-// What all parts of one batcher share: time, counters, listeners, deadlines and signals.
+// What all parts of one batcher share: time, counters, listeners, deadlines and signals; and the one way to count an item
+// that has ended.
 
 import type { Events } from "../contract/events.ts";
 import type { BatchObserver } from "../contract/observer.ts";
