@@ -140,6 +140,8 @@ function isSameLine(model: Model, a: Place, b: Place): boolean {
 }
 
 function checkOrder(model: Model, places: readonly Place[]): void {
+  // While the handler opens, an urgent caller may join an item of a batch that has been closed.
+  if (model.isOpening) return;
   for (const [index, place] of places.entries()) {
     const overtaken = places.slice(0, index).find((other) => {
       return place.isBefore(other) && isSameLine(model, place, other);

@@ -301,7 +301,7 @@ export class Driver {
         this.readyOpen -= 1;
         const { waiting } = this.#batcher.stats();
         const hasRoom = waiting < model.limits.maxQueueSize || model.isActing || model.isTangled;
-        model.expect(hasRoom, "ready", () => `resolved while ${waiting} wait`);
+        model.expect(hasRoom || model.isOpening, "ready", () => `resolved while ${waiting} wait`);
       },
       () => {
         this.readyOpen -= 1;
