@@ -1,7 +1,18 @@
 import { describe, expect, test } from "vitest";
-import { echo, range, rig, thrownBy, watch } from "../support.ts";
+import { echo, echoAll, range, rig, thrownBy, watch } from "../support.ts";
 
 describe("configure()", () => {
+  test("that begins to keep deadlines loses no item of a line that was empty among many", async () => {
+    const of = rig<number>({ maxBatchSize: 32 });
+    for (const priority of range(20)) void of.batcher.submit(priority, { priority });
+    await echoAll(of);
+    const plain = of.batcher.submit(-1);
+    of.batcher.configure({ maxWaitMs: 5 });
+    await of.clock.advance(5);
+    await echoAll(of);
+    expect(await plain).toBe(-1);
+  });
+
   test("changes the limits that the next batch keeps, not those of the running one", async () => {
     const of = rig<number>({ maxBatchSize: 2 });
     void of.batcher.submitMany(range(8));

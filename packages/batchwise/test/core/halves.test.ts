@@ -171,6 +171,61 @@ describe("items whose deadline passes while the handler blocks the event loop", 
   });
 });
 
+test("another attempt goes before a batch whose pause ends while the first one blocks", async () => {
+  const { clock, block } = blockable();
+  const calls: string[] = [];
+  const handler = async ([item = ""]: string[]): Promise<string[]> => {
+    calls.push(item);
+    if (calls.filter((called) => called === item).length === 1) throw new Error(item);
+    return [item];
+  };
+  const backoffMs = (_attempt: number, error: unknown): number => {
+    if ((error as Error).message === "pauses") return 30;
+    block(40);
+    return 0;
+  };
+  const options = { clock, concurrency: 2, maxBatchSize: 1, retry: { attempts: 2, backoffMs } };
+  const batcher = createBatcher(handler, options);
+  const pauses = batcher.submit("pauses");
+  await new Promise(setImmediate);
+  const blocks = batcher.submit("blocks", { timeoutMs: 80 });
+  expect(await Promise.all([pauses, blocks])).toEqual(["pauses", "blocks"]);
+  expect(calls).toEqual(["pauses", "blocks", "blocks", "pauses"]);
+});
+
+test("a place that takes longer to read than the call may take ends no other half's call", async () => {
+  const { clock, block } = blockable();
+  let calls = 0;
+  const handler = async (items: number[]): Promise<number[]> => {
+    calls += 1;
+    if (calls === 1) throw new Error("whole");
+    const places = [...items];
+    const get = (): number => {
+      block(60);
+      void batcher.flush();
+      return 1;
+    };
+    return calls === 2 ? Object.defineProperty(places, 0, { enumerable: true, get }) : places;
+  };
+  const batcher = createBatcher(handler, { clock, isolateFailures: true, handlerTimeoutMs: 40 });
+  const settled = await batcher.submitSettled([1, 2, 3, 4]);
+  expect(settled.slice(2)).toEqual([3, 4].map((value) => ({ status: "fulfilled", value })));
+});
+
+test("each half waits for the pause that the error before it asked for, that of one item, too", async () => {
+  const clock = virtualClock();
+  const calls: string[] = [];
+  const busy = (items: number[]): number[] => {
+    calls.push(`${items.join()} at ${clock.now()}`);
+    throw Object.assign(new Error("busy"), { retryAfterMs: 200 });
+  };
+  const batcher = createBatcher(busy, { clock, isolateFailures: true });
+  const settled = batcher.submitSettled([1, 2, 3]);
+  await clock.advance(2_000);
+  await settled;
+  expect(calls).toEqual(["1,2,3 at 0", "1 at 200", "2,3 at 400", "2 at 600", "3 at 800"]);
+});
+
 test("halves wait for the pause that the error asks for, once", async () => {
   const clock = virtualClock();
   const calls: string[] = [];

@@ -137,13 +137,21 @@ test.each([
   ["between two calls", { retry: { attempts: 2, backoffMs: 30_000 } }, "fails"],
   ["while the handler opens", {}, "opens"],
   ["while it was prepared", {}, "prepares"],
+  ["while it was prepared, which heeds the signal", {}, "heeds"],
 ] as const)("a batch that all left %s shows nothing of how long one takes", async (_, options, what) => {
   const clock = virtualClock();
   const run = taking(clock, () => 5);
   let isOdd = false;
+  const isPrepared = what === "prepares" || what === "heeds";
   const handler = {
     open: () => (what === "opens" ? new Promise<void>((resolve) => clock.setTimeout(resolve, 3_000)) : undefined),
-    prepare: (items: number[]) => (what === "prepares" && items.includes(1) ? taking(clock, () => 3)(items) : items),
+    prepare: (items: number[], { signal }: { readonly signal: AbortSignal }) => {
+      if (!isPrepared || !items.includes(1)) return items;
+      return new Promise<number[]>((resolve, reject) => {
+        if (what === "heeds") signal.addEventListener("abort", () => reject(signal.reason));
+        clock.setTimeout(() => resolve(items), 3);
+      });
+    },
     run: (items: number[]): Promise<number[]> => {
       if (isOdd) throw new Error("503");
       return run(items);
@@ -156,7 +164,7 @@ test.each([
     await first;
   }
   isOdd = what === "fails";
-  const left = batcher.submit(1, { timeoutMs: what === "prepares" ? 2 : 2_000 });
+  const left = batcher.submit(1, { timeoutMs: isPrepared ? 2 : 2_000 });
   const settled = Promise.allSettled([left]);
   await clock.advance(what === "fails" ? 2_500 : 60_000);
   await settled;

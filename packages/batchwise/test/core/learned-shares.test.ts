@@ -69,3 +69,30 @@ test("each of as many keys as slots goes as one batch", async () => {
   }
   expect(sizes).toEqual([32, 32, 32, 32]);
 });
+
+test("what may not go while the batcher is paused makes no share of a flush larger", async () => {
+  const clock = virtualClock();
+  const sizes: number[] = [];
+  const handler = async (items: string[]): Promise<string[]> => {
+    sizes.push(items.length);
+    await new Promise<void>((resolve) => clock.setTimeout(resolve, 3 * items.length));
+    return items;
+  };
+  const options = { clock, concurrency: 4, maxBatchCost: "learn", key: (item: string) => item } as const;
+  const batcher = createBatcher(handler, options);
+  for (let wave = 0; wave < 20; wave += 1) {
+    const answers = batcher.submitMany(new Array<string>(4 + ((wave * 7) % 60)).fill("a"));
+    await clock.advance(1_000);
+    await answers;
+  }
+  batcher.pause();
+  sizes.length = 0;
+  const held = batcher.submitSettled(new Array<string>(200).fill("b"));
+  const answers = batcher.submitMany(new Array<string>(16).fill("a"));
+  void batcher.flush({ key: "a" });
+  await clock.advance(1_000);
+  await answers;
+  expect(sizes).toHaveLength(4);
+  await batcher.close({ drain: false });
+  await held;
+});

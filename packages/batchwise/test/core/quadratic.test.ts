@@ -127,7 +127,7 @@ test("thousands of open flushes are not quadratic", async () => {
       for (const at of range(count)) flushes.add(undefined, at, at + 1, [], () => done.push(at));
       for (const at of range(count)) {
         flushes.entryLeft(undefined, at);
-        flushes.endDone();
+        flushes.endDone(undefined);
       }
       expect([done.length, flushes.isEmpty]).toEqual([count, true]);
     });

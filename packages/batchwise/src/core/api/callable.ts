@@ -35,7 +35,7 @@ function prototypeOf(members: object): object {
           typeof name === "symbol"
             ? unbound(core, member as (...args: never[]) => unknown)
             : (member.bind(core) as unknown);
-        // A frozen function keeps none of them.
+        // A frozen function cannot keep the bound member: the getter makes it anew.
         Reflect.defineProperty(this, name, { ...shown, value });
         return value;
       };

@@ -1,6 +1,6 @@
 // The errors of the core layer. One class, told apart by `code`: a code survives bundling, minifying and two copies
 // of the package, where a class identity does not. Option mistakes are plain TypeError / RangeError (see validate.ts).
-// Also how values that came are told of in messages, and what counts as an Error and as a list of results.
+// Also what counts as an Error and as a list of results, and how a message renders a value.
 
 const BRAND: symbol = Symbol.for("batchwise.error");
 

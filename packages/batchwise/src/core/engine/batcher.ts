@@ -289,12 +289,17 @@ function laneOf(options: LaneOptions | undefined): string | undefined {
   return key;
 }
 
-/** A listener of a process's signals is given the name of one: that says nothing of draining. */
-function drainOf(options: CloseOptions | string | undefined): boolean {
-  if (options === undefined || typeof options === "string") return true;
-  checkIsObject("options", options);
+/** Whether to drain. `close` may be a listener, or follow a promise: what is no plain object has nothing to say of it. */
+function drainOf(options: CloseOptions | undefined): boolean {
+  if (!isPlainObject(options)) return true;
   refuseUnknown(options, ["drain"]);
   const { drain = true } = options;
   check("drain", aBoolean, drain);
   return drain;
+}
+
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || prototype === Object.prototype;
 }

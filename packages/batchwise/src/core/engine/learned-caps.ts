@@ -85,8 +85,8 @@ export class LearnedCaps {
   }
 
   /**
-   * The caps of a lane's next batch. Free slots share the `waiting` items of all lanes, so that none idles while another has
-   * it all; none gets less than what a call costs besides its items, where the call would cost more than its part.
+   * The caps of a lane's next batch. Free slots share the `waiting` items that may go, of all lanes, so that none idles while
+   * another has it all; none gets less than what a call costs besides its items, where the call would cost more than its part.
    */
   capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number, waiting: number): Caps {
     if (!isLearning(options)) return options;

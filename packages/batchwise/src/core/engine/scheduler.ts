@@ -212,7 +212,7 @@ export class Scheduler implements RunOwner<BatchRun> {
       run.watch?.ended(event);
       events.emit("batch", event);
     }
-    this.#queue.flushes.batchEnded(run.flushes);
+    this.#queue.flushes.batchEnded(key, run.flushes);
     this.#slotFreed();
   }
 
@@ -368,7 +368,8 @@ export class Scheduler implements RunOwner<BatchRun> {
   #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
     const upTo = isFlushOnly ? lane.flushedUpTo : Infinity;
     const freeSlots = this.#slots.free(this.#options);
-    const caps = this.#learned.capsOf(lane, this.#options, freeSlots, this.#queue.size);
+    const waiting = isFlushOnly ? lane.size : this.#queue.size;
+    const caps = this.#learned.capsOf(lane, this.#options, freeSlots, waiting);
     const whole = pack(lane, caps, now, upTo);
     if (this.#gate === null || whole.entries.length === 0) return whole;
     const granted = this.#gate.ask(whole.cost, false);

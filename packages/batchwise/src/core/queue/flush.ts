@@ -54,7 +54,7 @@ class ScopeFlushes {
   }
 
   /** Those that cover a moment. */
-  over(sequence: number): readonly Flush[] {
+  covering(sequence: number): readonly Flush[] {
     return this.#flushes.slice(this.#firstOver(sequence));
   }
 
@@ -107,7 +107,7 @@ export class Flushes {
       flush.batches += 1;
       batch.flushes = [...batch.flushes, flush];
     }
-    this.endDone();
+    this.#endDone(scope);
   }
 
   entryLeft(key: string | undefined, sequence: number): void {
@@ -119,22 +119,27 @@ export class Flushes {
   batchStarted(key: string | undefined, entries: readonly Entry[]): readonly Flush[] {
     if (this.isEmpty) return NONE;
     const first = entries.reduce((least, { moment }) => Math.min(least, moment.sequence), Infinity);
-    const ofAll = this.#scopes.get(undefined)?.over(first) ?? NONE;
-    const ofKey = (key === undefined ? undefined : this.#scopes.get(key)?.over(first)) ?? NONE;
+    const ofAll = this.#scopes.get(undefined)?.covering(first) ?? NONE;
+    const ofKey = (key === undefined ? undefined : this.#scopes.get(key)?.covering(first)) ?? NONE;
     const flushes = [...ofAll, ...ofKey].filter(({ isDone }) => !isDone);
     for (const flush of flushes) flush.batches += 1;
     return flushes;
   }
 
-  /** A batch has ended for which these wait. */
-  batchEnded(flushes: readonly Flush[]): void {
+  /** A batch of a key has ended for which these wait. */
+  batchEnded(key: string | undefined, flushes: readonly Flush[]): void {
     if (flushes.length === 0) return;
     for (const flush of flushes) flush.batches -= 1;
-    this.endDone();
+    this.endDone(key);
   }
 
-  /** To be called when entries have left. */
-  endDone(): void {
-    for (const [scope, ofScope] of this.#scopes) if (ofScope.endDone()) this.#scopes.delete(scope);
+  /** To be called when entries of a key have left. */
+  endDone(key: string | undefined): void {
+    this.#endDone(undefined);
+    if (key !== undefined) this.#endDone(key);
+  }
+
+  #endDone(scope: Scope): void {
+    if (this.#scopes.get(scope)?.endDone()) this.#scopes.delete(scope);
   }
 }

@@ -122,7 +122,7 @@ export class Queue implements LaneOwner {
     this.departures += 1;
     this.#size -= count;
     if (lane.size === 0) this.#forget(lane);
-    if (!this.flushes.isEmpty) this.flushes.endDone();
+    if (!this.flushes.isEmpty) this.flushes.endDone(lane.key);
   }
 
   noteDeadline(lane: Lane): void {
@@ -245,6 +245,7 @@ export class Queue implements LaneOwner {
   /** Starts or stops to keep each lane's earliest deadline. */
   keepDeadlines(isKept: boolean): void {
     if (isKept === this.#keepsDeadlines) return;
+    this.#placeArrivals();
     this.#keepsDeadlines = isKept;
     this.#common?.keepDeadlines(isKept);
     for (const lane of this.#lanesOfKeys()) lane.keepDeadlines(isKept);

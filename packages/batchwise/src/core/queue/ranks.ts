@@ -1,5 +1,5 @@
 // A list in the order of rank: the highest priority first, and of one priority small calls first. Found by halving, so
-// thousands of different priorities cost little. What is empty is dropped when it is more than a part of the rest.
+// thousands of different priorities cost little. Most of what is empty is dropped.
 
 /** What orders lines while nobody has waited long. */
 export interface Rank {

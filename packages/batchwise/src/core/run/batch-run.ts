@@ -152,13 +152,23 @@ export class BatchRun implements EntryHolder, CallingRun {
   }
 
   #callHandler(): void {
-    const { options, services, stages } = this.#environment;
-    if (this.#recovery !== null || stages.open !== undefined) {
-      // Time has passed since the batch was packed.
-      this.evidence.calledAt = services.clock.now();
-      services.deadlines.fireDue(this.evidence.calledAt);
+    const { services, stages, owner } = this.#environment;
+    if (this.#recovery === null && stages.open === undefined) {
+      this.#callLive();
+      return;
     }
+    // Time has passed since the batch was packed. What else is due goes on after the call.
+    owner.inOneStep(() => {
+      services.deadlines.fireDue(services.clock.now());
+      this.evidence.calledAt = services.clock.now();
+      this.#callLive();
+    });
+  }
+
+  /** Calls the handler for those who are left. */
+  #callLive(): void {
     if (!this.#keepLive()) return;
+    const { options } = this.#environment;
     const entries = this.#entries;
     let { cost } = this.start;
     this.evidence.isPart = entries.length !== this.start.size;
@@ -166,7 +176,7 @@ export class BatchRun implements EntryHolder, CallingRun {
       cost = measureBatch(entries, options.batchCost);
       // A cost function may have sent callers away.
       if (liveOf(entries) !== entries) {
-        this.#callHandler();
+        this.#callLive();
         return;
       }
     }
@@ -176,7 +186,7 @@ export class BatchRun implements EntryHolder, CallingRun {
 
   callSucceeded(now: number): void {
     this.#callEnded(now);
-    this.#next(now);
+    this.#next(0, now);
   }
 
   callFailed(error: unknown, late: HandlerCall | null): void {
@@ -193,28 +203,28 @@ export class BatchRun implements EntryHolder, CallingRun {
 
   #failed(error: unknown, mayHalve: boolean): void {
     this.#recovery ??= new Recovery(this.evidence, this.#environment);
-    const step = this.#recovery.afterFailure(this.#entries, error, mayHalve);
+    const { step, pauseMs } = this.#recovery.afterFailure(this.#entries, error, mayHalve);
     if (this.isOver) return;
-    if (step === "error") this.#giveUp(error);
-    else if (step === "halves") this.#next();
-    else this.#retry(step);
+    if (step === "retry") this.#retry(pauseMs);
+    else if (step === "halves") this.#next(pauseMs);
+    else this.#giveUp(error, null, pauseMs);
   }
 
   /** Answers with the error, aborts a call that has not ended, and goes on. */
-  #giveUp(error: unknown, call: HandlerCall | null = null): void {
+  #giveUp(error: unknown, call: HandlerCall | null, pauseMs = 0): void {
     this.evidence.noteFailure(error);
     failEntries(this.#entries, error, "failed", this, this.#environment.services);
     call?.abort(error);
-    this.#next();
+    this.#next(pauseMs);
   }
 
-  /** Goes on with the next half, or ends. Each half is a call of its own to a limiter. */
-  #next(now?: number): void {
+  /** Goes on with the next half after a pause, or ends. Each half is a call of its own to a limiter. */
+  #next(pauseMs: number, now?: number): void {
     const half = this.#recovery?.nextHalf();
     if (half === undefined) this.#end(now);
     else {
       this.#entries = half;
-      this.#retry(this.#recovery?.takePause() ?? 0);
+      this.#retry(pauseMs);
     }
   }
 
@@ -238,7 +248,7 @@ export class BatchRun implements EntryHolder, CallingRun {
     if (this.live === this.start.size) return true;
     this.#entries = liveOf(this.#entries);
     if (this.#entries.length > 0) return true;
-    this.#next();
+    this.#next(0);
     return false;
   }
 

@@ -4,7 +4,7 @@
 import type { Entry } from "../queue/entry.ts";
 
 export class Evidence {
-  /** When the last call began, after the opening of the handler and a pause before it, and as if it had not been held. */
+  /** When the last call began, after the opening and a pause before it; later by as long as it was held for a slot. */
   calledAt: number;
   /** How long the last call took; undefined where the handler was not called, or did not end it. */
   callMs: number | undefined = undefined;

@@ -38,8 +38,7 @@ export class HandlerCall {
   readonly #environment: CallEnvironment;
   readonly #signal: BatchSignal = new BatchSignal();
   #context: CallContext | null;
-  /** True for a call that was aborted before `run`: how long it took shows nothing. */
-  isCalledOff = false;
+  #hasRun = false;
   #limit: Timeout | null = null;
   #grant: (() => void) | null = null;
 
@@ -93,6 +92,11 @@ export class HandlerCall {
     this.#entries = NO_ENTRIES;
   }
 
+  /** True for a call that was aborted before `run`: how long it took shows nothing. */
+  get isCalledOff(): boolean {
+    return this.#signal.isAborted && !this.#hasRun;
+  }
+
   /** True where nobody waits for its answer any more. */
   get #isOver(): boolean {
     return this.#run.isOver || this.#run.call !== this;
@@ -112,7 +116,10 @@ export class HandlerCall {
     const { prepare, run, finish } = this.#environment.stages;
     const items = itemsOf(this.#entries);
     const context = this.#context as CallContext;
-    if (prepare === undefined && finish === undefined) return run(items, context);
+    if (prepare === undefined && finish === undefined) {
+      this.#hasRun = true;
+      return run(items, context);
+    }
     return this.#callStages(items, context);
   }
 
@@ -122,10 +129,8 @@ export class HandlerCall {
     const { prefetch, retry, isolateFailures } = options;
     const input = prepare === undefined ? items : await prepare(items, context);
     if (!this.#signal.isAborted) await this.#slot();
-    if (this.#signal.isAborted) {
-      this.isCalledOff = true;
-      throw this.#signal.signal.reason;
-    }
+    if (this.#signal.isAborted) throw this.#signal.signal.reason;
+    this.#hasRun = true;
     const output = await run(input, context);
     if (finish === undefined || this.#isOver) return output;
     // With `prefetch`, a batch finishes without its slot, unless the handler may be called again for it.
@@ -159,7 +164,9 @@ export class HandlerCall {
       const settling = new Settling(entries, this.#run, services, (now) => {
         if (!this.#isOver) this.#run.callSucceeded(now);
       });
-      if (settling.settle(places as ArrayLike<unknown>) === 0) this.#run.callSucceeded(settling.now);
+      // Reading a place may take so long that the call is over.
+      const isSettled = settling.settle(places as ArrayLike<unknown>) === 0;
+      if (isSettled && !this.#isOver) this.#run.callSucceeded(settling.now);
     }
   }
 

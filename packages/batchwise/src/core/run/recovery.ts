@@ -9,8 +9,11 @@ import type { Evidence } from "./evidence.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 import type { CallEnvironment } from "./run-owner.ts";
 
-/** What follows a call that failed: another one after so many milliseconds, a call for each half, or the error. */
-export type NextStep = number | "halves" | "error";
+/** What follows a call that failed: another one, a call for each half, or the error. `pauseMs`: before the next call. */
+export interface NextStep {
+  readonly step: "retry" | "halves" | "error";
+  readonly pauseMs: number;
+}
 
 export class Recovery {
   readonly #evidence: Evidence;
@@ -20,8 +23,6 @@ export class Recovery {
   /** How many calls have failed for the present entries. */
   #attempt = 0;
   #isOver = false;
-  /** The pause that the error asked for whose batch was halved last, until it has been taken. */
-  #askedMs = 0;
   /** Before another call. */
   readonly pause: Timeout;
 
@@ -44,18 +45,18 @@ export class Recovery {
     nameError(error, services.name);
     const askedMs = askedPause(options, error, services);
     const entries = liveOf(called);
-    if (entries.length === 0) return "error";
+    const failed: NextStep = { step: "error", pauseMs: askedMs };
+    if (entries.length === 0) return failed;
     if (isWorthRetrying(retry, this.#attempt, error, services.events)) {
-      if (this.#isEnded(called)) return "error";
+      if (this.#isEnded(called)) return failed;
       const pauseMs = Math.max(backoffOf(retry?.backoffMs ?? 0, this.#attempt, error, services), askedMs);
-      return this.#isEnded(called) ? "error" : pauseMs;
+      return this.#isEnded(called) ? failed : { step: "retry", pauseMs };
     }
-    if (!mayHalve || !options.isolateFailures || entries.length === 1) return "error";
+    if (!mayHalve || !options.isolateFailures || entries.length === 1) return failed;
     this.#evidence.isSplit = true;
-    this.#askedMs = askedMs;
     const middle = entries.length >> 1;
     this.#halves.push(entries.slice(middle), entries.slice(0, middle));
-    return "halves";
+    return { step: "halves", pauseMs: askedMs };
   }
 
   /** The functions of `retry` are the user's: they may end the run, or send all callers away. */
@@ -70,13 +71,6 @@ export class Recovery {
     if (half === undefined) return undefined;
     const live = liveOf(half);
     return live.length > 0 ? live : this.nextHalf();
-  }
-
-  /** How long to pause before the next half. */
-  takePause(): number {
-    const pauseMs = this.#askedMs;
-    this.#askedMs = 0;
-    return pauseMs;
   }
 
   /** The run is over. */

@@ -17,6 +17,8 @@ export interface RunOwner<Run> {
   /** A batch that rests wants a slot for another call. */
   wantsSlot(run: Run): void;
   ended(run: Run, now: number): void;
+  /** Runs work whose consequences for other batches wait until it is done. */
+  inOneStep(work: () => void): void;
 }
 
 /** What all calls of one batcher share. */

@@ -4,7 +4,7 @@ import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
 import { Evidence } from "../../../src/core/run/evidence.ts";
 import { resolveHandler } from "../../../src/core/run/handler.ts";
-import { Recovery } from "../../../src/core/run/recovery.ts";
+import { type NextStep, Recovery } from "../../../src/core/run/recovery.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { range } from "../../support.ts";
 import { servicesKit } from "../support/services.ts";
@@ -32,11 +32,19 @@ function leave(entries: readonly Entry[]): void {
 }
 
 describe("after a call that failed", () => {
-  test.each<[string, BatchOptions<unknown, unknown>, count: number, mayHalve: boolean, step: number | string]>([
+  test.each<
+    [string, BatchOptions<unknown, unknown>, count: number, mayHalve: boolean, step: NextStep["step"], pauseMs?: number]
+  >([
     ["with neither `retry` nor `isolateFailures`", {}, 4, true, "error"],
-    ["with attempts left", { retry: { attempts: 2 } }, 4, true, 0],
-    ["with attempts left and a backoff", { retry: { attempts: 2, backoffMs: 30 } }, 4, true, 30],
-    ["with attempts left, though it may be halved", { retry: { attempts: 2 }, isolateFailures: true }, 4, true, 0],
+    ["with attempts left", { retry: { attempts: 2 } }, 4, true, "retry"],
+    ["with attempts left and a backoff", { retry: { attempts: 2, backoffMs: 30 } }, 4, true, "retry", 30],
+    [
+      "with attempts left, though it may be halved",
+      { retry: { attempts: 2 }, isolateFailures: true },
+      4,
+      true,
+      "retry",
+    ],
     ["with its last attempt", { retry: { attempts: 1 } }, 4, true, "error"],
     [
       "with its last attempt, where it may be halved",
@@ -48,16 +56,16 @@ describe("after a call that failed", () => {
     ["of one item", { isolateFailures: true }, 1, true, "error"],
     ["of a handler that did not open", { isolateFailures: true }, 4, false, "error"],
     ["whose callers have all left", { retry: { attempts: 2 }, isolateFailures: true }, 0, true, "error"],
-  ])("%s, it does what its options say", (_case, options, count, mayHalve, step) => {
+  ])("%s, it does what its options say", (_case, options, count, mayHalve, step, pauseMs = 0) => {
     const { recovery, evidence } = recoveryOf(options);
-    expect(recovery.afterFailure(entriesOf(count), failure, mayHalve)).toBe(step);
+    expect(recovery.afterFailure(entriesOf(count), failure, mayHalve)).toEqual({ step, pauseMs });
     expect(evidence.isSplit).toBe(step === "halves");
   });
 
   test("a pause that the error asks for is at least kept", () => {
     const { recovery } = recoveryOf({ retry: { attempts: 2, backoffMs: 30 } });
     const asking = Object.assign(new Error("busy"), { retryAfterMs: 50 });
-    expect(recovery.afterFailure(entriesOf(4), asking, true)).toBe(50);
+    expect(recovery.afterFailure(entriesOf(4), asking, true)).toEqual({ step: "retry", pauseMs: 50 });
   });
 
   test("the first half is tried before the second, halves of a half before the other, and those who left are not", () => {
@@ -77,10 +85,11 @@ describe("after a call that failed", () => {
   test("the calls for each half are counted anew", () => {
     const { recovery } = recoveryOf({ isolateFailures: true, retry: { attempts: 2 } });
     const entries = entriesOf(2);
-    const steps = (of: readonly Entry[]): unknown[] => range(2).map(() => recovery.afterFailure(of, failure, true));
-    expect(steps(entries)).toEqual([0, "halves"]);
-    expect(steps(recovery.nextHalf() ?? [])).toEqual([0, "error"]);
-    expect(steps(recovery.nextHalf() ?? [])).toEqual([0, "error"]);
+    const steps = (of: readonly Entry[]): unknown[] =>
+      range(2).map(() => recovery.afterFailure(of, failure, true).step);
+    expect(steps(entries)).toEqual(["retry", "halves"]);
+    expect(steps(recovery.nextHalf() ?? [])).toEqual(["retry", "error"]);
+    expect(steps(recovery.nextHalf() ?? [])).toEqual(["retry", "error"]);
   });
 
   test("the backoff of a run that `retry.when` has ended is not asked for", () => {
@@ -94,7 +103,7 @@ describe("after a call that failed", () => {
       return true;
     };
     const { recovery } = recoveryOf({ retry: { attempts: 2, backoffMs, when } });
-    expect(recovery.afterFailure(entriesOf(2), failure, true)).toBe("error");
+    expect(recovery.afterFailure(entriesOf(2), failure, true).step).toBe("error");
     expect(asked).toBe(0);
   });
 });

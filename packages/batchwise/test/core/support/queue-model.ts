@@ -94,7 +94,7 @@ export class Model {
     const [batch] = this.#running.splice(place % Math.max(1, this.#running.length), 1);
     if (batch === undefined) return;
     for (const { batches } of this.#flushes) batches.delete(batch);
-    this.kit.queue.flushes.batchEnded(batch.flushes);
+    this.kit.queue.flushes.batchEnded(batch.key, batch.flushes);
   }
 
   /** Flushes; half of the batches that run are said to pause before another call. */
