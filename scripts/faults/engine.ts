@@ -301,7 +301,7 @@ const running: readonly Fault[] = [
   {
     name: "leaks the slot of a batch that failed",
     file: "core/run/batch-run.ts",
-    find: "call?.abort(error);\n    this.#next();",
+    find: "call?.abort(error);\n    this.#next(pauseMs);",
     replace: "call?.abort(error);",
   },
   {
@@ -313,8 +313,8 @@ const running: readonly Fault[] = [
   {
     name: "frees the slot while promises in places are open",
     file: "core/run/handler-call.ts",
-    find: "if (settling.settle(places as ArrayLike<unknown>) === 0) this.#run.callSucceeded(settling.now);",
-    replace: "settling.settle(places as ArrayLike<unknown>);\n      this.#run.callSucceeded(settling.now);",
+    find: "const isSettled = settling.settle(places as ArrayLike<unknown>) === 0;",
+    replace: "const isSettled = settling.settle(places as ArrayLike<unknown>) >= 0;",
   },
   {
     name: "holds the slot in a pause before a retry",
