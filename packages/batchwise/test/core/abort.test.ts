@@ -1,4 +1,4 @@
-import { createBatcher } from "batchwise";
+import { type BatchOptions, createBatcher } from "batchwise";
 import { describe, expect, test, vi } from "vitest";
 import { unreadable } from "../abuse/objects.ts";
 import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
@@ -189,4 +189,28 @@ test("nothing is kept of a caller's signal once the batcher has answered", async
   const removed = vi.spyOn(signal, "removeEventListener");
   await batcher.submit(1, { signal });
   expect(removed).toHaveBeenCalledTimes(1);
+});
+
+describe("an item whose signal has aborted is not handed over by a listener that the signal calls first", () => {
+  test.each<[act: string, options: BatchOptions<number, number>]>([
+    ["flush", {}],
+    ["close", {}],
+    ["flush", { dedupe: String }],
+  ])("to %s, with %j", async (act, options) => {
+    const of = rig<number>({ maxWaitMs: 1_000, ...options });
+    const shutdown = new AbortController();
+    shutdown.signal.addEventListener("abort", () => {
+      void (act === "flush" ? of.batcher.flush() : of.batcher.close());
+    });
+    const signal = AbortSignal.any([shutdown.signal, new AbortController().signal]);
+    const left = [shutdown.signal, signal].map((one, item) => reasonOf(of.batcher.submit(item, { signal: one })));
+    const stays = of.batcher.submit(2);
+    await of.clock.settle();
+    shutdown.abort(new Error("down"));
+    await echoAll(of);
+    expect(of.handler.batches).toEqual([[2]]);
+    expect(await Promise.all(left)).toEqual([new Error("down"), new Error("down")]);
+    expect(await stays).toBe(2);
+    expect(of.batcher.stats()).toMatchObject({ cancelled: 2, completed: 1, waiting: 0 });
+  });
 });

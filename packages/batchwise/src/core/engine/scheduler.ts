@@ -282,7 +282,8 @@ export class Scheduler implements RunOwner<BatchRun> {
     const isFlushOnly = this.#isFlushOnly();
     const batch = this.#packLane(choice.lane, isFlushOnly, now);
     if (batch === null) return this.#waitForEvent();
-    // A cost function may have paused the batcher, or sent callers away who are in the batch.
+    this.#services.signals.sendAway(batch.entries);
+    // A cost function may have paused the batcher; it or a signal may have sent callers away who are in the batch.
     const isStale = this.#queue.departures !== departures || this.#isFlushOnly() !== isFlushOnly;
     if (isStale) return true;
     if (batch.entries.length === 0) return this.#waitForEvent();

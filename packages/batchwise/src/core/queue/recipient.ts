@@ -11,6 +11,8 @@ export interface Recipient {
   readonly countsItself: boolean;
   /** The earliest deadline behind it; Infinity where there is none. */
   readonly dueAt: number;
+  /** True where a signal behind it has aborted, which nobody has been told of yet. */
+  readonly isAborted: boolean;
   /** `position` is the one that the entry was made with. */
   succeed(value: unknown, now: number, position: number): void;
   fail(error: unknown, outcome: FailedOutcome, now: number, position: number): void;

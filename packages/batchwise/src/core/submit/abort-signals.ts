@@ -1,6 +1,7 @@
 // Abort signals of callers, with one listener per signal however many items share it: a listener an item is quadratic
 // in the number of items, and old runtimes warn about it. Joining and leaving a signal's list is O(1).
 
+import type { Entry } from "../queue/entry.ts";
 import type { InOneStep } from "../time/deadlines.ts";
 
 /** One who leaves when a signal aborts. */
@@ -53,6 +54,14 @@ export class SharedSignal {
     }
   }
 
+  get isAborted(): boolean {
+    try {
+      return this.signal.aborted;
+    } catch {
+      return false;
+    }
+  }
+
   /** The signal's listener. All leave before anyone is told, and before the room that they make is used. */
   handleEvent(): void {
     this.#owner.inOneStep(() => {
@@ -85,5 +94,13 @@ export class AbortSignals {
 
   forget(signal: AbortSignal): void {
     this.#bySignal?.delete(signal);
+  }
+
+  /** Sends those of these away whose signal has aborted: another of its listeners may have been called first. */
+  sendAway(entries: readonly Entry[]): void {
+    if (this.#bySignal === null || this.#bySignal.size === 0) return;
+    const isAborted = ({ recipient }: Entry): boolean => typeof recipient === "object" && recipient?.isAborted === true;
+    if (!entries.some(isAborted)) return;
+    for (const shared of [...this.#bySignal.values()]) if (shared.isAborted) shared.handleEvent();
   }
 }

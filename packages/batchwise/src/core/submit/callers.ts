@@ -98,6 +98,10 @@ export class Caller implements Recipient, Due, SignalListener {
     services.deadlines.add(this.#deadline, this.dueAt);
   }
 
+  get isAborted(): boolean {
+    return this.#signal?.isAborted === true;
+  }
+
   succeed(value: unknown, now: number): void {
     const recipient = this.#end("completed", now);
     if (recipient !== null) succeed(recipient, value, now, this.#position);
@@ -154,6 +158,7 @@ export class Caller implements Recipient, Due, SignalListener {
 export class Call implements Recipient {
   readonly countsItself = false;
   readonly dueAt: number = Infinity;
+  readonly isAborted = false;
   readonly size: number;
   readonly #results: unknown[];
   readonly #resolve: Resolve;

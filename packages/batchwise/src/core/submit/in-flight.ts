@@ -38,6 +38,10 @@ export class SharedEntry implements Recipient, CallerPlace {
     return this.#byDeadline?.first?.key ?? Infinity;
   }
 
+  get isAborted(): boolean {
+    return [...this.#callers.keys()].some((caller) => caller.isAborted);
+  }
+
   /** An urgent caller makes the entry urgent. */
   join(caller: Caller, priority: number): void {
     caller.place = this;

@@ -36,6 +36,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
     const recipient = {
       countsItself: kind === "counting",
       dueAt: Number.POSITIVE_INFINITY,
+      isAborted: false,
       succeed: (value: unknown, _now: number, position: number) => told.push([position, "completed", value]),
       fail: (reason: unknown, outcome: ItemOutcome, _now: number, position: number) =>
         told.push([position, outcome, reason]),

@@ -34,7 +34,7 @@ export function entryOf(of: NewEntry): Entry {
     sequence = 0,
     dueAt = Number.POSITIVE_INFINITY,
   } = of;
-  const recipient: Recipient = { countsItself: true, dueAt, succeed: () => {}, fail: () => {} };
+  const recipient: Recipient = { countsItself: true, dueAt, isAborted: false, succeed: () => {}, fail: () => {} };
   const entry = new Entry(id, recipient, new Moment(at, sequence), 0);
   Object.assign(entry.ownFacts, { isSmall, tenant, key });
   return Object.assign(entry, { cost, priority });
