@@ -5,10 +5,10 @@ import { BatchwiseError, describe, namelessError } from "../core/contract/errors
 import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
 
 /**
- * Who else uses the memory of an answer. `"batch"`: callers of other rows. `"row"`: a row itself may be the answer to
- * several callers, or stay in a cache.
+ * Who else uses the memory of an answer. `"none"`: the handler alone. `"batch"`: callers of other rows. `"row"`: a row
+ * itself may be the answer to several callers, or stay in a cache. `"call"`: nobody, it is a copy for one call.
  */
-export type Sharing = "none" | "batch" | "row";
+export type Sharing = "none" | "batch" | "row" | "call";
 
 /** The tensors of an answer by name; those of a list by their place, and the name of a tensor alone is empty. */
 export interface BatchOutput {

@@ -1,7 +1,8 @@
 // What a call is given: its rows out of one batch, or out of several, in their order.
 
 import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
-import { type BatchOutput, messageOf, RowResult, readOutput, type Sharing } from "./batch-output.ts";
+import { type BatchOutput, messageOf, RowResult, readOutput } from "./batch-output.ts";
+import type { TensorRow } from "./call.ts";
 import { fillOf } from "./dtype.ts";
 import { join, type Part, viewRows } from "./join.ts";
 import type { CopyOutputs } from "./options.ts";
@@ -26,7 +27,7 @@ export function collect(results: readonly RowResult[], rules: ResultRules): Outp
   const runs = runsOf(results);
   const [first] = runs as [Run];
   const { shape, tensors } = first.output;
-  const isCopied = mustCopy(first.output.sharing, rules.copyOutputs);
+  const isCopied = mustCopy(first.output, rules.copyOutputs);
   const collected = new Map<string, Checked>();
   for (const name of tensors.keys()) {
     const parts = runs.map((run) => partOf(run, first, name)) as [Part, ...Part[]];
@@ -36,9 +37,32 @@ export function collect(results: readonly RowResult[], rules: ResultRules): Outp
   return (shape === "list" ? [...collected.values()] : Object.fromEntries(collected)) as unknown as Outputs;
 }
 
-function mustCopy(sharing: Sharing, copyOutputs: CopyOutputs): boolean {
-  if (copyOutputs === "always" || sharing === "row") return true;
-  return copyOutputs === "shared" && sharing === "batch";
+/**
+ * The results of a batch's rows in new memory, one for consecutive rows of one call. For a handler that uses the memory
+ * of its answer again.
+ */
+export function copyResults(output: BatchOutput, rows: readonly TensorRow[]): RowResult[] {
+  const results: RowResult[] = [];
+  for (let from = 0, to = 0; from < rows.length; from = to) {
+    while (to < rows.length && rows[to]?.call === rows[from]?.call) to += 1;
+    const copied = copyRows(output, from, to);
+    for (let row = from; row < to; row += 1) results.push(new RowResult(copied, row - from));
+  }
+  return results;
+}
+
+function copyRows({ shape, tensors, sharing }: BatchOutput, from: number, to: number): BatchOutput {
+  const copies = new Map<string, Checked>();
+  for (const [name, tensor] of tensors) {
+    copies.set(name, join([{ tensor, from, to }], tensor.dims.slice(1), { side: "right", fill: 0 }));
+  }
+  return { shape, tensors: copies, sharing: sharing === "row" ? "row" : "call" };
+}
+
+function mustCopy({ sharing }: BatchOutput, copyOutputs: CopyOutputs): boolean {
+  if (sharing === "row") return true;
+  if (sharing === "call") return false;
+  return copyOutputs === "always" || (copyOutputs === "shared" && sharing === "batch");
 }
 
 function view({ tensor, from, to }: Part): Checked {

@@ -2,6 +2,7 @@
 
 import { isError } from "../core/contract/errors.ts";
 import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
+import { isThenable } from "../core/contract/thenable.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { aFunction, checkIsObject, expected, invalidOption } from "../core/contract/validate.ts";
 import { resolveHandler, type Stages } from "../core/run/handler.ts";
@@ -9,6 +10,7 @@ import { type BatchInput, batchInput, type CheckInputs, type InputCheck } from "
 import { RowResult, readOutput } from "./batch-output.ts";
 import type { TensorRow } from "./call.ts";
 import type { ResolvedPadding } from "./options.ts";
+import { copyResults } from "./results.ts";
 
 /** What `run` and `finish` are given: the value of the stage before, and the batch that it belongs to. */
 interface Staged {
@@ -61,8 +63,13 @@ interface RowHandlerOptions {
   readonly onOpen: () => void;
 }
 
-export function rowHandler(stages: Stages, { padding, inputCheck, sharesRows, onOpen }: RowHandlerOptions): RowHandler {
+export function rowHandler(stages: Stages, options: RowHandlerOptions): RowHandler {
+  const { padding, inputCheck, sharesRows, onOpen } = options;
   const { prepare, run, finish, open, close } = stages;
+  const copiesAll = padding.own.copyOutputs === "always";
+  const read = (output: unknown, batch: BatchInput): unknown[] => placesOf(output, batch, sharesRows, copiesAll);
+  // A handler that uses its output memory again may do so in its next call: its answer is copied at once, by the last stage.
+  const readsInRun = copiesAll && finish === undefined;
   return {
     async prepare(rows, context) {
       const batch = batchInput(rows, padding, inputCheck);
@@ -72,12 +79,16 @@ export function rowHandler(stages: Stages, { padding, inputCheck, sharesRows, on
       return { value, batch };
     },
     async run({ value, batch }, context) {
-      return { value: batch.features === undefined ? undefined : await run(value, context), batch };
+      if (batch.features === undefined) return { value: undefined, batch };
+      const returned = run(value, context);
+      if (readsInRun) return { value: read(isThenable(returned) ? await returned : returned, batch), batch };
+      return { value: await returned, batch };
     },
     async finish({ value, batch }, context) {
       if (batch.features === undefined) return batch.rows.map(({ call }) => batch.broken.get(call));
-      const output = finish === undefined ? value : await finish(value, context);
-      return placesOf(output, batch, sharesRows);
+      if (readsInRun) return value as unknown[];
+      const returned = finish === undefined ? value : finish(value, context);
+      return read(isThenable(returned) ? await returned : returned, batch);
     },
     ...(open !== undefined && {
       open: async () => {
@@ -89,8 +100,10 @@ export function rowHandler(stages: Stages, { padding, inputCheck, sharesRows, on
   };
 }
 
-function placesOf(output: unknown, { rows, isShared, broken }: BatchInput, sharesRows: boolean): unknown[] {
+function placesOf(output: unknown, batch: BatchInput, sharesRows: boolean, copiesAll: boolean): unknown[] {
   if (isError(output)) throw output;
+  const { rows, isShared, broken } = batch;
   const read = readOutput(output, rows.length, sharesRows ? "row" : isShared ? "batch" : "none");
-  return rows.map(({ call }, row) => broken.get(call) ?? new RowResult(read, row));
+  const copied = copiesAll ? copyResults(read, rows) : undefined;
+  return rows.map(({ call }, row) => broken.get(call) ?? copied?.[row] ?? new RowResult(read, row));
 }

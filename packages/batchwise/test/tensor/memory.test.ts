@@ -126,6 +126,47 @@ describe("what a caller gets", () => {
     expect(lists(first as Tensor)).toEqual([[1]]);
   });
 
+  describe('with `copyOutputs: "always"`, of a handler that uses its output memory again', () => {
+    const scratch = new Float32Array(2);
+    const run = ({ ids }: Record0): Outputs => {
+      const data = scratch.subarray(0, (ids as Tensor).data.length);
+      for (let row = 0; row < data.length; row += 1) data[row] = 10 * Number((ids as Tensor<"int64">).data[row]);
+      return { type: "float32", data, dims: [data.length, 1] };
+    };
+    const runLater = async (features: Record0): Promise<Outputs> => {
+      await null;
+      return run(features);
+    };
+    const row = (value: number) => ({ ids: int64([[value]]) });
+
+    test.each<[string, object, object]>([
+      ["a function", { run }, {}],
+      ["an async function", { run: runLater }, {}],
+      ["a `finish`", { run: ({ ids }: Record0) => ids, finish: (ids: Tensor) => run({ ids }) }, {}],
+      ["two calls at a time that do not await", { run }, { concurrency: 2 }],
+      ["`run` of the next batch beside `finish`", { prepare: (ids: Record0) => ids, run: runLater }, { prefetch: 1 }],
+      ["`dedupe`", { run: runLater }, { dedupe: ({ ids }: Record0) => String((ids as Tensor).data) }],
+    ])("is the caller's own rows, also of one call over two batches: %s", async (_, handler, options) => {
+      const fn = batchTensors<Record0>(handler as { run: typeof run }, {
+        ...{ clock: virtualClock(), maxBatchSize: 2, copyOutputs: "always" },
+        ...options,
+      });
+      const answers = await Promise.all([
+        fn({ ids: int64([[1], [2], [3], [4]]) }),
+        fn.submitMany([row(5), row(6)]),
+        fn.submitMany([row(7), row(8)]),
+        fn(row(9)),
+      ]);
+      expect(answers.flat().map((answer) => lists(answer as Tensor))).toEqual([
+        [[10], [20], [30], [40]],
+        ...[[[50]], [[60]], [[70]], [[80]], [[90]]],
+      ]);
+      const buffers = answers.flat().map((answer) => dataOf(answer).buffer);
+      expect(new Set(buffers).size).toBe(6);
+      expect(buffers.map(({ byteLength }) => byteLength)).toEqual([16, 4, 4, 4, 4, 4]);
+    });
+  });
+
   test("is its own also where two calls share a row by `dedupe`, and where a cache kept it", async () => {
     for (const copyOutputs of ["shared", "never"] as const) {
       const kept = new Map<string, Outputs>();
