@@ -63,7 +63,7 @@ export class BucketLimiter implements RateLimiter {
       return { granted: true, cost: granted };
     }
     this.#waiting.set(client, asked);
-    if (isNext) this.#wakeForNext();
+    if (isNext || this.#timer.mayBeLost) this.#wakeForNext();
     return WAIT;
   }
 

@@ -1,59 +1,79 @@
-// Time as the limiter needs it: how much has passed since it last looked, and one timer to be woken by. A clock that is
-// not a number, goes back or jumps cannot stop it: such a reading counts as no time, or as the delay of the timer that
-// has just fired.
+// Time as the limiter needs it: how much has passed since it last looked, and one timer to be woken by. A clock that
+// throws, is not a number, goes back, jumps or stands still cannot stop it: see SteadyClock.
 
-import type { Clock } from "../core/time/clock.ts";
+import { captureAsyncContext } from "../core/time/async-context.ts";
+import { type Clock, SteadyClock } from "../core/time/clock.ts";
 
 /** Platform timers hold their delay in 31 bits. A longer wait takes several timers. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
+/** SteadyClock moves a clock that stands still on by its timers, but only by those that are longer than 2 ms. */
+const BELIEVED_MS = 3;
+
 export class WakeTimer {
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #onWake: (elapsedMs: number) => void;
-  /** The last reading that was a number; NaN before the first. */
-  #readAt = Number.NaN;
-  #isArmed = false;
-  #delayMs = 0;
+  #readAt: number;
+  /** No time had passed when the timer fired last. */
+  #stoodStill = false;
+  /** The timer that counts: a clock may fire one that was cleared, or fire it twice. */
+  #armed: object | null = null;
   #handle: unknown;
+  /** The platform's function when the timer was set. Fake timers replace it, and lose what was set with them. */
+  #platform: unknown;
 
   /** `onWake` gets the time since the last look, as of `elapsed`. */
   constructor(clock: Clock, onWake: (elapsedMs: number) => void) {
-    this.#clock = clock;
+    this.#clock = new SteadyClock(clock, captureAsyncContext());
     this.#onWake = onWake;
+    this.#readAt = this.#clock.now();
+  }
+
+  /** True where fake timers were switched on or off since the timer was set: it may never fire. */
+  get mayBeLost(): boolean {
+    return this.#armed !== null && this.#platform !== setTimeout;
   }
 
   /** Milliseconds since the last call. Never negative and never NaN. */
   elapsed(): number {
-    return this.#elapsed(0);
+    const now = this.#clock.now();
+    const elapsedMs = now - this.#readAt;
+    this.#readAt = now;
+    return elapsedMs;
   }
 
   /** Wakes once in this many milliseconds or later, in place of what was set before. */
   set(delayMs: number): void {
     this.clear();
-    this.#isArmed = true;
-    this.#delayMs = Math.min(LONGEST_DELAY_MS, Math.ceil(delayMs));
-    this.#handle = this.#clock.setTimeout(this.#fire, this.#delayMs);
+    // The timer counts from the last reading.
+    this.#clock.now();
+    const timer = {};
+    const least = this.#stoodStill ? BELIEVED_MS : 0;
+    this.#armed = timer;
+    this.#platform = setTimeout;
+    this.#handle = this.#clock.setTimeout(
+      () => this.#fired(timer),
+      Math.min(LONGEST_DELAY_MS, Math.max(least, Math.ceil(delayMs))),
+    );
   }
 
   /** Turns the timer off and lets go of it. */
   clear(): void {
-    if (!this.#isArmed) return;
+    if (this.#armed === null) return;
     this.#clock.clearTimeout(this.#handle);
-    this.#isArmed = false;
-    this.#handle = undefined;
+    this.#letGo();
   }
 
-  readonly #fire = (): void => {
-    this.#isArmed = false;
-    this.#handle = undefined;
-    this.#onWake(this.#elapsed(this.#delayMs));
-  };
+  #fired(timer: object): void {
+    if (timer !== this.#armed) return;
+    this.#letGo();
+    const elapsedMs = this.elapsed();
+    this.#stoodStill = elapsedMs === 0;
+    this.#onWake(elapsedMs);
+  }
 
-  /** `otherwise` is what a reading counts for that cannot be compared with the last one. */
-  #elapsed(otherwise: number): number {
-    const reading = this.#clock.now();
-    const passedMs = reading - this.#readAt;
-    this.#readAt = Number.isFinite(reading) ? reading : this.#readAt + otherwise;
-    return passedMs >= 0 && passedMs < Number.POSITIVE_INFINITY ? passedMs : otherwise;
+  #letGo(): void {
+    this.#armed = null;
+    this.#handle = undefined;
   }
 }

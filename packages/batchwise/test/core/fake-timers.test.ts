@@ -3,7 +3,7 @@
 
 import { mock } from "node:test";
 import { withGlobal } from "@sinonjs/fake-timers";
-import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
+import { type Batcher, type BatchOptions, createBatcher, rateLimiter } from "batchwise";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { range } from "../support.ts";
 
@@ -227,6 +227,35 @@ describe.each(kinds)("with fake timers of %s", (_, timers) => {
     expect(isAnswered).toBe(false);
     timers.advance(25);
     expect(await soon(answer)).toBe(1);
+  });
+
+  test.each(["before", "after"])(
+    "a limiter made %s they are switched on grants when they are moved on",
+    async (when) => {
+      if (when === "after") timers.on();
+      const limiter = rateLimiter({ callsPerMinute: 60 });
+      if (when === "before") timers.on();
+      const batcher = createBatcher(handlers.sync, { limiter, maxBatchSize: 1 });
+      const answers = Promise.all(range(3).map((item) => batcher.submit(item)));
+      for (const _ of range(3)) {
+        await aPass();
+        timers.advance(1_000);
+      }
+      expect(await soon(answers)).toEqual(range(3));
+    },
+  );
+
+  test("a limiter whose timer they take along when they are switched off grants to the next client", async () => {
+    const limiter = rateLimiter({ callsPerMinute: 600, burstMs: 1 });
+    timers.on();
+    const first = createBatcher(handlers.sync, { limiter, maxBatchSize: 1 });
+    const answers = [first.submit(1), first.submit(2)];
+    await aPass();
+    await aPass();
+    timers.off();
+    const second = createBatcher(handlers.sync, { limiter });
+    expect(await soon(second.submit(3))).toBe(3);
+    expect(await soon(Promise.all(answers))).toEqual([1, 2]);
   });
 
   test.each([0.5, 1.5, 2.5, 3.5])("a wait of 3 ms passes when they are moved on after %s real ms", async (realMs) => {

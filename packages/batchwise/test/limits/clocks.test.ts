@@ -104,6 +104,46 @@ describe("a limiter whose clock", () => {
     for (const [index, { at }] of notes.entries()) expect(at).toBeGreaterThan(index * 1_000 - 1e-6);
   });
 
+  test.each([1, 10, 1_000])("stands still counts the delays of its timers, at one call in %d ms", (everyMs) => {
+    const clock = stepClock();
+    const limiter = rateLimiter({ callsPerMinute: 60_000 / everyMs, burstMs: 1, clock: { ...clock, now: () => 5 } });
+    const notes: Note[] = [];
+    for (const index of range(5)) new NotingClient(`${index}`, 0, { limiter, clock, notes }).ask();
+    clock.advance(20 * everyMs);
+    expect(notes).toHaveLength(5);
+    expect(clock.timers).toBe(0);
+  });
+
+  test.each(["the first reading", "a timer"])("throws at %s goes on, and grants no more for it", (when) => {
+    let isBroken = when === "the first reading";
+    const { clock, notes, client } = rig((now) => {
+      if (now > 1_500) isBroken = false;
+      if (isBroken) throw new Error("The clock cannot be read.");
+      return now;
+    });
+    for (const index of range(4)) client(`${index}`).ask();
+    if (when === "a timer") isBroken = true;
+    clock.advance(3_000);
+    expect(notes.map(({ at }) => at)).toEqual([0, 1_000, 2_000, 3_000]);
+  });
+
+  test("fires each timer twice does not set more and more of them", () => {
+    const clock = stepClock();
+    const twice: Clock = {
+      ...clock,
+      setTimeout: (callback, delayMs) => {
+        clock.setTimeout(callback, delayMs + 3);
+        return clock.setTimeout(callback, delayMs);
+      },
+    };
+    const limiter = rateLimiter({ callsPerMinute: 60, clock: twice });
+    const notes: Note[] = [];
+    for (const index of range(10)) new NotingClient(`${index}`, 0, { limiter, clock, notes }).ask();
+    clock.advance(10_000);
+    expect(notes.map(({ at }) => at)).toEqual(range(10).map((index) => index * 1_000));
+    expect(clock.set).toBeLessThan(50);
+  });
+
   test("cannot hold a timer as long as the wait takes several", () => {
     const clock = stepClock();
     const delays: number[] = [];
