@@ -1,4 +1,5 @@
 import { batcherOf } from "batchwise";
+import { virtualClock } from "batchwise/testing";
 import { beforeAll, describe, expect, test } from "vitest";
 import { compiled } from "./compiled.ts";
 import type * as Fixture from "./fixtures/batched-classes.ts";
@@ -141,6 +142,38 @@ describe.each(["standard", "legacy"] as const)("the batcher of a method with a %
         ["<a>", "<b>"],
       ]);
       expect(batcherOf(twice, "encode").options.maxBatchSize).toBe(5);
+    });
+
+    test("takes the signal and the key of a batch whose context an override passes on, and not its cost", async () => {
+      const { Passing, calls } = fixture.makeClasses({ maxBatchCost: 8 });
+      const passing = new Passing();
+      const answers = [["a", "b"], ["c"], ["d"]].map((texts, key) =>
+        passing.encode(texts, { key: String(key), cost: 3 }),
+      );
+      expect(await Promise.all(answers)).toEqual([["<a>!", "<b>!"], ["<c>!"], ["<d>!"]]);
+      const batches = calls.map(({ items, context }) => [items.join(), context?.cost, context?.key]);
+      expect(batches.slice(0, 2)).toEqual([
+        ["a,b", 6, "0"],
+        ["<a>,<b>", 2, "0"],
+      ]);
+      expect(batches.slice(2)).toEqual([
+        ["c", 3, "1"],
+        ["<c>", 1, "1"],
+        ["d", 3, "2"],
+        ["<d>", 1, "2"],
+      ]);
+    });
+
+    test("drops items whose override has lost its callers, where that passes its context on", async () => {
+      const clock = virtualClock();
+      const { Passing, calls } = fixture.makeClasses({ maxWaitMs: 50, clock });
+      const abort = new AbortController();
+      const answer = new Passing().encode(["a"], { signal: abort.signal });
+      while (clock.timers === 0) await clock.settle();
+      abort.abort(new Error("gone"));
+      await expect(answer).rejects.toThrow("gone");
+      await clock.advance(50);
+      expect(calls.map(({ items }) => items)).toEqual([["a"]]);
     });
   });
 });

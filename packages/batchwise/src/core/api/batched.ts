@@ -4,7 +4,7 @@
 
 import type { BatchOptions } from "../contract/options.ts";
 import { PreparedOptions } from "../contract/resolve-options.ts";
-import type { BatchContext, BatchedCall, Batcher, Places } from "../contract/types.ts";
+import type { BatchContext, BatchedCall, Batcher, Places, SubmitOptions } from "../contract/types.ts";
 import { checkIsObject, invalidOption } from "../contract/validate.ts";
 import { BatcherCore } from "../engine/batcher.ts";
 import { type DecoratedMethod, ObjectBatchers } from "./object-batchers.ts";
@@ -137,13 +137,23 @@ function merged(method: DecoratedMethod): AnyFunction {
       if (args.slice(2).some((argument) => argument !== undefined)) {
         throw invalidOption(TypeError, `\`${name}\` takes \`items\` and submit options, got ${args.length} arguments`);
       }
-      checkIsObject("options", args[1]);
-      return batcher.submitMany(args[0] as unknown[], args[1]);
+      const options = args[1];
+      checkIsObject("options", options);
+      return batcher.submitMany(args[0] as unknown[], isContext(options) ? optionsOf(options) : options);
     } catch (error) {
       return Promise.reject(error);
     }
   };
   return Object.defineProperty(call, "name", { value: name });
+}
+
+function isContext(options: object | undefined): options is BatchContext {
+  return options !== undefined && "requests" in options && "signal" in options;
+}
+
+/** An override passed the context of its batch on: its cost is that of all items, so it is no option for each of them. */
+function optionsOf({ signal, key }: BatchContext): SubmitOptions {
+  return { signal, key };
 }
 
 function notAMethod(kind: string): Error {
