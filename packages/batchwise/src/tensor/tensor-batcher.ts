@@ -140,15 +140,16 @@ export class TensorBatcherCore extends BatcherCore {
     return call;
   }
 
+  /** A key that reads like a lane of another signature gets a signature too: no two lanes read the same. */
   #laneOf(key: string, { signature }: TensorCall): string {
-    return signature === this.#signature ? key : `${key} with ${signature}`;
+    return signature === this.#signature && !key.includes(' with "') ? key : `${key} with ${signature}`;
   }
 
   /** The options for the rows of a call, or of several that are alike. */
   #optionsFor(call: TensorCall, options: ManyOptions): never {
-    if (call.signature === this.#signature) return options as never;
     // Where there is a function for the key, it adds the signature.
-    const { key = super.options.key === undefined ? "" : undefined } = options ?? {};
+    const hasNoKey = call.signature !== this.#signature && super.options.key === undefined;
+    const { key = hasNoKey ? "" : undefined } = options ?? {};
     return (typeof key === "string" ? { ...options, key: this.#laneOf(key, call) } : options) as never;
   }
 }
