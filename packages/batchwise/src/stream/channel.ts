@@ -49,8 +49,13 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
       return;
     }
     const reader = this.#readers.shift();
-    if (reader === undefined) this.#chunks.push(chunk);
-    else reader.resolve({ done: false, value: chunk });
+    if (reader !== undefined) {
+      reader.resolve({ done: false, value: chunk });
+      return;
+    }
+    // A promise may reject before the reader gets it. The reader sees the rejection all the same.
+    ignoreIfPromise(chunk);
+    this.#chunks.push(chunk);
   }
 
   end(): void {

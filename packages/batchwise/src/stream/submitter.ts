@@ -1,5 +1,6 @@
 // Submits items of streams to the engine: one at a time with a stream for an answer, or many with their chunks collected.
 
+import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import { invalidOption } from "../core/contract/validate.ts";
 import { CallerSignals } from "./caller-signals.ts";
@@ -76,6 +77,10 @@ export class Submitter<Item, Chunk> {
 
 async function collect<Chunk>(stream: AsyncIterable<Chunk>): Promise<Chunk[]> {
   const chunks: Chunk[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
+  for await (const chunk of stream) {
+    // The caller gets it, and sees its rejection, when the stream has ended.
+    ignoreIfPromise(chunk);
+    chunks.push(chunk);
+  }
   return chunks;
 }

@@ -1,7 +1,7 @@
 import { runInNewContext } from "node:vm";
 import { batchStream, DONE, SKIP } from "batchwise";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { all, fateOf } from "./support.ts";
+import { all, fateOf, streamRig } from "./support.ts";
 
 /** Streams to two callers; the first gets `place` between two chunks. */
 async function around(place: unknown): Promise<{ chunks: unknown[]; error?: unknown }[]> {
@@ -18,6 +18,30 @@ const whole = { chunks: ["before", "between", "after"] };
 function throws(): never {
   throw new Error("trap");
 }
+
+describe("a chunk that is a promise that rejects", () => {
+  test("while its reader is busy leaves no rejection unhandled; the reader sees it", async () => {
+    const { stream, call, clock } = streamRig();
+    const a = stream("a");
+    await clock.settle();
+    call(0).yield(Promise.reject(new Error("chunk")));
+    await clock.settle();
+    call(0).yield(DONE);
+    const { value } = await a.next();
+    await expect(value).rejects.toThrow("chunk");
+    expect(await a.next()).toEqual({ done: true, value: undefined });
+  });
+
+  test("of `submitMany` is the caller's when the stream has ended", async () => {
+    const { stream, call, clock } = streamRig();
+    const answer = stream.submitMany(["a"]);
+    await clock.settle();
+    call(0).yield(Promise.reject(new Error("chunk")));
+    await clock.settle();
+    call(0).yield(DONE);
+    await expect((await answer)[0]?.[0]).rejects.toThrow("chunk");
+  });
+});
 
 describe("a chunk", () => {
   const hostile = new Proxy({}, { get: throws });
