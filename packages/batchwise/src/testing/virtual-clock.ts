@@ -63,7 +63,8 @@ class SteppedClock implements VirtualClock {
 
   setTimeout(callback: () => void, delayMs: number): unknown {
     this.#order += 1;
-    const timer = { at: this.#now + Math.max(0, delayMs), order: this.#order, callback };
+    // As the platform does, also where there is no number of milliseconds.
+    const timer = { at: this.#now + (delayMs > 0 ? delayMs : 0), order: this.#order, callback };
     this.#timers.add(timer);
     return timer;
   }
@@ -102,7 +103,8 @@ class SteppedClock implements VirtualClock {
       this.#ring(timer);
       await this.settle();
     }
-    this.#now = until;
+    // Another `advance` may have moved time further meanwhile.
+    if (until > this.#now) this.#now = until;
   }
 
   async runAll(limit = 100_000): Promise<void> {

@@ -97,3 +97,24 @@ describe("`runAll` of the virtual clock", () => {
     expect(rung).toEqual([5, 6]);
   });
 });
+
+describe("time of the virtual clock", () => {
+  test.each([undefined, Number.NaN, -5, 0])("rings a timer whose delay is %s at once", async (delayMs) => {
+    const clock = virtualClock();
+    let isRung = false;
+    clock.setTimeout(() => {
+      isRung = true;
+    }, delayMs as number);
+    expect(clock.nextAt).toBe(0);
+    await clock.advance(0);
+    expect([isRung, clock.timers, clock.now()]).toEqual([true, 0, 0]);
+  });
+
+  test("never goes back: not by an `advance` that another one overtakes, nor by a negative one", async () => {
+    const clock = virtualClock();
+    await Promise.all([clock.advance(100), clock.advance(10)]);
+    expect(clock.now()).toBe(100);
+    for (const ms of [-5, Number.NaN]) await clock.advance(ms);
+    expect(clock.now()).toBe(100);
+  });
+});
