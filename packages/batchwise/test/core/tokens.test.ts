@@ -4,6 +4,17 @@ import { describe, expect, test } from "vitest";
 const circular: { self?: unknown } = {};
 circular.self = circular;
 
+const list: unknown[] = ["text"];
+list.push(list, list);
+const input: { input?: unknown } = {};
+input.input = input;
+
+function nested(depth: number): unknown {
+  let value: unknown = "abcdefgh";
+  for (let level = 0; level < depth; level += 1) value = [value];
+  return value;
+}
+
 describe("estimateTokens", () => {
   const table: [string, unknown, number][] = [
     ["counts four characters of a text as one token", "The quick brown fox!", 5],
@@ -38,6 +49,10 @@ describe("estimateTokens", () => {
     ["reads prompt", { prompt: ["abcd", "abcd", "abcd"] }, 3],
     ["counts any other object as its JSON", { a: 1 }, 2],
     ["counts what has no JSON as 1", circular, 1],
+    ["counts an array that holds itself as 1", list, 1],
+    ["counts a body whose input is itself as 1", input, 1],
+    ["counts what is nested 20,000 deep as 1", nested(20_000), 1],
+    ["reads what is nested 1,000 deep", nested(1_000), 2],
     ["counts null as 1", null, 1],
     ["counts undefined as 1", undefined, 1],
     ["counts a number as 1", 7, 1],

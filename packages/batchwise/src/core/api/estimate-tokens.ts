@@ -12,7 +12,8 @@ const NOT_ASCII = /[\u0080-\uffff]/;
 /**
  * Roughly how many tokens a value is: of a string, of an array of strings, or of a chat body (its `messages`, or its
  * `input` or `prompt`). At least 1. An `image_url` part of a message counts as 1,600, however it is written; models that
- * count images otherwise need a count of your own. Anything else counts as its JSON text; what has none counts as 1.
+ * count images otherwise need a count of your own. Anything else counts as its JSON text; what has none counts as 1,
+ * and so does what is nested more than 1,000 deep.
  *
  * @example
  * ```ts
@@ -32,29 +33,34 @@ export function estimateAsciiTokens(value: unknown): number {
 
 type MeasureText = (text: string) => number;
 
+/** No body nests its texts so deep: what does is a cycle, or would overflow the stack. */
+const MAX_DEPTH = 1_000;
+
 function estimate(value: unknown, ofText: MeasureText): number {
-  return Math.max(1, Math.ceil(measure(value, ofText)));
+  const measured = measure(value, ofText, 0);
+  return measured > 1 ? Math.ceil(measured) : 1;
 }
 
-function measure(value: unknown, ofText: MeasureText): number {
+/** NaN for a value that is nested too deep. */
+function measure(value: unknown, ofText: MeasureText, depth: number): number {
   if (typeof value === "string") return ofText(value);
-  if (typeof value === "number") return 1;
-  if (Array.isArray(value)) return sum(value, measure, ofText);
   if (typeof value !== "object" || value === null) return 1;
+  if (depth > MAX_DEPTH) return Number.NaN;
+  if (Array.isArray(value)) return sum(value, measure, ofText, depth + 1);
   const body = value as { messages?: unknown; input?: unknown; prompt?: unknown; text?: unknown; type?: unknown };
-  if (Array.isArray(body.messages)) return sum(body.messages, measureMessage, ofText);
-  if (body.input !== undefined) return measure(body.input, ofText);
-  if (body.prompt !== undefined) return measure(body.prompt, ofText);
+  if (Array.isArray(body.messages)) return sum(body.messages, measureMessage, ofText, depth + 1);
+  if (body.input !== undefined) return measure(body.input, ofText, depth + 1);
+  if (body.prompt !== undefined) return measure(body.prompt, ofText, depth + 1);
   if (typeof body.text === "string") return ofText(body.text);
   if (body.type === "image_url") return TOKENS_AN_IMAGE;
   return measureJson(value, ofText);
 }
 
-function measureMessage(message: unknown, ofText: MeasureText): number {
-  if (typeof message !== "object" || message === null) return TOKENS_A_MESSAGE + measure(message, ofText);
+function measureMessage(message: unknown, ofText: MeasureText, depth: number): number {
+  if (typeof message !== "object" || message === null) return TOKENS_A_MESSAGE + measure(message, ofText, depth);
   const { content, tool_calls: toolCalls } = message as { content?: unknown; tool_calls?: unknown };
   const calls = toolCalls === undefined ? 0 : measureJson(toolCalls, ofText);
-  return TOKENS_A_MESSAGE + calls + (content === undefined || content === null ? 0 : measure(content, ofText));
+  return TOKENS_A_MESSAGE + calls + (content === undefined || content === null ? 0 : measure(content, ofText, depth));
 }
 
 function measureJson(value: unknown, ofText: MeasureText): number {
@@ -78,10 +84,14 @@ function measureText(text: string): number {
   return ascii / ASCII_CHARACTERS_A_TOKEN + (text.length - ascii);
 }
 
-type Measure = (value: unknown, ofText: MeasureText) => number;
+type Measure = (value: unknown, ofText: MeasureText, depth: number) => number;
 
-function sum(values: readonly unknown[], of: Measure, ofText: MeasureText): number {
+/** Stops at what is nested too deep: in a cycle, going on would take for ever. */
+function sum(values: readonly unknown[], of: Measure, ofText: MeasureText, depth: number): number {
   let total = 0;
-  for (const value of values) total += of(value, ofText);
+  for (const value of values) {
+    total += of(value, ofText, depth);
+    if (Number.isNaN(total)) break;
+  }
   return total;
 }
