@@ -16,11 +16,29 @@ export class Departure {
   }
 
   follow(signal: AbortSignal, signals: CallerSignals): void {
-    this.#unfollow = signals.follow(signal, (reason) => this.#controller.abort(reason));
+    this.#unfollow = signals.follow(signal, (reason, alsoInStep) => this.#abort(reason, alsoInStep));
   }
 
   leave(): void {
     this.#controller.abort();
+  }
+
+  /** The engine reads the reason inside the step in which an item leaves: that is the way into the step. */
+  #abort(reason: unknown, alsoInStep: () => void): void {
+    let isDone = false;
+    const once = (): void => {
+      if (isDone) return;
+      isDone = true;
+      alsoInStep();
+    };
+    const get = (): unknown => {
+      once();
+      return reason;
+    };
+    Object.defineProperty(this.signal, "reason", { get });
+    this.#controller.abort(reason);
+    // The engine may not listen: it has refused the item, or has answered it already.
+    once();
   }
 
   /** The stream is over: lets go of the caller's signal. */

@@ -237,3 +237,21 @@ test("two streams whose signal's reason cannot be read end with what reading it 
   expect(await Promise.all(fates)).toMatchObject([{ error: new Error("read") }, { error: new Error("read") }]);
   expect(await fateOf(stream("c", { signal }))).toMatchObject({ error: new Error("read") });
 });
+
+describe("streams that share a signal leave together when it aborts", () => {
+  test("where a listener flushes meanwhile: none is handed to the handler", async () => {
+    const { stream, calls, clock } = streamRig({ maxWaitMs: 1_000 });
+    stream.on("item", () => void stream.flush());
+    const abort = new AbortController();
+    const { signal } = abort;
+    const fates = ["a", "b", "c"].map((item) => fateOf(stream(item, { signal })));
+    read(stream("live"));
+    await clock.settle();
+    const reason = new Error("gone");
+    abort.abort(reason);
+    await clock.settle();
+    expect(await Promise.all(fates)).toEqual(range(3).map(() => ({ chunks: [], error: reason })));
+    expect(calls.map(({ items }) => items)).toEqual([["live"]]);
+    expect(stream.stats()).toMatchObject({ cancelled: 3 });
+  });
+});
