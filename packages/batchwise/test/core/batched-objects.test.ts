@@ -145,7 +145,7 @@ describe.each(["standard", "legacy"] as const)("the batcher of a method with a %
     });
 
     test("takes the signal and the key of a batch whose context an override passes on, and not its cost", async () => {
-      const { Passing, calls } = fixture.makeClasses({ maxBatchCost: 8 });
+      const { Passing, calls } = fixture.makePassing({ maxBatchCost: 8 });
       const passing = new Passing();
       const answers = [["a", "b"], ["c"], ["d"]].map((texts, key) =>
         passing.encode(texts, { key: String(key), cost: 3 }),
@@ -166,7 +166,7 @@ describe.each(["standard", "legacy"] as const)("the batcher of a method with a %
 
     test("drops items whose override has lost its callers, where that passes its context on", async () => {
       const clock = virtualClock();
-      const { Passing, calls } = fixture.makeClasses({ maxWaitMs: 50, clock });
+      const { Passing, calls } = fixture.makePassing({ maxWaitMs: 50, clock });
       const abort = new AbortController();
       const answer = new Passing().encode(["a"], { signal: abort.signal });
       while (clock.timers === 0) await clock.settle();

@@ -309,25 +309,6 @@ describe("calls that cannot be stacked with the others", () => {
     ]);
   });
 
-  test.each(["submit", "a function"])("do not meet calls with a key that reads like theirs, by %s", async (by) => {
-    const keys: (string | undefined)[] = [];
-    const key = ' with "ids" int32 Int32Array 2';
-    const fn = batchTensors<Record0, Tensor>(
-      ({ ids }, context) => {
-        keys.push(context.key);
-        return ids as Tensor;
-      },
-      { clock: virtualClock(), ...(by !== "submit" && { key: ({ ids }) => (ids?.dims[1] === 2 ? key : "") }) },
-    );
-    const answers = [
-      fn({ ids: int64([[1]]) }),
-      fn({ ids: tensor("int32", [[2]]) }),
-      fn({ ids: int64([[3, 3]]) }, by === "submit" ? { key } : {}),
-    ];
-    expect((await Promise.all(answers)).map(({ type }) => type)).toEqual(["int64", "int32", "int64"]);
-    expect(keys).toEqual([by === "submit" ? undefined : "", key, `${key} with "ids" int64 BigInt64Array 2`]);
-  });
-
   test("keep the user's key, and so does submitMany over records of different kinds", async () => {
     const keys: (string | undefined)[] = [];
     const fn = batchTensors(

@@ -1,4 +1,5 @@
-import { stack, type TensorLike, type TensorType, unstack } from "batchwise/tensor";
+import { batchTensors, stack, type Tensor, type TensorLike, type TensorType, unstack } from "batchwise/tensor";
+import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { float32, int64, tensor } from "./kit.ts";
 
@@ -126,5 +127,26 @@ describe("a tensor", () => {
     const stacked = stack([given, given]);
     expect(stacked.data).toEqual(Uint8Array.of(1, 2, 1, 2));
     expect(stacked.data.buffer.byteLength).toBe(4);
+  });
+});
+
+describe("calls with other types", () => {
+  test.each(["submit", "a function"])("do not meet calls with a key that reads like theirs, by %s", async (by) => {
+    const keys: (string | undefined)[] = [];
+    const key = ' with "ids" int32 Int32Array 2';
+    const fn = batchTensors<Readonly<Record<string, Tensor>>, Tensor>(
+      ({ ids }, context) => {
+        keys.push(context.key);
+        return ids as Tensor;
+      },
+      { clock: virtualClock(), ...(by !== "submit" && { key: ({ ids }) => (ids?.dims[1] === 2 ? key : "") }) },
+    );
+    const answers = [
+      fn({ ids: int64([[1]]) }),
+      fn({ ids: tensor("int32", [[2]]) }),
+      fn({ ids: int64([[3, 3]]) }, by === "submit" ? { key } : {}),
+    ];
+    expect((await Promise.all(answers)).map(({ type }) => type)).toEqual(["int64", "int32", "int64"]);
+    expect(keys).toEqual([by === "submit" ? undefined : "", key, `${key} with "ids" int64 BigInt64Array 2`]);
   });
 });
