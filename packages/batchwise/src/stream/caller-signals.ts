@@ -4,8 +4,8 @@
 
 import { reasonOf } from "../core/submit/abort-signals.ts";
 
-/** Called with the signal's reason when it aborts. `alsoInStep` is to run in the engine's step in which the stream leaves. */
-export type Abort = (reason: unknown, alsoInStep: () => void) => void;
+/** Called with the signal's reason when it aborts. */
+export type Abort = (reason: unknown) => void;
 
 export class CallerSignals {
   readonly #bySignal: Map<AbortSignal, SharedSignal> = new Map();
@@ -13,7 +13,7 @@ export class CallerSignals {
   /** Calls `abort` when the signal aborts, at once where it has. Returns the function that ends this. */
   follow(signal: AbortSignal, abort: Abort): () => void {
     if (signal.aborted) {
-      abort(reasonOf(signal), () => {});
+      abort(reasonOf(signal));
       return () => {};
     }
     const shared = this.#bySignal.get(signal) ?? new SharedSignal(signal);
@@ -46,13 +46,8 @@ class SharedSignal {
     }
   }
 
-  /** All streams leave in one step of the engine: none is sent in the room that another one makes. */
   readonly #aborted = (): void => {
     const reason = reasonOf(this.#signal);
-    const aborts = [...this.aborts];
-    const last = aborts.pop();
-    last?.(reason, () => {
-      for (const abort of aborts) abort(reason, () => {});
-    });
+    for (const abort of [...this.aborts]) abort(reason);
   };
 }

@@ -4,6 +4,7 @@
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
+import { reasonOf } from "../core/submit/abort-signals.ts";
 import type { CallerSignals } from "./caller-signals.ts";
 
 /** A caller's way out of the queue, or out of a running batch. */
@@ -15,30 +16,22 @@ export class Departure {
     return this.#controller.signal;
   }
 
+  /**
+   * The streams of one signal leave one after the other. The engine asks a signal before it hands an item over: this one
+   * says from the first moment on what the caller's says.
+   */
   follow(signal: AbortSignal, signals: CallerSignals): void {
-    this.#unfollow = signals.follow(signal, (reason, alsoInStep) => this.#abort(reason, alsoInStep));
+    const own = this.#controller.signal;
+    const told = (name: "aborted" | "reason"): unknown => Reflect.get(AbortSignal.prototype, name, own);
+    Object.defineProperties(own, {
+      aborted: { get: () => told("aborted") || signal.aborted },
+      reason: { get: () => (told("aborted") ? told("reason") : reasonOf(signal)) },
+    });
+    this.#unfollow = signals.follow(signal, (reason) => this.#controller.abort(reason));
   }
 
   leave(): void {
     this.#controller.abort();
-  }
-
-  /** The engine reads the reason inside the step in which an item leaves: that is the way into the step. */
-  #abort(reason: unknown, alsoInStep: () => void): void {
-    let isDone = false;
-    const once = (): void => {
-      if (isDone) return;
-      isDone = true;
-      alsoInStep();
-    };
-    const get = (): unknown => {
-      once();
-      return reason;
-    };
-    Object.defineProperty(this.signal, "reason", { get });
-    this.#controller.abort(reason);
-    // The engine may not listen: it has refused the item, or has answered it already.
-    once();
   }
 
   /** The stream is over: lets go of the caller's signal. */
