@@ -9,15 +9,7 @@ import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contrac
 import { PreparedOptions, reconfigure, shownOptions } from "../contract/resolve-options.ts";
 import type { BatcherStats } from "../contract/stats.ts";
 import type { Batcher, CloseOptions, LaneOptions, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
-import {
-  aBoolean,
-  aFunction,
-  aString,
-  check,
-  checkIsObject,
-  invalidOption,
-  refuseUnknown,
-} from "../contract/validate.ts";
+import { aFunction, aString, check, checkIsObject, invalidOption } from "../contract/validate.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
@@ -35,6 +27,7 @@ import { captureAsyncContext } from "../time/async-context.ts";
 import { type InContext, SteadyClock } from "../time/clock.ts";
 import { Deadlines, type InOneStep } from "../time/deadlines.ts";
 import { Turn } from "../time/turn.ts";
+import { drainOf, laneOf } from "./method-options.ts";
 import { Scheduler } from "./scheduler.ts";
 import { warnOfPadding, warnOfPrefetch, warnOfWait } from "./warnings.ts";
 
@@ -53,7 +46,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #options: ResolvedOptions;
   #shown: ShownOptions;
   #hasWarnedOfWait: boolean;
-  #resting: (() => void)[] = [];
+  /** Those who wait for rest; null where nobody does. */
+  #resting: (() => void)[] | null = null;
   #closing: Promise<void> | null = null;
 
   /** `given`: options as users give them, or prepared ones. `tooLargeError` makes the error for an item over the cap. */
@@ -94,7 +88,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         queue: this.#queue,
         opening: this.#opening,
         onStep: () => {
-          if (this.#resting.length > 0 && this.#isAtRest()) for (const resolve of this.#resting.splice(0)) resolve();
+          const resting = this.#resting;
+          if (resting === null || !this.#isAtRest()) return;
+          this.#resting = null;
+          for (const resolve of resting) resolve();
         },
       },
       prepared,
@@ -249,6 +246,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   /** Resolves after the next step that leaves the batcher at rest. */
   #atRest(): Promise<void> {
     return new Promise((resolve) => {
+      this.#resting ??= [];
       this.#resting.push(resolve);
     });
   }
@@ -278,28 +276,4 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       else this.#intake.acceptAll(items, options, call);
     }) as Promise<never>;
   }
-}
-
-/** The key that `flush` and `forget` mean; undefined for all, or for items without a key. */
-function laneOf(options: LaneOptions | undefined): string | undefined {
-  checkIsObject("options", options);
-  if (options !== undefined) refuseUnknown(options, ["key"]);
-  const key = options?.key;
-  if (key !== undefined) check("key", aString, key);
-  return key;
-}
-
-/** Whether to drain. `close` may be a listener, or follow a promise: what is no plain object has nothing to say of it. */
-function drainOf(options: CloseOptions | undefined): boolean {
-  if (!isPlainObject(options)) return true;
-  refuseUnknown(options, ["drain"]);
-  const { drain = true } = options;
-  check("drain", aBoolean, drain);
-  return drain;
-}
-
-function isPlainObject(value: unknown): value is object {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
 }

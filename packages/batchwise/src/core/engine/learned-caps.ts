@@ -28,8 +28,8 @@ interface EndedRun {
 export class LearnedCaps {
   /** Of all batches. */
   #ofAll: RunCosts | null = null;
-  /** Of the batches of each key; null once there have been too many of them. */
-  #byKey: Map<string, RunCosts> | null = new Map();
+  /** Of the batches of each key; made with the first one, null once there have been too many of them. */
+  #byKey: Map<string, RunCosts> | null | undefined = undefined;
 
   #times: RunTimes | null = null;
 
@@ -109,6 +109,7 @@ export class LearnedCaps {
 
   #forKey(key: string | undefined): RunCosts | undefined {
     if (key === undefined || this.#byKey === null) return undefined;
+    this.#byKey ??= new Map();
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     if (this.#byKey.size === MOST_KEYS) {

@@ -69,17 +69,17 @@ export class Scheduler implements RunOwner<BatchRun> {
   #isDraining = false;
 
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
-    const { services, stages } = parts;
+    const { services, stages, opening, inContext } = parts;
     const { options } = prepared;
     this.#services = services;
     this.#queue = parts.queue;
     this.#turn = parts.turn;
     this.#admission = parts.admission;
-    this.#inContext = parts.inContext;
+    this.#inContext = inContext;
     this.#onStep = parts.onStep;
     this.#options = options;
     const keepsTaken = options.order === "length" || options.dedupe !== undefined;
-    const environment = { ...parts, owner: this, keepsTaken, options };
+    const environment = { services, stages, opening, inContext, owner: this, keepsTaken, options };
     this.#starter = new BatchStarter(parts.queue, environment, prepared);
     this.#slots = new Slots(stages);
     this.#gate = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);

@@ -92,14 +92,16 @@ class ScopeFlushes {
 const NONE: readonly Flush[] = [];
 
 export class Flushes {
-  readonly #scopes: Map<Scope, ScopeFlushes> = new Map();
+  /** Made with the first flush. */
+  #scopes: Map<Scope, ScopeFlushes> | null = null;
 
   get isEmpty(): boolean {
-    return this.#scopes.size === 0;
+    return this.#scopes === null || this.#scopes.size === 0;
   }
 
   /** Adds one, for what waits in its scope and for batches that pause. */
   add(scope: Scope, upTo: number, waiting: number, resting: readonly FlushedBatch[], done: () => void): void {
+    this.#scopes ??= new Map();
     const ofScope = this.#scopes.get(scope) ?? new ScopeFlushes();
     this.#scopes.set(scope, ofScope);
     const flush = ofScope.add(upTo, waiting, done);
@@ -111,16 +113,16 @@ export class Flushes {
   }
 
   entryLeft(key: string | undefined, sequence: number): void {
-    this.#scopes.get(undefined)?.entryLeft(sequence);
-    if (key !== undefined) this.#scopes.get(key)?.entryLeft(sequence);
+    this.#scopes?.get(undefined)?.entryLeft(sequence);
+    if (key !== undefined) this.#scopes?.get(key)?.entryLeft(sequence);
   }
 
   /** A batch of these entries of one key starts. Returns the flushes that wait for it. */
   batchStarted(key: string | undefined, entries: readonly Entry[]): readonly Flush[] {
     if (this.isEmpty) return NONE;
     const first = entries.reduce((least, { moment }) => Math.min(least, moment.sequence), Infinity);
-    const ofAll = this.#scopes.get(undefined)?.covering(first) ?? NONE;
-    const ofKey = (key === undefined ? undefined : this.#scopes.get(key)?.covering(first)) ?? NONE;
+    const ofAll = this.#scopes?.get(undefined)?.covering(first) ?? NONE;
+    const ofKey = (key === undefined ? undefined : this.#scopes?.get(key)?.covering(first)) ?? NONE;
     const flushes = [...ofAll, ...ofKey].filter(({ isDone }) => !isDone);
     for (const flush of flushes) flush.batches += 1;
     return flushes;
@@ -140,6 +142,6 @@ export class Flushes {
   }
 
   #endDone(scope: Scope): void {
-    if (this.#scopes.get(scope)?.endDone()) this.#scopes.delete(scope);
+    if (this.#scopes?.get(scope)?.endDone()) this.#scopes.delete(scope);
   }
 }

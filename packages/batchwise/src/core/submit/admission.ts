@@ -23,7 +23,8 @@ export class Admission {
   readonly #queue: Queue;
   /** Submits that a full queue holds back. Made when it is first needed. */
   #outside: Queue | null = null;
-  #ready: (() => void)[] = [];
+  /** Those who wait for room; null where nobody does. */
+  #ready: (() => void)[] | null = null;
   #options: ResolvedOptions;
   /**
    * Items of batches that pause before a retry: they count in the queue's bound. Where it has grown the queue is looked at
@@ -114,18 +115,21 @@ export class Admission {
   ready(): Promise<void> {
     if (this.#hasRoom()) return Promise.resolve();
     return new Promise((resolve) => {
+      this.#ready ??= [];
       this.#ready.push(resolve);
     });
   }
 
   /** Tells those who asked for room, if there is some. */
   announce(): void {
-    if (this.#ready.length > 0 && this.#hasRoom()) this.release();
+    if (this.#ready !== null && this.#hasRoom()) this.release();
   }
 
   /** Tells all who asked for room. */
   release(): void {
-    for (const resolve of this.#ready.splice(0)) resolve();
+    const ready = this.#ready ?? [];
+    this.#ready = null;
+    for (const resolve of ready) resolve();
   }
 
   /** Sends away all who wait outside. */
