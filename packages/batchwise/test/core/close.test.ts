@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import { batch, batchStream, createBatcher, createTokenBatcher } from "batchwise";
 import { batchTensors } from "batchwise/tensor";
 import { describe, expect, test } from "vitest";
@@ -203,6 +204,27 @@ describe("close() with wrong options", () => {
     const fn = batch((items: number[]) => items);
     await fn.close(argument as never);
     expect(fn.closed).toBe(true);
+  });
+
+  test.each<[from: string, options: object]>([
+    ["of another realm", runInNewContext("({ drain: false })")],
+    [
+      "of a class",
+      new (class Options {
+        drain = false;
+      })(),
+    ],
+  ])("reads options %s", async (_from, options) => {
+    const of = rig<number>();
+    const left = reasonOf(of.batcher.submit(1));
+    await of.clock.settle();
+    await of.batcher.close(options);
+    expect(await left).toMatchObject({ code: "CLOSED" });
+  });
+
+  test("refuses names that it does not know in an object of another realm", async () => {
+    const error = await reasonOf(rig().batcher.close(runInNewContext("({ drian: false })")));
+    expect(error).toMatchObject({ code: "INVALID_OPTION", message: unknown });
   });
 
   test("changes nothing of a close() that is under way", async () => {

@@ -12,17 +12,17 @@ export function laneOf(options: LaneOptions | undefined): string | undefined {
   return key;
 }
 
-/** Whether to drain. `close` may be a listener, or follow a promise: what is no plain object has nothing to say of it. */
-export function drainOf(options: CloseOptions | undefined): boolean {
-  if (!isPlainObject(options)) return true;
-  refuseUnknown(options, ["drain"]);
+/** Whether to drain. `close` may be a listener, or follow a promise: other names are refused in a plain object alone. */
+export function drainOf(options: CloseOptions | null | undefined): boolean {
+  if (typeof options !== "object" || options === null) return true;
+  if (isPlain(options)) refuseUnknown(options, ["drain"]);
   const { drain = true } = options;
   check("drain", aBoolean, drain);
   return drain;
 }
 
-function isPlainObject(value: unknown): value is object {
-  if (typeof value !== "object" || value === null) return false;
+/** Of this realm or of another one. */
+function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
