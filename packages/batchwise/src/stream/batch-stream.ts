@@ -3,7 +3,7 @@
 
 import { createBatcher } from "../core/api/batch.ts";
 import { callable } from "../core/api/callable.ts";
-import { type EventName, Events, type Listener } from "../core/contract/events.ts";
+import { type EventName, Events, type Listener, printedName } from "../core/contract/events.ts";
 import type {
   BatchContext,
   Batcher,
@@ -74,8 +74,6 @@ export function batchStream<Item, Chunk>(
 ): StreamFunction<Item, Chunk> {
   check("handler", aFunction, handler);
   const { maxBufferedChunks, engine } = resolveStreamOptions<Item, StreamItem<Item, Chunk>>(options);
-  // Kept warnings go to the first listener while it is added: in the async context of the code that adds it.
-  const warnings = new Events(captureAsyncContext());
   const warn = (message: string): void => warnings.warn("STREAM_BLOCKED", message);
   const core: Batcher<StreamItem<Item, Chunk>, void> = createBatcher((items: StreamItem<Item, Chunk>[], context) => {
     const values = items.map(({ item }) => item);
@@ -83,6 +81,8 @@ export function batchStream<Item, Chunk>(
     const services = { name, clock, maxBufferedChunks, warn };
     return new Producer(items, context, services).start(() => handler(values, context));
   }, engine);
+  // Kept warnings go to the first listener while it is added: in the async context of the code that adds it.
+  const warnings = new Events(captureAsyncContext(), printedName(core.options));
   const submitter = new Submitter(core, maxBufferedChunks);
   const submit = (item: Item, given?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> =>
     submitter.submit(item, given);

@@ -63,7 +63,7 @@ export const NO_NAME = "batch";
 const NAMED = "Batcher `";
 
 /** A message that begins with the batcher's name, where it has one. */
-function inName(name: string, message: string): string {
+export function inName(name: string, message: string): string {
   return name === NO_NAME || name === "" ? message : `${NAMED}${name}\`: ${message}`;
 }
 

@@ -1,9 +1,11 @@
 // What a batcher tells its listeners, and the list of them. Listeners are the user's functions: one that throws, or whose promise rejects,
 // is reported as a warning and disturbs nobody else.
 
-import type { InContext } from "../time/clock.ts";
+import { type Clock, type InContext, systemClock } from "../time/clock.ts";
+import { inName } from "./errors.ts";
 import type { BatchReason, ItemOutcome } from "./outcome.ts";
 import { attempt } from "./thenable.ts";
+import { UnheardWarnings } from "./unheard-warnings.ts";
 
 /** A batch that is running now. */
 export interface RunningBatch {
@@ -73,15 +75,26 @@ type AnyListener = (event: never) => unknown;
 /** Warnings that nobody has heard are kept for the first listener, so many of them. */
 const KEPT_WARNINGS = 16;
 
+const HOW_TO_LISTEN = 'Printed once a code. `on("warning", listener)` hears every warning, and none is printed then.';
+
+/** The name under which a batcher's warnings are printed; null on a clock of its own, as in tests: none is printed. */
+export function printedName({ name, clock }: { readonly name: string; readonly clock: Clock }): string | null {
+  return clock === systemClock ? name : null;
+}
+
 export class Events {
   readonly #inContext: InContext;
+  readonly #name: string | null;
   /** Made with the first listener. */
   #listeners: Partial<Record<EventName, readonly AnyListener[]>> | null = null;
-  #unheard: WarningEvent[] | null = null;
+  #kept: WarningEvent[] | null = null;
+  /** Made with the first warning. */
+  #unheard: UnheardWarnings | null = null;
 
-  /** Listeners run in the async context of `inContext`. */
-  constructor(inContext: InContext = (callback) => callback()) {
+  /** Listeners run in the async context of `inContext`. `name`: see `printedName`. */
+  constructor(inContext: InContext, name: string | null) {
     this.#inContext = inContext;
+    this.#name = name;
   }
 
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void {
@@ -89,10 +102,10 @@ export class Events {
     this.#listeners ??= {};
     const all = this.#listeners;
     all[name] = [...(all[name] ?? []), added];
-    if (name === "warning" && this.#unheard !== null) {
-      const unheard = this.#unheard;
-      this.#unheard = null;
-      for (const warning of unheard) this.emit("warning", warning);
+    if (name === "warning" && this.#kept !== null) {
+      const kept = this.#kept;
+      this.#kept = null;
+      for (const warning of kept) this.emit("warning", warning);
     }
     return () => {
       all[name] = all[name]?.filter((other) => other !== added) ?? [];
@@ -116,9 +129,16 @@ export class Events {
 
   warn(code: WarningCode, message: string, cause?: unknown): void {
     const warning = { code, message, cause };
-    if (this.hears("warning")) this.emit("warning", warning);
-    else if (this.#unheard === null) this.#unheard = [warning];
-    else if (this.#unheard.length < KEPT_WARNINGS) this.#unheard.push(warning);
+    if (this.hears("warning")) {
+      this.emit("warning", warning);
+      return;
+    }
+    this.#kept ??= [];
+    if (this.#kept.length < KEPT_WARNINGS) this.#kept.push(warning);
+    if (this.#name === null) return;
+    this.#unheard ??= new UnheardWarnings(() => this.#kept === null, HOW_TO_LISTEN);
+    const [unheard, text] = [this.#unheard, inName(this.#name, message)];
+    this.#inContext(() => unheard.add(code, text));
   }
 
   #failed(name: EventName, error: unknown): void {

@@ -2,7 +2,7 @@
 // nothing itself.
 
 import { closedError, itemTooLargeError } from "../contract/errors.ts";
-import { type EventName, Events, type Listener, type RunningBatch } from "../contract/events.ts";
+import { type EventName, Events, type Listener, printedName, type RunningBatch } from "../contract/events.ts";
 import { withHandlerDefaults } from "../contract/handler-defaults.ts";
 import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
 import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contract/options.ts";
@@ -59,7 +59,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
     const clock = new SteadyClock(options.clock, inContext);
     const turn = new Turn(clock, () => this.#scheduler.turnEnded());
-    const events = new Events(inContext);
+    const events = new Events(inContext, printedName(options));
     const services: Services = {
       name: options.name,
       clock,

@@ -21,7 +21,7 @@ export interface ServicesKit {
 export function servicesKit(): ServicesKit {
   const clock = virtualClock();
   const steady = new SteadyClock(clock, (callback) => callback());
-  const events = new Events();
+  const events = new Events((callback) => callback(), null);
   const warnings: WarningEvent[] = [];
   events.on("warning", (warning) => warnings.push(warning));
   const recorder = new Recorder();

@@ -1,0 +1,102 @@
+// Warnings without a listener, in processes of their own: what is printed, when, and that a process ends as before.
+
+import { spawn } from "node:child_process";
+import { describe, expect, test } from "vitest";
+
+const library = new URL("../../src/index.ts", import.meta.url).href;
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly tookMs: number;
+}
+
+/** Runs a program with the library's names `batch` and `createBatcher` in a process of its own. */
+function run(program: string, ...flags: string[]): Promise<Ended> {
+  const source = `import { batch, batched, createBatcher } from ${JSON.stringify(library)};\n${program}`;
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [...flags, "--input-type=module", "--eval", source]);
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  return new Promise((resolve) => {
+    child.on("close", (code) => resolve({ code, stdout, stderr, tookMs: performance.now() - startedAt }));
+  });
+}
+
+const ECHO = "(items) => items";
+const SLEEP = "await new Promise((resolve) => setTimeout(resolve, 1300));";
+
+/** Lines of the first row of a printed warning. */
+const printed = ({ stderr }: Ended): string[] => stderr.split("\n").filter((line) => line.includes("BatchwiseWarning"));
+
+describe("a warning that no listener has heard after 1 s", () => {
+  test("is printed once a code and process, with its code, the batcher's name and the way to listen", async () => {
+    const ended = await run(`
+      batch(${ECHO}, { prefetch: 1, name: "texts" });
+      createBatcher(${ECHO}, { prefetch: 1, name: "others" });
+      ${SLEEP}
+      batch(${ECHO}, { prefetch: 1 });
+      ${SLEEP}
+    `);
+    expect(ended.code).toBe(0);
+    expect(printed(ended)).toHaveLength(1);
+    expect(ended.stderr).toMatch(/\[OPTIONS\] BatchwiseWarning: Batcher `texts`: `prefetch` prepares no batch/);
+    expect(ended.stderr).toContain('on("warning", listener)');
+  });
+
+  test("is not printed where a listener comes in time, and is given to it", async () => {
+    const ended = await run(`
+      const texts = batch(${ECHO}, { prefetch: 1 });
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      texts.on("warning", ({ code }) => console.log(code));
+      ${SLEEP}
+    `);
+    expect(ended).toMatchObject({ code: 0, stdout: "OPTIONS\n", stderr: "" });
+  });
+
+  test("holds no process open: one that ends sooner prints at its end", async () => {
+    const ended = await run(`batch(${ECHO}, { prefetch: 1 });`);
+    expect(ended.code).toBe(0);
+    expect(printed(ended)).toHaveLength(1);
+    const quiet = await run(`batch(${ECHO}, {});`);
+    expect(quiet).toMatchObject({ code: 0, stderr: "" });
+    expect(ended.tookMs - quiet.tookMs).toBeLessThan(900);
+  });
+
+  test("is not printed by a batcher on a clock of its own", async () => {
+    const clock = "{ now: () => Date.now(), setTimeout, clearTimeout }";
+    const ended = await run(`batch(${ECHO}, { prefetch: 1, clock: ${clock} });`);
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("goes to `console.warn` where there is no process", async () => {
+    const ended = await run(`
+      const real = globalThis.process;
+      globalThis.process = undefined;
+      console.warn = (text) => console.log(text);
+      batch(${ECHO}, { prefetch: 1 });
+      ${SLEEP}
+      globalThis.process = real;
+    `);
+    expect(ended).toMatchObject({ code: 0, stderr: "" });
+    expect(ended.stdout).toMatch(/^\[OPTIONS\] `prefetch` prepares no batch/);
+  });
+
+  test("leaves the process without a listener of this package once it is printed", async () => {
+    const ended = await run(`
+      batch(${ECHO}, {});
+      console.log(process.listenerCount("beforeExit"));
+      batch(${ECHO}, { prefetch: 1 });
+      console.log(process.listenerCount("beforeExit"));
+      ${SLEEP}
+      console.log(process.listenerCount("beforeExit"));
+    `);
+    expect(ended.stdout).toBe("0\n1\n0\n");
+  });
+});
