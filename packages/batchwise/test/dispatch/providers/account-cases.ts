@@ -4,24 +4,33 @@ import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
-import { geminiAccount } from "batchwise/dispatch/gemini";
+import { type GeminiClient, geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
-import { openaiAccount } from "batchwise/dispatch/openai";
-import { fakeFaults } from "batchwise/dispatch/testing";
+import { type OpenAiClient, openaiAccount } from "batchwise/dispatch/openai";
+import { type FakeProvider, fakeFaults } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import type { Adapter } from "./account-suite.ts";
 
-export const openaiCase: Adapter = {
-  name: "the OpenAI account",
+/** The official class of one version, by the options that the tests make a client with. */
+type OpenAiClass = new (options: {
+  readonly apiKey: string;
+  readonly baseURL: string;
+  readonly fetch?: FakeProvider["fetch"];
+}) => OpenAiClient;
+
+export const openaiCaseOf = (name: string, Client: OpenAiClass): Adapter => ({
+  name,
   create: "batches.create",
   account: (target) => {
     const client =
       "url" in target
-        ? new OpenAI({ apiKey: "key", baseURL: `${target.url}/v1` })
-        : new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: target.fetch });
+        ? new Client({ apiKey: "key", baseURL: `${target.url}/v1` })
+        : new Client({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: target.fetch });
     return openaiAccount({ client });
   },
-};
+});
+
+export const openaiCase: Adapter = openaiCaseOf("the OpenAI account", OpenAI);
 
 /** A service of OpenAI's shape, which the fake speaks as a dialect of its own. */
 const serviceCase = (service: "azure" | "groq" | "together"): Adapter => ({
@@ -52,8 +61,14 @@ export const anthropicCase: Adapter = {
   },
 };
 
+/** The official class of one version, by the options that the tests make a client with. */
+type GoogleClass = new (options: {
+  readonly apiKey: string;
+  readonly httpOptions: { readonly baseUrl: string; readonly fetch?: FakeProvider["fetch"] };
+}) => GeminiClient;
+
 /** With all batches in files, or in the create where they are small enough. */
-const geminiCase = (name: string, maxInlineBytes: number): Adapter => ({
+export const geminiCase = (name: string, maxInlineBytes: number, Client: GoogleClass = GoogleGenAI): Adapter => ({
   name,
   create: "gemini.create",
   differs: {
@@ -65,7 +80,7 @@ const geminiCase = (name: string, maxInlineBytes: number): Adapter => ({
   account: (target) => {
     const httpOptions =
       "url" in target ? { baseUrl: target.url } : { baseUrl: "http://fake.test", fetch: target.fetch };
-    return geminiAccount({ client: new GoogleGenAI({ apiKey: "key", httpOptions }), maxInlineBytes });
+    return geminiAccount({ client: new Client({ apiKey: "key", httpOptions }), maxInlineBytes });
   },
 });
 

@@ -1,15 +1,21 @@
 // Official clients of other versions than the one that all other tests use: what is too old is refused when the account
-// is made, and the oldest that is supported does all that an account does.
+// is made; the oldest that is supported, and the newest, do all that an account does.
 
 import Anthropic from "@anthropic-ai/sdk";
 import Anthropic0 from "anthropic-sdk-0";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { openaiAccount } from "batchwise/dispatch/openai";
+import { accountConformance, fakeFaults } from "batchwise/dispatch/testing";
+import { Storage as Storage8 } from "gcs-8";
+import { GoogleGenAI as GoogleGenAI3 } from "genai-3";
 import OpenAI, { AzureOpenAI } from "openai";
 import OpenAI4, { AzureOpenAI as AzureOpenAI4 } from "openai-4";
 import OpenAI5 from "openai-5";
+import OpenAI7 from "openai-7";
 import { describe, expect, test } from "vitest";
+import { geminiCase, openaiCaseOf } from "./account-cases.ts";
 import { accountSuite } from "./account-suite.ts";
+import { openVertex } from "./vertex/vertex-case.ts";
 
 const azure = { apiKey: "key", endpoint: "https://example.com", apiVersion: "2025-04-01-preview" };
 
@@ -65,15 +71,22 @@ describe("what makes a client fit", () => {
   });
 });
 
-accountSuite(
-  {
-    name: "the OpenAI account over openai 5",
-    create: "batches.create",
-    account: (target) => {
-      const fetch = "url" in target ? {} : { fetch: target.fetch };
-      const baseURL = "url" in target ? `${target.url}/v1` : "http://fake.test/v1";
-      return openaiAccount({ client: new OpenAI5({ apiKey: "key", baseURL, ...fetch }) });
-    },
-  },
-  "in the process",
-);
+accountSuite(openaiCaseOf("the OpenAI account over openai 5", OpenAI5), "in the process");
+
+// The newest of each: anthropic, mistral and S3 are the versions that all other tests use.
+accountSuite(openaiCaseOf("the OpenAI account over openai 7", OpenAI7), "over real sockets");
+accountSuite(geminiCase("the Gemini account over @google/genai 3, inline", 200_000, GoogleGenAI3), "in the process");
+accountSuite(geminiCase("the Gemini account over @google/genai 3, with files", 0, GoogleGenAI3), "over real sockets");
+
+describe("the Vertex account over @google/genai 3 and @google-cloud/storage 8", () => {
+  for (const { name, run } of accountConformance) {
+    test(name, () =>
+      run(async (options) => {
+        const own = { modelPath: (model: string) => `publishers/google/models/${model}` };
+        const rig = await openVertex(options, own, { GoogleGenAI: GoogleGenAI3, Storage: Storage8 });
+        const noMoney = fakeFaults.billingDisabled;
+        return { ...rig, create: "vertex.create", noMoney, surface: "vertex", omitsUnrun: true };
+      }),
+    );
+  }
+});

@@ -2,7 +2,7 @@
 
 import { S3, type S3ClientConfig } from "@aws-sdk/client-s3";
 import { Storage, type StorageOptions } from "@google-cloud/storage";
-import { gcsStorage, s3Storage } from "batchwise/dispatch/storage";
+import { type GcsClient, gcsStorage, s3Storage } from "batchwise/dispatch/storage";
 import { type FakeStorageOptions, fakeGcs, fakeS3, type StorageRig } from "batchwise/dispatch/testing";
 import { onTestFinished } from "vitest";
 
@@ -28,9 +28,16 @@ export async function openS3(options: FakeStorageOptions = {}, config: S3ClientC
   return { fake, storage: s3Storage({ client, ...PLACE }) };
 }
 
-export async function openGcs(options: FakeStorageOptions = {}, config: StorageOptions = {}): Promise<StorageRig> {
+export function openGcs(options: FakeStorageOptions = {}, config: StorageOptions = {}): Promise<StorageRig> {
+  return openGcsBy((url) => gcsClient(url, config), options);
+}
+
+export async function openGcsBy(
+  clientOf: (url: string) => GcsClient,
+  options: FakeStorageOptions = {},
+): Promise<StorageRig> {
   const fake = fakeGcs(options);
   const server = await fake.listen();
   onTestFinished(() => server.close());
-  return { fake, storage: gcsStorage({ client: gcsClient(server.url, config), ...PLACE }) };
+  return { fake, storage: gcsStorage({ client: clientOf(server.url), ...PLACE }) };
 }

@@ -8,13 +8,27 @@
 // connection is cut.
 
 import type { CallOptions } from "../../contract/account.ts";
-import { type Query, requestJson, responseOf, type Transport, transportOf } from "../shapes/google-client.ts";
+import {
+  googleVersion,
+  type Query,
+  requestJson,
+  responseOf,
+  type Transport,
+  transportOf,
+} from "../shapes/google-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
+
+/** Batches and files are documented below this version alone; @google/genai 3 has "v1" as its default. */
+const API_VERSION = "v1beta";
 
 /** What an upload of Gemini's client is asked for: the lines of a batch, and their file's name. */
 export interface GeminiUpload {
   readonly file: Blob;
-  readonly config: { readonly displayName: string; readonly mimeType: string };
+  readonly config: {
+    readonly displayName: string;
+    readonly mimeType: string;
+    readonly httpOptions?: { readonly apiVersion: string };
+  };
 }
 
 /** `new GoogleGenAI({ apiKey })` of `@google/genai`, by what the account needs of it. */
@@ -28,33 +42,38 @@ export interface GeminiClient {
 export class GeminiWire {
   readonly #client: GeminiClient;
   readonly #transport: Transport;
+  readonly #uploadOptions: Pick<GeminiUpload["config"], "httpOptions">;
 
   constructor(client: GeminiClient) {
     this.#client = client;
     this.#transport = transportOf(client);
+    // Before 3 the client writes this version into the address of uploads itself, and takes no options for it.
+    const { major } = googleVersion(client) ?? { major: 3 };
+    this.#uploadOptions = major < 3 ? {} : { httpOptions: { apiVersion: API_VERSION } };
   }
 
   get(path: string, query: Query, call: CallOptions): Promise<unknown> {
-    return requestJson(this.#transport, { path, httpMethod: "GET", queryParams: query }, call);
+    return requestJson(this.#transport, API_VERSION, { path, httpMethod: "GET", queryParams: query }, call);
   }
 
   post(path: string, body: object, call: CallOptions): Promise<unknown> {
     return requestJson(
       this.#transport,
+      API_VERSION,
       { path, httpMethod: "POST", queryParams: {}, body: JSON.stringify(body) },
       call,
     );
   }
 
   delete(path: string, call: CallOptions): Promise<unknown> {
-    return requestJson(this.#transport, { path, httpMethod: "DELETE", queryParams: {}, body: "{}" }, call);
+    return requestJson(this.#transport, API_VERSION, { path, httpMethod: "DELETE", queryParams: {}, body: "{}" }, call);
   }
 
   /** The bytes of a file, as they arrive. The client's time limit would cut long ones: the signal alone ends it. */
   async download(name: string, { signal }: CallOptions): Promise<unknown> {
     const answer = await this.#transport.request({
       ...{ path: `${name}:download`, httpMethod: "GET", queryParams: { alt: "media" } },
-      ...{ httpOptions: { retryOptions: { attempts: 1 } }, abortSignal: signal },
+      ...{ httpOptions: { apiVersion: API_VERSION, retryOptions: { attempts: 1 } }, abortSignal: signal },
     });
     return responseOf(answer).body;
   }
@@ -62,7 +81,7 @@ export class GeminiWire {
   /** The file's name. The client cannot be told to stop: an upload that was given up leaves a file nobody uses. */
   async upload(file: Blob, displayName: string, { signal }: CallOptions): Promise<string> {
     signal.throwIfAborted();
-    const config = { displayName, mimeType: "application/jsonl" };
+    const config = { displayName, mimeType: "application/jsonl", ...this.#uploadOptions };
     const uploaded = await unlessAborted(this.#client.files.upload({ file, config }), signal);
     const name = text(objectOf(uploaded).name);
     if (name === null) throw new Error("The provider answered the upload without a file name.");

@@ -16,15 +16,27 @@ const WANTED = `Expected \`client\` to be a \`GoogleGenAI\` of @google/genai ${L
 /** Longest time that platform timers hold. */
 export const LONGEST_MS: number = 2 ** 31 - 1;
 
-/** Throws for a client that would repeat calls by itself. One that does not name its version is not judged. */
-function checkGoogleVersion(client: object): void {
+interface Version {
+  readonly text: string;
+  readonly major: number;
+  readonly minor: number;
+}
+
+/** The client's version; null for one that does not name it. */
+export function googleVersion(client: object): Version | null {
   const { clientOptions } = objectOf((client as { readonly apiClient?: unknown }).apiClient);
   const headers = objectOf(objectOf(objectOf(clientOptions).httpOptions).headers);
   const [, version, major, minor] = VERSION.exec(text(headers["x-goog-api-client"]) ?? "") ?? [];
-  if (version === undefined) return;
-  const isOld = Number(major) < LEAST[0] || (Number(major) === LEAST[0] && Number(minor) < LEAST[1]);
+  return version === undefined ? null : { text: version, major: Number(major), minor: Number(minor) };
+}
+
+/** Throws for a client that would repeat calls by itself. One that does not name its version is not judged. */
+function checkGoogleVersion(client: object): void {
+  const version = googleVersion(client);
+  if (version === null) return;
+  const isOld = version.major < LEAST[0] || (version.major === LEAST[0] && version.minor < LEAST[1]);
   if (!isOld) return;
-  const got = `got one of version ${version}, which may repeat calls that must go once`;
+  const got = `got one of version ${version.text}, which may repeat calls that must go once`;
   throw invalidOption(TypeError, `${WANTED}, ${got}`);
 }
 
@@ -35,7 +47,12 @@ export interface TransportRequest {
   readonly httpMethod: "GET" | "POST" | "DELETE";
   readonly queryParams: Query;
   readonly body?: string;
-  readonly httpOptions: { readonly timeout?: number; readonly retryOptions: { readonly attempts: 1 } };
+  readonly httpOptions: {
+    /** Part of the address: given with each call, because the client's default changes with its major version. */
+    readonly apiVersion: string;
+    readonly timeout?: number;
+    readonly retryOptions: { readonly attempts: 1 };
+  };
   readonly abortSignal: AbortSignal;
 }
 
@@ -62,11 +79,12 @@ export function responseOf(answer: unknown): Response {
 /** The JSON of one call, which is made once, whatever retries the client was configured with. */
 export async function requestJson(
   transport: Transport,
+  apiVersion: string,
   request: Pick<TransportRequest, "path" | "httpMethod" | "queryParams" | "body">,
   { signal, timeoutMs }: CallOptions,
 ): Promise<unknown> {
   const timeout = Math.min(LONGEST_MS, Math.ceil(timeoutMs));
-  const httpOptions = { timeout, retryOptions: { attempts: 1 } } as const;
+  const httpOptions = { apiVersion, timeout, retryOptions: { attempts: 1 } } as const;
   const answer = await transport.request({ ...request, httpOptions, abortSignal: signal });
   return parseJson(await responseOf(answer).text());
 }

@@ -29,7 +29,7 @@ import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
 import { readSdkError, text } from "../shapes/sdk-error.ts";
 import { classify } from "./classify.ts";
-import { type VertexClient, vertexCall } from "./client.ts";
+import { API_VERSION, type VertexClient, vertexCall } from "./client.ts";
 import { checkHasBatches } from "./family.ts";
 import { filterOf, labelsOf, toListPage, toProviderBatch } from "./job.ts";
 import { checkRequest, encodeLine } from "./lines.ts";
@@ -126,7 +126,7 @@ class VertexAccount extends AccountFields implements Account {
       ...(cursor === null ? {} : { pageToken: cursor }),
     };
     const request = { path: "batchPredictionJobs", httpMethod: "GET", queryParams } as const;
-    return toListPage(await requestJson(this.#transport, request, call));
+    return toListPage(await requestJson(this.#transport, API_VERSION, request, call));
   }
 
   async find(tag: BatchName, call: CallOptions): Promise<readonly ProviderBatch[]> {

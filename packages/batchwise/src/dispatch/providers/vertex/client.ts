@@ -5,7 +5,11 @@
 import type { CallOptions } from "../../contract/account.ts";
 import { LONGEST_MS } from "../shapes/google-client.ts";
 
+/** Given with each call, so that another default of the client's changes nothing. */
+export const API_VERSION = "v1beta1";
+
 interface HttpOptions {
+  readonly apiVersion: string;
   /** Whole milliseconds. */
   readonly timeout: number;
   /** Once, whatever the client was configured with. */
@@ -45,5 +49,5 @@ export interface VertexClient {
 
 export function vertexCall({ signal, timeoutMs }: CallOptions): VertexCall {
   const timeout = Math.min(LONGEST_MS, Math.ceil(timeoutMs));
-  return { httpOptions: { timeout, retryOptions: { attempts: 1 } }, abortSignal: signal };
+  return { httpOptions: { apiVersion: API_VERSION, timeout, retryOptions: { attempts: 1 } }, abortSignal: signal };
 }

@@ -2,7 +2,7 @@
 
 import { GoogleGenAI } from "@google/genai";
 import { Storage } from "@google-cloud/storage";
-import { gcsStorage } from "batchwise/dispatch/storage";
+import { type GcsClient, gcsStorage } from "batchwise/dispatch/storage";
 import {
   type FakeOptions,
   type FakeProvider,
@@ -10,7 +10,7 @@ import {
   fakeGcs,
   fakeProvider,
 } from "batchwise/dispatch/testing";
-import { type VertexAccountOptions, vertexAccount } from "batchwise/dispatch/vertex";
+import { type VertexAccountOptions, type VertexClient, vertexAccount } from "batchwise/dispatch/vertex";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { onTestFinished } from "vitest";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";
@@ -20,12 +20,26 @@ const START: number = Date.UTC(2026, 0, 1);
 /** The client asks for a token before each call; this one has it at once, where Google's would ask a metadata server. */
 const authClient = { getRequestHeaders: async () => new Headers({ authorization: "Bearer token" }) };
 
-export function vertexClient(url: string): GoogleGenAI {
-  return new GoogleGenAI({
+function vertexOptions(url: string) {
+  return {
     ...{ vertexai: true, project: "my-project", location: "us-central1" },
     httpOptions: { baseUrl: url },
     googleAuthOptions: { authClient: authClient as never },
-  });
+  };
+}
+
+export function vertexClient(url: string): GoogleGenAI {
+  return new GoogleGenAI(vertexOptions(url));
+}
+
+/** The official classes of one version, by the options that the tests make their clients with. */
+export interface GoogleClients {
+  readonly GoogleGenAI: new (options: ReturnType<typeof vertexOptions>) => VertexClient;
+  readonly Storage: new (options: {
+    readonly apiEndpoint: string;
+    readonly projectId: string;
+    readonly retryOptions: { readonly autoRetry: boolean };
+  }) => GcsClient;
 }
 
 export interface VertexRig {
@@ -38,6 +52,7 @@ export interface VertexRig {
 export async function openVertex(
   options: FakeOptions = {},
   own: Partial<VertexAccountOptions> = {},
+  clients: GoogleClients = { GoogleGenAI, Storage },
 ): Promise<VertexRig> {
   const clock = virtualClock(START);
   const gcs = fakeGcs();
@@ -46,7 +61,9 @@ export async function openVertex(
   onTestFinished(async () => {
     await Promise.all([server.close(), files.close()]);
   });
-  const client = new Storage({ apiEndpoint: files.url, projectId: "my-project", retryOptions: { autoRetry: false } });
-  const storage = gcsStorage({ client, bucket: "bucket", prefix: "folder" });
-  return { fake, gcs, clock, account: vertexAccount({ client: vertexClient(server.url), storage, ...own }) };
+  const retryOptions = { autoRetry: false };
+  const objects = new clients.Storage({ apiEndpoint: files.url, projectId: "my-project", retryOptions });
+  const storage = gcsStorage({ client: objects, bucket: "bucket", prefix: "folder" });
+  const client = new clients.GoogleGenAI(vertexOptions(server.url));
+  return { fake, gcs, clock, account: vertexAccount({ client, storage, ...own }) };
 }
