@@ -7,6 +7,7 @@ import { LONGEST_RETRY_AFTER_MS } from "../../core/contract/retry-after.ts";
 import { WakeTimer } from "../wake-timer.ts";
 import { KnownLimiters } from "./known-limiters.ts";
 import { type RedisRateLimiterOptions, type ResolvedRedisOptions, resolveRedisOptions } from "./options.ts";
+import { Place } from "./place.ts";
 import { ProcessCount } from "./process-count.ts";
 import { Server } from "./server.ts";
 import { Shares } from "./shares.ts";
@@ -42,7 +43,7 @@ export function redisRateLimiter(options: RedisRateLimiterOptions): RateLimiter 
 }
 
 const WAIT: LimiterAnswer = Object.freeze({ granted: false });
-/** Redis is asked at least so often while somebody waits, and while it is gone. */
+/** So often a process that keeps its share looks whether Redis is back. */
 const LOOK_MS = 500;
 /** For so long after a return others may still use their shares: they look every LOOK_MS. */
 const GRACE_MS = LOOK_MS;
@@ -59,6 +60,8 @@ class RedisLimiter implements RateLimiter {
   readonly #waiting: Map<LimiterClient, number> = new Map();
   #isAsking = false;
   #isTimed = false;
+  /** Of the process, in the line that Redis keeps. */
+  readonly #place: Place = new Place();
   /** Null while Redis answers. */
   #shares: Shares | null = null;
   #heldUntil = 0;
@@ -69,7 +72,8 @@ class RedisLimiter implements RateLimiter {
     this.#options = options;
     this.#server = new Server(options);
     this.#timer = new WakeTimer(options.clock, () => this.#wake());
-    this.#count = new ProcessCount(options.clock, () => this.#server.look());
+    const look = (isSeen: boolean) => this.#server.look(isSeen);
+    this.#count = new ProcessCount(options.clock, look, (error) => this.#lookFailed(error));
   }
 
   listen(listener: ResolvedRedisOptions["onState"]): void {
@@ -101,7 +105,7 @@ class RedisLimiter implements RateLimiter {
     const wasFirst = client === this.#first();
     if (!this.#waiting.delete(client) || !wasFirst || this.#isAsking) return;
     this.#clear();
-    if (this.#waiting.size === 0) this.#server.tell("leave");
+    if (this.#waiting.size === 0) this.#leave();
     else this.#wakeIn(0);
   }
 
@@ -117,15 +121,17 @@ class RedisLimiter implements RateLimiter {
     this.#isAsking = true;
     const askedAt = this.#options.clock.now();
     try {
-      const reply = await this.#server.ask(asked);
+      const reply = await this.#server.ask(asked, this.#place.ask(askedAt));
       this.#isAsking = false;
       if (!reply.isStale) this.#count.heard(reply);
       if (!reply.isGranted) {
         // One who withdrew meanwhile learns now that it waits: it is asked once more, and may withdraw again.
         if (!this.#waiting.has(client)) this.#waiting.set(client, asked);
-        this.#wakeIn(reply.isStale ? 0 : Math.min(LOOK_MS, reply.value));
+        if (!reply.isStale) this.#place.wait(askedAt, reply.value);
+        this.#wakeIn(reply.isStale ? 0 : reply.value);
         return WAIT;
       }
+      this.#place.granted(this.#options.clock.now(), reply.othersWaitMs);
       this.#waiting.delete(client);
       if (this.#waiting.size > 0) this.#wakeIn(0);
       return { granted: true, cost: reply.value };
@@ -136,11 +142,24 @@ class RedisLimiter implements RateLimiter {
     }
   }
 
+  /** A process that waits for its turn learns here that Redis is gone, and not when its turn has come. */
+  #lookFailed(error: unknown): void {
+    if (this.#shares !== null || this.#isAsking || this.#waiting.size === 0) return;
+    this.#clear();
+    this.#lose(error, this.#options.clock.now());
+  }
+
+  #leave(): void {
+    this.#place.leave();
+    this.#server.tell("leave");
+  }
+
   /** Redis is gone: from now on this process keeps its share. */
   #lose(error: unknown, askedAt: number): Shares {
     const { clock, processes } = this.#options;
     const count = Math.max(processes ?? 0, this.#count.last);
     this.#count.stop();
+    this.#place.leave();
     const shares = new Shares(this.#options, count > 0 ? 1 / count : 0, askedAt);
     const heldMs = this.#heldUntil - clock.now();
     if (heldMs > 0) shares.hold(heldMs);
@@ -184,7 +203,7 @@ class RedisLimiter implements RateLimiter {
       // It neither asked nor withdrew: it waits no longer, or it would block those behind it.
       this.#waiting.delete(client);
       if (this.#waiting.size > 0) this.#wakeIn(0);
-      else this.#server.tell("leave");
+      else this.#leave();
     }
   }
 

@@ -1,95 +1,139 @@
-// The limit as Redis keeps it: one script, so that each question is answered as a whole. It holds the two buckets, who
-// waits in which order, and which processes have been seen lately. The time is the server's.
+// The limit as Redis keeps it: one script, so that each question is answered as a whole. It holds the two buckets, the
+// line of waiting processes, and which processes have been seen lately. The time is the server's.
 //
-// Keys: the state (a hash), the queue of processes by ticket, the same by the time they were told to come back, and the
-// processes by the time they were last seen. Numbers are written with 17 digits, so none is rounded.
+// Keys: the state (a hash), the line (processes by the time since when they wait), what each of them has asked for and
+// when it comes back (a hash), and all processes by the time they were last seen. Numbers are written with 17 digits, so
+// none is rounded. A question reads at most WINDOW places of the line, however long the line is.
+//
+// A process says itself for how long it has waited. So it keeps its place when it comes back late, or after the line was
+// lost, and until then nobody waits for it.
 //
 // Clients send again what was not answered when a connection broke, however long ago: a question has a time, by this
 // clock, after which it is not answered any more. 0 where its process does not know this clock yet.
 
 /** Fewer milliseconds than this are no wait: rounding must not make one. */
 const NEGLIGIBLE_MS = 1e-6;
-/** A process that does not come back within this time after it was told to loses its place. */
+/** A process that is later than this is not waited for. */
 const PATIENCE_MS = 250;
+/** Timers are punctual to some milliseconds: a process that is later than this may be gone. */
+const OVERDUE_MS = 50;
+/** A process that waits comes back within this time, so that it learns of a line that has become shorter. */
+const COME_BACK_MS = 2_000;
+/** Processes at the front of the line for whom what they have asked for is kept. Those behind them only wait. */
+const WINDOW = 64;
+/** Processes behind the window come back no sooner than this. */
+const BEHIND_WINDOW_MS = 100;
 /** A process that was seen within this time counts as one of those that share. */
 const SEEN_MS = 10_000;
-/** Where the last question is further ahead than this, the clock has gone back: all stored times move back with it. */
+/** Processes that are gone are removed, and the keys' expiry put off, at most so often. */
+const SWEEP_MS = 1_000;
+/** Where the last question is further ahead than this, the clock has gone back. */
 const AHEAD_MS = 1_000;
 
 export const SCRIPT: string = `
+local op, me = ARGV[1], ARGV[2]
+if op == 'look' and ARGV[8] == '0' then return { 0, '0', redis.call('ZCARD', KEYS[4]) } end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
-local op, me = ARGV[1], ARGV[2]
 local perMs = { tonumber(ARGV[3]), tonumber(ARGV[5]) }
 local caps = { tonumber(ARGV[4]), tonumber(ARGV[6]) }
 local expires = tonumber(ARGV[7])
 local function text(number) return string.format('%.17g', number) end
 if op ~= 'hold' and expires > 0 and now > expires then return { -1, '0', 0, text(now) } end
-local stored = redis.call('HMGET', KEYS[1], 'at', 'calls', 'cost', 'held', 'ticket', 'contact', 'returned')
+local stored = redis.call('HMGET', KEYS[1], 'at', 'calls', 'cost', 'held', 'contact', 'returned', 'swept')
 local known = tonumber(stored[1])
 local backMs = 0
 if known and known > now + ${AHEAD_MS} then
   backMs = known - now
-  for _, times in ipairs({ KEYS[3], KEYS[4] }) do
-    for _, process in ipairs(redis.call('ZRANGE', times, 0, -1)) do redis.call('ZINCRBY', times, text(-backMs), process) end
-  end
+  -- Its times are those of another clock. The processes come back to their places.
+  redis.call('DEL', KEYS[2], KEYS[3])
+  for _, process in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do redis.call('ZINCRBY', KEYS[4], text(-backMs), process) end
 end
 local at = (known or now) - backMs
 local levels = { tonumber(stored[2]) or caps[1], tonumber(stored[3]) or caps[2] }
-local held, ticket = (tonumber(stored[4]) or 0) - backMs, tonumber(stored[5]) or 0
-local contact, returned = (tonumber(stored[6]) or 0) - backMs, (tonumber(stored[7]) or 0) - backMs
+local held = (tonumber(stored[4]) or 0) - backMs
+local contact, returned = (tonumber(stored[5]) or 0) - backMs, (tonumber(stored[6]) or 0) - backMs
+local swept = (tonumber(stored[7]) or 0) - backMs
 for i = 1, 2 do
   levels[i] = math.min(caps[i], levels[i] + math.max(0, now - at) * perMs[i])
 end
 at = math.max(at, now)
 
 redis.call('ZADD', KEYS[4], text(now), me)
-redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', '(' .. text(now - ${SEEN_MS}))
+local isSweep = now - swept > ${SWEEP_MS}
+if isSweep then
+  redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', '(' .. text(now - ${SEEN_MS}))
+  swept = now
+end
 local seen = redis.call('ZCARD', KEYS[4])
 
-local function leave(process)
-  redis.call('ZREM', KEYS[2], process)
-  redis.call('ZREM', KEYS[3], process)
-  redis.call('HDEL', KEYS[1], 'asked:' .. process)
+local function leave(processes)
+  redis.call('ZREM', KEYS[2], unpack(processes))
+  redis.call('HDEL', KEYS[3], unpack(processes))
+end
+
+-- The front of the line: who waits there since when, and for what; and the place of this process. Late ones leave.
+local function readLine()
+  local front = redis.call('ZRANGE', KEYS[2], 0, ${WINDOW - 1}, 'WITHSCORES')
+  local names, line, late, place = {}, {}, {}, nil
+  for i = 1, #front, 2 do names[#names + 1] = front[i] end
+  local asks = #names > 0 and redis.call('HMGET', KEYS[3], unpack(names)) or {}
+  for i, name in ipairs(names) do
+    local asked, due = string.match(asks[i] or '0 0', '^(%S+) (%S+)$')
+    if name ~= me and tonumber(due) < now - ${PATIENCE_MS} then late[#late + 1] = name
+    else
+      line[#line + 1] = { since = tonumber(front[2 * i]), asked = tonumber(asked), due = tonumber(due) }
+      if name == me then place = #line end
+    end
+  end
+  if #late > 0 then leave(late) end
+  return line, #names == ${WINDOW}, place
 end
 
 local answer = { 0, '0', seen, text(now) }
+local isJoining = false
 if op == 'ask' then
-  for _, late in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', text(now - ${PATIENCE_MS}))) do
-    if late ~= me then leave(late) end
-  end
-  local asked = tonumber(ARGV[8])
+  local asked, since = tonumber(ARGV[8]), now - tonumber(ARGV[9])
   local needs = { 1, asked }
   if caps[2] >= 0 then needs[2] = math.min(asked, caps[2]) end
-  local ahead = { 0, 0 }
-  for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-    if other == me then break end
-    ahead[1] = ahead[1] + 1
-    ahead[2] = ahead[2] + (tonumber(redis.call('HGET', KEYS[1], 'asked:' .. other)) or 0)
+  local line, isLong, place = readLine()
+  local behind = isLong and not place and redis.call('ZSCORE', KEYS[2], me)
+  since = tonumber(behind) or since
+  local ahead, othersSince = { 0, 0 }, nil
+  for i, process in ipairs(line) do
+    if i ~= place then othersSince = othersSince or process.since end
+    if i < (place or #line + 1) and (place or process.since <= since) then
+      ahead = { ahead[1] + 1, ahead[2] + process.asked }
+    end
   end
   -- Who is behind others goes first where there is enough for all of them: nobody waits for one who is slow to come.
   local wait = held - now
+  if isLong and ahead[1] == #line then
+    local rank = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. text(since))
+    if ahead[1] > 0 then ahead = { math.max(ahead[1], rank), ahead[2] * math.max(1, rank / ahead[1]) } end
+    wait = math.max(wait, ${BEHIND_WINDOW_MS})
+  end
   for i = 1, 2 do
     local missing = ahead[i] + needs[i] - levels[i]
     if caps[i] >= 0 and missing > 0 then wait = math.max(wait, at - now + missing / perMs[i]) end
   end
   if wait <= ${NEGLIGIBLE_MS} then
-    leave(me)
+    if place then leave({ me }) end
     for i = 1, 2 do
       if caps[i] >= 0 then levels[i] = levels[i] - needs[i] end
     end
-    answer = { 1, text(needs[2]), seen, text(now) }
+    answer = { 1, text(needs[2]), seen, text(now), text(othersSince and now - othersSince or 0) }
   else
-    if not redis.call('ZSCORE', KEYS[2], me) then
-      ticket = ticket + 1
-      redis.call('ZADD', KEYS[2], ticket, me)
-    end
-    redis.call('ZADD', KEYS[3], text(now + wait), me)
-    redis.call('HSET', KEYS[1], 'asked:' .. me, text(needs[2]))
+    -- Where the first is overdue, it may never come: this one looks when it is late.
+    local isOverdue = place ~= 1 and line[1] and line[1].due < now - ${OVERDUE_MS}
+    wait = math.min(wait, isOverdue and ${PATIENCE_MS} or ${COME_BACK_MS})
+    isJoining = not place and not behind
+    if isJoining then redis.call('ZADD', KEYS[2], text(since), me) end
+    redis.call('HSET', KEYS[3], me, text(needs[2]) .. ' ' .. text(now + wait))
     answer = { 0, text(wait), seen, text(now) }
   end
 elseif op == 'leave' then
-  leave(me)
+  leave({ me })
 elseif op == 'hold' then
   held = math.max(held, now + tonumber(ARGV[8]))
 elseif op == 'give' then
@@ -114,11 +158,14 @@ end
 if expires > 0 and op ~= 'look' then contact = now end
 
 redis.call('HSET', KEYS[1], 'at', text(at), 'calls', text(levels[1]), 'cost', text(levels[2]),
-  'held', text(held), 'ticket', ticket, 'contact', text(contact), 'returned', text(returned))
-local ttl = 60000 + math.max(0, held - now)
-for i = 1, 2 do
-  if caps[i] >= 0 then ttl = math.max(ttl, 60000 + (caps[i] - levels[i]) / perMs[i]) end
+  'held', text(held), 'contact', text(contact), 'returned', text(returned), 'swept', text(swept))
+if isSweep or isJoining or (op ~= 'ask' and op ~= 'look') then
+  local ttl = 60000 + math.max(0, held - now)
+  for i = 1, 2 do
+    -- Longer than an empty bucket, and what it owes, take to fill.
+    if caps[i] >= 0 then ttl = math.max(ttl, 60000 + (caps[i] - math.min(0, levels[i])) / perMs[i]) end
+  end
+  for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, math.ceil(ttl)) end
 end
-for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, math.ceil(ttl)) end
 return answer
 `;

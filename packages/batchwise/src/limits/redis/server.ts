@@ -13,6 +13,8 @@ export interface Reply {
   readonly value: number;
   /** How many processes were seen in the last ten seconds, this one included. */
   readonly processes: number;
+  /** With a grant: for how long the process waits that is first in the line now, in milliseconds. 0: none waits. */
+  readonly othersWaitMs: number;
   /** True where the question came too late to be answered, which says nothing else. */
   readonly isStale: boolean;
 }
@@ -20,7 +22,7 @@ export interface Reply {
 /** What two clocks may have gone apart since the last answer. */
 const SLACK_MS = 250;
 
-const KEY_NAMES = ["state", "queue", "due", "seen"];
+const KEY_NAMES = ["state", "queue", "asks", "seen"];
 
 /** What Redis calls the script. */
 let hash: Promise<string> | null = null;
@@ -43,16 +45,16 @@ export class Server {
     this.#rates = [...bucketArguments(callsPerMinute, burstMs, 1), ...bucketArguments(costPerMinute, burstMs, 0)];
   }
 
-  /** Asks for one call of this cost. Rejects where there is no answer in time. */
-  ask(cost: number): Promise<Reply> {
-    return this.#inTime(this.#run("ask", cost), (late) => {
+  /** Asks for one call of this cost, after a wait of `waitedMs`. Rejects where there is no answer in time. */
+  ask(cost: number, waitedMs: number): Promise<Reply> {
+    return this.#inTime(this.#run("ask", cost, waitedMs), (late) => {
       if (late.isGranted) this.tell("give", 1, late.value);
     });
   }
 
-  /** Asks only how many processes there are, and is counted. Rejects where there is no answer in time. */
-  look(): Promise<Reply> {
-    return this.#inTime(this.#run("look"), () => {});
+  /** Asks how many processes there are, and where `isSeen` is counted. Rejects where there is no answer in time. */
+  look(isSeen: boolean): Promise<Reply> {
+    return this.#inTime(this.#run("look", isSeen ? 1 : 0), () => {});
   }
 
   /**
@@ -71,10 +73,15 @@ export class Server {
   async #run(operation: string, ...values: readonly number[]): Promise<Reply> {
     const args = [operation, this.#process, ...this.#rates, String(this.#expiry()), ...values.map(String)];
     const reply = await this.#evaluate(args);
-    const [result, value, processes, now] = reply as readonly unknown[];
-    this.#aheadMs = Number(now) - this.#clock.now();
-    const isStale = Number(result) === -1;
-    return { isGranted: Number(result) === 1, isStale, value: Number(value), processes: Number(processes) };
+    const [result, value, processes, now, othersWaitMs = 0] = reply as readonly unknown[];
+    if (now !== undefined) this.#aheadMs = Number(now) - this.#clock.now();
+    return {
+      isGranted: Number(result) === 1,
+      isStale: Number(result) === -1,
+      value: Number(value),
+      processes: Number(processes),
+      othersWaitMs: Number(othersWaitMs),
+    };
   }
 
   /** The time of the server until which a question of now may be answered; 0 where that is not known. */

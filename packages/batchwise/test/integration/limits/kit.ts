@@ -1,13 +1,19 @@
 // What the tests of limits in Redis share: a place in a server, clients, one who takes what it gets, and a way to Redis
 // that can be cut.
 
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "batchwise";
 import type { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
 import { redisPlace } from "../services/kept.ts";
 import { clientAt } from "../services/redis.ts";
+import type { LimiterWork } from "./limiter-child.ts";
+
+const CHILD = fileURLToPath(new URL("limiter-child.ts", import.meta.url));
 
 let keys = 0;
 /** A Redis, and a key that no other test has. */
@@ -57,6 +63,24 @@ export class Taker implements LimiterClient {
       if (!this.#isStopped) this.retry();
     });
   }
+}
+
+/** A process of limiter-child.ts. */
+export interface LimiterChild {
+  line(): Promise<string>;
+  begin(): void;
+}
+
+export function startChild(work: LimiterWork): LimiterChild {
+  const child: ChildProcess = spawn(process.execPath, ["--no-warnings", CHILD, JSON.stringify(work)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  onTestFinished(() => {
+    child.kill("SIGKILL");
+  });
+  if (child.stdout === null) throw new Error("The child has no output.");
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  return { line: async () => String((await lines.next()).value), begin: () => child.stdin?.write("begin\n") };
 }
 
 /** A way to Redis that can be cut. */

@@ -14,6 +14,8 @@ export interface LimiterWork {
   readonly costPerMinute: number;
   readonly maxBatchSize: number;
   readonly runMs: number;
+  /** For so much of each second the event loop stands still. Default 0. */
+  readonly stopMs?: number;
 }
 
 const work = JSON.parse(process.argv[2] ?? "") as LimiterWork;
@@ -39,6 +41,11 @@ const batcher = createBatcher(
   },
   { limiter, maxBatchSize },
 );
+const { stopMs = 0 } = work;
+if (stopMs > 0) {
+  const nothing = new Int32Array(new SharedArrayBuffer(4));
+  setInterval(() => Atomics.wait(nothing, 0, 0, stopMs), 1_000);
+}
 /** More than can be granted. */
 const items = Array.from({ length: (costPerMinute * work.runMs) / 60_000 }, (_, index) => index);
 batcher.submitMany(items).catch(() => {});

@@ -143,3 +143,18 @@ test("limiters with the same options on one client are one process", async () =>
   expect(Math.min(a, b)).toBeGreaterThan(0);
   expect(told).toEqual(["a: shares", "b: shares"]);
 }, 30_000);
+
+test("a process whose turn is far away learns within a second that Redis is gone", async () => {
+  const { port, key } = await place();
+  const wire = new Wire(port);
+  await wire.open();
+  const states: string[] = [];
+  const onState = (state: string) => states.push(state);
+  const limiter = redisRateLimiter({ client: await ioredis(wire.port), key, callsPerMinute: 6, processes: 1, onState });
+  const taker = new Taker(limiter, 1);
+  taker.retry();
+  await pause(300);
+  wire.cut();
+  await pause(1_000);
+  expect([taker.granted, states]).toEqual([1, ["shares"]]);
+});

@@ -9,14 +9,18 @@ import { ioredis, pause, place, Taker } from "./kit.ts";
 
 /** Makes of the limit's state what a server leaves whose clock shows this much more. */
 async function shiftClock(client: Redis, key: string, byMs: number): Promise<void> {
-  for (const field of ["at", "held", "contact", "returned"]) {
+  for (const field of ["at", "held", "contact", "returned", "swept"]) {
     const known = Number(await client.hget(`{${key}}:state`, field));
     if (known > 0) await client.hset(`{${key}}:state`, field, String(known + byMs));
   }
-  for (const name of ["due", "seen"]) {
+  for (const name of ["queue", "seen"]) {
     for (const member of await client.zrange(`{${key}}:${name}`, "0", "-1")) {
       await client.zincrby(`{${key}}:${name}`, byMs, member);
     }
+  }
+  for (const [process, ask] of Object.entries(await client.hgetall(`{${key}}:asks`))) {
+    const [cost, dueAt] = ask.split(" ");
+    await client.hset(`{${key}}:asks`, process, `${cost} ${Number(dueAt) + byMs}`);
   }
 }
 

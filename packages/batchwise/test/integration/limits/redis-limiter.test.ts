@@ -1,16 +1,11 @@
 // Limits that processes share, on a real Redis, by the clients of ioredis and node-redis.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { createBatcher, type LimiterClient } from "batchwise";
 import { redisRateLimiter } from "batchwise/limits/redis";
 import { createClient } from "redis";
 import { expect, onTestFinished, test } from "vitest";
-import { ioredis, pause, place, Taker } from "./kit.ts";
+import { ioredis, pause, place, startChild, Taker } from "./kit.ts";
 import type { LimiterWork } from "./limiter-child.ts";
-
-const CHILD = fileURLToPath(new URL("limiter-child.ts", import.meta.url));
 
 const RUN_MS = 4_000;
 const PER_SECOND = 1_000;
@@ -22,7 +17,7 @@ async function grantedToEight(): Promise<readonly number[]> {
     const client = index % 2 === 0 ? "ioredis" : "node-redis";
     return { port, client, key, costPerMinute: PER_SECOND * 60, maxBatchSize: 20, runMs: RUN_MS };
   });
-  const children = works.map((work) => start(work));
+  const children = works.map((work) => startChild(work));
   for (const child of children) expect(await child.line()).toBe("ready");
   const beganAt = Date.now();
   for (const child of children) child.begin();
@@ -47,23 +42,6 @@ test("eight processes use at least 97 % of a limit together, and at most 0.1 % m
   // They were served in turn.
   for (const share of granted) expect(share).toBeGreaterThan(sumOf(granted) / 8 / 4);
 }, 60_000);
-
-interface Child {
-  line(): Promise<string>;
-  begin(): void;
-}
-
-function start(work: LimiterWork): Child {
-  const child: ChildProcess = spawn(process.execPath, ["--no-warnings", CHILD, JSON.stringify(work)], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  onTestFinished(() => {
-    child.kill("SIGKILL");
-  });
-  if (child.stdout === null) throw new Error("The child has no output.");
-  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-  return { line: async () => String((await lines.next()).value), begin: () => child.stdin?.write("begin\n") };
-}
 
 test.each(["ioredis", "node-redis"] as const)(
   "a batcher keeps a limit of calls with a client of %s",
