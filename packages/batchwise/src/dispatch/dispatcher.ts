@@ -26,6 +26,7 @@ import type {
   DispatcherStats,
   DispatchRequest,
   Enqueued,
+  EnqueuedMany,
   LaneRef,
   LoggedOutcome,
   Outcome,
@@ -177,7 +178,7 @@ class StoreDispatcher implements Dispatcher {
     return this.#enqueuer.one(request);
   }
 
-  async enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
+  async enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany> {
     this.#refuseWhenStopped();
     return this.#enqueuer.many(requests);
   }

@@ -135,6 +135,7 @@ export type {
   DispatchRequest,
   Endpoint,
   Enqueued,
+  EnqueuedMany,
   Json,
   JsonObject,
   KnownEndpoint,

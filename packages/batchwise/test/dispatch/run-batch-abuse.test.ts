@@ -23,11 +23,11 @@ test("options that no job can have are refused before anything happens", () => {
 test("what is no request is named by its place", async () => {
   const { run, settle } = jobWorld();
   for (const [bad, message] of [
-    [null, "A request must be an object."],
-    ["text", "A request must be an object."],
-    [{ body: bodyOf("a"), idd: "x" }, "A request has no field `idd`."],
+    [null, "A request must be an object with a `body`, got `null`."],
+    ["text", "A request must be an object with a `body`, got `text` (string)."],
+    [{ body: bodyOf("a"), idd: "x" }, "Unknown field `idd`, did you mean `id`?"],
     [{ id: 7, body: bodyOf("a") }, "A request's `id` must be a string of 1 to 256 characters."],
-    [{ body: "text" }, "A request's `body` must be a JSON object."],
+    [{ body: "text" }, "A request's `body` must be a JSON object, got `text` (string)."],
   ] as const) {
     const requests = [...plain(2), bad as never];
     await expect(settle(all(run({ requests })))).rejects.toThrow(`requests[2]: ${message}`);
@@ -52,7 +52,7 @@ test("an iterable that never answers, or fails at its own end, keeps no run from
       throw new Error("The end fails too.");
     }
   }
-  await expect(settle(all(run({ requests: unruly() })))).rejects.toThrow("requests[2]: A request must be an object.");
+  await expect(settle(all(run({ requests: unruly() })))).rejects.toThrow("requests[2]: A request must be an object");
   const broken: Iterable<never> = {
     [Symbol.iterator]: () => {
       throw new Error("No iterator.");

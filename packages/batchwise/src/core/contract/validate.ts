@@ -108,7 +108,7 @@ export function checkIsObject(name: string, options: unknown): asserts options i
 }
 
 /** The known name that takes the fewest edits, if it takes few enough to be a slip. */
-function nearestOf(name: string, known: readonly string[]): string | undefined {
+export function nearestOf(name: string, known: readonly string[]): string | undefined {
   let nearest: string | undefined;
   let fewest = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {

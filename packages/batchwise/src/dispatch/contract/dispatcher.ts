@@ -12,6 +12,7 @@ import type {
   DispatcherStats,
   DispatchRequest,
   Enqueued,
+  EnqueuedMany,
   LoggedOutcome,
   Outcome,
   OutcomesOptions,
@@ -33,11 +34,15 @@ export interface Dispatcher extends OperatorMethods {
   /** Resolves once the request is durable. Throws a DispatchError, and stores nothing, for what cannot be sent. */
   enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued>;
   /**
+   * An id is unique in the store for ever: a line with the id of an earlier one, such as `request-1` of yesterday's file,
+   * is the same request where the body is the same, and gives yesterday's outcome. `existingCount` of the answer says how
+   * many are. Put the file's name or the date before ids that begin anew in each file.
+   *
    * Checks all, then stores all, in order. A bad one rejects the call and nothing is stored. An id that is taken by
    * another body rejects it too, with DUPLICATE_ID, but the others are stored. Repeating the call changes nothing where
    * every request has an `id`; those without one would be stored again.
    */
-  enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
+  enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany>;
   /**
    * What these requests would take: tokens, bytes, batches, dollars. Stores and sends nothing, and keeps sums only, so a
    * long iterable is fine. Rejects with a DispatchError, naming the place, for one that `enqueue` would refuse; does not

@@ -4,7 +4,7 @@
 
 import type { NewRequest } from "./rows.ts";
 import type { Store } from "./store.ts";
-import type { BatchLine, DispatchRequest, Enqueued } from "./types.ts";
+import type { BatchLine, DispatchRequest, EnqueuedMany } from "./types.ts";
 
 /** What a dispatcher does for a store that is given requests in a caller's transaction. */
 export interface TransactionIntake {
@@ -14,7 +14,7 @@ export interface TransactionIntake {
    * Stores the rows through `within`, whose two methods work in the caller's transaction, and wakes what looks for them
    * later. Rejects with DUPLICATE_ID after some rows were stored: the store undoes all of the call then.
    */
-  enqueue(rows: readonly NewRequest[], within: Pick<Store, "enqueue" | "requests">): Promise<Enqueued[]>;
+  enqueue(rows: readonly NewRequest[], within: Pick<Store, "enqueue" | "requests">): Promise<EnqueuedMany>;
 }
 
 /** A store with an `enqueueIn` of its own. */

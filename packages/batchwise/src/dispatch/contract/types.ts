@@ -54,6 +54,12 @@ export interface Enqueued {
   readonly existing: boolean;
 }
 
+/** What `enqueueMany` answers: one entry a request, in order. */
+export interface EnqueuedMany extends Array<Enqueued> {
+  /** How many of them were there before: they are not sent again, and give the outcome of the first time. */
+  readonly existingCount: number;
+}
+
 /** How a request has ended. */
 export type OutcomeStatus = "succeeded" | "failed" | "cancelled" | "expired";
 

@@ -2,6 +2,7 @@
 // transaction is being written share the next one.
 
 import { createBatcher } from "../../core/api/batch.ts";
+import { describe } from "../../core/contract/errors.ts";
 import {
   DispatchError,
   type DispatchErrorCode,
@@ -11,11 +12,12 @@ import {
 } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
-import type { BatchLine, DispatchRequest, Enqueued } from "../contract/types.ts";
+import type { BatchLine, DispatchRequest, Enqueued, EnqueuedMany } from "../contract/types.ts";
 import { ulid } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 import { chunks, MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
+import { enqueued, enqueuedMany } from "./enqueued.ts";
 import { offerIntake } from "./in-transaction.ts";
 import { Intake, type RequestDefaults } from "./intake.ts";
 import { compareBodies } from "./repeated-ids.ts";
@@ -44,10 +46,12 @@ export class Enqueuer {
 
   async one(request: DispatchRequest | BatchLine): Promise<Enqueued> {
     const row = this.#intake.rowOf(request);
-    return enqueued(row, await this.#storeTogether(row));
+    const answer = await this.#storeTogether(row);
+    if (answer === "conflict") throw duplicateIdError(row.id);
+    return enqueued(row, answer);
   }
 
-  async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
+  async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany> {
     const rows = this.#check(requests);
     const answers: EnqueueResult[] = [];
     for (const some of chunks(rows)) {
@@ -62,7 +66,7 @@ export class Enqueuer {
       const others = `The other ${rows.length - taken} of ${rows.length} requests are stored.`;
       throw takenIdsError(place, (rows[place] as NewRequest).id, taken, others);
     }
-    return rows.map((row, index) => enqueued(row, answers[index] as EnqueueResult));
+    return enqueuedMany(rows, answers);
   }
 
   /** Checks a request of a job; throws what `enqueue` would reject with. */
@@ -76,7 +80,10 @@ export class Enqueuer {
   }
 
   #check(requests: readonly (DispatchRequest | BatchLine)[]): NewRequest[] {
-    if (!Array.isArray(requests)) throw new DispatchError("INVALID_REQUEST", "Expected an array of requests.");
+    if (!Array.isArray(requests)) {
+      const ways = "one request goes to `enqueue`, an iterable to `runBatch`";
+      throw new DispatchError("INVALID_REQUEST", `Expected an array of requests, got ${describe(requests)}: ${ways}.`);
+    }
     return placed(requests, (request) => this.#intake.rowOf(request));
   }
 
@@ -94,11 +101,6 @@ export class Enqueuer {
       return { stored: count("stored"), existing: count("same"), conflicts: count("conflict") };
     });
   }
-}
-
-function enqueued(row: NewRequest, answer: EnqueueResult): Enqueued {
-  if (answer === "conflict") throw duplicateIdError(row.id);
-  return { id: row.id, existing: answer === "same" };
 }
 
 /** What `work` makes of each. What goes wrong says which of them it was. */

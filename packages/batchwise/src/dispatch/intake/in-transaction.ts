@@ -5,10 +5,11 @@ import { takenIdsError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import { isTransactional, type TransactionIntake } from "../contract/transactions.ts";
-import type { Enqueued } from "../contract/types.ts";
+import type { EnqueuedMany } from "../contract/types.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 import { chunks } from "./chunks.ts";
+import { enqueuedMany } from "./enqueued.ts";
 import { compareBodies } from "./repeated-ids.ts";
 
 export function offerIntake(runtime: Runtime, sealer: Sealer, check: TransactionIntake["check"]): void {
@@ -27,7 +28,7 @@ async function storeIn(
   rows: readonly NewRequest[],
   within: Parameters<TransactionIntake["enqueue"]>[1],
   { clock }: Runtime,
-): Promise<Enqueued[]> {
+): Promise<EnqueuedMany> {
   const answers: EnqueueResult[] = [];
   for (const some of chunks(rows)) {
     answers.push(...(await compareBodies(within, some, await within.enqueue(some, clock.now()))));
@@ -37,5 +38,5 @@ async function storeIn(
     const taken = answers.filter((answer) => answer === "conflict").length;
     throw takenIdsError(place, (rows[place] as NewRequest).id, taken, "Nothing of this call is stored.");
   }
-  return rows.map(({ id }, index) => ({ id, existing: answers[index] === "same" }));
+  return enqueuedMany(rows, answers);
 }

@@ -1,6 +1,7 @@
 // Turns what a caller enqueues into the row that is stored. Pure, except for the accounts' own checks. A request that no
 // provider could run is refused here with an error, and never stored.
 
+import { describe } from "../../core/contract/errors.ts";
 import type { Account, LineRequest } from "../contract/account.ts";
 import { DispatchError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
@@ -11,10 +12,9 @@ import { digestOf, laneName, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "..
 import { inputsOf, laneInputs } from "../format/inputs.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { Defaults } from "./defaults.ts";
+import { refuseUnknownFields } from "./request-fields.ts";
 import { jsonOf } from "./strict-json.ts";
 
-const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "job", "metadata"];
-const LINE_FIELDS = ["custom_id", "method", "url", "body"];
 const LONGEST_ID = 256;
 const BODY = "A request's `body`";
 /** The last moment that a Date can be. */
@@ -66,11 +66,12 @@ export class Intake {
 
   /** Checks one request or batch line and gives its row. An id by default is as good as one that was given. */
   rowOf(given: DispatchRequest | BatchLine, defaults?: RequestDefaults): NewRequest {
-    if (!isObject(given)) throw invalid("A request must be an object.");
+    if (!isObject(given)) throw invalid(`A request must be an object with a \`body\`, got ${describe(given)}.`);
     const isLine = "custom_id" in given;
     const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
-    refuseUnknownFields(given, isLine ? LINE_FIELDS : REQUEST_FIELDS);
-    if (!isObject(request.body)) throw invalid("A request's `body` must be a JSON object.");
+    refuseUnknownFields(given, isLine);
+    if (!isObject(request.body))
+      throw invalid(`A request's \`body\` must be a JSON object, got ${describe(request.body)}.`);
     const givenId = checkId(request.id ?? defaults?.id);
     const id = givenId ?? this.#newId();
     const endpoint = endpointOf(request, this.#endpoints);
@@ -263,11 +264,6 @@ function storable(what: string, text: string): string {
   if (text.includes("\0")) throw invalid(`A request's ${what} must not have a NUL character in it.`);
   if (/\p{Surrogate}/u.test(text)) throw invalid(`A request's ${what} must be Unicode: it has half a surrogate pair.`);
   return text;
-}
-
-function refuseUnknownFields(given: object, known: readonly string[]): void {
-  const unknown = Object.keys(given).find((field) => !known.includes(field));
-  if (unknown !== undefined) throw invalid(`A request has no field \`${unknown}\`.`);
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -198,9 +198,9 @@ export class Producer {
     const isOwn = id === ownId(job, index);
     const before = isOwn ? `an earlier run of the job "${job}" had another request here` : `the id "${id}" is taken`;
     const what = isOwn ? "" : " by a request with another body or endpoint, of an earlier run or earlier in `requests`";
-    const rule = isOwn ? "A job is gone on with by the same requests in the same order" : "Bodies are compared as text";
-    const message = `requests[${index}] has changed: ${before}${what}. ${rule}; give a changed one another id or job.`;
-    return new DispatchError("DUPLICATE_ID", message);
+    const rule = isOwn ? "Resuming a job needs the same requests in the same order" : "Bodies are compared as text";
+    const ways = "Give a changed request a new id, or use a new job name.";
+    return new DispatchError("DUPLICATE_ID", `requests[${index}] has changed: ${before}${what}. ${rule}. ${ways}`);
   }
 }
 

@@ -4,15 +4,12 @@
 import {
   aboveZero,
   aFunction,
-  aString,
   check,
   checkIsObject,
   finiteIntegerFrom,
   integerFrom,
-  invalidOption,
   objectWith,
   oneOf,
-  type Rule,
   refuseUnknown,
   zeroOrMore,
 } from "../../core/contract/validate.ts";
@@ -31,6 +28,7 @@ import type {
   RetryOptions,
   WebhookOptions,
 } from "./dispatcher-options.ts";
+import { checkStore, nonEmptyString, resolveAccounts } from "./resolve-accounts.ts";
 import { resolvePrices } from "./resolve-prices.ts";
 
 export interface ResolvedOptions {
@@ -84,27 +82,6 @@ const THRESHOLDS: Thresholds = {
 
 const RETRY: Required<RetryOptions> = { attempts: 3, backoffMs: 30_000, maxBackoffMs: 3_600_000 };
 
-const STORE_METHODS = [
-  "enqueue",
-  "amend",
-  "probe",
-  "seal",
-  "lease",
-  "transition",
-  "requests",
-  "settle",
-  "outcomes",
-  "deliveries",
-  "batches",
-  "find",
-  "usage",
-  "marks",
-  "prune",
-  "close",
-] as const;
-
-const ACCOUNT_METHODS = ["encodeLine", "checkBody", "create", "list", "retrieve", "results", "cancel", "classify"];
-
 const systemClock: DispatchClock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -115,7 +92,7 @@ const systemClock: DispatchClock = {
 export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   checkIsObject("options", options);
   refuseUnknown(options, DISPATCHER_OPTIONS);
-  check("store", objectWith(...STORE_METHODS), options.store);
+  checkStore(options.store);
   const { leaseMs = 90_000, clock = systemClock, random = goodChance(), onOutcome = null, onBatch = null } = options;
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
   check("clock", objectWith("now", "monotonic", "setTimeout", "clearTimeout"), clock);
@@ -151,37 +128,6 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     clock,
     random,
   });
-}
-
-const nonEmptyString: Rule = {
-  ...aString,
-  expected: "a string that is not empty",
-  test: (value: string) => value !== "",
-};
-
-function resolveAccounts(accounts: readonly Account[], leaseMs: number): ReadonlyMap<string, Account> {
-  if (!Array.isArray(accounts)) throw invalidOption(TypeError, "Expected `accounts` to be an array of accounts");
-  if (accounts.length === 0) throw invalidOption(RangeError, "Expected `accounts` to hold at least one account");
-  const byName = new Map<string, Account>();
-  for (const [index, account] of (accounts as readonly Account[]).entries()) {
-    const place = `accounts[${index}]`;
-    check(place, objectWith(...ACCOUNT_METHODS), account);
-    check(`${place}.name`, nonEmptyString, account.name);
-    check(`${place}.weight`, aboveZero, account.weight);
-    check(`${place}.pollMs`, aboveZero, account.pollMs);
-    check(`${place}.requestTimeoutMs`, aboveZero, account.requestTimeoutMs);
-    check(`${place}.reconcileGraceMs`, zeroOrMore, account.reconcileGraceMs);
-    checkCapabilities(`${place}.capabilities`, account.capabilities);
-    if (byName.has(account.name)) {
-      throw invalidOption(RangeError, `Expected account names to be unique, got \`${account.name}\` twice`);
-    }
-    if (account.requestTimeoutMs >= leaseMs) {
-      const message = `Expected \`leaseMs\` to exceed the requestTimeoutMs of account \`${account.name}\` (${account.requestTimeoutMs}), got \`${leaseMs}\` (number)`;
-      throw invalidOption(RangeError, message);
-    }
-    byName.set(account.name, account);
-  }
-  return byName;
 }
 
 function resolveThresholds(given: Partial<Thresholds> | undefined): Thresholds {
@@ -243,12 +189,4 @@ function goodChance(): () => number {
     next += 1;
     return drawn / 2 ** 32;
   };
-}
-
-/** Lanes are named after endpoints, in texts that give a space and a "#" their own meaning. */
-function checkCapabilities(place: string, { endpoints, maxInlineBytes }: Account["capabilities"]): void {
-  check(`${place}.maxInlineBytes`, zeroOrMore, maxInlineBytes);
-  const expected = "a text without a space or a #";
-  const test = (endpoint: string): boolean => /^[^\s#]+$/.test(endpoint);
-  for (const endpoint of endpoints) check(`${place}.endpoints`, { ...nonEmptyString, expected, test }, endpoint);
 }

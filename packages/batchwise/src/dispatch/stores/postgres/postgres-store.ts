@@ -19,7 +19,7 @@ import type {
   SettleResult,
 } from "../../contract/store.ts";
 import type { TransactionalStore, TransactionIntake } from "../../contract/transactions.ts";
-import type { BatchLine, DispatchRequest, Enqueued } from "../../contract/types.ts";
+import type { BatchLine, DispatchRequest, EnqueuedMany } from "../../contract/types.ts";
 import { amend } from "../sql/amend.ts";
 import { GroupWalk } from "../sql/groups.ts";
 import { withOutcomes } from "../sql/outcomes.ts";
@@ -55,7 +55,7 @@ export interface PostgresStore extends TransactionalStore {
    * `STORE_UNAVAILABLE` where another transaction was in the way: roll back, and run yours again. TypeError with
    * `code: "INVALID_OPTION"` for what is no client.
    */
-  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]>;
+  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany>;
 }
 
 /**
@@ -97,7 +97,7 @@ class PooledStore extends SqlStore implements PostgresStore {
     return () => this.#dispatchers.delete(intake);
   }
 
-  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<Enqueued[]> {
+  enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany> {
     return this.tracked(async () => {
       check("client", objectWith("query"), client);
       const intake = [...this.#dispatchers].at(-1);

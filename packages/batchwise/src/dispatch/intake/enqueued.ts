@@ -1,0 +1,17 @@
+// What callers get for requests that are stored, made of the store's answers. Pure.
+
+import type { NewRequest } from "../contract/rows.ts";
+import type { EnqueueResult } from "../contract/store.ts";
+import type { Enqueued, EnqueuedMany } from "../contract/types.ts";
+
+export function enqueued({ id }: NewRequest, answer: EnqueueResult | undefined): Enqueued {
+  return { id, existing: answer === "same" };
+}
+
+/** `answers` has one for each row, none of them a conflict. */
+export function enqueuedMany(rows: readonly NewRequest[], answers: readonly EnqueueResult[]): EnqueuedMany {
+  const list: Enqueued[] = rows.map((row, index) => enqueued(row, answers[index]));
+  const existingCount = list.filter(({ existing }) => existing).length;
+  // Not enumerable: the array equals a plain one with the same entries.
+  return Object.defineProperty(list, "existingCount", { value: existingCount }) as EnqueuedMany;
+}
