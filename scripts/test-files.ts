@@ -33,7 +33,6 @@ export const slow: string[] = [
   "packages/batchwise/test/core/learned-cost.test.ts",
   "packages/batchwise/test/simulation/simulation.test.ts",
   "packages/batchwise/test/integration/dispatch/kill-matrix.test.ts",
-  "packages/batchwise/test/house/site.test.ts",
   "packages/batchwise/test/tools/next.test.ts",
   "packages/batchwise/test/integration/dispatch/hostile.test.ts",
   "packages/server/test/integration/run-command.test.ts",

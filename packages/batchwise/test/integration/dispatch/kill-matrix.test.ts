@@ -1,127 +1,17 @@
-// kill -9 at every named point of a batch's life, in a real process, over real sockets to the strict fake provider.
-// Another process goes on: the test's own. Nothing is lost, nothing is recorded twice, nothing runs twice. The matrix: a
-// service that takes files and one that takes requests inline die at each point on each store. Each other service dies
-// at each point once, on one store after the other; where it has several families of models, with one family after the
-// other. So each point is met by every service, and on every store by four services or more.
+// Some of the deaths of kill-cases.ts: `npm run prove` runs all of them.
 
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { rmSync } from "node:fs";
-import { text } from "node:stream/consumers";
-import { type FakeOptions, fakeGcs, fakeProvider, fakeS3 } from "batchwise/dispatch/testing";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { bundledProgram } from "../../../../../scripts/bundled-program.ts";
-import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
-import { scratchFolder } from "../../house/repository.ts";
-import { postgresPlace, redisPlace } from "../services/kept.ts";
-import type { KillDeath } from "./kill-child.ts";
-import { dispatchAll, isAtVertex, type Service } from "./kill-run.ts";
-import type { Place } from "./open-store.ts";
+import { expect, test } from "vitest";
+import { allDeaths, killer, someDeaths, titled } from "./kill-cases.ts";
 
-const CREATE_ANSWER_MS = 400;
-/** A case waits for leases to run out most of its time. */
-const AT_ONCE = 8;
-const LEASE_MS = 6_000;
-/** Whoever goes on is not to lose a call because the machine is busy. */
-const LONG_LEASE_MS = 20_000;
+const kill = killer();
 
-interface Death {
-  readonly dieAt: string;
-  readonly dieAtCount: number;
-  readonly requests: number;
-}
+test.concurrent.each(titled(someDeaths))("the %s store and %s, killed at %s", (_store, _service, _dieAt, row) =>
+  kill(row),
+);
 
-/** More than one chunk of results, where results are read. */
-const MANY = 1_050;
-const FEW = 60;
-const DEATHS: readonly Death[] = [
-  { dieAt: "after-intent", dieAtCount: 1, requests: FEW },
-  { dieAt: "after-upload", dieAtCount: 1, requests: FEW },
-  { dieAt: "create-sent", dieAtCount: 1, requests: FEW },
-  { dieAt: "create-answered", dieAtCount: 1, requests: FEW },
-  { dieAt: "mid-results", dieAtCount: 1, requests: MANY },
-  { dieAt: "after-result-txn", dieAtCount: 2, requests: MANY },
-  { dieAt: "after-delivery", dieAtCount: 3, requests: MANY },
-];
-/** While requests move to a fallback account, and while the second of both accounts is sent a batch. */
-const MOVING: readonly Death[] = [
-  { dieAt: "moving-urgent", dieAtCount: 1, requests: FEW },
-  { dieAt: "create-sent", dieAtCount: 2, requests: FEW },
-];
-const ON_ALL_STORES: readonly Service[] = ["openai", "anthropic"];
-/** The families of one service stand together. */
-const IN_TURN: readonly (readonly Service[])[] = [
-  ...([["azure"], ["groq"], ["together"], ["gemini"], ["mistral"]] as const),
-  ["vertex-gemini", "vertex-claude", "vertex-llama"],
-  ["bedrock-claude", "bedrock-nova", "bedrock-llama", "bedrock-titan"],
-];
-const CREATES = [
-  ...(["batches.create", "messages.create", "gemini.create"] as const),
-  ...(["jobs.create", "invocationJobs.create", "vertex.create"] as const),
-];
-const DOWNLOADS = ["files.content", "messages.results", "geminiFiles.content", "objects.get"] as const;
-type Dialect = NonNullable<FakeOptions["dialect"]>;
-/** Services that the fake tells apart by its dialect. */
-const DIALECTS: readonly string[] = ["openai", "azure", "groq", "together", "mistral"] satisfies readonly Dialect[];
-
-const folder = makeFolder();
-const bundle = scratchFolder("kill-child");
-let program: string;
-vi.setConfig({ maxConcurrency: AT_ONCE });
-beforeAll(async () => {
-  program = await bundledProgram(new URL("kill-child.ts", import.meta.url), bundle);
-});
-afterAll(() => {
-  folder.remove();
-  rmSync(bundle, { recursive: true });
-});
-
-const STORES: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
-  sqlite: async () => ({ kind: "sqlite", path: folder.file() }),
-  postgres: async () => ({ kind: "postgres", config: await postgresPlace() }),
-  redis: async () => ({ kind: "redis", ...(await redisPlace()) }),
-};
-const KINDS = Object.keys(STORES) as Place["kind"][];
-type Case = readonly [store: Place["kind"], service: Service, death: Death];
-const CASES: readonly Case[] = [
-  ...KINDS.flatMap((store) => [
-    ...ON_ALL_STORES.flatMap((service) => DEATHS.map((death): Case => [store, service, death])),
-    ...MOVING.map((death): Case => [store, "fallback", death]),
-  ]),
-  ...IN_TURN.flatMap((families, first) => DEATHS.map((death, at) => inTurn(families, first, death, at))),
-];
-
-function inTurn(families: readonly Service[], first: number, death: Death, at: number): Case {
-  return [KINDS[(first + at) % KINDS.length] as Place["kind"], families[at % families.length] as Service, death];
-}
-
-async function runChild(death: KillDeath): Promise<{ readonly signal: string | null; readonly told: string }> {
-  const child = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(death)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [told, [, signal]] = await Promise.all([text(child.stdout), once(child, "close")]);
-  return { signal: signal as string | null, told };
-}
-
-const named = CASES.map(([store, service, death]) => [store, service, death.dieAt, death] as const);
-test.concurrent.each(named)("the %s store and %s, killed at %s", async (kind, service, dieAt, death) => {
-  const { dieAtCount, requests } = death;
-  const plan = { validateMs: 100, runMs: 300, finalizeMs: 50 };
-  const dialect = DIALECTS.includes(service) ? (service as Dialect) : "openai";
-  const storage = isAtVertex(service) ? fakeGcs() : fakeS3();
-  const fake = fakeProvider({ plan, dialect, listLagMs: 300, storage });
-  fake.inject({ on: CREATES, replyDelayMs: CREATE_ANSWER_MS });
-  // Past one chunk of many results: what is settled stays, whoever reads the rest.
-  fake.inject({ on: DOWNLOADS, reply: { endAfterLines: requests - 40 } });
-  const [server, bucket] = [await fake.listen(), await storage.listen()];
-  const urls = { url: server.url, storageUrl: bucket.url };
-  const work = { place: await STORES[kind](), service, ...urls, requests, leaseMs: LEASE_MS };
-  expect(await runChild({ ...work, dieAt, dieAtCount })).toEqual({ signal: "SIGKILL", told: "" });
-  const report = await dispatchAll({ ...work, leaseMs: LONG_LEASE_MS }, () => {});
-  await server.close();
-  await bucket.close();
-  expect(report).toMatchObject({ outcomes: requests, ids: requests, succeeded: requests });
-  expect(report.batches.every((state) => state === "done")).toBe(true);
-  const runs = [...fake.runs().values()];
-  expect([runs.length, Math.max(...runs)]).toEqual([requests, 1]);
+test("every service dies, and every store meets every death", () => {
+  const servicesOf = (deaths: typeof allDeaths) => new Set(deaths.map(([, service]) => service));
+  const meetings = (deaths: typeof allDeaths) => new Set(deaths.map(([store, , { dieAt }]) => `${store} ${dieAt}`));
+  expect(servicesOf(someDeaths)).toEqual(servicesOf(allDeaths));
+  expect(meetings(someDeaths)).toEqual(meetings(allDeaths));
 });
