@@ -60,7 +60,8 @@ function ofKey(key: unknown, laneOf: (key: string, row: TensorRow) => string): n
 function ofResults(cache: BatchCache<unknown> | undefined, { paddingSide }: SplitOptions["own"]): never {
   const { get, set, delete: remove } = (cache ?? {}) as Partial<BatchCache<unknown>>;
   if (typeof get !== "function" || typeof set !== "function") return cache as never;
-  const kept = (value: unknown): unknown => (value === undefined ? undefined : keptResult(value));
+  // A row's result is never null: the cache's null is a miss, whatever it says.
+  const kept = (value: unknown): unknown => (value === undefined || value === null ? undefined : keptResult(value));
   return {
     get: (key: string): unknown => {
       const value = get.call(cache, key);

@@ -1,4 +1,4 @@
-import { type BatchCache, createBatcher } from "batchwise";
+import { type BatchCache, createBatcher, type WarningEvent } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, reasonOf, rig, watch } from "../support.ts";
 
@@ -43,19 +43,74 @@ describe("a cache", () => {
     expect(await of.batcher.submit("known")).toBe("yes");
   });
 
-  test("may hold null, false, zero and the empty text; only undefined is a miss", async () => {
+  test("may hold false, zero and the empty text; undefined is a miss", async () => {
     const cache = new Map<string, unknown>([
-      ["null", null],
       ["false", false],
       ["zero", 0],
       ["empty", ""],
       ["undefined", undefined],
     ]);
     const of = rig<string, unknown>({ dedupe: byItem, cache });
-    expect(await of.batcher.submitMany(["null", "false", "zero", "empty"])).toEqual([null, false, 0, ""]);
+    expect(await of.batcher.submitMany(["false", "zero", "empty"])).toEqual([false, 0, ""]);
     void of.batcher.submit("undefined");
     await of.clock.settle();
     expect(of.handler.batches).toEqual([["undefined"]]);
+  });
+
+  test.each([
+    ["at once", <Value>(value: Value) => value],
+    ["later", async <Value>(value: Value) => value],
+  ])("whose miss is null, as those of Redis and localStorage, gives nobody a null: %s", async (_, answer) => {
+    const stored = new Map<string, string>();
+    const cache = {
+      get: (key: string) => answer(stored.get(key) ?? null),
+      set: (key: string, value: string) => stored.set(key, value),
+    };
+    const of = rig<string>({ dedupe: byItem, cache });
+    const first = of.batcher.submit("a");
+    await echoAll(of);
+    expect(await first).toBe("a");
+    expect(await of.batcher.submit("a")).toBe("a");
+    expect(of.handler.calls).toHaveLength(1);
+  });
+
+  test("is not told of a result that is null, and the first one warns", async () => {
+    const cache = new Map<string, string | null>();
+    const batcher = createBatcher((items: string[]) => items.map(() => null as string | null), {
+      dedupe: byItem,
+      cache,
+    });
+    const warnings: WarningEvent[] = [];
+    batcher.on("warning", (warning) => warnings.push(warning));
+    expect(await batcher.submitMany(["a", "b"])).toEqual([null, null]);
+    expect(await batcher.submit("a")).toBe(null);
+    expect(cache.size).toBe(0);
+    expect(warnings).toMatchObject([{ code: "CACHE_NULL", message: expect.stringContaining("`cache.nullIsResult`") }]);
+  });
+
+  test("with `nullIsResult` keeps null as it keeps any other result, and does not warn", async () => {
+    const kept = new Map<string, string | null>();
+    const cache = {
+      get: (key: string) => kept.get(key),
+      set: (key: string, it: string | null) => kept.set(key, it),
+      nullIsResult: true,
+    };
+    const of = rig<string, string | null>({ dedupe: byItem, cache });
+    const warnings: WarningEvent[] = [];
+    of.batcher.on("warning", (warning) => warnings.push(warning));
+    const first = of.batcher.submit("a");
+    await of.clock.settle();
+    of.handler.open[0]?.answer(() => null);
+    expect(await first).toBe(null);
+    expect(await of.batcher.submit("a")).toBe(null);
+    expect([of.handler.calls.length, warnings]).toEqual([1, []]);
+  });
+
+  test("refuses a `nullIsResult` that is no boolean", () => {
+    const cache = { get: () => undefined, set: () => {}, nullIsResult: 1 } as never;
+    expect(() => createBatcher((items: string[]) => items, { dedupe: byItem, cache })).toThrow(
+      "Expected `cache.nullIsResult` to be a boolean, got `1` (number)",
+    );
   });
 
   test("is not told of failures, nor of a result that is undefined", async () => {

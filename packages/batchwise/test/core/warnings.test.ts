@@ -77,6 +77,12 @@ describe("a warning of code OPTIONS", () => {
       { maxWaitMs: 5, maxQueueSize: 7, preferredBatchSize: 8 },
       ["`maxQueueSize` 7"],
     ],
+    ["a `gather` beside a wait", { gather: "tick", maxWaitMs: 5 }, ["`gather`", "`maxWaitMs` 0"]],
+    ["a `preferredBatchSize` without a wait", { preferredBatchSize: 8 }, ["`preferredBatchSize`", "`maxWaitMs`"]],
+    ["a deadline that ends each wait", { timeoutMs: 40, maxWaitMs: 50 }, ["`timeoutMs`", "`maxWaitMs`"]],
+    ["`oversize` without a cap", { oversize: "alone" }, ["`oversize`", "`maxBatchCost`"]],
+    ["`onFull` of an endless queue", { onFull: "reject", maxQueueSize: Infinity }, ["`onFull`", "`maxQueueSize`"]],
+    ["`isolateFailures` of batches of 1", { isolateFailures: true, maxBatchSize: 1 }, ["`isolateFailures`"]],
     ["a `preferredBatchSize` of 1", { maxWaitMs: 5, preferredBatchSize: 1 }, ["`preferredBatchSize` 1", "`maxWaitMs`"]],
   ];
 
@@ -85,7 +91,7 @@ describe("a warning of code OPTIONS", () => {
     const warnings = warningsOf(of.batcher);
     expect(warnings).toMatchObject([{ code: "OPTIONS" }]);
     for (const word of words) expect(warnings[0]?.message).toContain(word);
-    void of.batcher.submitMany(range(40));
+    void of.batcher.submitSettled(range(40));
     await echoAll(of);
     await of.clock.advance(100);
     await echoAll(of);
@@ -96,6 +102,10 @@ describe("a warning of code OPTIONS", () => {
     ["the defaults", {}],
     ["a wait", { maxWaitMs: 50 }],
     ["a small queue without a wait", { maxQueueSize: 4 }],
+    ["a deadline behind the wait", { maxWaitMs: 5, timeoutMs: 6 }],
+    ["a deadline without a wait", { timeoutMs: 50 }],
+    ["a wait that only a deadline ends", { maxWaitMs: Infinity, timeoutMs: Infinity }],
+    ["`oversize` beside a cap", { maxBatchCost: 9, oversize: "alone" as const, maxBatchSize: 9 }],
     ["a queue as large as a batch", { maxWaitMs: 5, maxQueueSize: 32 }],
     ["`preferredBatchSize: 1` without a wait", { preferredBatchSize: 1 }],
     ["`maxBatchSize: 1`, whose batches are full with one", { maxBatchSize: 1, maxWaitMs: 5 }],

@@ -85,6 +85,11 @@ export function nameError(error: unknown, name: string): void {
   if (stack !== undefined) own.stack = stack.replace(message, () => own.message);
 }
 
+/** A number of things in words: `1 item`, `2 items`. */
+export function countOf(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
+}
+
 function errorOf(name: string, code: BatchwiseErrorCode, message: string, retryable: boolean): BatchwiseError {
   return new BatchwiseError({ code, message: inName(name, message), retryable });
 }

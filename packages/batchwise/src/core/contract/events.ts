@@ -41,14 +41,21 @@ export interface ItemEvent {
  * answered what it may not. `RETRY_FAILED`: an option of `retry` did. `OPTIONS`: options that do together what they do
  * not seem to. `STREAM_BLOCKED`: a batch of streams has waited a second for callers who do not read; read the streams of
  * a batch concurrently, or raise `maxBufferedChunks`. `OBSERVER_FAILED`: the meter or tracer of `batchwise/otel` threw.
+ * `CACHE_NULL`: a result that is null is not stored, see `cache.nullIsResult`.
+ * `HELD_AT_EXIT`: items that `maxWaitMs: Infinity` held were sent because the process was about to end; call `flush()` or
+ * `close()` after the last submit. `SELF_CALL`: for 1 s every slot was taken by a batch whose handler has submitted to
+ * its own batcher; where it awaits that, none of them ends.
  */
 export type WarningCode =
   | "LISTENER_FAILED"
   | "CACHE_FAILED"
+  | "CACHE_NULL"
   | "LIMITER_FAILED"
   | "RETRY_FAILED"
   | "OBSERVER_FAILED"
   | "OPTIONS"
+  | "HELD_AT_EXIT"
+  | "SELF_CALL"
   | "STREAM_BLOCKED";
 
 /** Something that the batcher could live with and that its owner should know. */

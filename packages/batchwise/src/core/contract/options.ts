@@ -27,14 +27,20 @@ export interface RetryOptions {
 
 /**
  * Results kept by the owner of the batcher. The key is the one of `dedupe`, or `${key.length}:${key}=${dedupeKey}` where
- * the item has a `key`. `undefined` is a miss. One that fails counts as a miss, with a warning. An
- * item waits from the end of its look-up on; deadline and latency count from its submit.
+ * the item has a `key`. `undefined` and `null` are misses, as Redis, `localStorage` and cache-manager answer them. One
+ * that fails counts as a miss, with a warning. An item waits from the end of its look-up on; deadline and latency count
+ * from its submit.
  */
 export interface BatchCache<Result> {
-  get(key: string): Result | undefined | PromiseLike<Result | undefined>;
+  get(key: string): Result | null | undefined | PromiseLike<Result | null | undefined>;
   set(key: string, result: Result): unknown;
   /** Needed for `forget()` alone. */
   delete?(key: string): unknown;
+  /**
+   * True: `null` is a result like any other, for a cache whose miss is `undefined`, as a Map's. Default false: a result
+   * that is `null` is not stored, and the first one warns.
+   */
+  readonly nullIsResult?: boolean | undefined;
 }
 
 /** The limits that may change while a batcher runs. Durations are in milliseconds. */

@@ -161,6 +161,7 @@ function checkTogether(options: BatchOptions<unknown, unknown>): void {
   if (cache !== undefined && dedupe === undefined) {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
+  if (cache?.nullIsResult !== undefined) check("cache.nullIsResult", aBoolean, cache.nullIsResult);
   if (limiter !== undefined && prefetch > 0) {
     throw expected("prefetch", { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" }, prefetch);
   }

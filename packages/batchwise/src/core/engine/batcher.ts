@@ -22,6 +22,7 @@ import { afterRejections, Call } from "../submit/callers.ts";
 import { InFlight } from "../submit/in-flight.ts";
 import { Intake } from "../submit/intake.ts";
 import { Pending } from "../submit/pending.ts";
+import { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
 import { captureAsyncContext } from "../time/async-context.ts";
 import { type InContext, SteadyClock } from "../time/clock.ts";
@@ -29,7 +30,7 @@ import { Deadlines, type InOneStep } from "../time/deadlines.ts";
 import { Turn } from "../time/turn.ts";
 import { drainOf, laneOf } from "./method-options.ts";
 import { Scheduler } from "./scheduler.ts";
-import { warnOfPadding, warnOfPrefetch, warnOfWait } from "./warnings.ts";
+import { warnOfIdle, warnOfWait } from "./warnings.ts";
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -79,7 +80,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
     this.#opening = new Opening(stages, options.name);
     const { prepareItem } = stages;
-    const parts = { services, turn, inContext, admission: this.#admission };
+    const selfCalls = new SelfCalls(services, options);
+    const parts = { services, turn, inContext, selfCalls, admission: this.#admission };
     this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem, tooLargeError }, options);
     this.#scheduler = new Scheduler(
       {
@@ -96,8 +98,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       },
       prepared,
     );
-    warnOfPrefetch(options, stages, events);
-    warnOfPadding(prepared, options, events);
+    warnOfIdle(prepared, stages, events);
     this.#hasWarnedOfWait = warnOfWait(options, events);
   }
 

@@ -23,14 +23,17 @@ import type { Opening } from "../run/opening.ts";
 import type { RunOwner } from "../run/run-owner.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
+import type { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
-import { type InContext, Timer } from "../time/clock.ts";
+import type { InContext } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
 import { BatchStarter } from "./batch-starter.ts";
 import { Gathering } from "./gathering.ts";
 import { LearnedCaps } from "./learned-caps.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { Slots } from "./slots.ts";
+import { WakeUp } from "./wake-up.ts";
+import { warnOfHeldItems } from "./warnings.ts";
 
 /** What the scheduler works with. */
 export interface SchedulerParts {
@@ -41,6 +44,7 @@ export interface SchedulerParts {
   readonly stages: Stages;
   readonly opening: Opening;
   readonly inContext: InContext;
+  readonly selfCalls: SelfCalls;
   /** Called after each step, which may leave the batcher at rest. */
   readonly onStep: () => void;
 }
@@ -59,7 +63,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   readonly #slots: Slots;
   readonly #gate: LimiterGate | null;
   readonly #again: () => void = () => this.#pump(true);
-  #wake: Timer | null = null;
+  readonly #wake: WakeUp;
   readonly #learned: LearnedCaps = new LearnedCaps();
   readonly #gathering: Gathering;
   #options: ResolvedOptions;
@@ -69,7 +73,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   #isDraining = false;
 
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
-    const { services, stages, opening, inContext } = parts;
+    const { services, stages, opening, inContext, selfCalls } = parts;
     const { options } = prepared;
     this.#services = services;
     this.#queue = parts.queue;
@@ -79,11 +83,12 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#onStep = parts.onStep;
     this.#options = options;
     const keepsTaken = options.order === "length" || options.dedupe !== undefined;
-    const environment = { services, stages, opening, inContext, owner: this, keepsTaken, options };
+    const environment = { services, stages, opening, inContext, selfCalls, owner: this, keepsTaken, options };
     this.#starter = new BatchStarter(parts.queue, environment, prepared);
     this.#slots = new Slots(stages);
     this.#gate = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
     this.#gathering = new Gathering(services.clock, this.#again);
+    this.#wake = new WakeUp(services.clock, this.#again, () => this.#sendHeld());
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
 
@@ -155,7 +160,7 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Ends its timers. */
   close(): void {
-    this.#wake?.clear();
+    this.#wake.clear();
     this.#gate?.close();
   }
 
@@ -276,7 +281,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     if (choice.lane === null) {
       this.#gate?.withdraw();
       // Before all has gathered nobody was asked how long the lanes may be held: what was set stays.
-      if (isTurnOver) this.#wakeAt(choice.wakeAt, now);
+      if (isTurnOver) this.#wake.set(choice.wakeAt, now, this.#options.maxWaitMs === Infinity && this.#queue.size > 0);
       return false;
     }
     const isFlushOnly = this.#isFlushOnly();
@@ -299,14 +304,17 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Nothing is to be done at a time of its own. */
   #waitForEvent(): false {
-    this.#wake?.clear();
+    this.#wake.clear();
     return false;
   }
 
-  #wakeAt(at: number, now: number): void {
-    if (this.#wake === null && at === Infinity) return;
-    this.#wake ??= new Timer(this.#services.clock, this.#again);
-    this.#wake.set(at, now);
+  /** The process is about to end: sends what only a `flush()` or `close()` would. */
+  #sendHeld(): void {
+    if (this.#isPaused) return;
+    warnOfHeldItems(this.#queue.size, this.#services.events);
+    this.flush(undefined, () => {});
+    // Answers that need no event loop may bring more items to hold: the process looks once more.
+    setTimeout(() => {}, 0);
   }
 
   /** True when something waits and a slot can take it. Otherwise there is nothing to ask the limiter for. */

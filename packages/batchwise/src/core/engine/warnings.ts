@@ -1,28 +1,54 @@
 // Options that are valid each alone and do together what nobody wants. They work as they say; a warning names the way out.
 
+import { countOf } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
 import type { Stages } from "../run/handler.ts";
 
-/** Warns of a `prefetch` that has nothing to prepare. */
-export function warnOfPrefetch({ prefetch }: ResolvedOptions, { prepare }: Stages, events: Events): void {
-  if (prefetch === 0 || prepare !== undefined) return;
-  warn(events, "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.");
-}
+/** Options that do nothing beside others, and why. */
+const IDLE: readonly (readonly [isIdle: (options: ResolvedOptions, given: PreparedOptions) => boolean, why: string])[] =
+  [
+    [({ gather, maxWaitMs }) => gather !== "auto" && maxWaitMs > 0, "`gather` counts with `maxWaitMs` 0 alone."],
+    [
+      ({ preferredBatchSize, maxWaitMs }, { isPreferredUnset }) =>
+        !isPreferredUnset && preferredBatchSize > 1 && maxWaitMs === 0,
+      "`preferredBatchSize` waits for nothing without `maxWaitMs`: set how long the oldest item may be held.",
+    ],
+    [
+      ({ timeoutMs, maxWaitMs }) => timeoutMs <= maxWaitMs && timeoutMs < Infinity,
+      "`timeoutMs` ends each wait before `maxWaitMs` does: `timeoutMs` is the deadline of an item's answer.",
+    ],
+    [
+      ({ oversize, maxBatchCost }) => oversize === "alone" && maxBatchCost === Infinity,
+      '`oversize` "alone" has no cap to exceed: set `maxBatchCost` to a number.',
+    ],
+    [
+      ({ onFull, maxQueueSize }) => onFull !== "wait" && maxQueueSize === Infinity,
+      "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.",
+    ],
+    [
+      ({ isolateFailures, maxBatchSize }) => isolateFailures && maxBatchSize === 1,
+      "`isolateFailures` has nothing to split in batches of `maxBatchSize` 1.",
+    ],
+  ];
 
-/** Warns of padding that nothing is known of: items without a cost are all of one length. */
-export function warnOfPadding(
-  { isCostUnset }: PreparedOptions,
-  { batchCost, order }: ResolvedOptions,
-  events: Events,
-): void {
-  if (!isCostUnset || batchCost !== "padded") return;
-  const cause = order === "length" ? '`order` "length"' : '`batchCost` "padded"';
-  warn(
-    events,
-    `${cause} has no lengths to go by: without \`cost\`, each item costs 1. Set \`cost\` to the length of an item.`,
-  );
+/** Warns of each option that does nothing where the batcher is made. */
+export function warnOfIdle(prepared: PreparedOptions, { prepare }: Stages, events: Events): void {
+  const { options, isCostUnset } = prepared;
+  const { prefetch, batchCost, order } = options;
+  if (prefetch > 0 && prepare === undefined) {
+    warn(
+      events,
+      "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
+    );
+  }
+  if (isCostUnset && batchCost === "padded") {
+    const cause = order === "length" ? '`order` "length"' : '`batchCost` "padded"';
+    const way = "Set `cost` to the length of an item.";
+    warn(events, `${cause} has no lengths to go by: without \`cost\`, each item costs 1. ${way}`);
+  }
+  for (const [isIdle, why] of IDLE) if (isIdle(options, prepared)) warn(events, why);
 }
 
 /** Warns of a wait that other options end before it has begun. Returns whether it has. */
@@ -48,6 +74,12 @@ export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOp
   if (!isDefault || maxBatchCost === Infinity) return false;
   const early = `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}.`;
   return warn(events, `${early} Set it to what the handler takes.`);
+}
+
+/** Warns of items that the end of the process has sent, because nothing else would have. */
+export function warnOfHeldItems(count: number, events: Events): void {
+  const held = `\`maxWaitMs\` Infinity held ${countOf(count, "item")} until the process was about to end.`;
+  events.warn("HELD_AT_EXIT", `${held} Call \`flush()\` or \`close()\` after the last submit.`);
 }
 
 function warn(events: Events, message: string): true {

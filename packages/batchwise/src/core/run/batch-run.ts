@@ -6,6 +6,7 @@ import type { BatchWatch } from "../contract/observer.ts";
 import { measureBatch } from "../policy/batch-cost.ts";
 import { type Entry, type EntryHolder, liveOf } from "../queue/entry.ts";
 import type { Flush } from "../queue/flush.ts";
+import type { SelfCalls } from "../submit/self-calls.ts";
 import type { BatchStart } from "./context.ts";
 import { Evidence } from "./evidence.ts";
 import { type CallingRun, HandlerCall } from "./handler-call.ts";
@@ -58,6 +59,10 @@ export class BatchRun implements EntryHolder, CallingRun {
     this.evidence = new Evidence(start.startedAt);
     this.flushes = flushes;
     this.#environment = environment;
+  }
+
+  get selfCalls(): SelfCalls {
+    return this.#environment.selfCalls;
   }
 
   get id(): string {
@@ -260,6 +265,7 @@ export class BatchRun implements EntryHolder, CallingRun {
   #end(now: number = this.#environment.services.clock.now()): void {
     if (this.isOver) return;
     this.isOver = true;
+    this.selfCalls.ended(this, now - this.start.startedAt);
     this.call?.end();
     this.#recovery?.end();
     // A queue may keep entries that were taken out of turn: what callers gave stays in the handler's contexts alone.

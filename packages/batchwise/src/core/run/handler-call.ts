@@ -7,6 +7,7 @@ import type { BatchWatch } from "../contract/observer.ts";
 import { isThenable } from "../contract/thenable.ts";
 import { itemsOf } from "../policy/batch-cost.ts";
 import type { Entry } from "../queue/entry.ts";
+import type { CallingBatch } from "../submit/self-calls.ts";
 import { Timeout } from "../time/deadlines.ts";
 import { BatchSignal } from "./batch-signal.ts";
 import { CallContext, type CalledBatch } from "./context.ts";
@@ -15,9 +16,7 @@ import type { CallEnvironment } from "./run-owner.ts";
 import { ignorePlaces, type SettledBatch, Settling } from "./settle.ts";
 
 /** The batch that calls. */
-export interface CallingRun extends CalledBatch, SettledBatch {
-  readonly isOver: boolean;
-  readonly holdsSlot: boolean;
+export interface CallingRun extends CalledBatch, SettledBatch, CallingBatch {
   /** Null before the handler is called, and when that call has ended. */
   readonly call: HandlerCall | null;
   readonly watch: BatchWatch | null;
@@ -55,7 +54,8 @@ export class HandlerCall {
     if (holdsSlot) this.#armLimit();
     let answer: unknown;
     try {
-      answer = watch === null ? this.#ask() : watch.around(() => this.#ask());
+      const ask = (): unknown => this.#run.selfCalls.call(this.#run, () => this.#ask());
+      answer = watch === null ? ask() : watch.around(ask);
       if (isThenable(answer)) {
         Promise.resolve(answer).then(
           (places) => this.#answered(places),

@@ -1,6 +1,7 @@
 // A batch's surroundings: what it is made of, what it needs of its batcher, and what it tells the scheduler.
 
 import type { ResolvedOptions } from "../contract/options.ts";
+import type { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
 import type { InContext } from "../time/clock.ts";
 import type { Stages } from "./handler.ts";
@@ -35,5 +36,6 @@ export interface CallEnvironment {
 /** What all batches of one batcher share. */
 export interface RunEnvironment<Run> extends CallEnvironment {
   readonly opening: Opening;
+  readonly selfCalls: SelfCalls;
   readonly owner: RunOwner<Run>;
 }

@@ -20,6 +20,7 @@ export class ResultCache {
   readonly #deleting: Map<string, number> = new Map();
   /** The stores of a key that are under way. */
   readonly #storing: Map<string, Set<Promise<unknown>>> = new Map();
+  #hasWarnedOfNull = false;
 
   constructor(cache: BatchCache<unknown>, events: Events, inContext: InContext) {
     this.#cache = cache;
@@ -27,13 +28,21 @@ export class ResultCache {
     this.#inContext = inContext;
   }
 
-  /** What is stored, or a promise of it that never rejects; undefined is a miss. */
+  /** What is stored, or a promise of it that never rejects; see `isMiss`. */
   read(key: string): unknown {
     return this.#deleting.has(key) ? undefined : this.#call(() => this.#cache.get(key));
   }
 
+  /** True for what `read` gives for a key that is not stored. Such a result is not stored either. */
+  isMiss(value: unknown): boolean {
+    return value === undefined || (value === null && this.#cache.nullIsResult !== true);
+  }
+
   store(key: string, value: unknown): void {
-    if (value === undefined) return;
+    if (this.isMiss(value)) {
+      if (value === null) this.#warnOfNull();
+      return;
+    }
     const stored = this.#call(() => this.#cache.set(key, value));
     if (stored instanceof Promise) this.#inContext(() => this.#noteStore(key, stored));
   }
@@ -93,6 +102,13 @@ export class ResultCache {
         return this.#warn(error);
       }
     });
+  }
+
+  #warnOfNull(): void {
+    if (this.#hasWarnedOfNull) return;
+    this.#hasWarnedOfNull = true;
+    const way = "Set `cache.nullIsResult` to true if it answers `undefined` for a key that it does not have";
+    this.#events.warn("CACHE_NULL", `A result that is null is not stored: a cache's null is a miss. ${way}.`);
   }
 
   #warn(error: unknown): undefined {

@@ -28,12 +28,14 @@ import {
   readKey,
   readSubmit,
 } from "./read-item.ts";
+import type { SelfCalls } from "./self-calls.ts";
 
 type PrepareItem = ((item: unknown) => unknown) | undefined;
 
 /** What the intake works with. */
 export interface IntakeParts extends LateParts {
   readonly turn: Turn;
+  readonly selfCalls: SelfCalls;
   readonly prepareItem: PrepareItem;
   readonly tooLargeError: typeof itemTooLargeError;
 }
@@ -44,6 +46,7 @@ export class Intake {
   readonly #turn: Turn;
   readonly #admission: Admission;
   readonly #late: LateEntries;
+  readonly #selfCalls: SelfCalls;
   #options: ResolvedOptions;
   #isClosed = false;
   /** True while items need nothing but their place. */
@@ -54,6 +57,7 @@ export class Intake {
     this.#parts = parts;
     this.#recorder = parts.services.recorder;
     this.#turn = parts.turn;
+    this.#selfCalls = parts.selfCalls;
     this.#admission = parts.admission;
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
     this.#options = options;
@@ -63,6 +67,7 @@ export class Intake {
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
+    this.#selfCalls.configure(options);
     this.observerChanged();
   }
 
@@ -80,9 +85,11 @@ export class Intake {
 
   /** Takes an item in. Never throws: what goes wrong goes to the recipient. */
   accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve): void {
+    const isFirst = !this.#turn.isOpen;
     const { moment } = this.#turn;
     this.#recorder.submitted(1, moment);
     const entry = new Entry(item, recipient, moment, 0);
+    if (isFirst || this.#selfCalls.calling !== null) this.#selfCalls.note(entry);
     if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
     else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1, undefined);
   }
@@ -93,11 +100,13 @@ export class Intake {
    */
   acceptAll(items: readonly unknown[], submit: CallOptions, call: Call): void {
     const length = call.size;
+    const isFirst = !this.#turn.isOpen;
     const { moment } = this.#turn;
     const entries = new Array<Entry>(length);
     for (let position = 0; position < length; position += 1) {
       entries[position] = new Entry(items[position], call, moment, position);
     }
+    if (isFirst || this.#selfCalls.calling !== null) this.#selfCalls.note(entries[length - 1] as Entry);
     // A getter may have flushed.
     if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
     this.#recorder.submitted(length, moment);

@@ -33,7 +33,8 @@ export class LateEntries {
   lookUp(shared: SharedEntry, miss: () => void): void {
     const { inFlight, pending, services, inContext } = this.#parts;
     const { entry } = shared;
-    if (inFlight.cache === undefined) {
+    const { cache } = inFlight;
+    if (cache === undefined) {
       miss();
       return;
     }
@@ -42,7 +43,7 @@ export class LateEntries {
       // After a miss its item may be pending, which is not the look-up's to end.
       if (isOver || !pending.end(entry)) return;
       isOver = true;
-      if (value === undefined) {
+      if (cache.isMiss(value)) {
         miss();
         return;
       }
@@ -52,7 +53,7 @@ export class LateEntries {
       shared.answer(value, services.clock.now());
     };
     pending.start(entry, () => found(undefined));
-    const value = inFlight.cache.read(shared.cacheKey);
+    const value = cache.read(shared.cacheKey);
     if (!(value instanceof Promise)) found(value);
     else inContext(() => value.then(found).then(() => services.changed()));
   }

@@ -1,0 +1,155 @@
+// A handler that submits to its own batcher. Where it awaits that and no slot is left, nothing goes on: the batcher warns.
+
+import { type Batcher, createBatcher, type WarningEvent } from "batchwise";
+import { virtualClock } from "batchwise/testing";
+import { describe, expect, test } from "vitest";
+import { gate, range, rig } from "../support.ts";
+
+type Handler = (items: number[], self: () => Batcher<number, number>) => Promise<number[]>;
+
+/** A batcher on a virtual clock whose handler knows it, and its warnings. */
+function selfish(handler: Handler, options: object = {}) {
+  const clock = virtualClock();
+  const batcher: Batcher<number, number> = createBatcher((items: number[]) => handler(items, () => batcher), {
+    clock,
+    ...options,
+  });
+  const codes: string[] = [];
+  const warnings: WarningEvent[] = [];
+  batcher.on("warning", (warning) => {
+    codes.push(warning.code);
+    warnings.push(warning);
+  });
+  return { clock, batcher, codes, warnings };
+}
+
+const sleep = (clock: ReturnType<typeof virtualClock>, ms: number): Promise<void> =>
+  new Promise((resolve) => clock.setTimeout(resolve, ms));
+
+describe("a handler that awaits its own batcher while no slot is left", () => {
+  test("warns after 1 s, once, in words that name the way out", async () => {
+    const { clock, batcher, warnings } = selfish(async (items, self) => {
+      if (items[0] === 0) await self().submit(1);
+      return items;
+    });
+    void batcher.submit(0);
+    await clock.advance(999);
+    expect(warnings).toEqual([]);
+    await clock.advance(2);
+    expect(warnings).toMatchObject([{ code: "SELF_CALL", message: expect.stringContaining("a batcher of its own") }]);
+    await clock.advance(10_000);
+    expect(warnings).toHaveLength(1);
+  });
+
+  test("warns also where it submits after an `await`, by its async context", async () => {
+    const { clock, batcher, codes } = selfish(async (items, self) => {
+      await sleep(clock, 5);
+      if (items[0] === 0) await self().submit(1);
+      return items;
+    });
+    void batcher.submit(0);
+    await clock.advance(1_100);
+    expect(codes).toEqual(["SELF_CALL"]);
+  });
+
+  test("warns where several slots are taken so, and not before the last one is", async () => {
+    const { clock, batcher, codes } = selfish(
+      async (items, self) => {
+        await self().submit((items[0] as number) + 10);
+        return items;
+      },
+      { concurrency: 2, maxBatchSize: 1 },
+    );
+    void batcher.submit(1);
+    await clock.advance(1_100);
+    expect(codes).toEqual(["SELF_CALL"]);
+  });
+
+  test("warns where it submits many", async () => {
+    const { clock, batcher, codes } = selfish(async (items, self) => {
+      if (items[0] === 0) await self().submitMany(range(40));
+      return items;
+    });
+    void batcher.submit(0);
+    await clock.advance(1_100);
+    expect(codes).toEqual(["SELF_CALL"]);
+  });
+});
+
+describe("no warning", () => {
+  test("comes from a slow handler under load, however long all slots are busy and whatever waits", async () => {
+    const { clock, batcher, codes } = selfish(async (items) => {
+      await sleep(clock, 5_000);
+      return items;
+    });
+    for (const _ of range(40)) {
+      void batcher.submitMany(range(50));
+      await clock.advance(500);
+    }
+    expect(batcher.stats().waiting).toBeGreaterThan(0);
+    await clock.advance(600_000);
+    expect(codes).toEqual([]);
+  });
+
+  test("comes from callers who submit in the batcher's answer, nor from a batcher made in a handler", async () => {
+    const other = rig<number>({ maxBatchSize: 1 });
+    const { clock, batcher, codes } = selfish(async (items) => {
+      void other.batcher.submit(1);
+      await sleep(clock, 3_000);
+      return items;
+    });
+    void batcher.submit(0).then(() => batcher.submit(1));
+    await clock.advance(10_000);
+    expect(codes).toEqual([]);
+    const inner: string[] = [];
+    const outer = createBatcher(async (items: number[]) => {
+      const made = createBatcher(async (their: number[]) => their);
+      made.on("warning", ({ code }) => inner.push(code));
+      return made.submitMany(items);
+    });
+    expect(await outer.submit(7)).toBe(7);
+    expect(inner).toEqual([]);
+  });
+
+  test("comes where a slot is left for what the handler submits", async () => {
+    const { clock, batcher, codes } = selfish(
+      async (items, self) => {
+        await sleep(clock, 2_000);
+        if (items[0] === 0) await self().submit(1);
+        return items;
+      },
+      { concurrency: 2 },
+    );
+    const answer = batcher.submit(0);
+    await clock.advance(5_000);
+    expect(await answer).toBe(0);
+    expect(codes).toEqual([]);
+  });
+
+  test("comes where the handler submits more work and ends without it", async () => {
+    const { clock, batcher, codes } = selfish(async (items, self) => {
+      for (const item of items) if (item < 100) void self().submit(item + 1);
+      await sleep(clock, 20);
+      return items;
+    });
+    void batcher.submit(0);
+    await clock.advance(10_000);
+    expect([codes, batcher.stats().completed]).toEqual([[], 101]);
+    expect(clock.timers).toBe(0);
+  });
+
+  test("comes from work that a handler left behind, once its batch has ended", async () => {
+    const left = gate();
+    const { clock, batcher, codes } = selfish(async (items, self) => {
+      if (items[0] === 0) void left.promise.then(() => self().submit(2));
+      else await sleep(clock, 5_000);
+      return items;
+    });
+    await batcher.submit(0);
+    void batcher.submit(1);
+    await clock.settle();
+    left.open();
+    await clock.advance(20_000);
+    expect([codes, batcher.stats().completed]).toEqual([[], 3]);
+  });
+});
