@@ -2,9 +2,19 @@
 // are read again, and nobody runs twice for them.
 
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
+import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
+import { geminiAccount } from "batchwise/dispatch/gemini";
+import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
-import { type FakeFault, type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
+import {
+  type FakeFault,
+  type FakeOptions,
+  type FakePlan,
+  type FakeProvider,
+  fakeProvider,
+} from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
@@ -18,7 +28,13 @@ const names = Array.from({ length: COUNT }, (_, index) => `r${index}`);
 const openai = (fake: FakeProvider): OpenAI =>
   new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
 
-const cases: readonly { readonly name: string; account(fake: FakeProvider): Account; readonly fake: FakeOptions }[] = [
+interface Case {
+  readonly name: string;
+  readonly fake: FakeOptions;
+  account(fake: FakeProvider): Account;
+}
+
+const cases: readonly Case[] = [
   { name: "OpenAI", fake: {}, account: (fake) => openaiAccount({ client: openai(fake) }) },
   {
     name: "Together",
@@ -33,11 +49,30 @@ const cases: readonly { readonly name: string; account(fake: FakeProvider): Acco
   },
 ];
 
+const others: readonly Case[] = [
+  {
+    name: "Mistral",
+    fake: { dialect: "mistral" },
+    account: (fake) => {
+      const httpClient = new HTTPClient({ fetcher: (input, init) => fake.fetch(input, init) });
+      return mistralAccount({ client: new Mistral({ apiKey: "key", serverURL: "http://fake.test", httpClient }) });
+    },
+  },
+  {
+    name: "Gemini",
+    fake: {},
+    account: (fake) => {
+      const httpOptions = { baseUrl: "http://fake.test", fetch: fake.fetch };
+      return geminiAccount({ client: new GoogleGenAI({ apiKey: "key", httpOptions }) });
+    },
+  },
+];
+
 const DOWNLOADS = ["files.content", "messages.results"] as const;
 const CREATES = ["batches.create", "messages.create"] as const;
 
 /** Sends all as one batch, and tells of everything that onError was told. */
-async function dispatched(each: (typeof cases)[number], options: FakeOptions, faults: readonly FakeFault[]) {
+async function dispatched(each: Case, options: FakeOptions, faults: readonly FakeFault[]) {
   const { time, store, start } = world();
   const fake = fakeProvider({ clock: time, ...each.fake, ...options });
   for (const fault of faults) fake.inject(fault);
@@ -98,6 +133,52 @@ describe.each(cases)("at $name", (each) => {
     expect(fake.calls("files.content") + fake.calls("messages.results")).toBeLessThan(12);
     expect(told).toHaveLength(2);
     expect(told[1]).toMatch(/2 requests .* count as missing/);
+  });
+});
+
+/** The plan of the first batch; later ones go as they usually do. */
+const first =
+  (plan: Partial<FakePlan>) =>
+  ({ index }: { readonly index: number }): Partial<FakePlan> =>
+    index === 0 ? plan : {};
+
+describe.each([...cases, ...others])("at $name, where neither counts nor results are there yet", (each) => {
+  const LAG = { resultsLagMs: 7 * MINUTE, countsLagMs: 7 * MINUTE };
+
+  test("a batch that is done is read again, and nothing runs twice", async () => {
+    const { fake, outcomes, told, tookMs } = await dispatched(each, { plan: first(LAG) }, []);
+    expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+    expect([...fake.runs().values()]).toEqual(names.map(() => 1));
+    expect(told.filter((message) => message.includes("read again"))).toHaveLength(1);
+    expect(told.join()).not.toMatch(/provider counts/);
+    expect(tookMs).toBeLessThan(60 * MINUTE);
+  });
+
+  test("requests of a batch that never shows any are charged after an hour of reads that agree", async () => {
+    const plan = first({ resultsLagMs: Number.POSITIVE_INFINITY, countsLagMs: Number.POSITIVE_INFINITY });
+    const { outcomes, told, tookMs } = await dispatched(each, { plan }, []);
+    expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 2)).toBe(true);
+    expect(tookMs).toBeGreaterThan(90 * MINUTE);
+    expect(told).toHaveLength(2);
+    expect(told[1]).toMatch(/50 requests .* count as missing/);
+  });
+});
+
+describe.each(cases)("at $name, where neither counts nor results are there yet", (each) => {
+  test("a batch that expired half done is read again, and what ran does not run twice", async () => {
+    const window = { runMs: 26 * 60 * MINUTE, expiredShare: 0.5 };
+    const plan = first({ ...window, resultsLagMs: 7 * MINUTE, countsLagMs: 7 * MINUTE });
+    const { fake, outcomes } = await dispatched(each, { plan }, []);
+    expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
+    expect([...fake.runs().values()]).toEqual(names.map(() => 1));
+  });
+
+  test("a create whose answer was lost is adopted all the same, and nothing runs twice", async () => {
+    const lag = { resultsLagMs: 7 * MINUTE, countsLagMs: 7 * MINUTE };
+    const faults = [{ on: CREATES, reply: "drop" as const }];
+    const { fake, outcomes } = await dispatched(each, { plan: first(lag) }, faults);
+    expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
+    expect([...fake.runs().values()]).toEqual(names.map(() => 1));
   });
 });
 

@@ -90,11 +90,13 @@ async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null
 
 /**
  * An unverified batch that has ended and will have no result that would show whose it is may not be ours. One that is gone
- * may have been, and have run.
+ * may have been, and have run. One that is done, or has no counts yet, may have results that are not shown yet.
  */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
-  if (seen === null) return false;
-  return hasEnded(seen) && (plan.forget || (seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0));
+  if (seen === null || !hasEnded(seen)) return false;
+  if (plan.forget) return true;
+  const mayShowMore = seen.state === "done" || seen.total === null;
+  return !mayShowMore && seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0;
 }
 
 function seenChanges(

@@ -63,12 +63,12 @@ function pauseOf(
 /**
  * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes before result files: Azure
  * names both files of a batch that it failed, and they are empty. Where the provider counts requests that have run, the
- * files come first: what has a line there is not to run again.
+ * files come first, also before they are named: what has a line there is not to run again.
  */
 export function failureIn(seen: ProviderBatch): Failure | null {
   if (seen.state !== "failed") return null;
-  const hasResults = seen.resultRefs.length > 0 && (seen.failure === null || (seen.ran ?? 0) > 0);
-  if (hasResults) return null;
+  const hasRun = (seen.ran ?? 0) > 0;
+  if (hasRun || (seen.resultRefs.length > 0 && seen.failure === null)) return null;
   return seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
 }
 

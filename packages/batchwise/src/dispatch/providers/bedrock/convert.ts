@@ -59,7 +59,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     inputFileId: text(objectOf(objectOf(job.inputDataConfig).s3InputDataConfig).s3Uri),
     total: isCounted ? total : null,
     settled: isCounted ? settled : null,
-    ran: isCounted ? settled : null,
+    // A job that failed gives no results, whatever it has run.
+    ran: isCounted && state !== "failed" ? settled : null,
     counts: isCounted ? { total, succeeded: succeeded ?? 0, failed: failed ?? 0 } : null,
     resultRefs: state === "failed" ? [] : resultsOf(job, id),
     failure: state === "failed" ? failureOf(text(job.message)) : null,

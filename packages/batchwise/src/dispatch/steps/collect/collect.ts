@@ -19,7 +19,7 @@ import {
   moneyCode,
   type RetryRules,
 } from "../../decide/results/classify-results.ts";
-import { afterReading } from "../../decide/results/unread-results.ts";
+import { afterReading, linesDue } from "../../decide/results/unread-results.ts";
 import { batchName, keyPrefix, parseCustomId } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { CallTimeout, failureOf, onAbort, readFor } from "../../runtime/provider-calls.ts";
@@ -105,6 +105,8 @@ class Collection {
   #settling: Promise<void> = Promise.resolve();
   #isPaused = false;
   #lines = 0;
+  /** Lines of members. */
+  #found = 0;
 
   constructor(runtime: Runtime, lease: Lease) {
     this.#runtime = runtime;
@@ -118,7 +120,7 @@ class Collection {
   async run(seen: ProviderBatch): Promise<void> {
     if (seen.resultRefs.length > 0) await this.#told(() => this.#stream(seen));
     if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
-    this.#checkRead(await this.#counted(seen));
+    this.#checkRead(seen, await this.#counted(seen));
     // Without a single line the adoption stays unverified, and members are not charged.
     if (!this.#lease.batch.verified) throw new ForeignResults();
     await this.#settleAbsent(seen.state);
@@ -153,9 +155,10 @@ class Collection {
   }
 
   /** Throws UnreadResults where members without a line may have one that the provider has not shown yet. */
-  #checkRead(counted: number | null): void {
+  #checkRead(seen: ProviderBatch, counted: number | null): void {
     const { batch } = this.#lease;
-    const read = { counted, lines: this.#ran.size, remaining: batch.remaining };
+    const due = linesDue(seen, counted, this.#found, batch);
+    const read = { counted, due, lines: this.#ran.size, remaining: batch.remaining };
     const reading = afterReading(read, shortReads(batch.lastError), this.#runtime.clock.now());
     if (reading.kind === "unread") throw new UnreadResults(reading, batch, read);
     if (reading.kind === "agreed") this.#runtime.report(stillMissing(batch, read), this.#lease.context("results"));
@@ -234,6 +237,7 @@ class Collection {
       this.#runtime.ignoredResults += 1;
       return;
     }
+    this.#found += 1;
     if (!this.#lease.batch.verified) await this.#lease.write({ verified: true });
     if (hasRun(line)) this.#ran.add(name.ord);
     if (isSuccess(line)) {

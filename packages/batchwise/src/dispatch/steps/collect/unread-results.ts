@@ -26,7 +26,10 @@ export function stillMissing(batch: BatchRow, read: ResultsRead): DispatchError 
   return new DispatchError(CODE, `${message} count as missing and are charged a try.`);
 }
 
-function shortfall({ key, account }: BatchRow, { lines, counted }: ResultsRead): string {
+function shortfall({ key, account, remaining }: BatchRow, { lines, counted }: ResultsRead): string {
+  if ((counted ?? 0) <= lines) {
+    return `Batch ${key} at ${account} has ended, and neither results nor counts of its ${remaining} requests are there.`;
+  }
   return `The results of batch ${key} at ${account} have ${lines} lines, and the provider counts ${counted}.`;
 }
 

@@ -48,6 +48,7 @@ const PLAN: FakePlan = {
   absentFile: "null",
   stateCase: "lower",
   resultsLagMs: 0,
+  countsLagMs: 0,
   strangeState: null,
 };
 

@@ -40,6 +40,11 @@ export function isOver(phase: Phase): boolean {
   return TERMINAL.has(phase);
 }
 
+/** False in the time after the end of a batch in which its counts are not there yet. */
+export function areCounted({ plan }: Course, { endedAt }: Moment, now: number): boolean {
+  return endedAt === null || now >= endedAt + plan.countsLagMs;
+}
+
 export function momentOf(course: Course, now: number): Moment {
   const validatedAt = course.acceptedAt + course.plan.validateMs;
   const cancelledAt = course.cancelledAt;

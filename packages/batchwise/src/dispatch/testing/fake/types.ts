@@ -142,8 +142,10 @@ export interface FakePlan {
   readonly absentFile: "null" | "empty" | "omitted";
   /** How states are written. */
   readonly stateCase: "lower" | "capitalised" | "upper";
-  /** The batch has ended, and its counts are there, this long before it says where its results are. 0. */
+  /** The batch has ended this long before it says where its results are. 0. */
   readonly resultsLagMs: number;
+  /** The batch has ended this long before its counts are there: until then they are 0, or left out. 0. */
+  readonly countsLagMs: number;
   /** In place of `in_progress`: a state that no client knows. */
   readonly strangeState: string | null;
 }

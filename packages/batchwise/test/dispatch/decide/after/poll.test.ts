@@ -31,6 +31,11 @@ describe("a poll", () => {
       { state: "collecting", disposal: null },
     ],
     [
+      "failed that has run some is collected, although no results are named yet",
+      seen({ state: "failed", total: 10, settled: 4, ran: 4 }),
+      { state: "collecting", forget: false },
+    ],
+    [
       "failed without a reason is a whole failure",
       seen({ state: "failed" }),
       { state: "sealed", wholeFailures: 1, forget: true },

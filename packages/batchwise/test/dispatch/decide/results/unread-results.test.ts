@@ -1,7 +1,7 @@
 // Table: which results count as whole, and when members without a line count as missing.
 
 import { describe, expect, test } from "vitest";
-import { afterReading, type ShortReads } from "../../../../src/dispatch/decide/results/unread-results.ts";
+import { afterReading, linesDue, type ShortReads } from "../../../../src/dispatch/decide/results/unread-results.ts";
 
 const MINUTE = 60_000;
 const NOW = 1_000_000_000;
@@ -9,13 +9,13 @@ const reads = (changes: Partial<ShortReads>): ShortReads => ({
   ...{ lines: 7, agreed: 4, since: NOW - 61 * MINUTE, tries: 4 },
   ...changes,
 });
-const short = { counted: 10, lines: 7, remaining: 3 };
+const short = { counted: 10, due: 10, lines: 7, remaining: 3 };
 
 describe("a pass over the results", () => {
   test.each([
     ["is whole when every member has its decision", { ...short, remaining: 0 }, null, { kind: "whole" }],
-    ["is whole where the provider counts nothing", { ...short, counted: null }, null, { kind: "whole" }],
-    ["is whole with as many lines as were counted", { ...short, lines: 10 }, null, { kind: "whole" }],
+    ["is whole where nothing tells how many there must be", { ...short, due: null }, null, { kind: "whole" }],
+    ["is whole with as many lines as are due", { ...short, lines: 10 }, null, { kind: "whole" }],
     ["is unread with fewer", short, null, { kind: "unread", reads: { lines: 7, agreed: 1, since: NOW, tries: 1 } }],
     ["is unread when nothing came", { ...short, lines: 0 }, null, { kind: "unread", waitMs: 5_000 }],
     ["agrees with four others over an hour", short, reads({}), { kind: "agreed" }],
@@ -49,5 +49,25 @@ describe("a pass over the results", () => {
       now += reading.waitMs;
     }
     expect(seconds).toEqual([0, 5, 25, 105, 425, 1_705, 4_105]);
+  });
+});
+
+describe("lines that are due", () => {
+  const open = { remaining: 10, cancelRequested: 0 };
+  const done = { state: "done", total: 10 } as const;
+  const expired = { state: "expired", total: 10 } as const;
+  const mute = { state: "expired", total: null } as const;
+  test.each([
+    ["are those that the provider counts, once there are any", done, 8, 1, open, 8],
+    ["are unknown where some are there and nothing is counted", { ...done, total: null }, null, 1, open, null],
+    ["are one for each open member of a done batch without a line", done, null, 0, open, 10],
+    ["are that too where the provider counts none", done, 0, 0, open, 10],
+    ["are all that the provider counts, where members have left before", done, 10, 0, { ...open, remaining: 4 }, 10],
+    ["are none where the provider counts that an expired batch has run none", expired, 0, 0, open, 0],
+    ["are one for each member of an expired batch without counts", mute, 0, 0, open, 10],
+    ["are unknown where all members are cancelled anyway", mute, null, 0, { ...open, cancelRequested: 10 }, null],
+    ["are one for each other member where some are cancelled", mute, null, 0, { ...open, cancelRequested: 9 }, 10],
+  ] as const)("%s", (_name, seen, counted, found, batch, expected) => {
+    expect(linesDue(seen, counted, found, batch)).toBe(expected);
   });
 });

@@ -3,11 +3,13 @@
 import type { JsonObject } from "../../../contract/types.ts";
 import type { Ending, FakeBatch } from "../batch-book.ts";
 import { isObject } from "../openai/lines.ts";
-import { isOver, type Moment, type Phase } from "../timeline.ts";
+import { areCounted, isOver, type Moment, type Phase } from "../timeline.ts";
 
 const DAY = 24 * 3_600_000;
 /** Results are kept this long after the creation. */
 const ARCHIVED_AFTER_MS: number = 29 * DAY;
+
+const NO_COUNTS = { processing: 0, succeeded: 0, errored: 0, canceled: 0, expired: 0 };
 
 export interface AnthropicExtra {
   readonly windowMs: number;
@@ -25,17 +27,18 @@ export function renderMessageBatch(
   const archivedAt = course.acceptedAt + ARCHIVED_AFTER_MS;
   const shownAt = (moment.endedAt ?? 0) + course.plan.resultsLagMs;
   const notRun = course.items - moment.done;
+  const requestCounts = {
+    processing: ended ? 0 : course.items,
+    succeeded: ended ? counts.succeeded : 0,
+    errored: ended ? counts.failed : 0,
+    canceled: moment.phase === "cancelled" ? notRun : 0,
+    expired: moment.phase === "expired" ? notRun : 0,
+  };
   return {
     id,
     type: "message_batch",
     processing_status: ended ? "ended" : moment.phase === "cancelling" ? "canceling" : "in_progress",
-    request_counts: {
-      processing: ended ? 0 : course.items,
-      succeeded: ended ? counts.succeeded : 0,
-      errored: ended ? counts.failed : 0,
-      canceled: moment.phase === "cancelled" ? notRun : 0,
-      expired: moment.phase === "expired" ? notRun : 0,
-    },
+    request_counts: areCounted(course, moment, now) ? requestCounts : NO_COUNTS,
     created_at: iso(course.acceptedAt),
     expires_at: iso(course.acceptedAt + batch.extra.windowMs),
     ended_at: iso(moment.endedAt),

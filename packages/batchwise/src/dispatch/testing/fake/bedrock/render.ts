@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../../contract/types.ts";
 import type { Ending, FakeBatch } from "../batch-book.ts";
-import type { Moment, Phase } from "../timeline.ts";
+import { areCounted, type Moment, type Phase } from "../timeline.ts";
 import type { FakePlan } from "../types.ts";
 
 /** What the create asked for, and where the input lay. */
@@ -32,10 +32,12 @@ const STATUS: Readonly<Record<Phase, string>> = {
   cancelled: "Stopped",
 };
 
-export function renderJob(batch: FakeBatch<BedrockExtra>, moment: Moment, counts: JobCounts): JsonObject {
+export function renderJob(batch: FakeBatch<BedrockExtra>, moment: Moment, told: JobCounts, now: number): JsonObject {
   const { course, extra, id, entries } = batch;
   const { request, timeoutHours } = extra;
-  const isCounted = moment.startedAt !== null;
+  const areShown = areCounted(course, moment, now);
+  const isCounted = moment.startedAt !== null && areShown;
+  const counts = areShown ? told : { succeeded: 0, failed: 0 };
   const fault = moment.phase === "failed" ? course.faults[0]?.message : undefined;
   return {
     ...request,

@@ -185,7 +185,7 @@ export class BedrockSurface implements Surface {
   }
 
   #render(batch: FakeBatch<BedrockExtra>): JsonObject {
-    return renderJob(batch, this.book.moment(batch), this.book.counts(batch));
+    return renderJob(batch, this.book.moment(batch), this.book.counts(batch), this.#settings.now());
   }
 
   #job(id: string): FakeBatch<BedrockExtra> {

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";
 import { jsonReply, type Refusal, type Reply } from "../exchange.ts";
 import { isObject } from "../openai/lines.ts";
-import { isOver, type Moment, type Phase } from "../timeline.ts";
+import { areCounted, isOver, type Moment, type Phase } from "../timeline.ts";
 
 export interface GeminiExtra {
   readonly displayName: string;
@@ -39,6 +39,7 @@ export function renderOperation(batch: FakeBatch<GeminiExtra>, shown: Shown, out
   const over = isOver(phase);
   const strange = phase === "in_progress" ? course.plan.strangeState : null;
   const hasOutput = phase === "completed" && shown.now >= (endedAt ?? 0) + course.plan.resultsLagMs;
+  const isCounted = !(phase === "validating" && extra.isFile) && areCounted(course, shown.moment, shown.now);
   const kind = extra.isEmbedding ? "EmbedContentBatch" : "GenerateContentBatch";
   const type = (name: string): JsonObject => ({
     "@type": `type.googleapis.com/google.ai.generativelanguage.v1main.${name}`,
@@ -55,7 +56,7 @@ export function renderOperation(batch: FakeBatch<GeminiExtra>, shown: Shown, out
       createTime: iso(course.acceptedAt),
       updateTime: iso(endedAt ?? shown.now),
       endTime: endedAt === null ? undefined : iso(endedAt),
-      batchStats: phase === "validating" && extra.isFile ? undefined : renderStats(course.items, shown),
+      batchStats: isCounted ? renderStats(course.items, shown) : undefined,
       output: given ?? undefined,
     }),
     done: over ? true : undefined,

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";
 import type { StoredFile } from "../file-shelf.ts";
 import type { Shown } from "../openai/render.ts";
-import type { Phase } from "../timeline.ts";
+import { areCounted, type Phase } from "../timeline.ts";
 import type { FakeLineFault } from "../types.ts";
 
 export interface MistralExtra {
@@ -28,8 +28,10 @@ const STATES: Readonly<Record<Phase, string>> = {
 
 export function renderJob(batch: FakeBatch<MistralExtra>, shown: Shown): JsonObject {
   const { course, extra } = batch;
-  const { moment, counts } = shown;
+  const { moment } = shown;
   const { phase } = moment;
+  const isCounted = areCounted(course, moment, shown.now);
+  const counts = isCounted ? shown.counts : { succeeded: 0, failed: 0 };
   const strange = phase === "in_progress" ? course.plan.strangeState : null;
   return {
     id: batch.id,
@@ -44,7 +46,7 @@ export function renderJob(batch: FakeBatch<MistralExtra>, shown: Shown): JsonObj
     outputs: null,
     status: strange ?? STATES[phase],
     created_at: seconds(course.acceptedAt),
-    total_requests: course.items,
+    total_requests: isCounted ? course.items : 0,
     completed_requests: counts.succeeded + counts.failed,
     succeeded_requests: counts.succeeded,
     failed_requests: counts.failed,

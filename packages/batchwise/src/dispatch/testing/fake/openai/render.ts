@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";
-import type { Moment, Phase } from "../timeline.ts";
+import { areCounted, type Moment, type Phase } from "../timeline.ts";
 import type { FakeDialect, FakeLineFault, FakePlan } from "../types.ts";
 
 export interface OpenAiExtra {
@@ -28,7 +28,8 @@ export function renderBatch(
   const { course, extra } = batch;
   const { phase } = moment;
   const end = (wanted: Phase): number | null => (phase === wanted ? seconds(moment.endedAt) : null);
-  const total = phase === "validating" || phase === "failed" ? 0 : course.items;
+  const isCounted = phase !== "validating" && phase !== "failed" && areCounted(course, moment, now);
+  const total = isCounted ? course.items : 0;
   const failed = total === 0 ? 0 : counts.failed;
   return {
     id: batch.id,

@@ -10,7 +10,7 @@ import { RPC_CODES, renderRefusal } from "../gemini/render.ts";
 import { isObject } from "../openai/lines.ts";
 import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
-import { isOver, type Phase } from "../timeline.ts";
+import { areCounted, isOver, type Phase } from "../timeline.ts";
 import type { FakeObjects, FakeOperation } from "../types.ts";
 import { checkLines, checkRequest, familyOf, renderLine } from "./lines.ts";
 
@@ -190,8 +190,10 @@ export class VertexSurface implements Surface {
 
   #show(job: FakeBatch<VertexExtra>): JsonObject {
     const { course, extra, id } = job;
-    const { phase, startedAt, endedAt } = this.book.moment(job);
+    const moment = this.book.moment(job);
+    const { phase, startedAt, endedAt } = moment;
     const now = this.#settings.now();
+    const isCounted = phase !== "validating" && phase !== "failed" && areCounted(course, moment, now);
     const strange = phase === "in_progress" ? course.plan.strangeState : null;
     const hasOutput = isOver(phase) && phase !== "failed" && now >= (endedAt ?? 0) + course.plan.resultsLagMs;
     const shown: { readonly [name: string]: Json | undefined } = {
@@ -206,7 +208,7 @@ export class VertexSurface implements Surface {
       startTime: startedAt === null ? undefined : iso(startedAt),
       endTime: endedAt === null ? undefined : iso(endedAt),
       updateTime: iso(endedAt ?? now),
-      completionStats: phase === "validating" || phase === "failed" ? undefined : this.#stats(job, isOver(phase)),
+      completionStats: isCounted ? this.#stats(job, isOver(phase)) : undefined,
       error: errorOf(job, phase),
       outputInfo: hasOutput ? { gcsOutputDirectory: this.#write(job) } : undefined,
     };
