@@ -1,9 +1,9 @@
 /** The engine's decisions: is it time, which items, before whom, what does it cost. */
 import { estimateTokens } from "../../packages/batchwise/src/core/api/estimate-tokens.ts";
-import { longestFit } from "../../packages/batchwise/src/core/policy/batch-cost.ts";
 import { decide, type LaneView, type PolicyState } from "../../packages/batchwise/src/core/policy/decide.ts";
+import { longestFit } from "../../packages/batchwise/src/core/policy/longest-fit.ts";
 import { effectivePriority } from "../../packages/batchwise/src/core/queue/order.ts";
-import { Kit, type NewEntry } from "../../packages/batchwise/test/core/support/queue-kit.ts";
+import { entryOf, Kit, type NewEntry } from "../../packages/batchwise/test/core/support/queue-kit.ts";
 import type { PureFunctions } from "./pure-functions.ts";
 
 const NOW = 1_000;
@@ -49,8 +49,9 @@ export const decisions: PureFunctions = {
   },
   effectivePriority: () => () => effectivePriority(3, 2_500, 1_000),
   "longestFit: 1,000 items, a function": () => {
-    const items = Array.from({ length: 1_000 }, (_, place) => place);
-    return () => longestFit(items, 700, (prefix) => prefix.length);
+    const waiting = Array.from({ length: 1_000 }, (_, id) => entryOf({ id }));
+    const read = (count: number): typeof waiting => waiting.slice(0, count);
+    return () => longestFit(read, 700, (items) => items.length);
   },
   "estimateTokens: a chat of 2 KB": () => {
     const messages = [{ role: "user", content: "What is the capital of France, and why? ".repeat(50) }];

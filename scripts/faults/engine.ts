@@ -18,8 +18,8 @@ const packing: readonly Fault[] = [
   {
     name: "breaks the cap where batchCost submits",
     file: "core/policy/pack.ts",
-    find: "const cut = isSame ? again :",
-    replace: "const cut = isSame || !isSame ? again :",
+    find: "const cut = startsWith(batch.entries, entries) ?",
+    replace: "const cut = startsWith(batch.entries, batch.entries) ?",
   },
   {
     name: "leaves out who waits first where the order is by length",

@@ -1,4 +1,5 @@
-import { createBatcher } from "batchwise";
+import { type BatchOptions, createBatcher, rateLimiter } from "batchwise";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { echoAll, range, reasonOf, rig } from "../support.ts";
 
@@ -129,22 +130,96 @@ describe("the cost of a batch", () => {
     expect(of.handler.batches).toEqual([[1, 1, 2, 2, 1], [3, 3, 4], [5]]);
   });
 
-  test("is worked out with few looks at the items, however many wait", async () => {
-    let seen = 0;
+  test("may be taken from an array that the function empties: it is a copy", async () => {
+    const of = rig<number>({ batchCost: (items) => (items as number[]).splice(0).length, maxBatchCost: 3 });
+    void of.batcher.submitMany(range(7));
+    await echoAll(of);
+    expect(of.handler.batches.flat()).toEqual(range(7));
+  });
+});
+
+describe("a cost function", () => {
+  interface Looks {
+    /** Looks at an item, at its submit and in all batches. */
+    readonly anItem: number;
+    readonly batches: readonly (readonly number[])[];
+  }
+
+  const measures: Readonly<Record<string, (items: readonly number[]) => number>> = {
+    sum: (items) => items.reduce((sum, item) => sum + item, 0),
+    padded: (items) => items.length * Math.max(...items),
+    squares: (items) => items.reduce((sum, item) => sum + item, 0) ** 2,
+    steps: (items) => Math.ceil(items.length / 50) * 10,
+    distinct: (items) => new Set(items).size,
+  };
+
+  async function looksOf(
+    items: readonly number[],
+    measure: (items: readonly number[]) => number,
+    options: BatchOptions<number, number>,
+  ): Promise<Looks> {
+    let looks = 0;
+    const batchCost = (some: readonly number[]): number => {
+      looks += some.length;
+      return measure(some);
+    };
+    const of = rig<number>({ oversize: "alone", maxQueueSize: Number.POSITIVE_INFINITY, ...options, batchCost });
+    void of.batcher.submitMany(items);
+    await echoAll(of);
+    await of.clock.advance(options.maxWaitMs ?? 0);
+    await echoAll(of);
+    expect(of.handler.batches.flat()).toEqual(items);
+    return { anItem: looks / items.length, batches: of.handler.batches };
+  }
+
+  test("sees each item at most 12 times, whatever waits, whatever the caps and whatever it measures", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 1_500, size: "max" }),
+        fc.constantFrom(...Object.values(measures)),
+        fc.constantFrom(1, 2, 10, 37, 100, 1_000, 10_000, 1e6),
+        fc.constantFrom(1, 8, 32, 1_000, 100_000),
+        fc.constantFrom(0, 50),
+        async (items, measure, maxBatchCost, maxBatchSize, maxWaitMs) => {
+          const { anItem } = await looksOf(items, measure, { maxBatchCost, maxBatchSize, maxWaitMs });
+          expect(anItem).toBeLessThanOrEqual(12);
+        },
+      ),
+      { numRuns: 60, endOnFailure: true },
+    );
+  });
+
+  test.each([5_000, 20_000])("sees an item about 8 times where costs add up, however many wait: %i", async (size) => {
+    const items = range(size).map((index) => 1 + ((index * 7) % 9));
+    const limits = { maxBatchCost: 100, maxBatchSize: 100_000 };
+    const { anItem, batches } = await looksOf(items, measures.sum as never, limits);
+    expect(anItem).toBeLessThanOrEqual(9);
+    expect(batches.length).toBe(
+      (await looksOf(items, measures.sum as never, { ...limits, maxBatchSize: 32 })).batches.length,
+    );
+  });
+
+  test("is not asked again of a batch that has not changed while a limiter holds it", async () => {
+    let looks = 0;
+    const { clock } = rig();
     const of = rig<number>({
+      clock,
+      limiter: rateLimiter({ costPerMinute: 600, burstMs: 1_000, clock }),
       batchCost: (items) => {
-        seen += items.length;
+        looks += items.length;
         return items.length;
       },
-      maxBatchCost: 500,
-      maxBatchSize: 10_000,
-      maxQueueSize: 20_000,
+      maxBatchCost: 10,
+      maxQueueSize: Number.POSITIVE_INFINITY,
     });
-    void of.batcher.submitMany(range(10_000));
-    await echoAll(of);
-    expect(of.handler.batches.flat()).toEqual(range(10_000));
-    expect(Math.max(...of.handler.batches.map((items) => items.length))).toBe(500);
-    expect(seen / 10_000).toBeLessThan(40);
+    void of.batcher.submitMany(range(20));
+    await of.clock.settle();
+    for (const item of range(100)) {
+      void of.batcher.submit(item);
+      await of.clock.settle();
+    }
+    expect(of.handler.calls.length).toBe(1);
+    expect(looks).toBeLessThan(120 + 4 * 20);
   });
 });
 

@@ -11,44 +11,17 @@ export function orSum(measured: number, sum: number): number {
 }
 
 /**
- * What a cost function says of a copy of the items; Infinity, which does not fit, where it throws or returns no number.
+ * What a cost function says of the items; Infinity, which does not fit, where it throws or returns no number. The array is
+ * the function's own then.
  */
-export function measured(batchCost: (items: readonly unknown[]) => number, items: readonly unknown[]): number {
+export function measured(batchCost: (items: readonly unknown[]) => number, items: unknown[]): number {
   try {
-    const cost: unknown = batchCost(items.slice());
+    const cost: unknown = batchCost(items);
     ignoreIfPromise(cost);
     return typeof cost === "number" && cost >= 0 ? cost : Infinity;
   } catch {
     return Infinity;
   }
-}
-
-/** The length of the longest prefix that costs at most `cap`, at least 1, and what it costs. */
-export function longestFit<Item>(
-  items: readonly Item[],
-  cap: number,
-  costOf: (prefix: readonly Item[]) => number,
-): { readonly count: number; readonly cost: number } {
-  const whole = costOf(items);
-  if (whole <= cap || items.length <= 1) return { count: items.length, cost: whole };
-  let fits = 1;
-  let fitsCost = costOf(items.slice(0, 1));
-  let over = 2;
-  while (over < items.length) {
-    const cost = costOf(items.slice(0, over));
-    if (cost > cap) break;
-    fits = over;
-    fitsCost = cost;
-    over *= 2;
-  }
-  over = Math.min(over, items.length);
-  while (over - fits > 1) {
-    const middle = (fits + over) >> 1;
-    const cost = costOf(items.slice(0, middle));
-    if (cost > cap) over = middle;
-    else [fits, fitsCost] = [middle, cost];
-  }
-  return { count: fits, cost: fitsCost };
 }
 
 /** What a batch costs that is already formed, such as one half of a batch that failed. */

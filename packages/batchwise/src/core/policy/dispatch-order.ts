@@ -4,12 +4,15 @@
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { Line } from "../queue/lane.ts";
+import type { MeasuredEntries } from "../queue/measured-entries.ts";
 import { effectivePriority, goesBefore } from "../queue/order.ts";
 
 /** What waits, line by line in the order of ranks. Some lines may be empty. */
 export interface WaitingLines {
   readonly lines: readonly Line[];
   readonly size: number;
+  /** What a cost function has said of the entries that go first. */
+  measured: MeasuredEntries | null;
   oldestAt(): number;
 }
 

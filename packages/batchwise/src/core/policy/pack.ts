@@ -1,36 +1,66 @@
-// Which waiting entries form the next batch of a lane. Reads the queue and decides; changes nothing.
+// Which waiting entries form the next batch of a lane. Reads the queue and decides; changes nothing but what a lane keeps
+// of the answers of a cost function.
 //
 // Entries are taken strictly in dispatch order: the highest effective priority first, then the oldest. A batch ends
 // before the first entry that does not fit, so no entry is ever overtaken by a cheaper one of its own line. A single
-// entry that is over the cap by itself runs alone. Where the order is by length, pack-by-length.ts chooses instead.
+// entry that is over the cap by itself runs alone. How many fit by a function is found by
+// longest-fit.ts. Where the order is by length, pack-by-length.ts chooses instead.
 
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
-import { itemsOf, longestFit, measureBatch, measured, orSum } from "./batch-cost.ts";
+import type { MeasuredEntries } from "../queue/measured-entries.ts";
+import { itemsOf, measureBatch, measured, orSum } from "./batch-cost.ts";
 import type { Caps, Full, PackedBatch } from "./caps.ts";
 import { type EntrySource, inOrder, type WaitingLines } from "./dispatch-order.ts";
+import { longestFit, startsWith } from "./longest-fit.ts";
 import { packByLength } from "./pack-by-length.ts";
 
 /** Packs the next batch of a lane, from the entries of the moments up to the one of this sequence. */
 export function pack(lane: WaitingLines, caps: Caps, now: number, lastSequence: number): PackedBatch {
-  const { batchCost, maxBatchCost, priorityAgingMs } = caps;
+  const { batchCost, priorityAgingMs } = caps;
+  if (typeof batchCost === "function") return packMeasured(lane, { ...caps, batchCost }, now, lastSequence);
   const sources = inOrder(lane, now, priorityAgingMs);
   if (caps.order === "length") return packByLength(sources, lane.size, caps, now, lastSequence);
-  if (typeof batchCost !== "function") return take(sources, caps, lastSequence);
-  const uncapped = { ...caps, maxBatchCost: Infinity };
-  const widest = take(sources, uncapped, lastSequence);
-  const { entries } = widest;
-  const { count, cost } = longestFit(itemsOf(entries), maxBatchCost, (prefix) => measured(batchCost, prefix));
-  if (count === entries.length) {
-    const isFull = cost >= maxBatchCost && maxBatchCost < Infinity;
-    return { ...widest, cost: orSum(cost, widest.cost), full: widest.full ?? (isFull ? "cost" : null) };
+  return take(sources, caps, lastSequence);
+}
+
+interface MeasuredCaps extends Caps {
+  readonly batchCost: (items: readonly unknown[]) => number;
+}
+
+/** The batch that fits by the user's function. The lane keeps what that has said. */
+function packMeasured(lane: WaitingLines, caps: MeasuredCaps, now: number, lastSequence: number): PackedBatch {
+  const { batchCost, maxBatchCost, maxBatchSize } = caps;
+  const read = (count: number): PackedBatch => {
+    const uncapped = { ...caps, maxBatchCost: Infinity, maxBatchSize: Math.min(count, maxBatchSize) };
+    return take(inOrder(lane, now, caps.priorityAgingMs), uncapped, lastSequence);
+  };
+  const costOf = (items: unknown[]): number => measured(batchCost, items);
+  if (maxBatchCost === Infinity) {
+    const whole = read(maxBatchSize);
+    return { ...whole, cost: orSum(costOf(itemsOf(whole.entries)), whole.cost) };
   }
-  // What has been read once too often is read anew. If the cost function has submitted something that goes first, the
-  // batch stays as it was measured.
-  const again = take(inOrder(lane, now, priorityAgingMs), { ...uncapped, maxBatchSize: count }, lastSequence);
-  const isSame = again.entries.every((entry, index) => entry === entries[index]);
-  const cut = isSame ? again : { entries: entries.slice(0, count), readers: [] };
-  return { ...cut, cost: orSum(cost, measureBatch(cut.entries, "sum")), full: "cost" };
+  const fit = fitOf(lane, (count) => read(count).entries, maxBatchCost, costOf);
+  lane.measured = fit;
+  const { count, cost, isCut } = fit;
+  const batch = read(count);
+  // Where the cost function has submitted something that goes first, the batch stays as it was measured.
+  const entries = fit.entries.slice(0, count);
+  const cut = startsWith(batch.entries, entries) ? batch : { entries, readers: [] };
+  const full = !isCut && count >= maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
+  return { ...cut, cost: orSum(cost, measureBatch(entries, "sum")), full };
+}
+
+/** What is known of a lane holds while its first entries are the same. Where all of them fitted, there may be more now. */
+function fitOf(
+  { measured: known }: WaitingLines,
+  read: (count: number) => readonly Entry[],
+  cap: number,
+  costOf: (items: unknown[]) => number,
+): MeasuredEntries {
+  if (known === null || known.count === 0 || known.cap !== cap) return longestFit(read, cap, costOf);
+  if (!startsWith(read(known.entries.length), known.entries)) return longestFit(read, cap, costOf);
+  return known.isCut ? known : longestFit(read, cap, costOf, known);
 }
 
 /** A batch while it is packed. */

@@ -6,6 +6,7 @@ import type { Entry, EntryHolder } from "./entry.ts";
 import { EntryDeadlines } from "./entry-deadlines.ts";
 import { FairOrder } from "./fair/fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
+import type { MeasuredEntries } from "./measured-entries.ts";
 import { type Rank, type Ranked, Ranks } from "./ranks.ts";
 
 /** The lines of one rank in all lanes, the one with the oldest entry first. */
@@ -171,6 +172,8 @@ export class Lane {
   /** Its place among the lanes by their earliest deadlines. */
   readonly node: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
+  /** What a cost function has said of the entries that go first. Null after one has left. */
+  measured: MeasuredEntries | null = null;
   /** What a flush covers: the moments up to this sequence, and how many of their entries still wait. */
   flushedUpTo = -1;
   flushed = 0;
@@ -221,6 +224,7 @@ export class Lane {
 
   noteLeft(count: number): void {
     this.size -= count;
+    this.measured = null;
     this.#owner.noteLeft(this, count);
   }
 

@@ -183,7 +183,8 @@ describe("a cost function", () => {
     const plan = kit.plan({ maxBatchCost: 3, batchCost });
     expect(plan.entries.map(({ item }) => item)).toEqual([0, 1, 2]);
     kit.queue.take(plan, otherHolder());
-    expect(kit.takeAll().flat()).toEqual([100, 101, 102, 103, 104, 3, 4, 5]);
+    expect(kit.takeAll().flat()).toEqual([...range(Math.min(pushed, 5)).map((id) => 100 + id), 3, 4, 5]);
+    expect(pushed).toBeGreaterThan(2);
   });
 
   test("that submits for another tenant charges that one for nothing", () => {

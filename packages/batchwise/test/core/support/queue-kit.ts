@@ -52,7 +52,7 @@ export const uncapped: Caps = {
   priorityAgingMs: Number.POSITIVE_INFINITY,
 };
 
-const NOTHING = { lines: [], size: 0, oldestAt: () => Number.POSITIVE_INFINITY };
+const NOTHING = { lines: [], size: 0, measured: null, oldestAt: () => Number.POSITIVE_INFINITY };
 
 export interface KitOptions {
   readonly isFair?: boolean;
