@@ -210,6 +210,7 @@ describe("a cost function", () => {
         return items.length;
       },
       maxBatchCost: 10,
+      concurrency: 2,
       maxQueueSize: Number.POSITIVE_INFINITY,
     });
     void of.batcher.submitMany(range(20));
