@@ -220,7 +220,7 @@ describe("a cost function", () => {
       await of.clock.settle();
     }
     expect(of.handler.calls.length).toBe(1);
-    expect(looks).toBeLessThan(120 + 4 * 20);
+    expect(looks).toBeLessThan(120 + 150);
   });
 });
 
