@@ -1,5 +1,6 @@
 // The public API of "batchwise/dispatch": names only.
 
+export type { Clock } from "../core/time/clock.ts";
 export type {
   Account,
   AccountOptions,
@@ -174,7 +175,6 @@ export {
   writeOutcomes,
 } from "./ops/write-outcomes.ts";
 export type {
-  DispatchClock,
   DispatcherOptions,
   ErrorContext,
   RetryOptions,

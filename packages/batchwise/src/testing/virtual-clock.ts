@@ -8,8 +8,13 @@ import type { Clock } from "../core/time/clock.ts";
 export interface VirtualClock extends Clock {
   /** Runs the callback in the next `settle` or `advance`, when all promise jobs and turns have run. */
   setImmediate(callback: () => void): void;
-  /** Lets everything that is due now happen, without time passing: promise jobs, turns, immediates. */
+  /** Lets everything that is due now happen, without time passing: promise jobs, turns, immediates, work that is held. */
   settle(): Promise<void>;
+  /**
+   * Time stands still until this work ends, or for `atMostMs` of real time (default Infinity): a call of a real server that a
+   * test makes. Returns its result. A dispatcher holds its calls of the store by itself, and its other calls for a moment.
+   */
+  hold<Value>(work: Promise<Value>, atMostMs?: number): Promise<Value>;
   /** Moves time on by this many milliseconds, through every timer on the way. */
   advance(ms: number): Promise<void>;
   /** Moves time on from timer to timer until none is left, at most `limit` of them (default 100,000). */
@@ -30,7 +35,8 @@ interface Timer {
 }
 
 /**
- * Makes a virtual clock that starts at `startAt` milliseconds (default 0). Give it to a batcher as its `clock`.
+ * Makes a virtual clock that starts at `startAt` milliseconds (default 0). Give it to a batcher, a limiter or a dispatcher
+ * as its `clock`; for a dispatcher `startAt` is in epoch milliseconds.
  *
  * @example
  * ```ts
@@ -50,6 +56,8 @@ export function virtualClock(startAt = 0): VirtualClock {
 class SteppedClock implements VirtualClock {
   readonly #timers: Set<Timer> = new Set();
   readonly #immediates: (() => void)[] = [];
+  /** Until when in real time each piece of work is waited for. */
+  readonly #held: Map<object, number> = new Map();
   #now: number;
   #order = 0;
 
@@ -85,13 +93,23 @@ class SteppedClock implements VirtualClock {
     this.#immediates.push(callback);
   }
 
+  async hold<Value>(work: Promise<Value>, atMostMs: number = Number.POSITIVE_INFINITY): Promise<Value> {
+    const place = {};
+    this.#held.set(place, performance.now() + atMostMs);
+    try {
+      return await work;
+    } finally {
+      this.#held.delete(place);
+    }
+  }
+
   async settle(): Promise<void> {
-    await nextTask();
     for (let run = 0; run < MAX_IMMEDIATES; run += 1) {
+      do await nextTask();
+      while (this.#isHeld());
       const callback = this.#immediates.shift();
       if (callback === undefined) return;
       callback();
-      await nextTask();
     }
     throw new Error(`More than ${MAX_IMMEDIATES} immediates ran: the program under test may be polling.`);
   }
@@ -116,6 +134,13 @@ class SteppedClock implements VirtualClock {
       this.#ring(timer);
       await this.settle();
     }
+  }
+
+  #isHeld(): boolean {
+    if (this.#held.size === 0) return false;
+    const now = performance.now();
+    for (const until of this.#held.values()) if (until > now) return true;
+    return false;
   }
 
   #ring(timer: Timer): void {

@@ -1,13 +1,23 @@
 // Time, injected. The engine reads time and sets timers only through a Clock, so all of it runs under a virtual one in
 // tests and in the simulator. SteadyClock makes any clock safe to compute with; Timer is one timer that can be set anew.
 
-/** Where a batcher gets its time from. All times are milliseconds from an arbitrary origin. */
+/**
+ * Where a batcher, a rate limiter or a dispatcher gets its time from. All times are milliseconds: for a dispatcher since the
+ * epoch, for the others from an arbitrary origin.
+ */
 export interface Clock {
   now(): number;
   setTimeout(callback: () => void, delayMs: number): unknown;
   clearTimeout(handle: unknown): void;
   /** Runs the callback at the end of the event loop's present pass. Needed for `gather: "tick"` alone. */
   setImmediate?(callback: () => void): unknown;
+  /** A time that never goes back, where `now` may. Read by a dispatcher alone. Default: `now`. */
+  monotonic?(): number;
+  /**
+   * Called by a dispatcher for work that this clock does not drive, such as a call of a database. A clock of tests stands
+   * still until the work ends, for `atMostMs` of real time at most. Returns the same result.
+   */
+  hold?<Value>(work: Promise<Value>, atMostMs?: number): Promise<Value>;
 }
 
 /** Reading the global `performance` calls a getter on Node.js, which takes longer than reading the time. */

@@ -1,6 +1,7 @@
 // The options of createDispatcher, as the user gives them. Not in contract/types.ts, because they name the store and the
 // account contracts, which are themselves written in the words of types.ts.
 
+import type { Clock } from "../../core/time/clock.ts";
 import type { Account, Operation } from "../contract/account.ts";
 import type { PriceTable } from "../contract/cost.ts";
 import type { EndedBatch } from "../contract/events.ts";
@@ -82,14 +83,10 @@ export interface DispatcherOptions {
   readonly failpoint?: (name: string) => void | Promise<void>;
   /** Shared by the processes of one pool in logs and leases. Default: random. */
   readonly owner?: string;
-  readonly clock?: DispatchClock;
+  /** Time, for tests: `virtualClock()` of `batchwise/testing`. `now` is wall time in epoch milliseconds. */
+  readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-/** Time as the dispatcher needs it: `now` is wall time, `monotonic` never goes back. */
-export interface DispatchClock {
-  now(): number;
-  monotonic(): number;
-  setTimeout(callback: () => void, delayMs: number): unknown;
-  clearTimeout(handle: unknown): void;
-}
+/** A clock whose optional methods are there, but for `setImmediate`: `now` is wall time, `monotonic` never goes back. */
+export type DispatchClock = Required<Omit<Clock, "setImmediate">>;

@@ -13,6 +13,7 @@ import {
   refuseUnknown,
   zeroOrMore,
 } from "../../core/contract/validate.ts";
+import type { Clock } from "../../core/time/clock.ts";
 import type { Account } from "../contract/account.ts";
 import type { PriceTable } from "../contract/cost.ts";
 import type { EndedBatch } from "../contract/events.ts";
@@ -82,20 +83,32 @@ const THRESHOLDS: Thresholds = {
 
 const RETRY: Required<RetryOptions> = { attempts: 3, backoffMs: 30_000, maxBackoffMs: 3_600_000 };
 
-const systemClock: DispatchClock = {
+const wallClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimeout: (callback, delayMs) => setTimeout(callback, delayMs),
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
+/** The clock with its optional methods. */
+function resolveClock(clock: Clock): DispatchClock {
+  check("clock", objectWith("now", "setTimeout", "clearTimeout"), clock);
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic?.() ?? clock.now(),
+    setTimeout: (callback, delayMs) => clock.setTimeout(callback, delayMs),
+    clearTimeout: (handle) => clock.clearTimeout(handle),
+    hold: (work, atMostMs) => clock.hold?.(work, atMostMs) ?? work,
+  };
+}
+
 export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   checkIsObject("options", options);
   refuseUnknown(options, DISPATCHER_OPTIONS);
   checkStore(options.store);
-  const { leaseMs = 90_000, clock = systemClock, random = goodChance(), onOutcome = null, onBatch = null } = options;
+  const { leaseMs = 90_000, random = goodChance(), onOutcome = null, onBatch = null } = options;
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
-  check("clock", objectWith("now", "monotonic", "setTimeout", "clearTimeout"), clock);
+  const clock = resolveClock(options.clock ?? wallClock);
   check("random", aFunction, random);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
   if (onBatch !== null) check("onBatch", aFunction, onBatch);

@@ -7,7 +7,7 @@ import type { DeliveryReport, DeliveryRow } from "../contract/outcome-rows.ts";
 import { pauseAfterFailure, WEBHOOK_TRIES } from "../decide/delivery-policy.ts";
 import { loggedOutcome } from "../format/payload.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
-import { bounded, onAbort } from "../runtime/provider-calls.ts";
+import { bounded, HELD_MS, onAbort } from "../runtime/provider-calls.ts";
 import { CALLBACK_SINK, type Runtime, WEBHOOK_SINK } from "../runtime/runtime.ts";
 
 const WEBHOOK_TIMEOUT_MS = 15_000;
@@ -124,7 +124,8 @@ export class Deliverer {
 
 export function callbackDeliverer(runtime: Runtime): Deliverer {
   return new Deliverer(runtime, CALLBACK_SINK, CALLBACKS_AT_ONCE, async (row) => {
-    await runtime.options.onOutcome?.(loggedOutcome(row.outcome));
+    const deliver = async () => runtime.options.onOutcome?.(loggedOutcome(row.outcome));
+    await runtime.clock.hold(deliver(), HELD_MS);
     return { statusCode: null, error: null };
   });
 }

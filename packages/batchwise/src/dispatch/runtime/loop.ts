@@ -1,9 +1,8 @@
 // A loop of the dispatcher. Runs its turn when woken or at the time that the last turn returned, never two at once. A
 // turn that throws is reported and runs again after a pause; it does not end the loop.
 
-import { Timer } from "../../core/time/clock.ts";
+import { type Clock, Timer } from "../../core/time/clock.ts";
 import { backoff } from "../decide/times/backoff.ts";
-import type { DispatchClock } from "../options/dispatcher-options.ts";
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
@@ -12,7 +11,7 @@ const LAST_RETRY_MS = 30_000;
 export type Turn = () => Promise<number>;
 
 export class Loop {
-  readonly #clock: DispatchClock;
+  readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
   readonly #timer: Timer;
   #turn: Turn | null = null;
@@ -22,7 +21,7 @@ export class Loop {
   #nextAt = Number.POSITIVE_INFINITY;
   #failures = 0;
 
-  constructor(clock: DispatchClock, onError: (error: unknown) => void) {
+  constructor(clock: Clock, onError: (error: unknown) => void) {
     this.#clock = clock;
     this.#onError = onError;
     this.#timer = new Timer(clock, () => this.wake());

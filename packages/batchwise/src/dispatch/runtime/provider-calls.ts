@@ -8,6 +8,9 @@ import type { Runtime } from "./runtime.ts";
 /** The call took longer than its timeout. Its outcome is unknown. */
 export class CallTimeout extends Error {}
 
+/** A clock of tests waits so long for an answer, in real time: the other side may wait for that clock. */
+export const HELD_MS = 100;
+
 type Run<T> = (call: CallOptions) => Promise<T>;
 
 /** One call about a batch. Rejects with the client's error, a CallTimeout, or the signal's reason. */
@@ -37,7 +40,8 @@ export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly A
     // One that throws before it gives a promise fails like any other.
     const call = async (): Promise<unknown> =>
       cut.signal.aborted ? undefined : run({ signal: cut.signal, timeoutMs });
-    call()
+    runtime.clock
+      .hold(call(), HELD_MS)
       .then((value) => resolve(value as T), reject)
       .finally(done);
   });

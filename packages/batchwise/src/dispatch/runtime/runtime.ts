@@ -50,8 +50,8 @@ export class Runtime {
   constructor(options: ResolvedOptions) {
     this.options = options;
     this.events = new Events((error) => this.report(error, { operation: "event" }));
-    this.store = watchedStore(storableStore(options.store), (loss) => this.#whenSetBack(loss));
     this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
+    this.store = watchedStore(storableStore(options.store), this.clock, (loss) => this.#whenSetBack(loss));
     this.accounts = [...options.accounts.values()];
     this.prospects = new Prospects(this.store, this.clock);
     this.sinks = [

@@ -46,6 +46,10 @@ export class SteadyClock implements DispatchClock {
     this.#clock.clearTimeout(handle);
   }
 
+  hold<Value>(work: Promise<Value>, atMostMs?: number): Promise<Value> {
+    return this.#clock.hold(work, atMostMs);
+  }
+
   #tell(before: WallClock): void {
     const { offset, doubt } = this.#known;
     if (doubt !== null && doubt.since !== before.doubt?.since) {

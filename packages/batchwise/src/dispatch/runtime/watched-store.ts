@@ -3,11 +3,12 @@
 
 import type { DispatchError } from "../contract/errors.ts";
 import type { Store } from "../contract/store.ts";
+import type { DispatchClock } from "../options/dispatcher-options.ts";
 
 type Method = (...given: unknown[]) => unknown;
 
-/** The same store. `onSetBack` is called once for each loss that it finds from now on. */
-export function watchedStore(store: Store, onSetBack: (loss: DispatchError) => void): Store {
+/** The same store, each call of it held by the clock. `onSetBack` is called once for each loss that it finds from now on. */
+export function watchedStore(store: Store, clock: DispatchClock, onSetBack: (loss: DispatchError) => void): Store {
   let known = store.setBack ?? null;
   /** The loss that was not told before, if there is one. */
   const tellNew = (): DispatchError | null => {
@@ -22,12 +23,13 @@ export function watchedStore(store: Store, onSetBack: (loss: DispatchError) => v
       const loss = tellNew();
       if (loss !== null) throw loss;
       try {
-        return await method.apply(store, given);
+        return await clock.hold(call(method, given));
       } finally {
         tellNew();
       }
     };
   };
+  const call = async (method: Method, given: unknown[]): Promise<unknown> => method.apply(store, given);
   return new Proxy({} as Store, {
     get(_none, name) {
       const value: unknown = Reflect.get(store, name);

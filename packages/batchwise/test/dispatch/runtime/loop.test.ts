@@ -9,13 +9,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 function looped(turn: () => Promise<number>) {
   const time = virtualClock();
   const told: unknown[] = [];
-  const clock = {
-    now: () => time.now(),
-    monotonic: () => time.now(),
-    setTimeout: (callback: () => void, delayMs: number) => time.setTimeout(callback, delayMs),
-    clearTimeout: (handle: unknown) => time.clearTimeout(handle),
-  };
-  const loop = new Loop(clock, (error) => told.push(error));
+  const loop = new Loop(time, (error) => told.push(error));
   return { time, loop, told, begin: () => loop.start(turn) };
 }
 

@@ -5,7 +5,7 @@
 import type { Account, BatchName, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import { hasEnded } from "../../../src/dispatch/contract/account.ts";
 import { openaiLine } from "../../../src/dispatch/format/encode.ts";
-import type { DispatchClock } from "../../../src/dispatch/options/dispatcher-options.ts";
+import type { Clock } from "../../../src/index.ts";
 
 /** What survives a crash. */
 export interface UsualPlace {
@@ -20,7 +20,7 @@ const MOST = 12;
 const LONGEST_WAIT_MS = 5 * 60_000;
 const CLIENT_RETRIES = 2;
 
-export function startUsualDispatcher(place: UsualPlace, account: Account, clock: DispatchClock): void {
+export function startUsualDispatcher(place: UsualPlace, account: Account, clock: Clock): void {
   let lastBatchAt = clock.now();
   const tick = async (): Promise<void> => {
     try {

@@ -7,9 +7,9 @@ import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import type { DispatchClock, DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
-import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
+import { type Clock, type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 
 export const START: number = Date.UTC(2026, 0, 5, 8);
 
@@ -61,7 +61,7 @@ export class SimProcess {
     if (forMs < Number.POSITIVE_INFINITY) this.#time.setTimeout(() => this.step(-ms), forMs);
   }
 
-  readonly clock: DispatchClock = {
+  readonly clock: Clock = {
     now: () => this.#time.now() + this.#skewMs + this.#steppedMs,
     monotonic: () => this.#time.now(),
     setTimeout: (callback, delayMs) => this.#time.setTimeout(() => this.#ring(callback), delayMs),

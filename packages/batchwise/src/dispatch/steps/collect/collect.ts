@@ -22,7 +22,7 @@ import {
 import { afterReading, linesDue } from "../../decide/results/unread-results.ts";
 import { batchName, keyPrefix, parseCustomId } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
-import { CallTimeout, failureOf, onAbort, readFor } from "../../runtime/provider-calls.ts";
+import { CallTimeout, failureOf, HELD_MS, onAbort, readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { undoAdoption } from "../find/undo-adoption.ts";
 import { eachOpen } from "../open-members.ts";
@@ -190,7 +190,9 @@ class Collection {
       const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
       // Waits for the chunk that is being settled: after the stop the store may be closed.
       const forgetStop = onAbort([stopping.signal], (reason) => end(reason, this.#settling));
-      this.#read(account.results(seen, { signal: cut.signal, timeoutMs }, batchName(batch)), cut.signal, moved)
+      const lines = account.results(seen, { signal: cut.signal, timeoutMs }, batchName(batch));
+      clock
+        .hold(this.#read(lines, cut.signal, moved), HELD_MS)
         .then(resolve, broken)
         .finally(() => {
           stall.clear();
