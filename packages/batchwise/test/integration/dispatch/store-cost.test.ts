@@ -1,14 +1,14 @@
 // What a call costs a server when very much is over or waits: counted in rows and commands, not in time.
 
-import { type PostgresPool, type PostgresQuery, postgresStore } from "batchwise/dispatch/postgres";
+import { postgresStore } from "batchwise/dispatch/postgres";
 import { redisStore } from "batchwise/dispatch/redis";
-import type { PoolClient } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { NOW, requests, sealInput } from "../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, startOwnRedis } from "../services/kept.ts";
 import { poolAt } from "../services/postgres.ts";
 import { clientAt } from "../services/redis.ts";
+import { type CostCounter, countingPool } from "./counting-pool.ts";
 
 const CROWD = 20_000;
 const FAR = NOW + 1e9;
@@ -44,59 +44,16 @@ async function fill(store: Store): Promise<void> {
   });
 }
 
-interface Plan {
-  readonly "Actual Rows"?: number;
-  readonly "Actual Loops"?: number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly "Relation Name"?: string;
-  readonly Plans?: readonly Plan[];
-}
-
-/** Rows that a plan has read of the tables. */
-function rowsRead(plan: Plan): number {
-  const own = ((plan["Actual Rows"] ?? 0) + (plan["Rows Removed by Filter"] ?? 0)) * (plan["Actual Loops"] ?? 1);
-  const under = (plan.Plans ?? []).reduce((sum, one) => sum + rowsRead(one), 0);
-  return under + (plan["Relation Name"] === undefined ? 0 : own);
-}
-
-const STATEMENT = /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)/;
-
-/** Rows that a statement reads here and now; what it writes is undone. */
-async function cost(client: PoolClient, { text, values }: PostgresQuery): Promise<number> {
-  await client.query("SAVEPOINT before");
-  const explained = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
-  await client.query("ROLLBACK TO before");
-  const rows = explained.rows as { "QUERY PLAN": { Plan: Plan }[] }[];
-  return rowsRead(rows[0]?.["QUERY PLAN"][0]?.Plan ?? {});
-}
-
 describe(`a Postgres server with ${CROWD} each of done batches, deliveries that wait and requests that wait`, () => {
   const pool = postgresPlace().then(poolAt);
-  let isCounting = false;
-  let [statements, read] = [0, 0];
+  let counter: CostCounter;
   let store: Store;
 
   beforeAll(async () => {
     const db = await pool;
-    const watched: PostgresPool = {
-      connect: (done) =>
-        db.connect((error, client) => {
-          if (client === undefined) return done(error, undefined);
-          done(undefined, {
-            query: async (query) => {
-              if (isCounting && STATEMENT.test(query.text)) {
-                statements += 1;
-                read += await cost(client, query);
-              }
-              return client.query(query);
-            },
-            on: (event, listener) => client.on(event, listener),
-            off: (event, listener) => client.off(event, listener),
-            release: (destroy) => client.release(destroy),
-          });
-        }),
-    };
-    store = postgresStore({ pool: watched });
+    const counted = countingPool(db);
+    counter = counted.counter;
+    store = postgresStore({ pool: counted.pool });
     await fill(store);
     await db.query(
       `INSERT INTO batchwise_batch (key, lane, account, ledger, state, requests, remaining, bytes, tokens, created_at,
@@ -119,10 +76,7 @@ describe(`a Postgres server with ${CROWD} each of done batches, deliveries that 
   afterAll(async () => (await pool).end());
 
   test.each(CALLS)("reads few rows for %s", async (_name, call) => {
-    [statements, read] = [0, 0];
-    isCounting = true;
-    await call(store);
-    isCounting = false;
+    const { statements, read } = await counter(() => call(store));
     expect(statements).toBeGreaterThan(0);
     expect(read).toBeLessThan(1_000);
   });

@@ -101,7 +101,18 @@ export class Undo<Result> {
 const TRIES = 8;
 /** Read committed, whatever the role's default: a statement that has waited for a lock sees what was done under it. */
 const WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on";
-const READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/**
+ * A read is a page, and each of its rows has an index. The planner, whose figures may be of another time, would now and then
+ * take the page for large and go over whole tables to join it.
+ */
+const BY_INDEX = ["enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"].map(
+  (name) => `SET LOCAL ${name} = off`,
+);
+const READ = [
+  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  ...BY_INDEX,
+  "SET LOCAL max_parallel_workers_per_gather = 0",
+].join("; ");
 
 type Work<Result> = (db: Connection) => Promise<Result>;
 

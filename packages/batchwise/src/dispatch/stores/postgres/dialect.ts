@@ -6,6 +6,9 @@ import { usageStatements } from "./usage.ts";
 export const postgres: Dialect = {
   among: (column, type) => `${column} = ANY(?::${type}[])`,
   readyAmong: "seq = ANY(?::bigint[])",
+  // With an equation the planner may walk the index of the other column alone, past all rows of other values.
+  ofOne: (column, order, value) =>
+    `(${column}, ${order}) > (${value}, ?) AND ${column} <= ${value} ORDER BY ${column}, ${order}`,
   yes: (column) => column,
   no: (column) => `NOT ${column}`,
   lock: (table) => `FOR UPDATE OF ${table}`,

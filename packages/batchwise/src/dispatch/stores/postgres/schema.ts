@@ -186,6 +186,9 @@ const STEPS: readonly string[] = [
   UPDATE batchwise_ready SET lane = -lane WHERE -lane IN (SELECT id FROM batchwise_lane);
   CREATE INDEX batchwise_request_group ON batchwise_request (lane) WHERE lane < 0;
   `,
+  `
+  CREATE INDEX batchwise_outcome_status ON batchwise_outcome (status, seq);
+  `,
 ];
 
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */

@@ -102,27 +102,43 @@ function endingsOf(
   }));
 }
 
+/** Cut before anything is joined to them: any number of requests may have the same deadline. */
+const EARLIEST = (dialect: Dialect, where: string): string => `(
+  SELECT c.seq, c.deadline_at FROM batchwise_ready c WHERE c.lane = ? AND ${where}
+  ORDER BY c.deadline_at LIMIT ? ${dialect.lockFree("c")}
+) c JOIN batchwise_request r ON r.seq = c.seq`;
+
 function* expire(dialect: Dialect, change: ById<"expire">, now: number): Steps<AmendResult> {
-  const late = yield* all<Known>(
-    `${READY_LANES} SELECT ${KNOWN} FROM lanes JOIN batchwise_ready c ON c.lane = lanes.id AND c.deadline_at <= ?
-     JOIN batchwise_request r ON r.seq = c.seq JOIN batchwise_lane l ON l.id = r.lane
-     ORDER BY c.deadline_at, c.seq LIMIT ? ${dialect.lockFree("c")}`,
-    ...[now, atMost(change.limit)],
-  );
+  const lanes = yield* all<{ id: number }>(`${READY_LANES} SELECT id FROM lanes WHERE id IS NOT NULL`);
+  const due: (Known & { readonly deadline_at: number })[] = [];
+  for (const { id } of lanes) {
+    const some = yield* all<Known & { readonly deadline_at: number }>(
+      `SELECT ${KNOWN}, c.deadline_at FROM ${EARLIEST(dialect, "c.deadline_at <= ?")} JOIN batchwise_lane l ON l.id = r.lane`,
+      ...[id, now, atMost(change.limit)],
+    );
+    due.push(...some);
+  }
+  const late = due.sort(byDeadline).slice(0, atMost(change.limit));
   const seqs = late.map(({ seq }) => seq);
   yield* run(`DELETE FROM batchwise_ready WHERE ${dialect.readyAmong}`, seqs);
   return { answers: late.map(({ id }) => ({ id, result: "changed" })), endings: endingsOf(late, "expired", change) };
 }
 
+type Due = { readonly seq: number; readonly deadline_at: number };
+
+function byDeadline(one: Due, other: Due): number {
+  return one.deadline_at - other.deadline_at || one.seq - other.seq;
+}
+
 function* move(dialect: Dialect, { lane, to, before, limit }: ById<"move">, now: number): Steps<Amended[]> {
   const from = yield* knownLane(lane);
   if (from === undefined) return [];
-  const near = yield* all<{ seq: number; id: string }>(
-    `SELECT c.seq, r.id FROM batchwise_ready c JOIN batchwise_request r ON r.seq = c.seq
-     WHERE c.lane = ? AND c.deadline_at < ? ORDER BY c.deadline_at, c.seq LIMIT ? ${dialect.lockFree("c")}`,
+  const near = yield* all<Due & { readonly id: string }>(
+    `SELECT c.seq, c.deadline_at, r.id FROM ${EARLIEST(dialect, "c.deadline_at < ?")}`,
     ...[from, before, atMost(limit)],
   );
   if (near.length === 0) return [];
+  near.sort(byDeadline);
   const seqs = near.map(({ seq }) => seq);
   const into = (yield* laneIds(dialect, [to], "group")).get(to);
   yield* run(`DELETE FROM batchwise_ready WHERE ${dialect.readyAmong}`, seqs);
@@ -242,9 +258,10 @@ function* dropDeliveries(dialect: Dialect, cursors: readonly number[]): Steps<nu
 /** Dead deliveries wait again. Gives the ids of their requests. */
 function* redeliver(dialect: Dialect, { sink, after, limit }: ById<"redeliver">, now: number): Steps<Amended[]> {
   const dead = yield* all<{ cursor: number; id: string }>(
-    `SELECT d.cursor, r.id FROM batchwise_delivery d JOIN batchwise_outcome o ON o.cursor = d.cursor
-     JOIN batchwise_request r ON r.seq = o.seq
-     WHERE d.sink = ? AND d.state = 'dead' AND d.cursor > ? ORDER BY d.cursor LIMIT ? ${dialect.lock("d")}`,
+    `SELECT d.cursor, r.id FROM (
+       SELECT d.cursor FROM batchwise_delivery d WHERE d.sink = ? AND d.state = 'dead' AND d.cursor > ?
+       ORDER BY d.cursor LIMIT ? ${dialect.lock("d")}
+     ) d JOIN batchwise_outcome o ON o.cursor = d.cursor JOIN batchwise_request r ON r.seq = o.seq ORDER BY d.cursor`,
     ...[sink, after, atMost(limit)],
   );
   yield* run(

@@ -11,6 +11,11 @@ export interface Dialect {
   among(column: string, type: "text" | "bigint"): string;
   /** That a row of `batchwise_ready` is of one of a list of requests, by `seq`: `?` is the whole list. */
   readonly readyAmong: string;
+  /**
+   * The rows of one value of a column that lie above a number in another, in that one's order. An index of both columns
+   * has them. `value` is `?` or an expression; it comes before the number and after it.
+   */
+  ofOne(column: string, order: string, value: string): string;
   /** That a column of truth values is true, or false, so that an index of these serves. */
   yes(column: string): string;
   no(column: string): string;

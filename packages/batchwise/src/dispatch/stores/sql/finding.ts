@@ -1,8 +1,9 @@
 // Finding requests: where to look, and what of it matches. A call looks at a bounded number of requests, in order of
-// arrival: those of the batch, the code or the job that is asked for, which have indexes, or all.
+// arrival: those of the batch, the code, the job or the states that are asked for, which have indexes, or all.
 
 import type { FindQuery, FindResult, RequestMatch, RequestRow } from "../../contract/rows.ts";
-import type { Statement } from "./statement.ts";
+import type { Dialect } from "./dialect.ts";
+import { atMost, type Statement } from "./statement.ts";
 
 /** Fewest that a call looks at, if there are so many. */
 const LOOK = 1_000;
@@ -13,27 +14,56 @@ function lookOf({ limit }: FindQuery): number {
 }
 
 /** The arrivals of those to look at, in order. */
-export function candidates(query: FindQuery): Statement {
-  const { match, after } = query;
+export function candidates(dialect: Dialect, query: FindQuery): Statement {
   const look = lookOf(query);
-  if (match.batchKey !== undefined) {
-    const batch = "(SELECT id FROM batchwise_batch WHERE key = ?)";
-    const sql = `SELECT seq FROM (
-        SELECT seq FROM batchwise_member WHERE batch = ${batch} UNION ALL SELECT seq FROM batchwise_outcome WHERE batch = ${batch}
-      ) AS its WHERE seq > ? ORDER BY seq LIMIT ?`;
-    return { sql, values: [match.batchKey, match.batchKey, after, look] };
-  }
-  const [table, filter, value] = sourceOf(match);
-  const values = value === null ? [after, look] : [value, after, look];
-  return { sql: `SELECT seq FROM ${table} WHERE ${filter} seq > ? ORDER BY seq LIMIT ?`, values };
+  const sources = sourcesOf(dialect, query, look);
+  const all = sources.map(({ sql }, n) => `SELECT seq FROM (${sql}) AS source${n}`).join(" UNION ALL ");
+  return {
+    sql: `SELECT seq FROM (${all}) AS sources ORDER BY seq LIMIT ?`,
+    values: [...sources.flatMap(({ values }) => values), look],
+  };
 }
 
-function sourceOf({ code, job }: RequestMatch): readonly [table: string, filter: string, value: string | null] {
-  if (code !== undefined) return ["batchwise_outcome", "code = ? AND", code];
+/** Where they are: no more of each than are looked at, but for the members of a batch, which have no index in this order. */
+function sourcesOf(dialect: Dialect, { match, after }: FindQuery, look: number): Statement[] {
+  const { batchKey, code, job, states } = match;
+  const arrivals = (table: string): Statement => ({
+    sql: `SELECT seq FROM ${table} WHERE seq > ? ORDER BY seq LIMIT ?`,
+    values: [after, look],
+  });
+  const ofIts = (table: string, column: string, value: string, filter = ""): Statement => ({
+    sql: `SELECT seq FROM ${table} WHERE ${filter} ${dialect.ofOne(column, "seq", "?")} LIMIT ?`,
+    values: [value, after, value, look],
+  });
+  if (batchKey !== undefined) {
+    const batch = "(SELECT id FROM batchwise_batch WHERE key = ?)";
+    return [
+      // The limit keeps Postgres from going through the members of all batches in the order of arrival.
+      {
+        sql: `SELECT seq FROM (SELECT seq FROM batchwise_member WHERE batch = ${batch} LIMIT ?) AS its WHERE seq > ?`,
+        values: [batchKey, atMost(Number.POSITIVE_INFINITY), after],
+      },
+      {
+        sql: `SELECT seq FROM batchwise_outcome WHERE ${dialect.ofOne("batch", "seq", batch)} LIMIT ?`,
+        values: [batchKey, after, batchKey, look],
+      },
+    ];
+  }
+  if (code !== undefined) return [ofIts("batchwise_outcome", "code", code)];
   // The index has only requests with a job.
-  if (job !== undefined && job !== "") return ["batchwise_request", "job = ? AND job <> '' AND", job];
-  return ["batchwise_request", "", null];
+  if (job !== undefined && job !== "") return [ofIts("batchwise_request", "job", job, "job <> '' AND")];
+  if (states === undefined) return [arrivals("batchwise_request")];
+  return [...new Set(states)].map((state) => {
+    const table = TABLES[state];
+    return table === undefined ? ofIts("batchwise_outcome", "status", state) : arrivals(table);
+  });
 }
+
+/** What has the requests that have not ended. */
+const TABLES: Partial<Record<NonNullable<RequestMatch["states"]>[number], string>> = {
+  ready: "batchwise_ready",
+  claimed: "batchwise_member",
+};
 
 /** The page out of what was looked at. `seqs` are the candidates, `rows` those of them that are there. */
 export function page(query: FindQuery, seqs: readonly number[], rows: readonly RequestRow[]): FindResult {

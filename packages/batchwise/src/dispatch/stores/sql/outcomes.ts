@@ -34,14 +34,14 @@ const OUTCOME = `
   LEFT JOIN batchwise_batch e ON e.id = o.batch`;
 
 export function* readOutcomes(dialect: Dialect, query: OutcomeQuery): Steps<OutcomeRow[]> {
-  const raws = "after" in query ? yield* outcomesAfter(query) : yield* byIds(dialect, query.ids);
+  const raws = "after" in query ? yield* outcomesAfter(dialect, query) : yield* byIds(dialect, query.ids);
   if (!query.deliveries) return raws.map((raw) => outcomeRow(raw, null));
   const cursors = raws.map(({ cursor }) => cursor);
   const deliveries = yield* deliveryStates(dialect, cursors);
   return raws.map((raw) => outcomeRow(raw, deliveries.get(raw.cursor) ?? []));
 }
 
-function outcomesAfter(query: Extract<OutcomeQuery, { after: number }>): Steps<RawOutcome[]> {
+function outcomesAfter(dialect: Dialect, query: Extract<OutcomeQuery, { after: number }>): Steps<RawOutcome[]> {
   const { after, limit, dead, job } = query;
   if (dead !== undefined) {
     return all<RawOutcome>(
@@ -51,13 +51,11 @@ function outcomesAfter(query: Extract<OutcomeQuery, { after: number }>): Steps<R
       ...[dead, after, atMost(limit)],
     );
   }
-  const [its, values] = job === undefined ? ["", []] : ["o.job = ? AND o.job IS NOT NULL AND", [job]];
-  return all<RawOutcome>(
-    `${OUTCOME} WHERE ${its} o.cursor > ? ORDER BY o.cursor LIMIT ?`,
-    ...values,
-    after,
-    atMost(limit),
-  );
+  if (job !== undefined) {
+    const its = `o.job IS NOT NULL AND ${dialect.ofOne("o.job", "o.cursor", "?")}`;
+    return all<RawOutcome>(`${OUTCOME} WHERE ${its} LIMIT ?`, job, after, job, atMost(limit));
+  }
+  return all<RawOutcome>(`${OUTCOME} WHERE o.cursor > ? ORDER BY o.cursor LIMIT ?`, after, atMost(limit));
 }
 
 function* byIds(dialect: Dialect, ids: readonly string[]): Steps<RawOutcome[]> {

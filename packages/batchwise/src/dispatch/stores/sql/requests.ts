@@ -62,13 +62,16 @@ function* byIds(dialect: Dialect, ids: readonly string[], bodies: boolean): Step
   return ids.flatMap((id) => known.get(id) ?? []);
 }
 
+/** The page is cut before anything is joined to it: else Postgres joins and sorts all members that are left, with bodies. */
 function members(
   { batchKey, fromOrd, limit }: Extract<RequestQuery, { batchKey: string }>,
   bodies: boolean,
 ): Steps<RawRequest[]> {
   return all<RawRequest>(
-    `${REQUEST(bodies)} FROM batchwise_batch b JOIN batchwise_member m ON m.batch = b.id
-     JOIN batchwise_request r ON r.seq = m.seq ${JOINED} WHERE b.key = ? AND m.ord >= ? ORDER BY m.ord LIMIT ?`,
+    `${REQUEST(bodies)} FROM (
+       SELECT batch, ord, seq, cancel_requested FROM batchwise_member
+       WHERE batch = (SELECT id FROM batchwise_batch WHERE key = ?) AND ord >= ? ORDER BY ord LIMIT ?
+     ) m JOIN batchwise_batch b ON b.id = m.batch JOIN batchwise_request r ON r.seq = m.seq ${JOINED} ORDER BY m.ord`,
     ...[batchKey, fromOrd, atMost(limit)],
   );
 }
@@ -113,7 +116,8 @@ function* tombstones(dialect: Dialect, ids: readonly string[], rows: readonly Re
 
 /** A page of the requests that match. */
 export function* findRequests(dialect: Dialect, query: FindQuery): Steps<FindResult> {
-  const { sql, values } = candidates(query);
+  if (query.match.states?.length === 0) return { rows: [], next: null };
+  const { sql, values } = candidates(dialect, query);
   const seqs = (yield* all<{ seq: number }>(sql, ...values)).map(({ seq }) => seq);
   const raws = yield* all<RawRequest>(
     `${REQUEST(false)} FROM batchwise_request r ${JOINED} ${MEMBERSHIP}

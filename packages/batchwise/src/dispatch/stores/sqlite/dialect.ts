@@ -5,10 +5,8 @@ import type { Dialect } from "../sql/dialect.ts";
 
 export const sqlite: Dialect = {
   among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
-  // The table has no index of them alone.
-  readyAmong: `(lane, later, priority, rank, seq) IN (
-    SELECT r.lane, woken.value, r.priority, r.rank, r.seq
-    FROM json_each(?) AS its JOIN batchwise_request r ON r.seq = its.value, json_each('[0, 1]') AS woken)`,
+  readyAmong: "seq IN (SELECT value FROM json_each(?))",
+  ofOne: (column, order, value) => `${column} = ${value} AND ${order} > ? AND ${column} = ${value} ORDER BY ${order}`,
   yes: (column) => `${column} = 1`,
   no: (column) => `${column} = 0`,
   lock: () => "",

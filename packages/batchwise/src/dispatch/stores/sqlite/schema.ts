@@ -183,6 +183,10 @@ const STEPS: readonly string[] = [
   UPDATE batchwise_ready SET lane = -lane WHERE -lane IN (SELECT id FROM batchwise_lane);
   CREATE INDEX batchwise_request_group ON batchwise_request (lane) WHERE lane < 0;
   `,
+  `
+  CREATE INDEX batchwise_outcome_status ON batchwise_outcome (status, seq);
+  CREATE UNIQUE INDEX batchwise_ready_seq ON batchwise_ready (seq);
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

@@ -1,6 +1,7 @@
 // How SQLite finds what the store asks for: by an index of few rows, not by walking past the many that are over or wait.
 
 import { expect, test } from "vitest";
+import type { RequestMatch } from "../../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../../src/dispatch/index.ts";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
 import { NOW, requests, sealInput, watched } from "./folder.ts";
@@ -59,4 +60,34 @@ test("a prune finds by an index whether a group has requests, and goes over no o
   const steps = await plansOf("batchwise_lane", (store) => store.prune(input));
   expect(steps.join("; ")).toMatch(/SEARCH batchwise_lane USING INTEGER PRIMARY KEY \(rowid<\?\)/);
   expect(steps.join("; ")).toMatch(/SEARCH r USING COVERING INDEX batchwise_request_group \(lane=\?/);
+});
+
+test("a page of members is cut before their requests and bodies are joined to it", async () => {
+  const steps = await plansOf("batchwise_member", (store) =>
+    store.requests({ batchKey: "k", fromOrd: 9, limit: 60, bodies: true }),
+  );
+  expect(steps).toContain("SEARCH batchwise_member USING PRIMARY KEY (batch=? AND ord>?)");
+  expect(steps.filter((step) => /TEMP B-TREE|^SCAN (?!m$)/.test(step))).toEqual([]);
+});
+
+test("requests are found by their states, their job or their code through an index of these", async () => {
+  const looks: readonly (readonly [RequestMatch, RegExp])[] = [
+    [
+      { states: ["failed"] },
+      /batchwise_outcome USING COVERING INDEX batchwise_outcome_status \(status=\? AND seq>\?\)/,
+    ],
+    [{ states: ["ready"] }, /batchwise_ready USING COVERING INDEX batchwise_ready_seq \(seq>\?\)/],
+    [{ states: ["claimed"] }, /batchwise_member USING COVERING INDEX batchwise_member_seq \(seq>\?\)/],
+    [{ job: "j" }, /batchwise_request USING COVERING INDEX batchwise_request_job \(job=\? AND seq>\?\)/],
+    [{ code: "c" }, /batchwise_outcome USING COVERING INDEX batchwise_outcome_code \(code=\? AND seq>\?\)/],
+  ];
+  for (const [match, path] of looks) {
+    const steps = await plansOf("source0", (store) => store.find({ match, after: 9, limit: 60 }));
+    expect(steps.join("; ")).toMatch(path);
+  }
+});
+
+test("the outcomes of one job are read by their index, from any cursor on", async () => {
+  const steps = await plansOf("batchwise_outcome", (store) => store.outcomes({ after: 9, limit: 60, job: "j" }));
+  expect(steps).toContain("SEARCH o USING INDEX batchwise_outcome_job (job=? AND cursor>?)");
 });
