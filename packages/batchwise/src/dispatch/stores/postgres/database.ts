@@ -102,15 +102,13 @@ const TRIES = 8;
 /** Read committed, whatever the role's default: a statement that has waited for a lock sees what was done under it. */
 const WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on";
 /**
- * A read is a page, and each of its rows has an index. The planner, whose figures may be of another time, would now and then
- * take the page for large and go over whole tables to join it.
+ * A read is a page, and each of its rows has an index, in the order that the page wants. The planner, whose figures may be of
+ * another time, takes a page for large or a table for empty now and then, and goes over whole tables to join them.
  */
-const BY_INDEX = ["enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"].map(
-  (name) => `SET LOCAL ${name} = off`,
-);
+const OFF = ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material", "sort"].map((name) => `enable_${name}`);
 const READ = [
   "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-  ...BY_INDEX,
+  ...[...OFF, "jit"].map((name) => `SET LOCAL ${name} = off`),
   "SET LOCAL max_parallel_workers_per_gather = 0",
 ].join("; ");
 
