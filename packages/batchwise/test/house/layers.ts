@@ -60,7 +60,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "stores/sqlite": ["stores/sql", "contract"],
   "providers/bedrock": ["providers/shapes", "contract"],
   "providers/anthropic": ["providers/shapes", "format", "contract"],
-  "providers/gemini": ["providers/shapes", "contract"],
+  "providers/gemini": ["providers/shapes", "format", "contract"],
   "providers/local": ["providers/shapes", "format", "contract"],
   "providers/mistral": ["providers/shapes", "format", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],

@@ -255,7 +255,7 @@ export type Failure =
       readonly message: string;
       readonly limitTokens: number | null;
     }
-  /** 401, 402, 403, spend limits: pauses the account, charges no attempt. */
+  /** 401, 402, 403, spend limits, an address that is not there: pauses the account, charges no attempt. */
   | { readonly kind: "authOrBilling"; readonly code: string; readonly message: string }
   /** The batch itself is refused (400, 413, 422, validation); `lines` blames requests, empty blames the whole. */
   | {

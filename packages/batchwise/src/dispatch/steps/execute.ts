@@ -17,6 +17,7 @@ import type { Lease } from "../runtime/lease.ts";
 import { failureOf, onAbort } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { isUrgentAtFallback, mayChangeAccount } from "./submit/competing-batches.ts";
+import { tellOfPause } from "./tell-of-pause.ts";
 import { isHeld } from "./wait-for-operator.ts";
 
 /** Members read at once, and how long they may wait to be started before they are read again. */
@@ -92,6 +93,9 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
     ...{ nextAt: isLeft ? now : now + waitMs, lastError },
     ...(pausesAccount || isLeft ? { ledgers: [{ name: account.name, blockedUntil: now + waitMs, note: code }] } : {}),
   }));
+  if (failure.kind === "authOrBilling") {
+    tellOfPause(runtime, account.name, failure, runtime.clock.now() + waitMs, lease.context("execute"));
+  }
 }
 
 /** One pass over the open members of one batch. */

@@ -1,11 +1,12 @@
 // Classifies one result line, or a missing one: what happens to its request. Pure. A success is final; a failure that
 // may pass goes back to its lane while attempts are left; any other fails with the provider's own words. Every line
-// charges an attempt, except one that only says that the account has no money.
+// charges an attempt, except one that blames the account: no money, a bad key, a right that is missing.
 
 import type { ProviderState, ResultLine } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { OutcomeError, OutcomeStatus } from "../../contract/types.ts";
+import { accountErrorOf } from "../../format/account-trouble.ts";
 import { statusError } from "../../format/error-words.ts";
 import { ending } from "../../format/payload.ts";
 import { backoff } from "../times/backoff.ts";
@@ -31,7 +32,6 @@ const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
 /** Codes that say: the same request will be refused again. Every other code without a response is tried again. */
 const FINAL_CODES: ReadonlySet<string> = new Set([
-  "authentication_error",
   "content_filter",
   "content_policy_violation",
   "context_length_exceeded",
@@ -43,22 +43,7 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
   "request_too_large",
 ]);
 
-/** Codes that say: the account has no money. They tell nothing about the request. */
-const MONEY_CODES: ReadonlySet<string> = new Set([
-  "billing_error",
-  "billing_hard_limit_reached",
-  "billing_not_active",
-  "insufficient_quota",
-]);
-
 const NOT_RUN_CODES: ReadonlySet<string> = new Set(["batch_expired", "batch_cancelled"]);
-
-/** The code of a line that was not run because the account has no money; null for every other line. */
-export function moneyCode(line: ResultLine): string | null {
-  if (isSuccess(line)) return null;
-  const { code } = line.error ?? errorOf(line);
-  return MONEY_CODES.has(code) ? code : null;
-}
 
 /** True where the line answers the request: any 2xx. */
 export function isSuccess(line: ResultLine): boolean {
@@ -89,7 +74,7 @@ export function classifySuccess(ord: number, line: ResultLine): Settlement {
 export function classifyFailure(member: Member, line: ResultLine, rules: RetryRules, now: number): Settlement {
   const { ord } = member;
   const error = line.error ?? errorOf(line);
-  if (moneyCode(line) !== null) {
+  if (accountErrorOf(line) !== null) {
     return { ord, kind: "requeue", code: error.code, charged: false, notBefore: now, lane: rules.lane };
   }
   // A cancelled request goes back too: the store ends it as cancelled.

@@ -23,6 +23,7 @@ import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { refuse } from "../shapes/anthropic/refuse.ts";
 import { toMessageParams } from "../shapes/anthropic/request.ts";
+import { isMissing } from "../shapes/classify-status.ts";
 import { rowsOf } from "../shapes/list-rows.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
@@ -164,7 +165,7 @@ class AnthropicAccount extends AccountFields implements Account {
       const { batches, params } = this.#manner;
       return toProviderBatch(await batches.retrieve(id, params, callSettings(call)));
     } catch (error) {
-      if (readSdkError(error).status === 404) return null;
+      if (isMissing(error)) return null;
       throw error;
     }
   }
@@ -214,7 +215,7 @@ class AnthropicAccount extends AccountFields implements Account {
     try {
       await batches.delete?.(providerBatchId, params, callSettings(call));
     } catch (error) {
-      if (readSdkError(error).status !== 404) throw error;
+      if (!isMissing(error)) throw error;
     }
   }
 

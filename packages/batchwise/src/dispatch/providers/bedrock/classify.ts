@@ -2,7 +2,8 @@
 // several share the status 400 (API reference, "Errors" of CreateModelInvocationJob).
 
 import type { Failure, Operation } from "../../contract/account.ts";
-import { classifyStatus, objectOf, readSdkError } from "../shapes/sdk-error.ts";
+import { classifyStatus } from "../shapes/classify-status.ts";
+import { objectOf, readSdkError } from "../shapes/sdk-error.ts";
 
 /**
  * Exceptions that may come with a 400, or with the 301 of a bucket that is elsewhere, and mean what another status says (API
@@ -35,7 +36,7 @@ const STATUS: ReadonlyMap<string | null, number> = new Map([
 /** Of the clients, when they have no credentials to sign with: nothing was sent. */
 const NO_CREDENTIALS: ReadonlySet<unknown> = new Set(["CredentialsProviderError", "TokenProviderError"]);
 
-export function classify(error: unknown, _operation: Operation): Failure {
+export function classify(error: unknown, operation: Operation): Failure {
   const read = readSdkError(error);
   const { code, message } = read;
   const { name } = objectOf(error);
@@ -43,7 +44,7 @@ export function classify(error: unknown, _operation: Operation): Failure {
   // As many jobs of the model as may be: others have to end first.
   if (code === "ServiceQuotaExceededException") return { kind: "tokenLimit", code, message, limitTokens: null };
   const status = read.status === 400 || read.status === 301 ? (STATUS.get(code) ?? read.status) : read.status;
-  return classifyStatus({ ...read, status, retryAfterMs: read.retryAfterMs ?? retryAfter(error) });
+  return classifyStatus({ ...read, status, retryAfterMs: read.retryAfterMs ?? retryAfter(error) }, operation);
 }
 
 /** Seconds, in the headers of the raw answer. */

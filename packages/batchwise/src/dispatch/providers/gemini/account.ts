@@ -22,6 +22,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { isMissing } from "../shapes/classify-status.ts";
 import { toEmbedContentRequest } from "../shapes/gemini/embedding.ts";
 import { invalid, unsupported } from "../shapes/gemini/refusal.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
@@ -137,7 +138,7 @@ class GeminiAccount extends AccountFields implements Account {
     try {
       return toProviderBatch(await this.#wire.get(pathOf(id), {}, call));
     } catch (error) {
-      if (readSdkError(error).status === 404) return null;
+      if (isMissing(error)) return null;
       throw error;
     }
   }
@@ -197,8 +198,8 @@ class GeminiAccount extends AccountFields implements Account {
     try {
       await this.#wire.delete(name, call);
     } catch (error) {
-      const { status } = readSdkError(error);
-      if (status !== 404 && !(status === 403 && name.startsWith("files/"))) throw error;
+      const isHidden = readSdkError(error).status === 403 && name.startsWith("files/");
+      if (!isHidden && !isMissing(error)) throw error;
     }
   }
 

@@ -1,17 +1,10 @@
 // What an error of the Gemini API means for the batch. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
+import { isAccountTrouble } from "../../format/account-trouble.ts";
+import { classifyStatus } from "../shapes/classify-status.ts";
 import { failureOf, readGoogleError } from "../shapes/google-error.ts";
-import { classifyStatus } from "../shapes/sdk-error.ts";
 
-/** No money, no key that is good, or no service where the account is: nothing that a batch could be blamed for. */
-const ACCOUNT = [
-  /prepayment credits are depleted/i,
-  /(?:enable|set up|require[sd]?) billing|billing (?:account )?(?:is )?(?:not|disabled)|billing to be enabled/i,
-  /spend(?:ing)?[ -](?:cap|limit)/i,
-  /API key (?:not valid|expired|not found)/i,
-  /location is not supported/i,
-];
 /** The uploaded file, which is kept for 48 hours, is gone. */
 const NO_FILE = /permission to access the File \S+ or it may not exist/i;
 
@@ -20,20 +13,16 @@ export function classify(error: unknown, operation: Operation): Failure {
   const { status, message } = read;
   const code = read.code ?? "no_answer";
   const isRefused = status !== null && status >= 400 && status < 500;
-  if (isRefused && concernsAccount(message)) return { kind: "authOrBilling", code, message };
+  if (isRefused && isAccountTrouble(code, message)) return { kind: "authOrBilling", code, message };
   if (isRefused && NO_FILE.test(message)) return { kind: "definitelyNotCreated", code, message };
   // A create is refused for what is enqueued with the same words as for too many calls: only these say how long to wait.
   if (status === 429 && operation === "create" && read.retryAfterMs === null) {
     return { kind: "tokenLimit", code, message, limitTokens: null };
   }
-  return classifyStatus(read);
+  return classifyStatus(read, operation);
 }
 
 /** Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing. */
 export function toFailure(status: unknown): Failure | null {
-  return failureOf(status, { concernAccount: concernsAccount, missFile: (message) => NO_FILE.test(message) });
-}
-
-function concernsAccount(message: string): boolean {
-  return ACCOUNT.some((words) => words.test(message));
+  return failureOf(status, (message) => NO_FILE.test(message));
 }

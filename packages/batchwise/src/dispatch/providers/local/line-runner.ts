@@ -3,7 +3,8 @@
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
-import { type Answer, isBusy, toResultLine, waitBefore } from "./answer.ts";
+import { accountErrorOf } from "../../format/account-trouble.ts";
+import { type Answer, isBusy, Outage, toResultLine, waitBefore } from "./answer.ts";
 import { type Places, sleep } from "./places.ts";
 
 export interface LocalRequest {
@@ -17,6 +18,13 @@ export type MakeCall = (request: LocalRequest, signal: AbortSignal) => Promise<A
 export interface LineRules {
   readonly lineTimeoutMs: number;
   readonly maxRetries: number;
+}
+
+/** Throws for a line that the server refuses because of the account: it would refuse each of them. */
+function blameless(line: ResultLine): ResultLine {
+  const error = accountErrorOf(line);
+  if (error !== null) throw new Outage({ kind: "authOrBilling", ...error });
+  return line;
 }
 
 export class LineRunner {
@@ -37,7 +45,7 @@ export class LineRunner {
       await this.#places.open(signal);
       const answer = await this.#timed({ endpoint, body }, signal);
       const waitMs = waitBefore(answer, repeats, maxRetries);
-      if (waitMs === null) return toResultLine(customId, answer);
+      if (waitMs === null) return blameless(toResultLine(customId, answer));
       if (isBusy(answer)) this.#places.pauseFor(waitMs);
       else await sleep(waitMs, signal);
     }

@@ -24,6 +24,7 @@ import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { timeOfKey } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { isMissing } from "../shapes/classify-status.ts";
 import { blobOf } from "../shapes/lines-blob.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
@@ -260,7 +261,7 @@ async function unlessGone(sent: PromiseLike<unknown>): Promise<void> {
 }
 
 function isGone(error: unknown): boolean {
-  return readMistralError(error).status === 404;
+  return isMissing(error, readMistralError);
 }
 
 /** The service has read the call, and said no. */

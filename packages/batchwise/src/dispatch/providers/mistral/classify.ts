@@ -3,19 +3,11 @@
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { isAccountTrouble } from "../../format/account-trouble.ts";
 import { errorIn } from "../../format/error-words.ts";
-import { classifyStatus, jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";
+import { classifyStatus } from "../shapes/classify-status.ts";
+import { jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";
 
-/**
- * Money and rights come before statuses: a used-up plan is told with 401, 402, 403 or 429. Whole phrases: a message about a
- * request names credits and payments of its own.
- */
-const BILLING = [
-  /(?:no|inactive|expired|an? active|your|without an?|requires? an?) subscription|subscription (?:is|has|plan|required)/i,
-  /usage limit|spend(?:ing)?[ -](?:cap|limit)|payment (?:is )?required|payment (?:method|failed)\b/i,
-  /billing (?:is|has|not|account|details|settings|information)|(?:enable|set ?up|check|update) .{0,40}\bbilling\b/i,
-  /(?:out of|insufficient|no(?: more)?|not enough|your) credits?\b|credits? (?:is|are|has|have|balance)\b/i,
-];
 /** The limit of requests that may wait in one workspace. */
 const ENQUEUED = /pending requests|too many (?:pending|batch)/i;
 const OF_THE_PROVIDER = /internal|server error|timed? ?out|unavailable|try again/i;
@@ -39,14 +31,13 @@ export function readMistralError(error: unknown): SdkError {
   };
 }
 
-export function classify(error: unknown, _operation: Operation): Failure {
+export function classify(error: unknown, operation: Operation): Failure {
   const read = readMistralError(error);
   const { status, message } = read;
   const code = read.code ?? read.type ?? (status === null ? "no_answer" : `http_${status}`);
   const refused = status !== null && status >= 400 && status < 500;
   if (refused && ENQUEUED.test(message)) return { kind: "tokenLimit", code, message, limitTokens: null };
-  if (refused && concernsMoney(message)) return { kind: "authOrBilling", code, message };
-  return classifyStatus({ ...read, code });
+  return classifyStatus({ ...read, code }, operation);
 }
 
 /** `errors` of a job that failed as a whole: `[{ message, count }]`. They name no lines. */
@@ -56,13 +47,9 @@ export function classifyJobErrors(errors: unknown): Failure | null {
   if (messages.length === 0) return null;
   const message = messages.join(" ");
   if (ENQUEUED.test(message)) return { kind: "tokenLimit", code: "job_failed", message, limitTokens: null };
-  if (concernsMoney(message)) return { kind: "authOrBilling", code: "job_failed", message };
+  if (isAccountTrouble(null, message)) return { kind: "authOrBilling", code: "job_failed", message };
   if (OF_THE_PROVIDER.test(message)) return { kind: "unknown", code: "job_failed", message };
   return { kind: "invalidRequest", code: "job_failed", message, lines: NO_LINES };
-}
-
-function concernsMoney(message: string): boolean {
-  return BILLING.some((phrase) => phrase.test(message));
 }
 
 function codeOf({ code }: JsonObject): string | null {

@@ -17,6 +17,7 @@ import type {
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
+import { isMissing } from "../shapes/classify-status.ts";
 import { rowsOf } from "../shapes/list-rows.ts";
 import { toResultLine } from "../shapes/openai-result.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
@@ -112,7 +113,7 @@ class OpenAiAccount extends AccountFields implements Account {
     try {
       return toProviderBatch(await this.#client.batches.retrieve(id, callSettings(call)));
     } catch (error) {
-      if (readSdkError(error).status === 404) return null;
+      if (isMissing(error)) return null;
       throw error;
     }
   }
@@ -157,7 +158,7 @@ class OpenAiAccount extends AccountFields implements Account {
     try {
       await this.#client.files.delete(fileId, callSettings(call));
     } catch (error) {
-      if (readSdkError(error).status !== 404) throw error;
+      if (!isMissing(error)) throw error;
     }
   }
 

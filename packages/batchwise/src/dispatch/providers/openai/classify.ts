@@ -2,27 +2,21 @@
 // whole. Pure. Codes decide before statuses do, because one status carries several meanings.
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
-import { classifyStatus, isQuota, objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { isAccountTrouble } from "../../format/account-trouble.ts";
+import { classifyStatus, isQuota } from "../shapes/classify-status.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { ExtrasError } from "./extras.ts";
 
-const BILLING: ReadonlySet<string> = new Set([
-  "insufficient_quota",
-  "billing_hard_limit_reached",
-  "billing_not_active",
-  "account_deactivated",
-  "access_terminated",
-  "invalid_api_key",
-]);
 const TOKEN_LIMIT: ReadonlySet<string> = new Set(["token_limit_exceeded", "enqueued_token_limit_exceeded"]);
 const OF_THE_PROVIDER: ReadonlySet<string> = new Set(["internal_error", "server_error", "internal_server_error"]);
 const LIMIT_FIGURE = /limit:\s*([\d,._]+)/i;
 
-export function classify(error: unknown, _operation: Operation): Failure {
+export function classify(error: unknown, operation: Operation): Failure {
   if (error instanceof ExtrasError) {
     return { kind: "definitelyNotCreated", code: "extras_failed", message: error.message };
   }
   const read = readSdkError(error);
-  return byCode(read.code ?? read.type, read.message) ?? classifyStatus(read);
+  return tokenLimitOf(read.code ?? read.type, read.message) ?? classifyStatus(read, operation);
 }
 
 /** `errors` of a failed batch: `{ data: [{ code, message, line }] }`, or a text where the service has no more. */
@@ -32,9 +26,9 @@ export function classifyBatchErrors(errors: unknown): Failure {
   const first = rows[0];
   const code = text(first?.code) ?? "batch_failed";
   const message = text(first?.message) ?? text(errors) ?? "The provider gave no reason.";
-  const special = byCode(code, message);
-  if (special !== null) return special;
-  if (isQuota(code, message)) return { kind: "authOrBilling", code, message };
+  const limit = tokenLimitOf(code, message);
+  if (limit !== null) return limit;
+  if (isAccountTrouble(code, message) || isQuota(code, message)) return { kind: "authOrBilling", code, message };
   const lines = faultsOf(rows);
   if (first === undefined || (lines.length === 0 && OF_THE_PROVIDER.has(code)))
     return { kind: "unknown", code, message };
@@ -51,11 +45,9 @@ function faultsOf(rows: readonly { readonly [key: string]: unknown }[]): LineFau
   return [...faults.values()];
 }
 
-function byCode(code: string | null, message: string): Failure | null {
-  if (TOKEN_LIMIT.has(code ?? "") || /enqueued token limit/i.test(message)) {
-    return { kind: "tokenLimit", code: code ?? "token_limit_exceeded", message, limitTokens: limitIn(message) };
-  }
-  return code !== null && BILLING.has(code) ? { kind: "authOrBilling", code, message } : null;
+function tokenLimitOf(code: string | null, message: string): Failure | null {
+  if (!TOKEN_LIMIT.has(code ?? "") && !/enqueued token limit/i.test(message)) return null;
+  return { kind: "tokenLimit", code: code ?? "token_limit_exceeded", message, limitTokens: limitIn(message) };
 }
 
 function limitIn(message: string): number | null {

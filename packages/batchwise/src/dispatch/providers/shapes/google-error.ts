@@ -3,6 +3,7 @@
 
 import type { Failure } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { isAccountTrouble } from "../../format/account-trouble.ts";
 import { jsonObject, objectOf, readSdkError, type SdkError, text } from "./sdk-error.ts";
 
 const LONGEST_WAIT_MS = 3_600_000;
@@ -28,20 +29,16 @@ const ACCOUNT: ReadonlySet<number> = new Set([7, 16]);
  */
 const NO_REQUEST: ReadonlySet<number> = new Set([1, 2, 4, 5, 10, 13, 14, 15]);
 
-/** What words say that a code does not. */
-interface Words {
-  readonly concernAccount: (message: string) => boolean;
-  /** Of an input that is gone. */
-  readonly missFile?: (message: string) => boolean;
-}
-
-/** Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing. */
-export function failureOf(status: unknown, { concernAccount, missFile = () => false }: Words): Failure | null {
+/**
+ * Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing. `missesFile`: true for words
+ * about an input that is gone.
+ */
+export function failureOf(status: unknown, missesFile: (message: string) => boolean = () => false): Failure | null {
   const { code: number, message: words } = objectOf(status);
   if (typeof number !== "number") return null;
   const [code, message] = [`rpc_${number}`, text(words) ?? "The provider gave no reason."];
-  if (missFile(message)) return { kind: "unknown", code, message };
-  if (ACCOUNT.has(number) || concernAccount(message)) return { kind: "authOrBilling", code, message };
+  if (missesFile(message)) return { kind: "unknown", code, message };
+  if (ACCOUNT.has(number) || isAccountTrouble(code, message)) return { kind: "authOrBilling", code, message };
   if (number === RESOURCE_EXHAUSTED) return { kind: "tokenLimit", code, message, limitTokens: null };
   if (NO_REQUEST.has(number)) return { kind: "unknown", code, message };
   return { kind: "invalidRequest", code, message, lines: [] };

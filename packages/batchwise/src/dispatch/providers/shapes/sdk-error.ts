@@ -1,8 +1,5 @@
-// What an error of an official client says, read by shape, so that it works across SDKs and their versions, and the
-// part of classifying that all HTTP providers share. The rule: only an answer that proves a refusal counts as one;
-// whatever is not listed is `unknown`, which is always safe.
+// What an error of an official client says, read by shape, so that it works across SDKs and their versions. Pure.
 
-import type { Failure } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
 
 const LONGEST_WAIT_MS = 3_600_000;
@@ -24,16 +21,6 @@ export interface SdkError {
 const NEVER_SENT: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
 /** These come for connections that are up, too: then the call may have been sent. */
 const UNREACHABLE: ReadonlySet<string> = new Set(["EHOSTUNREACH", "ENETUNREACH"]);
-
-const QUOTA = /quota|(?:too many|number of) files|files.{0,40}maximum is \d+/i;
-
-/**
- * A quota that is used up is the account's, whatever the status says. Azure has one for files: 500 that do not expire
- * ("maximum is 500", azure-sdk-for-java issue 47401).
- */
-export function isQuota(code: string, message: string): boolean {
-  return QUOTA.test(code) || QUOTA.test(message);
-}
 
 export function readSdkError(error: unknown): SdkError {
   const own = objectOf(error);
@@ -61,22 +48,6 @@ function awsCode({ $metadata, name }: { readonly [key: string]: unknown }): stri
 function statusOf({ status, code, $metadata }: { readonly [key: string]: unknown }): number | null {
   const told = [status, objectOf($metadata).httpStatusCode, code].find((value) => typeof value === "number");
   return typeof told === "number" ? told : null;
-}
-
-/** The shared part: what a status means where the provider's own codes have said nothing else. */
-export function classifyStatus(error: SdkError): Failure {
-  const { status, message, retryAfterMs } = error;
-  const code = error.code ?? error.type ?? (status === null ? "no_answer" : `http_${status}`);
-  if (error.neverSent) return { kind: "definitelyNotCreated", code, message };
-  if (status === null || status >= 500 || status === 408 || status === 409) return { kind: "unknown", code, message };
-  if (status === 429) return { kind: "rateLimited", code, message, retryAfterMs };
-  if (status === 401 || status === 402 || status === 403) return { kind: "authOrBilling", code, message };
-  if (status === 400 || status === 413 || status === 422) {
-    if (isQuota(code, message)) return { kind: "authOrBilling", code, message };
-    return { kind: "invalidRequest", code, message, lines: [] };
-  }
-  if (status >= 400) return { kind: "definitelyNotCreated", code, message };
-  return { kind: "unknown", code, message };
 }
 
 export function objectOf(value: unknown): { readonly [key: string]: unknown } {

@@ -21,13 +21,14 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
+import { isMissing } from "../shapes/classify-status.ts";
 import { cancelAndLook } from "../shapes/google-cancel.ts";
 import { requestJson, type Transport, transportOf } from "../shapes/google-client.ts";
 import { displayNameOf } from "../shapes/google-jobs.ts";
 import { chunksOf } from "../shapes/line-chunks.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
-import { readSdkError, text } from "../shapes/sdk-error.ts";
+import { text } from "../shapes/sdk-error.ts";
 import { classify } from "./classify.ts";
 import { API_VERSION, type VertexClient, vertexCall } from "./client.ts";
 import { checkHasBatches } from "./family.ts";
@@ -146,7 +147,7 @@ class VertexAccount extends AccountFields implements Account {
     try {
       return toProviderBatch(await this.#client.batches.get({ name: id, config: vertexCall(call) }));
     } catch (error) {
-      if (readSdkError(error).status === 404) return null;
+      if (isMissing(error)) return null;
       throw error;
     }
   }
@@ -194,7 +195,7 @@ class VertexAccount extends AccountFields implements Account {
     try {
       await this.#client.batches.delete({ name: batch.providerBatchId, config: vertexCall(call) });
     } catch (error) {
-      if (readSdkError(error).status !== 404) throw error;
+      if (!isMissing(error)) throw error;
     }
   }
 

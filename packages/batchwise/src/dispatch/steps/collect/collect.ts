@@ -8,6 +8,7 @@ import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } fro
 import { DispatchError } from "../../contract/errors.ts";
 import { laneProper } from "../../contract/lanes.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
+import type { OutcomeError } from "../../contract/types.ts";
 import { PAUSE_MS } from "../../decide/after/failure.ts";
 import {
   absentLine,
@@ -16,16 +17,17 @@ import {
   hasRun,
   isSuccess,
   type Member,
-  moneyCode,
   type RetryRules,
 } from "../../decide/results/classify-results.ts";
 import { afterReading, linesDue } from "../../decide/results/unread-results.ts";
+import { accountErrorOf } from "../../format/account-trouble.ts";
 import { batchName, keyPrefix, parseCustomId } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { CallTimeout, failureOf, HELD_MS, onAbort, readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { undoAdoption } from "../find/undo-adoption.ts";
 import { eachOpen } from "../open-members.ts";
+import { tellOfPause } from "../tell-of-pause.ts";
 import { HeldFailures } from "./held-failures.ts";
 import { putOff } from "./put-off.ts";
 import { readAgain, shortReads, stillMissing, UnreadResults } from "./unread-results.ts";
@@ -247,8 +249,8 @@ class Collection {
       this.#add(classifySuccess(name.ord, line));
       return;
     }
-    const code = moneyCode(line);
-    if (code !== null) await this.#pauseAccount(code);
+    const blamesAccount = accountErrorOf(line);
+    if (blamesAccount !== null) await this.#pauseAccount(blamesAccount);
     const member = (await this.#open()).get(name.ord);
     if (member === undefined) this.#runtime.ignoredResults += 1;
     else this.#failures.hold(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
@@ -265,11 +267,13 @@ class Collection {
   }
 
   /** Pauses the account before the line is settled, so that requests that go back uncharged do not return at once. */
-  async #pauseAccount(note: string): Promise<void> {
+  async #pauseAccount(error: OutcomeError): Promise<void> {
     if (this.#isPaused) return;
     this.#isPaused = true;
     const { account } = this.#lease;
-    await this.#lease.write((now) => ({ ledgers: [{ name: account.name, blockedUntil: now + PAUSE_MS, note }] }));
+    const blockedUntil = this.#runtime.clock.now() + PAUSE_MS;
+    await this.#lease.write({ ledgers: [{ name: account.name, blockedUntil, note: error.code }] });
+    tellOfPause(this.#runtime, account.name, error, blockedUntil, this.#lease.context("results"));
   }
 
   #add(item: Settlement): void {

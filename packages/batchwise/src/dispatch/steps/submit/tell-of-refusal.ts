@@ -6,11 +6,17 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import type { Plan } from "../../decide/batch/plan.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { tellOfPause } from "../tell-of-pause.ts";
 
 /** Called once the plan is written. */
 export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, operation: Operation): void {
-  if (plan.wholeFailures === batch.wholeFailures || plan.lastError === null) return;
+  if (plan.lastError === null) return;
   const context = { account: batch.account, batch: batch.key, operation };
+  if (plan.outage === null && plan.pauseAccountUntil !== null && plan.state !== "collecting") {
+    tellOfPause(runtime, batch.account, plan.lastError, plan.pauseAccountUntil, context);
+    return;
+  }
+  if (plan.wholeFailures === batch.wholeFailures) return;
   const { code, message } = plan.lastError;
   const words = `"${code}: ${message}"`;
   if (plan.outage !== null && plan.pauseAccountUntil !== null) {

@@ -160,7 +160,7 @@ describe("an error of a call", () => {
     ],
     ["a reset connection", { cause: { cause: { code: "ECONNRESET" } } }, "unknown"],
     ["a timeout", new Error("Request timed out."), "unknown"],
-    ["a wrong method", { status: 405 }, "definitelyNotCreated"],
+    ["a wrong method", { status: 405 }, "authOrBilling"],
     ["something thrown that is no error", "boom", "unknown"],
     ["nothing", undefined, "unknown"],
   ])("%s", (_case, error, kind) => {

@@ -2,6 +2,7 @@
 // or neither, which is a failure of the server. Pure; trusts nothing that it reads.
 
 import type { JsonObject, OutcomeError } from "../../../contract/types.ts";
+import { isAccountTrouble } from "../../../format/account-trouble.ts";
 import { type Answered, answered, failed, noAnswer } from "../answered.ts";
 import { objectOf, text } from "../sdk-error.ts";
 import { toCompletion } from "./completion.ts";
@@ -37,9 +38,12 @@ export function nativeAnswer(message: JsonObject): Answered {
 /** An error of Anthropic's, with or without the object around it, in OpenAI's shape. */
 export function errorAnswer(wire: JsonObject): Answered {
   const inner = wire.error === undefined ? wire : objectOf(wire.error);
-  const code = text(inner.type) ?? "api_error";
+  const type = text(inner.type) ?? "api_error";
+  const cause = text(objectOf(inner.details).error_code);
+  // The type of an error about the account may be that of a bad request: its cause tells them apart.
+  const code = cause !== null && isAccountTrouble(cause, "") ? cause : type;
   const message = text(inner.message) ?? "The provider gave no reason.";
-  return failed(STATUSES.get(code) ?? 500, code, message, code);
+  return failed(STATUSES.get(type) ?? 500, code, message, type);
 }
 
 /** `{ type: "error", error: { type, message } }`, which may stand where a message is expected. */
