@@ -63,7 +63,7 @@ export class Lease {
   }
 
   /** For `onError`: what this lease is about. */
-  context(operation: ErrorContext["operation"]): ErrorContext {
+  context(operation: ErrorContext["operation"]): Required<ErrorContext> {
     return { account: this.account.name, batch: this.#batch.key, operation };
   }
 

@@ -65,7 +65,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
-  tellOfRefusal(runtime, batch, plan, "retrieve");
+  tellOfRefusal(runtime, batch, plan, ledgers.get(account.name), "retrieve");
 }
 
 function tellPolled(

@@ -272,11 +272,11 @@ describe("when the fallback account takes nothing", () => {
       const dispatcher = await here.start();
       await dispatcher.enqueueMany(many(0, 14));
       await here.time.advance(3 * HOUR);
-      expect([here.ran(here.slow), here.ran(here.quick), here.told]).toEqual([names(0, 10), [], []]);
+      expect([here.ran(here.slow), here.ran(here.quick), here.told]).toEqual([names(0, 10), [], ["ACCOUNT_PAUSED"]]);
       await here.time.advance(20 * MINUTE);
       expect(here.ran(here.quick)).toEqual(names(10, 14));
       await here.rest();
-      expect([await here.statuses(), here.told]).toEqual([["succeeded"], []]);
+      expect([await here.statuses(), here.told]).toEqual([["succeeded"], ["ACCOUNT_PAUSED"]]);
     },
   );
 

@@ -271,9 +271,10 @@ class Collection {
     if (this.#isPaused) return;
     this.#isPaused = true;
     const { account } = this.#lease;
+    const before = (await this.#runtime.ledgers()).get(account.name);
     const blockedUntil = this.#runtime.clock.now() + PAUSE_MS;
     await this.#lease.write({ ledgers: [{ name: account.name, blockedUntil, note: error.code }] });
-    tellOfPause(this.#runtime, account.name, error, blockedUntil, this.#lease.context("results"));
+    tellOfPause(this.#runtime, error, blockedUntil, before, this.#lease.context("results"));
   }
 
   #add(item: Settlement): void {

@@ -251,7 +251,7 @@ async function failed(
   const evidence = failure.kind === "unknown" ? NO_EVIDENCE : await evidenceOn(runtime, batch, failure, ledgers);
   const plan = decide(batch, failure, operation, account, ledger, passed, runtime.clock.now(), evidence);
   await applyPlan(lease, isRepeat ? plan : await otherwise(runtime, lease, plan, ledgers));
-  tellOfRefusal(runtime, batch, plan, operation);
+  tellOfRefusal(runtime, batch, plan, ledgers.get(account.name), operation);
 }
 
 /** The plan, or what gets the requests further where it only lets them wait. */

@@ -3,17 +3,23 @@
 
 import type { Operation } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { BatchRow } from "../../contract/rows.ts";
+import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
 import type { Plan } from "../../decide/batch/plan.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
 
-/** Called once the plan is written. */
-export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, operation: Operation): void {
+/** Called once the plan is written. `before`: the account's ledger until then. */
+export function tellOfRefusal(
+  runtime: Runtime,
+  batch: BatchRow,
+  plan: Plan,
+  before: LedgerRow | undefined,
+  operation: Operation,
+): void {
   if (plan.lastError === null) return;
   const context = { account: batch.account, batch: batch.key, operation };
   if (plan.outage === null && plan.pauseAccountUntil !== null && plan.state !== "collecting") {
-    tellOfPause(runtime, batch.account, plan.lastError, plan.pauseAccountUntil, context);
+    tellOfPause(runtime, plan.lastError, plan.pauseAccountUntil, before, context);
     return;
   }
   if (plan.wholeFailures === batch.wholeFailures) return;
