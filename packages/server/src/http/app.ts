@@ -4,8 +4,7 @@
  * Guarantees: every answer has an `x-request-id`; every failure has OpenAI's shape; nothing thrown escapes.
  */
 
-import type { HttpBindings } from "@hono/node-server";
-import { type Context, Hono } from "hono";
+import { type Context, Hono, type MiddlewareHandler } from "hono";
 import { requestId } from "hono/request-id";
 import type { Embedder } from "../models/embedder.ts";
 import { RateMeter } from "../models/rate-meter.ts";
@@ -15,10 +14,12 @@ import { fromFailure, shuttingDown, unknownRoute, wrongMethod } from "./errors.t
 import { LargeAnswers } from "./large-bodies/large-answers.ts";
 import { Uploads } from "./large-bodies/uploads.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
-import { type AccessRecord, accessLog } from "./monitoring/access-log.ts";
+import { type AccessRecord, accessRecord } from "./monitoring/access-log.ts";
+import { CALLER_LEFT, reportEndings } from "./monitoring/endings.ts";
 import { ServiceMetrics } from "./monitoring/metrics.ts";
 import { answerStats } from "./monitoring/stats-route.ts";
 import { onlyAllowedHosts } from "./requests/allowed-hosts.ts";
+import { exchangeOf } from "./requests/exchange.ts";
 import { newRequestId } from "./requests/request-id.ts";
 
 export interface AppOptions {
@@ -44,7 +45,7 @@ export interface AppOptions {
   readonly draining?: () => boolean;
   /** Told of failures that are the server's own, for the log. */
   readonly onFailure?: (failure: unknown) => void;
-  /** Told of each request once it is answered. */
+  /** Called for each request once all of its answer was sent, or its caller has left. */
   readonly onAccess?: (record: AccessRecord) => void;
 }
 
@@ -54,9 +55,6 @@ const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
 const DEFAULT_UPLOADS = 8;
 const DEFAULT_MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 const DEFAULT_STALL_MS = 30_000;
-
-/** nginx's code for a caller that closed the connection; nobody is left to read it. */
-const CALLER_LEFT = 499;
 
 const MAX_RETRY_AFTER_SECONDS = 30;
 
@@ -91,25 +89,32 @@ export function createApp(options: AppOptions): Hono {
   };
   const requests = new RateMeter();
   const startedAt = new Date();
-  const metrics = new ServiceMetrics(embedder, Object.keys(METHODS));
+  const answersTexts = (): boolean => embedder.ready && services.answers.hasRoom;
+  const metrics = new ServiceMetrics(embedder, Object.keys(METHODS), answersTexts);
   const app = new Hono();
 
   // An id that comes with the request is kept where it is short and has no odd characters.
   app.use(requestId({ generator: newRequestId }));
-  if (options.onAccess !== undefined) app.use(accessLog(options.onAccess));
-  app.use(metrics.record);
+  app.use(
+    reportEndings((context, ending) => {
+      metrics.record(context, ending);
+      options.onAccess?.(accessRecord(context, ending));
+    }),
+  );
   app.use(async (context, next) => {
     await next();
     context.header("x-request-id", context.get("requestId"));
     if (leaving()) context.header("connection", "close");
   });
 
+  app.use(throwErrors);
+
   // Health checks come before: load balancers ask for them under any name, or none.
   app.get("/healthz", () =>
     leaving() ? Response.json({ status: "stopping" }, { status: 503 }) : Response.json({ status: "ok" }),
   );
   app.get("/readyz", () => {
-    const ready = embedder.ready && !leaving();
+    const ready = answersTexts() && !leaving();
     return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
   });
   if (options.host !== undefined) app.use(onlyAllowedHosts(options.host, options.allowHost ?? []));
@@ -117,12 +122,8 @@ export function createApp(options: AppOptions): Hono {
   app.post("/v1/embeddings", (context) => {
     if (draining()) throw shuttingDown();
     requests.add(1);
-    // Absent where the app is asked without a socket.
-    const { outgoing }: Partial<HttpBindings> = context.env ?? {};
-    return answerEmbeddings(context.req.raw, services, {
-      note: (work) => context.set("work", work),
-      cut: () => outgoing?.destroy(),
-    });
+    const unread = { request: context.req.raw, exchange: exchangeOf(context) };
+    return answerEmbeddings(unread, services, (work) => context.set("work", work));
   });
   app.get("/v1/models", () => listModels(embedder.model, startedAt));
   // A model's name may hold slashes.
@@ -132,10 +133,21 @@ export function createApp(options: AppOptions): Hono {
   app.get("/", (context) => context.redirect("/stats"));
 
   refuseOtherMethods(app);
-  app.notFound((context) => unknownRoute(context.req.method, context.req.path).toResponse());
+  app.notFound((context) =>
+    unknownRoute(context.req.method, context.req.path, routeLike(context.req.path)).toResponse(),
+  );
   app.onError((failure, context) => answerFailure(failure, context, embedder, onFailure));
   return app;
 }
+
+/** Hono hands only errors to `onError`. The signal of a caller who has left has a text as its reason. */
+const throwErrors: MiddlewareHandler = async (_, next) => {
+  try {
+    await next();
+  } catch (failure) {
+    throw failure instanceof Error ? failure : new Error(String(failure));
+  }
+};
 
 /** Comes after the routes. */
 function refuseOtherMethods(app: Hono): void {
@@ -147,13 +159,22 @@ function refuseOtherMethods(app: Hono): void {
   }
 }
 
+/** The route that a path with a wrong beginning or a slash too many ends like, as of a client with a wrong base URL. */
+function routeLike(path: string): string | undefined {
+  const segments = path.split("/").filter((segment) => segment !== "");
+  const last = segments.at(-1);
+  if (segments.at(-2) === "models") return `/v1/models/${last}`;
+  return Object.keys(METHODS).find((route) => route.split("/").at(-1) === last);
+}
+
 function answerFailure(
   failure: unknown,
   context: Context,
   embedder: Embedder,
   onFailure: AppOptions["onFailure"],
 ): Response {
-  if (context.req.raw.signal.aborted) return new Response(null, { status: CALLER_LEFT });
+  // The failure may be that the connection broke, of which the signal tells only later.
+  if (context.req.raw.signal.aborted || exchangeOf(context).isCut) return new Response(null, { status: CALLER_LEFT });
   const error = fromFailure(failure, () => secondsUntilRoom(embedder));
   if (error.status === 500) onFailure?.(failure);
   return error.toResponse();

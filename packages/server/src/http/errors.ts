@@ -97,7 +97,7 @@ export function hostMissing(): ApiError {
 }
 
 export function hostNotAllowed(name: string): ApiError {
-  const message = `This server does not know itself as \`${name}\`. Start it with --allow-host ${name} to allow that name.`;
+  const message = `Host \`${name}\` is not allowed. Start with --allow-host ${name}.`;
   return new ApiError(403, message, { code: "host_not_allowed", headers: NOT_AGAIN });
 }
 
@@ -157,8 +157,13 @@ function shortened(name: string): string {
   return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}...`;
 }
 
-export function unknownRoute(method: string, path: string): ApiError {
-  return new ApiError(404, `Unknown request URL: ${method} ${path}.`, { code: "unknown_url", headers: NOT_AGAIN });
+/** `meant`: the route that the caller may have had in mind. */
+export function unknownRoute(method: string, path: string, meant?: string): ApiError {
+  const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
+  return new ApiError(404, `Unknown request URL: ${method} ${path}.${hint}`, {
+    code: "unknown_url",
+    headers: NOT_AGAIN,
+  });
 }
 
 export function wrongMethod(method: string, path: string, allowed: string): ApiError {

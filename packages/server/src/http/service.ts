@@ -8,13 +8,14 @@
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { RequestParser } from "./embeddings/request-parser.ts";
-import { answerUnreadable, explainRefusals } from "./requests/unreadable-requests.ts";
+import { Connections } from "./requests/connections.ts";
+import { answerUnreadable, checkAddress, explainRefusals, shortenAddress } from "./requests/unreadable-requests.ts";
 
 export interface ServiceOptions
   extends EmbedderOptions,
@@ -58,13 +59,20 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     leaving: () => closing !== undefined,
     draining: () => draining,
   });
+  const answer = getRequestListener((request, environment) => app.fetch(checkAddress(request), environment), {
+    // Health checks of load balancers may leave out the Host header.
+    hostname: "localhost",
+    errorHandler: answerUnreadable,
+  });
   const server = createServer(
     { requireHostHeader: false, keepAliveTimeout: options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS },
-    // Health checks of load balancers may leave out the Host header.
-    getRequestListener(app.fetch, { hostname: "localhost", errorHandler: answerUnreadable }),
+    (incoming, outgoing) => {
+      shortenAddress(incoming);
+      return answer(incoming, outgoing);
+    },
   );
-  explainRefusals(server);
-  const connections = connectionsOf(server);
+  const connections = new Connections(server);
+  explainRefusals(server, connections);
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);
   } catch (error) {
@@ -101,26 +109,11 @@ async function listen(server: Server, host: string, port: number, anyPortWillDo:
   }
 }
 
-/** The open connections of a server, from now on. */
-function connectionsOf(server: Server): ReadonlySet<Socket> {
-  const connections = new Set<Socket>();
-  server.on("connection", (connection) => {
-    connections.add(connection);
-    connection.once("close", () => connections.delete(connection));
-  });
-  return connections;
-}
-
-async function drain(
-  server: Server,
-  connections: ReadonlySet<Socket>,
-  embedder: Embedder,
-  timeoutMs: number,
-): Promise<void> {
+async function drain(server: Server, connections: Connections, embedder: Embedder, timeoutMs: number): Promise<void> {
   const closed = once(server, "close");
   // Also closes the connections on which nothing is asked any more.
   server.close();
-  const silence = setTimeout(afterNextRead, SILENCE_MS, () => destroySilent(connections));
+  const silence = setTimeout(afterNextRead, SILENCE_MS, () => connections.endSilent());
   embedder.hurry();
   const limit = setTimeout(() => server.closeAllConnections(), timeoutMs);
   try {
@@ -135,9 +128,4 @@ async function drain(
 /** Timers come before reads in a pass of the event loop, and immediates after them. */
 function afterNextRead(callback: () => void): void {
   setImmediate(callback);
-}
-
-/** Node does not count a connection as idle before its first request. Browsers open such ones ahead of time. */
-function destroySilent(connections: ReadonlySet<Socket>): void {
-  for (const connection of connections) if (connection.bytesRead === 0) connection.destroy();
 }

@@ -146,6 +146,18 @@ describe("the other routes", () => {
     }
   });
 
+  test.each([
+    ["POST", "/embeddings", "/v1/embeddings"],
+    ["POST", "/v1/v1/embeddings", "/v1/embeddings"],
+    ["POST", "/openai/v1/embeddings/", "/v1/embeddings"],
+    ["GET", "/models", "/v1/models"],
+    ["GET", "/models/batchwise-demo", "/v1/models/batchwise-demo"],
+    ["GET", "/v1/healthz", "/healthz"],
+  ])("%s %s is answered with the path that was meant", async (method, path, meant) => {
+    const message = await refusal(app.request(path, { method }), 404, "unknown_url");
+    expect(message).toBe(`Unknown request URL: ${method} ${path}. Did you mean ${meant}?`);
+  });
+
   test("show live batching as JSON to programs and as a page to browsers", async () => {
     const before = (await (await app.request("/stats")).json()) as { stats: { completed: number } };
     await answer({ input: ["one", "two", "three"] });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type AccessRecord, formatAccess } from "../../src/http/monitoring/access-log.ts";
 import { startCommand } from "../support/command.ts";
 import { temporaryFolder } from "../support/folders.ts";
-import { embed, startSmall } from "../support/services.ts";
+import { embed, startSmall, until } from "../support/services.ts";
 
 describe("the id of a request", () => {
   test("is the caller's own, also when the request fails", async () => {
@@ -30,6 +30,7 @@ describe("the access log", () => {
     const { usage } = (await answered.json()) as { readonly usage: { readonly total_tokens: number } };
     await embed(service, []);
     await fetch(`${service.url}/v1/nothing?key=secret`);
+    await until(() => records.length === 3);
     expect(records).toMatchObject([
       { id: "first", method: "POST", path: "/v1/embeddings", status: 200, texts: 2, tokens: usage.total_tokens },
       { method: "POST", path: "/v1/embeddings", status: 400, texts: 0, tokens: 0 },
@@ -47,6 +48,7 @@ describe("the access log", () => {
       const records: AccessRecord[] = [];
       const service = await startSmall({ onAccess: (record) => records.push(record) });
       await (await fetch(service.url + path)).text();
+      await until(() => records.length > 0);
       expect(records).toMatchObject([{ path }]);
       const [record] = records as [AccessRecord];
       expect(formatAccess(record, "text").split(/\s/)).toHaveLength(11);

@@ -1,5 +1,11 @@
-import { connect, type Socket } from "node:net";
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { Readable } from "node:stream";
+import type { ReadableStream as WebStream } from "node:stream/web";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { LargeAnswers } from "../../src/http/large-bodies/large-answers.ts";
+import { Exchange } from "../../src/http/requests/exchange.ts";
 import type { Service } from "../../src/http/service.ts";
 import { embed, type Failure, startSmall } from "../support/services.ts";
 
@@ -13,6 +19,23 @@ const QUESTION = [
   "content-type: application/json",
   `content-length: ${BODY.length}`,
 ].join("\r\n");
+
+/** All that comes until so many answers have ended, each sent in chunks. */
+async function readAnswers(socket: Socket, count: number): Promise<string> {
+  const parts: string[] = [];
+  let tail = "";
+  let ended = 0;
+  for await (const chunk of socket as AsyncIterable<Buffer>) {
+    const part = chunk.toString("latin1");
+    parts.push(part);
+    ended += (tail + part).split(END).length - 1;
+    if (ended === count) break;
+    tail = (tail + part).slice(1 - END.length);
+  }
+  return parts.join("");
+}
+
+const END = "\r\n0\r\n\r\n";
 
 /** Asks for 2,048 vectors and reads their beginning only. */
 async function slowReader(service: Service): Promise<Socket> {
@@ -64,5 +87,38 @@ describe("a large answer", () => {
     do status = (await embed(service, "x")).status;
     while (status === 503);
     expect(status).toBe(200);
+  });
+
+  test("is not cut off while an earlier answer of its connection is not sent yet", async () => {
+    const answers = new LargeAnswers(1_000, 100);
+    const large = "x".repeat(1_000_000);
+    const server = createServer((request, response) => {
+      if (request.url === "/first") setTimeout(() => response.end("first"), 400);
+      else {
+        const exchange = new Exchange(response);
+        const body = answers.send({ pieces: ["second", large, large, large, "last"], bytes: 1_000, exchange });
+        Readable.fromWeb(body as WebStream).pipe(response);
+      }
+    }).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
+    socket.write(ask("/first") + ask("/second"));
+    expect(await readAnswers(socket, 1)).toMatch(/first[\s\S]*\r\nsecond\r\n[\s\S]*\r\nlast\r\n0\r\n\r\n$/);
+    expect(answers.hasRoom).toBe(true);
+  });
+
+  test("that is unread holds back what its caller sends, who is not blamed for that", async () => {
+    const service = await startSmall({ ...WIDE, uploadStallMs: 200 });
+    const socket = await slowReader(service);
+    // Until the connection takes no more of the answer.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    socket.write(`${QUESTION}\r\n\r\n`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    socket.write(BODY);
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    const text = await readAnswers(socket, 2);
+    expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
   });
 });

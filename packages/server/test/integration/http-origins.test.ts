@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { describe, expect, test } from "vitest";
+import { isLoopback } from "../../src/http/requests/allowed-hosts.ts";
 import type { Service } from "../../src/http/service.ts";
 import { startCommand } from "../support/command.ts";
 import { temporaryFolder } from "../support/folders.ts";
@@ -40,12 +41,24 @@ describe("the Host header", () => {
     }
   });
 
+  test("may be an IPv6 address however it is written", async () => {
+    const service = await startSmall();
+    const written = ["0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "::FFFF:7F00:1", "0000::0001", "fd00:0:0::1"];
+    for (const address of written) {
+      for (const host of [`[${address}]`, `[${address}]:8080`]) {
+        expect({ host, ...(await post(service, { ...JSON_TYPE, host })) }).toMatchObject({ host, status: 200 });
+      }
+    }
+    expect((await post(service, { ...JSON_TYPE, host: "[0:0:0:0:0:0:0:1]/path" })).status).toBe(400);
+  });
+
   test("is refused with the option that allows it when it is another name, as after DNS rebinding", async () => {
     const service = await startSmall();
     for (const host of ["evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example"]) {
       const { message, ...outcome } = await post(service, { ...JSON_TYPE, host, origin: `http://${host}` });
       expect({ host, ...outcome }).toEqual({ host, status: 403, code: "host_not_allowed" });
-      expect(message).toContain(`--allow-host ${host.replace(":8080", "")} `);
+      const name = host.replace(":8080", "");
+      expect(message).toBe(`Host \`${name}\` is not allowed. Start with --allow-host ${name}.`);
     }
     expect(await exchange(service, "GET /stats HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n")).toMatch(
       /^HTTP\/1.1 403 /,
@@ -114,6 +127,16 @@ describe("batchwise serve", () => {
     await command.prints(/Ctrl-C/);
     return command.output();
   };
+
+  test.each(["127.0.0.1", "127.8.9.1", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "localhost", "app.localhost"])(
+    "knows that only this machine reaches %s",
+    (host) => expect(isLoopback(host)).toBe(true),
+  );
+
+  test.each(["0.0.0.0", "::", "128.0.0.1", "::ffff:10.0.0.7", "127.example.com", "localhost.example.com"])(
+    "knows that other machines may reach %s",
+    (host) => expect(isLoopback(host)).toBe(false),
+  );
 
   test("warns when other machines can reach it, and only then", async () => {
     expect(await serve("0.0.0.0")).toMatch(/Warning: listening on 0\.0\.0\.0, so other machines may reach/);

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { Connections } from "../../src/http/requests/connections.ts";
 import { explainRefusals } from "../../src/http/requests/unreadable-requests.ts";
 import { exchange, startSmall, until } from "../support/services.ts";
 
@@ -29,7 +30,7 @@ async function open(listener: RequestListener = () => undefined): Promise<Connec
     answers.push(response);
     listener(request, response);
   });
-  explainRefusals(server);
+  explainRefusals(server, new Connections(server));
   let failures = 0;
   server.on("clientError", () => {
     failures += 1;

@@ -3,6 +3,7 @@
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { Connections } from "../../src/http/requests/connections.ts";
 import { answerUnreadable, explainRefusals } from "../../src/http/requests/unreadable-requests.ts";
 import { exchange, startSmall } from "../support/services.ts";
 
@@ -28,6 +29,14 @@ describe("what is no request", () => {
   test.each([
     ["a Host header that is no host", "GET /v1/models HTTP/1.1\r\nhost: a b\r\n", 400, "malformed_request"],
     ["a Host header with a path", "GET /v1/models HTTP/1.1\r\nhost: evil/path\r\n", 400, "malformed_request"],
+    ["a Host header in Punycode that is none", "GET /v1/models HTTP/1.1\r\nhost: xn--a\r\n", 400, "malformed_request"],
+    ["a health check under such a host", "GET /healthz HTTP/1.1\r\nhost: xn--a\r\n", 400, "malformed_request"],
+    [
+      "a body under an address that is none",
+      `POST /v1/embeddings HTTP/1.1\r\nhost: 1.2.3.4.5\r\n`,
+      400,
+      "malformed_request",
+    ],
     ["a path that is none", `GET nowhere HTTP/1.1\r\n${HOST}`, 400, "malformed_request"],
     ["an unknown method", `LOOK / HTTP/1.1\r\n${HOST}`, 400, "malformed_request"],
     ["no HTTP", "hello\r\n", 400, "malformed_request"],
@@ -73,7 +82,7 @@ describe("what is no request", () => {
 describe("a request that takes too long to come", () => {
   test("is answered with 408", async () => {
     const server = createServer({ headersTimeout: 50, requestTimeout: 50, connectionsCheckingInterval: 20 });
-    explainRefusals(server);
+    explainRefusals(server, new Connections(server));
     server.listen(0, "127.0.0.1");
     onTestFinished(() => void server.close());
     await new Promise((resolve) => server.once("listening", resolve));

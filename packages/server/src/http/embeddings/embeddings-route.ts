@@ -11,7 +11,7 @@ import { deadlineExceeded, invalidRequest, moreThanTheQueueHolds } from "../erro
 import type { LargeAnswers } from "../large-bodies/large-answers.ts";
 import { Upload, type Uploads } from "../large-bodies/uploads.ts";
 import type { Work } from "../monitoring/access-log.ts";
-import { type BodyLimits, checkIsPlain, readBytes } from "../requests/body.ts";
+import { type BodyLimits, checkIsPlain, readBytes, type Unread } from "../requests/body.ts";
 import { callerOf } from "../requests/caller.ts";
 import { checkIsJson } from "../requests/json-only.ts";
 import { readUrgency } from "../requests/request-headers.ts";
@@ -28,18 +28,11 @@ export interface EmbeddingsServices {
   readonly parser: RequestParser;
 }
 
-/** What a request's own connection is for. */
-export interface Asker {
-  /** Told how much work it is. */
-  note(work: Work): void;
-  /** Ends the connection. */
-  cut(): void;
-}
-
+/** `note` is called with the amount of work once that is known. */
 export async function answerEmbeddings(
-  request: Request,
+  { request, exchange }: Unread,
   services: EmbeddingsServices,
-  { note, cut }: Asker,
+  note: (work: Work) => void,
 ): Promise<Response> {
   const { embedder, answers } = services;
   // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
@@ -50,7 +43,7 @@ export async function answerEmbeddings(
   answers.checkRoom();
   const { priority, timeoutMs } = readUrgency(request.headers, embedder.batcher.options.timeoutMs);
   const { lists, ...asked } = await withinDeadline(signal, timeoutMs, (ending) =>
-    readRequest(request, services, ending),
+    readRequest({ request, exchange }, services, ending),
   );
   const tokens = lists.reduce((sum, list) => sum + list.length, 0);
   note({ texts: lists.length, tokens });
@@ -63,7 +56,7 @@ export async function answerEmbeddings(
   const headers = { "content-type": "application/json" };
   const bytes = vectors.length * embedder.model.dimensions * Float32Array.BYTES_PER_ELEMENT;
   if (bytes > SMALL_ANSWER_BYTES) {
-    return new Response(answers.send({ pieces: writeEmbeddings(answer), bytes, cut }), { headers });
+    return new Response(answers.send({ pieces: writeEmbeddings(answer), bytes, exchange }), { headers });
   }
   return new Response([...writeEmbeddings(answer)].join(""), { headers });
 }
@@ -80,13 +73,13 @@ interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions"
  * left.
  */
 async function readRequest(
-  request: Request,
+  unread: Unread,
   { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
   signal: AbortSignal,
 ): Promise<TokenRequest> {
   const upload = new Upload(uploads);
   try {
-    const bytes = await readBytes(request, bodyLimits, upload, signal);
+    const bytes = await readBytes(unread, bodyLimits, upload, signal);
     const { inputs, ...asked } = await parser.parse(bytes, signal);
     const { maxQueueSize } = embedder.batcher.options;
     if (inputs.length > maxQueueSize) throw moreThanTheQueueHolds(inputs.length, maxQueueSize);

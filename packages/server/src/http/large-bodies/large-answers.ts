@@ -1,19 +1,20 @@
 /**
  * Sends large answers piece by piece, as fast as their readers take them.
  *
- * Guarantees: no piece is made before there is room for it; a reader that takes no piece for `stallMs` is cut off; work
- * for other requests is refused while the answers that are being read hold `maxBytes`.
+ * Guarantees: no piece is made before there is room for it, nor before the earlier answers of its connection are sent; a
+ * reader that then takes no piece for `stallMs` is cut off; work for other requests is refused while the answers that are
+ * being read hold `maxBytes`.
  */
 
 import { answersFull } from "../errors.ts";
+import type { Exchange } from "../requests/exchange.ts";
 import { nextSlice, sliceIsOver } from "./time-slices.ts";
 
 export interface LargeAnswer {
   readonly pieces: Iterable<string>;
   /** What it holds until it is read. */
   readonly bytes: number;
-  /** Ends the connection. */
-  cut(): void;
+  readonly exchange: Exchange;
 }
 
 export class LargeAnswers {
@@ -26,12 +27,16 @@ export class LargeAnswers {
     this.#stallMs = stallMs;
   }
 
-  /** Throws 503 while there is no room for another large answer. */
-  checkRoom(): void {
-    if (this.#held >= this.#maxBytes) throw answersFull(this.#maxBytes);
+  get hasRoom(): boolean {
+    return this.#held < this.#maxBytes;
   }
 
-  send({ pieces, bytes, cut }: LargeAnswer): ReadableStream<Uint8Array<ArrayBuffer>> {
+  /** Throws 503 while there is no room for another large answer. */
+  checkRoom(): void {
+    if (!this.hasRoom) throw answersFull(this.#maxBytes);
+  }
+
+  send({ pieces, bytes, exchange }: LargeAnswer): ReadableStream<Uint8Array<ArrayBuffer>> {
     const iterator = pieces[Symbol.iterator]();
     const encoder = new TextEncoder();
     let timer: NodeJS.Timeout | undefined;
@@ -46,6 +51,7 @@ export class LargeAnswers {
       {
         pull: async (controller) => {
           clearTimeout(timer);
+          if (!exchange.hasTurn) await exchange.turn();
           if (sliceIsOver()) await nextSlice();
           // The reader may have left in the meantime.
           if (isOver) return;
@@ -56,7 +62,7 @@ export class LargeAnswers {
           }
           controller.enqueue(encoder.encode(value));
           // The next piece is asked for once this one is on its way.
-          timer = setTimeout(cut, this.#stallMs);
+          timer = setTimeout(() => exchange.cut(), this.#stallMs);
         },
         cancel: end,
       },

@@ -4,7 +4,8 @@
  * Guarantees: a line has no line break and no space within a field; neither texts nor keys are in it.
  */
 
-import type { MiddlewareHandler } from "hono";
+import type { Context } from "hono";
+import type { Ending } from "./endings.ts";
 
 export interface AccessRecord {
   /** When the request came, in ISO 8601. */
@@ -14,12 +15,12 @@ export interface AccessRecord {
   readonly method: string;
   /** Percent-encoded, as it was sent: decoded it may hold spaces and line breaks. */
   readonly path: string;
-  /** 499 where the caller left. */
+  /** 499 where the caller left before all of the answer was sent. */
   readonly status: number;
   /** 0 where the request was refused before they were counted. */
   readonly texts: number;
   readonly tokens: number;
-  /** From the request's headers to its answer. */
+  /** From the request's headers to the end of its answer. */
   readonly ms: number;
 }
 
@@ -35,17 +36,14 @@ declare module "hono" {
   }
 }
 
-export function accessLog(write: (record: AccessRecord) => void): MiddlewareHandler {
-  return async (context, next) => {
-    const time = new Date().toISOString();
-    const startedAt = performance.now();
-    await next();
-    const { texts = 0, tokens = 0 } = context.get("work") ?? {};
-    const path = new URL(context.req.raw.url).pathname;
-    write({
-      ...{ time, id: context.get("requestId"), method: context.req.method, path },
-      ...{ status: context.res.status, texts, tokens, ms: Math.round((performance.now() - startedAt) * 10) / 10 },
-    });
+export function accessRecord(context: Context, { startedAt, status, ms }: Ending): AccessRecord {
+  const { texts = 0, tokens = 0 } = context.get("work") ?? {};
+  return {
+    time: new Date(startedAt).toISOString(),
+    id: context.get("requestId"),
+    method: context.req.method,
+    path: new URL(context.req.raw.url).pathname,
+    ...{ status, texts, tokens, ms: Math.round(ms * 10) / 10 },
   };
 }
 

@@ -9,8 +9,9 @@ import type { Counter, Histogram } from "@opentelemetry/api";
 import { PrometheusExporter, PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
 import { MeterProvider } from "@opentelemetry/sdk-metrics";
 import { instrument } from "batchwise/otel";
-import type { MiddlewareHandler } from "hono";
+import type { Context } from "hono";
 import type { Embedder } from "../../models/embedder.ts";
+import type { Ending } from "./endings.ts";
 
 /** The buckets that OpenTelemetry's conventions for HTTP name. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -27,13 +28,13 @@ export class ServiceMetrics {
   readonly #tokens: Counter;
 
   /** `routes`: the known paths; one that ends in `/*` stands for all below it. */
-  constructor(embedder: Embedder, routes: readonly string[]) {
+  constructor(embedder: Embedder, routes: readonly string[], answersTexts: () => boolean) {
     this.#routes = routes;
     const meter = new MeterProvider({ readers: [this.#exporter] }).getMeter("@batchwise/server");
     instrument(embedder.batcher, { meter, tracer: null });
     this.#durations = meter.createHistogram("http.server.request.duration", {
       unit: "s",
-      description: "From a request's headers to its answer.",
+      description: "From a request's headers to the end of its answer.",
       advice: { explicitBucketBoundaries: SECONDS },
     });
     this.#texts = meter.createCounter("batchwise.server.texts", {
@@ -50,25 +51,23 @@ export class ServiceMetrics {
     });
     const ready = { unit: "1", description: "1 while texts can be answered, else 0." };
     meter.createObservableGauge("batchwise.server.ready", ready).addCallback((result) => {
-      result.observe(embedder.ready ? 1 : 0);
+      result.observe(answersTexts() ? 1 : 0);
     });
   }
 
-  readonly record: MiddlewareHandler = async (context, next) => {
-    const startedAt = performance.now();
-    await next();
+  record(context: Context, { status, ms }: Ending): void {
     const { method, path } = context.req;
     const route = this.#routeOf(path);
-    this.#durations.record((performance.now() - startedAt) / 1_000, {
+    this.#durations.record(ms / 1_000, {
       "http.request.method": METHODS.includes(method) ? method : "_OTHER",
-      "http.response.status_code": context.res.status,
+      "http.response.status_code": status,
       ...(route === undefined ? {} : { "http.route": route }),
     });
     const work = context.get("work");
     if (work === undefined) return;
     this.#texts.add(work.texts);
     this.#tokens.add(work.tokens);
-  };
+  }
 
   async answer(): Promise<Response> {
     const { resourceMetrics } = await this.#exporter.collect();

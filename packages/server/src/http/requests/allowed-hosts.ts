@@ -8,7 +8,7 @@
  * Does not check who calls: programs can send any header.
  */
 
-import { isIP } from "node:net";
+import { BlockList, isIP } from "node:net";
 import type { MiddlewareHandler } from "hono";
 import { hostMissing, hostNotAllowed, originNotAllowed } from "../errors.ts";
 
@@ -27,9 +27,15 @@ export function onlyAllowedHosts(bound: string, allowed: readonly string[]): Mid
   };
 }
 
+/** Every way to write an IPv6 address is one address, and one that stands for an IPv4 address is that. */
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+
 /** True where only this machine can reach the address. */
 export function isLoopback(host: string): boolean {
-  return isLoopbackName(host) || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+  const version = isIP(host);
+  return version === 0 ? isLoopbackName(host) : LOOPBACK.check(host, version === 4 ? "ipv4" : "ipv6");
 }
 
 function isLoopbackName(name: string): boolean {

@@ -1,7 +1,7 @@
 /**
  * Reads a request's body up to a limit, and JSON out of it.
  *
- * Guarantees: a body that says it is too large is refused before any of it is read, and one that does not say so as
+ * Guarantees: a caller that waits for `100 Continue` gets it only once the body is wanted; a body that says it is too large is refused before any of it is read, and one that does not say so as
  * soon as it is; what is held is as large as the body, in however small chunks it comes. A body that stops coming is
  * given up, and so is one whose request has ended. Bytes that are no UTF-8 are refused, because a text with other
  * characters has another vector.
@@ -10,6 +10,7 @@
 import { bodyTooLarge, encodedBody, invalidRequest, uploadStalled } from "../errors.ts";
 import { nextSlice, sliceIsOver } from "../large-bodies/time-slices.ts";
 import type { Upload } from "../large-bodies/uploads.ts";
+import type { Exchange } from "./exchange.ts";
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -44,9 +45,15 @@ export function checkIsPlain(headers: Headers): void {
   if (encoding !== null && encoding.toLowerCase() !== "identity") throw encodedBody(encoding);
 }
 
+/** A request of which nobody has read the body yet. */
+export interface Unread {
+  readonly request: Request;
+  readonly exchange: Exchange;
+}
+
 /** The whole body, counted among the uploads as it comes. Throws the signal's reason once that aborts. */
 export async function readBytes(
-  request: Request,
+  { request, exchange }: Unread,
   { maxBytes, stallMs }: BodyLimits,
   upload: Upload,
   signal: AbortSignal,
@@ -54,9 +61,10 @@ export async function readBytes(
   const announced = Number(request.headers.get("content-length") ?? 0);
   if (announced > maxBytes) throw bodyTooLarge(maxBytes, announced);
   upload.grow(announced);
+  exchange.askForBody();
   let bytes = new Uint8Array(0);
   let length = 0;
-  for await (const chunk of chunksOf(request.body, stallMs, signal)) {
+  for await (const chunk of chunksOf({ request, exchange }, stallMs, signal)) {
     const end = length + chunk.length;
     if (end > maxBytes) throw bodyTooLarge(maxBytes);
     upload.grow(end);
@@ -77,7 +85,7 @@ function grown(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<Array
 
 /** The chunks of a body. Throws once none has come for `stallMs`, and the signal's reason once that aborts. */
 async function* chunksOf(
-  body: ReadableStream<Uint8Array> | null,
+  { request: { body }, exchange }: Unread,
   stallMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
@@ -88,6 +96,11 @@ async function* chunksOf(
   const cancel = (): void => void reader.cancel().catch(() => undefined);
   let isStalled = false;
   const timer = setTimeout(() => {
+    // Nothing can come meanwhile.
+    if (exchange.isHeldBack) {
+      timer.refresh();
+      return;
+    }
     isStalled = true;
     cancel();
   }, stallMs);

@@ -9,7 +9,7 @@
  * Does not know the id that the request itself may have. Such requests are in neither the access log nor /metrics.
  */
 
-import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { RequestError } from "@hono/node-server";
 import {
@@ -21,7 +21,21 @@ import {
   requestTooSlow,
   wrongMethod,
 } from "../errors.ts";
+import type { Connection, Connections } from "./connections.ts";
 import { newRequestId } from "./request-id.ts";
+
+/** For what the adapter makes of a Host header without looking closely. */
+export function checkAddress(request: Request): Request {
+  if (!URL.canParse(request.url)) throw new RequestError("Invalid host header");
+  return request;
+}
+
+/** The adapter refuses IPv6 addresses that are not written as URLs have them, such as [0:0:0:0:0:0:0:1] for [::1]. */
+export function shortenAddress({ headers }: IncomingMessage): void {
+  const { host = "" } = headers;
+  if (/^\[[\da-f:.]+\](:\d+)?$/i.test(host) && URL.canParse(`http://${host}`))
+    headers.host = new URL(`http://${host}`).host;
+}
 
 /** What the adapter fails with before it has made a Request. */
 export function answerUnreadable(failure: unknown): Response {
@@ -33,46 +47,35 @@ export function answerUnreadable(failure: unknown): Response {
 }
 
 /** From now on the server's own refusals, which have no body, are in the shape of the service's errors. */
-export function explainRefusals(server: Server): void {
-  const connections = new WeakMap<Duplex, Connection>();
-  const note = (socket: Duplex, response: ServerResponse): void => {
-    const { unfinished } = connections.get(socket) ?? { unfinished: new Set() };
-    connections.set(socket, { unfinished: unfinished.add(response), newest: response });
-    response.once("close", () => unfinished.delete(response));
-  };
+export function explainRefusals(server: Server, connections: Connections): void {
   // Node.js reports a connection again for all that comes on it after the first failure.
   const refused = new WeakSet<Duplex>();
-  server.on("request", (request, response) => note(request.socket, response));
   // Without a listener, Node.js closes the connection and answers nothing.
   server.on("connect", ({ url = "" }, socket) => {
     socket.on("error", () => socket.destroy());
-    const { unfinished = [] } = connections.get(socket) ?? {};
-    afterAll([...unfinished], () => endWith(socket, wrongMethod("CONNECT", url, "GET, POST")));
+    afterAll([...(connections.of(socket)?.owed ?? [])], () =>
+      endWith(socket, wrongMethod("CONNECT", url, "GET, POST")),
+    );
   });
+  // Without a listener, Node.js asks for every body, also for one that the route refuses to read.
+  server.on("checkContinue", (request, response) => server.emit("request", request, response));
   server.on("checkExpectation", (request, response) => {
-    note(request.socket, response);
     const error = expectationFailed(request.headers.expect ?? "");
     response.writeHead(error.status, headersOf(error)).end(error.body);
   });
   server.on("clientError", (failure: NodeJS.ErrnoException, socket) => {
     if (refused.has(socket)) return;
     refused.add(socket);
-    refuse(failure, socket, connections.get(socket));
+    refuse(failure, socket, connections.of(socket));
   });
-}
-
-interface Connection {
-  readonly unfinished: Set<ServerResponse>;
-  /** The answer to the last request of which the headers were read. */
-  readonly newest: ServerResponse;
 }
 
 /** Answers what could not be read, or ends the connection once the requests before it are answered. */
 function refuse(failure: NodeJS.ErrnoException, socket: Duplex, connection: Connection | undefined): void {
   // Where the body of the newest request is what could not be read, the error is the answer to that request.
-  const broken = connection?.newest.req.complete === false ? connection.newest : undefined;
+  const broken = connection?.newest?.req.complete === false ? connection.newest : undefined;
   const hasBegun = broken?.headersSent === true;
-  const owed = [...(connection?.unfinished ?? [])].filter((answer) => answer !== broken || hasBegun);
+  const owed = [...(connection?.owed ?? [])].filter((answer) => answer !== broken || hasBegun);
   const hasLeft = failure.code === "ECONNRESET" || !socket.writable || (owed.length > 0 && socket.readableEnded);
   if (hasLeft) socket.destroy(failure);
   else if (owed.length > 0 || hasBegun) afterAll(owed, () => socket.end(() => socket.destroy()));

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { LargeAnswers } from "../../../src/http/large-bodies/large-answers.ts";
+import { Exchange } from "../../../src/http/requests/exchange.ts";
 
 test("an answer whose pieces fail gives its room back, and its reader hears of it", async () => {
   const answers = new LargeAnswers(1_000, 1_000);
@@ -7,7 +8,7 @@ test("an answer whose pieces fail gives its room back, and its reader hears of i
     yield "[";
     throw new RangeError("no more");
   })();
-  const body = answers.send({ pieces, bytes: 1_000, cut: () => {} });
+  const body = answers.send({ pieces, bytes: 1_000, exchange: new Exchange(undefined) });
   expect(() => answers.checkRoom()).toThrow();
   await expect(new Response(body).text()).rejects.toThrow("no more");
   expect(() => answers.checkRoom()).not.toThrow();

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { Upload, Uploads } from "../../../src/http/large-bodies/uploads.ts";
 import { jsonObjectIn, readBytes } from "../../../src/http/requests/body.ts";
+import { Exchange } from "../../../src/http/requests/exchange.ts";
 
 const LIMITS = { maxBytes: 1_000_000, stallMs: 1_000 };
 
@@ -16,7 +17,12 @@ function read(chunks: Iterator<Uint8Array>, headers: Record<string, string> = {}
   };
   const body = new ReadableStream({ pull }, { highWaterMark: 0 });
   const request = new Request("http://localhost/", { method: "POST", body, headers, duplex: "half" });
-  return readBytes(request, LIMITS, new Upload(new Uploads(LIMITS.maxBytes)), signal);
+  return readBytes(
+    { request, exchange: new Exchange(undefined) },
+    LIMITS,
+    new Upload(new Uploads(LIMITS.maxBytes)),
+    signal,
+  );
 }
 
 /** A chunk a byte, all in the same memory: right only for who copies each as it comes. */

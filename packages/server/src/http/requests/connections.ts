@@ -1,0 +1,62 @@
+/**
+ * The open connections of a server, and on each the answers that it still owes.
+ *
+ * Guarantees: an answer that is not sent closes with its connection. Node.js before 26 closes only the first answer of a
+ * connection; those to requests that were pipelined behind it would wait for ever, and their callers' work would be done.
+ */
+
+import type { Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+
+export interface Connection {
+  readonly socket: Socket;
+  /** Not yet sent, in the order of their requests. */
+  readonly owed: Set<ServerResponse>;
+  /** The answer to the last request of which the headers were read. */
+  newest?: ServerResponse;
+}
+
+export class Connections {
+  readonly #open: Map<Duplex, Connection> = new Map();
+
+  constructor(server: Server) {
+    server.on("connection", (socket) => {
+      const owed = new Set<ServerResponse>();
+      this.#open.set(socket, { socket, owed });
+      socket.once("close", () => {
+        this.#open.delete(socket);
+        setImmediate(() => closeAll(owed));
+      });
+    });
+    for (const event of ["request", "checkContinue", "checkExpectation"]) {
+      server.prependListener(event, (_, answer: ServerResponse) => this.#note(answer));
+    }
+  }
+
+  /** Undefined once it has closed. */
+  of(socket: Duplex): Connection | undefined {
+    return this.#open.get(socket);
+  }
+
+  /** Ends those on which nothing ever came, as browsers open them ahead of time. Node.js does not count them as idle. */
+  endSilent(): void {
+    for (const { socket } of this.#open.values()) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  #note(answer: ServerResponse): void {
+    const connection = this.of(answer.req.socket);
+    if (connection === undefined || connection.newest === answer) return;
+    connection.newest = answer;
+    connection.owed.add(answer);
+    answer.once("close", () => connection.owed.delete(answer));
+  }
+}
+
+/** Comes after the events by which Node.js closes answers itself. */
+function closeAll(owed: ReadonlySet<ServerResponse>): void {
+  for (const answer of [...owed]) {
+    answer.destroy();
+    answer.emit("close");
+  }
+}

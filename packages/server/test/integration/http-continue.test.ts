@@ -1,0 +1,55 @@
+// Callers who send `expect: 100-continue` and wait with the body until the service asks for it.
+
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startSmall } from "../support/services.ts";
+
+const BODY = JSON.stringify({ model: "batchwise-demo", input: "a" });
+
+interface Waiting {
+  readonly socket: Socket;
+  /** What comes first. */
+  readonly first: Promise<string>;
+}
+
+/** Sends the head of a request whose body waits. */
+async function announce(port: number, head: string, version = "1.1"): Promise<Waiting> {
+  const socket = connect(port, "127.0.0.1");
+  onTestFinished(() => void socket.destroy());
+  socket.write(`${head} HTTP/${version}\r\nhost: localhost\r\nexpect: 100-continue\r\n`);
+  return { socket, first: once(socket, "data").then(String) };
+}
+
+const JSON_TYPE = "content-type: application/json\r\n";
+
+describe("a caller who waits for 100 Continue", () => {
+  test("gets it before the body, and then the answer on a connection that goes on", async () => {
+    const { socket, first } = await announce((await startSmall()).port, "POST /v1/embeddings");
+    socket.write(`${JSON_TYPE}content-length: ${BODY.length}\r\n\r\n`);
+    expect(await first).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    socket.write(BODY);
+    const answer = String(await once(socket, "data"));
+    expect(answer).toMatch(/^HTTP\/1.1 200 [\s\S]*connection: keep-alive/i);
+  });
+
+  test.each([
+    ["413: the body is too large", "POST /v1/embeddings", `${JSON_TYPE}content-length: 1000000000`, 413],
+    ["415: it is not JSON", "POST /v1/embeddings", "content-type: text/plain\r\ncontent-length: 9", 415],
+    ["415: it is compressed", "POST /v1/embeddings", `${JSON_TYPE}content-encoding: br\r\ncontent-length: 9`, 415],
+    ["400: a header is wrong", "POST /v1/embeddings", `${JSON_TYPE}x-priority: high\r\ncontent-length: 9`, 400],
+    ["403: a page of another origin asks", "POST /v1/embeddings", `origin: http://evil\r\ncontent-length: 9`, 403],
+    ["404: there is no such route", "POST /embeddings", `${JSON_TYPE}content-length: 9`, 404],
+    ["405: the route has another method", "POST /v1/models", `${JSON_TYPE}content-length: 9`, 405],
+  ])("gets none where the headers are refused, with %s", async (_, head, rest, status) => {
+    const { socket, first } = await announce((await startSmall()).port, head);
+    socket.write(`${rest}\r\n\r\n`);
+    expect(await first).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
+  test("gets none in HTTP/1.0, which does not know it", async () => {
+    const { socket, first } = await announce((await startSmall()).port, "POST /v1/embeddings", "1.0");
+    socket.write(`${JSON_TYPE}content-length: ${BODY.length}\r\n\r\n${BODY}`);
+    expect(await first).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
