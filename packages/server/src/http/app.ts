@@ -109,14 +109,8 @@ export function createApp(options: AppOptions): Hono {
 
   app.use(throwErrors);
 
-  // Health checks come before: load balancers ask for them under any name, or none.
-  app.get("/healthz", () =>
-    leaving() ? Response.json({ status: "stopping" }, { status: 503 }) : Response.json({ status: "ok" }),
-  );
-  app.get("/readyz", () => {
-    const ready = answersTexts() && !leaving();
-    return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
-  });
+  // Before the check of hosts: load balancers ask for their health checks under any name, or none.
+  addHealthChecks(app, answersTexts, leaving);
   if (options.host !== undefined) app.use(onlyAllowedHosts(options.host, options.allowHost ?? []));
 
   app.post("/v1/embeddings", (context) => {
@@ -138,6 +132,16 @@ export function createApp(options: AppOptions): Hono {
   );
   app.onError((failure, context) => answerFailure(failure, context, embedder, onFailure));
   return app;
+}
+
+function addHealthChecks(app: Hono, answersTexts: () => boolean, leaving: () => boolean): void {
+  app.get("/healthz", () =>
+    leaving() ? Response.json({ status: "stopping" }, { status: 503 }) : Response.json({ status: "ok" }),
+  );
+  app.get("/readyz", () => {
+    const ready = answersTexts() && !leaving();
+    return Response.json({ status: ready ? "ready" : "not ready" }, { status: ready ? 200 : 503 });
+  });
 }
 
 /** Hono hands only errors to `onError`. The signal of a caller who has left has a text as its reason. */
