@@ -3,7 +3,7 @@
 
 import { type HandlerDefaults, mergeDefaults } from "../core/contract/handler-defaults.ts";
 import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
-import { OPTION_HINTS, SETTINGS } from "../core/contract/resolve-options.ts";
+import { SETTINGS } from "../core/contract/resolve-options.ts";
 import {
   aBoolean,
   aFunction,
@@ -75,11 +75,8 @@ const OWN: readonly Own[] = ["padTokens", "paddingSide", "padToMultipleOf", "len
 
 /** Names that people bring from elsewhere. */
 const HINTS: Readonly<Record<string, string>> = {
-  ...OPTION_HINTS,
   spreadKwargs: "the handler gets one record and spreads it itself: `({ input_ids, attention_mask }) => …`",
   padToken: "it is `padTokens`, a token for each feature: `{ input_ids: 0 }`",
-  batchSize: "it is `maxBatchSize`",
-  smallBatchThreshold: "it is `smallCallFirst`",
 };
 
 /** How the features of a batch are padded. */

@@ -2,18 +2,9 @@
 // `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher is refused with the one that was meant.
 
 import type { BatchOptions, ConfigureOptions, ShownOptions } from "../contract/options.ts";
-import { LIMITS, OPTION_HINTS, SETTINGS } from "../contract/resolve-options.ts";
+import { LIMITS, SETTINGS } from "../contract/resolve-options.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
-import {
-  aboveZero,
-  aCost,
-  aFunction,
-  check,
-  checkIsObject,
-  invalidOption,
-  type Rule,
-  refuseUnknown,
-} from "../contract/validate.ts";
+import { aboveZero, aCost, aFunction, check, checkIsObject, type Rule, refuseUnknown } from "../contract/validate.ts";
 
 /** Options of `createTokenBatcher`: those of a batcher, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
@@ -73,18 +64,20 @@ export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
   readonly options: ResolvedTokenOptions;
 }
 
-type Words = Readonly<Record<string, string>>;
-
-const { maxBufferedChunks = "" } = OPTION_HINTS;
-const HINTS: Words = { maxBufferedChunks };
-
-/** The names that a token batcher does not have, each with the one that is meant. */
-const OTHER_WORDS: Words = {
-  maxBatchCost: "maxBatchTokens",
-  cost: "estimateTokens",
-  minBatchSize: "preferredBatchSize",
+/** Names of other batchers that a token batcher has words of its own for. */
+const HINTS: Readonly<Record<string, string>> = {
+  "maxBatchCost targetBatchTokens targetBatchCost maxTokens maxBatchLength":
+    "it is `maxBatchTokens` here: the most tokens of a batch",
+  "cost tokenEstimator costEstimator": "it is `estimateTokens` here: a function that gives the tokens of an item",
+  "defaultTokenEstimate defaultCost": "it is `defaultTokens` here: the tokens of an item without text",
 };
-const isOurs = (name: string): boolean => !Object.hasOwn(OTHER_WORDS, name);
+
+const SUBMIT_HINTS: Readonly<Record<string, string>> = {
+  "cost estimatedTokens estimatedCost": "it is `tokens` here: the tokens of the item",
+};
+
+/** A token batcher has words of its own for these. */
+const isOurs = (name: string): boolean => name !== "maxBatchCost" && name !== "cost";
 const TOKEN_LIMIT_NAMES: readonly string[] = [...Object.keys(LIMITS).filter(isOurs), "maxBatchTokens"];
 const TOKEN_OPTION_NAMES: readonly string[] = [
   ...Object.keys(SETTINGS).filter(isOurs),
@@ -93,7 +86,6 @@ const TOKEN_OPTION_NAMES: readonly string[] = [
   "defaultTokens",
 ];
 
-const SUBMIT_WORDS: Words = { cost: "tokens" };
 /** A record, so that the compiler finds a submit option that is missing here. */
 const TOKEN_SUBMIT_OPTIONS: Readonly<Record<keyof TokenSubmitOptions, true>> = {
   signal: true,
@@ -116,7 +108,7 @@ export interface SplitOptions
 /** Checks the token words and fills them in; the batcher below checks the others. Throws INVALID_OPTION. */
 export function splitOptions(given: unknown): SplitOptions {
   checkIsObject("options", given);
-  checkNames(given ?? {}, TOKEN_OPTION_NAMES, OTHER_WORDS);
+  refuseUnknown(given ?? {}, TOKEN_OPTION_NAMES, "", HINTS);
   const options: TokenBatcherOptions<unknown, unknown> = given ?? {};
   const { maxBatchTokens = 32_000, estimateTokens, defaultTokens = 1, ...others } = options;
   checkTokenCap(maxBatchTokens);
@@ -129,7 +121,7 @@ export function splitOptions(given: unknown): SplitOptions {
 /** The changes for the batcher below. Throws INVALID_OPTION where a token word is wrong. */
 export function costChanges(changes: TokenConfigureOptions): ConfigureOptions {
   checkIsObject("changes", changes);
-  checkNames(changes ?? {}, TOKEN_LIMIT_NAMES, OTHER_WORDS);
+  refuseUnknown(changes ?? {}, TOKEN_LIMIT_NAMES, "", HINTS);
   const { maxBatchTokens, ...others } = changes ?? {};
   if (maxBatchTokens === undefined) return others;
   checkTokenCap(maxBatchTokens);
@@ -142,13 +134,5 @@ function checkTokenCap(maxBatchTokens: number | "learn"): void {
 
 /** Throws INVALID_OPTION for a submit option that a token batcher does not have. */
 export function checkSubmitNames(options: object): void {
-  checkNames(options, TOKEN_SUBMIT_NAMES, SUBMIT_WORDS);
-}
-
-function checkNames(options: object, known: readonly string[], words: Words): void {
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue;
-    if (!Object.hasOwn(words, name)) refuseUnknown(options, known, "", HINTS);
-    throw invalidOption(TypeError, `Unknown option \`${name}\`, did you mean \`${words[name]}\`?`);
-  }
+  refuseUnknown(options, TOKEN_SUBMIT_NAMES, "", SUBMIT_HINTS);
 }

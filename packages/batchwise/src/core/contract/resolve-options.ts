@@ -30,15 +30,6 @@ import {
   zeroOrMore,
 } from "./validate.ts";
 
-/** Names that people bring from elsewhere, and what they mean here. */
-export const OPTION_HINTS: Readonly<Record<string, string>> = {
-  minBatchSize: "how many waiting items are enough to go at once is `preferredBatchSize`; 1 would end all waiting",
-  minBatchCost: "there is no least cost: a batch goes when it is full or its oldest item has waited `maxWaitMs`",
-  maxBufferedChunks: "it is for handlers that stream; use `batchStream`",
-  maxBatchTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `maxBatchCost`",
-  estimateTokens: "it is for batches measured in tokens; use `createTokenBatcher`, or `cost`",
-};
-
 /** The cost of items that were given none. */
 export const oneEach = (): number => 1;
 
@@ -223,7 +214,7 @@ function checkAll(
 ): void {
   for (const [name, value] of Object.entries(options)) {
     const rule = settings[name]?.[0];
-    if (rule === undefined) refuseUnknown(options, Object.keys(settings), prefix, OPTION_HINTS);
+    if (rule === undefined) refuseUnknown(options, Object.keys(settings), prefix);
     else if (value !== undefined && !isOtherKind(name, value)) {
       check(prefix + name, rule, value);
     }

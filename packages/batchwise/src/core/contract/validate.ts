@@ -2,6 +2,7 @@
 // that was probably meant. Wrong type: TypeError. Out of range: RangeError. Both carry `code: "INVALID_OPTION"`.
 
 import { describe, namelessError } from "./errors.ts";
+import { ELSEWHERE, FOREIGN_NAMES, plainName } from "./foreign-names.ts";
 
 /** What a value must be. `type` decides between TypeError and RangeError, `test` is the rest. */
 export interface Rule {
@@ -84,7 +85,10 @@ function isOfType({ type }: Rule, value: unknown): boolean {
   return typeof value === type && value !== null;
 }
 
-/** Throws for a name that is not known, with the hint for it, with the nearest name that is known, or with all of these. */
+/**
+ * Throws for a name that is not known: with the hint for it, with our word for a name of another library, with the
+ * nearest name that is known, or with all of these. `hints`: answers by names, several apart by spaces.
+ */
 export function refuseUnknown(
   options: object,
   known: readonly string[],
@@ -93,12 +97,26 @@ export function refuseUnknown(
 ): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    const nearest = nearestOf(name, known);
-    let hint =
-      nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
-    if (Object.hasOwn(hints, name)) hint = `: ${hints[name]}`;
-    throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`${hint}`);
+    throw invalidOption(TypeError, `Unknown option \`${prefix}${name}\`${answerTo(name, known, prefix, hints)}`);
   }
+}
+
+function answerTo(
+  name: string,
+  known: readonly string[],
+  prefix: string,
+  hints: Readonly<Record<string, string>>,
+): string {
+  const theirs = plainName(name);
+  const isNamed = (names: string): boolean => names.split(" ").includes(theirs);
+  const hint = Object.keys(hints).find((names) => names.split(" ").some((other) => plainName(other) === theirs));
+  if (hint !== undefined) return `: ${hints[hint]}`;
+  const row = FOREIGN_NAMES.find(([ours, , names]) => known.includes(ours) && isNamed(names));
+  if (row !== undefined) return `: it is \`${prefix}${row[0]}\` here: ${row[1]}`;
+  const elsewhere = known.includes("maxBatchSize") ? ELSEWHERE.find(([, names]) => isNamed(names)) : undefined;
+  if (elsewhere !== undefined) return `: ${elsewhere[0]}`;
+  const nearest = nearestOf(name.replaceAll("_", "").toLowerCase(), known);
+  return nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
 }
 
 /** Throws unless `options` is an object (undefined counts as an empty one). */
@@ -112,7 +130,7 @@ export function nearestOf(name: string, known: readonly string[]): string | unde
   let nearest: string | undefined;
   let fewest = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {
-    const edits = editDistance(name.replaceAll("_", "").toLowerCase(), candidate.toLowerCase());
+    const edits = editDistance(name, candidate.toLowerCase());
     if (edits < fewest) [nearest, fewest] = [candidate, edits];
   }
   return nearest;

@@ -1,0 +1,72 @@
+// Names of options in other libraries, and what they are here: data for the check of unknown names. A row has our option,
+// its unit or meaning, and what others call it, as `plainName` writes it.
+
+/** The first row whose option the entry point has, and that lists the name, answers. */
+export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, theirs: string])[] = [
+  [
+    "maxWaitMs",
+    "how long the oldest item waits to fill a batch, in ms. `timeoutMs` is an item's deadline",
+    "timeout waittimeout wait waittime delay window latency queuedelay queuingdelay linger flushinterval schedulefn scheduler",
+  ],
+  [
+    "preferredBatchSize",
+    "the number of waiting items that go at once. 1 ends all waiting: without it `maxWaitMs` counts",
+    "minsize min minitems",
+  ],
+  ["maxBatchSize", "the most items of a batch", "size max items limit chunksize batch"],
+  [
+    "maxBatchCost",
+    "the most that the items of a batch cost, as `cost` says. `createTokenBatcher` counts tokens",
+    "tokens targetcost targettokens length cost tokenbudget bytes getshouldexecute",
+  ],
+  ["batchCost", "a function of a batch, which `maxBatchCost` caps", "sizefn"],
+  [
+    "cost",
+    "what an item costs: tokens, bytes, rows. `createTokenBatcher` estimates tokens",
+    "estimatetokens costestimator tokenestimator estimatedcost estimatedtokens tokens costfn weight itemcls lenfn",
+  ],
+  ["prefetch", "the batches to prepare ahead, for a handler with `prepare`", "prefetch"],
+  ["concurrency", "how many batches may run at once", "concurrent parallelism inflight queuingthresholds workers"],
+  [
+    "maxQueueSize",
+    "how many items may wait. Infinity: any number",
+    "queuesize queue queuelimit capacity highwatermark ongoingrequests",
+  ],
+  ["onFull", '"wait", "reject" or "drop-oldest"', "blockonfull overflow"],
+  ["smallCallFirst", "the most items of a call that goes first", "smallthreshold prioritystrategy strategy"],
+  ["dedupe", "the string by which items are equal", "cachekeyfn keyfn dedupekey"],
+  ["cache", "`{ get, set }`, beside `dedupe`", "cachemap cachestore store"],
+  ["key", "the string that the items of a batch share", "groupaffinity group groupby partitionkey"],
+  ["retry", "`{ attempts }`, which counts the first call", "retries attempts asyncretryeroptions"],
+  ["attempts", "it counts the first call", "retries limit"],
+  ["limiter", "`rateLimiter({ callsPerMinute })`", "interval intervalcap ratelimit ratelimiter delayfunction"],
+  [
+    "timeoutMs",
+    "from an item's submit to its answer, in ms",
+    "timeout ttl deadline defaulttimeout allowtimeoutoverride timeoutaction",
+  ],
+];
+
+/** Names that are no option here, and where what they say belongs: for the options of a batcher alone. */
+export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] = [
+  ["a batch has no least cost: it goes when it is full or `maxWaitMs` is over", "mincost"],
+  ["use `batchStream`, for handlers that stream", "bufferedchunks stall"],
+  [
+    "the handler is the first argument, and puts results in the order of its items",
+    "handler fn batchingfunction fetcher processfn inferencefn resolver keyresolver indexedresolver",
+  ],
+  ["use `pause()` and `resume()`", "autostart started initialstate"],
+  ['use `on("batch", listener)`', "onsuccess onerror onsettled onitemschange"],
+  ["each caller awaits its own result", "preserveordering throwonerror"],
+  ["give it to `submit(item, { … })`", "priority prioritylevels signal abortsignal"],
+  ["the first dimension is batched", "batchable dim"],
+];
+
+/** A name without what differs between libraries: case, `_`, `max`, `batch`, and the unit of time. */
+export function plainName(name: string): string {
+  const bare = name
+    .replace(/(Ms|_m?s|_(micro)?seconds)$/, "")
+    .replaceAll("_", "")
+    .toLowerCase();
+  return bare.length > 5 ? bare.replace(/^max|batch(es)?(?!ing)/g, "") : bare;
+}
