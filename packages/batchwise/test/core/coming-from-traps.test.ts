@@ -106,7 +106,7 @@ describe("functions of another kind", () => {
     const other = batcher.submit("other");
     const error = await reasonOf(batcher.submit("a", { timeout: 50 } as never));
     expect(error).toMatchObject({ name: "TypeError", code: "INVALID_OPTION" });
-    expect(String(error)).toContain("did you mean `timeoutMs`?");
+    expect(String(error)).toContain("it is `timeoutMs` here");
     expect(await other).toBe("other");
     expect(batcher.stats()).toMatchObject({ submitted: 2, completed: 1, failed: 1 });
   });

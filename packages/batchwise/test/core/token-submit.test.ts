@@ -89,10 +89,10 @@ describe("`tokens` of a submit", () => {
     [{ tokens: -1 }, "Expected `tokens` to be a finite number >= 0, got `-1` (number)"],
     [{ tokens: "3" }, "`tokens`"],
     [{ tokens: () => 1 }, "`tokens`"],
-    [{ cost: 3 }, "Unknown option `cost`, did you mean `tokens`?"],
+    [{ cost: 3 }, "Unknown option `cost`: it is `tokens` here: the tokens of the item"],
     [{ token: 3 }, "Unknown option `token`, did you mean `tokens`?"],
     [{ tokens: 3, priority: "high" }, "`priority`"],
-    [{ timeout: 3 }, "did you mean `timeoutMs`?"],
+    [{ timeout: 3 }, "it is `timeoutMs` here"],
     [7, "`options`"],
     [null, "`options`"],
   ])("fail that submit alone when they are %j", async (options, message) => {

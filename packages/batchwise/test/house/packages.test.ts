@@ -118,8 +118,9 @@ describe("the built engine", () => {
     // 27,062 bytes as single modules, 26,944 in chunks; 27,376 with the places in which an observer is called;
     // 27,742 with the batcher's name in errors, and what is learned in `stats()`; 28,519 with some thirty corners mended;
     // 28,802 with a signal and a context of its own for each call; 29,598 with what two worst-day reviews found;
-    // 30,089 with warnings that are printed where no listener comes.
-    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(31_500);
+    // 30,089 with warnings that are printed where no listener comes; 32,662 with self-calls noticed, held items sent at
+    // exit, idle options told, and the names of other libraries answered.
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(33_300);
   });
 
   test("bundles for the browser with the handler of a session, and without what needs threads", async () => {

@@ -68,7 +68,8 @@ export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
 const HINTS: Readonly<Record<string, string>> = {
   "maxBatchCost targetBatchTokens targetBatchCost maxTokens maxBatchLength":
     "it is `maxBatchTokens` here: the most tokens of a batch",
-  "cost tokenEstimator costEstimator": "it is `estimateTokens` here: a function that gives the tokens of an item",
+  "cost itemCls tokenEstimator costEstimator estimatedTokens estimatedCost":
+    "it is `estimateTokens` here: a function that gives the tokens of an item",
   "defaultTokenEstimate defaultCost": "it is `defaultTokens` here: the tokens of an item without text",
 };
 

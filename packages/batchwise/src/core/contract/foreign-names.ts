@@ -23,7 +23,7 @@ export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, t
   [
     "cost",
     "what an item costs: tokens, bytes, rows. `createTokenBatcher` estimates tokens",
-    "estimatetokens costestimator tokenestimator estimatedcost estimatedtokens tokens costfn weight itemcls lenfn",
+    "estimatetokens costestimator tokenestimator estimatedcost estimatedtokens tokens costfn weight itemcls defaultcost defaulttokenestimate",
   ],
   ["prefetch", "the batches to prepare ahead, for a handler with `prepare`", "prefetch"],
   ["concurrency", "how many batches may run at once", "concurrent parallelism inflight queuingthresholds workers"],
@@ -53,20 +53,23 @@ export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] =
   ["use `batchStream`, for handlers that stream", "bufferedchunks stall"],
   [
     "the handler is the first argument, and puts results in the order of its items",
-    "handler fn batchingfunction fetcher processfn inferencefn resolver keyresolver indexedresolver",
+    "handler fn batchingfunction func fetcher processfn inferencefn resolver keyresolver indexedresolver",
   ],
   ["use `pause()` and `resume()`", "autostart started initialstate"],
   ['use `on("batch", listener)`', "onsuccess onerror onsettled onitemschange"],
   ["each caller awaits its own result", "preserveordering throwonerror"],
   ["give it to `submit(item, { … })`", "priority prioritylevels signal abortsignal"],
   ["the first dimension is batched", "batchable dim"],
+  ["use `batchTensors` of `batchwise/tensor`", "padtokens paddingside spreadkwargs unstackfeatures"],
 ];
 
-/** A name without what differs between libraries: case, `_`, `max`, `batch`, and the unit of time. */
+const IGNORED: readonly string[] = ["max", "batch", "batches", "ms", "s", "seconds", "microseconds"];
+
+/** A name without what differs between libraries: case, `_`, and the words `max`, `batch` and units of time. */
 export function plainName(name: string): string {
-  const bare = name
-    .replace(/(Ms|_m?s|_(micro)?seconds)$/, "")
-    .replaceAll("_", "")
-    .toLowerCase();
-  return bare.length > 5 ? bare.replace(/^max|batch(es)?(?!ing)/g, "") : bare;
+  const words = name
+    .replace(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split("_");
+  return words.filter((word) => !IGNORED.includes(word)).join("") || words.join("");
 }

@@ -101,6 +101,9 @@ export function refuseUnknown(
   }
 }
 
+/** The options of a batcher, of a submit and of `retry` have the first, second and third. */
+const OF_BATCHERS = ["maxBatchSize", "priority", "attempts"] as const;
+
 function answerTo(
   name: string,
   known: readonly string[],
@@ -109,12 +112,17 @@ function answerTo(
 ): string {
   const theirs = plainName(name);
   const isNamed = (names: string): boolean => names.split(" ").includes(theirs);
-  const hint = Object.keys(hints).find((names) => names.split(" ").some((other) => plainName(other) === theirs));
+  const hinted = (isIt: (other: string) => boolean): string | undefined =>
+    Object.keys(hints).find((names) => names.split(" ").some(isIt));
+  const hint = hinted((other) => other === name) ?? hinted((other) => plainName(other) === theirs);
   if (hint !== undefined) return `: ${hints[hint]}`;
-  const row = FOREIGN_NAMES.find(([ours, , names]) => known.includes(ours) && isNamed(names));
-  if (row !== undefined) return `: it is \`${prefix}${row[0]}\` here: ${row[1]}`;
-  const elsewhere = known.includes("maxBatchSize") ? ELSEWHERE.find(([, names]) => isNamed(names)) : undefined;
-  if (elsewhere !== undefined) return `: ${elsewhere[0]}`;
+  if (OF_BATCHERS.some((ours) => known.includes(ours))) {
+    const row = FOREIGN_NAMES.find(([ours, , names]) => known.includes(ours) && isNamed(names));
+    if (row !== undefined) return `: it is \`${prefix}${row[0]}\` here: ${row[1]}`;
+    const isOurs = known.some((ours) => plainName(ours) === theirs);
+    const elsewhere = ELSEWHERE.find(([, names]) => !isOurs && isNamed(names));
+    if (elsewhere !== undefined && known.includes(OF_BATCHERS[0])) return `: ${elsewhere[0]}`;
+  }
   const nearest = nearestOf(name.replaceAll("_", "").toLowerCase(), known);
   return nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
 }

@@ -29,6 +29,7 @@ import type {
   RetryOptions,
   WebhookOptions,
 } from "./dispatcher-options.ts";
+import { DISPATCHER_HINTS } from "./foreign-names.ts";
 import { checkStore, nonEmptyString, resolveAccounts } from "./resolve-accounts.ts";
 import { resolvePrices } from "./resolve-prices.ts";
 
@@ -104,7 +105,7 @@ function resolveClock(clock: Clock): DispatchClock {
 
 export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   checkIsObject("options", options);
-  refuseUnknown(options, DISPATCHER_OPTIONS);
+  refuseUnknown(options, DISPATCHER_OPTIONS, "", DISPATCHER_HINTS);
   checkStore(options.store);
   const { leaseMs = 90_000, random = goodChance(), onOutcome = null, onBatch = null } = options;
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);

@@ -4,6 +4,7 @@ import { aFunction, check, checkIsObject, expected, type Rule, refuseUnknown } f
 import type { JobProgress, JobRequest } from "../contract/jobs.ts";
 import { aName, aSignal } from "./call-options.ts";
 import type { DispatcherOptions } from "./dispatcher-options.ts";
+import { DISPATCHER_HINTS } from "./foreign-names.ts";
 import { DISPATCHER_OPTIONS, type ResolvedOptions, resolveOptions } from "./resolve-options.ts";
 
 /** An id has at most 256 characters; this leaves room for `:` and the largest index. */
@@ -40,7 +41,7 @@ export interface RunBatchPlan<Request extends JobRequest> {
 }
 
 const NAMES = ["job", "requests", "onProgress", "signal"];
-const HINTS = { id: "the name of the work is `job`", input: "the requests are `requests`" };
+const HINTS = { ...DISPATCHER_HINTS, id: "the name of the work is `job`", input: "the requests are `requests`" };
 
 const aJob: Rule = {
   expected: `a name of 1 to ${LONGEST_JOB} characters, Unicode without NUL`,

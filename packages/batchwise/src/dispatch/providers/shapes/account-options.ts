@@ -23,6 +23,14 @@ const COMMON = [
   "cleanup",
   "fallback",
 ] as const;
+
+/** Names that people bring from SDKs and other libraries. */
+const HINTS: Readonly<Record<string, string>> = {
+  apiKey: "it is an option of the SDK's client, which is `client` here",
+  "waitTime pollInterval": "it is `pollMs` here: how often the provider is asked, in milliseconds",
+  timeout: "it is `requestTimeoutMs` here: for one call of the provider, in milliseconds",
+  model: "it is `models` here: those that the account serves",
+};
 const LIMITS: readonly (keyof ProviderLimits)[] = [
   "maxRequests",
   "maxBytes",
@@ -50,7 +58,7 @@ export function resolveAccountOptions(
   own: readonly string[],
   capabilities: Capabilities,
 ): AccountSettings {
-  refuseUnknown(options, [...COMMON, ...own]);
+  refuseUnknown(options, [...COMMON, ...own], "", HINTS);
   const settings = {
     name: options.name ?? capabilities.provider,
     models: options.models === undefined ? null : Object.freeze([...options.models]),

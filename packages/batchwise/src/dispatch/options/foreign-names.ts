@@ -1,0 +1,16 @@
+// Names of options in LangBatch and in other ways to use a batch API, and what they are here: data for the check of
+// unknown names of `createDispatcher` and `runBatch`. Several names are apart by spaces.
+
+export const DISPATCHER_HINTS: Readonly<Record<string, string>> = {
+  "queueThreshold batchSize": "it is `thresholds.maxRequests` here: so many requests are sent at once",
+  "timeThreshold waitMs":
+    "it is `thresholds.maxAgeMs` here: how long a request waits for a fuller batch, in milliseconds",
+  timeInterval: "there is no interval here: a batch is sent when it is full or old enough, see `thresholds`",
+  requestsType: "there is no type here: the endpoint follows from the body of a request",
+  "requestKwargs defaults": "it is `requestDefaults` here: merged under the body of each request",
+  "batchProcessFunc onResult": "it is `onOutcome` here: called with each outcome",
+  "waitTime pollInterval poll": "it is `pollMs` of the account here: how often it is asked, in milliseconds",
+  "retries attempts": "it is `retry` here: `{ attempts }`, which counts the first try",
+  "account client provider providers": "it is `accounts` here: `[openaiAccount({ client })]`",
+  "requestQueue queue database db": "it is `store` here: `sqliteStore({ path })`, for example",
+};
