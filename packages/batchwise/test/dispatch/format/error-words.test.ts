@@ -34,7 +34,7 @@ describe("a result line with an error", () => {
   const refused = { code: "BadRequestError", message: "Too long." };
 
   test.each([
-    ["OpenAI's shape", (line: object) => ofOpenAi({ custom_id: "a", ...line })],
+    ["OpenAI's shape", (line: object) => ofOpenAi({ custom_id: "a", ...line }, "/v1/chat/completions")],
     ["Mistral's", (line: object) => ofMistral({ custom_id: "a", ...line }, "/v1/chat/completions")],
   ])("in %s has its words", (_, read) => {
     expect(read({ response: null, error: "Too long." }).error).toEqual({
@@ -47,7 +47,8 @@ describe("a result line with an error", () => {
   });
 
   test("of a server of the user's has its words", () => {
-    const line = ofLocal("a", { kind: "answer", statusCode: 400, body: vllm, retryAfterMs: null });
+    const answer = { kind: "answer", statusCode: 400, body: vllm, retryAfterMs: null } as const;
+    const line = ofLocal("a", answer, "/v1/chat/completions");
     expect(line.error).toEqual(refused);
   });
 });

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { BatchName, ResultLine } from "../../../src/dispatch/contract/account.ts";
-import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
+import type { Json, JsonObject } from "../../../src/dispatch/contract/types.ts";
+import { accountErrorOf } from "../../../src/dispatch/format/account-trouble.ts";
 import * as anthropic from "../../../src/dispatch/providers/anthropic/convert.ts";
 import * as bedrock from "../../../src/dispatch/providers/bedrock/convert.ts";
 import { answering } from "../../../src/dispatch/providers/bedrock/records.ts";
+import { type Answer as LocalAnswer, toResultLine as ofLocal } from "../../../src/dispatch/providers/local/answer.ts";
+import * as mistral from "../../../src/dispatch/providers/mistral/convert.ts";
+import { toResultLine as ofOpenAi } from "../../../src/dispatch/providers/shapes/openai-result.ts";
 import { familyOf } from "../../../src/dispatch/providers/vertex/family.ts";
 import { toProviderBatch } from "../../../src/dispatch/providers/vertex/job.ts";
 import * as vertex from "../../../src/dispatch/providers/vertex/results.ts";
@@ -25,6 +29,24 @@ function atVertex(model: string, fields: JsonObject, endpoint = CHAT): ResultLin
 function atAnthropic(result: JsonObject, isNative = false): ResultLine {
   const line = { custom_id: "a", result: { type: "succeeded", ...result } };
   return isNative ? anthropic.toNativeLine(line) : anthropic.toResultLine(line, batch);
+}
+
+const open = "publishers/meta/models/llama-4-scout";
+
+/** The same body, as a line of each service of OpenAI's shape, and as the answer of a server of the user's. */
+const shaped: readonly (readonly [string, (body: Json, endpoint?: string) => ResultLine])[] = [
+  ["OpenAI", (body, endpoint = CHAT) => ofOpenAi(lineWith(body), endpoint)],
+  ["Mistral", (body, endpoint = CHAT) => mistral.toResultLine(lineWith(body), endpoint)],
+  ["an open model at Vertex", (body, endpoint = CHAT) => atVertex(open, lineWith(body), endpoint)],
+  ["a server of the user's", (body, endpoint = CHAT) => ofLocal("a", localAnswer(body), endpoint)],
+];
+
+function lineWith(body: Json): JsonObject {
+  return { custom_id: "a", response: { status_code: 200, request_id: "r", body }, error: null };
+}
+
+function localAnswer(body: Json): LocalAnswer {
+  return { kind: "answer", statusCode: 200, body: (body ?? {}) as JsonObject, retryAfterMs: null };
 }
 
 const claude = "anthropic.claude-haiku-4-5-20251001-v1:0";
@@ -52,6 +74,51 @@ describe("an answer of 200 without an answer in it is a failure, and is tried ag
     expect([error?.code, usage]).toEqual(["no_answer", null]);
     expect(error?.message).toMatch(/ answered with(out| nothing)/);
     expect(response?.body.error).toMatchObject({ message: error?.message });
+  });
+});
+
+describe.each(shaped)("a 200 without an answer in it at %s is a failure, and is tried again", (_service, read) => {
+  const quota = { code: "insufficient_quota", message: "You exceeded your current quota." };
+
+  test.each<[string, Json, string, string]>([
+    ["no body", null, CHAT, "with nothing"],
+    ["an empty body", {}, CHAT, "with nothing"],
+    ["the same at any endpoint", {}, "/v1/videos", "with nothing"],
+    ["an error", { error: { message: "Busy.", code: 502 } }, CHAT, 'error in place of an answer: "Busy."'],
+    ["an error as words", { error: "Busy." }, CHAT, 'error in place of an answer: "Busy."'],
+    ["vLLM's error", { object: "error", message: "Busy.", type: "Internal" }, CHAT, '"Internal: Busy."'],
+    ["no choice", { object: "chat.completion", choices: [] }, CHAT, "without anything in `choices`"],
+    ["no choices", { object: "chat.completion", choices: null }, CHAT, "without anything in `choices`"],
+    ["a choice that is an error", { choices: [{ error: { code: 502 } }] }, CHAT, "with errors in place of answers"],
+    ["no text", { object: "text_completion", choices: [] }, "/v1/completions", "without anything in `choices`"],
+    ["no vector", { object: "list", data: [] }, "/v1/embeddings", "without anything in `data`"],
+    ["no image", { created: 1, data: [] }, "/v1/images/generations", "without anything in `data`"],
+    ["no verdict", { results: [] }, "/v1/moderations", "without anything in `results`"],
+    [
+      "a response that failed",
+      { object: "response", status: "failed", error: { code: "server_error", message: "Busy." }, output: [] },
+      "/v1/responses",
+      '"server_error: Busy."',
+    ],
+    ["one without words", { object: "response", status: "failed", error: null }, "/v1/responses", "has failed"],
+  ])("%s", (_what, body, endpoint, words) => {
+    const { response, error } = read(body, endpoint);
+    expect([response?.statusCode, error?.code]).toEqual([500, "no_answer"]);
+    expect(error?.message).toContain(words);
+    expect(response?.body.error).toMatchObject({ message: error?.message });
+  });
+
+  test("and one of money blames the account", () => {
+    const line = read({ error: quota });
+    expect([line.error, accountErrorOf(line)]).toEqual([quota, quota]);
+  });
+
+  test.each<[string, JsonObject, string]>([
+    ["a completion", { choices: [{ message: { role: "assistant", content: "" } }], error: null }, CHAT],
+    ["a response that is cut", { object: "response", status: "incomplete", error: null, output: [] }, "/v1/responses"],
+    ["a body of an endpoint that is not known", { data: [] }, "/v1/search"],
+  ])("but %s is an answer", (_what, body, endpoint) => {
+    expect(read(body, endpoint)).toMatchObject({ response: { statusCode: 200 }, error: null });
   });
 });
 

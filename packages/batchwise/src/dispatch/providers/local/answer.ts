@@ -2,8 +2,9 @@
 // a lost call has none. What concerns every line is neither: it is thrown as an Outage.
 
 import type { Failure, ResultLine } from "../../contract/account.ts";
-import type { JsonObject } from "../../contract/types.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { statusError } from "../../format/error-words.ts";
+import { answeredOrNot } from "../shapes/no-answer.ts";
 import { toUsage } from "../shapes/usage.ts";
 
 export type Answer =
@@ -26,7 +27,7 @@ export class Outage extends Error {
   }
 }
 
-export function toResultLine(customId: string, answer: Answer): ResultLine {
+export function toResultLine(customId: string, answer: Answer, endpoint: Endpoint): ResultLine {
   if (answer.kind === "lost") {
     const { code, message } = answer;
     return { customId, response: null, error: { code, message }, usage: null };
@@ -34,7 +35,8 @@ export function toResultLine(customId: string, answer: Answer): ResultLine {
   const { statusCode, body } = answer;
   const isSuccess = statusCode >= 200 && statusCode < 300;
   const error = isSuccess ? null : statusError(statusCode, body);
-  return { customId, response: { statusCode, body }, error, usage: isSuccess ? toUsage(body.usage) : null };
+  const read = { customId, response: { statusCode, body }, error, usage: isSuccess ? toUsage(body.usage) : null };
+  return answeredOrNot(read, endpoint);
 }
 
 const BUSY: ReadonlySet<number> = new Set([429, 503, 529]);

@@ -71,9 +71,11 @@ function answerOf(url: string, response: Response, text: string): Answer {
   return { kind: "answer", statusCode, body: body ?? { message: text.slice(0, 1_000) }, retryAfterMs: asked ?? null };
 }
 
+/** null where it is no JSON object. A `null` comes from a server that had nothing to say: that has no fields. */
 function parse(text: string): JsonObject | null {
   try {
-    return jsonObject(JSON.parse(text));
+    const value: unknown = JSON.parse(text);
+    return value === null ? {} : jsonObject(value);
   } catch {
     return null;
   }

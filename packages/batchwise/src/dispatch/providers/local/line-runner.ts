@@ -45,7 +45,7 @@ export class LineRunner {
       await this.#places.open(signal);
       const answer = await this.#timed({ endpoint, body }, signal);
       const waitMs = waitBefore(answer, repeats, maxRetries);
-      if (waitMs === null) return blameless(toResultLine(customId, answer));
+      if (waitMs === null) return blameless(toResultLine(customId, answer, endpoint));
       if (isBusy(answer)) this.#places.pauseFor(waitMs);
       else await sleep(waitMs, signal);
     }

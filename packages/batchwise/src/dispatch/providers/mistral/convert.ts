@@ -3,9 +3,10 @@
 
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { JsonObject, OutcomeResponse } from "../../contract/types.ts";
+import type { Endpoint, JsonObject, OutcomeResponse } from "../../contract/types.ts";
 import { statusError } from "../../format/error-words.ts";
 import { noListError } from "../shapes/list-rows.ts";
+import { answeredOrNot } from "../shapes/no-answer.ts";
 import { responseOf, resultError } from "../shapes/openai-result.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
@@ -105,19 +106,20 @@ export function nextOf(answer: unknown, page: number): string | null {
   return rows === 0 || isAll ? null : String(page + 1);
 }
 
-export function toResultLine(line: JsonObject, endpoint: string): ResultLine {
+export function toResultLine(line: JsonObject, endpoint: Endpoint): ResultLine {
   const customId = text(line.custom_id);
   if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
   // Errors have been seen as a text of JSON, and as plain words.
   const wire = responseOf(line.response);
   const response = wire !== null && isSuccess(wire) ? { ...wire, body: toAnswer(endpoint, wire.body) } : wire;
   const told = resultError(line.error);
-  return {
+  const read = {
     customId,
     response,
     error: told ?? (response === null || isSuccess(response) ? null : statusError(response.statusCode, response.body)),
     usage: response === null || !isSuccess(response) ? null : toUsage(response.body.usage),
   };
+  return answeredOrNot(read, endpoint);
 }
 
 function isSuccess({ statusCode }: OutcomeResponse): boolean {

@@ -4,6 +4,7 @@
 import type {
   Account,
   BatchInput,
+  BatchName,
   CallOptions,
   CleanupInput,
   CreateInput,
@@ -118,8 +119,9 @@ class OpenAiAccount extends AccountFields implements Account {
     }
   }
 
-  results(batch: ProviderBatch, call: CallOptions): AsyncGenerator<ResultLine> {
-    return readResults(batch.resultRefs, (ref) => this.#lines(ref, call), toResultLine);
+  results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
+    const open = (ref: string): AsyncGenerator<JsonObject> => this.#lines(ref, call);
+    return readResults(batch.resultRefs, open, (line) => toResultLine(line, endpoint));
   }
 
   async *#lines(ref: string, call: CallOptions): AsyncGenerator<JsonObject> {

@@ -3,22 +3,24 @@
 
 import type { ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
+import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse } from "../../contract/types.ts";
 import { errorIn, statusError } from "../../format/error-words.ts";
 import { parseJson } from "./exact-json.ts";
+import { answeredOrNot } from "./no-answer.ts";
 import { jsonObject, objectOf, text } from "./sdk-error.ts";
 import { toUsage } from "./usage.ts";
 
-export function toResultLine(line: JsonObject): ResultLine {
+export function toResultLine(line: JsonObject, endpoint: Endpoint): ResultLine {
   const customId = text(line.custom_id);
   if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
   const response = responseOf(line.response);
-  return {
+  const read = {
     customId,
     response,
     error: resultError(line.error) ?? answerError(line.response, response),
     usage: response === null ? null : toUsage(response.body.usage),
   };
+  return answeredOrNot(read, endpoint);
 }
 
 /** The answer of a result line. A body of plain words becomes an object: its `text`, or the `message` of a failure. */

@@ -2,7 +2,7 @@
 
 import type { BatchName, ProviderBatch, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { JsonObject } from "../../contract/types.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type Answered, failed } from "../shapes/answered.ts";
 import {
   STATUSES as ANTHROPIC_STATUSES,
@@ -46,7 +46,7 @@ export function toResultLine(
   if (customId === null) throw nameless(family);
   const fault = faultOf(line, batch);
   if (fault !== null) return { customId, ...fault };
-  if (family === "openai") return openAiLine(customId, line);
+  if (family === "openai") return openAiLine(customId, line, name.endpoint);
   if (family === "embedding") return { customId, ...embeddingAnswer(toEmbedding(line), name.model) };
   const response = jsonObject(line.response);
   if (response === null) return { customId, response: null, error: null, usage: null };
@@ -70,10 +70,11 @@ function answerOf(
 }
 
 /** Mostly as OpenAI writes it; the answer alone, without a status, is one of success. */
-function openAiLine(customId: string, line: JsonObject): ResultLine {
+function openAiLine(customId: string, line: JsonObject, endpoint: Endpoint): ResultLine {
   const response = jsonObject(line.response);
   const isBare = response !== null && (Array.isArray(response.choices) || Array.isArray(response.data));
-  return toOpenAiResult({ ...line, custom_id: customId, ...(isBare ? { response: answered(response) } : {}) });
+  const named = { ...line, custom_id: customId, ...(isBare ? { response: answered(response) } : {}) };
+  return toOpenAiResult(named, endpoint);
 }
 
 function answered(body: JsonObject): JsonObject {

@@ -20,7 +20,7 @@ export interface Said {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** A text goes out as it is; "drop" closes the connection. */
-  readonly body?: JsonObject | string | "drop";
+  readonly body?: JsonObject | string | "drop" | null;
   readonly delayMs?: number;
 }
 

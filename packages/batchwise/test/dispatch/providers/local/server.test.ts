@@ -1,6 +1,7 @@
 // The local account over a real server of OpenAI's shape, which is busy, away, wrong or slow.
 
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { ask, dispatch, endAll, names, outcomes, pause, server } from "./rig.ts";
 
 endAll();
@@ -55,6 +56,22 @@ describe("lines that a server of OpenAI's shape runs", () => {
 });
 
 describe("a server", () => {
+  test.each<[string, JsonObject | null]>([
+    ["null", null],
+    ["an empty object", {}],
+    ["an error", { object: "error", message: "Busy." }],
+    ["no choice", { choices: [] }],
+  ])("that answers 200 with %s is asked again", async (_what, body) => {
+    let asked = 0;
+    const model = await server(() => {
+      asked += 1;
+      return asked === 1 ? { body } : {};
+    });
+    const dispatcher = await dispatch({ baseURL: model.baseURL, maxRetries: 0 }, { retry: { backoffMs: 1 } });
+    await dispatcher.enqueue(ask("a"));
+    expect(await dispatcher.result("a")).toMatchObject({ status: "succeeded", attempts: 2 });
+  });
+
   test("that cannot be reached for a while costs no request a try", async () => {
     const model = await server();
     await model.stop();

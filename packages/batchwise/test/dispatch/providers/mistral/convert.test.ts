@@ -93,7 +93,7 @@ describe("a result line", () => {
   const read = (line: object) => toResultLine({ custom_id: "c", ...line }, "/v1/embeddings");
 
   test("of a success has its body and its tokens", () => {
-    const body = { object: "list", data: [], usage: { prompt_tokens: 4, total_tokens: 4 } };
+    const body = { object: "list", data: [{ index: 0, embedding: [1] }], usage: { prompt_tokens: 4, total_tokens: 4 } };
     expect(read({ response: { status_code: 200, body }, error: null })).toMatchObject({
       response: { statusCode: 200, body },
       error: null,

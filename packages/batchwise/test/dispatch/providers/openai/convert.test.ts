@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
+import type { ResultLine } from "../../../../src/dispatch/contract/account.ts";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
 import { classify, classifyBatchErrors } from "../../../../src/dispatch/providers/openai/classify.ts";
 import { nextOf, toProviderBatch } from "../../../../src/dispatch/providers/openai/convert.ts";
 import { rowsOf } from "../../../../src/dispatch/providers/shapes/list-rows.ts";
-import { toResultLine } from "../../../../src/dispatch/providers/shapes/openai-result.ts";
+import { toResultLine as lineOf } from "../../../../src/dispatch/providers/shapes/openai-result.ts";
 
 const wire = {
   id: "batch_1",
@@ -17,6 +18,8 @@ const wire = {
   request_counts: { total: 10, completed: 7, failed: 3 },
   metadata: { batchwise_key: "01JD3K9V7QX2ABCDEFGHJKMNPQ", batchwise_attempt: "2", other: "x" },
 };
+
+const toResultLine = (wire: JsonObject): ResultLine => lineOf(wire, "/v1/chat/completions");
 
 describe("a batch in our words", () => {
   test("that is completed", () => {
