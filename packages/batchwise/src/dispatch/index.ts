@@ -161,6 +161,7 @@ export type {
 export { defaultPrices } from "./decide/price/default-prices.ts";
 export { priceOf } from "./decide/price/price.ts";
 export { createDispatcher } from "./dispatcher.ts";
+export { type AccountFault, checkAccount } from "./ops/check-account.ts";
 export {
   lineOf,
   type ReadRequestsOptions,

@@ -6,6 +6,7 @@ import type { JobOutcome, JobRequest } from "./contract/jobs.ts";
 import type { LoggedOutcome } from "./contract/types.ts";
 import { createDispatcherParts } from "./dispatcher.ts";
 import { Producer } from "./intake/producer.ts";
+import { JobGuard } from "./ops/job-guard.ts";
 import { JobPlaces } from "./ops/job-places.ts";
 import { ProgressTeller } from "./ops/job-progress.ts";
 import { type RunBatchOptions, type RunBatchPlan, runBatchOptions } from "./options/run-batch-options.ts";
@@ -24,6 +25,9 @@ import { waitOut } from "./runtime/wait-out.ts";
  * - the signal's reason, or what `requests` threw;
  * - a DispatchError that names the request (`requests[17]: ...`) when no account takes it, or DUPLICATE_ID when it is not
  *   the one that an earlier run had; what came before it stays enqueued;
+ * - ACCOUNT_REFUSED, which names account and status, when the keys of all accounts that could go on with it are refused. Each
+ *   account is asked once before the first upload. Whatever else makes the job wait (no network, a limit that is used up) is
+ *   told once to `onError` and stands in the progress, as `paused`;
  * - a QuarantinedError, which has the `keys`, when all that is left waits for a person; all outcomes come first;
  * - the store's error. A store that does not answer for a while is waited for, and told to `onError`.
  *
@@ -66,7 +70,10 @@ class JobRun<Request extends JobRequest> {
   readonly #dispatcher: Dispatcher;
   readonly #producer: Producer;
   readonly #progress: ProgressTeller;
-  /** Why no more requests come; null while all goes well. */
+  readonly #guard: JobGuard;
+  /** Settles once the accounts were asked. Never rejects. */
+  #beginning: Promise<void> = Promise.resolve();
+  /** Why the run ends; null while all goes well. */
   #fault: { readonly error: unknown } | null = null;
 
   constructor(plan: RunBatchPlan<Request>) {
@@ -78,13 +85,14 @@ class JobRun<Request extends JobRequest> {
     this.#dispatcher = dispatcher;
     this.#producer = new Producer({ runtime, enqueuer, job, requests });
     this.#progress = new ProgressTeller({ runtime, job, produced: this.#producer, onProgress });
+    this.#guard = new JobGuard({ runtime, job, produced: this.#producer, onStuck: (error) => this.#end(error) });
     plan.signal?.addEventListener("abort", this.#onAbort);
   }
 
   async *outcomes(): AsyncGenerator<JobOutcome<Request>, void, undefined> {
     const { job, signal } = this.#plan;
-    await this.#dispatcher.start();
     this.#progress.start();
+    this.#beginning = this.#begin();
     const untilIdle = this.#produce();
     let [after, failures] = [0, 0];
     for (let isOver = false; !isOver; ) {
@@ -104,12 +112,18 @@ class JobRun<Request extends JobRequest> {
       }
     }
     signal?.throwIfAborted();
+    if (this.#fault !== null) throw this.#fault.error;
+  }
+
+  /** Starts the loops once each account has been asked, unless none of them may take work. */
+  async #begin(): Promise<void> {
+    if ((await this.#guard.start()) && !this.#runtime.isStopping) await this.#dispatcher.start();
   }
 
   /** Resolves when nothing of this run goes on. */
   async end(): Promise<void> {
     this.#plan.signal?.removeEventListener("abort", this.#onAbort);
-    await Promise.all([this.#producer.stop(), this.#dispatcher.stop()]);
+    await Promise.all([this.#producer.stop(), this.#guard.stop(), this.#dispatcher.stop(), this.#beginning]);
     await this.#progress.end();
   }
 
@@ -117,6 +131,12 @@ class JobRun<Request extends JobRequest> {
     // Awaited, with its errors, at the end.
     this.#dispatcher.stop().catch(() => {});
   };
+
+  /** Ends the iteration with this error, once it has given what is recorded. */
+  #end(error: unknown): void {
+    this.#fault ??= { error };
+    this.#onAbort();
+  }
 
   #produce(): Promise<void> {
     const produced = this.#producer.run().then(() => {

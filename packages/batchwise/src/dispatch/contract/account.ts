@@ -315,6 +315,11 @@ export interface Account {
   create(input: CreateInput, call: CallOptions): Promise<ProviderBatch>;
   list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage>;
   /**
+   * The cheapest call that shows whether the account works: rejects as the client does without a network or a good key.
+   * Absent: a page of one batch is listed.
+   */
+  check?(call: CallOptions): Promise<void>;
+  /**
    * Every batch that carries the tag: of this attempt, and of earlier ones where the provider can be asked for those
    * too. For providers that filter on the server; without it the pages of `list` are searched. An empty answer must
    * mean the same there as a whole list without the batch.

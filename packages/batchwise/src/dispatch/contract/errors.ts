@@ -14,7 +14,9 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are left.
  * `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store object, so nobody can check),
  * `TRANSACTION_UNUSABLE` (the client has none, or one that failed or is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
- * `ACCOUNT_PAUSED`: its account refuses whatever it is sent.
+ * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `ACCOUNT_FULL`: a limit of the account is used up;
+ * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. `ACCOUNT_REFUSED`: it refuses its key or asks for money; where
+ * nothing else can run, `runBatch` rejects with it.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -37,6 +39,9 @@ export type DispatchErrorCode =
   | "BATCH_BUSY"
   | "ADOPTION_REFUSED"
   | "ACCOUNT_PAUSED"
+  | "ACCOUNT_REFUSED"
+  | "ACCOUNT_FULL"
+  | "ACCOUNT_UNAVAILABLE"
   | "BATCH_REFUSED"
   | "NO_DISPATCHER"
   | "TRANSACTION_UNUSABLE"

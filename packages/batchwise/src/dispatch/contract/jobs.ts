@@ -32,6 +32,16 @@ export interface JobOutcome<Request = JobRequest> extends Omit<LoggedOutcome, "i
   readonly request: Request | null;
 }
 
+/** Why requests of a job wait. */
+export interface JobPause {
+  /** The account's name. */
+  readonly account: string;
+  /** Milliseconds since 1970: when it is tried again. null: not before a person resumes it. */
+  readonly until: number | null;
+  /** A code and the provider's words, such as "invalid_api_key: Incorrect API key provided". */
+  readonly reason: string;
+}
+
 /** How far a job is. Counts of requests, but for tokens and times. */
 export interface JobProgress extends TokenCounts {
   readonly job: string;
@@ -63,6 +73,11 @@ export interface JobProgress extends TokenCounts {
    * killed: when the first lease ends, and its batch goes on here. Else null.
    */
   readonly heldUntil: number | null;
+  /**
+   * What requests of the job wait for where an account does not take them or does not answer: a key, the network, a limit
+   * that is used up, a pause by a person. Of several, the one that ends first. null while nothing is known to wait.
+   */
+  readonly paused: JobPause | null;
   /** Until all have ended, at that rate; null while it cannot be told, and where all that is left waits to be tried again. */
   readonly leftMs: number | null;
 }

@@ -1,7 +1,7 @@
 // Tells how far a job is, now and then. The figures are computed by a pure function of what this process has counted and
 // of one look at the store.
 
-import type { JobProgress } from "../contract/jobs.ts";
+import type { JobPause, JobProgress } from "../contract/jobs.ts";
 import type { UsageRecord } from "../contract/operations.ts";
 import type { TokenCounts } from "../contract/rows.ts";
 import type { LoggedOutcome, OutcomeStatus } from "../contract/types.ts";
@@ -9,6 +9,7 @@ import { nextTryAt } from "../decide/times/next-try.ts";
 import { Loop } from "../runtime/loop.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { heldUntil } from "./held-until.ts";
+import { jobPause } from "./job-pause.ts";
 import { usageBy } from "./usage.ts";
 
 const FIRST_PAUSE_MS = 1_000;
@@ -35,6 +36,7 @@ export interface JobFacts {
   readonly inBatches: number;
   readonly nextTryAt: number | null;
   readonly heldUntil: number | null;
+  readonly paused: JobPause | null;
 }
 
 /** Pure. */
@@ -62,8 +64,13 @@ export function progressOf(facts: JobFacts): JobProgress {
     perSecond,
     nextTryAt,
     heldUntil: total > done ? facts.heldUntil : null,
+    paused: total > done ? facts.paused : null,
     leftMs: isKnown ? Math.ceil(((total - done) * 1_000) / (perSecond || 1)) : null,
   };
+}
+
+function isOpen({ requests, ended }: UsageRecord): boolean {
+  return requests > sum(Object.values(ended));
 }
 
 function tokensOf(usage: readonly UsageRecord[]): TokenCounts {
@@ -145,7 +152,8 @@ export class ProgressTeller {
     const { inBatches } = probe;
     const counted = { job, produced, outcomes, added: this.#added, elapsedMs, usage };
     const held = await heldUntil(runtime, probe);
-    const progress = progressOf({ ...counted, inBatches, nextTryAt: nextTryAt(probe), heldUntil: held });
+    const paused = await jobPause(runtime, usage.filter(isOpen), probe);
+    const progress = progressOf({ ...counted, inBatches, nextTryAt: nextTryAt(probe), heldUntil: held, paused });
     const tellOf = (error: unknown): void => runtime.report(error, { operation: "event" });
     try {
       // A function that is async after all may reject.

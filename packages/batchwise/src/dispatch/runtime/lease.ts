@@ -63,7 +63,9 @@ export class Lease {
   }
 
   /** For `onError`: what this lease is about. */
-  context(operation: ErrorContext["operation"]): Required<ErrorContext> {
+  context<Name extends ErrorContext["operation"]>(
+    operation: Name,
+  ): { readonly account: string; readonly batch: string; readonly operation: Name } {
     return { account: this.account.name, batch: this.#batch.key, operation };
   }
 

@@ -9,6 +9,7 @@ import type { Store } from "../contract/store.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { AccountTroubles } from "./account-troubles.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
 import { Prospects } from "./prospects.ts";
@@ -38,6 +39,7 @@ export class Runtime {
   readonly stopping: AbortController = new AbortController();
   readonly events: Events;
   readonly prospects: Prospects;
+  readonly troubles: AccountTroubles;
   ignoredResults = 0;
   duplicateBatches = 0;
   #pauses: Pauses = NO_PAUSES;
@@ -53,6 +55,10 @@ export class Runtime {
     this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
     this.store = watchedStore(storableStore(options.store), this.clock, (loss) => this.#whenSetBack(loss));
     this.accounts = [...options.accounts.values()];
+    this.troubles = new AccountTroubles(
+      (error, context) => this.report(error, context),
+      () => this.clock.monotonic(),
+    );
     this.prospects = new Prospects(this.store, this.clock);
     this.sinks = [
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),

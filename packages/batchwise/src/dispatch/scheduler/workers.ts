@@ -6,6 +6,7 @@ import type { BatchChanges, BatchRow } from "../contract/rows.ts";
 import { LIVE, nextStep } from "../decide/batch/life-cycle.ts";
 import type { Disposal } from "../format/payload.ts";
 import { Lease, LeaseLost } from "../runtime/lease.ts";
+import { failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { collect } from "../steps/collect/collect.ts";
 import { BatchEnder, isSettled } from "../steps/collect/end-batch.ts";
@@ -142,7 +143,8 @@ export class Workers {
     try {
       await listSeen(this.#runtime, account, leases);
     } catch (error) {
-      this.#runtime.report(error, { account: account.name, operation: "list" });
+      const context = { account: account.name, operation: "list" } as const;
+      this.#runtime.troubles.add({ error, failure: failureOf(account, error, "list"), context });
     }
   }
 

@@ -46,6 +46,7 @@ export async function execute(runtime: Runtime, lease: Lease): Promise<void> {
     error = reason;
   }
   if (lease.isOver) throw error;
+  if (run.settled > 0) runtime.troubles.worked(lease.account.name, "execute");
   if (error !== null && !runtime.isStopping) await brokenOff(runtime, lease, error, run.settled);
   else if (lease.batch.remaining > 0)
     await lease.end((now) => ({ nextAt: now + (run.isHeld ? HELD_MS : pause(runtime)) }));
@@ -80,8 +81,8 @@ async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
 /** Writes why a pass ended before its end, and when the next begins. */
 async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled: number): Promise<void> {
   const { account, batch } = lease;
-  runtime.report(error, lease.context("execute"));
   const failure = failureOf(account, error, "execute");
+  runtime.troubles.add({ error, failure, context: lease.context("execute") });
   const breaks = settled > 0 ? 0 : breaksOf(batch.lastError);
   const { waitMs, pausesAccount } = afterBreak(failure, breaks);
   const { code, message } = failure;

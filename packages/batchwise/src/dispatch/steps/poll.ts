@@ -41,6 +41,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
       return;
     }
   }
+  runtime.troubles.worked(account.name, "read");
   tellPolled(runtime, lease, listed, lease.seen, null);
   const seen = await blamed(runtime, lease, lease.seen);
   const needsLedger = seen?.state === "failed" || (batch.state === "submitted" && seen?.state !== "validating");
@@ -48,6 +49,10 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const ledger = ledgers.get(batch.ledger) ?? null;
   const now = runtime.clock.now();
   const failure = seen?.state === "failed" ? failureIn(seen) : null;
+  // A batch that fails for a limit that is used up waits.
+  if (failure?.kind === "tokenLimit") {
+    runtime.troubles.add({ error: new Error(failure.message), failure, context: lease.context("retrieve") });
+  }
   const evidence =
     failure === null ? undefined : await evidenceOn(runtime, batch, failure, ledgers, seen?.createdAt || undefined);
   const decided = afterPoll(batch, seen, account, ledger, now, runtime.options.stuckAfterMs, evidence);
@@ -145,9 +150,9 @@ async function pollFailed(
 ): Promise<void> {
   if (lease.isOver) throw error;
   if (runtime.isStopping) return;
-  runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
   const failure = failureOf(account, error, "retrieve");
+  runtime.troubles.add({ error, failure, context: lease.context(operation) });
   if (operation === "retrieve") tellPolled(runtime, lease, false, null, failure.code);
   const told = failure.kind === "rateLimited" ? failure.retryAfterMs : null;
   const wait = Math.max(account.pollMs, batch.pollMs, told ?? 0);

@@ -24,6 +24,7 @@ function facts(more: Partial<JobFacts> = {}): JobFacts {
     inBatches: 0,
     nextTryAt: null,
     heldUntil: null,
+    paused: null,
     ...more,
   };
 }

@@ -1,5 +1,6 @@
-// Whether an account works, before anything is sent: each of its probes is asked once.
+// Whether an account works, before anything is sent: it is asked once, and each bucket that it needs is listed once.
 
+import { type AccountFault as Fault, checkAccount as check } from "batchwise/dispatch";
 import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
 import type { OpenAccount, Probe } from "./opened.ts";
 
@@ -21,54 +22,47 @@ export async function checkAccount(opened: OpenAccount): Promise<void> {
 
 /** Asks for one page of batches and of objects, which costs next to nothing. null where the account works. */
 export async function accountFault(opened: OpenAccount): Promise<AccountFault | null> {
+  const fault = await check(opened.account);
+  if (fault !== null) return faultOf(fault, opened);
   const timeoutMs = Math.min(CHECK_MS, opened.account.requestTimeoutMs);
-  for (const probe of opened.probes) {
+  for (const bucket of opened.buckets) {
     try {
-      await probe.ask({ signal: AbortSignal.timeout(timeoutMs), timeoutMs });
+      await bucket.ask({ signal: AbortSignal.timeout(timeoutMs), timeoutMs });
     } catch (error) {
-      const fault = faultOf(error, probe, opened);
-      if (fault !== null) return fault;
+      return bucketFault(error, bucket, opened);
     }
   }
   return null;
 }
 
-const REFUSALS: ReadonlySet<number | null> = new Set([401, 402, 403]);
-
-function faultOf(error: unknown, { at }: Probe, opened: OpenAccount): AccountFault | null {
-  const { account, credentials, address, advice } = opened;
-  const { kind } = account.classify(error, "list");
-  const status = statusOf(error);
-  if (kind === "rateLimited") return null;
-  const words = wordsOf(error);
-  if (status === null && /credential/i.test(words)) {
-    return { found: `there are no credentials for ${at}: ${words}`, advice, exitCode: EXIT.usage };
+function faultOf({ kind, status, message }: Fault, opened: OpenAccount): AccountFault {
+  const { credentials, address, advice, url } = opened;
+  if (kind === "key") {
+    const found = status === null ? `there are no credentials for ${url}` : `${url} refuses ${credentials}`;
+    return { found: `${found}: ${message}`, advice, exitCode: EXIT.usage };
   }
-  if (kind === "authOrBilling" || REFUSALS.has(status)) {
-    return { found: `${at} refuses ${credentials}: ${words}`, advice, exitCode: EXIT.usage };
-  }
-  if (at !== opened.url) {
-    return { found: `${at} cannot be listed: ${words}`, advice: "Check --bucket.", exitCode: EXIT.usage };
-  }
-  if (status === null) {
-    const found = `nobody answers at ${at}: ${words}`;
+  if (kind === "network") {
+    const found = `nobody answers at ${url}: ${message}`;
     return { found, advice: `Check ${address}, and the network.`, exitCode: EXIT.failed };
   }
   const ways = `Check ${address}; if it is right, the provider has trouble: try again later.`;
-  return { found: `${at} does not answer as it should: ${words}`, advice: ways, exitCode: EXIT.failed };
+  return { found: `${url} does not answer as it should: ${message}`, advice: ways, exitCode: EXIT.failed };
 }
 
-/** Official clients give errors that are answers the status, each at its own place. */
-function statusOf(error: unknown): number | null {
-  if (!(error instanceof Error)) return null;
-  const { status, statusCode, code, $metadata = {} } = error as Told;
-  const told = [status, statusCode, $metadata.httpStatusCode, code].find((each) => typeof each === "number");
-  return typeof told === "number" ? told : null;
+const REFUSED = new Set<unknown>([401, 403]);
+
+function bucketFault(error: unknown, { at }: Probe, { credentials, advice }: OpenAccount): AccountFault {
+  const words = wordsOf(error);
+  if (/credential/i.test(words)) {
+    return { found: `there are no credentials for ${at}: ${words}`, advice, exitCode: EXIT.usage };
+  }
+  if (isRefusal(error)) return { found: `${at} refuses ${credentials}: ${words}`, advice, exitCode: EXIT.usage };
+  return { found: `${at} cannot be listed: ${words}`, advice: "Check --bucket.", exitCode: EXIT.usage };
 }
 
-interface Told extends Error {
-  readonly status?: unknown;
-  readonly statusCode?: unknown;
-  readonly code?: unknown;
-  readonly $metadata?: { readonly httpStatusCode?: unknown };
+/** S3's and Google's clients give the status at different places. */
+function isRefusal(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code, $metadata } = error as { readonly code?: unknown; readonly $metadata?: { httpStatusCode?: unknown } };
+  return REFUSED.has(code) || REFUSED.has($metadata?.httpStatusCode);
 }

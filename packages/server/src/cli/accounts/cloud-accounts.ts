@@ -29,10 +29,7 @@ export async function openVertex(flags: AccountFlags): Promise<OpenAccount> {
     address: "--base-url / GOOGLE_VERTEX_BASE_URL",
     advice:
       "Export GOOGLE_APPLICATION_CREDENTIALS with the path of a key file, or run: gcloud auth application-default login",
-    probes: [
-      { at: url, ask: (call) => account.list({ cursor: null, limit: 1 }, call) },
-      bucketProbe(`gs://${place.bucket}`, storage),
-    ],
+    buckets: [bucketProbe(`gs://${place.bucket}`, storage)],
   };
 }
 
@@ -66,10 +63,7 @@ export async function openBedrock(flags: AccountFlags): Promise<OpenAccount> {
   return {
     ...{ account, url, advice, credentials: "the AWS credentials" },
     address: "--base-url / AWS_ENDPOINT_URL_BEDROCK",
-    probes: [
-      { at: url, ask: (call) => account.list({ cursor: null, limit: 1 }, call) },
-      bucketProbe(`s3://${place.bucket}`, storage),
-    ],
+    buckets: [bucketProbe(`s3://${place.bucket}`, storage)],
   };
 }
 

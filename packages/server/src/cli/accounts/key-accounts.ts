@@ -84,6 +84,6 @@ export async function openWithKey(name: KeyProvider, flags: AccountFlags): Promi
     ...{ account, url, credentials: `the key in ${keyName}` },
     address: provider.address === null ? "--base-url" : `--base-url / ${provider.address}`,
     advice: `Check ${keyName}, the account's billing, and --base-url.`,
-    probes: [{ at: url, ask: (call) => account.list({ cursor: null, limit: 1 }, call) }],
+    buckets: [],
   };
 }

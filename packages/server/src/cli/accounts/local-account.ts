@@ -4,7 +4,7 @@ import { localAccount } from "batchwise/dispatch/local";
 import type { AccountFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
 import { commonOptions, variable } from "./account-flags.ts";
-import type { OpenAccount, Probe } from "./opened.ts";
+import type { OpenAccount } from "./opened.ts";
 
 /** Not OPENAI_API_KEY: that is for OpenAI, and another server has no business with it. */
 const KEY = "BATCHWISE_API_KEY";
@@ -28,20 +28,6 @@ export function openLocal(flags: AccountFlags): OpenAccount {
     ...{ account, url: baseUrl, address: "--base-url" },
     credentials: apiKey === null ? "calls without a key" : `the key in ${KEY}`,
     advice: `Export ${KEY} with the server's key.`,
-    probes: [probe(baseUrl, apiKey)],
-  };
-}
-
-/** Any answer shows that the server is there: not every one lists its models. */
-function probe(baseUrl: string, apiKey: string | null): Probe {
-  return {
-    at: baseUrl,
-    ask: async ({ signal }) => {
-      const headers: Record<string, string> = apiKey === null ? {} : { authorization: `Bearer ${apiKey}` };
-      const { status } = await fetch(`${baseUrl.replace(/\/+$/, "")}/models`, { headers, signal });
-      if (status === 401 || status === 403 || status >= 500) {
-        throw Object.assign(new Error(`it answered ${status}`), { status });
-      }
-    },
+    buckets: [],
   };
 }

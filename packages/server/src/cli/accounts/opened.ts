@@ -2,7 +2,7 @@
 
 import type { Account } from "batchwise/dispatch";
 
-/** One thing that an account works with, and a call that shows that it is there. It costs nothing. */
+/** A bucket that an account works with, and a call that shows that it is there. It costs nothing. */
 export interface Probe {
   /** Its address, as people know it. */
   readonly at: string;
@@ -19,5 +19,5 @@ export interface OpenAccount {
   readonly address: string;
   /** What to do where there are no credentials. */
   readonly advice: string;
-  readonly probes: readonly Probe[];
+  readonly buckets: readonly Probe[];
 }

@@ -48,6 +48,7 @@ export function localAccount(options: LocalAccountOptions): Account {
 }
 
 class LocalAccount extends AccountFields implements Account {
+  readonly check?: NonNullable<Account["check"]>;
   readonly #places: Places;
   readonly #runner: LineRunner;
 
@@ -55,6 +56,7 @@ class LocalAccount extends AccountFields implements Account {
     super(settings);
     this.#places = new Places(local.concurrency);
     this.#runner = new LineRunner(local.call, this.#places, local);
+    if (local.check !== null) this.check = local.check;
   }
 
   encodeLine({ customId, body }: LineRequest): string {

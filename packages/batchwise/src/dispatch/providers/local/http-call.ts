@@ -2,6 +2,7 @@
 // a refused key, no connection) says that the address or the key is wrong or that the server is away: no line is to blame.
 
 import { retryAfterMs } from "../../../core/contract/retry-after.ts";
+import type { CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { jsonObject, readSdkError } from "../shapes/sdk-error.ts";
 import { type Answer, Outage } from "./answer.ts";
@@ -27,6 +28,19 @@ export function httpCall(server: HttpServer): MakeCall {
       return lost(url, error);
     }
     return answerOf(url, response, text);
+  };
+}
+
+/** Any answer but a refusal shows that the server is there: not every one lists its models. Rejects without one. */
+export function httpCheck({ baseURL, headers, fetch }: HttpServer): (call: CallOptions) => Promise<void> {
+  return async ({ signal }) => {
+    const url = `${baseURL}/models`;
+    const { status, body } = await fetch(url, { headers, signal });
+    await body?.cancel();
+    if (status !== 401 && status !== 403 && status < 500) return;
+    const kind = status < 500 ? "authOrBilling" : "unknown";
+    const failure = { kind, code: `http_${status}`, message: `${url} answered ${status}.` } as const;
+    throw Object.assign(new Outage(failure), { status });
   };
 }
 

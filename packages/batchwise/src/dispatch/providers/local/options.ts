@@ -9,11 +9,11 @@ import {
   integerFrom,
   invalidOption,
 } from "../../../core/contract/validate.ts";
-import type { AccountOptions } from "../../contract/account.ts";
+import type { AccountOptions, CallOptions } from "../../contract/account.ts";
 import type { Endpoint } from "../../contract/types.ts";
 import { localCapabilities } from "./capabilities.ts";
 import { handlerCall, type LocalHandler } from "./handler-call.ts";
-import { httpCall } from "./http-call.ts";
+import { httpCall, httpCheck } from "./http-call.ts";
 import type { LineRules, MakeCall } from "./line-runner.ts";
 
 /** Options of `localAccount`: either `baseURL` or `handler`, beside those of every account. */
@@ -44,8 +44,13 @@ export const LOCAL_OPTIONS: readonly (keyof LocalAccountOptions)[] = [
   ...(["concurrency", "maxRetries", "lineTimeoutMs", "endpoints"] as const),
 ];
 
-export interface LocalSettings extends LineRules {
+/** How lines are run, and how the account shows that they can be: a function is always there. */
+interface LocalCalls {
   readonly call: MakeCall;
+  readonly check: ((call: CallOptions) => Promise<void>) | null;
+}
+
+export interface LocalSettings extends LineRules, LocalCalls {
   readonly concurrency: number;
   readonly endpoints: readonly Endpoint[];
 }
@@ -59,22 +64,25 @@ export function resolveLocalOptions(options: LocalAccountOptions): LocalSettings
     throw invalidOption(TypeError, "Expected `endpoints` to be a list of at least one endpoint");
   }
   for (const endpoint of endpoints) check("endpoints", aString, endpoint);
-  return { call: callOf(options), concurrency, maxRetries, lineTimeoutMs, endpoints: Object.freeze([...endpoints]) };
+  return { ...callsOf(options), concurrency, maxRetries, lineTimeoutMs, endpoints: Object.freeze([...endpoints]) };
 }
 
-function callOf(options: LocalAccountOptions): MakeCall {
+function callsOf(options: LocalAccountOptions): LocalCalls {
   const { baseURL, handler } = options;
   if ((baseURL === undefined) === (handler === undefined)) {
     const got = baseURL === undefined ? "neither" : "both";
     throw invalidOption(TypeError, `Expected either \`baseURL\` or \`handler\`, got ${got}`);
   }
-  if (handler === undefined) return httpCall(serverOf(options, baseURL as string));
+  if (handler === undefined) {
+    const server = serverOf(options, baseURL as string);
+    return { call: httpCall(server), check: httpCheck(server) };
+  }
   check("handler", aFunction, handler);
   for (const name of ["apiKey", "headers", "fetch"] as const) {
     if (options[name] !== undefined)
       throw invalidOption(TypeError, `\`${name}\` is for \`baseURL\`, not for \`handler\``);
   }
-  return handlerCall(handler);
+  return { call: handlerCall(handler), check: null };
 }
 
 function serverOf(options: LocalAccountOptions, baseURL: string) {

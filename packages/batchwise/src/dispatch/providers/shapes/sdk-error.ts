@@ -1,6 +1,7 @@
 // What an error of an official client says, read by shape, so that it works across SDKs and their versions. Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
+import { statusOf } from "../../format/client-error.ts";
 
 const LONGEST_WAIT_MS = 3_600_000;
 
@@ -42,12 +43,6 @@ export function readSdkError(error: unknown): SdkError {
 /** The clients of Amazon name an error by its class, which is the code of the answer. */
 function awsCode({ $metadata, name }: { readonly [key: string]: unknown }): string | null {
   return $metadata === undefined ? null : text(name);
-}
-
-/** The clients of Amazon put the status beside the answer, Google's storage client writes it as the code. */
-function statusOf({ status, code, $metadata }: { readonly [key: string]: unknown }): number | null {
-  const told = [status, objectOf($metadata).httpStatusCode, code].find((value) => typeof value === "number");
-  return typeof told === "number" ? told : null;
 }
 
 export function objectOf(value: unknown): { readonly [key: string]: unknown } {

@@ -322,8 +322,12 @@ async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Pr
     if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
     return;
   }
-  runtime.report(error, lease.context("results"));
   const failure = failureOf(lease.account, error, "results");
+  const context = lease.context("results");
+  // What cannot be read is about the results, not about the account.
+  if (failure.kind === "authOrBilling" || failure.kind === "rateLimited") {
+    runtime.troubles.add({ error, failure, context });
+  } else runtime.report(error, context);
   // The official clients' own errors have a code that is undefined.
   const own = error instanceof Error && "code" in error ? error.code : undefined;
   const code = typeof own === "string" ? own : failure.code;

@@ -9,7 +9,7 @@ import { nextLookAt } from "../../decide/batch/life-cycle.ts";
 import { streakOf } from "../../decide/retry-policy.ts";
 import { batchName } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
-import { callFor } from "../../runtime/provider-calls.ts";
+import { callFor, failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { applyPlan } from "../apply-plan.ts";
 import { othersAccepted } from "../submit/competing-batches.ts";
@@ -29,7 +29,9 @@ export async function reconcile(runtime: Runtime, lease: Lease, since: number, m
   } catch (error) {
     if (lease.isOver) throw error;
     if (runtime.isStopping) return;
-    runtime.report(error, lease.context(account.find === undefined ? "list" : "find"));
+    const operation = account.find === undefined ? "list" : "find";
+    const failure = failureOf(account, error, operation);
+    runtime.troubles.add({ error, failure, context: lease.context(operation) });
     await lookLater(lease);
     return;
   }

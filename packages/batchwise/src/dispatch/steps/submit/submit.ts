@@ -164,6 +164,7 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
     const send = requireUpload(account.upload?.bind(account));
     const cuts = [lease.signal, runtime.stopping.signal];
     const sent = await bounded(runtime, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
+    runtime.troubles.worked(account.name, "upload");
     tell(null);
     return { providerFileId: sent.fileId };
   } catch (error) {
@@ -186,6 +187,8 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
     await failed(runtime, lease, error, "create", tell);
     return;
   }
+  // The create of an account that runs lines itself calls nobody.
+  if (account.execute === undefined) runtime.troubles.worked(account.name, "create");
   tell(null);
   await runtime.options.failpoint("create-answered");
   const answered = await lease.end((now) => ({
@@ -238,9 +241,10 @@ async function failed(
     tell(LOST);
     throw error;
   }
-  runtime.report(error, lease.context(operation));
   const { account, batch } = lease;
-  const failure = refusal(error) ?? (await blameMembers(runtime, lease, failureOf(account, error, operation)));
+  const known = refusal(error) ?? failureOf(account, error, operation);
+  runtime.troubles.add({ error, failure: known, context: lease.context(operation) });
+  const failure = await blameMembers(runtime, lease, known);
   tell(failure);
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;

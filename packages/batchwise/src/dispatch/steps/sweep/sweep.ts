@@ -12,7 +12,7 @@ import { SWEEP_EVERY_MS } from "../../decide/times/sweep-schedule.ts";
 import { latestDueAt } from "../../decide/times/wall-clock.ts";
 import { batchName } from "../../format/encode.ts";
 import { Lease } from "../../runtime/lease.ts";
-import { bounded } from "../../runtime/provider-calls.ts";
+import { bounded, failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { findOrList, pages } from "../find/list-batches.ts";
 import { cancelExtra } from "../find/reconcile.ts";
@@ -39,7 +39,8 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
       try {
         nextAt = Math.min(nextAt, await inTurn(runtime, account, (swept) => sweep(runtime, account, swept)));
       } catch (error) {
-        runtime.report(error, { account: account.name, operation: "list" });
+        const context = { account: account.name, operation: "list" } as const;
+        runtime.troubles.add({ error, failure: failureOf(account, error, "list"), context });
       }
     }
     return nextAt;

@@ -78,7 +78,9 @@ describe("a server", () => {
     const dispatcher = await dispatch({ baseURL: model.baseURL });
     await dispatcher.enqueueMany(names(20).map((name) => ask(name)));
     await expect.poll(() => dispatcher.errors.length).toBeGreaterThan(0);
-    expect(dispatcher.errors[0]).toMatchObject({ failure: { code: "server_unreachable" } });
+    expect(dispatcher.errors[0]).toMatchObject({
+      ...{ code: "ACCOUNT_UNAVAILABLE", cause: { failure: { code: "server_unreachable" } } },
+    });
     expect(String(dispatcher.errors[0])).toContain(`No answer from ${model.baseURL}/chat/completions`);
     await model.start();
     const seen = [...(await outcomes(dispatcher, 20)).values()];
@@ -102,7 +104,9 @@ describe("a server", () => {
     const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 1 });
     await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
     await expect.poll(() => dispatcher.errors.length).toBeGreaterThan(0);
-    expect(dispatcher.errors[0]).toMatchObject({ failure: { kind: "rateLimited", retryAfterMs: 3_600_000 } });
+    expect(dispatcher.errors[0]).toMatchObject({
+      ...{ code: "ACCOUNT_FULL", cause: { failure: { kind: "rateLimited", retryAfterMs: 3_600_000 } } },
+    });
     await pause(300);
     expect(model.times).toHaveLength(1);
   });

@@ -1,0 +1,75 @@
+// What a failed call says about its account, in words for a person. Pure.
+
+import type { Failure, Operation } from "../contract/account.ts";
+import { DispatchError } from "../contract/errors.ts";
+import { statusOf, wordsOf } from "../format/client-error.ts";
+
+/** Codes of the errors that `onError` gets for an account whose requests wait. */
+export type AccountTrouble = "ACCOUNT_REFUSED" | "ACCOUNT_FULL" | "ACCOUNT_UNAVAILABLE";
+
+/** Statuses that blame the key, or what it may do. 402 and 429 ask for money, which may come while a job waits. */
+const KEY_REFUSED: ReadonlySet<number | null> = new Set([401, 403]);
+const READS: ReadonlySet<Operation> = new Set(["list", "find", "retrieve", "results", "files"]);
+
+/** null for a failure that blames the batch, not its account. */
+export function troubleOf({ kind }: Failure): AccountTrouble | null {
+  switch (kind) {
+    case "authOrBilling":
+      return "ACCOUNT_REFUSED";
+    case "tokenLimit":
+    case "rateLimited":
+      return "ACCOUNT_FULL";
+    case "invalidRequest":
+      return null;
+    default:
+      return "ACCOUNT_UNAVAILABLE";
+  }
+}
+
+/** An account whose key is refused. */
+export interface KeyRefusal {
+  /** "answered 401 (invalid_api_key: Incorrect API key provided)" */
+  readonly words: string;
+  /** Batches that were sent cannot be read either. */
+  readonly blocksReads: boolean;
+}
+
+/** null where the failure does not blame the key. */
+export function keyRefusalOf(failure: Failure, error: unknown, operation: Operation): KeyRefusal | null {
+  if (failure.kind !== "authOrBilling") return null;
+  const status = statusOf(error);
+  const isOfKey = KEY_REFUSED.has(status) || /api[ _-]?key|credential/i.test(`${failure.code} ${failure.message}`);
+  if (!isOfKey) return null;
+  return { words: answered(failure, error), blocksReads: status !== 403 || READS.has(operation) };
+}
+
+/** The error for `onError`, which has the client's own as its cause. */
+export function troubleError(
+  trouble: AccountTrouble,
+  account: string,
+  failure: Failure,
+  error: unknown,
+): DispatchError {
+  return new DispatchError(
+    trouble,
+    `The account "${account}" ${answered(failure, error)}. ${WHAT_FOLLOWS[trouble]}`,
+    error,
+  );
+}
+
+const WHAT_FOLLOWS: Readonly<Record<AccountTrouble, string>> = {
+  ACCOUNT_REFUSED: "Check its key and its billing: its requests wait, and are tried again every 15 minutes.",
+  ACCOUNT_FULL: "Its requests wait until there is room.",
+  ACCOUNT_UNAVAILABLE: "Its requests wait, and are tried again.",
+};
+
+/** What the account did, in its own words. */
+export function answered({ kind, code, message }: Failure, error: unknown): string {
+  const status = statusOf(error);
+  const [brief, full] = [message.replace(/\.$/, ""), wordsOf(error)];
+  const said = `${code}: ${full.includes(brief) ? full : brief}`;
+  if (status !== null) return `answered ${status} (${said})`;
+  return kind === "unknown" || kind === "definitelyNotCreated"
+    ? `gave no answer (${said})`
+    : `refuses batches (${said})`;
+}

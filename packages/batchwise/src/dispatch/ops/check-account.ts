@@ -1,0 +1,72 @@
+// Whether an account works: asks it once, by its cheapest call.
+
+import type { Account, CallOptions, Failure } from "../contract/account.ts";
+import { statusOf, wordsOf } from "../format/client-error.ts";
+
+/** What is wrong with an account. */
+export interface AccountFault {
+  /** The account's name. */
+  readonly account: string;
+  /** `key`: its key or credentials are refused, or missing. `network`: no answer. `answer`: another one than it should be. */
+  readonly kind: "key" | "network" | "answer";
+  /** The HTTP status; null where there was no answer. */
+  readonly status: number | null;
+  /** The client's words, with those of its causes. */
+  readonly message: string;
+  readonly error: unknown;
+}
+
+/** Statuses of a list call that blame the key, or the account behind it. */
+const REFUSALS: ReadonlySet<number | null> = new Set([401, 402, 403]);
+const CHECK_MS = 30_000;
+
+/**
+ * Asks an account once whether it works, by its cheapest call: a page of one batch, or what the account has in its place.
+ * null where it works, also where it asks for fewer calls. Never rejects.
+ *
+ * @example
+ * ```ts
+ * import { type Account, checkAccount } from "batchwise/dispatch";
+ * async function isReady(accounts: readonly Account[]): Promise<boolean> {
+ *   const faults = await Promise.all(accounts.map((account) => checkAccount(account)));
+ *   for (const fault of faults) if (fault !== null) console.error(fault.account, fault.status, fault.message);
+ *   return faults.every((fault) => fault === null);
+ * }
+ * ```
+ */
+export async function checkAccount(account: Account): Promise<AccountFault | null> {
+  const timeoutMs = checkTimeoutMs(account);
+  try {
+    await askAccount(account, { signal: AbortSignal.timeout(timeoutMs), timeoutMs });
+    return null;
+  } catch (error) {
+    return faultOf(account, error);
+  }
+}
+
+/** At most 30 seconds. */
+export function checkTimeoutMs({ requestTimeoutMs }: Pick<Account, "requestTimeoutMs">): number {
+  return Math.min(CHECK_MS, requestTimeoutMs);
+}
+
+export async function askAccount(account: Account, call: CallOptions): Promise<void> {
+  if (account.check === undefined) await account.list({ cursor: null, limit: 1 }, call);
+  else await account.check(call);
+}
+
+/** What an error of `askAccount` says; null for one that asks for fewer calls. */
+export function faultOf(account: Account, error: unknown): AccountFault | null {
+  const { kind } = account.classify(error, "list");
+  if (kind === "rateLimited") return null;
+  const [status, message] = [statusOf(error), wordsOf(error)];
+  const fault = { account: account.name, status, message, error };
+  if (status === null && /credential/i.test(message)) return { ...fault, kind: "key" };
+  if (kind === "authOrBilling" || REFUSALS.has(status)) return { ...fault, kind: "key" };
+  return { ...fault, kind: status === null ? "network" : "answer" };
+}
+
+/** The same as a failure of a call. */
+export function failureIn({ kind, message }: AccountFault, classified: Failure): Failure {
+  const { code } = classified;
+  return kind === "key" ? { kind: "authOrBilling", code, message } : { kind: "unknown", code, message };
+}

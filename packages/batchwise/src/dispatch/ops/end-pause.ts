@@ -1,0 +1,41 @@
+// Ends the pause of an account whose key was refused, once the account is known to work again: after a person has mended the
+// key and called again, nothing has to wait for the rest of the quarter of an hour. A key that is refused again costs one
+// call and pauses the account again.
+
+import type { Account } from "../contract/account.ts";
+import type { BatchRow, LedgerRow } from "../contract/rows.ts";
+import { outageOn } from "../decide/sealing/outage.ts";
+import { Lease } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+/** Batches that are made due at once; the others follow when they fall due. */
+const MOST = 100;
+
+export async function endPause(runtime: Runtime, account: Account): Promise<void> {
+  const { store, clock, options } = runtime;
+  const now = clock.now();
+  const ledger = await runtime.ledger(account.name);
+  if (ledger === null || !isOfKey(ledger, now)) return;
+  const held = await store.batches({ account: account.name, states: ["sealed"], limit: MOST });
+  const keys = held.filter(({ nextAt, lastError }) => nextAt > now && lastError !== null).map(({ key }) => key);
+  if (keys.length === 0) return;
+  const begunAt = clock.monotonic();
+  const { owner, leaseMs } = options;
+  const input = { owner, now, leaseUntil: now + leaseMs, accounts: [account.name], limit: keys.length, keys };
+  for (const row of await store.lease(input)) await makeDue(runtime, account, row, begunAt);
+}
+
+/** Limits that are used up count strikes, and outages have a note of their own. */
+function isOfKey(ledger: LedgerRow, now: number): boolean {
+  return ledger.blockedUntil > now && ledger.strikes === 0 && outageOn(ledger, now) === null;
+}
+
+async function makeDue(runtime: Runtime, account: Account, row: BatchRow, begunAt: number): Promise<void> {
+  const lease = new Lease(runtime, account, row, begunAt);
+  const free = { ledgers: [{ name: account.name, blockedUntil: 0, note: null }] };
+  try {
+    await lease.end((now) => (row.state === "sealed" ? { ...free, nextAt: now } : {}));
+  } finally {
+    lease.close();
+  }
+}

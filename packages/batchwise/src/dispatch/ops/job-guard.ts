@@ -1,0 +1,126 @@
+// Ends a job that nothing can go on with: asks each account once before the first upload, and rejects where the keys of all
+// accounts that could take what is left are refused. Knows only what this process has seen of its accounts.
+
+import { DispatchError } from "../contract/errors.ts";
+import { laneProper } from "../contract/lanes.ts";
+import type { BatchRow } from "../contract/rows.ts";
+import type { KeyRefusal } from "../decide/account-trouble.ts";
+import { LIVE } from "../decide/batch/life-cycle.ts";
+import { servingOf } from "../decide/sealing/rank-accounts.ts";
+import { parseLane } from "../format/encode.ts";
+import { Loop } from "../runtime/loop.ts";
+import { bounded } from "../runtime/provider-calls.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { askAccount, checkTimeoutMs, failureIn, faultOf } from "./check-account.ts";
+import { endPause } from "./end-pause.ts";
+
+const FIRST_LOOK_MS = 100;
+const LAST_LOOK_MS = 10_000;
+/** Open batches that are looked at; where there are more, the job goes on. */
+const MOST_BATCHES = 1_000;
+const SENT = LIVE.filter((state) => state !== "sealed" && state !== "waiting_capacity");
+
+export interface JobGuardInput {
+  readonly runtime: Runtime;
+  readonly job: string;
+  /** True once all requests of the job are stored. */
+  readonly produced: { readonly isDone: boolean };
+  /** Called once. */
+  readonly onStuck: (error: DispatchError) => void;
+}
+
+export class JobGuard {
+  readonly #input: JobGuardInput;
+  readonly #loop: Loop;
+  #lookMs = FIRST_LOOK_MS;
+
+  constructor(input: JobGuardInput) {
+    const { runtime } = input;
+    this.#input = input;
+    this.#loop = new Loop(runtime.clock, (error) => runtime.reportShared(error, { operation: "store" }));
+  }
+
+  /** Asks each account once. Resolves with whether any of them may take work. */
+  async start(): Promise<boolean> {
+    const { runtime } = this.#input;
+    await Promise.all(runtime.accounts.map((account) => this.#ask(account)));
+    if (runtime.isStopping) return false;
+    runtime.troubles.onRefusal = () => {
+      this.#lookMs = FIRST_LOOK_MS;
+      this.#loop.wake();
+    };
+    this.#loop.start(() => this.#turn());
+    return runtime.accounts.some(({ name }) => !runtime.troubles.refusals.has(name));
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  async #ask(account: Runtime["accounts"][number]): Promise<void> {
+    const { runtime } = this.#input;
+    try {
+      const cuts = [runtime.stopping.signal];
+      await bounded(runtime, checkTimeoutMs(account), cuts, (call) => askAccount(account, call));
+      await endPause(runtime, account);
+    } catch (error) {
+      const fault = runtime.isStopping ? null : faultOf(account, error);
+      if (fault === null) return;
+      const failure = failureIn(fault, account.classify(error, "list"));
+      runtime.troubles.add({ error, failure, context: { account: account.name, operation: "list" } });
+    }
+  }
+
+  async #turn(): Promise<number> {
+    const { runtime, onStuck } = this.#input;
+    if (runtime.troubles.refusals.size === 0 || runtime.isStopping) return Number.POSITIVE_INFINITY;
+    const stuck = await this.#whyStuck();
+    if (stuck !== null) {
+      onStuck(stuck);
+      return Number.POSITIVE_INFINITY;
+    }
+    this.#lookMs = Math.min(2 * this.#lookMs, LAST_LOOK_MS);
+    return runtime.clock.now() + this.#lookMs;
+  }
+
+  /** null while something can run, or nothing is left to run. */
+  async #whyStuck(): Promise<DispatchError | null> {
+    const { runtime, job, produced } = this.#input;
+    const { refusals } = runtime.troubles;
+    const lanes = await openLanes(runtime, job);
+    if (lanes.size === 0) return null;
+    // Requests that still come may be for an account that works.
+    if (!produced.isDone && runtime.accounts.some(({ name }) => !refusals.has(name))) return null;
+    const able = new Set<string>();
+    for (const lane of lanes) {
+      const { first, second } = servingOf(runtime.accounts, parseLane(lane));
+      const names = [...first, ...second].map(({ name }) => name);
+      // A lane that no account here serves is another process's.
+      if (names.length === 0 || names.some((name) => !refusals.has(name))) return null;
+      for (const name of names) able.add(name);
+    }
+    const sent = await runtime.store.batches({ states: SENT, limit: MOST_BATCHES });
+    const mayRead = ({ account }: BatchRow): boolean => refusals.get(account)?.blocksReads !== true;
+    if (sent.length === MOST_BATCHES || sent.some((row) => lanes.has(laneProper(row.lane)) && mayRead(row)))
+      return null;
+    return stuckError(
+      job,
+      [...refusals].filter(([name]) => able.has(name)),
+    );
+  }
+}
+
+/** Lanes in which requests of the job have no outcome. */
+async function openLanes({ store }: Runtime, job: string): Promise<ReadonlySet<string>> {
+  const lanes = new Set<string>();
+  for (const { lane, requests, ended } of await store.usage({ job })) {
+    if (requests > ended.succeeded + ended.failed + ended.cancelled + ended.expired) lanes.add(lane);
+  }
+  return lanes;
+}
+
+function stuckError(job: string, refusals: readonly (readonly [string, KeyRefusal])[]): DispatchError {
+  const each = refusals.map(([name, { words }]) => `the account "${name}" ${words}`).join(", ");
+  const rest = "Check the key; the same call then goes on with the job.";
+  return new DispatchError("ACCOUNT_REFUSED", `Nothing can go on with the job "${job}": ${each}. ${rest}`);
+}

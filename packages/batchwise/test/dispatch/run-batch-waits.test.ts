@@ -1,0 +1,154 @@
+// What makes a job wait or end where an account does not take it: keys, money, limits. Official clients, virtual time.
+
+import { openaiAccount } from "batchwise/dispatch/openai";
+import { type FakeFault, type FakeOperation, fakeProvider } from "batchwise/dispatch/testing";
+import OpenAI from "openai";
+import { expect, test } from "vitest";
+import type { JobPause, JobProgress } from "../../src/dispatch/contract/jobs.ts";
+import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
+import { all, HOUR, type JobWorld, jobWorld, MINUTE, plain, runsOf } from "./support/job-world.ts";
+import { SimProcess } from "./support/world.ts";
+
+const SENDS: readonly FakeOperation[] = ["files.create", "batches.create"];
+const CALLS: readonly FakeOperation[] = [...SENDS, "batches.list", "batches.retrieve", "files.content"];
+const WRONG_KEY = {
+  error: { message: "Incorrect API key provided: sk-1.", type: "invalid_request_error", code: "invalid_api_key" },
+};
+
+function refused(on: readonly FakeOperation[], status: number, body: object = WRONG_KEY, times = 10_000): FakeFault {
+  return { on, accept: false, times, reply: { status, body: body as never } };
+}
+
+/** Runs a job of `count` requests; gathers what onError and the progress say of it. */
+function watched(here: JobWorld, count: number, more: object = {}) {
+  const errors: { readonly code: unknown; readonly message: string; readonly account: unknown }[] = [];
+  const pauses: JobPause[] = [];
+  const onError = (error: unknown, { account }: { readonly account?: string }): void => {
+    const { code, message } = error as { readonly code?: unknown; readonly message: string };
+    errors.push({ code, message, account });
+  };
+  const onProgress = ({ paused }: JobProgress): void => {
+    if (paused !== null) pauses.push(paused);
+  };
+  const outcomes = here.run({ requests: plain(count), onError, onProgress, ...more });
+  return { errors, pauses, outcomes };
+}
+
+test("a wrong key ends the run before anything is uploaded, and the same call goes on once it is right", async () => {
+  const here = jobWorld();
+  here.fake.inject(refused(CALLS, 401));
+  const before = here.time.now();
+  const { outcomes, errors } = watched(here, 25);
+  const ended = here.settle(all(outcomes));
+  await expect(ended).rejects.toMatchObject({ code: "ACCOUNT_REFUSED" });
+  await expect(ended).rejects.toThrow(
+    'Nothing can go on with the job "night": the account "openai" answered 401 (invalid_api_key: 401 Incorrect API key',
+  );
+  expect(here.time.now() - before).toBeLessThan(MINUTE);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_REFUSED", account: "openai" }]);
+  expect([here.fake.calls("batches.list"), here.fake.calls(), here.time.nextAt]).toEqual([1, 1, Infinity]);
+  here.fake.heal();
+  const again = here.time.now();
+  expect(await here.settle(all(here.run({ requests: plain(25) })))).toHaveLength(25);
+  expect(here.time.now() - again).toBeLessThan(2 * HOUR);
+  expect(runsOf(here.fake)).toEqual(plain(25).map(() => 1));
+});
+
+test("a wrong key does not matter where all outcomes are recorded", async () => {
+  const here = jobWorld();
+  const first = await here.settle(all(here.run({ requests: plain(5) })));
+  here.fake.inject(refused(CALLS, 401));
+  expect(await here.settle(all(here.run({ requests: plain(5) })))).toEqual(first);
+});
+
+test("one of two accounts with a wrong key is told once, and the other one runs the job", async () => {
+  const here = jobWorld();
+  const broken = fakeProvider({ clock: here.time });
+  broken.inject(refused(CALLS, 401));
+  const accountOf = (name: string, { fetch }: { readonly fetch: typeof globalThis.fetch }) =>
+    openaiAccount({ name, client: new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch }) });
+  const accounts = [accountOf("broken", broken), accountOf("good", here.fake)];
+  const { outcomes, errors } = watched(here, 25, { accounts });
+  expect(await here.settle(all(outcomes))).toHaveLength(25);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_REFUSED", account: "broken" }]);
+});
+
+test("a key that fails later ends the run, which goes on with the same call", async () => {
+  const here = jobWorld();
+  here.time.setTimeout(() => here.fake.inject(refused(CALLS, 401)), 20 * MINUTE);
+  const { outcomes, errors } = watched(here, 25);
+  const before = here.time.now();
+  await expect(here.settle(all(outcomes))).rejects.toThrow('the account "openai" answered 401 (invalid_api_key');
+  expect(here.time.now() - before).toBeLessThan(40 * MINUTE);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_REFUSED", account: "openai" }]);
+  here.fake.heal();
+  expect(await here.settle(all(here.run({ requests: plain(25) })))).toHaveLength(25);
+  expect(runsOf(here.fake)).toEqual(plain(25).map(() => 1));
+});
+
+test("a key that may not send any more ends the run once what was sent has come back", async () => {
+  const here = jobWorld();
+  async function* requests() {
+    yield* plain(10);
+    await new Promise<void>((resolve) => void here.time.setTimeout(resolve, 20 * MINUTE));
+    here.fake.inject(refused(SENDS, 403));
+    yield* plain(20).slice(10);
+  }
+  const given: string[] = [];
+  const { errors, pauses, outcomes } = watched(here, 0, { requests: requests() });
+  const reading = (async () => {
+    for await (const { id } of outcomes) given.push(id);
+  })();
+  await expect(here.settle(reading)).rejects.toThrow('the account "openai" answered 403');
+  expect(given).toHaveLength(10);
+  expect(errors.map(({ code }) => code)).toEqual(["ACCOUNT_REFUSED"]);
+  expect(pauses[0]).toMatchObject({ account: "openai", reason: expect.stringContaining("invalid_api_key") });
+  here.fake.heal();
+  const again = here.time.now();
+  expect(await here.settle(all(here.run({ requests: plain(20) })))).toHaveLength(20);
+  // The pause of a quarter of an hour is over where the key is good again.
+  expect(here.time.now() - again).toBeLessThan(HOUR + 10 * MINUTE);
+});
+
+test("an account out of money is told once and stands in the progress; the job goes on when there is some", async () => {
+  const here = jobWorld();
+  const noMoney = { error: { message: "You exceeded your current quota.", code: "insufficient_quota", type: null } };
+  here.fake.inject({ ...refused(SENDS, 429, noMoney), until: here.time.now() + 2 * HOUR });
+  const { outcomes, errors, pauses } = watched(here, 5);
+  expect(await here.settle(all(outcomes))).toHaveLength(5);
+  expect(errors).toHaveLength(1);
+  expect(errors[0]).toMatchObject({ code: "ACCOUNT_REFUSED", message: expect.stringContaining("insufficient_quota") });
+  const reason = expect.stringContaining("You exceeded your current quota.");
+  expect(pauses[0]).toEqual({ account: "openai", until: expect.any(Number), reason });
+});
+
+test("a refusal for enqueued tokens is told once and stands in the progress", async () => {
+  const here = jobWorld({ limits: { enqueuedTokens: 120 } });
+  const { outcomes, errors, pauses } = watched(here, 60);
+  expect(await here.settle(all(outcomes))).toHaveLength(60);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_FULL", account: "openai" }]);
+  expect(errors[0]?.message).toContain("token_limit_exceeded");
+  expect(pauses[0]).toMatchObject({ account: "openai", reason: expect.stringContaining("token_limit_exceeded") });
+  expect(pauses[0]?.until).toBeGreaterThan(0);
+});
+
+test("a provider that drops connections for an hour is told once, and stands in the progress", async () => {
+  const here = jobWorld();
+  here.fake.inject({ on: CALLS, accept: false, reply: "drop", until: here.time.now() + HOUR });
+  const { outcomes, errors, pauses } = watched(here, 5);
+  expect(await here.settle(all(outcomes))).toHaveLength(5);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_UNAVAILABLE", account: "openai" }]);
+  expect(pauses[0]).toMatchObject({ account: "openai", reason: expect.stringContaining("Connection error") });
+});
+
+test("an account that a person has paused stands in the progress, without an end", async () => {
+  const here = jobWorld();
+  const { outcomes, pauses } = watched(here, 5);
+  const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: here.fake.fetch });
+  const { clock } = new SimProcess(here.time);
+  const operator = createDispatcher({ store: here.store, accounts: [openaiAccount({ client })], clock });
+  await operator.pauseAccount("openai", "the bill");
+  here.time.setTimeout(() => void operator.resumeAccount("openai"), HOUR);
+  expect(await here.settle(all(outcomes))).toHaveLength(5);
+  expect(pauses[0]).toEqual({ account: "openai", until: null, reason: "paused by a person: the bill" });
+});
