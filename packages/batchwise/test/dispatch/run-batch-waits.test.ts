@@ -42,7 +42,7 @@ test("a wrong key ends the run before anything is uploaded, and the same call go
   const ended = here.settle(all(outcomes));
   await expect(ended).rejects.toMatchObject({ code: "ACCOUNT_REFUSED" });
   await expect(ended).rejects.toThrow(
-    'Nothing can go on with the job "night": the account "openai" answered 401 (invalid_api_key: 401 Incorrect API key',
+    'Nothing can go on with the job "night": the account "openai" answered 401 (invalid_api_key: Incorrect API key',
   );
   expect(here.time.now() - before).toBeLessThan(MINUTE);
   expect(errors).toMatchObject([{ code: "ACCOUNT_REFUSED", account: "openai" }]);

@@ -66,7 +66,9 @@ const WHAT_FOLLOWS: Readonly<Record<AccountTrouble, string>> = {
 /** What the account did, in its own words. */
 export function answered({ kind, code, message }: Failure, error: unknown): string {
   const status = statusOf(error);
-  const [brief, full] = [message.replace(/\.$/, ""), wordsOf(error)];
+  // Clients put the status before the words.
+  const full = wordsOf(error).replace(new RegExp(`^${status} `), "");
+  const brief = message.replace(/\.$/, "").replace(new RegExp(`^${status} `), "");
   const said = `${code}: ${full.includes(brief) ? full : brief}`;
   if (status !== null) return `answered ${status} (${said})`;
   return kind === "unknown" || kind === "definitelyNotCreated"

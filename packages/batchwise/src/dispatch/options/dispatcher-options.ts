@@ -77,7 +77,11 @@ export interface DispatcherOptions {
    * default, for more; or "fail". `onError` is told either way.
    */
   readonly onTail?: "wait" | "fail";
-  /** Told what a loop could not do and will try again: a store that does not answer, a provider that refuses. */
+  /**
+   * Told what a loop could not do and will try again: a store that does not answer, a provider that refuses. Trouble of an
+   * account (`ACCOUNT_REFUSED`, `ACCOUNT_FULL`, `ACCOUNT_UNAVAILABLE`) is told once until it is over. Absent: each code is
+   * printed once a process, by `process.emitWarning`.
+   */
   readonly onError?: (error: unknown, context: ErrorContext) => void;
   /** For crash tests: awaited at the named points between the steps of a batch. */
   readonly failpoint?: (name: string) => void | Promise<void>;

@@ -2,11 +2,13 @@
 // wake another. It decides nothing and writes nothing.
 
 import { attempt } from "../../core/contract/thenable.ts";
+import { UnheardWarnings } from "../../core/contract/unheard-warnings.ts";
 import type { Account } from "../contract/account.ts";
-import type { DispatchError } from "../contract/errors.ts";
+import { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
+import { wordsOf } from "../format/client-error.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { AccountTroubles } from "./account-troubles.ts";
@@ -20,6 +22,7 @@ import { watchedStore } from "./watched-store.ts";
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";
 const TOLD_AGAIN_MS = 30_000;
+const HOW_TO_LISTEN = "Printed once a code. The option `onError` hears every error, and none is printed then.";
 
 export class Runtime {
   readonly options: ResolvedOptions;
@@ -48,6 +51,7 @@ export class Runtime {
   readonly #told: Map<string, number> = new Map();
   readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
   #setBack: DispatchError | null = null;
+  readonly #unheard: UnheardWarnings = new UnheardWarnings(() => false, HOW_TO_LISTEN);
 
   constructor(options: ResolvedOptions) {
     this.options = options;
@@ -114,14 +118,19 @@ export class Runtime {
   }
 
   /**
-   * Calls the user's `onError`, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws,
+   * Calls the user's `onError`, or prints the error where there is none, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws,
    * or rejects with: there is nowhere else to report it.
    */
   report(error: unknown, context: ErrorContext): void {
     if (this.isStopping && error === this.stopping.signal.reason) return;
     if (error === this.#setBack && error !== null) return;
+    const { onError } = this.options;
+    if (onError === null) {
+      this.#unheard.add(codeOf(error), error instanceof DispatchError ? error.message : wordsOf(error));
+      return;
+    }
     attempt(
-      () => this.options.onError(error, context),
+      () => onError(error, context),
       () => {},
     );
   }
@@ -161,4 +170,10 @@ export class Runtime {
       this.clock.setTimeout(resolve, ms);
     });
   }
+}
+
+/** Errors of clients and of the platform may have codes, too. */
+function codeOf(error: unknown): string {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === "string" ? code : "DISPATCHER_ERROR";
 }

@@ -1,6 +1,6 @@
 // Whether an account works, before anything is sent: it is asked once, and each bucket that it needs is listed once.
 
-import { type AccountFault as Fault, checkAccount as check } from "batchwise/dispatch";
+import { checkAccount as check, type AccountFault as Fault } from "batchwise/dispatch";
 import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
 import type { OpenAccount, Probe } from "./opened.ts";
 
