@@ -2,7 +2,7 @@
 // times are rounded up to multiples of the account's interval, so that its batches fall due together, in all processes,
 // and one list call serves them all.
 
-import { type Account, hasEnded, type ProviderBatch } from "../contract/account.ts";
+import { type Account, type Failure, hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
 import { afterPoll, failureIn, isFresh } from "../decide/after/poll.ts";
 import { CLOCK_SKEW_MS } from "../decide/batch/life-cycle.ts";
@@ -49,10 +49,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const ledger = ledgers.get(batch.ledger) ?? null;
   const now = runtime.clock.now();
   const failure = seen?.state === "failed" ? failureIn(seen) : null;
-  // A batch that fails for a limit that is used up waits.
-  if (failure?.kind === "tokenLimit") {
-    runtime.troubles.add({ error: new Error(failure.message), failure, context: lease.context("retrieve") });
-  }
+  tellOfLimit(runtime, lease, failure);
   const evidence =
     failure === null ? undefined : await evidenceOn(runtime, batch, failure, ledgers, seen?.createdAt || undefined);
   const decided = afterPoll(batch, seen, account, ledger, now, runtime.options.stuckAfterMs, evidence);
@@ -71,6 +68,12 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   if (isWaiting) lease.seen = null;
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
   tellOfRefusal(runtime, batch, plan, ledgers.get(account.name), "retrieve");
+}
+
+/** A batch that fails for a limit that is used up waits. */
+function tellOfLimit({ troubles }: Runtime, lease: Lease, failure: Failure | null): void {
+  if (failure?.kind !== "tokenLimit") return;
+  troubles.add({ error: new Error(failure.message), failure, context: lease.context("retrieve") });
 }
 
 function tellPolled(
