@@ -45,7 +45,7 @@ test("a wrong key ends the run before anything is uploaded, and the same call go
     'Nothing can go on with the job "night": the account "openai" answered 401 (invalid_api_key: Incorrect API key',
   );
   expect(here.time.now() - before).toBeLessThan(MINUTE);
-  expect(errors).toMatchObject([{ code: "ACCOUNT_REFUSED", account: "openai" }]);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "openai" }]);
   expect([here.fake.calls("batches.list"), here.fake.calls(), here.time.nextAt]).toEqual([1, 1, Infinity]);
   here.fake.heal();
   const again = here.time.now();
@@ -70,7 +70,7 @@ test("one of two accounts with a wrong key is told once, and the other one runs 
   const accounts = [accountOf("broken", broken), accountOf("good", here.fake)];
   const { outcomes, errors } = watched(here, 25, { accounts });
   expect(await here.settle(all(outcomes))).toHaveLength(25);
-  expect(errors).toMatchObject([{ code: "ACCOUNT_REFUSED", account: "broken" }]);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "broken" }]);
 });
 
 test("a key that fails later ends the run, which goes on with the same call", async () => {
@@ -80,7 +80,7 @@ test("a key that fails later ends the run, which goes on with the same call", as
   const before = here.time.now();
   await expect(here.settle(all(outcomes))).rejects.toThrow('the account "openai" answered 401 (invalid_api_key');
   expect(here.time.now() - before).toBeLessThan(40 * MINUTE);
-  expect(errors).toMatchObject([{ code: "ACCOUNT_REFUSED", account: "openai" }]);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "openai" }]);
   here.fake.heal();
   expect(await here.settle(all(here.run({ requests: plain(25) })))).toHaveLength(25);
   expect(runsOf(here.fake)).toEqual(plain(25).map(() => 1));
@@ -101,7 +101,7 @@ test("a key that may not send any more ends the run once what was sent has come 
   })();
   await expect(here.settle(reading)).rejects.toThrow('the account "openai" answered 403');
   expect(given).toHaveLength(10);
-  expect(errors.map(({ code }) => code)).toEqual(["ACCOUNT_REFUSED"]);
+  expect(errors.map(({ code }) => code)).toEqual(["ACCOUNT_PAUSED"]);
   expect(pauses[0]).toMatchObject({ account: "openai", reason: expect.stringContaining("invalid_api_key") });
   here.fake.heal();
   const again = here.time.now();
@@ -117,7 +117,7 @@ test("an account out of money is told once and stands in the progress; the job g
   const { outcomes, errors, pauses } = watched(here, 5);
   expect(await here.settle(all(outcomes))).toHaveLength(5);
   expect(errors).toHaveLength(1);
-  expect(errors[0]).toMatchObject({ code: "ACCOUNT_REFUSED", message: expect.stringContaining("insufficient_quota") });
+  expect(errors[0]).toMatchObject({ code: "ACCOUNT_PAUSED", message: expect.stringContaining("insufficient_quota") });
   const reason = expect.stringContaining("You exceeded your current quota.");
   expect(pauses[0]).toEqual({ account: "openai", until: expect.any(Number), reason });
 });

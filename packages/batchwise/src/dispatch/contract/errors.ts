@@ -15,8 +15,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store object, so nobody can check),
  * `TRANSACTION_UNUSABLE` (the client has none, or one that failed or is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
  * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `ACCOUNT_FULL`: a limit of the account is used up;
- * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. `ACCOUNT_REFUSED`: it refuses its key or asks for money; where
- * nothing else can run, `runBatch` rejects with it.
+ * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. Of `runBatch`: `ACCOUNT_REFUSED`: the keys of all accounts that
+ * could go on are refused.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"

@@ -5,7 +5,7 @@ import { DispatchError } from "../contract/errors.ts";
 import { statusOf, wordsOf } from "../format/client-error.ts";
 
 /** Codes of the errors that `onError` gets for an account whose requests wait. */
-export type AccountTrouble = "ACCOUNT_REFUSED" | "ACCOUNT_FULL" | "ACCOUNT_UNAVAILABLE";
+export type AccountTrouble = "ACCOUNT_PAUSED" | "ACCOUNT_FULL" | "ACCOUNT_UNAVAILABLE";
 
 /** Statuses that blame the key, or what it may do. 402 and 429 ask for money, which may come while a job waits. */
 const KEY_REFUSED: ReadonlySet<number | null> = new Set([401, 403]);
@@ -15,7 +15,7 @@ const READS: ReadonlySet<Operation> = new Set(["list", "find", "retrieve", "resu
 export function troubleOf({ kind }: Failure): AccountTrouble | null {
   switch (kind) {
     case "authOrBilling":
-      return "ACCOUNT_REFUSED";
+      return "ACCOUNT_PAUSED";
     case "tokenLimit":
     case "rateLimited":
       return "ACCOUNT_FULL";
@@ -58,7 +58,7 @@ export function troubleError(
 }
 
 const WHAT_FOLLOWS: Readonly<Record<AccountTrouble, string>> = {
-  ACCOUNT_REFUSED: "Check its key and its billing: its requests wait, and are tried again every 15 minutes.",
+  ACCOUNT_PAUSED: "Its requests wait, until that ends.",
   ACCOUNT_FULL: "Its requests wait until there is room.",
   ACCOUNT_UNAVAILABLE: "Its requests wait, and are tried again.",
 };

@@ -61,7 +61,8 @@ export function faultOf(account: Account, error: unknown): AccountFault | null {
   const [status, message] = [statusOf(error), wordsOf(error)];
   const fault = { account: account.name, status, message, error };
   if (status === null && /credential/i.test(message)) return { ...fault, kind: "key" };
-  if (kind === "authOrBilling" || REFUSALS.has(status)) return { ...fault, kind: "key" };
+  // A wrong address is the account's trouble, too, and not its key's.
+  if ((kind === "authOrBilling" && status !== 404) || REFUSALS.has(status)) return { ...fault, kind: "key" };
   return { ...fault, kind: status === null ? "network" : "answer" };
 }
 

@@ -79,7 +79,7 @@ export interface DispatcherOptions {
   readonly onTail?: "wait" | "fail";
   /**
    * Told what a loop could not do and will try again: a store that does not answer, a provider that refuses. Trouble of an
-   * account (`ACCOUNT_REFUSED`, `ACCOUNT_FULL`, `ACCOUNT_UNAVAILABLE`) is told once until it is over. Absent: each code is
+   * account (`ACCOUNT_PAUSED`, `ACCOUNT_FULL`, `ACCOUNT_UNAVAILABLE`) is told once until it is over. Absent: each code is
    * printed once a process, by `process.emitWarning`.
    */
   readonly onError?: (error: unknown, context: ErrorContext) => void;

@@ -119,7 +119,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("stuckAfterMs", aboveZero, stuckAfterMs);
   const { retentionMs = Number.POSITIVE_INFINITY } = options;
   check("retentionMs", aboveZero, retentionMs);
-  const onError = options.onError ?? (clock === systemClock ? null : () => {});
+  const onError = options.onError ?? (options.clock === undefined ? null : () => {});
   if (onError !== null) check("onError", aFunction, onError);
   check("failpoint", aFunction, failpoint);
   check("owner", nonEmptyString, options.owner ?? "-");

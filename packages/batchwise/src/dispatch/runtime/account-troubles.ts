@@ -1,5 +1,5 @@
-// What this process has learned about its accounts from calls that failed. Reports each kind of trouble once, until the
-// account works again, and keeps which keys are refused. Keeps nothing that matters to other processes.
+// What this process has learned about its accounts from calls that failed. Reports each trouble once, until the account works
+// again, and keeps which keys are refused. Keeps nothing that matters to other processes.
 
 import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -17,6 +17,9 @@ type Report = (error: unknown, context: ErrorContext) => void;
 /** `read`: an answer about a batch. */
 export type Success = "upload" | "create" | "execute" | "read";
 
+/** Calls after which the account is paused in the store: steps/tell-of-pause.ts reports that, with its end. */
+const PAUSING: ReadonlySet<Operation> = new Set(["upload", "create", "execute"]);
+
 /** A limit that is used up stays so for as long as there is work: room for one batch does not end it. */
 const FULL_AGAIN_MS = 24 * 3_600_000;
 
@@ -30,8 +33,8 @@ export interface FailedCall {
 export class AccountTroubles {
   readonly #report: Report;
   readonly #now: () => number;
-  /** When each trouble of an account was reported. */
-  readonly #reported: Map<string, Map<AccountTrouble, number>> = new Map();
+  /** When each trouble of an account was reported; those of money and keys by their code. */
+  readonly #reported: Map<string, Map<string, number>> = new Map();
   readonly #refusals: Map<string, KeyRefusal> = new Map();
   /** Called when a key is refused. */
   onRefusal: () => void = () => {};
@@ -49,37 +52,41 @@ export class AccountTroubles {
 
   /** Reports the error, unless the same trouble of the account was reported and has lasted since. */
   add({ error, failure, context }: FailedCall): void {
-    const { account } = context;
+    const { account, operation } = context;
     // An error of the store, or of a line, is not about the account.
     const trouble = error instanceof DispatchError ? null : troubleOf(failure);
     if (trouble === null) {
       this.#report(error, context);
       return;
     }
-    const refusal = keyRefusalOf(failure, error, context.operation);
+    const refusal = keyRefusalOf(failure, error, operation);
     if (refusal !== null) this.#refusals.set(account, refusal);
-    if (this.#isNew(account, trouble)) this.#report(troubleError(trouble, account, failure, error), context);
+    const isToldLater = trouble === "ACCOUNT_PAUSED" && PAUSING.has(operation);
+    if (!isToldLater && this.isNew(account, trouble, failure.code)) {
+      this.#report(troubleError(trouble, account, failure, error), context);
+    }
     if (refusal !== null) this.onRefusal();
   }
 
-  #isNew(account: string, trouble: AccountTrouble): boolean {
-    const reported = this.#reported.get(account) ?? new Map<AccountTrouble, number>();
+  /** True where this trouble has not been reported since the account last worked; it counts as reported from now on. */
+  isNew(account: string, trouble: AccountTrouble, code: string): boolean {
+    const reported = this.#reported.get(account) ?? new Map<string, number>();
     this.#reported.set(account, reported);
-    const at = reported.get(trouble);
+    const name = trouble === "ACCOUNT_PAUSED" ? `${trouble} ${code}` : trouble;
+    const at = reported.get(name);
     const isKnown = at !== undefined && (trouble !== "ACCOUNT_FULL" || at + FULL_AGAIN_MS > this.#now());
-    if (!isKnown) reported.set(trouble, this.#now());
+    if (!isKnown) reported.set(name, this.#now());
     return !isKnown;
   }
 
   /** A call of the account succeeded, which ends the troubles that it disproves. */
   worked(account: string, success: Success): void {
     const reported = this.#reported.get(account);
-    if (reported === undefined) return;
-    reported.delete("ACCOUNT_UNAVAILABLE");
+    reported?.delete("ACCOUNT_UNAVAILABLE");
     const isOver = success === "create" || success === "execute";
     const isReadOver = success === "read" && this.#refusals.get(account)?.blocksReads === true;
     if (!isOver && !isReadOver) return;
-    reported.delete("ACCOUNT_REFUSED");
+    for (const name of reported?.keys() ?? []) if (name.startsWith("ACCOUNT_PAUSED")) reported?.delete(name);
     this.#refusals.delete(account);
   }
 }

@@ -17,7 +17,7 @@ export function tellOfPause(
   context: Required<ErrorContext>,
 ): void {
   const isSame = before?.note === code && before.blockedUntil + PAUSE_MS >= runtime.clock.now();
-  if (isSame) return;
+  if (isSame || !runtime.troubles.isNew(context.account, "ACCOUNT_PAUSED", code)) return;
   const account = `The account "${context.account}" is paused until ${new Date(until).toISOString()}`;
   const words = `${account}, because its provider says "${code}: ${message}". Its requests wait, until that ends.`;
   runtime.report(new DispatchError("ACCOUNT_PAUSED", words), context);
