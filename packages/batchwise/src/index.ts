@@ -11,6 +11,7 @@ export type {
   TokenBatcher,
   TokenBatcherOptions,
   TokenConfigureOptions,
+  TokenMapOptions,
   TokenSubmitManyOptions,
   TokenSubmitOptions,
 } from "./core/api/token-options.ts";
@@ -27,6 +28,7 @@ export type {
 } from "./core/contract/events.ts";
 export type { HandlerDefaults } from "./core/contract/handler-defaults.ts";
 export type { LimiterAnswer, LimiterClient, RateLimiter } from "./core/contract/limiter.ts";
+export type { Mapped, MapSource, MapWindow } from "./core/contract/map-options.ts";
 export type {
   BatchCache,
   BatchOptions,
@@ -52,6 +54,7 @@ export type {
   HandlerFunction,
   HandlerObject,
   LaneOptions,
+  MapOptions,
   NumericArray,
   NumericHandlerFunction,
   Place,

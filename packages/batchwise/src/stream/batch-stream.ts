@@ -88,6 +88,8 @@ export function batchStream<Item, Chunk>(
     submitter.submit(item, given);
   return Object.defineProperties(callable(core, submit), {
     submit: { value: submit, enumerable: true },
+    // Of the batcher below, whose items are streams.
+    map: { value: undefined },
     submitMany: { value: submitter.submitMany.bind(submitter), enumerable: true },
     submitSettled: { value: submitter.submitSettled.bind(submitter), enumerable: true },
     on: { value: listener(core, warnings), enumerable: true },

@@ -2,7 +2,14 @@
 
 import { callable } from "../core/api/callable.ts";
 import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
-import type { BatchContext, BatcherControls, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
+import type { Mapped, MapSource } from "../core/contract/map-options.ts";
+import type {
+  BatchContext,
+  BatcherControls,
+  MapOptions,
+  SubmitManyOptions,
+  SubmitOptions,
+} from "../core/contract/types.ts";
 import type { TensorForm } from "./batch-input.ts";
 import type { ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 import { TensorBatcherCore } from "./tensor-batcher.ts";
@@ -64,6 +71,11 @@ export interface TensorBatcher<Inputs, Output> extends BatcherControls {
     records: readonly Given<Inputs>[],
     options?: SubmitManyOptions<Given<Inputs>>,
   ): Promise<PromiseSettledResult<ResultOf<Output>>[]>;
+  /** The results of a source of records, read with `for await`; see `Batcher.map`. `maxPending` counts records. */
+  map<Settled extends boolean = false>(
+    source: MapSource<Given<Inputs>>,
+    options?: MapOptions<Given<Inputs>, Settled>,
+  ): AsyncIterableIterator<Mapped<ResultOf<Output>, Settled>, undefined>;
   readonly options: ResolvedTensorOptions;
 }
 

@@ -13,6 +13,7 @@ const collect = runInNewContext("gc") as () => void;
 const methods = [
   "submit",
   "submitMany",
+  "map",
   "submitSettled",
   "ready",
   "open",

@@ -103,3 +103,25 @@ test("answered items are let go of while others that came with them wait", async
   expect(batcher.stats()).toMatchObject({ completed: 16, running: 16, waiting: 9 });
   expect(await alive()).toBe(24);
 });
+
+test("map keeps no more of a large source in memory than `maxPending` items", async () => {
+  const { batcher } = subject({ maxBatchSize: 32 });
+  const items: WeakRef<Item>[] = [];
+  const rows = function* (): Iterable<Item> {
+    for (let row = 0; row < 20_000; row += 1) {
+      const item = {};
+      if (row % 20 === 0) items.push(new WeakRef(item));
+      yield item;
+    }
+  };
+  let read = 0;
+  for await (const _result of batcher.map(rows(), { maxPending: 100 })) {
+    read += 1;
+    if (read === 19_000) {
+      await new Promise((resolve) => setImmediate(resolve));
+      collect();
+      expect(items.filter((item) => item.deref() !== undefined).length).toBeLessThanOrEqual(15);
+    }
+  }
+  expect(read).toBe(20_000);
+});

@@ -1,6 +1,7 @@
 // The options of a token batcher: those of a batcher with `maxBatchTokens`, `estimateTokens` and `tokens` in place of
 // `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher is refused with the one that was meant.
 
+import type { Mapped, MapSource, MapWindow } from "../contract/map-options.ts";
 import type { BatchOptions, ConfigureOptions, ShownOptions } from "../contract/options.ts";
 import { LIMITS, SETTINGS } from "../contract/resolve-options.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
@@ -42,6 +43,11 @@ export interface TokenSubmitManyOptions<Item> extends Omit<SubmitManyOptions<Ite
   readonly tokens?: number | ((item: Item) => number) | undefined;
 }
 
+/** Options of a token batcher's `map`. */
+export interface TokenMapOptions<Item, Settled extends boolean = boolean>
+  extends TokenSubmitManyOptions<Item>,
+    MapWindow<Settled> {}
+
 /** The options in force. `maxBatchCost` is the same number as `maxBatchTokens`, for code that takes any batcher. */
 export interface ResolvedTokenOptions extends ShownOptions {
   readonly maxBatchTokens: number | "learn";
@@ -60,6 +66,10 @@ export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
     items: readonly Item[],
     options?: TokenSubmitManyOptions<Item>,
   ): Promise<PromiseSettledResult<Result>[]>;
+  map<Settled extends boolean = false>(
+    source: MapSource<Item>,
+    options?: TokenMapOptions<Item, Settled>,
+  ): AsyncIterableIterator<Mapped<Result, Settled>, undefined>;
   configure(changes: TokenConfigureOptions): void;
   readonly options: ResolvedTokenOptions;
 }

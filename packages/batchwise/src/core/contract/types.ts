@@ -3,6 +3,7 @@
 
 import type { EventName, Listener, RunningBatch } from "./events.ts";
 import type { HandlerDefaults } from "./handler-defaults.ts";
+import type { Mapped, MapSource, MapWindow } from "./map-options.ts";
 import type { ConfigureOptions, ShownOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
@@ -128,6 +129,11 @@ export interface SubmitManyOptions<Item> extends Omit<SubmitOptions, "priority" 
   readonly cost?: number | ((item: Item) => number) | undefined;
 }
 
+/** Options of `map`. `signal` ends the iteration with the signal's reason; the others hold for each item. */
+export interface MapOptions<Item, Settled extends boolean = boolean>
+  extends SubmitManyOptions<Item>,
+    MapWindow<Settled> {}
+
 /** Which lane `flush` and `forget` mean. */
 export interface LaneOptions {
   /** The lane of this key alone. */
@@ -203,6 +209,29 @@ export interface Batcher<Item, Result> extends BatcherControls {
   submitMany(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<Result[]>;
   /** Adds many items; each one's own outcome, in order. Never rejects for an item. */
   submitSettled(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<PromiseSettledResult<Result>[]>;
+  /**
+   * The results of a source of any length, read with `for await`: items are taken from the source as results are read, at
+   * most `maxPending` ahead. In the order of the source unless `ordered` is false. A full queue is waited for, also with
+   * `onFull: "reject"`. Leaving the loop cancels what is under way and closes the source.
+   *
+   * The iteration ends with the error of the first item that fails (with `settled` that is an entry), with what the source
+   * throws, with the reason of `signal`, or with CLOSED.
+   * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
+   *
+   * @example
+   * ```ts
+   * import { createBatcher } from "batchwise";
+   * const lengths = createBatcher(async (texts: string[]) => texts.map((text) => text.length));
+   * const rows = async function* () {
+   *   for (let row = 0; row < 1_000; row += 1) yield `row ${row}`;
+   * };
+   * for await (const length of lengths.map(rows())) console.log(length);
+   * ```
+   */
+  map<Settled extends boolean = false>(
+    source: MapSource<Item>,
+    options?: MapOptions<Item, Settled>,
+  ): AsyncIterableIterator<Mapped<Result, Settled>, undefined>;
 }
 
 /** A batcher that is also the function which submits one item. */

@@ -4,11 +4,19 @@
 import { closedError, itemTooLargeError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, printedName, type RunningBatch } from "../contract/events.ts";
 import { withHandlerDefaults } from "../contract/handler-defaults.ts";
+import type { Mapped, MapSource } from "../contract/map-options.ts";
 import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
 import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contract/options.ts";
 import { PreparedOptions, reconfigure, shownOptions } from "../contract/resolve-options.ts";
 import type { BatcherStats } from "../contract/stats.ts";
-import type { Batcher, CloseOptions, LaneOptions, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
+import type {
+  Batcher,
+  CloseOptions,
+  LaneOptions,
+  MapOptions,
+  SubmitManyOptions,
+  SubmitOptions,
+} from "../contract/types.ts";
 import { aFunction, aString, check, checkIsObject, invalidOption } from "../contract/validate.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
@@ -21,6 +29,7 @@ import { ResultCache } from "../submit/cache.ts";
 import { afterRejections, Call } from "../submit/callers.ts";
 import { InFlight } from "../submit/in-flight.ts";
 import { Intake } from "../submit/intake.ts";
+import { Mapping, type MapTarget } from "../submit/mapping.ts";
 import { Pending } from "../submit/pending.ts";
 import { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
@@ -31,6 +40,9 @@ import { Turn } from "../time/turn.ts";
 import { drainOf, laneOf } from "./method-options.ts";
 import { Scheduler } from "./scheduler.ts";
 import { warnOfIdle, warnOfWait } from "./warnings.ts";
+
+/** `map` takes no more items ahead of its reader, unless it is told to. */
+const MOST_PENDING = 10_000;
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -120,6 +132,13 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     options?: SubmitManyOptions<unknown>,
   ): Promise<PromiseSettledResult<unknown>[]> {
     return this.#submitAll(items, options, true);
+  }
+
+  map<Settled extends boolean = false>(
+    source: MapSource<unknown>,
+    options?: MapOptions<unknown, Settled>,
+  ): AsyncIterableIterator<Mapped<unknown, Settled>, undefined> {
+    return new Mapping(source, options, this.#mapTarget()) as never;
   }
 
   async ready(): Promise<void> {
@@ -261,6 +280,25 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       this.#intake.observerChanged();
     };
     Object.defineProperty(BatcherCore.prototype, OBSERVE, { value });
+  }
+
+  #mapTarget(): MapTarget {
+    const { maxBatchSize, concurrency, maxQueueSize } = this.#options;
+    const isClosed = (): boolean => this.closed;
+    const isFull = (): boolean => this.#options.onFull !== "wait" && this.#admission.isFull;
+    const { name } = this.#services;
+    return {
+      maxPending: Math.min(2 * maxBatchSize * concurrency, maxQueueSize, MOST_PENDING),
+      get closedError() {
+        return isClosed() ? closedError(name) : null;
+      },
+      get isFull() {
+        return isFull();
+      },
+      isRefusal: (reason) => this.#admission.isRefusal(reason),
+      ready: () => this.ready().catch(() => {}),
+      submit: async (item, options) => (await this.submitSettled([item], options))[0] as PromiseSettledResult<unknown>,
+    };
   }
 
   #submitAll(

@@ -14,6 +14,9 @@ import type { Moment, Turn } from "../time/turn.ts";
 import { refuse } from "./callers.ts";
 import type { Services } from "./services.ts";
 
+/** Which admission made the error of an item that a full queue refused or dropped. */
+const refusedBy: WeakMap<object, Admission> = new WeakMap();
+
 /** Holds entries while they are moved from one queue to another. */
 const IN_BETWEEN: EntryHolder = { isWaiting: true, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 
@@ -48,6 +51,11 @@ export class Admission {
     return this.#free() <= 0;
   }
 
+  /** True for the error of an item that was refused or dropped here. */
+  isRefusal(reason: unknown): boolean {
+    return typeof reason === "object" && reason !== null && refusedBy.get(reason) === this;
+  }
+
   /**
    * Queues an entry, or does with it what `onFull` says. It waits from now on: a user's function that was called for it
    * may have flushed what waited before.
@@ -63,7 +71,7 @@ export class Admission {
       if (entry.key === undefined) queue.room = this.#plainRoom();
     } else if (this.#options.onFull === "wait") this.#waitOutside(entry);
     else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
-    else refuse(this.#services, entry, queueFullError(this.#services.name, this.#options.maxQueueSize), "rejected");
+    else this.#refuse(entry, queueFullError(this.#services.name, this.#options.maxQueueSize));
   }
 
   /** The same for a plain entry. */
@@ -169,12 +177,17 @@ export class Admission {
     const { name } = this.#services;
     const { maxQueueSize } = this.#options;
     if (oldest === null) {
-      refuse(this.#services, entry, queueFullError(name, maxQueueSize, "are waiting for a retry"), "rejected");
+      this.#refuse(entry, queueFullError(name, maxQueueSize, "are waiting for a retry"));
       return;
     }
     const { recipient, position, moment } = oldest;
     oldest.leave();
     this.#enter(entry);
-    refuse(this.#services, { recipient, position, moment }, droppedError(name, maxQueueSize), "rejected");
+    this.#refuse({ recipient, position, moment }, droppedError(name, maxQueueSize));
+  }
+
+  #refuse(entry: Parameters<typeof refuse>[1], error: Error): void {
+    refusedBy.set(error, this);
+    refuse(this.#services, entry, error, "rejected");
   }
 }

@@ -22,7 +22,7 @@ import {
 import type { Entry } from "../queue/entry.ts";
 import { reasonOf } from "./abort-signals.ts";
 
-const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
+export const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
 const SUBMIT_OPTIONS: readonly (keyof SubmitOptions)[] = ["signal", "priority", "cost", "timeoutMs", "key", "context"];
 

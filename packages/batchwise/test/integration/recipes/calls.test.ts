@@ -170,3 +170,34 @@ describe("the recipe for durable jobs", () => {
     expect(calls).toEqual([["a", "bad", "b"]]);
   });
 });
+
+describe("the recipe for a million rows", () => {
+  test("stores a vector of each row, counts those that fail, and reads no further ahead than a few batches", async () => {
+    type Embed = (texts: string[]) => Promise<number[][]>;
+    type Rows = AsyncIterable<{ id: number; text: string }>;
+    type Store = (id: number, vector: number[]) => Promise<void>;
+    type Recipe = { embedRows(embed: Embed, rows: Rows, store: Store): Promise<number> };
+    const { embedRows } = await importRecipe<Recipe>("A million rows");
+    const { url } = await embeddingService();
+    const client = new OpenAI({ apiKey: "none", baseURL: url, maxRetries: 0 });
+    let taken = 0;
+    let furthest = 0;
+    const stored = new Map<number, number[]>();
+    const rows = async function* (): Rows {
+      for (let id = 0; id < 5_000; id += 1) {
+        taken += 1;
+        furthest = Math.max(furthest, taken - stored.size);
+        yield { id, text: id === 3_000 ? "bad" : "x".repeat(1 + (id % 7)) };
+      }
+    };
+    const embedAll: Embed = async (input) => {
+      const { data } = await client.embeddings.create({ model: "m", input });
+      return data.map(({ embedding }) => embedding);
+    };
+    const failed = await embedRows(embedAll, rows(), async (id, vector) => void stored.set(id, vector));
+    expect(failed).toBe(1);
+    expect(stored.size).toBe(4_999);
+    expect([...stored].every(([id, vector]) => vector[0] === 1 + (id % 7))).toBe(true);
+    expect(furthest).toBeLessThanOrEqual(2 * 256 * 4 + 2);
+  });
+});

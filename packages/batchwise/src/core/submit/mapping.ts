@@ -1,0 +1,263 @@
+// `map`: the results of a source of any length, with a bounded number of items under way.
+//
+// An item is taken from the source only while the reader is fewer than `maxPending` items behind, and not before the first
+// read. Each is a submit that never rejects, so nothing is left unhandled; a full queue is waited for. However the
+// iteration ends (break, failure, abort, end of the source), what is under way is cancelled and the source is closed once.
+
+import { ignoreFailure } from "../contract/thenable.ts";
+import type { MapOptions, SubmitManyOptions } from "../contract/types.ts";
+import {
+  aBoolean,
+  aFunction,
+  check,
+  checkIsObject,
+  expected,
+  objectWith,
+  unboundedIntegerFrom,
+} from "../contract/validate.ts";
+import { reasonOf } from "./abort-signals.ts";
+import { aSignal } from "./read-item.ts";
+
+type Outcome = PromiseSettledResult<unknown>;
+type Source = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
+type Result = IteratorResult<unknown, undefined>;
+
+/** The batcher that the items go to. */
+export interface MapTarget {
+  /** `maxPending` where none is given. */
+  readonly maxPending: number;
+  /** The error of a batcher that is closed; null before. */
+  readonly closedError: Error | null;
+  /** True while a submit would be refused, or another dropped for it. */
+  readonly isFull: boolean;
+  /** True for the error of an item that the full queue refused or dropped. */
+  isRefusal(reason: unknown): boolean;
+  /** Resolves when the queue has room, and when it never will. */
+  ready(): Promise<unknown>;
+  submit(item: unknown, options: SubmitManyOptions<unknown>): Promise<Outcome>;
+}
+
+/** What was read of an item; null while it is under way. */
+interface Place {
+  outcome: Outcome | null;
+  next: Place | null;
+}
+
+interface Reader {
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const END: Result = Object.freeze({ done: true, value: undefined });
+
+export class Mapping implements AsyncIterableIterator<unknown, undefined> {
+  readonly #target: MapTarget;
+  readonly #source: Source;
+  readonly #isOrdered: boolean;
+  readonly #isSettled: boolean;
+  readonly #maxPending: number;
+  readonly #options: SubmitManyOptions<unknown>;
+  readonly #cancel: AbortController = new AbortController();
+  #unfollow: () => void = () => {};
+  /** In the order of reading: that of the source, or that in which the outcomes came. */
+  #first: Place | null = null;
+  #last: Place | null = null;
+  /** Items that were taken and not read. */
+  #pending = 0;
+  readonly #readers: Reader[] = [];
+  #isTaking = false;
+  /** The source has not answered its last `next`. */
+  #isAsking = false;
+  #isSourceOver = false;
+  /** Nothing more is taken: the source is over, or an item has failed. */
+  #takesNoMore = false;
+  /** The error that follows the results. */
+  #error: { readonly reason: unknown } | null = null;
+  #isOver = false;
+
+  /** Throws INVALID_OPTION, and what opening the source throws. */
+  constructor(source: unknown, given: unknown, target: MapTarget) {
+    checkIsObject("options", given);
+    const options: MapOptions<unknown> = given ?? {};
+    const { ordered = true, maxPending = target.maxPending, settled = false, signal, ...submit } = options;
+    check("ordered", aBoolean, ordered);
+    check("maxPending", unboundedIntegerFrom(1), maxPending);
+    check("settled", aBoolean, settled);
+    if (signal !== undefined) check("signal", aSignal, signal);
+    this.#target = target;
+    this.#isOrdered = ordered;
+    this.#isSettled = settled;
+    this.#maxPending = maxPending;
+    this.#options = { ...submit, signal: this.#cancel.signal };
+    this.#source = opened(source);
+    if (signal !== undefined) this.#follow(signal);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#readers.push({ resolve, reject });
+      this.#deliver();
+    });
+  }
+
+  async return(): Promise<Result> {
+    this.#error = null;
+    const closed = this.#end();
+    this.#deliver();
+    await closed;
+    return END;
+  }
+
+  async throw(error: unknown): Promise<Result> {
+    await this.return();
+    throw error;
+  }
+
+  #follow(signal: AbortSignal): void {
+    const abort = (): void => this.#fail(reasonOf(signal));
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener("abort", abort, { once: true });
+    this.#unfollow = () => signal.removeEventListener("abort", abort);
+  }
+
+  /** Gives readers what is there for them, then takes more. */
+  #deliver(): void {
+    while (this.#readers.length > 0) {
+      const outcome = this.#first?.outcome ?? null;
+      if (outcome !== null) this.#give(outcome);
+      else if (this.#isOver || (this.#takesNoMore && this.#pending === 0)) this.#giveEnd();
+      else break;
+    }
+    if (this.#mayTake() && !this.#isTaking) void this.#take();
+  }
+
+  #give(outcome: Outcome): void {
+    if (outcome.status === "rejected" && !this.#isSettled) {
+      this.#error = { reason: outcome.reason };
+      ignoreFailure(this.#end());
+      return;
+    }
+    this.#first = this.#first?.next ?? null;
+    this.#pending -= 1;
+    const value = this.#isSettled || outcome.status === "rejected" ? outcome : outcome.value;
+    this.#readers.shift()?.resolve({ done: false, value });
+  }
+
+  /** One reader gets the error, where there is one, and all others the end. */
+  #giveEnd(): void {
+    const error = this.#error;
+    this.#error = null;
+    ignoreFailure(this.#end());
+    if (error === null) this.#readers.shift()?.resolve(END);
+    else this.#readers.shift()?.reject(error.reason);
+  }
+
+  #fail(reason: unknown): void {
+    this.#error = { reason };
+    ignoreFailure(this.#end());
+    this.#deliver();
+  }
+
+  /** Cancels what is under way and closes the source. Rejects with what closing it throws. */
+  async #end(): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#unfollow();
+    this.#first = null;
+    this.#last = null;
+    if (this.#pending > 0) this.#cancel.abort();
+    if (this.#isSourceOver) return;
+    this.#isSourceOver = true;
+    const closed = Promise.resolve(this.#source.return?.());
+    // A generator closes after its pending `next`, which may never come.
+    if (this.#isAsking) ignoreFailure(closed);
+    else await closed;
+  }
+
+  #mayTake(): boolean {
+    return !this.#isOver && !this.#takesNoMore && this.#pending < this.#maxPending;
+  }
+
+  async #take(): Promise<void> {
+    this.#isTaking = true;
+    try {
+      while (this.#mayTake()) await this.#takeNext();
+    } catch (reason) {
+      this.#takesNoMore = true;
+      if (!this.#isOver) this.#error = { reason };
+    }
+    this.#isTaking = false;
+    if (this.#takesNoMore) this.#deliver();
+  }
+
+  /** Throws what the source throws, and the error of a batcher that is closed. */
+  async #takeNext(): Promise<void> {
+    if (this.#target.closedError !== null) throw this.#target.closedError;
+    if (this.#target.isFull) {
+      await this.#target.ready();
+      return;
+    }
+    const step = await this.#ask();
+    if (this.#isOver) return;
+    if (step.done === true) this.#takesNoMore = true;
+    else void this.#run(step.value);
+  }
+
+  /** The source's next step. A promise in a plain iterable is awaited, as `for await` does. */
+  async #ask(): Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }> {
+    this.#isAsking = true;
+    let isOver = true;
+    try {
+      const step = await this.#source.next();
+      isOver = step.done === true;
+      return isOver ? { done: true } : { value: await step.value };
+    } finally {
+      this.#isAsking = false;
+      this.#isSourceOver ||= isOver;
+    }
+  }
+
+  /** Never rejects. */
+  async #run(item: unknown): Promise<void> {
+    const place: Place = { outcome: null, next: null };
+    this.#pending += 1;
+    if (this.#isOrdered) this.#append(place);
+    let outcome = await this.#target.submit(item, this.#options);
+    while (!this.#isOver && outcome.status === "rejected" && this.#target.isRefusal(outcome.reason)) {
+      await this.#target.ready();
+      outcome = await this.#target.submit(item, this.#options);
+    }
+    if (this.#isOver) return;
+    place.outcome = outcome;
+    if (!this.#isOrdered) this.#append(place);
+    if (outcome.status === "rejected" && !this.#isSettled) this.#takesNoMore = true;
+    this.#deliver();
+  }
+
+  #append(place: Place): void {
+    if (this.#first === null) this.#first = place;
+    else if (this.#last !== null) this.#last.next = place;
+    this.#last = place;
+  }
+}
+
+/** Throws INVALID_OPTION for what is no iterable. The characters of a text are hardly meant. */
+function opened(source: unknown): Source {
+  const rule = { ...objectWith(), expected: "an iterable or an async iterable" };
+  if (typeof source !== "object" || source === null) throw expected("source", rule, source);
+  const { [Symbol.asyncIterator]: openAsync, [Symbol.iterator]: open } = source as Partial<
+    AsyncIterable<unknown> & Iterable<unknown>
+  >;
+  const opener: unknown = openAsync ?? open;
+  if (typeof opener !== "function") throw expected("source", rule, source);
+  const iterator = Reflect.apply(opener, source, []) as Source;
+  check("source.next", aFunction, iterator?.next);
+  return iterator;
+}
