@@ -1,12 +1,12 @@
 // Bundles the compiled modules of the library: one file an entry, and few that entries share.
 //
 // What browsers use (portable entries) is written twice, as ES modules, which bundlers can take parts of, and as
-// CommonJS. Everything else is written once for both; see shared-file.ts. What is CommonJS is made small; see compact.ts.
+// CommonJS. Everything else is written once for both; see shared-file.ts. Names and lines stay as tsc
+// wrote them, so that stack traces and debuggers show the code; comments go.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { type OutputChunk, type OutputOptions, type Plugin, type RolldownBuild, rolldown } from "rolldown";
-import { compact } from "./compact.ts";
 import { type Entry, portableFiles, workerFiles } from "./entries.ts";
 import { markUrl, sharedFiles } from "./shared-file.ts";
 
@@ -102,7 +102,7 @@ export async function bundleJavaScript(entries: readonly Entry[], compiled: stri
   const dual = reachedFrom(portable, chunks);
   const write = (file: string, code: string): void => {
     mkdirSync(dirname(join(dist, file)), { recursive: true });
-    writeFileSync(join(dist, file), file.endsWith(".cjs") ? compact(file, code) : code);
+    writeFileSync(join(dist, file), code);
   };
   for (const chunk of chunks.filter(({ fileName }) => dual.has(baseOf(fileName)))) refuseBuiltins(chunk);
   for (const { fileName, code } of await generate(build, "esm")) {
