@@ -149,7 +149,7 @@ class StoreDispatcher implements Dispatcher {
     working.start(this.#workers.turn);
     sealing.start(this.#sealer.turn);
     sweeping.start(sweeper(this.#runtime));
-    if (options.retentionMs < Infinity) pruning.start(retention(this.#runtime, options.retentionMs));
+    if (Math.min(options.retentionMs, options.tombstoneRetentionMs) < Infinity) pruning.start(retention(this.#runtime));
     const loops = [...(options.onOutcome === null ? [] : [calling]), ...(options.webhook === null ? [] : [posting])];
     for (const [index, loop] of loops.entries()) loop.start((this.#deliverers[index] as Deliverer).turn);
   }
@@ -300,9 +300,10 @@ class StoreDispatcher implements Dispatcher {
 
   async stats(): Promise<DispatcherStats> {
     const { store, clock, options } = this.#runtime;
-    const probe = await store.probe(options.thresholds.maxRequests, clock.now());
+    const limit = options.thresholds.maxRequests;
+    const probe = await store.probe(limit, clock.now());
     const held = await heldUntil(this.#runtime, probe);
-    return dispatcherStats(probe, await this.#runtime.readPauses(), this.#runtime, held);
+    return dispatcherStats(probe, limit, await this.#runtime.readPauses(), this.#runtime, held);
   }
 
   on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void {

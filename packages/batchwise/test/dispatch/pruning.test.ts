@@ -203,6 +203,34 @@ describe("a retention", () => {
     await time.advance(DAY + HOUR);
     expect(await idsOf(other)).toEqual([]);
   });
+
+  test("forgets an id so long after its request was pruned: it is new, and runs again", async () => {
+    const options = { retentionMs: DAY, tombstoneRetentionMs: 2 * DAY };
+    const { dispatcher, ended, time } = await place(options);
+    await ended("a");
+    await time.advance(2 * DAY);
+    expect(await dispatcher.enqueue(ask("a"))).toEqual({ id: "a", existing: true });
+    await time.advance(DAY + 3 * HOUR);
+    expect(await dispatcher.enqueue(ask("a"))).toEqual({ id: "a", existing: false });
+    await time.advance(3 * HOUR);
+    expect(await idsOf(dispatcher)).toEqual(["a"]);
+  });
+
+  test("forgets by hand, and by a retention of tombstones alone", async () => {
+    const { dispatcher, ended, pruned, more, time } = await place();
+    await ended("a", "b");
+    await pruned({ olderThanMs: 0 });
+    await time.advance(HOUR);
+    await pruned({ olderThanMs: 0, tombstoneRetentionMs: 2 * HOUR });
+    expect(await dispatcher.enqueue(ask("a"))).toMatchObject({ existing: true });
+    await pruned({ olderThanMs: 0, tombstoneRetentionMs: HOUR });
+    expect(await dispatcher.enqueue(ask("a"))).toMatchObject({ existing: false });
+    await ended("c");
+    await pruned({ olderThanMs: 0 });
+    await more({ tombstoneRetentionMs: HOUR });
+    await time.advance(2 * HOUR);
+    expect(await dispatcher.enqueue(ask("c"))).toMatchObject({ existing: false });
+  });
 });
 
 describe("options", () => {
@@ -213,6 +241,7 @@ describe("options", () => {
     ["an endless age", { olderThanMs: Infinity }, "Expected `olderThanMs` to be a finite number >= 0"],
     ["an unknown status", { olderThanMs: 0, statuses: ["done"] }, "Expected `statuses` to be"],
     ["one status that is no list", { olderThanMs: 0, statuses: "failed" }, "Expected `statuses` to be an array"],
+    ["tombstones kept for no time", { olderThanMs: 0, tombstoneRetentionMs: 0 }, "Expected `tombstoneRetentionMs`"],
     ["another name", { olderThan: 5 }, "olderThan"],
   ])("with %s: refused", async (_name, options, words) => {
     const { dispatcher } = await place();

@@ -37,6 +37,13 @@ async function json(practice: Practice, ...args: readonly string[]): Promise<unk
   return JSON.parse(stdout);
 }
 
+test("jobs list says that more may wait than it has counted", async () => {
+  const practice = await Practice.start();
+  await enqueued(practice, 50_001);
+  const { stdout } = await practice.done("jobs", "list");
+  expect(stdout).toContain("50,000 or more");
+});
+
 const ASIDE = "01HZZZZZZZZZZZZZZZZZZZZZZZ";
 
 /** Enqueues the two requests of in.jsonl and puts them aside in one batch. */

@@ -8,11 +8,13 @@ export interface PruneInput {
   readonly before: number;
   /** Only outcomes with one of these. */
   readonly statuses: readonly OutcomeStatus[];
+  /** Tombstones of requests that were pruned at or before this go too. Absent: none goes. */
+  readonly tombstonesBefore?: number;
   /** Ended batches that were last written at or before this may go. */
   readonly batchesBefore: number;
   /** Where to go on: 0 at first, then the `next` of the call before. */
   readonly after: number;
-  /** Most requests that the call prunes, and most batches that it takes away. At least 1. */
+  /** Most requests that the call prunes, most batches that it takes away and, nearly, most tombstones. At least 1. */
   readonly limit: number;
   readonly now: number;
 }

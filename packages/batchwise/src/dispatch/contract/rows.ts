@@ -274,15 +274,17 @@ export interface BatchQuery {
   readonly limit: number;
 }
 
-/** What waits in a lane. */
+/** What waits in a lane, as far as the probe's `limit`. */
 export interface LaneRow {
   readonly lane: string;
+  /** At least the limit where so many, or more, may go. */
   readonly ready: number;
+  /** Sums over `ready` requests. Where `ready` reaches the limit, they may be reckoned from the first 1,000. */
   readonly bytes: number;
   readonly tokens: number;
-  /** Earliest createdAt among them; null when all of the lane waits for its `notBefore`. */
+  /** Earliest createdAt among those looked at; null when all of the lane waits for its `notBefore`. */
   readonly oldestAt: number | null;
-  /** Earliest max(createdAt, notBefore) among them: since when one could have been claimed; null as above. */
+  /** Earliest max(createdAt, notBefore) among those: since when one could have been claimed; null as above. */
   readonly readySince: number | null;
   /** Earliest deadline of a ready request of the lane. */
   readonly deadlineAt: number | null;

@@ -30,8 +30,8 @@
 // Request states: ready -> claimed -> ended, and claimed -> ready when requeued. A claimed request belongs to one batch
 // until `settle` decides it; no lease, timeout or other call takes it out. An ended request has exactly one outcome.
 //
-// What is pruned leaves a tombstone, its id and digest: `enqueue` compares with it for ever, `requests` shows it when asked
-// for, and every other call is as if the request had never been. A member of a batch is gone when it is pruned or, after
+// What is pruned leaves a tombstone, its id and digest, until `prune` takes that away too: `enqueue` compares with it,
+// `requests` shows it when asked for, and every other call is as if the request had never been. A member of a batch is gone when it is pruned or, after
 // it ended in the batch, retried; until then the batch stays, because outcomes and histories name it.
 //
 // Claim order inside a lane: priority descending, rank ascending, arrival ascending. The rank is set once, at enqueue,
@@ -216,7 +216,9 @@ export interface Store {
 
   /**
    * What there is to do. Lanes with no ready request are left out. A lane's figures cover its ready requests with
-   * `notBefore <= now`; a store may stop after the first `limit` of them in claim order. Writes nothing.
+   * `notBefore <= now`. A store may stop after the first `limit` of them in claim order; where there are so many, it may look at the
+   * first 1,000 only, answer `limit` as `ready`, and multiply their bytes and tokens. Fewer than `limit` are exact.
+   * Processes probe often: however many wait, a call should take a few milliseconds. Writes nothing.
    */
   probe(limit: number, now: number): Promise<Probe>;
 
@@ -291,7 +293,8 @@ export interface Store {
 
   /**
    * Finds requests that match, in order of arrival. A call may stop early, after it has looked at a bounded number that
-   * do not match: a page then has fewer rows than `limit` and still a `next`. Requests that move meanwhile are seen as
+   * do not match: a page then has fewer rows than `limit` and still a `next`. What `match` gives alone, but for a tenant, is found
+   * without a look at other requests. Requests that move meanwhile are seen as
    * they are when their page is read.
    */
   find(query: FindQuery): Promise<FindResult>;
@@ -307,9 +310,11 @@ export interface Store {
    * `statuses` and no delivery that waits, it deletes the outcome with its deliveries and their log, and the request with
    * its body and history; id and digest stay. At most `limit` a call, fewer where these are large: a call never holds
    * others up for long. Then takes away up to `limit` batches, with their orphans, that are done, released and free of
-   * leases at `now`, last written at or before `batchesBefore`, and whose members are all gone. No count is lowered:
+   * leases at `now`, last written at or before `batchesBefore`, and whose members are all gone. At the end it forgets the
+   * tombstones of requests that were pruned at or before `tombstonesBefore`: such an id is as if it had never been, and those that
+   * an earlier version of the store has left without a time count as old. No count is lowered:
    * neither the probe's nor those of `usage`; no cursor is given out again.
-   * `next` is null once all such batches are gone, and the log's end was reached or outcomes none of which is old enough:
+   * `next` is null once all such batches and tombstones are gone, and the log's end was reached or outcomes none of which is old enough:
    * they are recorded nearly in order of time. A store may want more calls, to give space back: each brings the end
    * nearer. What it deletes in several transactions is gone for every other call with the first of them.
    */

@@ -162,6 +162,11 @@ export interface PruneOptions {
   readonly olderThanMs: number;
   /** Only outcomes with one of these. Default: all. */
   readonly statuses?: readonly OutcomeStatus[];
+  /**
+   * Forgets ids, too, of requests that were pruned so many milliseconds ago: such an id may run again. Default: the
+   * dispatcher's `tombstoneRetentionMs`.
+   */
+  readonly tombstoneRetentionMs?: number;
 }
 
 /** What `prune` has done. */
@@ -244,7 +249,10 @@ export interface BatchFilter {
 export interface LaneStats {
   readonly endpoint: Endpoint;
   readonly model: string;
+  /** Counted up to `thresholds.maxRequests` in each lane. */
   readonly waiting: number;
+  /** True where the count has ended at that number: so many wait, or more. Bytes and tokens are then of so many. */
+  readonly orMore: boolean;
   readonly bytes: number;
   readonly tokens: number;
   readonly oldestAt: number | null;

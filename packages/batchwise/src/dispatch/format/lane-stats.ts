@@ -4,8 +4,8 @@ import type { Probe } from "../contract/rows.ts";
 import type { LaneStats } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
 
-/** One entry per endpoint and model; groups of split batches are summed into it. */
-export function laneStats(probe: Probe): LaneStats[] {
+/** `limit`: of the probe. One entry per endpoint and model; groups of split batches are summed into it. */
+export function laneStats(probe: Probe, limit: number): LaneStats[] {
   const byName = new Map<string, LaneStats>();
   for (const row of probe.lanes) {
     const { endpoint, model } = parseLane(row.lane);
@@ -16,6 +16,7 @@ export function laneStats(probe: Probe): LaneStats[] {
       endpoint,
       model,
       waiting: (sum?.waiting ?? 0) + row.ready,
+      orMore: (sum?.orMore ?? false) || row.ready >= limit,
       bytes: (sum?.bytes ?? 0) + row.bytes,
       tokens: (sum?.tokens ?? 0) + row.tokens,
       oldestAt: oldest.length === 0 ? null : Math.min(...oldest),

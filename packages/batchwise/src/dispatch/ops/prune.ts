@@ -15,23 +15,40 @@ const STATUSES: readonly OutcomeStatus[] = ["succeeded", "failed", "cancelled", 
 interface PruneRun {
   readonly olderThanMs: number;
   readonly statuses: readonly OutcomeStatus[];
+  readonly tombstoneRetentionMs: number;
   /** Asked before each step; false ends the run. */
   readonly mayGoOn: () => Promise<boolean>;
   /** Somebody waits for all of it, and is told when the stop cuts it off. */
   readonly isAsked: boolean;
 }
 
+interface ResolvedPruneOptions {
+  readonly olderThanMs: number;
+  /** null for all. */
+  readonly statuses: readonly OutcomeStatus[] | null;
+  /** null for the dispatcher's own. */
+  readonly tombstoneRetentionMs: number | null;
+}
+
 /** Prunes what is that old now. Rejects with CLOSED when the dispatcher stops meanwhile. */
 export async function prune(
   runtime: Runtime,
-  options: { readonly olderThanMs: number; readonly statuses: readonly OutcomeStatus[] | null },
+  { olderThanMs, statuses, tombstoneRetentionMs }: ResolvedPruneOptions,
 ): Promise<PruneResult> {
-  const statuses = options.statuses ?? STATUSES;
-  return run(runtime, { olderThanMs: options.olderThanMs, statuses, mayGoOn: async () => true, isAsked: true });
+  return run(runtime, {
+    ...{ olderThanMs, statuses: statuses ?? STATUSES },
+    tombstoneRetentionMs: tombstoneRetentionMs ?? runtime.options.tombstoneRetentionMs,
+    ...{ mayGoOn: async () => true, isAsked: true },
+  });
 }
 
 /** The loop's turn where there is a retention: one process at a time prunes, every ten minutes. */
-export function retention(runtime: Runtime, retentionMs: number): () => Promise<number> {
+export function retention(runtime: Runtime): () => Promise<number> {
+  const { retentionMs, tombstoneRetentionMs } = runtime.options;
+  const which =
+    retentionMs < Number.POSITIVE_INFINITY
+      ? { olderThanMs: retentionMs, statuses: STATUSES, tombstoneRetentionMs }
+      : { olderThanMs: Number.MAX_SAFE_INTEGER, statuses: [], tombstoneRetentionMs };
   return async () => {
     const { clock } = runtime;
     if (await takeDuty(runtime, "prune", EVERY_MS)) {
@@ -41,7 +58,7 @@ export function retention(runtime: Runtime, retentionMs: number): () => Promise<
         renewedAt = clock.monotonic();
         return takeDuty(runtime, "prune", EVERY_MS);
       };
-      await run(runtime, { olderThanMs: retentionMs, statuses: STATUSES, mayGoOn, isAsked: false });
+      await run(runtime, { ...which, mayGoOn, isAsked: false });
     }
     return clock.now() + EVERY_MS;
   };
@@ -63,10 +80,10 @@ async function run(runtime: Runtime, which: PruneRun): Promise<PruneResult> {
 async function runInto(
   sum: { -readonly [Name in keyof PruneResult]: PruneResult[Name] },
   runtime: Runtime,
-  { olderThanMs, statuses, mayGoOn, isAsked }: PruneRun,
+  { olderThanMs, statuses, tombstoneRetentionMs, mayGoOn, isAsked }: PruneRun,
 ): Promise<void> {
   const { store, clock } = runtime;
-  const times = cutoffs(clock.now(), olderThanMs);
+  const times = cutoffs(clock.now(), olderThanMs, tombstoneRetentionMs);
   let limit = FIRST_STEP;
   for (let after: number | null = 0; after !== null && (await mayGoOn()); ) {
     if (runtime.isStopping && !isAsked) return;

@@ -1,4 +1,4 @@
-// Computes the dispatcher's statistics from one probe of the store. Pure.
+// Computes the dispatcher's statistics from one probe of the store, and its limit. Pure.
 
 import type { Probe } from "../contract/rows.ts";
 import type { DispatcherStats } from "../contract/types.ts";
@@ -9,12 +9,13 @@ import type { Runtime } from "../runtime/runtime.ts";
 
 export function dispatcherStats(
   probe: Probe,
+  limit: number,
   pauses: Pauses,
   counted: Pick<Runtime, "ignoredResults" | "duplicateBatches">,
   heldUntil: number | null,
 ): DispatcherStats {
   return {
-    lanes: laneStats(probe),
+    lanes: laneStats(probe, limit),
     ledgers: probe.ledgers.map(({ name, tokens, requests, batches, learnedTokens, blockedUntil }) => ({
       name,
       tokens,

@@ -3,6 +3,7 @@
 
 import {
   aBoolean,
+  aboveZero,
   aCost,
   aString,
   check,
@@ -77,13 +78,22 @@ function sinkAndAfter({ sink = "webhook", after = 0 }: RedeliverOptions): Requir
   return { sink, after };
 }
 
-/** null for all statuses. */
-export function pruneOptions(options: PruneOptions): { olderThanMs: number; statuses: OutcomeStatus[] | null } {
-  checkNames(options ?? {}, ["olderThanMs", "statuses"]);
-  const { olderThanMs, statuses }: Partial<PruneOptions> = options ?? {};
+/** null for all statuses, and for the retention of the dispatcher. */
+export function pruneOptions(options: PruneOptions): {
+  olderThanMs: number;
+  statuses: OutcomeStatus[] | null;
+  tombstoneRetentionMs: number | null;
+} {
+  checkNames(options ?? {}, ["olderThanMs", "statuses", "tombstoneRetentionMs"]);
+  const { olderThanMs, statuses, tombstoneRetentionMs }: Partial<PruneOptions> = options ?? {};
   check("olderThanMs", aCost, olderThanMs);
   for (const status of listOf("statuses", statuses)) check("statuses", oneOf(...STATUSES), status);
-  return { olderThanMs: Number(olderThanMs), statuses: statuses === undefined ? null : [...statuses] };
+  if (tombstoneRetentionMs !== undefined) check("tombstoneRetentionMs", aboveZero, tombstoneRetentionMs);
+  return {
+    olderThanMs: Number(olderThanMs),
+    statuses: statuses === undefined ? null : [...statuses],
+    tombstoneRetentionMs: tombstoneRetentionMs ?? null,
+  };
 }
 
 export function checkResultOptions(options: { readonly signal?: AbortSignal }): void {

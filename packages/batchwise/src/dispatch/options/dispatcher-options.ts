@@ -64,6 +64,12 @@ export interface DispatcherOptions {
    * a time does it for all; give all of them the same. Default Infinity: everything is kept.
    */
   readonly retentionMs?: number;
+  /**
+   * Forgets the id of a request so many milliseconds after it was pruned, within ten minutes or so. An id that is forgotten
+   * is new: enqueued again, the request runs again and is paid again. Set it above the age at which a caller may still
+   * repeat an `enqueue`. Default Infinity: every id is known for ever, at 100 to 200 bytes each.
+   */
+  readonly tombstoneRetentionMs?: number;
   /** Called at least once per outcome, by one process; a rejection is tried again later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
   /**

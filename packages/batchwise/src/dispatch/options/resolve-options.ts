@@ -42,6 +42,7 @@ export interface ResolvedOptions {
   readonly retry: Required<RetryOptions>;
   readonly stuckAfterMs: number;
   readonly retentionMs: number;
+  readonly tombstoneRetentionMs: number;
   readonly onOutcome: ((outcome: LoggedOutcome) => void | Promise<void>) | null;
   readonly onBatch: ((batch: EndedBatch) => void | Promise<void>) | null;
   readonly webhook: Required<WebhookOptions> | null;
@@ -64,6 +65,7 @@ export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
   "retry",
   "stuckAfterMs",
   "retentionMs",
+  "tombstoneRetentionMs",
   "onOutcome",
   "onBatch",
   "webhook",
@@ -117,8 +119,9 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   const { failpoint = () => {}, onTail = "wait", stuckAfterMs = STUCK_AFTER_MS } = options;
   check("onTail", oneOf("wait", "fail"), onTail);
   check("stuckAfterMs", aboveZero, stuckAfterMs);
-  const { retentionMs = Number.POSITIVE_INFINITY } = options;
+  const { retentionMs = Number.POSITIVE_INFINITY, tombstoneRetentionMs = Number.POSITIVE_INFINITY } = options;
   check("retentionMs", aboveZero, retentionMs);
+  check("tombstoneRetentionMs", aboveZero, tombstoneRetentionMs);
   const onError = options.onError ?? (options.clock === undefined ? null : () => {});
   if (onError !== null) check("onError", aFunction, onError);
   check("failpoint", aFunction, failpoint);
@@ -133,6 +136,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     retry: resolveRetry(options.retry),
     stuckAfterMs,
     retentionMs,
+    tombstoneRetentionMs,
     onOutcome,
     onBatch,
     webhook: resolveWebhook(options.webhook),

@@ -100,15 +100,13 @@ export class Sealer {
     if (this.#runtime.isStopping) return Number.POSITIVE_INFINITY;
     this.#added = new Map();
     const now = clock.now();
-    const [probe, pauses] = await Promise.all([
-      store.probe(Math.min(options.thresholds.maxRequests, MOST_PROBED), now),
-      this.#runtime.readPauses(),
-    ]);
+    const limit = Math.min(options.thresholds.maxRequests, MOST_PROBED);
+    const [probe, pauses] = await Promise.all([store.probe(limit, now), this.#runtime.readPauses()]);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#closer.beginTurn();
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
-    this.#told.tellLanes(probe, now);
+    this.#told.tellLanes(probe, limit, now);
     await this.#told.tellBatches(probe, now);
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));

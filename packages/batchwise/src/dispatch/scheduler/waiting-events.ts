@@ -22,12 +22,12 @@ export class WaitingEvents {
     this.#runtime = runtime;
   }
 
-  tellLanes(probe: Probe, now: number): void {
+  tellLanes(probe: Probe, limit: number, now: number): void {
     const { events, clock } = this.#runtime;
     if (!events.hears("lanes") || this.#lanesAt + LANES_EVERY_MS > clock.monotonic()) return;
     this.#lanesAt = clock.monotonic();
     events.emit("lanes", () => ({
-      lanes: laneStats(probe).map((lane) => ({
+      lanes: laneStats(probe, limit).map((lane) => ({
         ...lane,
         oldestMs: lane.oldestAt === null ? null : Math.max(0, now - lane.oldestAt),
       })),

@@ -35,7 +35,7 @@ const tokens = { inputTokens: 60, cachedTokens: 20, outputTokens: 40, reasoningT
 
 export const EVENTS: DispatcherEvents = {
   loops: { running: true },
-  lanes: { lanes: [{ ...lane, waiting: 3, bytes: 600, tokens: 45, oldestAt: 1, oldestMs: 7_000 }] },
+  lanes: { lanes: [{ ...lane, waiting: 3, orMore: false, bytes: 600, tokens: 45, oldestAt: 1, oldestMs: 7_000 }] },
   batches: { states: [{ state: "running", count: 2, oldestMs: 90_000 }] },
   enqueue: { stored: 5, existing: 1, conflicts: 0 },
   seal: { ...of, ...lane, requests: 4, bytes: 800, tokens: 60, oldestMs: 30_000 },

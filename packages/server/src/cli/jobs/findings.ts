@@ -111,7 +111,10 @@ export function waitingFinding({ lanes }: DispatcherStats, now: number): Finding
   const waiting = lanes.reduce((sum, lane) => sum + lane.waiting, 0);
   const oldest = Math.min(...lanes.map(({ oldestAt }) => oldestAt ?? Number.POSITIVE_INFINITY));
   if (waiting === 0 || oldest === Number.POSITIVE_INFINITY) return ok(check, "no request waits for a batch");
-  const found = `${plural(waiting, "request")}, the oldest for ${duration(now - oldest)}`;
+  const requests = lanes.some(({ orMore }) => orMore)
+    ? `${counted(waiting)} or more requests`
+    : plural(waiting, "request");
+  const found = `${requests}, the oldest for ${duration(now - oldest)}`;
   if (now - oldest < WAITED_LONG_MS) return ok(check, found);
   const advice = "Does a dispatcher run on this store, with an account for these models? `batchwise run` is one.";
   return { check, level: "problem", found, advice };

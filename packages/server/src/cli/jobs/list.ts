@@ -35,9 +35,10 @@ function jobTable(jobs: readonly JobSums[]): string {
 
 function laneTable({ lanes }: DispatcherStats, now: number): string {
   const head = ["WAITING FOR", "MODEL", "REQUESTS", "TOKENS", "OLDEST"];
-  const rows = lanes.map(({ endpoint, model, waiting, tokens, oldestAt }) => [
-    ...[endpoint, model, waiting, tokens, ago(oldestAt, now)],
-  ]);
+  const rows = lanes.map(({ endpoint, model, waiting, orMore, tokens, oldestAt }) => {
+    const least = (count: number): string | number => (orMore ? `${counted(count)} or more` : count);
+    return [endpoint, model, least(waiting), least(tokens), ago(oldestAt, now)];
+  });
   return table(head, rows, "Nothing waits for a batch.");
 }
 

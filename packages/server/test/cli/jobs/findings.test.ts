@@ -60,12 +60,26 @@ describe("doctor", () => {
   });
 
   test("tells requests that have waited longer than a batch waits for company", () => {
-    const lane = { endpoint: "/v1/embeddings", model: "m", waiting: 3, bytes: 1, tokens: 1 } as const;
+    const lane = { endpoint: "/v1/embeddings", model: "m", waiting: 3, orMore: false, bytes: 1, tokens: 1 } as const;
     const of = (oldestAt: number): ReturnType<typeof waitingFinding> =>
       waitingFinding({ ...stats, lanes: [{ ...lane, oldestAt }] }, NOW);
     expect(of(NOW - HOUR)).toMatchObject({ level: "ok" });
     expect(of(NOW - 4 * HOUR)).toMatchObject({ level: "problem", found: "3 requests, the oldest for 4.0 h" });
     expect(waitingFinding(stats, NOW)).toMatchObject({ level: "ok" });
+  });
+
+  test("says that more may wait where the count has ended at its limit", () => {
+    const lane = {
+      endpoint: "/v1/embeddings",
+      model: "m",
+      waiting: 50_000,
+      orMore: true,
+      bytes: 1,
+      tokens: 1,
+    } as const;
+    const lanes = [{ ...lane, oldestAt: NOW - HOUR }];
+    const found = "50,000 or more requests, the oldest for 60 min";
+    expect(waitingFinding({ ...stats, lanes }, NOW)).toMatchObject({ level: "ok", found });
   });
 
   test("tells paused limits, dead letters, and what limits are known", () => {

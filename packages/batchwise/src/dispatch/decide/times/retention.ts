@@ -15,12 +15,14 @@ const LONGEST_STEP_MS = 60;
 export interface Cutoffs {
   readonly before: number;
   readonly batchesBefore: number;
+  readonly tombstonesBefore?: number;
 }
 
-/** Up to which times outcomes and batches may go. */
-export function cutoffs(now: number, olderThanMs: number): Cutoffs {
+/** Up to which times outcomes, batches and tombstones may go. */
+export function cutoffs(now: number, olderThanMs: number, tombstoneRetentionMs: number): Cutoffs {
   const before = now - olderThanMs;
-  return { before, batchesBefore: Math.min(before, now - BATCHES_STAY_MS) };
+  const times = { before, batchesBefore: Math.min(before, now - BATCHES_STAY_MS) };
+  return tombstoneRetentionMs === Infinity ? times : { ...times, tombstonesBefore: now - tombstoneRetentionMs };
 }
 
 /** The size of the next step, after one of this size took so long: other calls wait for a step on some stores. */

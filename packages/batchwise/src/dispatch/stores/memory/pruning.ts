@@ -12,8 +12,8 @@ export class Pruning {
   readonly #requests: Map<string, MemoryRequest>;
   readonly #log: OutcomeLog;
   readonly #batches: Batches;
-  /** Digests by id. */
-  readonly #tombstones = new Map<string, string>();
+  /** By id, those that were pruned first before others. */
+  readonly #tombstones = new Map<string, { readonly digest: string; readonly prunedAt: number }>();
 
   constructor(requests: Map<string, MemoryRequest>, log: OutcomeLog, batches: Batches) {
     this.#requests = requests;
@@ -22,7 +22,7 @@ export class Pruning {
   }
 
   digestOf(id: string): string | undefined {
-    return this.#tombstones.get(id);
+    return this.#tombstones.get(id)?.digest;
   }
 
   /** The rows of these ids, in their order: those given, and those of tombstones. */
@@ -36,19 +36,30 @@ export class Pruning {
     const old = seen.filter(({ recordedAt }) => recordedAt <= before);
     const chosen = old.filter(({ status }) => statuses.includes(status));
     const free = chosen.filter(({ deliveries }) => deliveries.every(({ state }) => state !== "waiting"));
-    for (const outcome of free) this.#remove(outcome);
+    for (const outcome of free) this.#remove(outcome, input.now);
     for (const job of new Set(free.map(({ job }) => job))) this.#log.trim(job);
     const batches = this.#batches.prune(input);
     const isEnd = seen.length < limit || old.length === 0;
-    const next = isEnd && batches < limit ? null : (seen.at(-1)?.cursor ?? after);
+    const next = isEnd && batches < limit && this.#forget(input) < limit ? null : (seen.at(-1)?.cursor ?? after);
     return { requests: free.length, batches, kept: chosen.length - free.length, next };
   }
 
-  #remove(outcome: MemoryOutcome): void {
+  /** Gives the number of tombstones that went. */
+  #forget({ tombstonesBefore = Number.NEGATIVE_INFINITY, limit }: PruneInput): number {
+    let forgotten = 0;
+    for (const [id, { prunedAt }] of this.#tombstones) {
+      if (prunedAt > tombstonesBefore || forgotten === limit) break;
+      this.#tombstones.delete(id);
+      forgotten += 1;
+    }
+    return forgotten;
+  }
+
+  #remove(outcome: MemoryOutcome, prunedAt: number): void {
     const request = this.#requests.get(outcome.id) as MemoryRequest;
     this.#log.takeBack(outcome);
     this.#requests.delete(request.id);
-    this.#tombstones.set(request.id, request.digest);
+    this.#tombstones.set(request.id, { digest: request.digest, prunedAt });
     if (outcome.batchKey !== null) this.#batches.leave(outcome.batchKey);
     for (const { batchKey } of request.history) this.#batches.leave(batchKey);
   }

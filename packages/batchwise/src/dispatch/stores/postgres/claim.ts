@@ -10,6 +10,8 @@ import { atMost } from "../sql/statement.ts";
 import { type Connection, Undo } from "./database.ts";
 import { postgres } from "./dialect.ts";
 
+const SUMMED_AT_ONCE = 10_000;
+
 interface Level {
   readonly priority: number;
   readonly count: number;
@@ -131,6 +133,18 @@ async function claimLevels(
   }
 }
 
+/** Makes one row of those that count what waits in a lane. Those that another transaction sums up are left to it. */
+export async function sumWaiting(db: Connection): Promise<void> {
+  await db.run(
+    `WITH went AS (
+       DELETE FROM batchwise_waiting WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM batchwise_waiting LIMIT ${SUMMED_AT_ONCE} FOR UPDATE SKIP LOCKED
+       )) RETURNING lane, requests
+     )
+     INSERT INTO batchwise_waiting SELECT lane, sum(requests) FROM went GROUP BY lane HAVING sum(requests) <> 0`,
+  );
+}
+
 /**
  * Puts what has waited for its time among those that a claim walks through. Each request is woken once a requeue: this
  * commits before the seal, which undoes all else that it did when it refuses.
@@ -144,4 +158,5 @@ export async function wake(db: Connection, name: string, now: number): Promise<v
      ))`,
     ...[name, now],
   );
+  await sumWaiting(db);
 }

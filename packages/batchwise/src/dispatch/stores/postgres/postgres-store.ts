@@ -26,7 +26,7 @@ import { withOutcomes } from "../sql/outcomes.ts";
 import { readRequests } from "../sql/requests.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
 import type { Steps } from "../sql/steps.ts";
-import { seal, wake } from "./claim.ts";
+import { seal, sumWaiting, wake } from "./claim.ts";
 import { type Connection, type PostgresPool, type PostgresTransaction, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { postgres } from "./dialect.ts";
@@ -58,6 +58,9 @@ export interface PostgresStore extends TransactionalStore {
   enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany>;
 }
 
+/** An enqueue of so many sums up what others have added to the counts: no seal does where no lane is sealed. */
+const SUMMED_EACH = 500;
+
 /**
  * Makes a `Store` in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
  * first call, in the first schema of the connection's search path.
@@ -81,6 +84,7 @@ class PooledStore extends SqlStore implements PostgresStore {
   readonly #dispatchers = new Set<TransactionIntake>();
   readonly #groups = new GroupWalk(postgres);
   #prepared: Promise<void> | null = null;
+  #commits = 0;
 
   constructor(pool: PostgresPool) {
     super(postgres);
@@ -157,7 +161,12 @@ class PooledStore extends SqlStore implements PostgresStore {
   }
 
   protected enqueueTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
-    return this.#run(write, (db) => enqueueAll(db, calls));
+    this.#commits += 1;
+    const sums = this.#commits % SUMMED_EACH === 0;
+    return this.#run(write, async (db) => {
+      if (sums) await sumWaiting(db);
+      return enqueueAll(db, calls);
+    });
   }
 
   /** The pool is the user's. */

@@ -3,7 +3,7 @@
 import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { batchFigures } from "../sql/batches.ts";
-import { READY_LANES } from "../sql/lanes.ts";
+import { READY_LANES, reckoned, SAMPLE } from "../sql/lanes.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
 
@@ -26,26 +26,42 @@ export async function readProbe(db: Connection, limit: number, now: number): Pro
   };
 }
 
-function laneRows(db: Connection, limit: number, now: number): Promise<LaneRow[]> {
-  return db.all<LaneRow>(
+interface LaneFigures extends LaneRow {
+  /** By the count that is kept. */
+  readonly many: boolean;
+}
+
+/** Where the limit can go, by the count that is kept, the first are looked at; unless these have been put off. */
+async function laneRows(db: Connection, limit: number, now: number): Promise<LaneRow[]> {
+  const rows = await laneFigures(db, limit, limit > SAMPLE ? SAMPLE : limit, now);
+  const isReckoned = rows.every(({ many, ready }) => !many || ready >= SAMPLE);
+  const all = isReckoned ? rows : await laneFigures(db, limit, limit, now);
+  return all.map(({ many, ...row }) => (many && isReckoned ? reckoned(row, atMost(limit)) : row));
+}
+
+/** Looks at `limit` of each lane, or at `sample` where there are so many by the count. */
+function laneFigures(db: Connection, limit: number, sample: number, now: number): Promise<LaneFigures[]> {
+  return db.all<LaneFigures>(
     `${READY_LANES}
-     SELECT l.name AS lane, s.ready, s.bytes, s.tokens, s.oldest AS "oldestAt", s.since AS "readySince",
+     SELECT l.name AS lane, n.many, s.ready, s.bytes, s.tokens, s.oldest AS "oldestAt", s.since AS "readySince",
        (SELECT min(deadline_at) FROM batchwise_ready WHERE lane = l.id AND deadline_at IS NOT NULL) AS "deadlineAt",
        (SELECT min(not_before) FROM batchwise_ready WHERE lane = l.id AND later AND not_before > $1)
          AS "deferredUntil"
      FROM lanes JOIN batchwise_lane l ON l.id = lanes.id, LATERAL (
+       SELECT $3::bigint < $2::bigint AND coalesce(sum(requests), 0) >= $2::bigint AS many FROM batchwise_waiting WHERE lane = l.id
+     ) n, LATERAL (
        SELECT count(*) AS ready, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(tokens), 0) AS tokens,
          min(created_at) AS oldest, min(greatest(created_at, not_before)) AS since
        FROM (
          (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = l.id AND NOT later AND not_before <= $1
-          ORDER BY priority DESC, rank, seq LIMIT $2)
+          ORDER BY priority DESC, rank, seq LIMIT CASE WHEN n.many THEN $3 ELSE $2 END)
          UNION ALL
          (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = l.id AND later AND not_before <= $1
-          LIMIT $2)
+          LIMIT CASE WHEN n.many THEN 0 ELSE $2 END)
          LIMIT $2
        ) c
      ) s`,
-    ...[now, atMost(limit)],
+    ...[now, atMost(limit), atMost(sample)],
   );
 }
 

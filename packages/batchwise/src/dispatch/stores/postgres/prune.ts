@@ -6,6 +6,7 @@ import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
 import type { GroupWalk } from "../sql/groups.ts";
 import { atMost } from "../sql/statement.ts";
+import { forgetTombstones } from "../sql/tombstones.ts";
 import type { Connection } from "./database.ts";
 import { postgres } from "./dialect.ts";
 
@@ -25,11 +26,12 @@ export async function prune(db: Connection, input: PruneInput, groups: GroupWalk
   const free = chosen.filter(({ cursor }) => !held.has(cursor));
   const locked = await lock(db, free);
   const gone = free.filter(({ cursor }) => locked.has(cursor));
-  if (gone.length > 0) await remove(db, gone);
+  if (gone.length > 0) await remove(db, gone, input.now);
   const batches = await removeBatches(db, input, limit);
   const isLogEnd = seen.length < limit || !seen.some(({ is_old }) => is_old);
   // Last: who waits for a group that is locked here waits for nothing that this transaction still has to lock.
-  const isEnd = isLogEnd && batches < limit && (await db.follow(groups.step()));
+  const isOver = isLogEnd && batches < limit;
+  const isEnd = isOver && (await db.follow(forgetTombstones(input))) < limit && (await db.follow(groups.step()));
   const next = isEnd ? null : (seen.at(-1)?.cursor ?? input.after);
   return { requests: gone.length, batches, kept: held.size, next };
 }
@@ -59,15 +61,15 @@ async function waiting(db: Connection, some: readonly Seen[]): Promise<Set<numbe
   return new Set(rows.filter(({ state }) => state === "waiting").map(({ cursor }) => cursor));
 }
 
-async function remove(db: Connection, gone: readonly Seen[]): Promise<void> {
+async function remove(db: Connection, gone: readonly Seen[], now: number): Promise<void> {
   const seqs = gone.map(({ seq }) => seq);
   const cursors = gone.map(({ cursor }) => cursor);
   await db.run(
     `WITH bodies AS (DELETE FROM batchwise_body WHERE seq = ANY($1::bigint[]) RETURNING seq, digest)
      UPDATE batchwise_request r SET pruned = bodies.digest, lane = greatest(lane, 0), tenant = '', job = '',
-       deadline_at = NULL, attempts = 0
+       deadline_at = NULL, attempts = 0, created_at = $2
      FROM bodies WHERE r.seq = bodies.seq`,
-    seqs,
+    ...[seqs, now],
   );
   const left = await db.all<{ batch: number }>(
     "DELETE FROM batchwise_history WHERE seq = ANY($1::bigint[]) RETURNING batch",

@@ -189,6 +189,33 @@ const STEPS: readonly string[] = [
   `
   CREATE INDEX batchwise_outcome_status ON batchwise_outcome (status, seq);
   `,
+  `
+  -- How many of a lane a claim may walk through: each statement adds a row, and no transaction waits for another. Seals and
+  -- enqueues sum them up now and then.
+  CREATE TABLE batchwise_waiting (lane BIGINT NOT NULL, requests BIGINT NOT NULL);
+  CREATE INDEX batchwise_waiting_lane ON batchwise_waiting (lane);
+  INSERT INTO batchwise_waiting SELECT lane, count(*) FROM batchwise_ready WHERE NOT later GROUP BY lane;
+  CREATE FUNCTION batchwise_count_waiting() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    IF TG_OP <> 'DELETE' THEN
+      INSERT INTO batchwise_waiting SELECT lane, count(*) FROM came WHERE NOT later GROUP BY lane;
+    END IF;
+    IF TG_OP <> 'INSERT' THEN
+      INSERT INTO batchwise_waiting SELECT lane, -count(*) FROM went WHERE NOT later GROUP BY lane;
+    END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER batchwise_ready_came AFTER INSERT ON batchwise_ready REFERENCING NEW TABLE AS came
+    FOR EACH STATEMENT EXECUTE FUNCTION batchwise_count_waiting();
+  CREATE TRIGGER batchwise_ready_changed AFTER UPDATE ON batchwise_ready REFERENCING OLD TABLE AS went NEW TABLE AS came
+    FOR EACH STATEMENT EXECUTE FUNCTION batchwise_count_waiting();
+  CREATE TRIGGER batchwise_ready_went AFTER DELETE ON batchwise_ready REFERENCING OLD TABLE AS went
+    FOR EACH STATEMENT EXECUTE FUNCTION batchwise_count_waiting();
+  `,
+  `
+  -- Of a tombstone, created_at is when the request was pruned.
+  CREATE INDEX batchwise_request_pruned ON batchwise_request (created_at) WHERE pruned IS NOT NULL;
+  `,
 ];
 
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */

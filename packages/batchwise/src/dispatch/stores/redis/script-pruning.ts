@@ -1,6 +1,7 @@
 // The part of the script that lets go of what has ended, and of what stays known of it. Lua.
 //
-// Tombstones: digests by id in 65,536 hashes, so small that the server packs them up to some millions.
+// Tombstones: by id, the digest and after it the time of the pruning, in 65,536 hashes, so small that the server packs
+// them up to some millions. Those of earlier versions have no time.
 
 export const TOMBSTONES = `
 local function graveOf(id) return P .. 't:' .. string.sub(redis.sha1hex(id), 1, 4) end
@@ -8,7 +9,8 @@ local function graveOf(id) return P .. 't:' .. string.sub(redis.sha1hex(id), 1, 
 local hasGraves
 local function buried(id)
   if hasGraves == nil then hasGraves = call('HEXISTS', P .. 'meta', 'pruned') == 1 end
-  return hasGraves and call('HGET', graveOf(id), id)
+  local text = hasGraves and call('HGET', graveOf(id), id)
+  return text and string.match(text, '^[^\\31]*')
 end
 
 -- A batch all of whose members are gone, once it has ended. The score is the last write that is known here.
@@ -36,9 +38,9 @@ local function waits(cursor)
   return false
 end
 
-local function bury(cursor, id, keys, gone)
+local function bury(cursor, id, keys, gone, now)
   local r = call('HMGET', rkey(id), 'digest', 'seq', 'job', 'endedIn')
-  call('HSET', graveOf(id), id, r[1])
+  call('HSET', graveOf(id), id, r[1] .. '\\31' .. str(now))
   local chunk = chunkOf(tonumber(r[2]))
   gather('HDEL', akey(chunk), r[2])
   if r[3] then
@@ -97,7 +99,28 @@ local function removeBatches(input)
   return count
 end
 
+-- Old tombstones are found by a walk through all of them: its places follow those of the log, which are below 2 ^ 52.
+local FIRST_GRAVE, GRAVES, LOOKED_AT = 2 ^ 52, 65536, 5000
+
+local function forget(input)
+  local looked, forgotten, n = 0, 0, input.after - FIRST_GRAVE
+  while n < GRAVES and looked < LOOKED_AT do
+    local grave = P .. 't:' .. string.format('%04x', n)
+    local flat = call('HGETALL', grave)
+    for i = 1, #flat, 2 do
+      local at = tonumber(string.match(flat[i + 1], '\\31(.*)$') or '0')
+      if at <= input.tombstonesBefore then
+        gather('HDEL', grave, flat[i])
+        forgotten = forgotten + 1
+      end
+    end
+    looked, n = looked + #flat / 2 + 1, n + 1
+  end
+  return { 0, 0, 0, n < GRAVES and str(FIRST_GRAVE + n) or false, forgotten }
+end
+
 function methods.prune(input)
+  if input.after >= FIRST_GRAVE then return forget(input) end
   local statuses, keys, gone = asSet(input.statuses), {}, {}
   local requests, kept, isOld, last = 0, 0, false, input.after
   local cursors = ofLog(input.after, input.limit)
@@ -109,7 +132,7 @@ function methods.prune(input)
       isOld = true
       if statuses[row[STATUS]] and waits(cursor) then kept = kept + 1
       elseif statuses[row[STATUS]] then
-        bury(cursor, id, keys, gone)
+        bury(cursor, id, keys, gone, input.now)
         requests = requests + 1
       end
     end
@@ -119,6 +142,7 @@ function methods.prune(input)
   if requests > 0 then bump('pruned', requests) end
   local batches = removeBatches(input)
   local isEnd = (#cursors < input.limit or not isOld) and batches < input.limit
-  return { requests, batches, kept, not isEnd and str(last) or false }
+  local hasMore = isEnd and given(input.tombstonesBefore) and (requests > 0 or call('HEXISTS', P .. 'meta', 'pruned') == 1)
+  return { requests, batches, kept, hasMore and str(FIRST_GRAVE) or not isEnd and str(last) or false, 0 }
 end
 `;

@@ -260,7 +260,14 @@ local function probeLane(lane, input)
     since = math.min(since or from, from)
     return ready < input.limit
   end
-  if input.limit > 0 then eachReady(lane, input.now, add) end
+  -- Where the limit can go, the first say what the sums are; unless these have been put off.
+  local isMany = input.limit > SOON and call('ZCARD', P .. 'q:' .. lane) >= input.limit
+  local most = isMany and SOON or input.limit
+  if most > 0 then eachReady(lane, input.now, function(r) return add(r) and ready < most end) end
+  if isMany and ready == SOON then
+    bytes, tokens = math.floor(bytes * input.limit / SOON + 0.5), math.floor(tokens * input.limit / SOON + 0.5)
+    ready = input.limit
+  end
   -- Those that no seal has woken yet.
   local woken = call('ZRANGEBYSCORE', P .. 'later:' .. lane, '-inf', str(input.now), 'LIMIT', 0,
     str(input.limit - ready))

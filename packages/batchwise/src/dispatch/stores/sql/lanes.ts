@@ -57,6 +57,21 @@ export function* makeReady(dialect: Dialect, seqs: readonly number[], now: numbe
   );
 }
 
+/** So many of a lane are looked at where as many as the probe asks for, or more, may go. */
+export const SAMPLE = 1_000;
+
+export interface LaneSums {
+  readonly ready: number;
+  readonly bytes: number;
+  readonly tokens: number;
+}
+
+/** The sums of `limit` requests, reckoned from those of the first. */
+export function reckoned<Sums extends LaneSums>(first: Sums, limit: number): Sums {
+  const times = limit / first.ready;
+  return { ...first, ready: limit, bytes: Math.round(first.bytes * times), tokens: Math.round(first.tokens * times) };
+}
+
 /** The numbers of the lanes that have a ready request: one step through the index for each, not for each request. */
 export const READY_LANES = `
   WITH RECURSIVE lanes (id) AS (

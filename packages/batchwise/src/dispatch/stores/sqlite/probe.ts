@@ -2,7 +2,7 @@
 
 import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
 import { batchFigures } from "../sql/batches.ts";
-import { READY_LANES } from "../sql/lanes.ts";
+import { type LaneSums, READY_LANES, reckoned, SAMPLE } from "../sql/lanes.ts";
 import { bookedOn } from "../sql/ledgers.ts";
 import { atMost } from "../sql/statement.ts";
 import { counters } from "./counters.ts";
@@ -27,21 +27,18 @@ export function readProbe(db: Connection, limit: number, now: number): Probe {
   };
 }
 
-interface LaneSums {
-  readonly ready: number;
-  readonly bytes: number;
-  readonly tokens: number;
+interface LaneFigures extends LaneSums {
   readonly oldest: number | null;
   readonly since: number | null;
 }
 
 /** Sums over the first of a lane that may go: of those in claim order, or of those that no seal has woken yet. */
-function laneSums(db: Connection, id: number, limit: number, now: number, which: "in order" | "woken"): LaneSums {
+function laneSums(db: Connection, id: number, limit: number, now: number, which: "in order" | "woken"): LaneFigures {
   const some =
     which === "in order"
       ? "later = 0 AND not_before <= ? ORDER BY priority DESC, rank, seq"
       : "later = 1 AND not_before <= ?";
-  const sums = db.get<LaneSums>(
+  const sums = db.get<LaneFigures>(
     `SELECT count(*) AS ready, coalesce(sum(bytes), 0) AS bytes, coalesce(sum(tokens), 0) AS tokens,
        min(created_at) AS oldest, min(max(created_at, not_before)) AS since
      FROM (SELECT bytes, tokens, created_at, not_before FROM batchwise_ready WHERE lane = ? AND ${some} LIMIT ?)`,
@@ -50,12 +47,29 @@ function laneSums(db: Connection, id: number, limit: number, now: number, which:
   return sums ?? { ready: 0, bytes: 0, tokens: 0, oldest: null, since: null };
 }
 
+/** A lane of which the limit can go need not be summed up: the walk to its last one reads no columns. */
+function firstSums(db: Connection, id: number, limit: number, now: number): LaneFigures {
+  if (limit > SAMPLE && hasMany(db, id, limit)) {
+    const first = laneSums(db, id, SAMPLE, now, "in order");
+    if (first.ready === SAMPLE) return reckoned(first, atMost(limit));
+  }
+  return laneSums(db, id, limit, now, "in order");
+}
+
+function hasMany(db: Connection, id: number, limit: number): boolean {
+  const last = db.get(
+    `SELECT 1 FROM batchwise_ready WHERE lane = ? AND later = 0 ORDER BY priority DESC, rank, seq LIMIT 1 OFFSET ?`,
+    ...[id, atMost(limit) - 1],
+  );
+  return last !== undefined;
+}
+
 function earlier(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 function laneRow(db: Connection, id: number, lane: string, limit: number, now: number): LaneRow {
-  const first = laneSums(db, id, limit, now, "in order");
+  const first = firstSums(db, id, limit, now);
   const woken = laneSums(db, id, limit - first.ready, now, "woken");
   const deadline = db.get<{ at: number | null }>(
     "SELECT min(deadline_at) AS at FROM batchwise_ready WHERE lane = ? AND deadline_at IS NOT NULL",

@@ -7,6 +7,7 @@ import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
 import { GroupWalk } from "../sql/groups.ts";
 import { atMost } from "../sql/statement.ts";
+import { forgetTombstones } from "../sql/tombstones.ts";
 import type { Connection } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 
@@ -58,7 +59,11 @@ export class Pruning {
       return { requests, batches: 0, kept, next: input.after };
     }
     const batches = removeBatches(db, input);
-    const isEnd = plan.isEnd && batches < input.limit && db.follow(this.#groups.step());
+    const isEnd =
+      plan.isEnd &&
+      batches < input.limit &&
+      db.follow(forgetTombstones(input)) < input.limit &&
+      db.follow(this.#groups.step());
     return { requests, batches, kept, next: isEnd ? null : plan.last };
   }
 }
@@ -76,7 +81,7 @@ function advance(db: Connection, plan: Plan, input: PruneInput): readonly [reque
   const kept = plan.isLooking ? look(db, plan, input) : 0;
   if (plan.isLooking) return [0, kept];
   if (plan.requests.length > 0) {
-    const requests = removeSome(db, plan.requests, input.limit);
+    const requests = removeSome(db, plan.requests, input);
     if (plan.requests.length > 0 || plan.cursors.length > MANY * input.limit) return [requests, kept];
     removeOutcomes(db, plan.cursors, MANY * input.limit);
     return [requests, kept];
@@ -115,7 +120,7 @@ function mayGo({ recorded_at, status, is_pruned }: Seen, { before, statuses }: P
 }
 
 /** Takes the next ones off the plan: as many as may be, with no more bytes than may be. Gives how many were pruned. */
-function removeSome(db: Connection, requests: Seen[], limit: number): number {
+function removeSome(db: Connection, requests: Seen[], { limit, now }: PruneInput): number {
   const some: number[] = [];
   let bytes = 0;
   for (let next = requests.at(-1); next !== undefined && some.length < limit; next = requests.at(-1)) {
@@ -124,7 +129,7 @@ function removeSome(db: Connection, requests: Seen[], limit: number): number {
     some.push(next.cursor);
     requests.pop();
   }
-  return some.length === 0 ? 0 : remove(db, some);
+  return some.length === 0 ? 0 : remove(db, some, now);
 }
 
 interface Free {
@@ -134,7 +139,7 @@ interface Free {
 }
 
 /** Prunes the requests of these outcomes, but for what was retried, pruned or let wait again since the plan. */
-function remove(db: Connection, some: readonly number[]): number {
+function remove(db: Connection, some: readonly number[], now: number): number {
   const free = db.all<Free>(
     `SELECT o.cursor, o.seq, o.batch FROM json_each(?) j JOIN batchwise_outcome o ON o.cursor = j.value
      JOIN batchwise_request r ON r.seq = o.seq AND r.pruned IS NULL
@@ -145,8 +150,9 @@ function remove(db: Connection, some: readonly number[]): number {
   const cursors = JSON.stringify(free.map(({ cursor }) => cursor));
   db.run(
     `UPDATE batchwise_request SET pruned = (SELECT digest FROM batchwise_body b WHERE b.seq = batchwise_request.seq),
-       lane = 0, priority = 0, rank = 0, tenant = '', job = '', created_at = 0, not_before = 0, deadline_at = NULL, bytes = 0,
+       lane = 0, priority = 0, rank = 0, tenant = '', job = '', created_at = ?, not_before = 0, deadline_at = NULL, bytes = 0,
        tokens = 0, attempts = 0, generation = 0 ${AMONG("seq")}`,
+    now,
     seqs,
   );
   db.run(`DELETE FROM batchwise_body ${AMONG("seq")}`, seqs);

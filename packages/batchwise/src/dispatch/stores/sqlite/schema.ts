@@ -187,6 +187,10 @@ const STEPS: readonly string[] = [
   CREATE INDEX batchwise_outcome_status ON batchwise_outcome (status, seq);
   CREATE UNIQUE INDEX batchwise_ready_seq ON batchwise_ready (seq);
   `,
+  `
+  -- Of a tombstone, created_at is when the request was pruned.
+  CREATE INDEX batchwise_request_pruned ON batchwise_request (created_at) WHERE pruned IS NOT NULL;
+  `,
 ];
 
 /** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */

@@ -65,6 +65,20 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual(lane.bytes, lane.ready * 5);
   }),
 
+  storeCase("is exact below the limit, and says at least the limit from there on", async (store) => {
+    await store.enqueue(many(1_400, { bytes: 5, tokens: 3 }), NOW);
+    await store.enqueue([request("odd", { bytes: 900 }), request("o", { lane: OTHER_LANE })], NOW - 1);
+    const of = async (limit: number) =>
+      (await store.probe(limit, NOW)).lanes.find(({ lane }) => lane === LANE) ?? { ready: 0, bytes: 0, tokens: 0 };
+    const all = await of(1_402);
+    deepEqual([all.ready, all.bytes, all.tokens], [1_401, 7_900, 4_210]);
+    const some = await of(1_200);
+    ok(some.ready >= 1_200 && some.bytes >= 5_900 && some.tokens >= 3_600, "less than the limit");
+    const ids = await claimed(store, 1, { maxRequests: 300 });
+    await store.amend({ kind: "cancel", ids: ["r300", "r301", "odd"], payload: OK, code: "c" }, [], NOW);
+    deepEqual([ids.length, (await of(1_099)).ready >= 1_098, (await of(1_099)).ready], [300, true, 1_098]);
+  }),
+
   storeCase("tells when what waits for its notBefore may go", async (store) => {
     const batch = await sealed(store, 1, 3);
     const items = [requeue(0, { notBefore: NOW + 9 }), requeue(1, { notBefore: NOW + 5 }), final(2)];

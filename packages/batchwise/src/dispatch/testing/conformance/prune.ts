@@ -111,6 +111,30 @@ export const pruneCases: readonly StoreCase[] = [
     );
   }),
 
+  storeCase("forgets tombstones of requests that were pruned up to a time, and no others", async (store) => {
+    await store.enqueue(many(9), NOW);
+    await end(store, ["r0", "r1", "r2"], NOW);
+    await pruned(store, { now: NOW + 10 });
+    await end(store, ["r3"], NOW + 11);
+    await pruned(store, { now: NOW + 20, limit: 1 });
+    const known = async (): Promise<string[]> =>
+      (await store.requests({ ids: ["r0", "r1", "r2", "r3", "r4"], tombstones: true })).map(({ id }) => id);
+    deepEqual(await pruned(store, { now: NOW + 30, tombstonesBefore: NOW + 9 }), NONE);
+    deepEqual(await known(), ["r0", "r1", "r2", "r3", "r4"]);
+    deepEqual(await pruned(store, { now: NOW + 30, tombstonesBefore: NOW + 10, limit: 2 }), NONE);
+    deepEqual(await known(), ["r3", "r4"]);
+    const again = [request("r0", { digest: "other" }), request("r3"), request("r4")];
+    deepEqual(await store.enqueue(again, NOW + 31), ["stored", "same", "same"]);
+    deepEqual((await store.probe(100, NOW + 31)).outcomes.cancelled, 4);
+  }),
+
+  storeCase("forgets a tombstone in the run that makes it, where there is no time between", async (store) => {
+    await store.enqueue(many(3), NOW);
+    await end(store, ["r0", "r1"], NOW);
+    deepEqual(await pruned(store, { now: NOW + 10, tombstonesBefore: NOW + 10 }), { ...NONE, requests: 2 });
+    deepEqual((await store.requests({ ids: ["r0", "r2"], tombstones: true })).length, 1);
+  }),
+
   storeCase("knows nothing of a pruned request in a change of requests", async (store) => {
     await store.enqueue([request("a")], NOW);
     await end(store, ["a"], NOW);

