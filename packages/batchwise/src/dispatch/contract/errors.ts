@@ -14,7 +14,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are left.
  * `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store object, so nobody can check),
  * `TRANSACTION_UNUSABLE` (the client has none, or one that failed or is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
- * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `ACCOUNT_FULL`: a limit of the account is used up;
+ * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `LANE_PAUSED`: it refuses one
+ * request of an endpoint and model after the other; `ACCOUNT_FULL`: a limit of the account is used up;
  * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. Of `runBatch`: `ACCOUNT_REFUSED`: the keys of all accounts that
  * could go on are refused.
  */
@@ -43,6 +44,7 @@ export type DispatchErrorCode =
   | "ACCOUNT_FULL"
   | "ACCOUNT_UNAVAILABLE"
   | "BATCH_REFUSED"
+  | "LANE_PAUSED"
   | "NO_DISPATCHER"
   | "TRANSACTION_UNUSABLE"
   | "CLOSED";

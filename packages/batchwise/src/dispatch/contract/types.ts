@@ -277,11 +277,11 @@ export interface LaneRef {
 /** Since when, and why, nothing new is sent. */
 export interface PauseRecord {
   readonly since: number;
-  /** As given to `pauseAccount` or `pauseLane`; null for none. */
+  /** As given to `pauseAccount` or `pauseLane`, or the account and its provider's words; null for none. */
   readonly reason: string | null;
 }
 
-/** What operators have paused, for all processes of the store. */
+/** What operators have paused, for all processes of the store, and lanes that pause because their requests are refused. */
 export interface PausedRecord {
   readonly accounts: readonly (PauseRecord & { readonly name: string })[];
   readonly lanes: readonly (PauseRecord & LaneRef)[];

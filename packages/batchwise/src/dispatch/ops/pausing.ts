@@ -10,6 +10,7 @@ import { serves } from "../decide/sealing/rank-accounts.ts";
 import { ulid } from "../format/encode.ts";
 import { storedMessage } from "../format/stored-code.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { lanePausesLifted } from "../steps/lane-health.ts";
 
 /** True when this call has paused it; false when it was paused before, which stays as it is. */
 export async function pauseAccount(runtime: Runtime, name: string, reason: string | null): Promise<boolean> {
@@ -32,8 +33,10 @@ export async function pauseLane(runtime: Runtime, lane: LaneRef, reason: string 
   return pause(runtime, laneMark(lane), reason);
 }
 
-export function resumeLane(runtime: Runtime, lane: LaneRef): Promise<boolean> {
-  return resume(runtime, laneMark(lane));
+/** Lifts the pauses of operators and those for bad lines. */
+export async function resumeLane(runtime: Runtime, lane: LaneRef): Promise<boolean> {
+  const isResumed = await resume(runtime, laneMark(lane));
+  return (await lanePausesLifted(runtime, lane)) || isResumed;
 }
 
 /** A pause as a mark keeps it. `by` tells calls apart that write the same in one millisecond. */

@@ -5,7 +5,7 @@ import { attempt } from "../../core/contract/thenable.ts";
 import { UnheardWarnings } from "../../core/contract/unheard-warnings.ts";
 import type { Account } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
-import type { LedgerRow } from "../contract/rows.ts";
+import type { LedgerRow, MarkChange, MarkRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
 import { wordsOf } from "../format/client-error.ts";
@@ -154,10 +154,17 @@ export class Runtime {
     return new Map(ledgers.map((row) => [row.name, row]));
   }
 
-  /** What operators have paused. */
+  /** What operators have paused, and lanes that are not well. */
   async readPauses(): Promise<Pauses> {
-    this.#pauses = pausesOf(await this.store.marks([], this.clock.now()));
+    await this.changeMarks([]);
     return this.#pauses;
+  }
+
+  /** Changes marks of the store as it does; `lastPauses` says what follows. */
+  async changeMarks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
+    const marks = await this.store.marks(changes, this.clock.now());
+    this.#pauses = pausesOf(marks);
+    return marks;
   }
 
   /** The same, as last read: for what does no harm where it is some seconds old. */

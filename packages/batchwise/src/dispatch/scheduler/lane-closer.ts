@@ -7,8 +7,9 @@ import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, LaneRow, LedgerRow } from "../contract/rows.ts";
 import type { SealResult } from "../contract/store.ts";
 import { ledgerName, UNRESOLVED } from "../decide/batch/life-cycle.ts";
+import { type Openness, withProbe } from "../decide/sealing/lane-health.ts";
 import { outageOn } from "../decide/sealing/outage.ts";
-import type { Pauses } from "../decide/sealing/pauses.ts";
+import { opennessOf } from "../decide/sealing/pauses.ts";
 import {
   type AccountChoice,
   batchTokens,
@@ -22,6 +23,7 @@ import { batchCaps, DEADLINE_LEAD_MS } from "../decide/sealing/thresholds.ts";
 import { parseLane, ulid } from "../format/encode.ts";
 import { errorEnding } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { changeHealth } from "../steps/lane-health.ts";
 import { Tails } from "./tails.ts";
 import type { WaitingEvents } from "./waiting-events.ts";
 import { noRoomAt, WaitingLanes } from "./waiting-lanes.ts";
@@ -58,11 +60,11 @@ export class LaneCloser {
   }
 
   /** Closes one batch of the lane at the best account that takes it. True when the lane should be looked at again. */
-  async close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, pauses: Pauses): Promise<boolean> {
+  async close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers): Promise<boolean> {
     const asked: Asked = { choices: [], refusals: [], noRoom: new Map(), tooLarge: null };
-    let answer = await this.#ask(lane, serving.first, ledgers, pauses, asked);
+    let answer = await this.#ask(lane, serving.first, ledgers, asked);
     if (answer === "refused" && this.#leaves(lane, serving, asked)) {
-      answer = await this.#ask(lane, serving.second, ledgers, pauses, asked);
+      answer = await this.#ask(lane, serving.second, ledgers, asked);
     }
     if (answer !== "refused") return answer === "sealed";
     this.#waiting.refused(lane, asked.noRoom);
@@ -80,15 +82,17 @@ export class LaneCloser {
     lane: LaneRow,
     accounts: readonly Account[],
     ledgers: Ledgers,
-    pauses: Pauses,
     asked: Asked,
   ): Promise<"sealed" | "empty" | "refused"> {
     const { thresholds } = this.#runtime.options;
     const name = parseLane(lane.lane);
     const now = this.#runtime.clock.now();
-    const open = accounts.filter((account) => !pauses.accounts.has(account.name) && !isOnTrial(account, ledgers, now));
+    // As last read: a probe that was sent in this turn counts.
+    const opennessAt = ({ name: account }: Account): Openness =>
+      opennessOf(this.#runtime.lastPauses, { ...name, account }, now);
+    const open = accounts.filter((account) => opennessAt(account) !== "closed" && !isOnTrial(account, ledgers, now));
     for (const choice of rankAccounts(open, name, ledgers, now)) {
-      const result = await this.#seal(lane.lane, choice);
+      const result = await this.#seal(lane.lane, choice, opennessAt(choice.account) === "probe");
       if (result.ok) {
         this.#sealed(lane, choice, result.batch, ledgers);
         return "sealed";
@@ -149,12 +153,14 @@ export class LaneCloser {
     return true;
   }
 
-  async #seal(lane: string, choice: AccountChoice<Account>): Promise<SealResult> {
+  /** `isProbe`: of as few requests as the account takes, to find out whether it takes the lane again. */
+  async #seal(lane: string, choice: AccountChoice<Account>, isProbe = false): Promise<SealResult> {
     const { store, clock, options } = this.#runtime;
     const { thresholds, owner, leaseMs } = options;
     const { limits } = choice.account.capabilities;
     const caps = batchCaps(thresholds, limits, parseLane(lane).inputs);
     const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
+    const minRequests = Math.max(1, limits.minRequests);
     const avoidCounts = await this.#countsToAvoid(choice.account);
     const begunAt = clock.monotonic();
     const now = clock.now();
@@ -166,7 +172,8 @@ export class LaneCloser {
       limits: this.#waiting.limitsOf(lane, choice),
       ...caps,
       maxTokens: tokens.first,
-      minRequests: Math.max(1, limits.minRequests),
+      minRequests,
+      ...(isProbe ? { maxRequests: minRequests } : {}),
       avoidCounts,
       owner,
       leaseUntil: now + leaseMs,
@@ -176,6 +183,10 @@ export class LaneCloser {
     const isTooSmall = !result.ok && (result.reason === "head_too_large" || result.reason === "too_few");
     if (isTooSmall && tokens.most > tokens.first) {
       result = await store.seal({ ...input, maxTokens: tokens.most });
+    }
+    if (result.ok && isProbe) {
+      const place = { ...parseLane(lane), account: choice.account.name };
+      await changeHealth(this.#runtime, place, (health) => withProbe(health, input.key, now));
     }
     if (result.ok) await this.#workers.take(result.batch, begunAt);
     return result;

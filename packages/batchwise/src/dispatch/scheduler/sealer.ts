@@ -9,7 +9,7 @@ import type { LaneRow, NewRequest, Probe } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import { ledgerName } from "../decide/batch/life-cycle.ts";
 import { outageOn } from "../decide/sealing/outage.ts";
-import { isLanePaused, type Pauses } from "../decide/sealing/pauses.ts";
+import { isLanePaused, opennessOf, type Pauses } from "../decide/sealing/pauses.ts";
 import { type Serving, servingOf } from "../decide/sealing/rank-accounts.ts";
 import {
   closesAt,
@@ -133,12 +133,22 @@ export class Sealer {
       await this.#near.move(lane, look.before);
       return deadlineAt;
     }
-    const at = closesAt(lane, this.#capsOf(lane.lane), thresholds.maxAgeMs, now, this.#flushedAt);
+    const at = this.#needsProbe(lane, serving, now)
+      ? now
+      : closesAt(lane, this.#capsOf(lane.lane), thresholds.maxAgeMs, now, this.#flushedAt);
     if (look.kind === "wait" && at > now) return Math.min(deadlineAt, at, look.until);
-    if (await this.#closer.close(lane, serving, ledgers, pauses)) this.#runtime.sealing.wake();
+    if (await this.#closer.close(lane, serving, ledgers)) this.#runtime.sealing.wake();
     else if (look.kind === "close" && deadlineAt < look.before) await this.#near.move(lane, look.before);
     else return Math.min(deadlineAt, openAgainAt(lane, serving, ledgers, now));
     return deadlineAt;
+  }
+
+  /** True where a request of the lane is to be sent alone, without company, because no account takes more of it. */
+  #needsProbe({ lane }: LaneRow, { first }: Serving<Account>, now: number): boolean {
+    const { lastPauses } = this.#runtime;
+    if (lastPauses.healths.size === 0) return false;
+    const states = first.map(({ name: account }) => opennessOf(lastPauses, { ...parseLane(lane), account }, now));
+    return states.includes("probe") && !states.includes("open");
   }
 
   /** Requests stored while the probe ran may fill lanes that the probe did not see full. */

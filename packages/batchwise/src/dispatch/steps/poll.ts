@@ -14,6 +14,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { applyPlan } from "./apply-plan.ts";
 import { pages } from "./find/list-batches.ts";
 import { undoAdoption } from "./find/undo-adoption.ts";
+import { noteAcceptance, noteFaults } from "./lane-health.ts";
 import { evidenceOn, preferFreeAccount } from "./submit/competing-batches.ts";
 import { blameMembers } from "./submit/expire-members.ts";
 import { tellOfRefusal } from "./submit/tell-of-refusal.ts";
@@ -66,6 +67,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const isWaiting = plan.state === "submitted" || plan.state === "running";
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
+  await noteLane(runtime, batch, plan, failure);
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
   tellOfRefusal(runtime, batch, plan, ledgers.get(account.name), "retrieve");
 }
@@ -74,6 +76,15 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
 function tellOfLimit({ troubles }: Runtime, lease: Lease, failure: Failure | null): void {
   if (failure?.kind !== "tokenLimit") return;
   troubles.add({ error: new Error(failure.message), failure, context: lease.context("retrieve") });
+}
+
+/**
+ * What the look says of the batch's lane, written first: the next owner would not see it again. A batch that was taken says
+ * something only of a lane about which something is known.
+ */
+async function noteLane(runtime: Runtime, batch: BatchRow, plan: Plan, failure: Failure | null): Promise<void> {
+  if (plan.disposal?.kind === "faults") await noteFaults(runtime, batch, failure, "retrieve");
+  if (runtime.lastPauses.healths.size > 0 && isTaken(batch, plan)) await noteAcceptance(runtime, batch);
 }
 
 function tellPolled(
@@ -119,14 +130,19 @@ function seenChanges(
   const hasEnded = plan.state === "collecting" && !plan.forget;
   const ledger = ledgers.get(batch.ledger) ?? null;
   const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, now) : null;
-  const isTaken = batch.state === "submitted" && (plan.state === "running" || hasEnded) && plan.disposal === null;
-  const over = isTaken ? outageOver(batch, ledgers.get(batch.account), now) : null;
+  const over = isTaken(batch, plan) ? outageOver(batch, ledgers.get(batch.account), now) : null;
   const written = [accepted, over].filter((change) => change !== null);
   return {
     ...told,
     ...(hasEnded ? { releaseAt: now } : {}),
     ...(written.length === 0 ? {} : { ledgers: written }),
   };
+}
+
+/** True where this look is the first to show that the provider has taken the batch to work. */
+function isTaken({ state }: BatchRow, plan: Plan): boolean {
+  const isOn = plan.state === "running" || (plan.state === "collecting" && !plan.forget);
+  return state === "submitted" && isOn && plan.disposal === null;
 }
 
 /** A running batch proves that the limit has room again. A learned limit is forgotten after a day. */

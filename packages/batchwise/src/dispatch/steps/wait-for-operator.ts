@@ -1,10 +1,13 @@
-// Holds a batch back while an operator has paused its account or its lane. What has been sent goes on.
+// Holds a batch back while an operator has paused its account or its lane, or the lane is paused for bad lines. What has
+// been sent goes on.
 
 import type { BatchRow } from "../contract/rows.ts";
+import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
 import { isLanePaused } from "../decide/sealing/pauses.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { placeOf } from "./lane-health.ts";
 import { mayChangeAccount } from "./submit/competing-batches.ts";
 
 /** Other processes see a resume that late at most. */
@@ -16,10 +19,16 @@ export async function isHeld(runtime: Runtime, { account, batch }: Lease): Promi
   return pauses.accounts.has(account.name) || isLanePaused(pauses, batch.lane);
 }
 
-/** True when the batch is held: then it waits, or its requests go to another account. */
+/** True when the batch is held: then it waits, or its requests go to another account or back to their lane. */
 export async function waitsForOperator(runtime: Runtime, lease: Lease): Promise<boolean> {
-  if (!(await isHeld(runtime, lease))) return false;
   const { batch } = lease;
+  if (!(await isHeld(runtime, lease))) {
+    const health = healthOf(runtime.lastPauses.healths, placeOf(batch));
+    if (!isUnsent(batch) || !isKeptBack(health, batch.key)) return false;
+    const disposal: Disposal = { kind: "requeue", code: "lane_paused" };
+    await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+    return true;
+  }
   const isOfLane = isLanePaused(runtime.lastPauses, batch.lane);
   if (!isOfLane && isUnsent(batch) && mayChangeAccount(runtime, batch, await runtime.ledgers())) {
     const disposal: Disposal = { kind: "requeue", code: "account_paused" };

@@ -18,7 +18,7 @@ export const KINDS: readonly Kind[] = [
 
 /** What the provider answers, told from the name alone, so that the right end is known beforehand. */
 export function statusOf(identity: string, run: number): number {
-  if (identity.startsWith("bad")) return 400;
+  if (identity.startsWith("bad") || identity.startsWith("typo")) return 400;
   if (identity.startsWith("flaky")) return run === 1 ? 500 : 200;
   if (identity.startsWith("silent")) return run === 1 ? -1 : 200;
   if (identity.startsWith("dead")) return 503;

@@ -15,7 +15,7 @@ import { SimFallback } from "./sim-fallback.ts";
 import { DOOMED, SimOperator } from "./sim-operator.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { PruningBooks } from "./sim-pruning.ts";
-import { OUTAGE, REFUSALS, WHOLE } from "./sim-refusals.ts";
+import { OUTAGE, REFUSALS, typoIn, WHOLE } from "./sim-refusals.ts";
 import type { Report } from "./sim-report.ts";
 import { askOf, KINDS, type Kind, statusOf } from "./sim-requests.ts";
 import { isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
@@ -157,13 +157,17 @@ class Simulation {
       forgets: () => this.#time.now() >= forgetsFrom && this.#time.now() < forgetsFrom + forgetsMs,
       shuffle: this.#random,
       ...(hasLimit ? { enqueuedTokens: 150 + this.#below(400) } : {}),
-      plan: ({ index }) => {
+      plan: ({ index, identities }) => {
         const isLate = this.#chance(0.1);
         return {
           validateMs: this.#below(2 * MINUTE),
           runMs: this.#below(40 * MINUTE),
           statusOf,
-          failure: isOut("failed") ? OUTAGE : this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : null,
+          failure: isOut("failed")
+            ? OUTAGE
+            : this.#chance(0.08)
+              ? { ...WHOLE, code: `failed-${index}` }
+              : typoIn(identities),
           notRun: (identity: string) => isLate && identity.length % 2 === 0,
           cutAfter: this.#chance(0.2) ? this.#below(5) : null,
           // Where nothing is counted, nobody can tell a short answer from a whole one.
@@ -273,7 +277,7 @@ class Simulation {
 
   /** When requests come, are cancelled, and processes fall asleep. */
   #plan(): void {
-    const kinds = ["good", "good", "good", "good", "good", "bad", "flaky", "silent", "dead"];
+    const kinds = ["good", "good", "good", "good", "good", "bad", "flaky", "silent", "dead", "typo"];
     const count = 20 + this.#below(80);
     for (let index = 0; index < count; index += 1) {
       const short = `${kinds[this.#below(kinds.length)]}-${index}`;
@@ -344,7 +348,7 @@ class Simulation {
     if (recordedAt < START - MINUTE || recordedAt > this.#time.now() + MINUTE) return false;
     if (payload.includes(OUTCOME_CODES.expired) && recordedAt < (this.#deadlines.get(id) ?? Infinity)) return false;
     if (status === "cancelled") return this.#cancelled.has(id) || this.#jobs.get(id) === DOOMED;
-    if (id.startsWith("bad") || id.startsWith("dead")) return status === "failed" || status === "expired";
+    if (/^(?:bad|dead|typo)/.test(id)) return status === "failed" || status === "expired";
     // Faults of the provider may use up all tries of a request that would have succeeded.
     return true;
   }

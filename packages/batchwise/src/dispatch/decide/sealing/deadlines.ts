@@ -6,7 +6,7 @@ import type { LaneRow, LedgerRow } from "../../contract/rows.ts";
 import type { LaneName } from "../../format/encode.ts";
 import { ledgerName } from "../batch/life-cycle.ts";
 import { outageOn } from "./outage.ts";
-import type { Pauses } from "./pauses.ts";
+import { opennessOf, type Pauses } from "./pauses.ts";
 import { fullAccounts, rankAccounts } from "./rank-accounts.ts";
 import { DEADLINE_LEAD_MS } from "./thresholds.ts";
 
@@ -42,9 +42,8 @@ export function opensAt(
   pauses: Pauses,
   now: number,
 ): number {
-  if (pauses.accounts.has(account.name) || fullAccounts([account], lane, ledgers, now).length > 0) {
-    return Number.POSITIVE_INFINITY;
-  }
+  const isClosed = opennessOf(pauses, { ...lane, account: account.name }, now) !== "open";
+  if (isClosed || fullAccounts([account], lane, ledgers, now).length > 0) return Number.POSITIVE_INFINITY;
   const held = outageOn(ledgers.get(account.name), now)?.holdUntil ?? 0;
   if (rankAccounts([account], lane, ledgers, now).length > 0) return Math.max(now, held);
   const names = [account.name, ledgerName(account.name, account.capabilities.ledgerScope, lane.model)];

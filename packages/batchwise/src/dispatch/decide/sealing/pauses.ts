@@ -1,9 +1,10 @@
-// What operators have paused, read from the store's marks. Pure.
+// What operators have paused, and which lanes are not well, read from the store's marks. Pure.
 
 import type { MarkRow } from "../../contract/rows.ts";
-import type { LaneRef, PausedRecord, PauseRecord } from "../../contract/types.ts";
+import type { LaneRef, OutcomeError, PausedRecord, PauseRecord } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { storedMessage } from "../../format/stored-code.ts";
+import { type Healths, healthOf, healthsOf, type LanePlace, type Openness, openness } from "./lane-health.ts";
 
 const ACCOUNT = "paused account ";
 const LANE = "paused lane ";
@@ -13,9 +14,11 @@ export interface Pauses {
   readonly accounts: ReadonlyMap<string, PauseRecord>;
   /** By the name of the mark. */
   readonly lanes: ReadonlyMap<string, PauseRecord>;
+  /** Of lanes at accounts. */
+  readonly healths: Healths;
 }
 
-export const NO_PAUSES: Pauses = { accounts: new Map(), lanes: new Map() };
+export const NO_PAUSES: Pauses = { accounts: new Map(), lanes: new Map(), healths: new Map() };
 
 export function accountMark(name: string): string {
   return storedMessage(ACCOUNT + name);
@@ -32,7 +35,7 @@ export function pausesOf(marks: readonly MarkRow[]): Pauses {
     if (name.startsWith(ACCOUNT)) accounts.set(name.slice(ACCOUNT.length), JSON.parse(value) as PauseRecord);
     else if (name.startsWith(LANE)) lanes.set(name, JSON.parse(value) as PauseRecord);
   }
-  return { accounts, lanes };
+  return { accounts, lanes, healths: healthsOf(marks) };
 }
 
 /** True where nothing new of the lane may be sent; parts of split batches are of their lane. */
@@ -40,12 +43,26 @@ export function isLanePaused({ lanes }: Pauses, lane: string): boolean {
   return lanes.size > 0 && lanes.has(laneMark(parseLane(lane)));
 }
 
-export function pausedRecord({ accounts, lanes }: Pauses): PausedRecord {
+/** Whether the account takes new batches of the lane, as far as its pauses tell. */
+export function opennessOf({ accounts, healths }: Pauses, place: LanePlace, now: number): Openness {
+  return accounts.has(place.account) ? "closed" : openness(healthOf(healths, place), now);
+}
+
+export function pausedRecord({ accounts, lanes, healths }: Pauses): PausedRecord {
   return {
     accounts: [...accounts].map(([name, { since, reason }]) => ({ name, since, reason })),
-    lanes: [...lanes].map(([mark, { since, reason }]) => {
-      const [endpoint, ...words] = mark.slice(LANE.length).split(" ");
-      return { endpoint: endpoint as LaneRef["endpoint"], model: words.join(" "), since, reason };
-    }),
+    lanes: [
+      ...[...lanes].map(([mark, { since, reason }]) => {
+        const [endpoint, ...words] = mark.slice(LANE.length).split(" ");
+        return { endpoint: endpoint as LaneRef["endpoint"], model: words.join(" "), since, reason };
+      }),
+      ...[...healths.values()].flatMap(({ account, endpoint, model, pause }) =>
+        pause === null ? [] : [{ endpoint, model, since: pause.since, reason: reasonOf(account, pause) }],
+      ),
+    ],
   };
+}
+
+function reasonOf(account: string, { code, message }: OutcomeError): string {
+  return `at "${account}": ${code}: ${message}`;
 }

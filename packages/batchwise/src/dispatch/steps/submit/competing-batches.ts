@@ -9,6 +9,7 @@ import { CLOCK_SKEW_MS } from "../../decide/batch/life-cycle.ts";
 import type { Plan } from "../../decide/batch/plan.ts";
 import { type FailureStreak, isSuspect } from "../../decide/retry-policy.ts";
 import { outageOn } from "../../decide/sealing/outage.ts";
+import { opennessOf } from "../../decide/sealing/pauses.ts";
 import { rankAccounts, servingOf } from "../../decide/sealing/rank-accounts.ts";
 import { parseLane } from "../../format/encode.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -93,11 +94,10 @@ async function splitAt(runtime: Runtime, batch: BatchRow, code: string): Promise
 export function mayChangeAccount(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<string, LedgerRow>): boolean {
   const now = runtime.clock.now();
   if (now - batch.createdAt < patienceOf(runtime, batch)) return false;
-  const paused = runtime.lastPauses.accounts;
   const lane = parseLane(batch.lane);
   const { first, second } = servingOf(runtime.accounts, lane);
   const others = [...first, ...(lane.urgent ? second : [])].filter(
-    ({ name }) => name !== batch.account && !paused.has(name),
+    ({ name }) => name !== batch.account && opennessOf(runtime.lastPauses, { ...lane, account: name }, now) === "open",
   );
   // An account with strikes would only send them back: when all are full, waiting is better.
   return rankAccounts(others, lane, ledgers, now).some(({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0);

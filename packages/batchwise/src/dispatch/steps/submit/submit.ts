@@ -26,6 +26,7 @@ import type { Lease } from "../../runtime/lease.ts";
 import { bounded, CallTimeout, failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { applyPlan } from "../apply-plan.ts";
+import { noteFaults } from "../lane-health.ts";
 import { isHeld, isUnsent, waitsForOperator } from "../wait-for-operator.ts";
 import { batchInput, firstBody, LineRefused } from "./batch-input.ts";
 import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
@@ -254,6 +255,9 @@ async function failed(
   const decide = isRepeat ? afterFailedRepeat : afterSubmitFailure;
   const evidence = failure.kind === "unknown" ? NO_EVIDENCE : await evidenceOn(runtime, batch, failure, ledgers);
   const plan = decide(batch, failure, operation, account, ledger, passed, runtime.clock.now(), evidence);
+  // A line that the account could not write was never sent.
+  const isBlamed = plan.disposal?.kind === "faults" && !(error instanceof LineRefused);
+  if (isBlamed) await noteFaults(runtime, batch, failure, operation);
   await applyPlan(lease, isRepeat ? plan : await otherwise(runtime, lease, plan, ledgers));
   tellOfRefusal(runtime, batch, plan, ledgers.get(account.name), operation);
 }

@@ -1,6 +1,7 @@
 // What the fake's models say: an echo for chat, a small vector for embeddings, each from the request alone.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { errorType } from "./anthropic/error-type.ts";
 import { bedrockAnswer } from "./bedrock/answers.ts";
 import { openaiAnswers } from "./openai/answers.ts";
 import { hashOf, seededRandom } from "./random.ts";
@@ -19,12 +20,12 @@ export function defaultAnswer(line: FakeLine): FakeAnswer {
 }
 
 /** The failure that `failedShare` hands out. */
-export function serverFault(endpoint: string): FakeAnswer {
+export function serverFault(endpoint: string, status: number): FakeAnswer {
   const error = {
-    type: endpoint === "/v1/messages" ? "api_error" : "server_error",
+    type: endpoint === "/v1/messages" ? errorType(status) : status === 429 ? "rate_limit_error" : "server_error",
     message: "The model is overloaded.",
   };
-  return { status: 500, body: { error: { ...error, code: null, param: null } } };
+  return { status, body: { error: { ...error, code: null, param: null } } };
 }
 
 function completion({ body, customId }: FakeLine): JsonObject {

@@ -210,7 +210,7 @@ export class BatchBook<Extra> {
   #answer(batch: FakeBatch<Extra>, entry: Entry): FakeAnswer {
     const share = batch.course.plan.failedShare;
     const unlucky = share > 0 && seededRandom(hashOf(entry.customId) + this.#settings.seed)() < share;
-    if (unlucky) return serverFault(entry.endpoint);
+    if (unlucky) return serverFault(entry.endpoint, batch.course.plan.failedStatus);
     const line = lineOf(entry);
     return this.#rules.check(line) ?? this.#settings.answer(line);
   }

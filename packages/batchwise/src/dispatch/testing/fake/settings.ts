@@ -13,6 +13,7 @@ const DAY = 24 * 60 * MINUTE;
 const LIMITS: FakeLimits = {
   minLines: 1,
   maxLines: 50_000,
+  namedFaults: 50,
   maxEmbeddingInputs: 50_000,
   maxLastingFiles: Number.POSITIVE_INFINITY,
   maxFileBytes: 200_000_000,
@@ -44,6 +45,7 @@ const PLAN: FakePlan = {
   missingLines: 0,
   duplicateLines: 0,
   failedShare: 0,
+  failedStatus: 500,
   emptyErrorFile: false,
   absentFile: "null",
   stateCase: "lower",
@@ -87,6 +89,7 @@ export interface Settings {
   readonly uploads: "redirect" | "direct";
   readonly answer: NonNullable<FakeOptions["answer"]>;
   readonly identify: NonNullable<FakeOptions["identify"]>;
+  readonly faultOf: NonNullable<FakeOptions["faultOf"]>;
   readonly storage: FakeObjects | null;
   planFor(facts: FakeBatchFacts): FakePlan;
   /** The plan of the next batch that is created, in place of the usual one. */
@@ -94,7 +97,19 @@ export interface Settings {
 }
 
 const OPTIONS: readonly (keyof FakeOptions)[] = [
-  ...(["clock", "seed", "dialect", "limits", "plan", "models", "answer", "identify", "uploads", "storage"] as const),
+  ...([
+    "clock",
+    "seed",
+    "dialect",
+    "limits",
+    "plan",
+    "models",
+    "answer",
+    "identify",
+    "faultOf",
+    "uploads",
+    "storage",
+  ] as const),
   ...(["listLagMs", "retrieveLagMs", "clockSkewMs", "fileRetentionMs"] as const),
 ];
 
@@ -134,6 +149,7 @@ export function resolveSettings(options: FakeOptions): Settings {
     uploads: options.uploads ?? "redirect",
     answer: options.answer ?? defaultAnswer,
     identify: options.identify ?? bodyDigest,
+    faultOf: options.faultOf ?? (() => null),
     storage: options.storage ?? null,
     planFor: (facts) => ({ ...PLAN, ...DIALECT_PLANS[dialect], ...usual(facts), ...next.shift() }),
     planNext: (plan) => next.push(knownPlan(plan)),

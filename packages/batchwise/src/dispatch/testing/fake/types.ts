@@ -81,6 +81,8 @@ export interface FakeLimits {
   readonly minLines: number;
   /** Lines in one file. OpenAI 50_000, Mistral 100_000. */
   readonly maxLines: number;
+  /** Bad lines that the validation of an OpenAI-shaped file names. 50. */
+  readonly namedFaults: number;
   /** Texts to embed in one file, over all its lines. OpenAI 50_000. */
   readonly maxEmbeddingInputs: number;
   /** Files that may be kept without `expires_after`. Azure 500; else Infinity. */
@@ -134,8 +136,10 @@ export interface FakePlan {
   /** Result lines that are left out, and that come twice. */
   readonly missingLines: number;
   readonly duplicateLines: number;
-  /** Share of the items that end with a 500 of the provider. */
+  /** Share of the items that end with `failedStatus`. */
   readonly failedShare: number;
+  /** A status of the provider's own: 500, 429, 529. 500. */
+  readonly failedStatus: number;
   /** An empty error file although nothing failed. */
   readonly emptyErrorFile: boolean;
   /** How a file that does not exist is named in the batch. */
@@ -258,6 +262,8 @@ export interface FakeOptions {
   readonly models?: readonly string[];
   /** Default: an echo of the last user message, or a vector of its text. */
   readonly answer?: (line: FakeLine) => FakeAnswer;
+  /** What the validation of an OpenAI-shaped file has against a line, beside the checks of the fake. Default: nothing. */
+  readonly faultOf?: (line: FakeLine) => FakeLineFault | null;
   /** What tells one request from another, whatever its custom id. Default: a digest of the body. */
   readonly identify?: (line: FakeLine) => string;
   /**

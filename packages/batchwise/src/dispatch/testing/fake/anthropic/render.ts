@@ -4,6 +4,7 @@ import type { JsonObject } from "../../../contract/types.ts";
 import type { Ending, FakeBatch } from "../batch-book.ts";
 import { isObject } from "../openai/lines.ts";
 import { areCounted, isOver, type Moment, type Phase } from "../timeline.ts";
+import { errorType } from "./error-type.ts";
 
 const DAY = 24 * 3_600_000;
 /** Results are kept this long after the creation. */
@@ -62,21 +63,6 @@ function resultOf({ status, body }: NonNullable<Ending["answer"]>): JsonObject {
   const told = isObject(body.error) ? body.error : {};
   const error = { type: told.type ?? errorType(status), message: told.message ?? `Scripted answer ${status}.` };
   return { type: "errored", error: { type: "error", error, request_id: null } };
-}
-
-/** The error type that Anthropic pairs with a status. */
-export function errorType(status: number): string {
-  const types: Readonly<Record<number, string>> = {
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-  };
-  return types[status] ?? (status >= 500 ? "api_error" : "invalid_request_error");
 }
 
 function iso(at: number | null): string | null {

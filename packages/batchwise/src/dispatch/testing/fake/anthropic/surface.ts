@@ -9,8 +9,9 @@ import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
 import { isOver } from "../timeline.ts";
 import type { FakeAnswer, FakeLine, FakeOperation } from "../types.ts";
+import { errorType } from "./error-type.ts";
 import { paramsFault } from "./params.ts";
-import { type AnthropicExtra, errorType, renderMessageBatch, renderMessageResults } from "./render.ts";
+import { type AnthropicExtra, renderMessageBatch, renderMessageResults } from "./render.ts";
 
 const HOUR = 3_600_000;
 const WINDOW_MS = 24 * HOUR;

@@ -9,7 +9,6 @@ import type { FakeLineFault } from "../types.ts";
 import { fieldFault, fullEndpoint, methodOf } from "./endpoints.ts";
 
 const CUSTOM_ID = /^[A-Za-z0-9_-]{1,64}$/;
-const MOST_FAULTS = 50;
 const BASE64 = /^(?:data:[^,]*,)?[A-Za-z0-9+/]+=*$/;
 const LEAST_DATA = 1_000;
 const DATA_CHARACTERS_A_LETTER = 8;
@@ -32,19 +31,19 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
   const seen: Seen = { ids: new Set(), model: null };
   const entries: Entry[] = [];
   const faults: FakeLineFault[] = [];
+  const { minLines, maxLines, maxEmbeddingInputs, namedFaults } = settings.limits;
   let [tokens, inputs] = [0, 0];
   for (const [index, text] of texts.entries()) {
     const line = parseLine(text);
     const fault = line === null ? notJson : faultOf(line, endpoint, seen, settings);
     if (fault !== null) {
-      if (faults.length < MOST_FAULTS) faults.push({ ...fault, line: index + 1 });
+      if (faults.length < namedFaults) faults.push({ ...fault, line: index + 1 });
     } else if (line !== null) {
       tokens += estimateTokens(JSON.parse(JSON.stringify(line.body), withoutData));
       if (fullEndpoint(endpoint) === "/v1/embeddings") inputs += inputsOf(line.body as JsonObject);
       entries.push(entryOf(line, endpoint, settings));
     }
   }
-  const { minLines, maxLines, maxEmbeddingInputs } = settings.limits;
   if (texts.length < minLines) faults.unshift(tooFew(minLines));
   if (texts.length > maxLines) faults.unshift(tooMany(`${maxLines} lines`));
   if (inputs > maxEmbeddingInputs) faults.unshift(tooMany(`${maxEmbeddingInputs} embedding inputs`));
@@ -76,7 +75,11 @@ function entryOf(given: JsonObject, endpoint: string, settings: Settings): Entry
 const notJson: FakeLineFault = { code: "invalid_json_line", message: "This line is not parseable as valid JSON." };
 
 function faultOf(line: JsonObject, endpoint: string, seen: Seen, settings: Settings): FakeLineFault | null {
-  return envelopeFault(line, endpoint, seen, settings) ?? bodyFault(line.body as JsonObject, endpoint, seen, settings);
+  const ownCheck = (): FakeLineFault | null => {
+    const [customId, body] = [line.custom_id as string, line.body as JsonObject];
+    return bodyFault(body, endpoint, seen, settings) ?? settings.faultOf({ customId, endpoint, body });
+  };
+  return envelopeFault(line, endpoint, seen, settings) ?? ownCheck();
 }
 
 function envelopeFault(line: JsonObject, endpoint: string, seen: Seen, settings: Settings): FakeLineFault | null {

@@ -4,8 +4,8 @@
 
 import { STATUS_CODES } from "node:http";
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { errorType } from "../anthropic/error-type.ts";
 import { paramsFault } from "../anthropic/params.ts";
-import { errorType } from "../anthropic/render.ts";
 import type { Ending, Entry } from "../batch-book.ts";
 import { geminiFault, strangeName } from "../gemini/params.ts";
 import { statusName } from "../gemini/render.ts";
