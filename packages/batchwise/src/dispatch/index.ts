@@ -61,7 +61,15 @@ export type {
   SweepEvent,
   UsageEvent,
 } from "./contract/events.ts";
-export type { JobOutcome, JobProgress, JobRequest, JobRequestId, JobRequestMetadata } from "./contract/jobs.ts";
+export type {
+  JobOutcome,
+  JobPause,
+  JobProgress,
+  JobRequest,
+  JobRequestId,
+  JobRequestMetadata,
+  OnChange,
+} from "./contract/jobs.ts";
 export type {
   CancelCounts,
   CancelFilter,
@@ -162,6 +170,7 @@ export { defaultPrices } from "./decide/price/default-prices.ts";
 export { priceOf } from "./decide/price/price.ts";
 export { createDispatcher } from "./dispatcher.ts";
 export { type AccountFault, checkAccount } from "./ops/check-account.ts";
+export { type JobDefaults, keepJobDefaults } from "./ops/job-defaults.ts";
 export {
   lineOf,
   type ReadRequestsOptions,

@@ -6,6 +6,7 @@ import type { JobOutcome, JobRequest } from "./contract/jobs.ts";
 import type { LoggedOutcome } from "./contract/types.ts";
 import { createDispatcherParts } from "./dispatcher.ts";
 import { Producer } from "./intake/producer.ts";
+import { keepJobDefaults } from "./ops/job-defaults.ts";
 import { JobGuard } from "./ops/job-guard.ts";
 import { JobPlaces } from "./ops/job-places.ts";
 import { ProgressTeller } from "./ops/job-progress.ts";
@@ -25,6 +26,7 @@ import { waitOut } from "./runtime/wait-out.ts";
  * - the signal's reason, or what `requests` threw;
  * - a DispatchError that names the request (`requests[17]: ...`) when no account takes it, or DUPLICATE_ID when it is not
  *   the one that an earlier run had; what came before it stays enqueued;
+ * - DEFAULTS_CHANGED, before anything is sent, when an earlier run of the job had other `requestDefaults`: see `onChange`;
  * - ACCOUNT_REFUSED, which names account and status, when the keys of all accounts that could go on with it are refused. Each
  *   account is asked once before the first upload. Whatever else makes the job wait (no network, a limit that is used up) is
  *   told once to `onError` and stands in the progress, as `paused`;
@@ -91,6 +93,7 @@ class JobRun<Request extends JobRequest> {
 
   async *outcomes(): AsyncGenerator<JobOutcome<Request>, void, undefined> {
     const { job, signal } = this.#plan;
+    await this.#keepDefaults();
     this.#progress.start();
     this.#beginning = this.#begin();
     const untilIdle = this.#produce();
@@ -113,6 +116,20 @@ class JobRun<Request extends JobRequest> {
     }
     signal?.throwIfAborted();
     if (this.#fault !== null) throw this.#fault.error;
+  }
+
+  async #keepDefaults(): Promise<void> {
+    const { job, onChange, dispatcher, signal } = this.#plan;
+    const { store, clock } = this.#runtime;
+    const given = { job, requestDefaults: dispatcher.requestDefaults, onChange };
+    for (let failures = 1; ; failures += 1) {
+      try {
+        await keepJobDefaults(store, given, clock.now());
+        return;
+      } catch (error) {
+        await waitOut(this.#runtime, signal?.aborted ? signal.reason : error, failures);
+      }
+    }
   }
 
   /** Starts the loops once each account has been asked, unless none of them may take work. */

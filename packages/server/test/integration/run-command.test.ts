@@ -68,6 +68,19 @@ describe("batchwise run", () => {
     ]);
   });
 
+  test("with another --model than an earlier run of the job is refused, until --on-change keep", async () => {
+    const practice = await Practice.start();
+    practice.write("in.jsonl", '{"input":"a"}');
+    expect(await ended(practice.run("in.jsonl", "--model", "m"))).toMatchObject({ code: 0 });
+    const { code, output } = await ended(practice.run("in.jsonl", "--model", "n"));
+    expect({ code, output }).toMatchObject({ code: 2, output: expect.stringContaining("had another --model") });
+    expect(output).toContain("pass another --job, or --on-change keep. Nothing was sent in this run.");
+    practice.write("in.jsonl", '{"input":"a"}\n{"input":"b"}');
+    const kept = await ended(practice.run("in.jsonl", "--model", "n", "--on-change", "keep"));
+    expect(kept).toMatchObject({ code: 0, output: expect.stringContaining("2 outcomes (2 succeeded)") });
+    expect(practice.fake.calls("batches.create")).toBe(2);
+  });
+
   test("killed with SIGKILL while it sends and while it writes, it gives each line one outcome, run once", async () => {
     const practice = await oneAfterTheOther();
     practice.writeLines("in.jsonl", REQUESTS);

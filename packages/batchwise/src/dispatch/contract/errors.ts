@@ -17,7 +17,7 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `LANE_PAUSED`: it refuses one
  * request of an endpoint and model after the other; `ACCOUNT_FULL`: a limit of the account is used up;
  * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. Of `runBatch`: `ACCOUNT_REFUSED`: the keys of all accounts that
- * could go on are refused.
+ * could go on are refused; `DEFAULTS_CHANGED`: an earlier run of the job had other `requestDefaults`.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -26,6 +26,7 @@ export type DispatchErrorCode =
   | "NO_ACCOUNT"
   | "REQUEST_TOO_LARGE"
   | "DUPLICATE_ID"
+  | "DEFAULTS_CHANGED"
   | "NOT_FOUND"
   | "PRUNED"
   | "STORE_UNAVAILABLE"

@@ -32,6 +32,9 @@ export interface JobOutcome<Request = JobRequest> extends Omit<LoggedOutcome, "i
   readonly request: Request | null;
 }
 
+/** What becomes of a job whose `requestDefaults` have changed. */
+export type OnChange = "refuse" | "keep";
+
 /** Why requests of a job wait. */
 export interface JobPause {
   /** The account's name. */

@@ -1,7 +1,15 @@
 // The options of runBatch: those of a dispatcher, and what the job is. Checked once, before anything happens.
 
-import { aFunction, check, checkIsObject, expected, type Rule, refuseUnknown } from "../../core/contract/validate.ts";
-import type { JobProgress, JobRequest } from "../contract/jobs.ts";
+import {
+  aFunction,
+  check,
+  checkIsObject,
+  expected,
+  oneOf,
+  type Rule,
+  refuseUnknown,
+} from "../../core/contract/validate.ts";
+import type { JobProgress, JobRequest, OnChange } from "../contract/jobs.ts";
 import { aName, aSignal } from "./call-options.ts";
 import type { DispatcherOptions } from "./dispatcher-options.ts";
 import { DISPATCHER_HINTS } from "./foreign-names.ts";
@@ -28,6 +36,12 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest> extend
    * throws is told to `onError`.
    */
   readonly onProgress?: (progress: JobProgress) => void;
+  /**
+   * What becomes of a job that an earlier run had with other `requestDefaults`. "refuse", the default: the iteration rejects
+   * with DEFAULTS_CHANGED before anything is sent. "keep": requests that are stored keep their bodies and outcomes, and
+   * those that are not get the new defaults. Known for the 1,000 jobs of the store that were run last.
+   */
+  readonly onChange?: OnChange;
   /** Stops the run when it is aborted: the iteration rejects with its reason once all has come to a halt. */
   readonly signal?: AbortSignal;
 }
@@ -36,11 +50,12 @@ export interface RunBatchPlan<Request extends JobRequest> {
   readonly job: string;
   readonly requests: RunBatchOptions<Request>["requests"];
   readonly onProgress: ((progress: JobProgress) => void) | null;
+  readonly onChange: OnChange;
   readonly signal: AbortSignal | null;
   readonly dispatcher: ResolvedOptions;
 }
 
-const NAMES = ["job", "requests", "onProgress", "signal"];
+const NAMES = ["job", "requests", "onProgress", "onChange", "signal"];
 const HINTS = { ...DISPATCHER_HINTS, id: "the name of the work is `job`", input: "the requests are `requests`" };
 
 const aJob: Rule = {
@@ -60,18 +75,20 @@ const requestsRule: Rule = {
 export function runBatchOptions<Request extends JobRequest>(given: RunBatchOptions<Request>): RunBatchPlan<Request> {
   checkIsObject("options", given);
   refuseUnknown(given ?? {}, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);
-  const { job, requests, onProgress, signal, ...dispatcher } = given;
+  const { job, requests, onProgress, onChange = "refuse", signal, ...dispatcher } = given;
   check("job", aJob, job);
   if (typeof requests === "function") {
     throw expected("requests", { ...requestsRule, expected: `${requestsRule.expected} (call the function)` }, requests);
   }
   check("requests", requestsRule, requests);
   if (onProgress !== undefined) check("onProgress", aFunction, onProgress);
+  check("onChange", oneOf("refuse", "keep"), onChange);
   if (signal !== undefined) check("signal", aSignal, signal);
   return {
     job,
     requests,
     onProgress: onProgress ?? null,
+    onChange,
     signal: signal ?? null,
     dispatcher: resolveOptions(dispatcher),
   };

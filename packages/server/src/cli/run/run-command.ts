@@ -14,6 +14,14 @@ export function runCommand(): Command {
     .option("--output <file>", "outcomes, one a line; written anew at each run (default: <input>.outcomes.jsonl)")
     .option("--job <name>", "what the run is resumed by; unset: the input's file name without its extension")
     .option("--model <name>", "for requests that name none")
+    .addOption(
+      new Option(
+        "--on-change <what>",
+        "where an earlier run of the job had another --model; keep: for new requests only",
+      )
+        .choices(["refuse", "keep"])
+        .default("refuse"),
+    )
     .addOption(new Option("--format <form>", "lines of the output").choices(["openai", "full"]).default("openai"))
     .option(
       "--price <input/output>",

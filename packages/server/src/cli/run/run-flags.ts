@@ -7,6 +7,7 @@ export interface RunFlags extends StoreFlags, AccountFlags {
   readonly output?: string;
   readonly job?: string;
   readonly model?: string;
+  readonly onChange: "refuse" | "keep";
   readonly format: "openai" | "full";
   readonly price?: Price;
   readonly maxRequests?: number;

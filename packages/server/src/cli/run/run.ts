@@ -4,15 +4,17 @@
 import {
   type Account,
   createDispatcher,
+  DispatchError,
   type Dispatcher,
   type ErrorContext,
+  keepJobDefaults,
   type LoggedOutcome,
   QuarantinedError,
   writeOutcomes,
 } from "batchwise/dispatch";
 import { checkAccount } from "../accounts/account-fault.ts";
 import { openAccount } from "../accounts/open-account.ts";
-import { EXIT, wordsOf } from "../common/failures.ts";
+import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
 import { plural, counted as thousands } from "../common/print.ts";
 import { onStopSignal } from "../common/stop-signals.ts";
 import { checkIsNotStore, type OpenStore, openStore } from "../common/stores.ts";
@@ -68,10 +70,10 @@ class Run {
     this.#output = output;
     this.#file = file;
     this.#store = store;
-    const { model, maxRequests, leaseMs } = options.flags;
+    const { maxRequests, leaseMs } = options.flags;
     this.#dispatcher = createDispatcher({
       ...{ store: store.store, accounts: [account], onError: (error, context) => this.#onError(error, context) },
-      ...(model === undefined ? {} : { requestDefaults: { model } }),
+      requestDefaults: defaultsOf(options.flags),
       ...(maxRequests === undefined ? {} : { thresholds: { maxRequests } }),
       ...(leaseMs === undefined ? {} : { leaseMs }),
       // Nothing more comes: what is too little for a batch would wait for ever.
@@ -105,6 +107,7 @@ class Run {
   /** Gives the keys of quarantined batches that the rest of the outcomes waits for. */
   async #work(figures: RunFigures): Promise<readonly string[]> {
     try {
+      await this.#keepDefaults();
       await this.#enqueue(figures.total);
       await this.#dispatcher.start();
       // All lines are in: no batch waits for more.
@@ -116,6 +119,18 @@ class Run {
       if (this.#signal === null) throw error;
     }
     return [];
+  }
+
+  async #keepDefaults(): Promise<void> {
+    const { job, flags } = this.#options;
+    const given = { job, requestDefaults: defaultsOf(flags), onChange: flags.onChange };
+    try {
+      await keepJobDefaults(this.#store.store, given);
+    } catch (error) {
+      if (!(error instanceof DispatchError) || error.code !== "DEFAULTS_CHANGED") throw error;
+      const what = `An earlier run of the job "${job}" had another --model, and this one would give its answers`;
+      throw new CommandError(`${what}: pass another --job, or --on-change keep. Nothing was sent in this run.`);
+    }
   }
 
   async #enqueue(total: number): Promise<void> {
@@ -184,4 +199,8 @@ class Run {
       figures.add(outcome);
     }
   }
+}
+
+function defaultsOf({ model }: RunFlags): { readonly model?: string } {
+  return model === undefined ? {} : { model };
 }
