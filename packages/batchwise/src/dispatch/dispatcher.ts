@@ -13,6 +13,7 @@ import type {
   RequestPage,
   RequestsOptions,
   RetryFilter,
+  RetryRequestsOptions,
   UsageFilter,
   UsageRecord,
 } from "./contract/operations.ts";
@@ -67,6 +68,7 @@ import {
   pollFilter,
   reasonOf,
   requestsOptions,
+  retryOptions,
   retryWhich,
   usageFilter,
 } from "./options/operator-options.ts";
@@ -209,9 +211,11 @@ class StoreDispatcher implements Dispatcher {
     return cancelMany(this.#runtime, this.#startedWorkers, cancelWhich(which));
   }
 
-  async retry(which: string | readonly string[] | RetryFilter): Promise<number> {
+  async retry(which: string | readonly string[] | RetryFilter, options: RetryRequestsOptions = {}): Promise<number> {
     this.#refuseWhenStopped();
-    return retryRequests(this.#runtime, typeof which === "string" ? [which] : retryWhich(which));
+    const chosen = typeof which === "string" ? [which] : retryWhich(which);
+    const rowOf = (request: DispatchRequest) => this.#enqueuer.rowOf(request);
+    return retryRequests(this.#runtime, chosen, retryOptions(chosen, options), rowOf);
   }
 
   async requests(options: RequestsOptions = {}): Promise<RequestPage> {

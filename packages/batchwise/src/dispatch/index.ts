@@ -80,7 +80,10 @@ export type {
   RequestRecord,
   RequestStatus,
   RequestsOptions,
+  RequestTry,
   RetryFilter,
+  RetryRequestsOptions,
+  StoredRequest,
   UsageFilter,
   UsageRecord,
 } from "./contract/operations.ts";

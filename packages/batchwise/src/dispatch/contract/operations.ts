@@ -2,7 +2,7 @@
 // times are milliseconds since 1970.
 
 import type { TokenCounts } from "./rows.ts";
-import type { BatchRecord, CancelResult, Endpoint, LaneRef, OutcomeStatus } from "./types.ts";
+import type { BatchRecord, CancelResult, Endpoint, JsonObject, LaneRef, OutcomeStatus } from "./types.ts";
 
 /** `waiting` in its lane, a member of a batch that has not ended with it (`in_batch`), or how it ended. */
 export type RequestStatus = "waiting" | "in_batch" | OutcomeStatus;
@@ -21,15 +21,17 @@ export interface RequestFilter {
   readonly code?: string;
 }
 
-/** Which requests are read, and how many a page. */
+/** Which requests are read, how many a page, and how much of each. */
 export interface RequestsOptions extends RequestFilter {
+  /** True: each with its body, its metadata and its history. A page of large bodies needs a smaller `limit`. Default false. */
+  readonly bodies?: boolean;
   /** The `next` of the page before. */
   readonly after?: number;
   /** Default 100. */
   readonly limit?: number;
 }
 
-/** A request, as operators see it: without its body and its answer. */
+/** A request, as operators see it: without its answer. */
 export interface RequestRecord {
   readonly id: string;
   readonly status: RequestStatus;
@@ -57,6 +59,33 @@ export interface RequestRecord {
   readonly code: string | null;
   /** Asked for, and not done yet because it is in a batch. */
   readonly cancelRequested: boolean;
+  /** With `bodies: true` alone: as stored, `requestDefaults` merged. */
+  readonly body?: JsonObject;
+  /** With `bodies: true` alone. null: it has none. */
+  readonly metadata?: Readonly<Record<string, string>> | null;
+  /** With `bodies: true` alone: its earlier tries, oldest first, and outcomes that a corrected body has replaced. */
+  readonly history?: readonly RequestTry[];
+}
+
+/** One earlier try of a request. */
+export interface RequestTry {
+  /** Key of the batch; null where the request waited when it ended. */
+  readonly batch: string | null;
+  /** Why it was tried again, or of the outcome that a corrected body has replaced. */
+  readonly code: string;
+  readonly at: number;
+}
+
+/** A request with its body, as `requests({ bodies: true })` gives it. */
+export type StoredRequest = Required<RequestRecord>;
+
+/** How requests run again. */
+export interface RetryRequestsOptions {
+  /**
+   * The corrected body, as `enqueue` takes it: an object for one id, or a function that gives it for each request. It is
+   * checked as at `enqueue`, `requestDefaults` are merged under it, and its model may be another.
+   */
+  readonly body?: JsonObject | ((request: StoredRequest) => JsonObject | Promise<JsonObject>) | undefined;
 }
 
 /** One page of `requests()`. */
@@ -145,9 +174,17 @@ export interface OperatorMethods {
    */
   cancel(id: string): Promise<CancelResult>;
   cancel(which: readonly string[] | CancelFilter): Promise<CancelCounts>;
-  /** Lets requests run again that ended without success: by id, or by filter. Gives the number of them. */
-  retry(which: string | readonly string[] | RetryFilter): Promise<number>;
-  /** Requests that match all that is given, in order of arrival, a page at a time; all of the store without a filter. */
+  /**
+   * Lets requests run again that ended without success: by id, or by filter. Gives the number of them. With `body` under the
+   * same id with a corrected body: from then on an `enqueue` of the first body or of the corrected one is the same request,
+   * and its old outcome stays in its history. A body that `enqueue` would refuse rejects likewise, and none of up to 1,000
+   * requests that are corrected together runs.
+   */
+  retry(which: string | readonly string[] | RetryFilter, options?: RetryRequestsOptions): Promise<number>;
+  /**
+   * Requests that match all that is given, in order of arrival, a page at a time; all of the store without a filter. With
+   * `bodies: true` their bodies too.
+   */
   requests(options?: RequestsOptions): Promise<RequestPage>;
   /**
    * Ties a batch that is quarantined or unknown to the provider batch of this id, and goes on with that. Asks the provider

@@ -7,7 +7,7 @@ import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
 /** A request on its way in. */
 export interface NewRequest {
   readonly id: string;
-  /** Of endpoint and body as the caller gave them (see format/encode.ts); "" where the caller gave no id. */
+  /** Of endpoint and body as the caller gave them (see format/encode.ts); "" where the caller gave no id. No line break. */
   readonly digest: string;
   readonly lane: string;
   readonly priority: number;
@@ -51,7 +51,7 @@ export interface RequestRow {
   readonly metadata: string | null;
   /** null unless the query asked for bodies. */
   readonly body: string | null;
-  /** The requeues so far, oldest first; null unless the query asked for it. */
+  /** The requeues so far, and the endings that a correction has taken back, oldest first; null unless asked for. */
   readonly history: readonly HistoryRow[] | null;
 }
 
@@ -66,9 +66,13 @@ export interface Ended {
   readonly recordedAt: number;
 }
 
+/** What a retry puts in the place of a request's body, with what follows from it. */
+export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body">;
+
 /** One try of a request: in which batch, and how it ended. */
 export interface HistoryRow {
-  readonly batchKey: string;
+  /** null where the request waited when it ended. */
+  readonly batchKey: string | null;
   readonly code: string;
   readonly at: number;
 }

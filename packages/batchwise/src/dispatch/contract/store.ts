@@ -30,9 +30,10 @@
 // Request states: ready -> claimed -> ended, and claimed -> ready when requeued. A claimed request belongs to one batch
 // until `settle` decides it; no lease, timeout or other call takes it out. An ended request has exactly one outcome.
 //
-// What is pruned leaves a tombstone, its id and digest, until `prune` takes that away too: `enqueue` compares with it,
-// `requests` shows it when asked for, and every other call is as if the request had never been. A member of a batch is gone when it is pruned or, after
-// it ended in the batch, retried; until then the batch stays, because outcomes and histories name it.
+// What is pruned leaves a tombstone, its id and digests, until `prune` takes that away too: `enqueue` compares with it,
+// `requests` shows it when asked for, and every other call is as if the request had never been. A member of a batch is
+// gone when it is pruned or, after it ended in the batch, retried without a correction; until then the batch stays:
+// outcomes and histories name it.
 //
 // Claim order inside a lane: priority descending, rank ascending, arrival ascending. The rank is set once, at enqueue,
 // and shares a lane by tokens among tenants (start-time fair queueing):
@@ -55,6 +56,7 @@ import type {
   BatchChanges,
   BatchQuery,
   BatchRow,
+  Correction,
   FindQuery,
   FindResult,
   LedgerLimits,
@@ -159,8 +161,13 @@ export type Amendment =
       readonly before: number;
       readonly limit: number;
     }
-  /** `lanes`: where each of them waits from then on, in the order of `ids`. */
-  | { readonly kind: "retry"; readonly ids: readonly string[]; readonly lanes: readonly string[] }
+  /** `lanes`: where each of them waits from then on; `corrections`: its new body. Both in the order of `ids`. */
+  | {
+      readonly kind: "retry";
+      readonly ids: readonly string[];
+      readonly lanes: readonly string[];
+      readonly corrections?: readonly Correction[];
+    }
   | { readonly kind: "hasten"; readonly after: number }
   /** `after`: a cursor. */
   | { readonly kind: "redeliver"; readonly sink: string; readonly after: number; readonly limit: number };
@@ -203,7 +210,10 @@ export interface Store {
    * lane `to`, and keep all else, `notBefore` too; answers only these (`changed`). Nothing of the history grows.
    * `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation + 1, `notBefore` now, no
    * deadline, no cancel wish; its outcome leaves the log and its undelivered deliveries are dropped (`changed`).
-   * Succeeded stays (`ended`); ready or claimed stays (`waiting`).
+   * Succeeded stays (`ended`); ready or claimed stays (`waiting`). With `corrections`, body, bytes and tokens become those
+   * given, and an `enqueue` with the old digest or the new one is `same` from then on (contract/digests.ts). The ending
+   * stays as a history row (its batch, its code or else its status, its time), so its batch stays until the request is
+   * pruned; of several endings while it waited, the last.
    * `hasten`: every time later than `after` at which something of the future would happen becomes `now`, also where
    * somebody holds it: notBefore of ready requests; nextAt, leaseUntil, submitStartedAt, unknownSince and releaseAt (where one is
    * given) of batches that are not done; nextAt of waiting deliveries; blockedUntil of ledgers. No fence changes. Answers

@@ -69,8 +69,8 @@ export class Enqueuer {
     return enqueuedMany(rows, answers);
   }
 
-  /** Checks a request of a job; throws what `enqueue` would reject with. */
-  rowOf(request: DispatchRequest | BatchLine, defaults: RequestDefaults): NewRequest {
+  /** Checks a request and gives its row; throws what `enqueue` would reject with. */
+  rowOf(request: DispatchRequest | BatchLine, defaults?: RequestDefaults): NewRequest {
     return this.#intake.rowOf(request, defaults);
   }
 

@@ -1,8 +1,15 @@
 // Reads requests by filter, page by page, as operators see them. Guarantees that a page is short only at the end, or
 // after so many reads that match little. Writes nothing.
 
-import type { RequestFilter, RequestPage, RequestRecord, RequestStatus } from "../contract/operations.ts";
+import type {
+  RequestFilter,
+  RequestPage,
+  RequestRecord,
+  RequestStatus,
+  StoredRequest,
+} from "../contract/operations.ts";
 import type { RequestMatch, RequestRow } from "../contract/rows.ts";
+import type { JsonObject } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
 import { storedCode } from "../format/stored-code.ts";
 import type { RequestsPlan } from "../options/operator-options.ts";
@@ -15,7 +22,29 @@ const MOST_READS = 200;
 
 const STATE_OF = { waiting: "ready", in_batch: "claimed" } as const;
 
-export async function findRequests(runtime: Runtime, { filter, after, limit }: RequestsPlan): Promise<RequestPage> {
+export async function findRequests(runtime: Runtime, plan: RequestsPlan): Promise<RequestPage> {
+  const page = await findRecords(runtime, plan);
+  if (!plan.bodies) return page;
+  return {
+    requests: await withBodies(
+      runtime,
+      page.requests.map(({ id }) => id),
+    ),
+    next: page.next,
+  };
+}
+
+/** The requests of these ids as they are now, with their bodies. */
+export async function withBodies(runtime: Runtime, ids: readonly string[]): Promise<StoredRequest[]> {
+  const found: StoredRequest[] = [];
+  for (const part of inParts(ids)) {
+    const rows = await runtime.store.requests({ ids: part, bodies: true, history: true });
+    found.push(...rows.map(storedRequest));
+  }
+  return found;
+}
+
+async function findRecords(runtime: Runtime, { filter, after, limit }: RequestsPlan): Promise<RequestPage> {
   if (filter.ids !== undefined) return { requests: await byIds(runtime, filter, filter.ids), next: null };
   const match = matchOf(filter);
   const requests: RequestRecord[] = [];
@@ -78,6 +107,16 @@ function stateOf(status: RequestStatus): NonNullable<RequestMatch["states"]>[num
 function statusOf({ state, ended }: RequestRow): RequestStatus {
   if (ended !== null) return ended.status;
   return state === "claimed" ? "in_batch" : "waiting";
+}
+
+function storedRequest(row: RequestRow): StoredRequest {
+  const history = row.history ?? [];
+  return {
+    ...requestRecord(row),
+    body: JSON.parse(row.body ?? "{}") as JsonObject,
+    metadata: row.metadata === null ? null : (JSON.parse(row.metadata) as Record<string, string>),
+    history: history.map(({ batchKey, code, at }) => ({ batch: batchKey, code, at })),
+  };
 }
 
 function requestRecord(row: RequestRow): RequestRecord {

@@ -1,26 +1,63 @@
 // Lets requests run again that ended without success: by id, or all that match. They go back to the lane itself, not to
-// the group of a split batch in which they ended.
+// the group of a split batch in which they ended; those with a corrected body to the lane of that.
 
 import { laneProper } from "../contract/lanes.ts";
-import type { RetryFilter } from "../contract/operations.ts";
-import type { RequestRow } from "../contract/rows.ts";
+import type { RetryFilter, RetryRequestsOptions } from "../contract/operations.ts";
+import type { NewRequest, RequestRow } from "../contract/rows.ts";
+import type { Amendment } from "../contract/store.ts";
+import type { DispatchRequest } from "../contract/types.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { inParts, matching } from "./find-requests.ts";
+import { inParts, matching, withBodies } from "./find-requests.ts";
 
 const DEFAULT = ["failed", "expired"] as const;
 
+/** Checks a request as `enqueue` does, and gives its row. */
+export type RowOf = (request: DispatchRequest) => NewRequest;
+
+type Retry = Extract<Amendment, { kind: "retry" }>;
+
 /** Gives the number of requests that will run again. */
-export async function retryRequests(runtime: Runtime, which: readonly string[] | RetryFilter): Promise<number> {
+export async function retryRequests(
+  runtime: Runtime,
+  which: readonly string[] | RetryFilter,
+  { body }: RetryRequestsOptions,
+  rowOf: RowOf,
+): Promise<number> {
   let count = 0;
   for await (const rows of partsOf(runtime, which)) {
     const { store, sinks, clock, sealing } = runtime;
-    const lanes = rows.map(({ lane }) => laneProper(lane));
-    const change = { kind: "retry", ids: rows.map(({ id }) => id), lanes } as const;
+    const change = body === undefined ? asTheyAre(rows) : await corrected(runtime, rows, body, rowOf);
     const answers = await store.amend(change, sinks, clock.now());
     count += answers.filter(({ result }) => result === "changed").length;
     sealing.wake();
   }
   return count;
+}
+
+function asTheyAre(rows: readonly RequestRow[]): Retry {
+  return { kind: "retry", ids: rows.map(({ id }) => id), lanes: rows.map(({ lane }) => laneProper(lane)) };
+}
+
+/** Only what can run again is corrected: the user's function sees nothing else. */
+async function corrected(
+  runtime: Runtime,
+  rows: readonly RequestRow[],
+  body: NonNullable<RetryRequestsOptions["body"]>,
+  rowOf: RowOf,
+): Promise<Retry> {
+  const ended = rows.filter(({ ended }) => ended !== null && ended.status !== "succeeded").map(({ id }) => id);
+  const corrections: NewRequest[] = [];
+  for (const request of await withBodies(runtime, ended)) {
+    const { id, endpoint } = request;
+    const given = typeof body === "function" ? await body(request) : body;
+    corrections.push(rowOf({ id, endpoint, body: given }));
+  }
+  const [ids, lanes] = [corrections.map(({ id }) => id), corrections.map(({ lane }) => lane)];
+  return { kind: "retry", ids, lanes, corrections: corrections.map(correctionOf) };
+}
+
+function correctionOf({ digest, bytes, tokens, body }: NewRequest): NonNullable<Retry["corrections"]>[number] {
+  return { digest, bytes, tokens, body };
 }
 
 async function* partsOf(

@@ -2,6 +2,7 @@
 // is undefined or empty: a variable that was never set must not cancel everything. Pure.
 
 import {
+  aBoolean,
   aString,
   check,
   checkIsObject,
@@ -17,6 +18,7 @@ import type {
   RequestFilter,
   RequestsOptions,
   RetryFilter,
+  RetryRequestsOptions,
   UsageFilter,
 } from "../contract/operations.ts";
 import type { LaneRef } from "../contract/types.ts";
@@ -31,11 +33,13 @@ export interface RequestsPlan {
   readonly filter: RequestFilter;
   readonly after: number;
   readonly limit: number;
+  readonly bodies: boolean;
 }
 
 export function requestsOptions(options: RequestsOptions): RequestsPlan {
-  checkNames(options, ["ids", "statuses", "batch", "tenant", "job", "code", "after", "limit"]);
-  const { after, limit, ...filter } = options;
+  checkNames(options, ["ids", "statuses", "batch", "tenant", "job", "code", "after", "limit", "bodies"]);
+  const { after, limit, bodies = false, ...filter } = options;
+  check("bodies", aBoolean, bodies);
   if (filter.ids !== undefined && (after !== undefined || limit !== undefined)) {
     throw invalidOption(TypeError, "Expected `ids` without `after` and `limit`: requests by id are not read in pages");
   }
@@ -46,7 +50,7 @@ export function requestsOptions(options: RequestsOptions): RequestsPlan {
   for (const name of ["batch", "tenant", "job", "code"] as const) {
     if (filter[name] !== undefined) check(name, aString, filter[name]);
   }
-  return { filter, after: after ?? 0, limit: limit ?? REQUESTS_SHOWN };
+  return { filter, after: after ?? 0, limit: limit ?? REQUESTS_SHOWN, bodies };
 }
 
 export function cancelWhich(which: readonly string[] | CancelFilter): readonly string[] | CancelFilter {
@@ -55,6 +59,22 @@ export function cancelWhich(which: readonly string[] | CancelFilter): readonly s
 
 export function retryWhich(which: readonly string[] | RetryFilter): readonly string[] | RetryFilter {
   return checkWhich("retry", which, WITHOUT_SUCCESS, ["batch", "tenant", "job", "code"], 'statuses: ["failed"]');
+}
+
+/** A body as it stands is for one request: more of them need a function, which sees each. */
+export function retryOptions(
+  which: readonly string[] | RetryFilter,
+  options: RetryRequestsOptions,
+): RetryRequestsOptions {
+  checkNames(options, ["body"]);
+  const { body } = options;
+  if (body === undefined || typeof body === "function") return options;
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    const rule = { expected: "an object, or a function that returns one", type: "object", test: () => false } as const;
+    throw expected("body", rule, body);
+  }
+  if (Array.isArray(which) && which.length === 1) return options;
+  throw invalidOption(TypeError, "A `body` is for one id. For several pass a function: `body: (request) => …`");
 }
 
 /** `all`: what to type for all of them. */

@@ -85,7 +85,7 @@ async function splitAt(runtime: Runtime, batch: BatchRow, code: string): Promise
   const members = { batchKey: batch.key, fromOrd: 0, limit: 1, history: true } as const;
   const [member] = await runtime.store.requests(members);
   const split = member?.history?.at(-1);
-  if (split?.code !== code || !group.startsWith(`${split.batchKey}.`)) return null;
+  if (split?.code !== code || split.batchKey === null || !group.startsWith(`${split.batchKey}.`)) return null;
   const [whole] = await runtime.store.batches({ keys: [split.batchKey], limit: 1 });
   return whole?.account === batch.account ? split.at : null;
 }

@@ -1,6 +1,7 @@
 // A store in this process's memory: for tests, simulations and work that may be lost with the process. Guarantees all
 // of the store contract but durability. Every method does its whole work in one turn, so that calls never overlap.
 
+import { hasDigest, withDigest } from "../../contract/digests.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
@@ -8,6 +9,7 @@ import type {
   BatchChanges,
   BatchQuery,
   BatchRow,
+  Correction,
   FindQuery,
   FindResult,
   MarkChange,
@@ -80,7 +82,10 @@ class MemoryStore implements Store {
     return change.ids.map((id, index) => {
       const request = this.#requests.get(id);
       if (request === undefined) return { id, result: "not_found" };
-      if (change.kind === "retry") return { id, result: this.#retry(request, change.lanes[index] as string, now) };
+      if (change.kind === "retry") {
+        const lane = change.lanes[index] as string;
+        return { id, result: this.#retry(request, lane, change.corrections?.[index], now) };
+      }
       return { id, result: this.#takeOut(request, change, sinks, now) };
     });
   }
@@ -213,7 +218,7 @@ class MemoryStore implements Store {
 
   #add(fresh: NewRequest, now: number): EnqueueResult {
     const known = this.#requests.get(fresh.id)?.digest ?? this.#pruning.digestOf(fresh.id);
-    if (known !== undefined) return known === fresh.digest ? "same" : "conflict";
+    if (known !== undefined) return hasDigest(known, fresh.digest) ? "same" : "conflict";
     this.#arrivals += 1;
     const request: MemoryRequest = {
       ...fresh,
@@ -266,11 +271,17 @@ class MemoryStore implements Store {
     return "changed";
   }
 
-  #retry(request: MemoryRequest, lane: string, now: number): Amended["result"] {
+  #retry(request: MemoryRequest, lane: string, correction: Correction | undefined, now: number): Amended["result"] {
     if (request.outcome === null) return "waiting";
-    if (request.outcome.status === "succeeded") return "ended";
+    const { status, code, batchKey, recordedAt } = request.outcome;
+    if (status === "succeeded") return "ended";
     this.#log.takeBack(request.outcome);
-    this.#batches.leave(request.outcome.batchKey ?? "");
+    if (correction === undefined) this.#batches.leave(batchKey ?? "");
+    else {
+      const digest = withDigest(request.digest, correction.digest);
+      request.history.push({ batchKey, code: code ?? status, at: recordedAt });
+      Object.assign(request, { ...correction, digest });
+    }
     Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
     this.#ready(request, lane, now);
     this.#log.usage.requested(request);

@@ -61,6 +61,6 @@ export class Pruning {
     this.#requests.delete(request.id);
     this.#tombstones.set(request.id, { digest: request.digest, prunedAt });
     if (outcome.batchKey !== null) this.#batches.leave(outcome.batchKey);
-    for (const { batchKey } of request.history) this.#batches.leave(batchKey);
+    for (const { batchKey } of request.history) this.#batches.leave(batchKey ?? "");
   }
 }

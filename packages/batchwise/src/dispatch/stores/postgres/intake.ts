@@ -1,6 +1,7 @@
 // Requests on their way in: all calls of one group commit, in one transaction. Guarantees one request an id, also when
 // another process enqueues the same id at the same moment, and the ranks of the claim order.
 
+import { hasDigest } from "../../contract/digests.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
@@ -59,7 +60,8 @@ export async function enqueueAll(
         known.set(id, digest);
         return "stored";
       }
-      return known.get(id) === digest ? "same" : "conflict";
+      const before = known.get(id);
+      return before !== undefined && hasDigest(before, digest) ? "same" : "conflict";
     }),
   );
 }

@@ -70,7 +70,7 @@ function endedOf(cursor: Reply | undefined, [status, code, batchKey, recordedAt]
 }
 
 function historyRow(line: Reply): HistoryRow {
-  const [batchKey, code, at] = JSON.parse(text(line)) as [string, string, string];
+  const [batchKey, code, at] = JSON.parse(text(line)) as [string | null, string, string];
   return { batchKey, code, at: Number(at) };
 }
 

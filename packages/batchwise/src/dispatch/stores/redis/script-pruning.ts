@@ -51,7 +51,7 @@ local function bury(cursor, id, keys, gone, now)
   if r[4] then gone[r[4]] = (gone[r[4]] or 0) + 1 end
   for _, line in ipairs(call('LRANGE', P .. 'h:' .. id, 0, -1)) do
     local batch = cjson.decode(line)[1]
-    gone[batch] = (gone[batch] or 0) + 1
+    if batch ~= null then gone[batch] = (gone[batch] or 0) + 1 end
   end
   for _, sink in ipairs(call('HKEYS', P .. 'd:' .. cursor)) do gather('ZREM', P .. 'dead:' .. sink, cursor) end
   gather('ZREM', P .. 'log', cursor)

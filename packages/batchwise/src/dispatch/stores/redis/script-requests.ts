@@ -45,13 +45,18 @@ local function store(q, key, rank, now)
   makeReady(r, now)
 end
 
+-- The digests of a request, as contract/digests.ts keeps them.
+local function hasDigest(known, digest)
+  return known == digest or string.find('\\n' .. known .. '\\n', '\\n' .. digest .. '\\n', 1, true) ~= nil
+end
+
 function methods.enqueue(input)
   local answers, shares = {}, {}
   for n, q in ipairs(input.requests) do
     local key = rkey(q.id)
     local digest = call('HGET', key, 'digest') or buried(q.id)
     if digest then
-      answers[n] = digest == q.digest and 'same' or 'conflict'
+      answers[n] = hasDigest(digest, q.digest) and 'same' or 'conflict'
     else
       local share = shareOf(shares, q)
       local rank = math.max(share.claimed, share.finished)
@@ -92,11 +97,24 @@ local function move(change, now)
   return answers
 end
 
-local function retry(id, lane, now)
+-- A new body; how it had ended stays as history.
+local function correct(id, correction, ending)
+  local key = rkey(id)
+  local known = call('HGET', key, 'digest')
+  local digest = correction.digest
+  if not hasDigest(known, digest) then known = known .. '\\n' .. digest end
+  call('HSET', key, 'digest', known, 'bytes', str(correction.bytes), 'tokens', str(correction.tokens))
+  call('HDEL', key, 'body')
+  call('SET', P .. 'x:' .. id, correction.body)
+  call('RPUSH', P .. 'h:' .. id, cjson.encode(ending))
+end
+
+local function retry(id, lane, correction, now)
   local key = rkey(id)
   local cursor = call('HGET', key, 'cursor')
   if not cursor then return 'waiting' end
-  local status = call('HGET', key, 'status') or call('HGET', P .. 'c:' .. cursor, 'status')
+  local older = call('HMGET', P .. 'c:' .. cursor, 'status', 'recordedAt')
+  local status, endedAt = call('HGET', key, 'status') or older[1], older[2]
   if status == 'succeeded' then return 'ended' end
   for _, sink in ipairs(call('HKEYS', P .. 'd:' .. cursor)) do
     call('ZREM', P .. 'w:' .. sink, cursor)
@@ -108,7 +126,10 @@ local function retry(id, lane, now)
   call('ZREM', P .. 'log', cursor)
   call('XDEL', P .. 'ends', cursor .. '-0')
   local endedIn = call('HGET', key, 'endedIn')
-  if endedIn then leave(endedIn, 1) end
+  if correction then
+    local code, at = call('HGET', key, 'code') or status, call('HGET', key, 'endedAt') or endedAt
+    correct(id, correction, { endedIn or null, code, at })
+  elseif endedIn then leave(endedIn, 1) end
   call('HDEL', key, 'cursor', 'deadlineAt', 'status', 'code', 'endedIn', 'endedAt')
   call('HSET', key, 'lane', lane, 'attempts', 0, 'notBefore', str(now))
   call('HINCRBY', key, 'generation', 1)
@@ -187,10 +208,10 @@ local function redeliver(change, now)
   return answers
 end
 
-local function amendOne(id, lane, change, sinks, now)
+local function amendOne(id, lane, correction, change, sinks, now)
   local key = rkey(id)
   if call('EXISTS', key) == 0 then return 'not_found' end
-  if change.kind == 'retry' then return retry(id, lane, now) end
+  if change.kind == 'retry' then return retry(id, lane, correction, now) end
   if call('HEXISTS', key, 'cursor') == 1 then return 'ended' end
   local batch = call('HGET', key, 'batchKey')
   if not batch then
@@ -223,7 +244,8 @@ function methods.amend(input)
   end
   for n, id in ipairs(change.ids) do
     table.insert(answers, id)
-    table.insert(answers, amendOne(id, change.lanes and change.lanes[n], change, input.sinks, input.now))
+    local correction = change.corrections and change.corrections[n]
+    table.insert(answers, amendOne(id, change.lanes and change.lanes[n], correction, change, input.sinks, input.now))
   end
   return answers
 end

@@ -6,6 +6,7 @@ import type { StoredEnding } from "../../contract/rows.ts";
 import type { Amended, Amendment } from "../../contract/store.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { addToBatches } from "./batches.ts";
+import { correct, type Removed } from "./correct.ts";
 import { count } from "./counters.ts";
 import type { Dialect } from "./dialect.ts";
 import { hasten } from "./hasten.ts";
@@ -209,8 +210,9 @@ function* retry(
 ): Steps<Map<number, Result>> {
   const seqs = [...known.values()].map(({ seq }) => seq);
   const among = dialect.among("seq", "bigint");
-  const removed = yield* all<{ seq: number; cursor: number; batch: number | null }>(
-    `DELETE FROM batchwise_outcome WHERE ${among} AND status <> 'succeeded' RETURNING seq, cursor, batch`,
+  const removed = yield* all<Removed>(
+    `DELETE FROM batchwise_outcome WHERE ${among} AND status <> 'succeeded'
+     RETURNING seq, cursor, batch, status, code, recorded_at`,
     seqs,
   );
   const results = new Map<number, Result>();
@@ -224,7 +226,11 @@ function* retry(
     dialect,
     removed.map(({ cursor }) => cursor),
   );
-  yield* addToBatches(dialect, "gone", removed);
+  if (change.corrections === undefined) yield* addToBatches(dialect, "gone", removed);
+  else {
+    const seqs = change.ids.map((id) => known.get(id)?.seq);
+    yield* correct(dialect, seqs, change.corrections, removed);
+  }
   const lanes = new Map(change.ids.map((id, index) => [known.get(id)?.seq, change.lanes[index] as string]));
   const usage = new UsageSums();
   for (const { seq, tenant, job } of known.values()) {

@@ -1,6 +1,7 @@
 // Requests on their way in: all calls of one group commit, in one transaction. Guarantees one request an id and the
 // ranks of the claim order; runs inside a transaction that its caller opens.
 
+import { hasDigest } from "../../contract/digests.ts";
 import type { NewRequest } from "../../contract/rows.ts";
 import type { EnqueueResult } from "../../contract/store.ts";
 import { laneIds } from "../sql/lanes.ts";
@@ -143,7 +144,7 @@ class Intake {
        LEFT JOIN batchwise_body b ON b.seq = r.seq WHERE r.id = ?`,
       id,
     );
-    return known?.digest === digest ? "same" : "conflict";
+    return known !== undefined && hasDigest(known.digest, digest) ? "same" : "conflict";
   }
 
   #share(request: NewRequest): Share {

@@ -3,6 +3,7 @@
 import { amendCases } from "./amend.ts";
 import type { StoreCase } from "./case.ts";
 import { claimOrderCases } from "./claim-order.ts";
+import { correctCases } from "./correct.ts";
 import { deliveryCases } from "./delivery.ts";
 import { enqueueCases } from "./enqueue.ts";
 import { findCases } from "./find.ts";
@@ -40,6 +41,7 @@ export const storeConformance: readonly StoreCase[] = [
   ...holdCases,
   ...settleCases,
   ...amendCases,
+  ...correctCases,
   ...moveCases,
   ...deliveryCases,
   ...hastenCases,

@@ -1,0 +1,49 @@
+// New bodies of requests that are retried. How they had ended stays as history, so the batches in which they ended stay.
+
+import { withDigest } from "../../contract/digests.ts";
+import type { Correction } from "../../contract/rows.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
+import type { Dialect } from "./dialect.ts";
+import { all, run, type Steps } from "./steps.ts";
+
+/** An outcome that a retry has taken out of the log. */
+export interface Removed {
+  readonly seq: number;
+  readonly cursor: number;
+  readonly batch: number | null;
+  readonly status: OutcomeStatus;
+  readonly code: string | null;
+  readonly recorded_at: number;
+}
+
+/** No batch has this number. */
+const NO_BATCH = 0;
+
+/** `seqs`: the requests that the corrections are of. Of one that is there twice, the first counts. */
+export function* correct(
+  dialect: Dialect,
+  seqs: readonly (number | undefined)[],
+  corrections: readonly Correction[],
+  removed: readonly Removed[],
+): Steps<void> {
+  const bySeq = new Map<number | undefined, Correction>();
+  for (const [index, seq] of seqs.entries()) {
+    if (!bySeq.has(seq)) bySeq.set(seq, corrections[index] as Correction);
+  }
+  const before = yield* all<{ seq: number; digest: string }>(
+    `SELECT seq, digest FROM batchwise_body WHERE ${dialect.among("seq", "bigint")}`,
+    removed.map(({ seq }) => seq),
+  );
+  const known = new Map(before.map(({ seq, digest }) => [seq, digest]));
+  for (const { seq, batch, status, code, recorded_at } of removed) {
+    const { digest, body, bytes, tokens } = bySeq.get(seq) as Correction;
+    const digests = withDigest(known.get(seq) ?? digest, digest);
+    yield* run("UPDATE batchwise_body SET digest = ?, body = ? WHERE seq = ?", ...[digests, body, seq]);
+    yield* run("UPDATE batchwise_request SET bytes = ?, tokens = ? WHERE seq = ?", ...[bytes, tokens, seq]);
+    yield* run(
+      `INSERT INTO batchwise_history (seq, batch, code, at) VALUES (?, ?, ?, ?)
+       ON CONFLICT (seq, batch) DO UPDATE SET code = excluded.code, at = excluded.at`,
+      ...[seq, batch ?? NO_BATCH, code ?? status, recorded_at],
+    );
+  }
+}
