@@ -4,13 +4,15 @@ import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
 import { openai, operatorWorld, request } from "../support/operator-world.ts";
 
+const ANSWER = { choices: [{ index: 0, message: { role: "assistant", content: "yes" } }], usage: null };
+
 /** A provider that refuses every body with `bad` in its messages. */
 function strict() {
   return operatorWorld({
     answer: ({ body }) => {
       const isBad = JSON.stringify(body.messages).includes("bad");
       const error = { message: "No.", type: "invalid_request_error", code: "content_policy" };
-      return { status: isBad ? 400 : 200, body: isBad ? { error } : { choices: [], usage: null } };
+      return { status: isBad ? 400 : 200, body: isBad ? { error } : ANSWER };
     },
   });
 }
