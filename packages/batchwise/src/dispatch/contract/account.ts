@@ -237,8 +237,16 @@ export interface LineFault {
 
 /** What an error means for the batch. `unknown` is the default for everything not listed: it is always safe. */
 export type Failure =
-  /** Refused or never sent (a refused connection, 404, 409 where it proves refusal); nothing runs. May work later. */
-  | { readonly kind: "definitelyNotCreated"; readonly code: string; readonly message: string }
+  /**
+   * Refused or never sent (a refused connection, 404, 409 where it proves refusal); nothing runs. May work later.
+   * `filePending`: the uploaded file is not processed yet. The same file is tried again within seconds.
+   */
+  | {
+      readonly kind: "definitelyNotCreated";
+      readonly code: string;
+      readonly message: string;
+      readonly filePending?: true;
+    }
   /** Timeout, reset, abort, 408, 5xx: it may have happened. */
   | { readonly kind: "unknown"; readonly code: string; readonly message: string }
   /** 429 about call rates; nothing runs. */
@@ -312,6 +320,11 @@ export interface Account {
   isNamedByPlace?(model: string): boolean;
   /** Needed unless `maxInlineBytes` is Infinity. Called for batches above it only. */
   upload?(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }>;
+  /**
+   * Only of providers that refuse a create while they process its file: false while they do. Asked after each upload, and
+   * before the create is tried again. Absent: files can be used at once.
+   */
+  isFileReady?(fileId: string, call: CallOptions): Promise<boolean>;
   create(input: CreateInput, call: CallOptions): Promise<ProviderBatch>;
   list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage>;
   /**

@@ -11,6 +11,8 @@ export interface LastError extends OutcomeError {
   readonly tries?: number;
   /** When the first of these attempts was made. */
   readonly since?: number;
+  /** Since when the provider has not been done with the uploaded file. */
+  readonly pendingSince?: number;
   /** When the batch was last refused as a whole. */
   readonly refusedAt?: number;
 }

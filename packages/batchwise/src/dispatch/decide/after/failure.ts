@@ -16,6 +16,7 @@ import {
   streakOf,
 } from "../retry-policy.ts";
 import { backoff } from "../times/backoff.ts";
+import { afterPendingFile } from "./pending-file.ts";
 import { afterWholeFailure, type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
 
 const MINUTE = 60_000;
@@ -50,6 +51,7 @@ export function afterSubmitFailure(
 ): Plan {
   const words = { code: failure.code, message: failure.message };
   if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
+  if (isFilePending(failure)) return afterPendingFile(batch, words, now);
   if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
     return afterFailedAttempt(batch, words, othersAccepted, now, failure.kind !== "unknown");
   }
@@ -57,6 +59,10 @@ export function afterSubmitFailure(
   if (isWholeFailure(batch, failure)) return known;
   // Other refusals in between do not end the streak: only an accepted create does.
   return { ...known, lastError: { ...words, ...streakOf(batch) } };
+}
+
+function isFilePending(failure: Failure): boolean {
+  return failure.kind === "definitelyNotCreated" && failure.filePending === true;
 }
 
 /** The batch may run: look for it, or, where an idempotency token makes that safe, send it again after a pause. */
@@ -163,6 +169,7 @@ function afterKnownFailure(
   const lastError = { code: failure.code, message: failure.message };
   switch (failure.kind) {
     case "definitelyNotCreated":
+      if (isFilePending(failure)) return afterPendingFile(batch, failure, now, forget);
       return plan(batch, "sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
     case "rateLimited":
       return plan(batch, "sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });

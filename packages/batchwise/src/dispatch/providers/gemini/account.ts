@@ -115,6 +115,10 @@ class GeminiAccount extends AccountFields implements Account {
     return { fileId: await this.#wire.upload(await blobOf(input), input.fileName, call) };
   }
 
+  async isFileReady(fileId: string, call: CallOptions): Promise<boolean> {
+    return objectOf(await this.#wire.get(fileId, {}, call)).state !== "PROCESSING";
+  }
+
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
     const { endpoint, model } = input;
     const inputConfig =

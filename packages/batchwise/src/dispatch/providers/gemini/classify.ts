@@ -4,6 +4,7 @@ import type { Failure, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-trouble.ts";
 import { classifyStatus } from "../shapes/classify-status.ts";
 import { failureOf, readGoogleError } from "../shapes/google-error.ts";
+import { pendingFile } from "../shapes/pending-file.ts";
 
 /** The uploaded file, which is kept for 48 hours, is gone. */
 const NO_FILE = /permission to access the File \S+ or it may not exist/i;
@@ -13,6 +14,8 @@ export function classify(error: unknown, operation: Operation): Failure {
   const { status, message } = read;
   const code = read.code ?? "no_answer";
   const isRefused = status !== null && status >= 400 && status < 500;
+  const pending = operation === "create" ? pendingFile(read) : null;
+  if (pending !== null) return pending;
   if (isRefused && isAccountTrouble(code, message)) return { kind: "authOrBilling", code, message };
   if (isRefused && NO_FILE.test(message)) return { kind: "definitelyNotCreated", code, message };
   // A create is refused for what is enqueued with the same words as for too many calls: only these say how long to wait.

@@ -32,6 +32,8 @@ import { nextOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
 import { type OpenAiAccountOptions, type OpenAiManner, resolveOpenAiOptions } from "./options.ts";
 
 const FILES_A_PAGE = 1_000;
+/** States of a file that will be usable; any other, or none, is for the create to judge. */
+const PENDING: ReadonlySet<string> = new Set(["uploaded", "pending", "queued", "running", "processing"]);
 
 /**
  * An account for the dispatcher's `accounts`.
@@ -49,6 +51,7 @@ export function openaiAccount(options: OpenAiAccountOptions): Account {
 
 class OpenAiAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
+  readonly isFileReady?: NonNullable<Account["isFileReady"]>;
   readonly #client: OpenAiClient;
   readonly #manner: OpenAiManner;
 
@@ -56,6 +59,7 @@ class OpenAiAccount extends AccountFields implements Account {
     super(manner.settings);
     this.#client = manner.client;
     this.#manner = manner;
+    if (manner.service.processesFiles === true) this.isFileReady = (fileId, call) => this.#isProcessed(fileId, call);
     if (manner.settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
@@ -83,6 +87,17 @@ class OpenAiAccount extends AccountFields implements Account {
 
   upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
     return this.#manner.upload(input, call);
+  }
+
+  /** One that cannot be seen yet is not ready either. */
+  async #isProcessed(fileId: string, call: CallOptions): Promise<boolean> {
+    try {
+      const { status } = objectOf(await this.#client.files.retrieve?.(fileId, callSettings(call)));
+      return !PENDING.has(String(status).toLowerCase());
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      return false;
+    }
   }
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {

@@ -31,6 +31,11 @@ export interface OpenAiService {
    * `baseURL`; an answer that redirects is followed by a PUT of the file. Default: by the client's `files.create`.
    */
   readonly uploadPath?: string;
+  /**
+   * True where a create is refused until the service has processed its file: `status` of the file is asked for until it says
+   * so. Default false.
+   */
+  readonly processesFiles?: boolean;
 }
 
 /** A service of OpenAI's shape that has a record here. */
@@ -90,6 +95,7 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     ...common,
     capabilities: { ...openai, provider: "azure", endpoints: CHAT, limits: { ...LIMITS, maxRequests: 100_000 } },
     pollMs: 60_000,
+    processesFiles: true,
   },
   /** 100 MB and "24h to 7d", by the types of groq-sdk 1.6; audio by its `url` (console.groq.com/docs/batch). */
   groq: {

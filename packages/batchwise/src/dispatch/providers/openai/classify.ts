@@ -4,6 +4,7 @@
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-trouble.ts";
 import { classifyStatus, isQuota } from "../shapes/classify-status.ts";
+import { pendingFile, pendingIn } from "../shapes/pending-file.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { ExtrasError } from "./extras.ts";
 
@@ -16,7 +17,8 @@ export function classify(error: unknown, operation: Operation): Failure {
     return { kind: "definitelyNotCreated", code: "extras_failed", message: error.message };
   }
   const read = readSdkError(error);
-  return tokenLimitOf(read.code ?? read.type, read.message) ?? classifyStatus(read, operation);
+  const pending = operation === "create" ? pendingFile(read) : null;
+  return pending ?? tokenLimitOf(read.code ?? read.type, read.message) ?? classifyStatus(read, operation);
 }
 
 /** `errors` of a failed batch: `{ data: [{ code, message, line }] }`, or a text where the service has no more. */
@@ -28,6 +30,8 @@ export function classifyBatchErrors(errors: unknown): Failure {
   const message = text(first?.message) ?? text(errors) ?? "The provider gave no reason.";
   const limit = tokenLimitOf(code, message);
   if (limit !== null) return limit;
+  const pending = pendingIn(code, message);
+  if (pending !== null) return pending;
   if (isAccountTrouble(code, message) || isQuota(code, message)) return { kind: "authOrBilling", code, message };
   const lines = faultsOf(rows);
   if (first === undefined || (lines.length === 0 && OF_THE_PROVIDER.has(code)))

@@ -32,6 +32,8 @@ export interface OpenAiClient {
     /** A fetch Response, or anything with its `body`. */
     content(fileId: string, call: CallSettings): PromiseLike<{ readonly body: unknown }>;
     list(query: PageQuery, call: CallSettings): PromiseLike<unknown>;
+    /** Needed for services whose record has `processesFiles`. */
+    retrieve?(fileId: string, call: CallSettings): PromiseLike<unknown>;
     delete(fileId: string, call: CallSettings): PromiseLike<unknown>;
   };
   readonly batches: {

@@ -34,6 +34,7 @@ import { blameMembers, expireMembers } from "./expire-members.ts";
 import { lookAgainAt, mayHaveUrgent, moveUrgent, withLook } from "./move-urgent.ts";
 import { submitTeller, type TellSubmit } from "./submit-events.ts";
 import { tellOfRefusal } from "./tell-of-refusal.ts";
+import { waitsForFile } from "./wait-for-file.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
 const BUSY_MS = 5_000;
@@ -69,6 +70,7 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
     return;
   }
   await runtime.options.failpoint("after-upload");
+  if (await waitsForFile(runtime, lease, source.providerFileId)) return;
   const timeoutMs = createTimeoutMs(lease.batch, lease.account);
   if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: another process may own the batch now.

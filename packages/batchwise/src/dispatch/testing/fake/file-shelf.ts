@@ -112,6 +112,14 @@ export class FileShelf {
     return undefined;
   }
 
+  isPending({ createdAt }: StoredFile): boolean {
+    return this.#settings.now() < createdAt + this.#settings.filesPendingMs;
+  }
+
+  render(file: StoredFile): JsonObject {
+    return renderFile(file, this.isPending(file) ? "uploaded" : "processed");
+  }
+
   delete(id: string): boolean {
     return this.get(id) !== undefined && this.#files.delete(id);
   }
@@ -122,7 +130,7 @@ export class FileShelf {
   }
 }
 
-export function renderFile(file: StoredFile): JsonObject {
+function renderFile(file: StoredFile, status: string): JsonObject {
   return {
     id: file.id,
     object: "file",
@@ -130,7 +138,7 @@ export function renderFile(file: StoredFile): JsonObject {
     created_at: Math.floor(file.createdAt / 1000),
     filename: file.name,
     purpose: file.purpose,
-    status: "processed",
+    status,
     ...(file.expiresAt === null ? {} : { expires_at: Math.floor(file.expiresAt / 1000) }),
   };
 }

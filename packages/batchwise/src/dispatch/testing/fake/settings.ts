@@ -86,6 +86,7 @@ export interface Settings {
   readonly listLagMs: number;
   readonly retrieveLagMs: number;
   readonly fileRetentionMs: number;
+  readonly filesPendingMs: number;
   readonly uploads: "redirect" | "direct";
   readonly answer: NonNullable<FakeOptions["answer"]>;
   readonly identify: NonNullable<FakeOptions["identify"]>;
@@ -110,7 +111,7 @@ const OPTIONS: readonly (keyof FakeOptions)[] = [
     "uploads",
     "storage",
   ] as const),
-  ...(["listLagMs", "retrieveLagMs", "clockSkewMs", "fileRetentionMs"] as const),
+  ...(["listLagMs", "retrieveLagMs", "clockSkewMs", "fileRetentionMs", "filesPendingMs"] as const),
 ];
 
 const wallClock: Clock = {
@@ -146,6 +147,7 @@ export function resolveSettings(options: FakeOptions): Settings {
     listLagMs: options.listLagMs ?? 0,
     retrieveLagMs: options.retrieveLagMs ?? 0,
     fileRetentionMs: options.fileRetentionMs ?? 30 * DAY,
+    filesPendingMs: options.filesPendingMs ?? 0,
     uploads: options.uploads ?? "redirect",
     answer: options.answer ?? defaultAnswer,
     identify: options.identify ?? bodyDigest,

@@ -258,6 +258,8 @@ export interface FakeOptions {
   readonly clockSkewMs?: number;
   /** Files are gone after this. Default 30 days. */
   readonly fileRetentionMs?: number;
+  /** Of OpenAI's shape and Gemini: an uploaded file is not processed before this, and no batch is made from it. Default 0. */
+  readonly filesPendingMs?: number;
   /** Models that exist; others fail validation. Default: all. */
   readonly models?: readonly string[];
   /** Default: an echo of the last user message, or a vector of its text. */

@@ -50,6 +50,14 @@ export class GeminiFiles {
     return undefined;
   }
 
+  isPending({ createdAt }: GeminiFile): boolean {
+    return this.#settings.now() < createdAt + this.#settings.filesPendingMs;
+  }
+
+  render(file: GeminiFile): JsonObject {
+    return renderFile(file, this.isPending(file) ? "PROCESSING" : "ACTIVE");
+  }
+
   delete(id: string): void {
     this.#files.delete(id);
   }
@@ -89,7 +97,7 @@ export class GeminiFiles {
     const { displayName, mimeType, chunks } = session;
     const file = { id, displayName, mimeType, content: Buffer.concat(chunks), createdAt: this.#settings.now() };
     this.#files.set(id, file);
-    return jsonReply({ file: renderGeminiFile(file) }, 200, { "x-goog-upload-status": "final" });
+    return jsonReply({ file: this.render(file) }, 200, { "x-goog-upload-status": "final" });
   }
 
   #nextId(): string {
@@ -98,7 +106,7 @@ export class GeminiFiles {
   }
 }
 
-export function renderGeminiFile({ id, displayName, mimeType, content, createdAt }: GeminiFile): JsonObject {
+function renderFile({ id, displayName, mimeType, content, createdAt }: GeminiFile, state: string): JsonObject {
   const at = new Date(createdAt).toISOString();
   return {
     name: `files/${id}`,
@@ -109,7 +117,7 @@ export function renderGeminiFile({ id, displayName, mimeType, content, createdAt
     updateTime: at,
     expirationTime: new Date(createdAt + RETENTION_MS).toISOString(),
     uri: `https://generativelanguage.googleapis.com/v1beta/files/${id}`,
-    state: "ACTIVE",
+    state,
     source: "UPLOADED",
   };
 }

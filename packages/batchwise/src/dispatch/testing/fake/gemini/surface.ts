@@ -10,7 +10,7 @@ import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
 import { isOver } from "../timeline.ts";
 import type { FakeAnswer, FakeLine, FakeLineFault, FakeOperation } from "../types.ts";
-import { GeminiFiles, renderGeminiFile } from "./files.ts";
+import { GeminiFiles } from "./files.ts";
 import { type GeminiItem, itemOfLine, itemsOf } from "./items.ts";
 import { geminiFault, strangeName } from "./params.ts";
 import { type GeminiExtra, renderGeminiResult, renderOperation, renderRefusal } from "./render.ts";
@@ -90,7 +90,7 @@ export class GeminiSurface implements Surface {
   #runFile(operation: FakeOperation, id: string, exchange: Exchange): Reply {
     if (operation === "geminiFiles.upload") return this.#files.upload(exchange);
     if (operation === "geminiFiles.list") {
-      return jsonReply(page(this.#files.listed(), exchange.query, "files", renderGeminiFile));
+      return jsonReply(page(this.#files.listed(), exchange.query, "files", (file) => this.#files.render(file)));
     }
     const file = this.#files.get(id);
     if (operation === "geminiFiles.content") {
@@ -98,7 +98,7 @@ export class GeminiSurface implements Surface {
       return bytesReply(this.#results(id), "application/jsonl");
     }
     if (file === undefined) throw noFile(id);
-    if (operation === "geminiFiles.retrieve") return jsonReply(renderGeminiFile(file));
+    if (operation === "geminiFiles.retrieve") return jsonReply(this.#files.render(file));
     this.#files.delete(id);
     return jsonReply({});
   }
@@ -148,6 +148,10 @@ export class GeminiSurface implements Surface {
     const id = String(name).replace(/^files\//, "");
     const file = this.#files.get(id);
     if (file === undefined) throw noFile(id);
+    if (this.#files.isPending(file)) {
+      const message = `The File ${id} is not in an ACTIVE state and usage is not allowed.`;
+      throw new Refusal(400, "FAILED_PRECONDITION", message);
+    }
     const lines = Buffer.from(file.content).toString().split("\n");
     if (lines.at(-1) === "") lines.pop();
     const items = lines.map(itemOfLine);

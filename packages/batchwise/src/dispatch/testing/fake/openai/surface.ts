@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries } from "../batch-book.ts";
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
-import { expiryOf, FileShelf, renderFile, type StoredFile } from "../file-shelf.ts";
+import { expiryOf, FileShelf, type StoredFile } from "../file-shelf.ts";
 import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
 import { isOver } from "../timeline.ts";
@@ -56,9 +56,9 @@ export class OpenAiSurface implements Surface {
       case "files.create":
         return this.#upload(exchange);
       case "files.list":
-        return jsonReply(this.#page(this.#files.listed(), exchange.query, 10_000, renderFile));
+        return jsonReply(this.#page(this.#files.listed(), exchange.query, 10_000, (file) => this.#files.render(file)));
       case "files.retrieve":
-        return jsonReply(renderFile(this.#file(id)));
+        return jsonReply(this.#files.render(this.#file(id)));
       case "files.content":
         return bytesReply(this.#file(id).content, "application/octet-stream");
       case "files.delete":
@@ -91,7 +91,8 @@ export class OpenAiSurface implements Surface {
 
   #upload(exchange: Exchange): Reply {
     const { dialect, uploads } = this.#settings;
-    if (dialect !== "together" || uploads === "direct") return jsonReply(renderFile(this.#files.upload(exchange)));
+    if (dialect !== "together" || uploads === "direct")
+      return jsonReply(this.#files.render(this.#files.upload(exchange)));
     const { id } = this.#files.announce(exchange);
     const location = `http://${exchange.headers.get("host")}/storage/${id}`;
     return {
@@ -121,6 +122,7 @@ export class OpenAiSurface implements Surface {
     }
     const file = this.#files.get(fileId);
     if (file === undefined) throw new Refusal(404, "not_found", `No such File object: ${fileId}`, { param: "id" });
+    if (this.#files.isPending(file)) throw new Refusal(400, "invalid_file", "File is not ready.");
     const checked = checkFile(file.content, endpoint, this.#settings);
     const windowMs = this.#settings.dialect === "azure" ? Number.POSITIVE_INFINITY : spanOf(window);
     const extra = { endpoint, inputFileId: fileId, window, metadata, keptMs };

@@ -1,0 +1,31 @@
+// Decides about a batch whose uploaded file the provider has not processed yet. No line is to blame and nothing is charged:
+// the same file is tried again within seconds. A file that is not ready after an hour is uploaded anew. Pure.
+
+import type { BatchRow } from "../../contract/rows.ts";
+import type { OutcomeError } from "../../contract/types.ts";
+import { type Plan, plan } from "../batch/plan.ts";
+import { type LastError, streakOf } from "../retry-policy.ts";
+
+const LEAST_MS = 1_000;
+const MOST_MS = 15_000;
+const GIVE_UP_MS = 60 * 60_000;
+
+/** True once the file has been waited for so long that a create may find out what is wrong with it. */
+export function isOverdue(batch: BatchRow, now: number): boolean {
+  return now - (pendingSince(batch) ?? now) >= GIVE_UP_MS;
+}
+
+/** `forget`: the provider had accepted the batch, which is over now. */
+export function afterPendingFile(batch: BatchRow, words: OutcomeError, now: number, forget = false): Plan {
+  const since = pendingSince(batch) ?? now;
+  const dropFile = isOverdue(batch, now);
+  const lastError = { code: words.code, message: words.message, ...streakOf(batch) };
+  const waitMs = Math.min(MOST_MS, Math.max(LEAST_MS, now - since));
+  return plan(batch, "sealed", now + waitMs, {
+    ...{ forget, dropFile, lastError: dropFile ? lastError : { ...lastError, pendingSince: since } },
+  });
+}
+
+function pendingSince({ lastError }: BatchRow): number | null {
+  return lastError === null ? null : ((JSON.parse(lastError) as LastError).pendingSince ?? null);
+}
