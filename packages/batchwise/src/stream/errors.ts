@@ -1,7 +1,7 @@
 // The errors of the stream layer: what a streaming handler can get wrong. All have the code BATCH_RESULT, as the same
 // mistakes of a plain handler have.
 
-import { BatchwiseError, describe, namelessError, resultLength } from "../core/contract/errors.ts";
+import { BatchwiseError, countOf, describe, namelessError, resultLength } from "../core/contract/errors.ts";
 
 /** The handler returned something that gives no rounds. */
 export function noRoundsError(returned: unknown): BatchwiseError {
@@ -18,15 +18,17 @@ export function roundError(round: unknown, expected: number, isList: boolean): B
   const length = resultLength(round);
   const message =
     length === undefined
-      ? `Expected the handler to yield an array of ${expected} places, one per item, got ${describe(round)}.`
-      : `Expected the handler to yield ${expected} places, one per item, got ${length}.`;
+      ? `Expected the handler to yield an array of ${countOf(expected, "place")}, one per item, got ${describe(round)}.`
+      : `Expected the handler to yield ${countOf(expected, "place")}, one per item, got ${length}.`;
   const hint = " It returned an array, which is read as a list of rounds; batch() takes handlers that return results.";
   return batchResult(isList ? message + hint : message);
 }
 
 /** For a hole in a round of the right length. An explicit `undefined` is a chunk. */
 export function holeError(index: number, length: number): BatchwiseError {
-  return batchResult(`Expected the handler to yield ${length} places, one per item, got none at index ${index}.`);
+  return batchResult(
+    `Expected the handler to yield ${countOf(length, "place")}, one per item, got none at index ${index}.`,
+  );
 }
 
 function batchResult(message: string): BatchwiseError {

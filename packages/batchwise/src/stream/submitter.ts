@@ -2,7 +2,7 @@
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
-import { invalidOption } from "../core/contract/validate.ts";
+import { anArray, expected } from "../core/contract/validate.ts";
 import { CallerSignals } from "./caller-signals.ts";
 import type { Channel } from "./channel.ts";
 import { StreamItem } from "./stream-item.ts";
@@ -51,7 +51,7 @@ export class Submitter<Item, Chunk> {
 
   /** Reads all items before the first is submitted: an array of the user's may throw half way. */
   #collectAll(items: readonly Item[], options: SubmitManyOptions<Item> | undefined): Promise<Chunk[]>[] {
-    if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
+    if (!Array.isArray(items)) throw expected("items", anArray, items);
     const all: Item[] = Array.from(items);
     if (this.#neverFits(all.length)) return this.#refuseAll(all);
     const given = readOnce(options);

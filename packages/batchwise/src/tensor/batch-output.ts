@@ -1,7 +1,7 @@
 // What the handler answered for a batch, checked: a tensor, a list or a record of tensors, each with as many rows as the
 // batch has. And the part of it that belongs to one row.
 
-import { BatchwiseError, describe, namelessError } from "../core/contract/errors.ts";
+import { BatchwiseError, countOf, describe, namelessError } from "../core/contract/errors.ts";
 import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
 
 /**
@@ -33,7 +33,7 @@ export function readOutput(given: unknown, rows: number, sharing: Sharing): Batc
   try {
     return { ...checkShape(given, rows), sharing };
   } catch (error) {
-    const message = `The handler's answer is not what a batch of ${rows} rows needs. ${messageOf(error)}`;
+    const message = `The handler's answer is not what a batch of ${countOf(rows, "row")} needs. ${messageOf(error)}`;
     throw namelessError(new BatchwiseError({ code: "BATCH_RESULT", message, retryable: false, cause: error }));
   }
 }
@@ -56,7 +56,11 @@ function checkShape(given: unknown, rows: number): Omit<BatchOutput, "sharing"> 
 function checkRows(name: string, value: unknown, rows: number): Checked {
   const tensor = checkTensor(name, value);
   if (tensor.dims[0] === rows) return tensor;
-  throw wrong(name, `a tensor of ${rows} rows`, `${tensor.dims[0] ?? "no"} rows (dims ${textOf(tensor.dims)})`);
+  throw wrong(
+    name,
+    `a tensor of ${countOf(rows, "row")}`,
+    `${tensor.dims[0] === undefined ? "no rows" : countOf(tensor.dims[0], "row")} (dims ${textOf(tensor.dims)})`,
+  );
 }
 
 export function messageOf(error: unknown): string {

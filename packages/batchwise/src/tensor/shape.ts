@@ -1,6 +1,6 @@
 // Dimensions, and the check that makes a plain tensor of what a user passes.
 
-import { describe } from "../core/contract/errors.ts";
+import { countOf, describe } from "../core/contract/errors.ts";
 import { invalidOption } from "../core/contract/validate.ts";
 import { arraysOf, type Data, TYPE_NAMES, tagOf } from "./dtype.ts";
 
@@ -69,7 +69,7 @@ export function checkTensor(name: string, value: unknown): Checked {
 export function checkLength(name: string, data: Data, dims: readonly number[]): void {
   const size = sizeOf(dims);
   if (data.length === size) return;
-  const message = `Expected \`${name}.data\` to have ${size} elements for dims ${textOf(dims)}, got ${data.length}`;
+  const message = `Expected \`${name}.data\` to have ${countOf(size, "element")} for dims ${textOf(dims)}, got ${data.length}`;
   throw invalidOption(RangeError, message);
 }
 

@@ -6,7 +6,7 @@
 
 import { type MessagePort, receiveMessageOnPort, threadId } from "node:worker_threads";
 import { deadlineError, NO_NAME } from "../core/contract/errors.ts";
-import { invalidOption } from "../core/contract/validate.ts";
+import { anArray, expected, invalidOption } from "../core/contract/validate.ts";
 import {
   type ConnectedBatcher,
   type ConnectedManyOptions,
@@ -277,5 +277,5 @@ function isTimed(options: { readonly timeoutMs?: number | undefined } | undefine
 }
 
 function checkItems(items: unknown): void {
-  if (!Array.isArray(items)) throw invalidOption(TypeError, "Expected `items` to be an array");
+  if (!Array.isArray(items)) throw expected("items", anArray, items);
 }

@@ -76,7 +76,7 @@ describe("batch()", () => {
     expect(error).toBeInstanceOf(TypeError);
     expect(error).toMatchObject({
       code: "INVALID_OPTION",
-      message: "Expected `options` to be an object, got `0` (number)",
+      message: expect.stringContaining("Expected `options` to be an object, got `0` (number): `list.map(fn)` passes"),
     });
   });
 

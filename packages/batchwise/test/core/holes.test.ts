@@ -74,7 +74,7 @@ describe("a hole in an answer", () => {
     const batcher = createBatcher((_: number[]) => sparse(3, { 0: 1 }));
     const error = await reasonOf(batcher.submit(1));
     expect(error).toMatchObject({ code: "BATCH_RESULT" });
-    expect((error as Error).message).toMatch(/1 results.*got 3/);
+    expect((error as Error).message).toMatch(/1 result,.*got 3/);
   });
 
   test("in a Proxy is asked of the Proxy, and a trap that throws is its caller's alone", async () => {

@@ -48,7 +48,7 @@ const ways: Record<string, () => Promise<unknown>> = {
     void clock.advance(1);
     return result;
   },
-  "Expected the handler to return 1 results": () => createBatcher((): number[] => [], { name }).submit(1),
+  "Expected the handler to return 1 result": () => createBatcher((): number[] => [], { name }).submit(1),
   "Expected the handler to return an array": () => createBatcher((): never => 5 as never, { name }).submit(1),
   "none at index 0": () => createBatcher((): number[] => new Array(1), { name }).submit(1),
   "Expected `cost` to be a finite number": () => createBatcher((): number[] => [], { name, cost: () => -1 }).submit(1),
@@ -59,7 +59,7 @@ const ways: Record<string, () => Promise<unknown>> = {
   },
   "Unknown option `priorty`": () => createBatcher((): number[] => [], { name }).submit(1, { priorty: 1 } as never),
   "Expected the handler to return an async iterable": () => drain(batchStream(() => 5 as never, { name })("item")),
-  "Expected the handler to yield 1 places": () =>
+  "Expected the handler to yield 1 place": () =>
     drain(
       batchStream(
         function* () {
@@ -68,7 +68,7 @@ const ways: Record<string, () => Promise<unknown>> = {
         { name },
       )("item"),
     ),
-  "The handler's answer is not what a batch of 1 rows": () =>
+  "The handler's answer is not what a batch of 1 row": () =>
     batchTensors(() => ({ ...row, data: new Float32Array(2), dims: [2, 1] }), { name })({ row }),
   "The rows of this call travelled in several batches": () => {
     const names = ["one", "other"];
@@ -120,6 +120,6 @@ describe("the name of a batcher", () => {
 
   test("is in no message where the option is not given", async () => {
     const error = (await reasonOf(createBatcher((): number[] => []).submit(1))) as Error;
-    expect(error.message).toBe("Expected the handler to return 1 results, one per item, got 0.");
+    expect(error.message).toBe("Expected the handler to return 1 result, one per item, got 0.");
   });
 });

@@ -171,7 +171,7 @@ describe("an option out of range", () => {
 
   test("says what was expected and what came", () => {
     expect(refusalOf({ maxBatchSize: 0 }).message).toBe(
-      "Expected `maxBatchSize` to be an integer >= 1, got `0` (number)",
+      "Expected `maxBatchSize` to be an integer >= 1 or Infinity, got `0` (number)",
     );
   });
 

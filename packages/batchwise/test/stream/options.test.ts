@@ -212,7 +212,7 @@ describe("the options of a batcher that do not apply to streams", () => {
 
   test.each<[unknown, string]>([
     [{ maxBatchsize: 3 }, "Unknown option `maxBatchsize`, did you mean `maxBatchSize`?"],
-    [{ maxBatchSize: 0 }, "Expected `maxBatchSize` to be an integer >= 1, got `0` (number)"],
+    [{ maxBatchSize: 0 }, "Expected `maxBatchSize` to be an integer >= 1 or Infinity, got `0` (number)"],
     [{ key: "id" }, "Expected `key` to be a function, got `id` (string)"],
     [{ batchCost: 7 }, 'Expected `batchCost` to be "sum", "padded" or a function, got `7` (number)'],
     [null, "Expected `options` to be an object, got `null`"],

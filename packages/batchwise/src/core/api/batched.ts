@@ -134,11 +134,11 @@ function merged(method: DecoratedMethod): AnyFunction {
       if (batcher === undefined) {
         throw invalidOption(TypeError, `\`${name}\` was called on an object it does not belong to`);
       }
+      const options = args[1];
+      checkIsObject("options", options);
       if (args.slice(2).some((argument) => argument !== undefined)) {
         throw invalidOption(TypeError, `\`${name}\` takes \`items\` and submit options, got ${args.length} arguments`);
       }
-      const options = args[1];
-      checkIsObject("options", options);
       return batcher.submitMany(args[0] as unknown[], isContext(options) ? optionsOf(options) : options);
     } catch (error) {
       return Promise.reject(error);

@@ -10,6 +10,7 @@ import type {
   HandlerObject,
   NumericArray,
   NumericHandlerFunction,
+  Place,
   Places,
   PlainHandlerObject,
   ResultOf,
@@ -53,9 +54,19 @@ export interface BatcherMaker<Kind extends keyof Kinds<unknown, unknown>> {
 type AnyFunction<Item, Result> = (
   items: Item[] & Reported<Item>[],
   context: BatchContext,
-) => AnyPlaces<Result> | PromiseLike<AnyPlaces<Result>>;
+) => ArrayWithOneResultPerItem<Result> | PromiseLike<ArrayWithOneResultPerItem<Result>>;
 
 /** The items of a function; any, while they are not inferred. Compilers check options before they read such a function. */
 type Reported<Item> = unknown extends Item ? never : Item;
 
-type AnyPlaces<Result> = Places<Result> | (NumericArray & ArrayLike<Result>);
+/**
+ * An array or a numeric typed array, and no text. Its name stands in what a compiler says about another answer. Without
+ * the two methods of a promise, compilers compare an answer with `PromiseLike` and say ten lines.
+ */
+interface ArrayWithOneResultPerItem<Result> {
+  readonly then?: never;
+  readonly catch?: never;
+  readonly length: number;
+  readonly [index: number]: Place<Result>;
+  entries(): Iterable<[number, Place<Result>]>;
+}

@@ -94,8 +94,9 @@ function errorOf(name: string, code: BatchwiseErrorCode, message: string, retrya
   return new BatchwiseError({ code, message: inName(name, message), retryable });
 }
 
-export function queueFullError(name: string, maxQueueSize: number, what = "are waiting"): BatchwiseError {
-  return errorOf(name, "QUEUE_FULL", `The queue is full: ${maxQueueSize} items ${what} (maxQueueSize).`, true);
+export function queueFullError(name: string, maxQueueSize: number, what = "waiting"): BatchwiseError {
+  const items = `${countOf(maxQueueSize, "item")} ${maxQueueSize === 1 ? "is" : "are"}`;
+  return errorOf(name, "QUEUE_FULL", `The queue is full: ${items} ${what} (maxQueueSize).`, true);
 }
 
 /** For the items of a call that the queue can never hold at once. */
@@ -105,7 +106,7 @@ export function callTooLargeError(name: string, size: number, what: string, maxQ
 }
 
 export function droppedError(name: string, maxQueueSize: number): BatchwiseError {
-  const message = `Dropped for a newer item: ${maxQueueSize} items were waiting (maxQueueSize) and onFull is "drop-oldest".`;
+  const message = `Dropped for a newer item: ${countOf(maxQueueSize, "item")} ${maxQueueSize === 1 ? "was" : "were"} waiting (maxQueueSize) and onFull is "drop-oldest".`;
   return errorOf(name, "QUEUE_FULL", message, true);
 }
 
@@ -116,7 +117,7 @@ export function itemTooLargeError(name: string, cost: number, maxBatchCost: numb
 
 /** The same refusal in the words of a token batcher. */
 export function tooManyTokensError(name: string, tokens: number, maxBatchTokens: number): BatchwiseError {
-  const message = `The item has ${tokens} tokens, more than a whole batch may (maxBatchTokens ${maxBatchTokens}). Split it, or set oversize to "alone".`;
+  const message = `The item has ${countOf(tokens, "token")}, more than a whole batch may (maxBatchTokens ${maxBatchTokens}). Split it, or set oversize to "alone".`;
   return errorOf(name, "ITEM_TOO_LARGE", message, false);
 }
 
@@ -138,14 +139,14 @@ export function batchResultError(name: string, returned: unknown, expected: numb
   const length = resultLength(returned);
   const message =
     length === undefined
-      ? `Expected the handler to return an array of ${expected} results, one per item, got ${describe(returned)}.`
-      : `Expected the handler to return ${expected} results, one per item, got ${length}.`;
+      ? `Expected the handler to return an array of ${countOf(expected, "result")}, one per item, got ${describe(returned)}.`
+      : `Expected the handler to return ${countOf(expected, "result")}, one per item, got ${length}.`;
   return errorOf(name, "BATCH_RESULT", message, false);
 }
 
 /** For a hole in an answer of the right length. An explicit `undefined` is a result. */
 export function batchHoleError(name: string, index: number, length: number): BatchwiseError {
-  const message = `Expected the handler to return ${length} results, one per item, got none at index ${index}.`;
+  const message = `Expected the handler to return ${countOf(length, "result")}, one per item, got none at index ${index}.`;
   return errorOf(name, "BATCH_RESULT", message, false);
 }
 

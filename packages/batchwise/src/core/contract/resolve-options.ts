@@ -21,7 +21,6 @@ import {
   checkIsObject,
   expected,
   finiteIntegerFrom,
-  integerFrom,
   objectWith,
   oneOf,
   type Rule,
@@ -44,8 +43,8 @@ type Settings<Name extends keyof Given> = { readonly [Key in Name]: readonly [ru
 
 /** The options that `configure` may change. */
 export const LIMITS: Settings<keyof ConfigureOptions> = {
-  maxBatchSize: [integerFrom(1), 32],
-  preferredBatchSize: [integerFrom(1), undefined],
+  maxBatchSize: [unboundedIntegerFrom(1), 32],
+  preferredBatchSize: [unboundedIntegerFrom(1), undefined],
   maxBatchCost: [{ ...aboveZero, expected: 'a number > 0 or "learn"' }, Infinity],
   maxWaitMs: [zeroOrMore, 0],
   gather: [oneOf("auto", "turn", "tick"), "auto"],
@@ -67,7 +66,7 @@ export const SETTINGS: Settings<keyof Given> = {
   cache: [objectWith("get", "set"), undefined],
   order: [oneOf("fifo", "length"), "fifo"],
   fairBy: [aFunction, undefined],
-  smallCallFirst: [integerFrom(0), 0],
+  smallCallFirst: [unboundedIntegerFrom(0), 0],
   priorityAgingMs: [aboveZero, 10_000],
   timeoutMs: [aboveZero, Infinity],
   handlerTimeoutMs: [aboveZero, Infinity],
@@ -191,7 +190,7 @@ function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): Resolve
   const options: Defaults = { ...base, ...changes };
   const { maxBatchSize, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {
-    const rule = { ...integerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
+    const rule = { ...unboundedIntegerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
     throw expected("preferredBatchSize", rule, preferredBatchSize);
   }
   const retry = given.retry === undefined ? options.retry : resolveRetry(given.retry);

@@ -18,20 +18,16 @@ export function isCost(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value < Infinity;
 }
 
-export const integerFrom = (least: number): Rule => ({
+export const finiteIntegerFrom = (least: number): Rule => ({
   expected: `an integer >= ${least}`,
   type: "number",
-  test: (value: number) => value >= least && (Number.isInteger(value) || value === Infinity),
-});
-
-export const finiteIntegerFrom = (least: number): Rule => ({
-  ...integerFrom(least),
   test: (value: number) => value >= least && Number.isInteger(value),
 });
 
 export const unboundedIntegerFrom = (least: number): Rule => ({
-  ...integerFrom(least),
   expected: `an integer >= ${least} or Infinity`,
+  type: "number",
+  test: (value: number) => value >= least && (Number.isInteger(value) || value === Infinity),
 });
 
 export const aboveZero: Rule = { expected: "a number > 0", type: "number", test: (value: number) => value > 0 };
@@ -56,6 +52,7 @@ export const objectWith = (...methods: readonly string[]): Rule => ({
 });
 
 const anObject: Rule = objectWith();
+export const anArray: Rule = { ...anObject, expected: "an array" };
 
 /** A TypeError or RangeError that carries the code by which callers tell option mistakes. */
 export function invalidOption(Kind: typeof TypeError | typeof RangeError, message: string): Error {
@@ -127,10 +124,15 @@ function answerTo(
   return nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
 }
 
+const BY_INDEX =
+  ": `list.map(fn)` passes the index as options. Write `list.map((x) => fn(x))` or `fn.submitMany(list)`";
+
 /** Throws unless `options` is an object (undefined counts as an empty one). */
 export function checkIsObject(name: string, options: unknown): asserts options is object | undefined {
   if (options === undefined || (typeof options === "object" && options !== null && !Array.isArray(options))) return;
-  throw expected(name, anObject, options);
+  const error = expected(name, anObject, options);
+  if (name === "options" && typeof options === "number") error.message += BY_INDEX;
+  throw error;
 }
 
 /** The known name that takes the fewest edits, if it takes few enough to be a slip. */

@@ -17,7 +17,7 @@ import type {
   SubmitManyOptions,
   SubmitOptions,
 } from "../contract/types.ts";
-import { aFunction, aString, check, checkIsObject, invalidOption } from "../contract/validate.ts";
+import { aFunction, anArray, aString, check, checkIsObject, expected, invalidOption } from "../contract/validate.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
@@ -309,7 +309,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     return new Promise<unknown>((resolve) => {
       // The length of a Proxy may be anything, and something else the next time.
       const length = Array.isArray(items) ? items.length : -1;
-      if (!(Number.isInteger(length) && length >= 0)) throw invalidOption(TypeError, "Expected `items` to be an array");
+      if (!(Number.isInteger(length) && length >= 0)) throw expected("items", anArray, items);
       const call = new Call(length, isSettled, resolve);
       if (call.size === 0) resolve([]);
       else this.#intake.acceptAll(items, options, call);

@@ -177,7 +177,7 @@ export class Admission {
     const { name } = this.#services;
     const { maxQueueSize } = this.#options;
     if (oldest === null) {
-      this.#refuse(entry, queueFullError(name, maxQueueSize, "are waiting for a retry"));
+      this.#refuse(entry, queueFullError(name, maxQueueSize, "waiting for a retry"));
       return;
     }
     const { recipient, position, moment } = oldest;

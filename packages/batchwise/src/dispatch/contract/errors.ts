@@ -136,7 +136,7 @@ export function takenIdsError(place: number, id: string, taken: number, others: 
 /** The error of a store in the middle of many requests, saying how far it came. */
 export function partlyStored(error: unknown, stored: number, total: number): unknown {
   if (!(error instanceof DispatchError) || error.code === "STORE_SET_BACK") return error;
-  const message = `${error.message} The first ${stored} of ${total} requests are stored, and maybe some that follow.`;
+  const message = `${error.message} Of ${total} requests the first ${stored === 1 ? "one is" : `${stored} are`} stored, and maybe some that follow.`;
   return new DispatchError(error.code as DispatchErrorCode, message, error);
 }
 

@@ -63,7 +63,8 @@ export class Enqueuer {
     const place = answers.indexOf("conflict");
     if (place >= 0) {
       const taken = answers.filter((answer) => answer === "conflict").length;
-      const others = `The other ${rows.length - taken} of ${rows.length} requests are stored.`;
+      const stored = rows.length - taken;
+      const others = `The other ${stored} of ${rows.length} requests ${stored === 1 ? "is" : "are"} stored.`;
       throw takenIdsError(place, (rows[place] as NewRequest).id, taken, others);
     }
     return enqueuedMany(rows, answers);

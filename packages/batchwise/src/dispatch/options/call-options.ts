@@ -9,10 +9,11 @@ import {
   check,
   checkIsObject,
   expected,
-  integerFrom,
+  finiteIntegerFrom,
   oneOf,
   type Rule,
   refuseUnknown,
+  unboundedIntegerFrom,
 } from "../../core/contract/validate.ts";
 import type {
   BatchFilter,
@@ -50,7 +51,7 @@ export interface ResolvedOutcomesOptions {
 export function outcomesOptions(options: OutcomesOptions): ResolvedOutcomesOptions {
   checkNames(options, ["after", "untilIdle", "job"]);
   const { after = 0, untilIdle = false, job = null } = options;
-  check("after", integerFrom(0), after);
+  check("after", finiteIntegerFrom(0), after);
   if (!isThenable(untilIdle)) check("untilIdle", aBooleanOrPromise, untilIdle);
   if (job !== null) check("job", aName, job);
   return { after, untilIdle, job };
@@ -63,7 +64,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 export function deadLettersOptions(options: DeadLettersOptions): Required<DeadLettersOptions> {
   checkNames(options, ["sink", "after", "limit"]);
   const { limit = DEAD_LETTERS_SHOWN } = options;
-  check("limit", integerFrom(1), limit);
+  check("limit", unboundedIntegerFrom(1), limit);
   return { ...sinkAndAfter(options), limit };
 }
 
@@ -74,7 +75,7 @@ export function redeliverOptions(options: RedeliverOptions): Required<RedeliverO
 
 function sinkAndAfter({ sink = "webhook", after = 0 }: RedeliverOptions): Required<RedeliverOptions> {
   check("sink", oneOf("callback", "webhook"), sink);
-  check("after", integerFrom(0), after);
+  check("after", finiteIntegerFrom(0), after);
   return { sink, after };
 }
 
@@ -118,7 +119,7 @@ export function keysOf(keys: string | readonly string[]): readonly string[] {
 
 export function checkBatchFilter(filter: BatchFilter): void {
   checkNames(filter, ["keys", "states", "account", "limit"]);
-  if (filter.limit !== undefined) check("limit", integerFrom(1), filter.limit);
+  if (filter.limit !== undefined) check("limit", unboundedIntegerFrom(1), filter.limit);
   for (const state of listOf("states", filter.states)) check("states", oneOf(...STATES), state);
   for (const key of listOf("keys", filter.keys)) check("keys", aString, key);
 }

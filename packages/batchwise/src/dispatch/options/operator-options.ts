@@ -8,7 +8,6 @@ import {
   checkIsObject,
   expected,
   finiteIntegerFrom,
-  integerFrom,
   invalidOption,
   oneOf,
 } from "../../core/contract/validate.ts";
@@ -43,7 +42,7 @@ export function requestsOptions(options: RequestsOptions): RequestsPlan {
   if (filter.ids !== undefined && (after !== undefined || limit !== undefined)) {
     throw invalidOption(TypeError, "Expected `ids` without `after` and `limit`: requests by id are not read in pages");
   }
-  if (after !== undefined) check("after", integerFrom(0), after);
+  if (after !== undefined) check("after", finiteIntegerFrom(0), after);
   if (limit !== undefined) check("limit", finiteIntegerFrom(1), limit);
   checkStrings("ids", filter.ids);
   for (const status of listOf("statuses", filter.statuses)) check("statuses", oneOf(...STATUSES), status);

@@ -7,10 +7,10 @@ import {
   check,
   checkIsObject,
   finiteIntegerFrom,
-  integerFrom,
   objectWith,
   oneOf,
   refuseUnknown,
+  unboundedIntegerFrom,
   zeroOrMore,
 } from "../../core/contract/validate.ts";
 import type { Clock } from "../../core/time/clock.ts";
@@ -153,9 +153,9 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
 function resolveThresholds(given: Partial<Thresholds> | undefined): Thresholds {
   checkIsObject("thresholds", given);
   const thresholds = fill(THRESHOLDS, given, "thresholds.");
-  check("thresholds.maxRequests", integerFrom(1), thresholds.maxRequests);
-  check("thresholds.maxBytes", integerFrom(1), thresholds.maxBytes);
-  check("thresholds.maxTokens", integerFrom(1), thresholds.maxTokens);
+  check("thresholds.maxRequests", unboundedIntegerFrom(1), thresholds.maxRequests);
+  check("thresholds.maxBytes", unboundedIntegerFrom(1), thresholds.maxBytes);
+  check("thresholds.maxTokens", unboundedIntegerFrom(1), thresholds.maxTokens);
   check("thresholds.maxAgeMs", zeroOrMore, thresholds.maxAgeMs);
   return thresholds;
 }

@@ -176,7 +176,7 @@ export class Sealer {
     if (this.#unserved.has(lane)) return;
     this.#unserved.add(lane);
     const { endpoint, model } = parseLane(lane);
-    const message = `${ready} requests wait for the model "${model}" at ${endpoint}, which no account here serves.`;
+    const message = `${ready === 1 ? "1 request waits" : `${ready} requests wait`} for the model "${model}" at ${endpoint}, which no account here serves.`;
     this.#runtime.report(new DispatchError("NO_ACCOUNT", message), { operation: "seal" });
   }
 

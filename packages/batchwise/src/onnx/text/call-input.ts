@@ -29,7 +29,11 @@ export function checkTokenizeOptions(options: TokenizeOptions): void {
 /** Throws MODEL_INPUT. */
 export function checkTexts(texts: unknown): void {
   if (Array.isArray(texts) && texts.every((text) => typeof text === "string")) return;
-  throw modelInputError("Expected `texts` to be a list of strings; `embedTokens` takes lists of token ids");
+  const other = Array.isArray(texts) ? texts.find((text) => typeof text !== "string") : texts;
+  const got = Array.isArray(texts) ? `a list with ${describe(other)}` : describe(other);
+  throw modelInputError(
+    `Expected \`texts\` to be a list of strings, got ${got}; \`embedTokens\` takes lists of token ids`,
+  );
 }
 
 /** Throws MODEL_INPUT for what is no list of lists. The ids are not looked at. */

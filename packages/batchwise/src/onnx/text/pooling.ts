@@ -5,6 +5,7 @@
  * of zeros; padding has no part in it; what the files ask for is done, or the model is refused.
  */
 
+import { countOf } from "../../core/contract/errors.ts";
 import type { Activation, DenseStep, Pooling, Readout, ReadoutStep } from "./readout.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
@@ -53,7 +54,8 @@ export function vectorsFrom(output: OutputTensor, batch: TokenBatch, readout: Re
   const { data, dims, type } = output;
   if (!(data instanceof Float32Array)) throw new Error(`The model gives ${type} numbers; expected float32`);
   const [rows, second, third] = dims;
-  if (rows !== batch.rows) throw new Error(`The model gives ${rows} rows for ${batch.rows} texts`);
+  if (rows !== batch.rows)
+    throw new Error(`The model gives ${countOf(rows ?? 0, "row")} for ${countOf(batch.rows, "text")}`);
   if (dims.length === 2 && second !== undefined) {
     checkPooled(second, readout);
     return { ...normalizeRows(rows, { width: second, data: new Float32Array(data) }), pooledBy: "graph" };
@@ -161,7 +163,7 @@ const ACTIVATE: Readonly<Record<Activation, (value: number) => number>> = {
 
 function dense(state: Rows, rows: number, step: DenseStep): Rows {
   const { inputs, outputs, weights, bias, name } = step;
-  if (state.width !== inputs) throw new Error(`${name} takes ${inputs} numbers, but gets ${state.width}`);
+  if (state.width !== inputs) throw new Error(`${name} takes ${countOf(inputs, "number")}, but gets ${state.width}`);
   const activate = ACTIVATE[step.activation];
   const data = new Float32Array(rows * outputs);
   for (let row = 0; row < rows; row += 1) {

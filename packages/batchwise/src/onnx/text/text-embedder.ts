@@ -8,6 +8,7 @@
  */
 
 import { createBatcher } from "../../core/api/batch.ts";
+import { countOf } from "../../core/contract/errors.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import { modelFailedError, modelInputError, notFiniteError, zeroVectorError } from "../errors.ts";
@@ -167,7 +168,9 @@ export class ThreadedEmbedder implements TextEmbedder {
     const block = await this.#threads.run(padTokens(lists, this.#source.tokenizer.paddingId));
     const { dimensions, name } = this.model;
     if (block.width !== dimensions) {
-      throw modelFailedError(`The model ${name} gave vectors of ${block.width} numbers; expected ${dimensions}`);
+      throw modelFailedError(
+        `The model ${name} gave vectors of ${countOf(block.width, "number")}; expected ${dimensions}`,
+      );
     }
     const { notFinite, zeros } = block;
     // In some graphs one such row spoils its neighbours; failing the batch has its halves tried again.

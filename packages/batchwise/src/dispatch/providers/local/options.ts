@@ -6,8 +6,8 @@ import {
   check,
   checkIsObject,
   finiteIntegerFrom,
-  integerFrom,
   invalidOption,
+  unboundedIntegerFrom,
 } from "../../../core/contract/validate.ts";
 import type { AccountOptions, CallOptions } from "../../contract/account.ts";
 import type { Endpoint } from "../../contract/types.ts";
@@ -58,7 +58,7 @@ export interface LocalSettings extends LineRules, LocalCalls {
 export function resolveLocalOptions(options: LocalAccountOptions): LocalSettings {
   const { concurrency = 8, maxRetries = 3, lineTimeoutMs = 240_000, endpoints = localCapabilities.endpoints } = options;
   check("concurrency", finiteIntegerFrom(1), concurrency);
-  check("maxRetries", integerFrom(0), maxRetries);
+  check("maxRetries", unboundedIntegerFrom(0), maxRetries);
   check("lineTimeoutMs", finiteIntegerFrom(1), lineTimeoutMs);
   if (!Array.isArray(endpoints) || endpoints.length === 0) {
     throw invalidOption(TypeError, "Expected `endpoints` to be a list of at least one endpoint");

@@ -6,7 +6,6 @@ import {
   aString,
   check,
   checkIsObject,
-  integerFrom,
   refuseUnknown,
   unboundedIntegerFrom,
 } from "../../../core/contract/validate.ts";
@@ -70,9 +69,9 @@ export function resolveAccountOptions(
   };
   check("name", { ...aString, expected: "a non-empty string", test: (name: string) => name !== "" }, settings.name);
   check("weight", aboveZero, settings.weight);
-  check("pollMs", integerFrom(1), settings.pollMs);
-  check("requestTimeoutMs", integerFrom(1), settings.requestTimeoutMs);
-  check("reconcileGraceMs", integerFrom(0), settings.reconcileGraceMs);
+  check("pollMs", unboundedIntegerFrom(1), settings.pollMs);
+  check("requestTimeoutMs", unboundedIntegerFrom(1), settings.requestTimeoutMs);
+  check("reconcileGraceMs", unboundedIntegerFrom(0), settings.reconcileGraceMs);
   check("cleanup", aBoolean, settings.cleanup);
   const { fallback = false } = options;
   check("fallback", aBoolean, fallback);

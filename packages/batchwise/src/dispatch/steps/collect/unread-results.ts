@@ -1,6 +1,7 @@
 // What collecting does with results that look whole and are not: the batch stays as it is and is read again, and the
 // reads are remembered in its `lastError`. Tells of the first such read, and of the end. decide/results/unread-results.ts decides.
 
+import { countOf } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import type { Reading, ResultsRead, ShortReads } from "../../decide/results/unread-results.ts";
@@ -22,7 +23,7 @@ export class UnreadResults extends DispatchError {
 
 /** What is told when the provider's results stay shorter than its counts, and the members left are charged. */
 export function stillMissing(batch: BatchRow, read: ResultsRead): DispatchError {
-  const message = `${shortfall(batch, read)} Every read for an hour agreed: ${read.remaining} requests without a line`;
+  const message = `${shortfall(batch, read)} Every read for an hour agreed: requests without a line (${read.remaining})`;
   return new DispatchError(CODE, `${message} count as missing and are charged a try.`);
 }
 
@@ -30,7 +31,7 @@ function shortfall({ key, account, remaining }: BatchRow, { lines, counted }: Re
   if ((counted ?? 0) <= lines) {
     return `Batch ${key} at ${account} has ended, and neither results nor counts of its ${remaining} requests are there.`;
   }
-  return `The results of batch ${key} at ${account} have ${lines} lines, and the provider counts ${counted}.`;
+  return `The results of batch ${key} at ${account} have ${countOf(lines, "line")}, and the provider counts ${counted}.`;
 }
 
 export function shortReads(lastError: string | null): ShortReads | null {

@@ -176,7 +176,7 @@ export const JOB_FAULTS: readonly Fault[] = [
     output: () => (lines) => `${lines[0]}\n`,
     overAfterMs: 20 * MINUTE,
     strike: (site) => looks({ edit: site.family.service.counting(null) }, 900 * HOUR)(site),
-    told: /have 1 lines, and the provider counts 4/,
+    told: /have 1 line, and the provider counts 4/,
   },
   {
     name: "counts zero, and its results come half an hour late",
