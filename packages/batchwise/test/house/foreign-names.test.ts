@@ -11,25 +11,24 @@ import { filesMatching, textOf } from "./repository.ts";
 
 const PAGES = filesMatching("docs/coming-from/*.md");
 
-/** What the tables name besides options: methods, figures, classes, values, fields of a request. By page. */
+/** What the tables name besides options and classes: methods, figures, values, fields of a request. By page. */
 const OTHER_THINGS: Readonly<Record<string, string>> = {
   batched:
-    "BatchGenerator BatchItem CancelledError ModelBatchProcessor None __call__ __slots__ _len_fn avg_batch_size avg_processing_time batch_iter batch_iter_by_length bucket_batch_iter cache_stats clear ensure_async first func get is_method set stack_features stats total_batches total_processed unstack_features cache",
+    "avg_batch_size avg_processing_time batch_iter batch_iter_by_length bucket_batch_iter cache_stats clear ensure_async first func get is_method set stack_features stats total_batches total_processed unstack_features cache",
   batshit: "maxBatchSizeScheduler windowedFiniteBatchScheduler name",
   bentoml: "bentoml_service_adaptive_batch_size",
   "bullmq-pro": "",
   dataloader: "maxBatchSize name cache",
   flyte:
-    "CancelledError TokenBatcher avg_batch_cost avg_batch_size await busy_time_s idle_time_s is_running stats submit total_batch_cost total_batches total_completed total_submitted utilization",
+    "avg_batch_cost avg_batch_size await busy_time_s idle_time_s is_running stats submit total_batch_cost total_batches total_completed total_submitted utilization",
   inferflow:
-    "BatchStrategy None Pipeline QueueFullError Runtime avg_batch_size avg_latency_ms avg_processing_time_ms batch_sizes current_batch_size current_queue_size infer infer_batch is_running parallel processing_times rejected_requests retry sequence skip_on_error task total_batches total_latency_ms total_requests",
-  langbatch:
-    "FileBatchQueue FileBatchStorage LANGBATCH_DATA_PATH RedisRequestQueue RequestQueue custom_id embedding_batch get_status parallel_tool_calls start temperature",
+    "avg_batch_size avg_latency_ms avg_processing_time_ms batch_sizes current_batch_size current_queue_size infer infer_batch is_running parallel processing_times rejected_requests retry sequence skip_on_error task total_batches total_latency_ms total_requests",
+  langbatch: "custom_id embedding_batch get_status parallel_tool_calls start temperature",
   "p-queue": "add concurrency pending",
   pacer: "errorCount executeCount isExecuting isPending key setOptions status successCount totalItemsProcessed",
-  "promise-batcher": "BATCHER_RETRY_TOKEN Error idling maxBatchSize",
+  "promise-batcher": "idling maxBatchSize",
   "ray-serve":
-    "CancelledError StopIteration next self serve_actual_batch_size serve_batch_execution_time_ms serve_batch_queue_length serve_batch_utilization_percent serve_batch_wait_time_ms serve_batches_processed set_batch_wait_timeout_s set_max_batch_size",
+    "next self serve_actual_batch_size serve_batch_execution_time_ms serve_batch_queue_length serve_batch_utilization_percent serve_batch_wait_time_ms serve_batches_processed set_batch_wait_timeout_s set_max_batch_size",
   triton: "nv_inference_exec_count",
 };
 
@@ -43,7 +42,8 @@ function namesIn(page: string): string[] {
       if (/^[A-Za-z_]\w*$/.test(span)) names.add(span);
     }
   }
-  return [...names];
+  // Options begin with a small letter.
+  return [...names].filter((name) => /^[a-z]/.test(name));
 }
 
 const echo = (items: number[]): number[] => items;
