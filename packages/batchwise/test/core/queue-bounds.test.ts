@@ -153,15 +153,35 @@ describe("ready()", () => {
     await rig().batcher.ready();
   });
 
-  test("resolves when the queue has room again, for as many as have asked", async () => {
+  test("gives each place to one producer, in the order in which they asked: none of them waits outside", async () => {
+    const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 2 });
+    let most = 0;
+    const order: number[] = [];
+    const produce = async (item: number): Promise<number> => {
+      await of.batcher.ready();
+      order.push(item);
+      const answer = of.batcher.submit(item);
+      most = Math.max(most, of.batcher.stats().blocked);
+      return await answer;
+    };
+    const all = Promise.all(range(20).map(produce));
+    await of.clock.settle();
+    expect(order).toEqual([0, 1, 2]); // one runs, two wait
+    await echoAll(of);
+    expect(await all).toEqual(range(20));
+    expect([order, most]).toEqual([range(20), 0]);
+    expect(of.clock.timers).toBe(0);
+  });
+
+  test("gives a place that its producer does not take to the next one", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
     void of.batcher.submitMany([0, 1]);
     await of.clock.settle();
-    const [one, two] = [watch(of.batcher.ready()), watch(of.batcher.ready())];
+    const asked = range(3).map(() => watch(of.batcher.ready()));
     await of.clock.settle();
-    expect([one.state, two.state]).toEqual(["pending", "pending"]);
+    expect(asked.map(({ state }) => state)).toEqual(["pending", "pending", "pending"]);
     await echo(of);
-    expect([one.state, two.state]).toEqual(["fulfilled", "fulfilled"]);
+    expect(asked.map(({ state }) => state)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
   });
 
   test("keeps a producer that asks before each submit within the limit", async () => {

@@ -157,7 +157,10 @@ export interface CloseOptions {
 
 /** Everything of a batcher that does not depend on how it is called. */
 export interface BatcherControls {
-  /** Resolves when the queue has room; rejects with CLOSED when there will be none. */
+  /**
+   * Resolves when the queue has a place for this caller; rejects with CLOSED when there will be none. Each free place goes
+   * to one caller, in the order in which they asked, who keeps it until the end of the turn: submit at once.
+   */
   ready(): Promise<void>;
   /** Calls the handler's own `open` now, before traffic. Resolves when that is done; at once where there is none. */
   open(): Promise<void>;

@@ -26,8 +26,10 @@ export class Admission {
   readonly #queue: Queue;
   /** Submits that a full queue holds back. Made when it is first needed. */
   #outside: Queue | null = null;
-  /** Those who wait for room; null where nobody does. */
+  /** Producers that wait for a place, in order; null if none. */
   #ready: (() => void)[] | null = null;
+  /** Places given to producers in this turn. */
+  #handedOut = 0;
   #options: ResolvedOptions;
   /**
    * Items of batches that pause before a retry: they count in the queue's bound. Where it has grown the queue is looked at
@@ -119,18 +121,29 @@ export class Admission {
     }
   }
 
-  /** Resolves when there is room. */
+  /** Resolves when there is a place for its caller, who has it until the end of the turn. */
   ready(): Promise<void> {
-    if (this.#hasRoom()) return Promise.resolve();
     return new Promise((resolve) => {
       this.#ready ??= [];
       this.#ready.push(resolve);
+      this.#handOut();
     });
   }
 
-  /** Tells those who asked for room, if there is some. */
+  /** To be called at the end of a step: at the end of a turn, places that were handed out and not taken are free again. */
   announce(): void {
-    if (this.#ready !== null && this.#hasRoom()) this.release();
+    if (!this.#turn.isOpen) this.#handedOut = 0;
+    if (this.#ready !== null) this.#handOut();
+  }
+
+  /** Gives each free place to one producer, in the order in which they asked. */
+  #handOut(): void {
+    if (this.#ready === null || !this.#hasRoom()) return;
+    const given = this.#ready.splice(0, Math.max(0, this.#free() - this.#handedOut));
+    if (this.#ready.length === 0) this.#ready = null;
+    this.#handedOut += given.length;
+    this.#turn.lookAgain();
+    for (const resolve of given) resolve();
   }
 
   /** Tells all who asked for room. */

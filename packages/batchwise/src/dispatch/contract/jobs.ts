@@ -72,8 +72,9 @@ export interface JobProgress extends TokenCounts {
   /** Milliseconds since 1970. Where all that is left in the store waits to be tried again: when the first of it is. Else null. */
   readonly nextTryAt: number | null;
   /**
-   * Milliseconds since 1970. Where all open batches of the store are leased by other processes, also by one that was
-   * killed: when the first lease ends, and its batch goes on here. Else null.
+   * Milliseconds since 1970. Where all open batches of the store, 100 at most, are leased by other processes, also by one
+   * that was killed: when the first lease ends. A process that lives renews its leases; the batch of one that was killed
+   * goes on here. Else null.
    */
   readonly heldUntil: number | null;
   /**

@@ -297,8 +297,8 @@ export interface DispatcherStats {
   /** Where all that is left waits to be tried again: when the first of it is. Else null. */
   readonly nextTryAt: number | null;
   /**
-   * Where all open batches are leased by other processes, also by one that was killed: when the first lease ends. Else
-   * null.
+   * Where all open batches, 100 at most, are leased by other processes, also by one that was killed: when the first
+   * lease ends, unless a process that lives renews it. Else null.
    */
   readonly heldUntil: number | null;
   /** Outcomes recorded since the store was made. A retried request counts again. */
