@@ -77,3 +77,29 @@ test("a batch that was found by its size and is then forgotten waits for a perso
   expect([...fake.runs().values()]).toEqual([1, 1, 1, 1]);
   await dispatcher.stop();
 });
+
+test("a batch that its provider did not know for hours is found again, within the hour, and runs once", async () => {
+  const { time, start } = world();
+  const fake = fakeProvider({ clock: time, plan: { runMs: 60_000 } });
+  const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+  const accounts = [openaiAccount({ client })];
+  const dispatcher = await start({ accounts, thresholds: { maxRequests: 5, maxAgeMs: 1_000 } });
+  const names = Array.from({ length: 5 }, (_, n) => `r${n}`);
+  const body = { error: { message: "No such batch.", code: null } };
+  const lost = { status: 404, body };
+  const backAt = time.now() + 3 * HOUR;
+  fake.inject({ on: ["batches.retrieve", "batches.list"], until: backAt, accept: false, reply: lost });
+  await dispatcher.enqueueMany(names.map((name) => ask(name)));
+  const [asideAt, lookedUntil] = [time.now() + HOUR, backAt - 1];
+  await drive(time, fake, async () => time.now() >= asideAt);
+  expect((await dispatcher.batches()).map(({ state }) => state)).toEqual(["quarantined"]);
+  const before = fake.calls("batches.retrieve");
+  await drive(time, fake, async () => time.now() >= lookedUntil);
+  expect(fake.calls("batches.retrieve") - before).toBeLessThanOrEqual(2);
+  await drive(time, fake, async () => (await dispatcher.batches()).every(({ state }) => state === "done"));
+  expect(time.now() - backAt).toBeLessThan(75 * MINUTE);
+  const outcomes = await Promise.all(names.map((name) => dispatcher.result(name)));
+  expect(outcomes.map(({ status, attempts }) => [status, attempts])).toEqual(names.map(() => ["succeeded", 1]));
+  expect([...fake.runs().values()]).toEqual(names.map(() => 1));
+  await dispatcher.stop();
+});

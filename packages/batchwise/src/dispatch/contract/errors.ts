@@ -73,6 +73,13 @@ export class DispatchError extends BatchwiseError {
   }
 }
 
+/** Thrown by an account for results of a batch that travelled in its create, and that do not say whose they are. */
+export class UnnamedResults extends DispatchError {
+  constructor(message: string) {
+    super("RESULTS_UNREADABLE", message);
+  }
+}
+
 /**
  * The error of `outcomes({ untilIdle: true })` when what is left waits for a person.
  *

@@ -22,6 +22,10 @@ const NEARLY_AGE = 0.01;
 const VANISHED_LOOKS = 6;
 const VANISHED_MS = 10 * MINUTE;
 const VANISHED_PAUSE_MS = 2 * MINUTE;
+/** When a batch that was put aside for it is looked for again. */
+const LOST_PAUSE_MS = 60 * MINUTE;
+/** In `lastError` of a batch that the provider does not know. */
+export const VANISHED = "batch_vanished";
 
 /** After a poll that reached the provider. `null` for a batch that the provider does not know (any more). */
 export function afterPoll(
@@ -74,15 +78,15 @@ export function failureIn(seen: ProviderBatch): Failure | null {
 
 /**
  * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays away may have run:
- * an operator decides, we never re-send.
+ * an operator decides, we never re-send. It is looked for again each hour.
  */
 function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
-  const words = { code: "batch_vanished", message: "The provider does not know the batch any more." };
+  const words = { code: VANISHED, message: "The provider does not know the batch any more." };
   if (isFresh(batch, account, now)) return plan(batch, batch.state, now + account.pollMs, { lastError: words });
   const streak = extendStreak(batch, now);
   const lastError = { ...words, ...streak };
   if (streak.tries >= VANISHED_LOOKS && now - streak.since >= VANISHED_MS) {
-    return plan(batch, "quarantined", now, { lastError });
+    return plan(batch, "quarantined", now + LOST_PAUSE_MS, { lastError });
   }
   return plan(batch, batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), { lastError });
 }

@@ -22,9 +22,9 @@ export function fileIdOf({ providerFileId }: Pick<BatchRow, "providerFileId">): 
   return providerFileId === IN_CREATE || providerFileId === TO_UPLOAD ? null : providerFileId;
 }
 
-/** What an intent writes as the file's id. */
-export function chosenInput(batch: Filed, account: Inlining): string {
-  return batch.providerFileId ?? (goesInline(batch, account) ? IN_CREATE : TO_UPLOAD);
+/** What an intent writes as the file's id. `filesOnly`: results of what travels in creates have come without names. */
+export function chosenInput(batch: Filed, account: Inlining, filesOnly: boolean): string {
+  return batch.providerFileId ?? (!filesOnly && goesInline(batch, account) ? IN_CREATE : TO_UPLOAD);
 }
 
 /** What is written as the file's id where the next attempt is to upload anew, if this one did. */

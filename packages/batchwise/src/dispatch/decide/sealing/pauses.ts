@@ -1,4 +1,5 @@
-// What operators have paused, and which lanes are not well, read from the store's marks. Pure.
+// What operators have paused, which lanes are not well, and which accounts send files alone, read from the store's marks.
+// Pure.
 
 import type { MarkRow } from "../../contract/rows.ts";
 import type { LaneRef, OutcomeError, PausedRecord, PauseRecord } from "../../contract/types.ts";
@@ -8,6 +9,7 @@ import { type Healths, healthOf, healthsOf, type LanePlace, type Openness, openn
 
 const ACCOUNT = "paused account ";
 const LANE = "paused lane ";
+const FILES_ONLY = "files only ";
 
 export interface Pauses {
   /** By the account's name. */
@@ -16,12 +18,18 @@ export interface Pauses {
   readonly lanes: ReadonlyMap<string, PauseRecord>;
   /** Of lanes at accounts. */
   readonly healths: Healths;
+  /** Names of accounts whose inline results have come without names. */
+  readonly filesOnly: ReadonlySet<string>;
 }
 
-export const NO_PAUSES: Pauses = { accounts: new Map(), lanes: new Map(), healths: new Map() };
+export const NO_PAUSES: Pauses = { accounts: new Map(), lanes: new Map(), healths: new Map(), filesOnly: new Set() };
 
 export function accountMark(name: string): string {
   return storedMessage(ACCOUNT + name);
+}
+
+export function filesOnlyMark(name: string): string {
+  return storedMessage(FILES_ONLY + name);
 }
 
 export function laneMark({ endpoint, model }: LaneRef): string {
@@ -31,11 +39,13 @@ export function laneMark({ endpoint, model }: LaneRef): string {
 export function pausesOf(marks: readonly MarkRow[]): Pauses {
   const accounts = new Map<string, PauseRecord>();
   const lanes = new Map<string, PauseRecord>();
+  const filesOnly = new Set<string>();
   for (const { name, value } of marks) {
     if (name.startsWith(ACCOUNT)) accounts.set(name.slice(ACCOUNT.length), JSON.parse(value) as PauseRecord);
     else if (name.startsWith(LANE)) lanes.set(name, JSON.parse(value) as PauseRecord);
+    else if (name.startsWith(FILES_ONLY)) filesOnly.add(name.slice(FILES_ONLY.length));
   }
-  return { accounts, lanes, healths: healthsOf(marks) };
+  return { accounts, lanes, healths: healthsOf(marks), filesOnly };
 }
 
 /** True where nothing new of the lane may be sent; parts of split batches are of their lane. */

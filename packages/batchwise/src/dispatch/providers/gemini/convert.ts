@@ -2,7 +2,7 @@
 // it reads.
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
-import { DispatchError } from "../../contract/errors.ts";
+import { DispatchError, UnnamedResults } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import type { Answered } from "../shapes/answered.ts";
 import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
@@ -95,10 +95,18 @@ export function inlineResults(wire: unknown): readonly unknown[] {
 export function toResultLine(value: unknown, batch: ProviderBatch, name: BatchName): ResultLine {
   const { key, metadata, response, error } = objectOf(value);
   const customId = text(key) ?? text(objectOf(metadata).key);
-  if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result has no key.");
+  if (customId === null) throw nameless(batch);
   const answer = jsonObject(response);
   if (answer === null) return { customId, ...errorAnswer(error, batch.state === "cancelled") };
   return { customId, ...answerOf(answer, customId, batch, name) };
+}
+
+/** Inline results have come without their metadata (js-genai issue 1191). */
+function nameless({ id, resultRefs }: ProviderBatch): DispatchError {
+  if (!resultRefs.includes(id)) return new DispatchError("RESULTS_UNREADABLE", "A result has no key.");
+  return new UnnamedResults(
+    "The provider answers inline requests without their metadata: nobody can tell whose they are.",
+  );
 }
 
 function answerOf(answer: JsonObject, customId: string, { createdAt }: ProviderBatch, name: BatchName): Answered {

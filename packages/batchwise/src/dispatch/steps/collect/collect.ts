@@ -5,7 +5,7 @@
 
 import { Timer } from "../../../core/time/clock.ts";
 import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../../contract/account.ts";
-import { DispatchError } from "../../contract/errors.ts";
+import { DispatchError, UnnamedResults } from "../../contract/errors.ts";
 import { laneProper } from "../../contract/lanes.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
@@ -30,6 +30,7 @@ import { eachOpen } from "../open-members.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
 import { HeldFailures } from "./held-failures.ts";
 import { putOff } from "./put-off.ts";
+import { sendAsFile } from "./send-as-file.ts";
 import { readAgain, shortReads, stillMissing, UnreadResults } from "./unread-results.ts";
 
 /**
@@ -53,6 +54,7 @@ export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
   } catch (error) {
     if (lease.isOver) throw error;
     if (error instanceof ForeignResults) await undoAdoption(runtime, lease);
+    else if (error instanceof UnnamedResults) await sendAsFile(runtime, lease, error);
     else if (error instanceof UnreadResults) await readAgain(runtime, lease, error);
     else await collectFailed(runtime, lease, error);
     return;

@@ -142,11 +142,12 @@ async function sealAgain(lease: Lease): Promise<void> {
 async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Promise<boolean> {
   const exclusive = lease.account.capabilities.tag === "none";
   const { unknownSince, submitStartedAt } = lease.batch;
+  const filesOnly = runtime.lastPauses.filesOnly.has(lease.account.name);
   const intent = await lease.write((now) => ({
     state: "submitting",
     submitAttempt: attempt,
     submitStartedAt: now,
-    providerFileId: chosenInput(lease.batch, lease.account),
+    providerFileId: chosenInput(lease.batch, lease.account, filesOnly),
     // Kept while a create of this token may run: see decide/after/repeat.ts.
     unknownSince: mayRunUnderToken(lease.batch, lease.account) ? (unknownSince ?? submitStartedAt ?? now) : null,
     exclusive,

@@ -18,6 +18,7 @@ import { findOrList, pages } from "../find/list-batches.ts";
 import { cancelExtra } from "../find/reconcile.ts";
 import { parseFileName } from "../submit/batch-input.ts";
 import { cancelLate } from "./late-cancels.ts";
+import { findLost } from "./lost-batches.ts";
 import { inTurn, type Swept } from "./sweep-turns.ts";
 
 const BACK_MS = 24 * 3_600_000;
@@ -37,6 +38,7 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
     for (const account of runtime.accounts) {
       if (runtime.isStopping) break;
       try {
+        await findLost(runtime, account);
         nextAt = Math.min(nextAt, await inTurn(runtime, account, (swept) => sweep(runtime, account, swept)));
       } catch (error) {
         const context = { account: account.name, operation: "list" } as const;

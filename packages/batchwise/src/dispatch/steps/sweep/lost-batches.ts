@@ -1,0 +1,55 @@
+// Looks hourly for batches that are quarantined because their provider did not know them: lists and proxies have erred for
+// longer than the ten minutes after which one is put aside. One that is there again goes on where it stopped.
+
+import type { Account } from "../../contract/account.ts";
+import type { BatchRow } from "../../contract/rows.ts";
+import { VANISHED } from "../../decide/after/poll.ts";
+import type { LastError } from "../../decide/retry-policy.ts";
+import { Lease } from "../../runtime/lease.ts";
+import { readFor } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+
+const EVERY_MS = 3_600_000;
+/** Looked for in one turn; others that are due wait for the next. */
+const MOST = 100;
+
+/** Looks for each batch of the account that is due. */
+export async function findLost(runtime: Runtime, account: Account): Promise<void> {
+  const { store, clock } = runtime;
+  const aside = await store.batches({ account: account.name, states: ["quarantined"], limit: MOST });
+  for (const batch of aside) {
+    if (runtime.isStopping) return;
+    if (batch.nextAt <= clock.now() && hasVanished(batch)) await look(runtime, account, batch.key);
+  }
+}
+
+function hasVanished({ providerBatchId, lastError }: BatchRow): boolean {
+  return providerBatchId !== null && lastError !== null && (JSON.parse(lastError) as LastError).code === VANISHED;
+}
+
+async function look(runtime: Runtime, account: Account, key: string): Promise<void> {
+  const { store, clock, options } = runtime;
+  const [begunAt, now] = [clock.monotonic(), clock.now()];
+  const which = { accounts: [account.name], limit: 1, keys: [key] };
+  const [row] = await store.lease({ owner: options.owner, now, leaseUntil: now + options.leaseMs, ...which });
+  if (row === undefined) return;
+  const lease = new Lease(runtime, account, row, begunAt);
+  try {
+    const isThere = row.state === "quarantined" && hasVanished(row) && (await isKnown(runtime, lease));
+    if (isThere) await lease.end((at) => ({ state: "submitted", nextAt: at, lastError: null, pollMs: 0 }));
+    else await lease.end(row.state === "quarantined" ? (at) => ({ nextAt: at + EVERY_MS }) : {});
+  } finally {
+    lease.close();
+  }
+}
+
+async function isKnown(runtime: Runtime, lease: Lease): Promise<boolean> {
+  try {
+    const id = lease.batch.providerBatchId as string;
+    return (await readFor(runtime, lease, (call) => lease.account.retrieve(id, call))) !== null;
+  } catch (error) {
+    if (lease.isOver) throw error;
+    if (!runtime.isStopping) runtime.report(error, lease.context("retrieve"));
+    return false;
+  }
+}
