@@ -7,8 +7,8 @@ import type { ModelFileOptions } from "./model-files.ts";
 import type { SpecialTokens } from "./special-tokens.ts";
 import type { TokenCount, TokenizeOptions } from "./tokenizer.ts";
 
-/** Of length 1, with memory of its own. */
-export type Vector = Float32Array<ArrayBuffer>;
+/** Of length 1, with memory of its own: `Float32Array<ArrayBuffer>`, in words that TypeScript before 5.7 has too. */
+export type Vector = ReturnType<Float32ArrayConstructor["of"]>;
 
 /** `model` is required. Times are in milliseconds. */
 export interface EmbedderOptions extends ModelFileOptions, ModelThreadsOptions {
