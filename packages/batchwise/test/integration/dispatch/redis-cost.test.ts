@@ -101,13 +101,33 @@ describe(`a Redis server with ${CROWD} requests that have ended`, () => {
   });
 
   test("looks at no more than a thousand in one call, whatever it finds", async () => {
-    for (const match of [{ tenant: "none" }, { states: ["failed"] }, { job: "" }] as const) {
+    for (const match of [{ tenant: "none" }, { job: "" }] as const) {
       const { ids, commands } = await findAll(match);
       expect(ids).toEqual("job" in match ? ["few3", "few4", "few5"] : []);
       expect(commands.length).toBeGreaterThan(CROWD / LOOK);
       expect(commands.length).toBeLessThan(CROWD / LOOK + 3);
       expect(Math.max(...commands)).toBeLessThan(LOOK + 50);
     }
+  });
+
+  test("goes to the requests of a status, past all others", async () => {
+    const failed = await findAll({ states: ["failed"] });
+    expect(failed.ids).toEqual([]);
+    expect(failed.commands).toHaveLength(1);
+    const ids = ["a5", "b5"];
+    const fail = { kind: "fail", payload: "{}", code: "c" } as const;
+    await store.enqueue(requests(1, "late"), NOW);
+    await store.amend({ ...fail, ids: ["late0", ...ids] }, [], NOW);
+    const late = await findAll({ states: ["failed"] });
+    expect(late.ids).toEqual(["late0"]);
+    expect(Math.max(...late.commands)).toBeLessThan(200);
+    await store.amend({ kind: "retry", ids: ["late0"], lanes: [LANE] }, [], NOW);
+    await store.amend({ kind: "cancel", ids: ["late0"], payload: "{}", code: "c" }, [], NOW);
+    expect((await findAll({ states: ["failed", "cancelled"] })).ids).toEqual(["late0"]);
+    await store.prune({
+      ...{ before: NOW, batchesBefore: 0, after: 0, limit: 99_999, now: NOW },
+      statuses: ["cancelled"],
+    });
   });
 
   test("gives all of them in order, each once, in pages that do not end with what it looks at", async () => {

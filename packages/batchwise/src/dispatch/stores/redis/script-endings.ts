@@ -1,7 +1,8 @@
 // The part of the script about what is kept of requests by arrival, by job and by tenant, and how one ends. Lua.
 //
 // Arrivals: hashes of id by seq, CHUNK seqs each, so small that the server packs them. Beside them the counts, by chunk, of
-// requests that have not ended, and of each job's: finding passes over chunks without any.
+// requests that have not ended, and of each job's, and marks of the chunks in which any has ended with a status: finding
+// passes over chunks without any.
 
 export const ENDINGS = `
 local CHUNK = 100
@@ -9,12 +10,20 @@ local CHUNK = 100
 local function chunkOf(seq) return math.floor(seq / CHUNK) end
 local function akey(chunk) return P .. 'at:' .. str(chunk) end
 
--- A store of an earlier version has requests that are not among the arrivals before they have been indexed.
-local indexed
+-- A store of an earlier version has requests that are not among the arrivals, or whose status has no mark, before they have
+-- been indexed.
+local indexed, marked
 local function isIndexed()
   if indexed == nil then indexed = call('HEXISTS', P .. 'meta', 'indexed') == 1 end
   return indexed
 end
+
+local function isMarked()
+  if marked == nil then marked = call('HEXISTS', P .. 'meta', 'marked') == 1 end
+  return marked
+end
+
+local function mark(seq, status) gather('HSET', P .. 'st:' .. status, str(chunkOf(seq)), 1) end
 
 local function countOpen(seq, more)
   local chunk = chunkOf(seq)
@@ -25,8 +34,8 @@ local function hasArrived(seq) return isIndexed() or call('HEXISTS', akey(chunkO
 
 local function arrive(r)
   if r.seq == 1 then
-    call('HSET', P .. 'meta', 'indexed', 1)
-    indexed = true
+    call('HSET', P .. 'meta', 'indexed', 1, 'marked', 1)
+    indexed, marked = true, true
   end
   gather('HSET', akey(chunkOf(r.seq)), str(r.seq), r.id)
   countOpen(r.seq, 1)
@@ -76,6 +85,7 @@ local function finish(r, ending, sinks, now)
   call('HSET', rkey(r.id), unpack(fields))
   if r.job ~= '' then gather('ZADD', P .. 'je:' .. r.job, cursor, cursor) end
   if hasArrived(r.seq) then countOpen(r.seq, -1) end
+  mark(r.seq, ending.status)
   use(r, ending.status, 1)
   if given(ending.usage) then useTokens(r, ending.usage) end
   for _, sink in ipairs(sinks) do

@@ -13,13 +13,21 @@ local function matches(row, match, states)
   return not match.code or match.code == row[CODE]
 end
 
--- Chunk by chunk from 'chunk' to 'final': which of them the counts under 'key' name. Answers nil when there is no more.
-local function counted(key, chunk, final)
-  if call('HLEN', key) <= LOOK then
-    local all = {}
-    for _, name in ipairs(call('HKEYS', key)) do
-      local one = tonumber(name)
-      if one >= chunk and one <= final then table.insert(all, one) end
+-- Chunk by chunk from 'chunk' to 'final': which of them the counts or marks under one of the keys name. Answers nil when
+-- there is no more.
+local function counted(keys, chunk, final)
+  local size = 0
+  for _, key in ipairs(keys) do size = size + call('HLEN', key) end
+  if size <= LOOK then
+    local all, known = {}, {}
+    for _, key in ipairs(keys) do
+      for _, name in ipairs(call('HKEYS', key)) do
+        local one = tonumber(name)
+        if one >= chunk and one <= final and not known[one] then
+          known[one] = true
+          table.insert(all, one)
+        end
+      end
     end
     table.sort(all)
     local n = 0
@@ -37,8 +45,12 @@ local function counted(key, chunk, final)
         if from > final then return nil end
         local names = {}
         for one = from, math.min(from + GROUP - 1, final) do table.insert(names, str(one)) end
-        for place, count in ipairs(call('HMGET', key, unpack(names))) do
-          if count then table.insert(group, from + place - 1) end
+        local known = {}
+        for _, key in ipairs(keys) do
+          for place, count in ipairs(call('HMGET', key, unpack(names))) do known[place] = known[place] or count end
+        end
+        for place = 1, #names do
+          if known[place] then table.insert(group, from + place - 1) end
         end
         if #group == 0 then return false, from + GROUP end
       else return group[n] end
@@ -89,22 +101,25 @@ local function between(match, from, last)
   return math.max(from, tonumber(b[2])), math.min(last, tonumber(b[3]))
 end
 
-local function isOpen(states)
+-- The counts and marks of the chunks that have requests in one of the states.
+local function keysOf(states)
+  local keys = {}
   for state in pairs(states) do
-    if state ~= 'ready' and state ~= 'claimed' then return false end
+    local isOpen = state == 'ready' or state == 'claimed'
+    table.insert(keys, isOpen and P .. 'open' or P .. 'st:' .. state)
   end
-  return true
+  return keys
 end
 
 function methods.find(query)
   local match, rows = query.match, {}
   local from, last = between(match, query.after + 1, num(P .. 'meta', 'seq'))
   local states = match.states and asSet(match.states)
-  if last > 0 and not isIndexed() then return { 'unindexed' } end
+  if last > 0 and not (isIndexed() and isMarked()) then return { 'unindexed' } end
   if from > last or (states and not next(states)) then return { 'ok', rows, false } end
   local first, final = chunkOf(from), chunkOf(last)
-  local chunks = given(match.job) and match.job ~= '' and counted(P .. 'ja:' .. match.job, first, final)
-    or states and isOpen(states) and counted(P .. 'open', first, final) or every(first, final)
+  local chunks = given(match.job) and match.job ~= '' and counted({ P .. 'ja:' .. match.job }, first, final)
+    or states and counted(keysOf(states), first, final) or every(first, final)
   local looked = 0
   local stopped = walk(from, last, chunks, function(_, id)
     if looked >= LOOK then return false end
@@ -124,16 +139,17 @@ end
 
 -- One step through all keys, some of which are requests that an earlier version has stored. The last one has cursor 0.
 function methods.index(input)
-  if isIndexed() then return '0' end
+  if isIndexed() and isMarked() then return '0' end
   local pattern = string.gsub(P .. 'r:', '[%*%?%[%]%^%-\\\\]', '\\\\%0') .. '*'
   local found = call('SCAN', input.cursor, 'MATCH', pattern, 'COUNT', LOOK)
   for _, key in ipairs(found[2]) do
-    local r = call('HMGET', key, 'seq', 'cursor')
+    local r = call('HMGET', key, 'seq', 'cursor', 'status')
+    if r[1] and r[2] then mark(tonumber(r[1]), r[3] or call('HGET', P .. 'c:' .. r[2], 'status')) end
     if r[1] and call('HSETNX', akey(chunkOf(tonumber(r[1]))), r[1], string.sub(key, #rkey('') + 1)) == 1 and not r[2] then
       countOpen(tonumber(r[1]), 1)
     end
   end
-  if found[1] == '0' then call('HSET', P .. 'meta', 'indexed', 1) end
+  if found[1] == '0' then call('HSET', P .. 'meta', 'indexed', 1, 'marked', 1) end
   return found[1]
 end
 

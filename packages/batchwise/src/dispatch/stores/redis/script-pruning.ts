@@ -42,7 +42,12 @@ local function bury(cursor, id, keys, gone, now)
   local r = call('HMGET', rkey(id), 'digest', 'seq', 'job', 'endedIn')
   call('HSET', graveOf(id), id, r[1] .. '\\31' .. str(now))
   local chunk = chunkOf(tonumber(r[2]))
-  gather('HDEL', akey(chunk), r[2])
+  call('HDEL', akey(chunk), r[2])
+  if call('EXISTS', akey(chunk)) == 0 then
+    for _, status in ipairs({ 'succeeded', 'failed', 'cancelled', 'expired' }) do
+      gather('HDEL', P .. 'st:' .. status, str(chunk))
+    end
+  end
   if r[3] then
     gather('ZREM', P .. 'je:' .. r[3], cursor)
     local counts = P .. 'ja:' .. r[3]

@@ -34,13 +34,15 @@ interface RawRequest {
   readonly body: string | null;
 }
 
+const FIELDS = (bodies: boolean): string => `
+  r.seq, r.id, l.name AS lane, r.priority, r.tenant, r.job, r.created_at, r.not_before, r.deadline_at, r.bytes,
+    r.tokens, r.generation, m.ord, m.cancel_requested, t.metadata, ${bodies ? "t.body" : "NULL AS body"}`;
 const REQUEST = (bodies: boolean): string => `
-  SELECT r.seq, r.id, l.name AS lane, r.priority, r.tenant, r.job, r.created_at, r.not_before, r.deadline_at, r.bytes,
-    r.tokens, coalesce(o.attempts, r.attempts) AS attempts, r.generation, b.key AS batch_key, m.ord, m.cancel_requested,
-    o.cursor, o.status, o.code, e.key AS ended_in, o.recorded_at, t.metadata, ${bodies ? "t.body" : "NULL AS body"}`;
+  SELECT ${FIELDS(bodies)}, coalesce(o.attempts, r.attempts) AS attempts, b.key AS batch_key, o.cursor, o.status, o.code,
+    e.key AS ended_in, o.recorded_at`;
+const TEXTS = "JOIN batchwise_lane l ON l.id = r.lane JOIN batchwise_body t ON t.seq = r.seq";
 const JOINED = `
-  JOIN batchwise_lane l ON l.id = r.lane JOIN batchwise_body t ON t.seq = r.seq
-  LEFT JOIN batchwise_outcome o ON o.seq = r.seq LEFT JOIN batchwise_batch e ON e.id = o.batch`;
+  ${TEXTS} LEFT JOIN batchwise_outcome o ON o.seq = r.seq LEFT JOIN batchwise_batch e ON e.id = o.batch`;
 const MEMBERSHIP = `
   LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_batch b ON b.id = m.batch`;
 
@@ -62,19 +64,25 @@ function* byIds(dialect: Dialect, ids: readonly string[], bodies: boolean): Step
   return ids.flatMap((id) => known.get(id) ?? []);
 }
 
-/** The page is cut before anything is joined to it: else Postgres joins and sorts all members that are left, with bodies. */
-function members(
+/**
+ * The page is cut before anything is joined to it: else Postgres joins and sorts all members that are left, with bodies. A
+ * member has no outcome, and an upload reads many pages: what is not joined need not be planned.
+ */
+function* members(
   { batchKey, fromOrd, limit }: Extract<RequestQuery, { batchKey: string }>,
   bodies: boolean,
 ): Steps<RawRequest[]> {
-  return all<RawRequest>(
-    `${REQUEST(bodies)} FROM (
-       SELECT batch, ord, seq, cancel_requested FROM batchwise_member
+  const rows = yield* all<Omit<RawRequest, keyof typeof OPEN | "batch_key">>(
+    `SELECT ${FIELDS(bodies)}, r.attempts FROM (
+       SELECT ord, seq, cancel_requested FROM batchwise_member
        WHERE batch = (SELECT id FROM batchwise_batch WHERE key = ?) AND ord >= ? ORDER BY ord LIMIT ?
-     ) m JOIN batchwise_batch b ON b.id = m.batch JOIN batchwise_request r ON r.seq = m.seq ${JOINED} ORDER BY m.ord`,
+     ) m JOIN batchwise_request r ON r.seq = m.seq ${TEXTS} ORDER BY m.ord`,
     ...[batchKey, fromOrd, atMost(limit)],
   );
+  return rows.map((row) => ({ ...row, ...OPEN, batch_key: batchKey }));
 }
+
+const OPEN = { cursor: null, status: null, code: null, ended_in: null, recorded_at: null } as const;
 
 function requestRow(raw: RawRequest, past: readonly HistoryRow[] | null): RequestRow {
   const unclaimed = raw.cursor === null ? "ready" : "ended";
