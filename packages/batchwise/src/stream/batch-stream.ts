@@ -3,7 +3,9 @@
 
 import { createBatcher } from "../core/api/batch.ts";
 import { callable } from "../core/api/callable.ts";
+import { NO_NAME } from "../core/contract/errors.ts";
 import { type EventName, Events, type Listener, printedName } from "../core/contract/events.ts";
+import { nameOfHandler } from "../core/contract/handler-defaults.ts";
 import type {
   BatchContext,
   Batcher,
@@ -15,6 +17,7 @@ import { aFunction, check } from "../core/contract/validate.ts";
 import { captureAsyncContext } from "../core/time/async-context.ts";
 import type { DONE, SKIP } from "./marks.ts";
 import { Producer } from "./produce.ts";
+import type { Stall } from "./stall.ts";
 import type { StreamItem } from "./stream-item.ts";
 import { type ResolvedStreamOptions, resolveStreamOptions, type StreamOptions } from "./stream-options.ts";
 import { Submitter } from "./submitter.ts";
@@ -73,27 +76,35 @@ export function batchStream<Item, Chunk>(
   options?: StreamOptions<Item>,
 ): StreamFunction<Item, Chunk> {
   check("handler", aFunction, handler);
-  const { maxBufferedChunks, engine } = resolveStreamOptions<Item, StreamItem<Item, Chunk>>(options);
+  const { maxBufferedChunks, maxStallMs, engine } = resolveStreamOptions<Item, StreamItem<Item, Chunk>>(options);
+  const stalls = new Set<Stall>();
+  const queueWaitMs = (): number => {
+    const { waiting, runningBatches, oldestWaitMs } = core.stats();
+    return waiting > 0 && runningBatches >= core.options.concurrency ? oldestWaitMs : -1;
+  };
   const warn = (message: string): void => warnings.warn("STREAM_BLOCKED", message);
-  const core: Batcher<StreamItem<Item, Chunk>, void> = createBatcher((items: StreamItem<Item, Chunk>[], context) => {
+  const { name = NO_NAME } = engine;
+  const run = (items: StreamItem<Item, Chunk>[], context: BatchContext): Promise<void>[] => {
     const values = items.map(({ item }) => item);
-    const { name, clock } = core.options;
-    const services = { name, clock, maxBufferedChunks, warn };
+    const { clock } = core.options;
+    const services = { name, clock, maxBufferedChunks, maxStallMs, queueWaitMs, stalls, warn };
     return new Producer(items, context, services).start(() => handler(values, context));
-  }, engine);
+  };
+  const named = Object.defineProperty(run, "name", { value: nameOfHandler(handler) });
+  const core: Batcher<StreamItem<Item, Chunk>, void> = createBatcher(named, engine);
   // Kept warnings go to the first listener while it is added: in the async context of the code that adds it.
   const warnings = new Events(captureAsyncContext(), printedName(core.options));
-  const submitter = new Submitter(core, maxBufferedChunks);
+  const submitter = new Submitter(core, maxBufferedChunks, stalls);
   const submit = (item: Item, given?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> =>
     submitter.submit(item, given);
-  return Object.defineProperties(callable(core, submit), {
+  return Object.defineProperties(callable(core, submit, core.options.name), {
     submit: { value: submit, enumerable: true },
     // Of the batcher below, whose items are streams.
     map: { value: undefined },
     submitMany: { value: submitter.submitMany.bind(submitter), enumerable: true },
     submitSettled: { value: submitter.submitSettled.bind(submitter), enumerable: true },
     on: { value: listener(core, warnings), enumerable: true },
-    options: { get: () => Object.freeze({ ...core.options, maxBufferedChunks }), enumerable: true },
+    options: { get: () => Object.freeze({ ...core.options, maxBufferedChunks, maxStallMs }), enumerable: true },
   }) as unknown as StreamFunction<Item, Chunk>;
 }
 

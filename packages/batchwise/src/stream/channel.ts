@@ -8,6 +8,8 @@ import { ignoreIfPromise } from "../core/contract/thenable.ts";
 export interface ChannelOwner {
   /** The caller was behind and is not any more. */
   caughtUp(): void;
+  /** The caller waits for a chunk. */
+  waits(): void;
   /** The stream has ended, failed, or lost its reader. Called once. `wasBehind`: its caller was behind. */
   closed(wasBehind: boolean): void;
   /** The reader left before the end. Called after `closed`. */
@@ -41,6 +43,11 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
   /** True while more than `maxUnread` chunks wait for the caller. */
   get isBehind(): boolean {
     return this.#unread() > this.#maxUnread;
+  }
+
+  /** True while the caller waits for a chunk. */
+  get isAwaited(): boolean {
+    return this.#readers.length > 0;
   }
 
   push(chunk: Chunk): void {
@@ -82,6 +89,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     if (this.#owner === null) return Promise.resolve(END);
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject });
+      this.#owner?.waits();
     });
   }
 

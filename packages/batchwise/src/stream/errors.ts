@@ -1,5 +1,5 @@
-// The errors of the stream layer: what a streaming handler can get wrong. All have the code BATCH_RESULT, as the same
-// mistakes of a plain handler have.
+// The errors of the stream layer. What a streaming handler can get wrong has the code BATCH_RESULT, as the same mistakes of
+// a plain handler have.
 
 import { BatchwiseError, countOf, describe, namelessError, resultLength } from "../core/contract/errors.ts";
 
@@ -29,6 +29,12 @@ export function holeError(index: number, length: number): BatchwiseError {
   return batchResult(
     `Expected the handler to yield ${countOf(length, "place")}, one per item, got none at index ${index}.`,
   );
+}
+
+/** For a caller who did not read while others waited. */
+export function stalledError(maxStallMs: number, maxBufferedChunks: number): BatchwiseError {
+  const message = `The stream was not read while others waited ${maxStallMs} ms for it (maxStallMs): more than ${maxBufferedChunks} chunks were unread (maxBufferedChunks).`;
+  return namelessError(new BatchwiseError({ code: "STREAM_STALLED", message, retryable: true }));
 }
 
 function batchResult(message: string): BatchwiseError {

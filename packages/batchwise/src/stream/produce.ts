@@ -1,22 +1,23 @@
 // Runs one streaming batch: asks the handler for a round, gives each caller its place, and asks for the next round while
 // no caller is behind, that is, has more than `maxBufferedChunks` unread chunks. So a slow reader holds the handler, and
-// memory stays bounded. It does not end a handler that hangs: the batch's time limit frees its slot.
+// memory stays bounded. A reader for whom others have waited too long is ended (stall.ts). It does not end a handler that
+// hangs: the batch's time limit frees its slot.
 
 import { nameError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
-import type { Clock } from "../core/time/clock.ts";
 import { deliver, type Failure, ignorePlace } from "./deliver.ts";
+import { stalledError } from "./errors.ts";
 import { Rounds } from "./rounds.ts";
+import { type BatchMate, Stall, type StallServices } from "./stall.ts";
 import type { StreamBatch, StreamItem } from "./stream-item.ts";
 
 /** A batch that has waited this long for its readers warns. */
 const WARN_AFTER_MS = 1000;
 
 /** What all batches of one stream function share. */
-export interface ProducerServices {
+export interface ProducerServices extends StallServices {
   /** The batcher's, for errors. */
   readonly name: string;
-  readonly clock: Clock;
   readonly maxBufferedChunks: number;
   /** Reports a batch that waits for its readers. */
   warn(message: string): void;
@@ -40,6 +41,8 @@ export class Producer<Item, Chunk> implements StreamBatch {
   #open: number;
   #behind = 0;
   #hasWarned = false;
+  /** Made when the batch has waited long for its readers; null while it goes on. */
+  #stall: Stall | null = null;
   #wake: () => void = () => {};
 
   constructor(items: readonly StreamItem<Item, Chunk>[], context: BatchContext, services: ProducerServices) {
@@ -77,6 +80,12 @@ export class Producer<Item, Chunk> implements StreamBatch {
     if (this.#behind === 0) this.#wake();
   }
 
+  waits(item: BatchMate): void {
+    if (this.#stall === null) return;
+    item.waitsSince = this.#services.clock.now();
+    this.#stall.look();
+  }
+
   closed(wasBehind: boolean): void {
     this.#open -= 1;
     if (wasBehind) this.#behind -= 1;
@@ -111,20 +120,51 @@ export class Producer<Item, Chunk> implements StreamBatch {
 
   /** Resolves when no caller is behind, or the batch was aborted. A batch that waits long warns, once in its life. */
   async #waitForReaders(): Promise<void> {
-    const { clock } = this.#services;
+    const { clock, maxStallMs } = this.#services;
+    const since = clock.now();
     let isOverdue = false;
-    const timer = this.#hasWarned
-      ? undefined
-      : clock.setTimeout(() => {
-          isOverdue = true;
-          this.#wake();
-        }, WARN_AFTER_MS);
+    const timer =
+      this.#hasWarned && maxStallMs === Infinity
+        ? undefined
+        : clock.setTimeout(
+            () => {
+              isOverdue = true;
+              this.#wake();
+            },
+            Math.min(WARN_AFTER_MS, maxStallMs),
+          );
     while (this.#mustWait()) {
       // A listener may read or leave: what it changed is looked at before the next wait.
-      if (isOverdue && !this.#hasWarned) this.#warn();
+      if (isOverdue && !this.#hasWarned) this.#warn(clock.now() - since);
+      else if (isOverdue && this.#stall === null) this.#stall = this.#stallSince(since);
       else await this.#change();
     }
     if (timer !== undefined && !isOverdue) clock.clearTimeout(timer);
+    this.#stall?.over();
+    this.#stall = null;
+  }
+
+  #stallSince(since: number): Stall {
+    return new Stall(
+      this.#services,
+      since,
+      () => this.#items,
+      () => this.#endStalled(),
+    );
+  }
+
+  /** Ends the callers who are behind. They find what they have not read, and then the error. */
+  #endStalled(): void {
+    const { name, maxStallMs, maxBufferedChunks } = this.#services;
+    const settles: (() => void)[] = [];
+    this.#items.forEach(({ channel }, index) => {
+      if (channel === null || !channel.isBehind) return;
+      const error = stalledError(maxStallMs, maxBufferedChunks);
+      nameError(error, name);
+      channel.fail(error);
+      settles.push(() => this.#settle(index, { error }));
+    });
+    this.#settleAll(settles);
   }
 
   /** Resolves when something happened that may end the wait. */
@@ -134,12 +174,12 @@ export class Producer<Item, Chunk> implements StreamBatch {
     });
   }
 
-  #warn(): void {
+  #warn(waitedMs: number): void {
     this.#hasWarned = true;
     const { maxBufferedChunks } = this.#services;
     const readers = this.#behind === 1 ? "a caller who does not read" : `${this.#behind} callers who do not read`;
     this.#services.warn(
-      `Batch ${this.#context.id} has waited ${WARN_AFTER_MS} ms for ${readers}; all its streams wait with it. ` +
+      `Batch ${this.#context.id} has waited ${Math.round(waitedMs)} ms for ${readers}; all its streams wait with it. ` +
         "Read the streams of a batch concurrently, not one after the other, " +
         `or raise maxBufferedChunks (${maxBufferedChunks}).`,
     );
@@ -157,6 +197,10 @@ export class Producer<Item, Chunk> implements StreamBatch {
       if (delivered !== "open") settles.push(() => this.#settle(index, delivered === "ended" ? null : delivered));
       else if (channel.isBehind) this.#behind += 1;
     });
+    this.#settleAll(settles);
+  }
+
+  #settleAll(settles: (() => void)[]): void {
     if (this.#open === 0) this.#settleLast = settles.pop() ?? this.#settleLast;
     for (const settle of settles) settle();
   }

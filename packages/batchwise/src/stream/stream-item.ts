@@ -3,21 +3,26 @@
 
 import { estimateOf } from "../core/submit/read-item.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
+import type { BatchMate } from "./stall.ts";
 import type { Departure } from "./submission.ts";
 
 /** The batch that a caller is in, once it runs. */
 export interface StreamBatch {
   /** A caller was behind and is not any more. */
   caughtUp(): void;
+  /** A caller waits for a chunk. */
+  waits(item: BatchMate): void;
   /** A caller's stream is over. */
   closed(wasBehind: boolean): void;
 }
 
-export class StreamItem<Item, Chunk> implements ChannelOwner {
+export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
   readonly item: Item;
   #channel: Channel<Chunk> | null = null;
   readonly #departure: Departure;
   #batch: StreamBatch | null = null;
+  /** When its reader began to wait, where that was while the batch waited for other readers. */
+  waitsSince: number = -Infinity;
 
   constructor(item: Item, departure: Departure) {
     this.item = item;
@@ -49,6 +54,15 @@ export class StreamItem<Item, Chunk> implements ChannelOwner {
 
   caughtUp(): void {
     this.#batch?.caughtUp();
+  }
+
+  /** True while its reader waits for a chunk. */
+  get isWaiting(): boolean {
+    return this.#channel?.isAwaited ?? false;
+  }
+
+  waits(): void {
+    this.#batch?.waits(this);
   }
 
   closed(wasBehind: boolean): void {

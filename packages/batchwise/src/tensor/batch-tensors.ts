@@ -144,5 +144,9 @@ export function batchTensors<
 ): TensorBatcher<Inputs, Output>;
 export function batchTensors(handler: unknown, options?: unknown): unknown {
   const core = new TensorBatcherCore(handler, options);
-  return callable(core, (features: unknown, submit?: SubmitOptions) => core.submit(features, submit));
+  return callable(
+    core,
+    (features: unknown, submit?: SubmitOptions) => core.submit(features, submit),
+    core.options.name,
+  );
 }

@@ -1,7 +1,8 @@
 // The batcher below takes rows; this one takes calls of rows. It changes what goes in and what comes out, and decides
 // nothing about batches.
 
-import { nameError } from "../core/contract/errors.ts";
+import { NO_NAME, nameError } from "../core/contract/errors.ts";
+import { nameOfHandler } from "../core/contract/handler-defaults.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import { BatcherCore } from "../core/engine/batcher.ts";
 import { type InputCheck, inputCheckOf } from "./batch-input.ts";
@@ -18,6 +19,8 @@ type ManyOptions = SubmitManyOptions<unknown> | undefined;
 
 export class TensorBatcherCore extends BatcherCore {
   readonly #padding: ResolvedPadding;
+  /** Begins the messages of errors. */
+  readonly #name: string;
   readonly #inputCheck: InputCheck | undefined;
   /** Before that the handler does not know what it takes: calls are checked when they are stacked. */
   #isOpen: boolean;
@@ -37,7 +40,9 @@ export class TensorBatcherCore extends BatcherCore {
     const onOpen = (): void => {
       this.#isOpen = true;
     };
-    super(rowHandler(stages, { padding, inputCheck, sharesRows, onOpen }), options);
+    const rows = rowHandler(stages, { padding, inputCheck, sharesRows, onOpen });
+    super(Object.assign(rows, { name: nameOfHandler(handler) }), options);
+    this.#name = options.name ?? NO_NAME;
     this.#padding = padding;
     this.#inputCheck = inputCheck;
     this.#isOpen = stages.open === undefined;
@@ -115,7 +120,7 @@ export class TensorBatcherCore extends BatcherCore {
     try {
       return work();
     } catch (error) {
-      nameError(error, this.options.name);
+      nameError(error, this.#name);
       throw error;
     }
   }

@@ -30,6 +30,7 @@ describe("streams in random worlds of rounds, readers, leavers and deadlines", (
     expect(reports.reduce((sum, { batches }) => sum + batches, 0)).toBeGreaterThan(500);
     expect(reports.reduce((sum, { aborted }) => sum + aborted, 0)).toBeGreaterThan(50);
     expect(reports.reduce((sum, { warnings }) => sum + warnings, 0)).toBeGreaterThan(100);
+    expect(reports.reduce((sum, { stalled }) => sum + stalled, 0)).toBeGreaterThan(50);
     expect(reports.reduce((sum, { inSequence }) => sum + inSequence, 0)).toBeGreaterThan(100);
   });
 

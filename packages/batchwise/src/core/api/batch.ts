@@ -38,5 +38,9 @@ export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?
  */
 export const batch: BatcherMaker<"function"> = (handler: unknown, options?: unknown) => {
   const core = new BatcherCore(handler, options);
-  return callable(core, (item: unknown, submit?: SubmitOptions) => core.submit(item, submit)) as never;
+  return callable(
+    core,
+    (item: unknown, submit?: SubmitOptions) => core.submit(item, submit),
+    core.options.name,
+  ) as never;
 };

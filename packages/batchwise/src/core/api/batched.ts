@@ -7,6 +7,7 @@ import { PreparedOptions } from "../contract/resolve-options.ts";
 import type { BatchContext, BatchedCall, Batcher, Places, SubmitOptions } from "../contract/types.ts";
 import { checkIsObject, invalidOption } from "../contract/validate.ts";
 import { BatcherCore } from "../engine/batcher.ts";
+import { keepMetadata } from "./keep-metadata.ts";
 import { type DecoratedMethod, ObjectBatchers } from "./object-batchers.ts";
 
 type BatchedParameters<Item> = readonly [items: readonly Item[], call?: BatchedCall | undefined];
@@ -90,7 +91,7 @@ function decorateStandard(
   context.addInitializer(function (this: object): void {
     ObjectBatchers.add(this, method).get(method);
   });
-  return merged(method);
+  return merged(method, given as object);
 }
 
 /** There is no hook at construction: the prototype or class gets the method, and a call makes the batcher. */
@@ -101,7 +102,7 @@ function decorateLegacy(target: unknown, name: unknown, given: unknown, options:
   if (typeof descriptor?.value !== "function") throw notAMethod("field");
   const method = decoratedMethod(descriptor.value, typeof name === "symbol" ? name : String(name), options);
   ObjectBatchers.add(target as object, method);
-  return { ...descriptor, value: merged(method) };
+  return { ...descriptor, value: merged(method, descriptor.value as object) };
 }
 
 function decoratedMethod(given: unknown, name: string | symbol, options: PreparedOptions): DecoratedMethod {
@@ -114,20 +115,31 @@ function decoratedMethod(given: unknown, name: string | symbol, options: Prepare
     const message = `Expected \`${String(name)}\` to have the parameters \`items\` and \`call\` alone, got ${given.length}`;
     throw invalidOption(TypeError, message);
   }
+  const shown = shownName(name);
   return {
     name,
     // The one place that makes a batcher of an instance.
     makeBatcher(owner: object): Batcher<unknown, unknown> {
       const handler = (items: unknown[], context: BatchContext): Promise<Places<unknown>> =>
         Reflect.apply(given, owner, [items, context]) as Promise<Places<unknown>>;
-      return new BatcherCore(handler, options);
+      return new BatcherCore(handler, options.named(labelOf(owner, shown)));
     },
   };
 }
 
-/** The function that takes the method's place. It never throws: mistakes of a call reject it. */
-function merged(method: DecoratedMethod): AnyFunction {
-  const name = typeof method.name === "symbol" ? `[${method.name.description ?? ""}]` : method.name;
+/** `Class.method`: what the batcher of a method is called where its options give no name. */
+function labelOf(owner: object, method: string): string {
+  const { name }: { readonly name?: unknown } = typeof owner === "function" ? owner : (owner.constructor ?? {});
+  return typeof name === "string" && name !== "" ? `${name}.${method}` : method;
+}
+
+function shownName(name: string | symbol): string {
+  return typeof name === "symbol" ? `[${name.description ?? ""}]` : name;
+}
+
+/** The function that takes the place of the method `given`. It never throws: mistakes of a call reject it. */
+function merged(method: DecoratedMethod, given: object): AnyFunction {
+  const name = shownName(method.name);
   const call = function (this: unknown, ...args: unknown[]): Promise<unknown[]> {
     try {
       const batcher = ObjectBatchers.of(this)?.get(method);
@@ -144,6 +156,7 @@ function merged(method: DecoratedMethod): AnyFunction {
       return Promise.reject(error);
     }
   };
+  keepMetadata(given, call);
   return Object.defineProperty(call, "name", { value: name });
 }
 

@@ -9,8 +9,8 @@ interface OfCore {
 
 const prototypes: WeakMap<object, object> = new WeakMap();
 
-/** Puts every public member of a batcher on a function. */
-export function callable<Core extends object, Call extends object>(core: Core, call: Call): Call & Core {
+/** Puts every public member of a batcher, and its name, on a function. */
+export function callable<Core extends object, Call extends object>(core: Core, call: Call, name: string): Call & Core {
   const members = Object.getPrototypeOf(core) as object;
   let prototype = prototypes.get(members);
   if (prototype === undefined) {
@@ -18,6 +18,7 @@ export function callable<Core extends object, Call extends object>(core: Core, c
     prototypes.set(members, prototype);
   }
   Object.defineProperty(call, CORE, { value: core });
+  Object.defineProperty(call, "name", { value: name, configurable: true });
   return Object.setPrototypeOf(call, prototype) as Call & Core;
 }
 

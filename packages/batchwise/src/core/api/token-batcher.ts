@@ -1,7 +1,7 @@
 // A batcher in the words of language models: its cost is tokens. It is the same batcher; this file changes the words
 // of what goes in and of what is refused, and nothing else.
 
-import { tooManyTokensError } from "../contract/errors.ts";
+import { NO_NAME, tooManyTokensError } from "../contract/errors.ts";
 import type { ShownOptions } from "../contract/options.ts";
 import type { SubmitOptions } from "../contract/types.ts";
 import { aCost, check } from "../contract/validate.ts";
@@ -118,11 +118,11 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
 
   /** Refuses an item that is over the cap by itself. The batcher below does so once it has prepared the item. */
   #fit(tokens: number): number {
-    const { name, maxBatchCost, oversize, batchCost } = this.#options;
+    const { maxBatchCost, oversize, batchCost } = this.#options;
     // A function decides what such an item costs; the batcher below asks it.
     const isCounted = typeof batchCost !== "function";
     if (isCounted && maxBatchCost !== "learn" && tokens > maxBatchCost && oversize === "reject")
-      throw tooManyTokensError(name, tokens, maxBatchCost);
+      throw tooManyTokensError(this.#given.others.name ?? NO_NAME, tokens, maxBatchCost);
     return tokens;
   }
 }

@@ -11,7 +11,8 @@ export type BatchwiseErrorCode =
   | "DEADLINE_EXCEEDED"
   | "CLOSED"
   | "BATCH_RESULT"
-  | "HANDLER_TIMEOUT";
+  | "HANDLER_TIMEOUT"
+  | "STREAM_STALLED";
 
 /** What an error of this layer or of a layer above is made from. */
 export interface BatchwiseErrorInit {

@@ -1,6 +1,7 @@
-// The options that a handler object brings along in its property `defaults`, as one that knows how many batches it runs
-// at once. Each holds where the user's own options do not have it.
+// What a handler says of its batcher: its name, and the options that a handler object brings along in its property
+// `defaults`, as one that knows how many batches it runs at once. Each holds where the user's own options do not have it.
 
+import { NO_NAME } from "./errors.ts";
 import type { BatchOptions } from "./options.ts";
 
 /** `order` holds only where the user's options have no `cost` and no `batchCost` either. */
@@ -10,6 +11,12 @@ export type HandlerDefaults = Pick<
 >;
 
 const NAMES: readonly (keyof HandlerDefaults)[] = ["concurrency", "maxBatchCost", "maxBatchSize", "order", "prefetch"];
+
+/** The name of a batcher whose options give none: that of its handler, where that has one. */
+export function nameOfHandler(handler: unknown): string {
+  const name = (handler as { readonly name?: unknown } | null | undefined)?.name;
+  return typeof name === "string" ? name.replace(/^(bound )+/, "") || NO_NAME : NO_NAME;
+}
 
 /** The user's options with those of the handler. What is no object is left for the check of options to refuse. */
 export function withHandlerDefaults(handler: unknown, given: unknown): unknown {

@@ -121,7 +121,10 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
   readonly retry?: RetryOptions | undefined;
   /** Splits a failed batch in halves until the items that fail are alone. Default false. */
   readonly isolateFailures?: boolean | undefined;
-  /** A label for metrics and batch ids. Default `"batch"`. */
+  /**
+   * A label for metrics and batch ids, and where it is given for messages. Default: the handler's name, `Class.method` of
+   * a decorated method, or `"batch"`.
+   */
   readonly name?: string | undefined;
   /** Called at each submit, in the caller's async context; its value reaches the handler with the item. */
   readonly captureContext?: (() => unknown) | undefined;

@@ -111,29 +111,50 @@ export class PreparedOptions {
   readonly isSizeUnset: boolean;
   /** `cost` was never given. */
   readonly isCostUnset: boolean;
+  /** The name that messages begin with: the one that was given. */
+  readonly givenName: string;
+  readonly #given: BatchOptions<unknown, unknown>;
+  /** The same options with the last name that they were asked for with. */
+  #named: PreparedOptions | null = null;
 
-  /** Options that were given, or prepared before. Throws INVALID_OPTION. */
-  static of(given: unknown): PreparedOptions {
+  /** Options that were given, or prepared before. `name` is for those that give none. Throws INVALID_OPTION. */
+  static of(given: unknown, name: string = NO_NAME): PreparedOptions {
     if (given instanceof PreparedOptions) return given;
-    if (given !== undefined) return new PreparedOptions(given);
-    // Shared by all who give none.
-    defaults ??= new PreparedOptions(undefined);
-    return defaults;
+    if (given !== undefined) return new PreparedOptions(given, name);
+    // Shared by all of a name that give none.
+    let shared = defaults.get(name);
+    if (shared === undefined) {
+      shared = new PreparedOptions(undefined, name);
+      if (defaults.size === MOST_DEFAULTS) defaults.clear();
+      defaults.set(name, shared);
+    }
+    return shared;
   }
 
-  private constructor(given: unknown) {
+  private constructor(given: unknown, name: string) {
     checkIsObject("options", given);
     const options: BatchOptions<unknown, unknown> = { ...given };
     checkAll(options, SETTINGS, "");
     checkTogether(options);
-    this.options = resolve(defaultsFor(options), options);
+    this.options = resolve({ ...defaultsFor(options), name }, options);
     this.isPreferredUnset = options.preferredBatchSize === undefined;
     this.isSizeUnset = options.maxBatchSize === undefined;
     this.isCostUnset = options.cost === undefined;
+    this.givenName = options.name ?? NO_NAME;
+    this.#given = options;
+  }
+
+  /** The same options, with this name where none was given. */
+  named(name: string): PreparedOptions {
+    if (this.#given.name !== undefined || this.options.name === name) return this;
+    if (this.#named?.options.name !== name) this.#named = new PreparedOptions(this.#given, name);
+    return this.#named;
   }
 }
 
-let defaults: PreparedOptions | undefined;
+const defaults: Map<string, PreparedOptions> = new Map();
+/** Names are made by programs: there may be any number of them. */
+const MOST_DEFAULTS = 100;
 
 /** What is not given may follow from what is. */
 function defaultsFor({ order, maxBatchCost }: BatchOptions<unknown, unknown>): Defaults {

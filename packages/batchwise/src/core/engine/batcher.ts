@@ -3,7 +3,7 @@
 
 import { closedError, itemTooLargeError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, printedName, type RunningBatch } from "../contract/events.ts";
-import { withHandlerDefaults } from "../contract/handler-defaults.ts";
+import { nameOfHandler, withHandlerDefaults } from "../contract/handler-defaults.ts";
 import type { Mapped, MapSource } from "../contract/map-options.ts";
 import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
 import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contract/options.ts";
@@ -66,7 +66,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   /** `given`: options as users give them, or prepared ones. `tooLargeError` makes the error for an item over the cap. */
   constructor(handler: unknown, given: unknown, tooLargeError: typeof itemTooLargeError = itemTooLargeError) {
     const stages = resolveHandler(handler);
-    const prepared = PreparedOptions.of(withHandlerDefaults(handler, given));
+    const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
     const { options } = prepared;
     const inContext = this.#inContext;
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
@@ -74,7 +74,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const turn = new Turn(clock, () => this.#scheduler.turnEnded());
     const events = new Events(inContext, printedName(options));
     const services: Services = {
-      name: options.name,
+      name: prepared.givenName,
       clock,
       recorder: new Recorder(),
       events,
@@ -90,7 +90,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#queue = new Queue(options.fairBy !== undefined, true);
     this.#admission = new Admission(services, turn, this.#queue, options);
     const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
-    this.#opening = new Opening(stages, options.name);
+    this.#opening = new Opening(stages, prepared.givenName);
     const { prepareItem } = stages;
     const selfCalls = new SelfCalls(services, options);
     const parts = { services, turn, inContext, selfCalls, admission: this.#admission };
@@ -112,6 +112,11 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     );
     warnOfIdle(prepared, stages, events);
     this.#hasWarnedOfWait = warnOfWait(options, events);
+    // Those that work when they are taken off the batcher.
+    this.submit = this.submit.bind(this);
+    this.submitMany = this.submitMany.bind(this);
+    this.submitSettled = this.submitSettled.bind(this);
+    this.map = this.map.bind(this);
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {

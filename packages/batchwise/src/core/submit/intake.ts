@@ -130,7 +130,9 @@ export class Intake {
   /** Refuses the whole of a call that can never fit; false where it may: equal items share places, also those in flight. */
   #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
     const joinable = keys === null ? 0 : this.#parts.inFlight.size;
-    const refusal = largeCallRefusal(entries.length, keys, joinable, this.#options);
+    const { maxQueueSize } = this.#options;
+    const limits = { name: this.#parts.services.name, maxQueueSize };
+    const refusal = largeCallRefusal(entries.length, keys, joinable, limits);
     if (refusal === null) return false;
     for (const entry of entries) this.#refuse(entry, refusal(), "rejected");
     return true;
@@ -172,7 +174,7 @@ export class Intake {
   ): void {
     const { dedupe } = this.#options;
     try {
-      if (this.#isClosed) throw closedError(this.#options.name);
+      if (this.#isClosed) throw closedError(this.#parts.services.name);
       readSubmit(submit, entry);
       this.#checkHasTime(entry);
       if (isSmall) entry.ownFacts.isSmall = true;
@@ -185,7 +187,7 @@ export class Intake {
 
   /** In the queue an item without time might be packed before anyone looks at deadlines again. */
   #checkHasTime({ facts: { timeoutMs = Infinity } }: Entry): void {
-    if (timeoutMs <= 0) throw new Gone(deadlineError(this.#options.name, timeoutMs), "expired");
+    if (timeoutMs <= 0) throw new Gone(deadlineError(this.#parts.services.name, timeoutMs), "expired");
   }
 
   #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
@@ -226,10 +228,11 @@ export class Intake {
 
   /** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
   #refuseOversize({ item, cost: given }: Entry): void {
-    const { name, maxBatchCost, batchCost, oversize } = this.#options;
+    const { maxBatchCost, batchCost, oversize } = this.#options;
     const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
     const cost = isMeasured ? this.#ownCost(item, batchCost) : given;
-    if (cost > maxBatchCost && oversize === "reject") throw this.#parts.tooLargeError(name, cost, maxBatchCost);
+    if (cost > maxBatchCost && oversize === "reject")
+      throw this.#parts.tooLargeError(this.#parts.services.name, cost, maxBatchCost);
   }
 
   #ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
@@ -285,7 +288,7 @@ export class Intake {
 
   /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
   #checkStillWanted({ facts: { signal } }: Entry): void {
-    if (this.#isClosed) throw closedError(this.#options.name);
+    if (this.#isClosed) throw closedError(this.#parts.services.name);
     if (signal?.aborted) throw new Gone(reasonOf(signal), "cancelled");
   }
 }

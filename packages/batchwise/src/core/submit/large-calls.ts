@@ -23,7 +23,7 @@ export function largeCallRefusal(
   length: number,
   keys: readonly ReadDedupeKey[] | null,
   joinable: number,
-  { name, maxQueueSize }: ResolvedOptions,
+  { name, maxQueueSize }: Pick<ResolvedOptions, "name" | "maxQueueSize">,
 ): (() => BatchwiseError) | null {
   const size = keys === null ? length : countDifferent(keys);
   if (size <= maxQueueSize + joinable) return null;

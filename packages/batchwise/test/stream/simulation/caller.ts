@@ -7,7 +7,7 @@ import { Violation } from "./violation.ts";
 import type { CallerPlan } from "./world.ts";
 
 /** How the handler ended a caller: DONE, an Error, the code of a batch's failure; null: it has not. */
-export type Verdict = "done" | "outlived" | Error | "BATCH_RESULT" | null;
+export type Verdict = "done" | "outlived" | Error | "BATCH_RESULT" | "STREAM_STALLED" | null;
 
 export class Caller {
   readonly plan: CallerPlan;
@@ -67,7 +67,8 @@ export class Caller {
 
   /** True when the engine, not the handler, failed its stream. */
   get isGone(): boolean {
-    const isEngines = this.error instanceof BatchwiseError && this.error.code !== "BATCH_RESULT";
+    const codes = ["BATCH_RESULT", "STREAM_STALLED"];
+    const isEngines = this.error instanceof BatchwiseError && !codes.includes(this.error.code);
     return this.leftEarly || (this.state === "failed" && (isEngines || this.error === "aborted"));
   }
 
@@ -165,14 +166,17 @@ export class Caller {
       is(this.#received === given, `got ${this.#received} chunks`);
     }
     if (state === "failed") {
-      is(this.isGone || error === verdict || this.#isBatchResult(), `failed with ${String(error)}`);
+      is(
+        this.isGone || error === verdict || this.#isOf("BATCH_RESULT") || this.#isOf("STREAM_STALLED"),
+        `failed with ${String(error)}`,
+      );
       // A chunk may be on its way to a caller whom the engine fails at that moment.
       is(this.#received >= this.#due - (this.isGone ? 1 : 0), `got ${this.#received} of ${this.#due} chunks`);
     }
   }
 
-  #isBatchResult(): boolean {
-    return this.verdict === "BATCH_RESULT" && (this.error as { code?: unknown }).code === "BATCH_RESULT";
+  #isOf(code: "BATCH_RESULT" | "STREAM_STALLED"): boolean {
+    return this.verdict === code && (this.error as { code?: unknown }).code === code;
   }
 
   #at(ms: number, callback: () => void): void {

@@ -38,8 +38,8 @@ export const streamFaults: readonly StreamFault[] = [
   {
     name: "does not go on when a reader has caught up",
     file: "produce.ts",
-    find: "this.#behind -= 1;\n    if (this.#behind === 0) this.#wake();\n  }\n\n  closed",
-    replace: "this.#behind -= 1;\n  }\n\n  closed",
+    find: "this.#behind -= 1;\n    if (this.#behind === 0) this.#wake();\n  }\n\n  waits",
+    replace: "this.#behind -= 1;\n  }\n\n  waits",
   },
   {
     name: "waits for a reader who has left",
@@ -50,8 +50,8 @@ export const streamFaults: readonly StreamFault[] = [
   {
     name: "never warns",
     file: "produce.ts",
-    find: "if (isOverdue && !this.#hasWarned) this.#warn();",
-    replace: "if (isOverdue && this.#hasWarned) this.#warn();",
+    find: "if (isOverdue && !this.#hasWarned) this.#warn(",
+    replace: "if (isOverdue && this.#hasWarned) this.#warn(",
   },
   {
     name: "warns at each wait",
@@ -63,6 +63,24 @@ export const streamFaults: readonly StreamFault[] = [
     name: "leaves its timer when the readers have caught up",
     file: "produce.ts",
     find: "if (timer !== undefined && !isOverdue) clock.clearTimeout(timer);",
+    replace: "",
+  },
+  {
+    name: "ends no reader for whom others wait",
+    file: "stall.ts",
+    find: "if (this.#waitedMs() >= maxStallMs) this.#end();",
+    replace: "if (this.#waitedMs() === -2) this.#end();",
+  },
+  {
+    name: "ends a reader before others have waited long enough",
+    file: "stall.ts",
+    find: "Math.max(0, maxStallMs - waitedMs)",
+    replace: "Math.max(0, (maxStallMs - waitedMs) / 2)",
+  },
+  {
+    name: "does not see that a caller of the batch begins to wait",
+    file: "produce.ts",
+    find: "    this.#stall.look();\n",
     replace: "",
   },
   {

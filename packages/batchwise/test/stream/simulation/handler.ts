@@ -139,7 +139,7 @@ export class SimulatedHandler {
 
   /** True while somebody has more unread chunks than are kept for one. */
   isHeld({ callers }: Batch): boolean {
-    return callers.some((caller) => caller.isPresent && caller.unread > this.#world.options.maxBufferedChunks);
+    return callers.some((caller) => this.#isBehind(caller));
   }
 
   #yielding(batch: Batch, round: unknown): unknown {
@@ -151,10 +151,21 @@ export class SimulatedHandler {
   /** The engine asks for another round, or stops the handler: it has waited for readers and for nothing else. */
   #resumed(batch: Batch): void {
     if (batch.yieldedAt < 0) return;
+    this.#endsStalled(batch);
     const waitedMs = this.#clock.now() - batch.yieldedAt;
     batch.yieldedAt = -1;
     batch.longestWaitMs = Math.max(batch.longestWaitMs, waitedMs);
     if (waitedMs > 0 && !batch.wasHeld) throw new Violation(`a batch waited ${waitedMs} ms though nobody was behind`);
+  }
+
+  /** Callers who are still behind were ended, if others may have waited long enough for them. */
+  #endsStalled(batch: Batch): void {
+    if (this.#clock.now() - batch.yieldedAt < this.#world.options.maxStallMs) return;
+    for (const caller of batch.callers) if (this.#isBehind(caller)) caller.judge("STREAM_STALLED");
+  }
+
+  #isBehind(caller: Caller): boolean {
+    return caller.isPresent && caller.unread > this.#world.options.maxBufferedChunks;
   }
 
   /** The engine asks for another round: nobody who is still there may be behind. */

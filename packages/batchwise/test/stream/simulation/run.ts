@@ -15,6 +15,8 @@ export interface Report {
   readonly fates: readonly string[];
   readonly aborted: number;
   readonly warnings: number;
+  /** Callers who were ended because others waited for them. */
+  readonly stalled: number;
   /** Callers who read after another, and got chunks that had waited for them. */
   readonly inSequence: number;
 }
@@ -38,7 +40,8 @@ export async function runWorld(seed: number): Promise<Report> {
     clock.setTimeout(() => void stream.close({ drain: world.drains }), world.closesAt);
   }
   await clock.runAll(10_000);
-  await clock.advance(2 * WARN_AFTER_MS);
+  const { maxStallMs } = world.options;
+  await clock.advance(2 * (WARN_AFTER_MS + (maxStallMs === Number.POSITIVE_INFINITY ? 0 : maxStallMs)));
   checkStuck(world, callers, handler);
   await leaveStuck(callers, clock.runAll.bind(clock));
   await check("close() did not resolve", stream.close(), clock.settle.bind(clock));
@@ -46,7 +49,7 @@ export async function runWorld(seed: number): Promise<Report> {
   for (const caller of callers) caller.check();
   for (const batch of handler.batches) {
     checkBatch(batch);
-    checkWarnings(batch, warnings);
+    checkWarnings(batch, warnings, Math.min(WARN_AFTER_MS, maxStallMs));
   }
   if (!addsUp(stream)) throw new Violation(`the counters do not add up: ${JSON.stringify(stream.stats())}`);
   if (stream.inspect().length > 0) throw new Violation("a slot is taken at the end");
@@ -56,13 +59,14 @@ export async function runWorld(seed: number): Promise<Report> {
     fates: callers.map(({ state }) => state),
     aborted: handler.batches.filter(({ context }) => context.signal.aborted).length,
     warnings: warnings.length,
+    stalled: callers.filter(({ verdict }) => verdict === "STREAM_STALLED").length,
     inSequence: callers.filter(({ plan, isReading, given }) => plan.readsAfter !== undefined && isReading && given > 0)
       .length,
   };
 }
 
 /** At rest a batch runs on only where a caller holds it, and a stream is open only for a cause. */
-function checkStuck({ seed }: World, callers: readonly Caller[], handler: SimulatedHandler): void {
+function checkStuck({ seed, options }: World, callers: readonly Caller[], handler: SimulatedHandler): void {
   const running = handler.batches.filter(({ isRunning, hangs }) => isRunning && !hangs);
   if (!running.every((batch) => handler.isHeld(batch)))
     throw new Violation("a batch stands still and nobody is behind");
@@ -70,6 +74,8 @@ function checkStuck({ seed }: World, callers: readonly Caller[], handler: Simula
     if (state !== "open" || !isReading) continue;
     const isWaiting = batch === undefined ? running.length > 0 : running.includes(batch);
     if (!isWaiting) throw new Violation(`caller ${plan.id} hangs in world ${seed}`);
+    const isHeld = isWaiting && running.length >= (batch === undefined ? options.concurrency : 1);
+    if (isHeld && options.maxStallMs < Number.POSITIVE_INFINITY) throw new Violation(`caller ${plan.id} waits on`);
   }
 }
 
@@ -82,10 +88,10 @@ async function leaveStuck(callers: readonly Caller[], runAll: () => Promise<void
   }
 }
 
-/** A batch that waited more than a second for its readers has warned, once; no other has. */
-function checkWarnings({ context, longestWaitMs }: Batch, warnings: readonly string[]): void {
+/** A batch that waited longer than this for its readers has warned, once; no other has. */
+function checkWarnings({ context, longestWaitMs }: Batch, warnings: readonly string[], afterMs: number): void {
   const count = warnings.filter((warning) => warning.startsWith(`STREAM_BLOCKED: Batch ${context.id} `)).length;
-  const isRight = longestWaitMs === WARN_AFTER_MS ? count <= 1 : count === Number(longestWaitMs > WARN_AFTER_MS);
+  const isRight = longestWaitMs === afterMs ? count <= 1 : count === Number(longestWaitMs > afterMs);
   if (!isRight) throw new Violation(`${count} warnings of a batch that waited ${longestWaitMs} ms`);
 }
 

@@ -39,6 +39,7 @@ export interface World {
     readonly maxWaitMs: number;
     readonly maxQueueSize: number;
     readonly maxBufferedChunks: number;
+    readonly maxStallMs: number;
     readonly handlerTimeoutMs?: number;
   };
   readonly callers: readonly CallerPlan[];
@@ -62,6 +63,7 @@ export function worldOf(seed: number): World {
       maxWaitMs: random.pick([0, 0, 10]),
       maxQueueSize: random.pick([1, 3, 100]),
       maxBufferedChunks: random.pick([1, 1, 2, 4, 16, Number.POSITIVE_INFINITY]),
+      maxStallMs: random.pick([Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 40, 2_500]),
       ...(handlerTimeoutMs === undefined ? {} : { handlerTimeoutMs }),
     },
     callers,
