@@ -103,6 +103,11 @@ export interface AccountOptions {
    * would bring back after their deadline, by the time that batches of these have taken of late. Default false.
    */
   readonly fallback?: boolean;
+  /**
+   * False: bodies of chat completions are not checked against OpenAI's types for this account, for a service that takes
+   * others. Default true.
+   */
+  readonly checkBodies?: boolean;
 }
 
 /** A batch of ours, as far as a call about it may have to know. */
@@ -307,6 +312,8 @@ export interface Account {
   lineBytes?(request: LineRequest, bodyBytes: number): number;
   /** Checks a parsed body for what this provider forbids in batches; throws as `encodeLine` does. */
   checkBody(endpoint: Endpoint, body: JsonObject): void;
+  /** False: bodies of chat completions need not be what OpenAI's types say. Absent: they must. */
+  readonly checkBodies?: boolean;
   /**
    * Only requests of one group share a batch; null for the group of all others. For providers whose batches share
    * parameters beside the model: give these as a text that is the same on every machine. Pure. Absent: one group.

@@ -26,6 +26,8 @@ export class Enqueuer {
   readonly #runtime: Runtime;
   readonly #sealer: Sealer;
   readonly #intake: Intake;
+  /** Rows of bodies that only what is stored already may have. */
+  readonly #refused = new WeakMap<NewRequest, DispatchError>();
   readonly #storeTogether: (request: NewRequest) => Promise<EnqueueResult>;
 
   constructor(runtime: Runtime, sealer: Sealer) {
@@ -45,14 +47,16 @@ export class Enqueuer {
   }
 
   async one(request: DispatchRequest | BatchLine): Promise<Enqueued> {
-    const row = this.#intake.rowOf(request);
+    const row = this.#rowOf(request);
+    await this.#refuseNew([row], null);
     const answer = await this.#storeTogether(row);
     if (answer === "conflict") throw duplicateIdError(row.id);
     return enqueued(row, answer);
   }
 
   async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany> {
-    const rows = this.#check(requests);
+    const rows = this.#check(requests, (request) => this.#rowOf(request));
+    await this.#refuseNew(rows, 0);
     const answers: EnqueueResult[] = [];
     for (const some of chunks(rows)) {
       const stored = this.#commit(some).catch((error: unknown) => {
@@ -75,17 +79,43 @@ export class Enqueuer {
     return this.#intake.rowOf(request, defaults);
   }
 
-  /** Stores rows in one transaction, and tells the sealer. */
-  store(rows: NewRequest[]): Promise<EnqueueResult[]> {
+  /** The same for a request that may be stored already: where it is not, `store` rejects with what `rowOf` would throw. */
+  jobRowOf(request: DispatchRequest, defaults: RequestDefaults): NewRequest {
+    return this.#rowOf(request, defaults);
+  }
+
+  /** Stores rows in one transaction, and tells the sealer. `first`: the place of the first of them in its job. */
+  async store(rows: NewRequest[], first: number): Promise<EnqueueResult[]> {
+    await this.#refuseNew(rows, first);
     return this.#commit(rows);
   }
 
-  #check(requests: readonly (DispatchRequest | BatchLine)[]): NewRequest[] {
+  #rowOf(request: DispatchRequest | BatchLine, defaults?: RequestDefaults): NewRequest {
+    return this.#intake.rowOf(request, defaults, (row, error) => this.#refused.set(row, error));
+  }
+
+  /** Bodies that are stored already are never checked again: they were taken by other rules. */
+  async #refuseNew(rows: readonly NewRequest[], first: number | null): Promise<void> {
+    const refused = rows.filter((row) => this.#refused.has(row));
+    if (refused.length === 0) return;
+    const stored = await this.#runtime.store.requests({ ids: refused.map(({ id }) => id), tombstones: true });
+    const known = new Set(stored.map(({ id }) => id));
+    const row = refused.find(({ id }) => !known.has(id));
+    if (row === undefined) return;
+    const error = this.#refused.get(row) as DispatchError;
+    if (first === null) throw error;
+    throw new DispatchError("INVALID_REQUEST", `requests[${first + rows.indexOf(row)}]: ${error.message}`, error);
+  }
+
+  #check(
+    requests: readonly (DispatchRequest | BatchLine)[],
+    rowOf = (request: DispatchRequest | BatchLine): NewRequest => this.rowOf(request),
+  ): NewRequest[] {
     if (!Array.isArray(requests)) {
       const ways = "one request goes to `enqueue`, an iterable to `runBatch`";
       throw new DispatchError("INVALID_REQUEST", `Expected an array of requests, got ${describe(requests)}: ${ways}.`);
     }
-    return placed(requests, (request) => this.#intake.rowOf(request));
+    return placed(requests, rowOf);
   }
 
   async #commit(rows: NewRequest[]): Promise<EnqueueResult[]> {

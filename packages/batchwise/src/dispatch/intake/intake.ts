@@ -11,6 +11,7 @@ import { tokensOf } from "../format/body-tokens.ts";
 import { digestOf, laneName, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
 import { inputsOf, laneInputs } from "../format/inputs.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { chatMistake } from "./chat-body.ts";
 import { Defaults } from "./defaults.ts";
 import { refuseUnknownFields } from "./request-fields.ts";
 import { jsonOf } from "./strict-json.ts";
@@ -22,7 +23,9 @@ const LATEST_TIME = 8.64e15;
 /** Of a request whose id is made here: see repeated-ids.ts. */
 const NO_DIGEST = "";
 
-export type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults">;
+const CHAT = "/v1/chat/completions";
+
+export type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults" | "checkBodies">;
 
 /** What the requests of one endpoint and model have in common. */
 interface Route {
@@ -35,6 +38,8 @@ interface Route {
   /** Some account has groups. */
   readonly mayShare: boolean;
   readonly accounts: readonly Account[];
+  /** Bodies are those of chat completions as OpenAI's types have them. */
+  readonly isChecked: boolean;
   readonly mostBytes: number;
   readonly mostTokens: number;
   readonly mostInputs: number;
@@ -64,8 +69,15 @@ export class Intake {
     this.#endpoints = new Set([...options.accounts.values()].flatMap(({ capabilities }) => capabilities.endpoints));
   }
 
-  /** Checks one request or batch line and gives its row. An id by default is as good as one that was given. */
-  rowOf(given: DispatchRequest | BatchLine, defaults?: RequestDefaults): NewRequest {
+  /**
+   * Checks one request or batch line and gives its row. An id by default is as good as one that was given. A body that
+   * OpenAI's types refuse goes to `refused`, which throws the error unless told otherwise.
+   */
+  rowOf(
+    given: DispatchRequest | BatchLine,
+    defaults?: RequestDefaults,
+    refused: (row: NewRequest, error: DispatchError) => void = throwRefusal,
+  ): NewRequest {
     if (!isObject(given)) throw invalid(`A request must be an object with a \`body\`, got ${describe(given)}.`);
     const isLine = "custom_id" in given;
     const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
@@ -80,10 +92,12 @@ export class Intake {
     const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
     const inputs = endpoint === "/v1/embeddings" ? inputsOf(merged.input) : 1;
     const found = this.#routeOf(endpoint, merged.model, inputs, id);
-    const { accounts, mostBytes, mostTokens, mostInputs } = found;
+    const { accounts, isChecked, mostBytes, mostTokens, mostInputs } = found;
+    const mistake = isChecked ? chatMistake(merged) : null;
+    if (mistake !== null && refused === throwRefusal) throw refusal(mistake);
     const bodyBytes = utf8Length(body);
     const tokens = tokensOf(merged, bodyBytes === body.length);
-    for (const account of accounts) account.checkBody(endpoint, merged);
+    if (mistake === null) for (const account of accounts) account.checkBody(endpoint, merged);
     const lane = found.mayShare ? laneOfGroup(found, merged) : found.lane;
     const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
@@ -92,7 +106,9 @@ export class Intake {
     const { priority, tenant, job, deadlineAt } = checkOptional(request, defaults?.job);
     const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
     const metadata = metadataOf(request.metadata);
-    return new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
+    const row = new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
+    if (mistake !== null) refused(row, refusal(mistake));
+    return row;
   }
 
   #routeOf(endpoint: Endpoint, model: unknown, given: number, id: string): Route {
@@ -179,7 +195,8 @@ function checkModel(model: unknown, id: string): string {
 }
 
 /** Refuses what no account serves. Each of those that do must take the request. */
-function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint, model: string, inputs: number): Route {
+function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs: number): Route {
+  const { accounts: all, thresholds, checkBodies } = options;
   const accounts = [...all.values()].filter((account) => serves(account, { endpoint, model }));
   if (accounts.length === 0) {
     throw noAccount([...all.values()], endpoint, model);
@@ -192,6 +209,7 @@ function route({ accounts: all, thresholds }: IntakeOptions, endpoint: Endpoint,
     lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false }),
     mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
+    isChecked: checkBodies && endpoint === CHAT && accounts.some((account) => account.checkBodies !== false),
     mostBytes: Math.min(thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes)),
     mostTokens: Math.min(
       thresholds.maxTokens,
@@ -268,6 +286,15 @@ function storable(what: string, text: string): string {
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function throwRefusal(_row: NewRequest, error: DispatchError): void {
+  throw error;
+}
+
+function refusal(mistake: string): DispatchError {
+  const way = "`checkBodies: false` of the account lets it pass, where its service takes it";
+  return invalid(`The request cannot be sent: ${mistake}. ${way}.`);
 }
 
 function invalid(message: string): DispatchError {

@@ -102,7 +102,7 @@ export class Producer {
   #rowOf(request: JobRequest, index: number): NewRequest {
     const { enqueuer, job } = this.#input;
     try {
-      const row = enqueuer.rowOf(request, { id: ownId(job, index), job });
+      const row = enqueuer.jobRowOf(request, { id: ownId(job, index), job });
       if (row.job === job) return row;
       throw new DispatchError("INVALID_REQUEST", `Expected \`job\` to be "${job}" or absent, got "${row.job}".`);
     } catch (error) {
@@ -147,11 +147,11 @@ export class Producer {
     const stored = await runtime.store.requests({ ids: [...new Set(rows.map(({ id }) => id))], tombstones: true });
     const known = new Set(stored.map(({ id }) => id));
     const old = rows.filter(({ id }) => known.has(id));
-    const before = old.length === 0 ? [] : await enqueuer.store(old);
+    const before = old.length === 0 ? [] : await enqueuer.store(old, first);
     const changed = old[before.indexOf("conflict")];
     if (changed !== undefined) throw this.#changed(first + rows.indexOf(changed), changed.id);
     if (old.length === rows.length) return before;
-    const answers = await enqueuer.store(rows);
+    const answers = await enqueuer.store(rows, first);
     const place = answers.indexOf("conflict");
     if (place >= 0) throw this.#changed(first + place, (rows[place] as NewRequest).id);
     return answers;

@@ -52,6 +52,11 @@ export interface DispatcherOptions {
    * of `/v1/messages`, gets `model` alone.
    */
   readonly requestDefaults?: JsonObject;
+  /**
+   * Check bodies of chat completions against OpenAI's types and ranges at `enqueue`. Fields that are unknown pass, and what
+   * is stored already is never checked. Default true; an account's own `checkBodies` turns it off for what it serves.
+   */
+  readonly checkBodies?: boolean;
   /** How long one operation on a batch is owned. Default 90_000; must exceed every account's `requestTimeoutMs`. */
   readonly leaseMs?: number;
   readonly retry?: RetryOptions;

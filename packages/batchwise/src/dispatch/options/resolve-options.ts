@@ -2,6 +2,7 @@
 // field is optional. Wrong type: TypeError; out of range: RangeError; both carry `code: "INVALID_OPTION"`.
 
 import {
+  aBoolean,
   aboveZero,
   aFunction,
   check,
@@ -38,6 +39,7 @@ export interface ResolvedOptions {
   readonly accounts: ReadonlyMap<string, Account>;
   readonly thresholds: Thresholds;
   readonly requestDefaults: JsonObject;
+  readonly checkBodies: boolean;
   readonly leaseMs: number;
   readonly retry: Required<RetryOptions>;
   readonly stuckAfterMs: number;
@@ -61,6 +63,7 @@ export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
   "accounts",
   "thresholds",
   "requestDefaults",
+  "checkBodies",
   "leaseMs",
   "retry",
   "stuckAfterMs",
@@ -114,6 +117,8 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
   const clock = resolveClock(options.clock ?? wallClock);
   check("random", aFunction, random);
+  const { checkBodies = true } = options;
+  check("checkBodies", aBoolean, checkBodies);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
   if (onBatch !== null) check("onBatch", aFunction, onBatch);
   const { failpoint = () => {}, onTail = "wait", stuckAfterMs = STUCK_AFTER_MS } = options;
@@ -132,6 +137,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     accounts: resolveAccounts(options.accounts, leaseMs),
     thresholds: resolveThresholds(options.thresholds),
     requestDefaults: resolveDefaults(options.requestDefaults),
+    checkBodies,
     leaseMs,
     retry: resolveRetry(options.retry),
     stuckAfterMs,

@@ -104,7 +104,7 @@ describe("a request is refused, and nothing of it stored,", () => {
       seed: -0,
       user: undefined,
       at: new Date(0),
-      tools: [{}, { of: "null" }],
+      things: [{}, { of: "null" }],
       bare: Object.create(null),
     };
     const body = { model: "m", messages, ...odd } as unknown as BatchLine["body"];

@@ -11,6 +11,7 @@ export class AccountFields {
   readonly pollMs: number;
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
+  readonly checkBodies: boolean;
 
   constructor(settings: AccountSettings) {
     this.name = settings.name;
@@ -20,5 +21,6 @@ export class AccountFields {
     this.pollMs = settings.pollMs;
     this.requestTimeoutMs = settings.requestTimeoutMs;
     this.reconcileGraceMs = settings.reconcileGraceMs;
+    this.checkBodies = settings.checkBodies;
   }
 }

@@ -21,6 +21,7 @@ const COMMON = [
   "reconcileGraceMs",
   "cleanup",
   "fallback",
+  "checkBodies",
 ] as const;
 
 /** Names that people bring from SDKs and other libraries. */
@@ -47,6 +48,7 @@ export type AccountSettings = Pick<
   Account,
   "name" | "capabilities" | "models" | "weight" | "pollMs" | "requestTimeoutMs" | "reconcileGraceMs"
 > & {
+  readonly checkBodies: boolean;
   /** Whether the account is to have its `cleanup`. */
   readonly cleanup: boolean;
 };
@@ -66,6 +68,7 @@ export function resolveAccountOptions(
     requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
     reconcileGraceMs: options.reconcileGraceMs ?? 300_000,
     cleanup: options.cleanup ?? false,
+    checkBodies: options.checkBodies ?? true,
   };
   check("name", { ...aString, expected: "a non-empty string", test: (name: string) => name !== "" }, settings.name);
   check("weight", aboveZero, settings.weight);
@@ -73,6 +76,7 @@ export function resolveAccountOptions(
   check("requestTimeoutMs", unboundedIntegerFrom(1), settings.requestTimeoutMs);
   check("reconcileGraceMs", unboundedIntegerFrom(0), settings.reconcileGraceMs);
   check("cleanup", aBoolean, settings.cleanup);
+  check("checkBodies", aBoolean, settings.checkBodies);
   const { fallback = false } = options;
   check("fallback", aBoolean, fallback);
   for (const model of settings.models ?? []) check("models", aString, model);
