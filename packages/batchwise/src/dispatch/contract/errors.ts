@@ -15,7 +15,7 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store object, so nobody can check),
  * `TRANSACTION_UNUSABLE` (the client has none, or one that failed or is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
  * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `LANE_PAUSED`: it refuses one
- * request of an endpoint and model after the other; `ACCOUNT_FULL`: a limit of the account is used up;
+ * request of an endpoint and model after the other, or has no capacity for them; `BATCH_FAILED`: no request of a batch succeeded; `ACCOUNT_FULL`: a limit of the account is used up;
  * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. Of `runBatch`: `ACCOUNT_REFUSED`: the keys of all accounts that
  * could go on are refused; `DEFAULTS_CHANGED`: an earlier run of the job had other `requestDefaults`.
  */
@@ -46,6 +46,7 @@ export type DispatchErrorCode =
   | "ACCOUNT_UNAVAILABLE"
   | "BATCH_REFUSED"
   | "LANE_PAUSED"
+  | "BATCH_FAILED"
   | "NO_DISPATCHER"
   | "TRANSACTION_UNUSABLE"
   | "CLOSED";

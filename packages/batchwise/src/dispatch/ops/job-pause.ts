@@ -5,7 +5,7 @@ import type { JobPause } from "../contract/jobs.ts";
 import type { LedgerRow, Probe } from "../contract/rows.ts";
 import type { LaneRef, OutcomeError } from "../contract/types.ts";
 import { LIVE, ledgerName } from "../decide/batch/life-cycle.ts";
-import { healthOf } from "../decide/sealing/lane-health.ts";
+import { healthOf, openness } from "../decide/sealing/lane-health.ts";
 import { pauseCode } from "../decide/sealing/outage.ts";
 import { laneMark, type Pauses } from "../decide/sealing/pauses.ts";
 import { servingOf } from "../decide/sealing/rank-accounts.ts";
@@ -53,7 +53,8 @@ function ofLane({ accounts, clock }: Runtime, lane: LaneRef, { ledgers }: Probe,
   const found: JobPause[] = [];
   for (const { name, capabilities } of [...first, ...second]) {
     const byPerson = held ?? pauses.accounts.get(name);
-    const { pause } = healthOf(pauses.healths, { ...lane, account: name });
+    const health = healthOf(pauses.healths, { ...lane, account: name });
+    const pause = openness(health, now) === "open" ? null : health.pause;
     const names = [name, ledgerName(name, capabilities.ledgerScope, lane.model)];
     const blocked = ledgers.find((row) => names.includes(row.name) && row.blockedUntil > now);
     if (byPerson !== undefined) found.push({ account: name, until: null, reason: personsReason(byPerson.reason) });

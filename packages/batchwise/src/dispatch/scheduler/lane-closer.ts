@@ -186,7 +186,7 @@ export class LaneCloser {
     }
     if (result.ok && isProbe) {
       const place = { ...parseLane(lane), account: choice.account.name };
-      await changeHealth(this.#runtime, place, (health) => withProbe(health, input.key, now));
+      await changeHealth(this.#runtime, place, input.key, (health) => withProbe(health, input.key, now));
     }
     if (result.ok) await this.#workers.take(result.batch, begunAt);
     return result;

@@ -1,13 +1,18 @@
-// Writes what batches of a lane have met at an account, for all processes: see decide/sealing/lane-health.ts. Tells the
-// user of each pause: what waits has no outcome, so nothing else would show it.
+// Writes what batches of a lane have met at an account, for all processes: see decide/sealing/lane-health.ts. Reports each
+// pause, because what waits has no outcome that would show it, and batches without a success.
 
 import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/rows.ts";
 import type { LaneRef, OutcomeError } from "../contract/types.ts";
+import { isBadHour, type LineTally } from "../decide/results/bad-hour.ts";
 import {
   afterAcceptance,
+  afterBadHour,
   afterFault,
+  afterSuccess,
+  afterTold,
+  capacityPauses,
   healthMark,
   healthOf,
   healthsOf,
@@ -24,10 +29,14 @@ export function placeOf({ account, lane }: Pick<BatchRow, "account" | "lane">): 
   return { account, endpoint, model };
 }
 
-/** Compare-and-set until `decide` has its way. The health before and after; null where this call changed nothing. */
+/**
+ * Compare-and-set until `decide` has its way. The health before and after; null where this call changed nothing. `by`: the
+ * batch for which it is called, or "", so that calls that write the same at one time differ.
+ */
 export async function changeHealth(
   runtime: Runtime,
   place: LanePlace,
+  by: string,
   decide: (health: LaneHealth) => LaneHealth,
 ): Promise<{ readonly before: LaneHealth; readonly after: LaneHealth } | null> {
   const name = healthMark(place);
@@ -36,7 +45,7 @@ export async function changeHealth(
     const before = healthOf(healthsOf(marks), place);
     const after = decide(before);
     if (after === before) return null;
-    const value = healthValue(after);
+    const value = healthValue({ ...after, by });
     marks = await runtime.changeMarks([{ name, expected, value }]);
     if ((marks.find((mark) => mark.name === name)?.value ?? null) === value) return { before, after };
   }
@@ -55,7 +64,9 @@ export async function noteFaults(
   const fault = failure?.kind === "invalidRequest" ? failure.lines.find(({ line }) => line >= 1) : undefined;
   if (fault === undefined) return;
   const now = runtime.clock.now();
-  const changed = await changeHealth(runtime, placeOf(batch), (health) => afterFault(health, sent(batch), fault, now));
+  const changed = await changeHealth(runtime, placeOf(batch), batch.key, (health) =>
+    afterFault(health, sent(batch), fault, now),
+  );
   const pause = changed?.after.pause ?? null;
   if (pause !== null) tellPaused(runtime, batch, pause, pause.refused === 0 ? null : pause.until, operation);
 }
@@ -66,8 +77,67 @@ function sent({ key, submitStartedAt, createdAt }: BatchRow): SentBatch {
 
 /** The provider has taken the batch to work. */
 export async function noteAcceptance(runtime: Runtime, batch: BatchRow): Promise<void> {
-  const changed = await changeHealth(runtime, placeOf(batch), (health) => afterAcceptance(health, sent(batch)));
+  const changed = await changeHealth(runtime, placeOf(batch), batch.key, (health) =>
+    afterAcceptance(health, sent(batch)),
+  );
   if (changed !== null && changed.before.pause !== null) runtime.sealing.wake();
+}
+
+/**
+ * Called before the failures of a batch are settled. True where the provider is to blame for them: then the lane pauses, if
+ * it does not yet.
+ */
+export async function noteBadHour(
+  runtime: Runtime,
+  batch: BatchRow,
+  tally: LineTally,
+  words: OutcomeError,
+): Promise<boolean> {
+  if (!isBadHour(tally, 1)) return false;
+  const place = placeOf(batch);
+  const before = healthOf((await runtime.readPauses()).healths, place);
+  if (!isBadHour(tally, capacityPauses(before))) return false;
+  const now = runtime.clock.now();
+  const changed = await changeHealth(runtime, place, batch.key, (health) =>
+    afterBadHour(health, sent(batch), words, now),
+  );
+  const until = changed?.after.pause?.until ?? null;
+  if (until === null || !(await isUntold(runtime, place, batch.key, words.code))) return true;
+  const { code, message } = words;
+  const met = `Nearly all requests of batch ${batch.key} for ${named(place)} met "${code}: ${message}".`;
+  const then = `The provider is to blame: no try is charged, and the lane waits until ${new Date(until).toISOString()}.`;
+  report(runtime, batch, new DispatchError("LANE_PAUSED", `${met} ${then}`));
+  return true;
+}
+
+/** Some requests of the batch have succeeded. */
+export async function noteSuccess(runtime: Runtime, batch: BatchRow): Promise<void> {
+  const place = placeOf(batch);
+  if (capacityPauses(healthOf(runtime.lastPauses.healths, place)) === 0) return;
+  if ((await changeHealth(runtime, place, batch.key, afterSuccess)) !== null) runtime.sealing.wake();
+}
+
+/** No request of the batch has succeeded. Reported once a lane and code. */
+export async function noteWithoutSuccess(runtime: Runtime, batch: BatchRow, words: OutcomeError): Promise<void> {
+  const place = placeOf(batch);
+  if (!(await isUntold(runtime, place, batch.key, words.code))) return;
+  const { code, message } = words;
+  const what = `None of the ${batch.requests} requests of batch ${batch.key} for ${named(place)} has succeeded.`;
+  const told = `${what} Most met "${code}: ${message}". Later batches of the lane with this code are not reported for a day.`;
+  report(runtime, batch, new DispatchError("BATCH_FAILED", told));
+}
+
+async function isUntold(runtime: Runtime, place: LanePlace, batch: string, code: string): Promise<boolean> {
+  const now = runtime.clock.now();
+  return (await changeHealth(runtime, place, batch, (health) => afterTold(health, code, now))) !== null;
+}
+
+function named({ account, endpoint, model }: LanePlace): string {
+  return `"${model}" at ${endpoint} of the account "${account}"`;
+}
+
+function report(runtime: Runtime, { account, key }: BatchRow, error: DispatchError): void {
+  runtime.report(error, { account, batch: key, operation: "results" });
 }
 
 /** An operator lets the lane go on at all of its accounts. True where it was paused at one. */
@@ -76,7 +146,7 @@ export async function lanePausesLifted(runtime: Runtime, { endpoint, model }: La
   const own = [...healths.values()].filter((health) => health.endpoint === endpoint && health.model === model);
   let isLifted = false;
   for (const place of own) {
-    const changed = await changeHealth(runtime, place, (health) =>
+    const changed = await changeHealth(runtime, place, "", (health) =>
       health.pause === null ? health : { ...health, faults: null, pause: null },
     );
     isLifted ||= changed !== null;
@@ -92,8 +162,7 @@ function tellPaused(
   until: number | null,
   operation: Operation,
 ): void {
-  const { endpoint, model } = parseLane(lane);
-  const refused = `The provider refuses requests for "${model}" at ${endpoint} of the account "${account}", with "${code}: ${message}".`;
+  const refused = `The provider refuses requests for ${named(placeOf({ account, lane }))}, with "${code}: ${message}".`;
   const first = "The lane pauses, and one of the requests that wait is sent alone.";
   const next = `So was one that was sent alone: the lane pauses until ${new Date(until ?? 0).toISOString()}.`;
   const ways = "resumeLane sends them at once; cancel and retry correct them.";

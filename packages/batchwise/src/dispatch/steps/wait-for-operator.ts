@@ -1,4 +1,4 @@
-// Holds a batch back while an operator has paused its account or its lane, or the lane is paused for bad lines. What has
+// Holds a batch back while an operator has paused its account or its lane, or the lane pauses by itself. What has
 // been sent goes on.
 
 import type { BatchRow } from "../contract/rows.ts";
@@ -24,7 +24,7 @@ export async function waitsForOperator(runtime: Runtime, lease: Lease): Promise<
   const { batch } = lease;
   if (!(await isHeld(runtime, lease))) {
     const health = healthOf(runtime.lastPauses.healths, placeOf(batch));
-    if (!isUnsent(batch) || !isKeptBack(health, batch.key)) return false;
+    if (!isUnsent(batch) || !isKeptBack(health, batch.key, runtime.clock.now())) return false;
     const disposal: Disposal = { kind: "requeue", code: "lane_paused" };
     await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
     return true;

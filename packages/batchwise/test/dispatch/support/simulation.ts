@@ -142,6 +142,7 @@ class Simulation {
     const forgetsFrom =
       this.#random() < 0.4 && !this.#fallback.isCalm ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
     const forgetsMs = this.#below(60 * MINUTE);
+    const busyUntil = this.#random() < 0.3 && !this.#fallback.isCalm ? START + this.#below(STORM_MS) : 0;
     const provider = new SimProvider({
       time: this.#time,
       minLines: isFallback ? 1 : this.#minLines,
@@ -162,7 +163,8 @@ class Simulation {
         return {
           validateMs: this.#below(2 * MINUTE),
           runMs: this.#below(40 * MINUTE),
-          statusOf,
+          // A bad hour is the provider's: it charges no request a try.
+          statusOf: this.#time.now() < busyUntil ? () => 529 : statusOf,
           failure: isOut("failed")
             ? OUTAGE
             : this.#chance(0.08)
@@ -375,7 +377,9 @@ class Simulation {
       batches: batches.length,
       lost: [...this.#wanted].filter((id) => !counts.has(id)),
       repeatedOutcomes: [...counts].filter(([, count]) => count > 1).map(([id]) => id),
-      blamed: outcomes.filter(({ payload }) => payload.includes(OUTAGE.code)).map(({ id }) => id),
+      blamed: outcomes
+        .filter(({ payload }) => payload.includes(OUTAGE.code) || payload.includes('"statusCode":529'))
+        .map(({ id }) => id),
       wrong: outcomes.filter((outcome) => !this.#isRight(outcome)).map(({ id, status }) => `${id} ${status}`),
       ranTwice: [...ranTwice].filter(([id, count]) => count > 1 && this.#wanted.has(id)).map(([id]) => id),
       sentLate: [...this.#providers, this.#fallback].flatMap(({ executions }) =>

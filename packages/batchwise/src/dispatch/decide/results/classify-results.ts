@@ -73,7 +73,7 @@ export function classifySuccess(ord: number, line: ResultLine): Settlement {
 /** The decision for a line that did not. */
 export function classifyFailure(member: Member, line: ResultLine, rules: RetryRules, now: number): Settlement {
   const { ord } = member;
-  const error = line.error ?? errorOf(line);
+  const error = wordsOf(line);
   if (accountErrorOf(line) !== null) {
     return { ord, kind: "requeue", code: error.code, charged: false, notBefore: now, lane: rules.lane };
   }
@@ -104,6 +104,16 @@ const ABSENT: Partial<Record<ProviderState, OutcomeError>> = {
 
 function statusOf(error: OutcomeError): OutcomeStatus {
   return error.code === "batch_expired" ? "expired" : "failed";
+}
+
+/** The provider's words for a line that did not succeed. */
+export function wordsOf(line: ResultLine): OutcomeError {
+  return line.error ?? errorOf(line);
+}
+
+/** Of a failure for which nobody's request is to blame: it goes back, uncharged. */
+export function uncharged({ ord, code }: Settlement, lane: string, now: number): Settlement {
+  return { ord, kind: "requeue", code: code ?? "", charged: false, notBefore: now, lane };
 }
 
 /** The provider's error out of its answer, where it gave no error beside it. */

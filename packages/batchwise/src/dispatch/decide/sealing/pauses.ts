@@ -67,7 +67,7 @@ export function pausedRecord({ accounts, lanes, healths }: Pauses): PausedRecord
         return { endpoint: endpoint as LaneRef["endpoint"], model: words.join(" "), since, reason };
       }),
       ...[...healths.values()].flatMap(({ account, endpoint, model, pause }) =>
-        pause === null ? [] : [{ endpoint, model, since: pause.since, reason: reasonOf(account, pause) }],
+        pause?.cause === "lines" ? [{ endpoint, model, since: pause.since, reason: reasonOf(account, pause) }] : [],
       ),
     ],
   };

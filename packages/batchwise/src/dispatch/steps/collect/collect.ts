@@ -10,6 +10,7 @@ import { laneProper } from "../../contract/lanes.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { PAUSE_MS } from "../../decide/after/failure.ts";
+import { causeOf, type FailureCause, type LineTally } from "../../decide/results/bad-hour.ts";
 import {
   absentLine,
   classifyFailure,
@@ -18,6 +19,8 @@ import {
   isSuccess,
   type Member,
   type RetryRules,
+  uncharged,
+  wordsOf,
 } from "../../decide/results/classify-results.ts";
 import { afterReading, linesDue } from "../../decide/results/unread-results.ts";
 import { accountErrorOf } from "../../format/account-trouble.ts";
@@ -26,6 +29,7 @@ import type { Lease } from "../../runtime/lease.ts";
 import { CallTimeout, failureOf, HELD_MS, onAbort, readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { undoAdoption } from "../find/undo-adoption.ts";
+import { noteBadHour, noteSuccess, noteWithoutSuccess } from "../lane-health.ts";
 import { eachOpen } from "../open-members.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
 import { HeldFailures } from "./held-failures.ts";
@@ -111,6 +115,8 @@ class Collection {
   #lines = 0;
   /** Lines of members. */
   #found = 0;
+  #countedSuccesses = 0;
+  #isBadHour = false;
 
   constructor(runtime: Runtime, lease: Lease) {
     this.#runtime = runtime;
@@ -122,12 +128,29 @@ class Collection {
   }
 
   async run(seen: ProviderBatch): Promise<void> {
+    this.#countedSuccesses = seen.counts?.succeeded ?? 0;
     if (seen.resultRefs.length > 0) await this.#told(() => this.#stream(seen));
     if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     this.#checkRead(seen, await this.#counted(seen));
     // Without a single line the adoption stays unverified, and members are not charged.
     if (!this.#lease.batch.verified) throw new ForeignResults();
     await this.#settleAbsent(seen.state);
+    await this.#noteEnd(seen.state);
+  }
+
+  /** What the batch's results say of its lane. A cancelled batch has an end that its user knows of. */
+  async #noteEnd(state: ProviderState): Promise<void> {
+    const { batch } = this.#lease;
+    const { mostWords } = this.#failures;
+    if (this.#isBadHour) return;
+    if (this.#tally.succeeded > 0) await noteSuccess(this.#runtime, batch);
+    else if (mostWords !== null && state !== "cancelled") await noteWithoutSuccess(this.#runtime, batch, mostWords);
+  }
+
+  /** With the successes that the provider counts, of which some may not be read yet. */
+  get #tally(): LineTally {
+    const { tally } = this.#failures;
+    return { ...tally, succeeded: Math.max(tally.succeeded, this.#countedSuccesses) };
   }
 
   /** Requests that have run, as the provider counts them; asked for a second count only where lines are missing. */
@@ -255,14 +278,24 @@ class Collection {
     if (blamesAccount !== null) await this.#pauseAccount(blamesAccount);
     const member = (await this.#open()).get(name.ord);
     if (member === undefined) this.#runtime.ignoredResults += 1;
-    else this.#failures.hold(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
+    else this.#hold(member, line, blamesAccount === null ? causeOf(line) : null);
     if (this.#failures.isFull) await this.#settleFailures();
   }
 
-  /** Once no success can follow. */
+  #hold(member: Member, line: ResultLine, cause: FailureCause | null): void {
+    const settlement = classifyFailure(member, line, this.#rules, this.#runtime.clock.now());
+    this.#failures.hold({ settlement, cause, isRetried: member.attempts > 0, words: wordsOf(line) });
+  }
+
+  /** Once no success can follow. The pause comes first: what goes back uncharged must not return at once. */
   async #settleFailures(): Promise<void> {
-    for (const failure of this.#failures.take()) {
-      this.#add(failure);
+    const { clock } = this.#runtime;
+    const { mostWords } = this.#failures;
+    const isBad = mostWords !== null && (await noteBadHour(this.#runtime, this.#lease.batch, this.#tally, mostWords));
+    this.#isBadHour ||= isBad;
+    for (const { settlement, cause } of this.#failures.take()) {
+      const isProviders = isBad && (cause === "overload" || cause === "fault");
+      this.#add(isProviders ? uncharged(settlement, this.#rules.lane, clock.now()) : settlement);
       if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();
     }
     await this.#flush();
@@ -308,13 +341,8 @@ class Collection {
   /** After the last byte: members that are still open got no line. */
   async #settleAbsent(state: ProviderState): Promise<void> {
     const line = absentLine(state);
-    const absent: Settlement[] = [];
-    await eachOpen(this.#runtime, this.#lease, (member) => {
-      absent.push(classifyFailure(member, line, this.#rules, this.#runtime.clock.now()));
-    });
-    for (let from = 0; from < absent.length; from += CHUNK_LINES) {
-      await this.#lease.settle(absent.slice(from, from + CHUNK_LINES));
-    }
+    await eachOpen(this.#runtime, this.#lease, (member) => this.#hold(member, line, "other"));
+    await this.#settleFailures();
   }
 }
 

@@ -53,7 +53,7 @@ describe("a lane that pauses", () => {
   const probing = withProbe(paused, "p1", NOW);
 
   test("keeps back all but the batch that is sent alone, and lets no second one go meanwhile", () => {
-    expect([isKeptBack(probing, "p1"), isKeptBack(probing, "b7")]).toEqual([false, true]);
+    expect([isKeptBack(probing, "p1", NOW), isKeptBack(probing, "b7", NOW)]).toEqual([false, true]);
     expect(openness(probing, NOW + 29 * MINUTE)).toBe("closed");
     expect(withProbe(probing, "p2", NOW + MINUTE)).toBe(probing);
     expect(openness(probing, NOW + 30 * MINUTE)).toBe("probe");
