@@ -13,7 +13,10 @@ test("requests are found by status, job, tenant, batch and code, with what is kn
     answer: ({ body }) => {
       const isBad = JSON.stringify(body.messages).includes("bad");
       const error = { message: "No.", type: "invalid_request_error", code: "content_policy" };
-      return { status: isBad ? 400 : 200, body: isBad ? { error } : { choices: [], usage: null } };
+      return {
+        status: isBad ? 400 : 200,
+        body: isBad ? { error } : { choices: [{ message: { role: "assistant", content: "a" } }], usage: null },
+      };
     },
   });
   const dispatcher = await open(openai.account(fake));
@@ -129,7 +132,7 @@ test("sums are by tenant, job, endpoint and model, with what the provider counte
       const isBad = JSON.stringify(body.messages).includes("bad");
       return isBad
         ? { status: 400, body: { error: { message: "No." } } }
-        : { status: 200, body: { choices: [], usage } };
+        : { status: 200, body: { choices: [{ message: { role: "assistant", content: "a" } }], usage } };
     },
   });
   const dispatcher = await open(openai.account(fake));
@@ -177,7 +180,7 @@ test("retry by filter runs again what failed or expired, and not what was cancel
     answer: () =>
       isBad
         ? { status: 400, body: { error: { message: "No.", code: "odd" } } }
-        : { status: 200, body: { choices: [] } },
+        : { status: 200, body: { choices: [{ message: { role: "assistant", content: "a" } }] } },
   });
   const dispatcher = await open(openai.account(fake));
   await dispatcher.pauseAccount("openai");
