@@ -134,7 +134,7 @@ class StoreDispatcher implements Dispatcher {
     this.#workers = workers;
     this.#sealer = sealer;
     this.#enqueuer = enqueuer;
-    this.#reader = new OutcomeReader(runtime);
+    this.#reader = new OutcomeReader(runtime, (lane, now) => sealer.closesAt(lane, now));
     runtime.watching.start(this.#reader.turn);
     const { onOutcome, webhook } = runtime.options;
     this.#deliverers = [

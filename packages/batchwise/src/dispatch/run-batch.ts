@@ -1,7 +1,10 @@
 // A job from beginning to end: enqueues its requests, runs a dispatcher, gives all outcomes, and stops the dispatcher
 // whichever way the iteration ends. All it knows of a job is in the store, so that the same call again goes on with it.
 
+import { attempt } from "../core/contract/thenable.ts";
+import { UnheardWarnings } from "../core/contract/unheard-warnings.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
+import { DispatchError } from "./contract/errors.ts";
 import type { JobOutcome, JobRequest } from "./contract/jobs.ts";
 import type { LoggedOutcome } from "./contract/types.ts";
 import { createDispatcherParts } from "./dispatcher.ts";
@@ -50,12 +53,31 @@ import { waitOut } from "./runtime/wait-out.ts";
 export function runBatch<Request extends JobRequest>(
   options: RunBatchOptions<Request>,
 ): AsyncIterableIterator<JobOutcome<Request>> {
-  return outcomesOf(runBatchOptions(options));
+  const plan = runBatchOptions(options);
+  return outcomesOf(plan, expectReader(options));
+}
+
+/** Reports a job whose outcomes nobody has asked for after a second. Returns what is called when somebody does. */
+function expectReader({ job, onError, clock }: Pick<RunBatchOptions, "job" | "onError" | "clock">): () => void {
+  let isRead = false;
+  const message = `runBatch({ job: "${job}" }) does nothing until its outcomes are read`;
+  const error = new DispatchError("NOT_ITERATED", `${message}: for await (const outcome of runBatch(...)) { ... }`);
+  const isHeard = (): boolean => {
+    if (!isRead) attempt(() => onError?.(error, { operation: "work" }), () => {});
+    return isRead || onError !== undefined;
+  };
+  // On a clock of the caller's, as in tests, no time passes by itself.
+  if (clock === undefined) new UnheardWarnings(isHeard, "Printed once a code.").add(error.code, error.message);
+  return () => {
+    isRead = true;
+  };
 }
 
 async function* outcomesOf<Request extends JobRequest>(
   plan: RunBatchPlan<Request>,
+  begin: () => void,
 ): AsyncGenerator<JobOutcome<Request>, void, undefined> {
+  begin();
   plan.signal?.throwIfAborted();
   const run = new JobRun(plan);
   try {

@@ -16,7 +16,9 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `TRANSACTION_UNUSABLE` (the client has none, or one that failed or is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
  * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `LANE_PAUSED`: it refuses one
  * request of an endpoint and model after the other, or has no capacity for them; `BATCH_FAILED`: no request of a batch succeeded; `ACCOUNT_FULL`: a limit of the account is used up;
- * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. Of `runBatch`: `ACCOUNT_REFUSED`: the keys of all accounts that
+ * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. `NOT_STARTED`: a `result` waits and no process runs the loops;
+ * `WAITS_FOR_BATCH`: it waits for a batch that closes much later; `NOT_ITERATED`: a `runBatch` whose outcomes nobody reads.
+ * Of `runBatch`: `ACCOUNT_REFUSED`: the keys of all accounts that
  * could go on are refused; `DEFAULTS_CHANGED`: an earlier run of the job had other `requestDefaults`.
  */
 export type DispatchErrorCode =
@@ -44,6 +46,9 @@ export type DispatchErrorCode =
   | "ACCOUNT_REFUSED"
   | "ACCOUNT_FULL"
   | "ACCOUNT_UNAVAILABLE"
+  | "NOT_STARTED"
+  | "WAITS_FOR_BATCH"
+  | "NOT_ITERATED"
   | "BATCH_REFUSED"
   | "LANE_PAUSED"
   | "BATCH_FAILED"

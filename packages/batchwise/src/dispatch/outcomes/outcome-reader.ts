@@ -12,6 +12,7 @@ import { loggedOutcome, plainOutcome } from "../format/payload.ts";
 import type { ResolvedOutcomesOptions } from "../options/call-options.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { Idleness } from "./idleness.ts";
+import { ResultWatch, type ResultWatchInput } from "./result-watch.ts";
 
 const PAGE = 500;
 const FIRST_LOOK_MS = 500;
@@ -32,12 +33,16 @@ export class OutcomeReader {
   readonly #waiters: Map<string, Set<Waiter>> = new Map();
   readonly #readers: Set<() => void> = new Set();
   readonly #lookUps: Batcher<string, null>;
+  readonly #watch: ResultWatch;
   /** How far the log has been read for the waiters; null while there are none. */
   #cursor: number | null = null;
   #lookMs = FIRST_LOOK_MS;
 
-  constructor(runtime: Runtime) {
+  /** `closesAt`: when a lane closes a batch. */
+  constructor(runtime: Runtime, closesAt: ResultWatchInput["closesAt"]) {
     this.#runtime = runtime;
+    const waitedFor = (): string | null => this.#waiters.keys().next().value ?? null;
+    this.#watch = new ResultWatch({ runtime, waitedFor, closesAt });
     runtime.onSetBack((loss) => this.#endWaits(loss));
     this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: runtime.clock });
   }
@@ -56,6 +61,7 @@ export class OutcomeReader {
     signal?.throwIfAborted();
     if (this.#runtime.isStopping) throw closed();
     const waiting = this.#wait(id, signal);
+    this.#watch.begin();
     // The waiter is registered before the log is read, so an outcome is seen either by this look-up or by the loop.
     this.#askFor(id);
     return plainOutcome(await waiting);
@@ -168,7 +174,9 @@ export class OutcomeReader {
     const waiters = this.#waiters.get(id);
     waiters?.delete(waiter);
     if (waiters?.size === 0) this.#waiters.delete(id);
-    if (this.#waiters.size === 0) this.#cursor = null;
+    if (this.#waiters.size > 0) return;
+    this.#cursor = null;
+    this.#watch.end();
   }
 
   /** The log's end, unless one is known; none where the last waiter has left meanwhile: it would only grow old. */

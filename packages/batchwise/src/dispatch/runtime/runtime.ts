@@ -14,6 +14,7 @@ import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { AccountTroubles } from "./account-troubles.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
+import { loopsRanAt } from "./loops-mark.ts";
 import { Prospects } from "./prospects.ts";
 import { SteadyClock } from "./steady-clock.ts";
 import { storableStore } from "./storable-store.ts";
@@ -46,6 +47,7 @@ export class Runtime {
   ignoredResults = 0;
   duplicateBatches = 0;
   #pauses: Pauses = NO_PAUSES;
+  #loopsRanAt: number | null = null;
   /** When this process last had a create on its way, by account: one that it sent late is not in the store. */
   readonly sentAt: Map<string, number> = new Map();
   readonly #told: Map<string, number> = new Map();
@@ -164,10 +166,16 @@ export class Runtime {
   async changeMarks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
     const marks = await this.store.marks(changes, this.clock.now());
     this.#pauses = pausesOf(marks);
+    this.#loopsRanAt = loopsRanAt(marks);
     return marks;
   }
 
-  /** The same, as last read: for what does no harm where it is some seconds old. */
+  /** When the loops of some process ran, as the marks said when they were last read. */
+  get loopsRanAt(): number | null {
+    return this.#loopsRanAt;
+  }
+
+  /** What operators have paused, as last read: for what does no harm where it is some seconds old. */
   get lastPauses(): Pauses {
     return this.#pauses;
   }

@@ -23,6 +23,7 @@ import {
 } from "../decide/sealing/thresholds.ts";
 import { parseLane } from "../format/encode.ts";
 import { EXPIRED } from "../format/payload.ts";
+import { noteLoops } from "../runtime/loops-mark.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { LaneCloser, type Ledgers } from "./lane-closer.ts";
 import { NearDeadlines } from "./near-deadlines.ts";
@@ -94,6 +95,11 @@ export class Sealer {
     sealing.wakeAt(clock.now() + FIRST_LOOK_MS);
   }
 
+  /** When the lane closes a batch, as far as this process knows. */
+  closesAt(lane: LaneRow, now: number): number {
+    return closesAt(lane, this.#capsOf(lane.lane), this.#runtime.options.thresholds.maxAgeMs, now, this.#flushedAt);
+  }
+
   /** The loop's turn. */
   readonly turn = async (): Promise<number> => {
     const { store, clock, options, sealing } = this.#runtime;
@@ -102,6 +108,7 @@ export class Sealer {
     const now = clock.now();
     const limit = Math.min(options.thresholds.maxRequests, MOST_PROBED);
     const [probe, pauses] = await Promise.all([store.probe(limit, now), this.#runtime.readPauses()]);
+    await noteLoops(this.#runtime);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#closer.beginTurn();
     this.#wakeForAdded();

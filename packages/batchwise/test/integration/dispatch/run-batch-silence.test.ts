@@ -95,3 +95,15 @@ test("no network and no onError is printed once, by process.emitWarning with the
   expect(warnings).toMatchObject([{ name: "BatchwiseWarning", code: "ACCOUNT_UNAVAILABLE" }]);
   expect(warnings[0]?.message).toContain('The account "openai" gave no answer');
 });
+
+test("a run whose outcomes nobody reads is told after a second; one that is read is not", async () => {
+  const { url } = await serve(WRONG_KEY, 401);
+  const options = { store: memoryStore(), accounts: [accountAt(url)], job: "a", requests };
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => errors.push(error);
+  runBatch({ ...options, onError });
+  const read = runBatch({ ...options, requests: [], onError });
+  expect(await all(read)).toEqual([]);
+  await sleep(1_100);
+  expect(errors).toMatchObject([{ code: "NOT_ITERATED", message: expect.stringContaining("for await (const outcome") }]);
+});

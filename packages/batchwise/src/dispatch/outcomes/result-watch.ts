@@ -1,0 +1,91 @@
+// Reports what a call of `result` waits for in vain: loops that no process runs, or a batch that waits for company for more
+// than a minute. Looks a second after a wait began, and once more a minute later. Reads the store; changes nothing.
+
+import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
+import type { LaneRow } from "../contract/rows.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+const LOOKS_MS = [1_000, 60_000] as const;
+/** Loops that have not run for as long do not run; a batch that closes later is far away. */
+const LONG_MS = 60_000;
+const MINUTE = 60_000;
+
+export interface ResultWatchInput {
+  readonly runtime: Runtime;
+  /** Some id that is waited for; null where there is none. */
+  readonly waitedFor: () => string | null;
+  /** When the lane closes a batch: see decide/sealing/thresholds.ts. */
+  readonly closesAt: (lane: LaneRow, now: number) => number;
+}
+
+export class ResultWatch {
+  readonly #input: ResultWatchInput;
+  readonly #reported: Set<DispatchErrorCode> = new Set();
+  #timer: unknown = null;
+
+  constructor(input: ResultWatchInput) {
+    this.#input = input;
+  }
+
+  /** Called when a wait begins. */
+  begin(): void {
+    if (this.#timer === null) this.#lookIn(0);
+  }
+
+  /** Called when nobody waits any more. */
+  end(): void {
+    this.#input.runtime.clock.clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #lookIn(look: number): void {
+    const { clock } = this.#input.runtime;
+    const delayMs = LOOKS_MS[look];
+    this.#timer = null;
+    if (delayMs === undefined) return;
+    this.#timer = clock.setTimeout(() => {
+      this.#lookIn(look + 1);
+      // A store that does not answer is reported by others.
+      this.#look().catch(() => {});
+    }, delayMs);
+  }
+
+  async #look(): Promise<void> {
+    const { runtime, waitedFor } = this.#input;
+    await runtime.readPauses();
+    const id = waitedFor();
+    if (id === null || runtime.isStopping) return;
+    const ranAt = runtime.loopsRanAt;
+    if (ranAt === null || ranAt + LONG_MS < runtime.clock.now()) {
+      const since = ranAt === null ? "No process has run" : `Since ${new Date(ranAt).toISOString()} no process has run`;
+      const ways = "call `start()` here, or in a process that stays";
+      this.#report("NOT_STARTED", `\`result("${id}")\` waits in vain: ${since} the loops of this store: ${ways}.`);
+      return;
+    }
+    await this.#lookAtLane(id);
+  }
+
+  async #lookAtLane(id: string): Promise<void> {
+    const { runtime, closesAt } = this.#input;
+    const { store, clock, options } = runtime;
+    const [row] = await store.requests({ ids: [id] });
+    const now = clock.now();
+    if (row === undefined || row.state !== "ready" || row.notBefore > now) return;
+    const { lanes } = await store.probe(options.thresholds.maxRequests, now);
+    const lane = lanes.find((one) => one.lane === row.lane);
+    if (lane === undefined) return;
+    const leftMs = closesAt(lane, now) - now;
+    if (leftMs <= LONG_MS || leftMs === Number.POSITIVE_INFINITY) return;
+    const { maxRequests } = options.thresholds;
+    const when = `until ${maxRequests} requests wait with it, or for ${Math.round(leftMs / MINUTE)} minutes`;
+    const ways = "call `flush()` to send what waits now, or lower `thresholds.maxAgeMs`";
+    this.#report("WAITS_FOR_BATCH", `\`result("${id}")\` waits for its batch to close: ${when}: ${ways}.`);
+  }
+
+  /** Once each. */
+  #report(code: DispatchErrorCode, message: string): void {
+    if (this.#reported.has(code)) return;
+    this.#reported.add(code);
+    this.#input.runtime.report(new DispatchError(code, message), { operation: "work" });
+  }
+}
