@@ -63,7 +63,11 @@ function expectReader({ job, onError, clock }: Pick<RunBatchOptions, "job" | "on
   const message = `runBatch({ job: "${job}" }) does nothing until its outcomes are read`;
   const error = new DispatchError("NOT_ITERATED", `${message}: for await (const outcome of runBatch(...)) { ... }`);
   const isHeard = (): boolean => {
-    if (!isRead) attempt(() => onError?.(error, { operation: "work" }), () => {});
+    if (!isRead)
+      attempt(
+        () => onError?.(error, { operation: "work" }),
+        () => {},
+      );
     return isRead || onError !== undefined;
   };
   // On a clock of the caller's, as in tests, no time passes by itself.

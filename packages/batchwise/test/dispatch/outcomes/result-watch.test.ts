@@ -37,7 +37,9 @@ test("where no process runs the loops, a result says so after a second, and once
   expect(codes).toEqual([]);
   await time.advance(100);
   expect(codes).toEqual(["NOT_STARTED"]);
-  expect(messages[0]).toMatch(/^`result\("a"\)` waits in vain: No process has run the loops of this store: call `start/);
+  expect(messages[0]).toMatch(
+    /^`result\("a"\)` waits in vain: No process has run the loops of this store: call `start/,
+  );
   dispatcher.result(id).catch(() => {});
   await time.advance(10 * MINUTE);
   expect(codes).toEqual(["NOT_STARTED"]);

@@ -105,5 +105,7 @@ test("a run whose outcomes nobody reads is told after a second; one that is read
   const read = runBatch({ ...options, requests: [], onError });
   expect(await all(read)).toEqual([]);
   await sleep(1_100);
-  expect(errors).toMatchObject([{ code: "NOT_ITERATED", message: expect.stringContaining("for await (const outcome") }]);
+  expect(errors).toMatchObject([
+    { code: "NOT_ITERATED", message: expect.stringContaining("for await (const outcome") },
+  ]);
 });
