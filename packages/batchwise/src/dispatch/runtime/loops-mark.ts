@@ -1,8 +1,7 @@
 // Says in the store that some process runs its loops, so that a process that waits for an outcome and runs none can tell
 // whether another one does. One write in 20 s, however many processes there are.
 
-import type { MarkRow } from "../contract/rows.ts";
-import type { Runtime } from "./runtime.ts";
+import type { MarkChange, MarkRow } from "../contract/rows.ts";
 
 const MARK = "loops ran at";
 const WRITTEN_EVERY_MS = 20_000;
@@ -13,10 +12,16 @@ export function loopsRanAt(marks: readonly MarkRow[]): number | null {
   return value === undefined ? null : Number(value);
 }
 
+/** The part of the runtime that is used here. */
+interface Marks {
+  /** As the marks said when they were last read. */
+  readonly loopsRanAt: number | null;
+  changeMarks(changes: readonly MarkChange[]): Promise<unknown>;
+}
+
 /** Called by loops that run, with the marks as they were just read. */
-export async function noteLoops(runtime: Runtime): Promise<void> {
-  const now = runtime.clock.now();
-  const before = runtime.loopsRanAt;
+export async function noteLoops(marks: Marks, now: number): Promise<void> {
+  const before = marks.loopsRanAt;
   if (before !== null && Math.abs(now - before) < WRITTEN_EVERY_MS) return;
-  await runtime.changeMarks([{ name: MARK, expected: before === null ? null : String(before), value: String(now) }]);
+  await marks.changeMarks([{ name: MARK, expected: before === null ? null : String(before), value: String(now) }]);
 }

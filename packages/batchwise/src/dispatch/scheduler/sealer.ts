@@ -108,7 +108,7 @@ export class Sealer {
     const now = clock.now();
     const limit = Math.min(options.thresholds.maxRequests, MOST_PROBED);
     const [probe, pauses] = await Promise.all([store.probe(limit, now), this.#runtime.readPauses()]);
-    await noteLoops(this.#runtime);
+    await noteLoops(this.#runtime, now);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#closer.beginTurn();
     this.#wakeForAdded();
