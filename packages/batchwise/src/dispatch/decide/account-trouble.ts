@@ -64,7 +64,7 @@ const WHAT_FOLLOWS: Readonly<Record<AccountTrouble, string>> = {
 };
 
 /** What the account did, in its own words. */
-export function answered({ kind, code, message }: Failure, error: unknown): string {
+function answered({ kind, code, message }: Failure, error: unknown): string {
   const status = statusOf(error);
   // Clients put the status before the words.
   const full = wordsOf(error).replace(new RegExp(`^${status} `), "");
