@@ -14,6 +14,7 @@ test("requests are found by status, job, tenant, batch and code, with what is kn
       const isBad = JSON.stringify(body.messages).includes("bad");
       const error = { message: "No.", type: "invalid_request_error", code: "content_policy" };
 <<<<<<< HEAD
+<<<<<<< HEAD
       return {
         status: isBad ? 400 : 200,
         body: isBad ? { error } : { choices: [{ message: { role: "assistant", content: "a" } }], usage: null },
@@ -21,6 +22,12 @@ test("requests are found by status, job, tenant, batch and code, with what is kn
 =======
       return { status: isBad ? 400 : 200, body: isBad ? { error } : { choices: [{ message: { content: "yes" } }], usage: null } };
 >>>>>>> 5b257b73 (tests: answers of the operators' provider hold an answer)
+=======
+      return {
+        status: isBad ? 400 : 200,
+        body: isBad ? { error } : { choices: [{ message: { content: "yes" } }], usage: null },
+      };
+>>>>>>> 272f50c1 (tests: format)
     },
   });
   const dispatcher = await open(openai.account(fake));
