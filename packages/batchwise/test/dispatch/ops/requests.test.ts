@@ -13,21 +13,10 @@ test("requests are found by status, job, tenant, batch and code, with what is kn
     answer: ({ body }) => {
       const isBad = JSON.stringify(body.messages).includes("bad");
       const error = { message: "No.", type: "invalid_request_error", code: "content_policy" };
-<<<<<<< HEAD
-<<<<<<< HEAD
       return {
         status: isBad ? 400 : 200,
         body: isBad ? { error } : { choices: [{ message: { role: "assistant", content: "a" } }], usage: null },
       };
-=======
-      return { status: isBad ? 400 : 200, body: isBad ? { error } : { choices: [{ message: { content: "yes" } }], usage: null } };
->>>>>>> 5b257b73 (tests: answers of the operators' provider hold an answer)
-=======
-      return {
-        status: isBad ? 400 : 200,
-        body: isBad ? { error } : { choices: [{ message: { content: "yes" } }], usage: null },
-      };
->>>>>>> 272f50c1 (tests: format)
     },
   });
   const dispatcher = await open(openai.account(fake));
@@ -143,11 +132,7 @@ test("sums are by tenant, job, endpoint and model, with what the provider counte
       const isBad = JSON.stringify(body.messages).includes("bad");
       return isBad
         ? { status: 400, body: { error: { message: "No." } } }
-<<<<<<< HEAD
         : { status: 200, body: { choices: [{ message: { role: "assistant", content: "a" } }], usage } };
-=======
-        : { status: 200, body: { choices: [{ message: { content: "yes" } }], usage } };
->>>>>>> 5b257b73 (tests: answers of the operators' provider hold an answer)
     },
   });
   const dispatcher = await open(openai.account(fake));
@@ -195,11 +180,7 @@ test("retry by filter runs again what failed or expired, and not what was cancel
     answer: () =>
       isBad
         ? { status: 400, body: { error: { message: "No.", code: "odd" } } }
-<<<<<<< HEAD
         : { status: 200, body: { choices: [{ message: { role: "assistant", content: "a" } }] } },
-=======
-        : { status: 200, body: { choices: [{ message: { content: "yes" } }] } },
->>>>>>> 5b257b73 (tests: answers of the operators' provider hold an answer)
   });
   const dispatcher = await open(openai.account(fake));
   await dispatcher.pauseAccount("openai");
