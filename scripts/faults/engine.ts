@@ -274,7 +274,7 @@ const leaving: readonly Fault[] = [
   {
     name: "leaves a timer behind",
     file: "core/engine/scheduler.ts",
-    find: "this.#wake?.clear();\n    return false;",
+    find: "this.#wake.clear();\n    return false;",
     replace: "return false;",
   },
   {

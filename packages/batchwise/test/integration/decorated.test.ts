@@ -90,7 +90,7 @@ describe.each([
     expect(seen.extra).toBe("`encode` takes `items` and submit options, got 3 arguments");
     expect(seen.noOptions).toBe("Expected `options` to be an object, got `normalize` (string)");
     expect(seen.stranger).toBe("`encode` was called on an object it does not belong to");
-    expect(seen.noArray).toBe("Expected `items` to be an array");
+    expect(seen.noArray).toContain("Expected `items` to be an array, got ");
   });
 
   test("lets the batcher of an instance go with the instance", () => {
