@@ -48,6 +48,7 @@ export const sidebar: Group[] = [
     ["Object storage", "docs/object-storage"],
     ["The fake provider", "docs/fake-provider"],
     ["Stores", "docs/dispatch-stores"],
+    ["How large", "docs/how-large"],
     ["The command", "docs/command"],
     ["Operating", "docs/operating"],
     ["Guarantees", "docs/dispatch-guarantees"],

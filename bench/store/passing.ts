@@ -1,5 +1,5 @@
 /**
- * Lets requests pass all the way through one dispatcher, or one job, on SQLite: taken in, sealed, uploaded, run by a provider in
+ * Lets requests pass all the way through one dispatcher, or one job: taken in, sealed, uploaded, run by a provider in
  * another process, collected, settled and read by their cursors. What it measures is the peak memory of this process
  * while they do; that each came back once is checked on the way.
  */
@@ -13,6 +13,7 @@ import {
   type DispatchRequest,
   type Outcome,
   runBatch,
+  type Store,
 } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
@@ -25,7 +26,12 @@ const POLL_MS = 100;
 
 /** Peak memory in MB, and requests a second from the first enqueue to the last outcome. */
 export function passing(file: string, count: number): Promise<Measurement> {
-  return withProvider(file, async (options) => {
+  return passingIn(sqliteStore({ path: file }), count);
+}
+
+/** The same in any store, which is closed afterwards. In batches of 50,000, where so many wait. */
+export function passingIn(store: Store, count: number): Promise<Measurement> {
+  return withProvider(store, async (options) => {
     const dispatcher = createDispatcher({ ...options, thresholds: { maxAgeMs: 1_000 } });
     await dispatcher.start();
     const took = await seconds(async () => {
@@ -38,7 +44,7 @@ export function passing(file: string, count: number): Promise<Measurement> {
 
 /** The same by `runBatch` from an async iterable, and once more when all is done: `againPerSecond` enqueued and read. */
 export function job(file: string, count: number): Promise<Measurement> {
-  return withProvider(file, async (options) => {
+  return withProvider(sqliteStore({ path: file }), async (options) => {
     const run = () => runBatch({ ...options, job: "bench", requests: each(count) });
     const took = await seconds(() => readAll(run(), count));
     const peakMb = process.resourceUsage().maxRSS / 1_024;
@@ -49,10 +55,9 @@ export function job(file: string, count: number): Promise<Measurement> {
 
 type Options = Pick<DispatcherOptions, "store" | "accounts" | "onError">;
 
-async function withProvider(file: string, work: (options: Options) => Promise<Measurement>): Promise<Measurement> {
+async function withProvider(store: Store, work: (options: Options) => Promise<Measurement>): Promise<Measurement> {
   const provider = spawn(process.execPath, ["--no-warnings", providerFile], { stdio: ["pipe", "pipe", "inherit"] });
   const client = await clientOf(provider);
-  const store = sqliteStore({ path: file });
   const errors: unknown[] = [];
   const accounts = [openaiAccount({ client, pollMs: POLL_MS })];
   const figures = await work({ store, accounts, onError: (error) => errors.push(error) });

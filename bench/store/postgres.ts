@@ -9,11 +9,15 @@ import type { Measurement } from "../harness/child.ts";
 import { anyStore } from "./any-store.ts";
 import { fleet } from "./fleet.ts";
 import { at, type Measures } from "./measures.ts";
+import { passingIn } from "./passing.ts";
 import { PRUNED, prune } from "./pruning.ts";
 import { onPostgres } from "./servers.ts";
-import { BATCH, byCallers, CHUNK, callsOf, NOW, payload, requests, seconds } from "./work.ts";
+import { size } from "./size.ts";
+import { BATCH, byCallers, CHUNK, callsOf, NOW, PASSED, payload, requests, seconds } from "./work.ts";
 
 const FLEET = 20_000;
+const TABLES = `SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class
+  WHERE relname LIKE 'batchwise%' AND relkind = 'r'`;
 const RAW_REQUEST =
   "CREATE TABLE request (seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL)";
 const RAW_RESULT = "CREATE TABLE result (seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, payload TEXT NOT NULL)";
@@ -45,13 +49,34 @@ async function pruneOnServer(pool: pg.Pool, count: number): Promise<Measurement>
   await store.probe(1, NOW);
   const seen = await prune(store, count, async () => {
     await pool.query("VACUUM");
-    const { rows } = await pool.query<{ bytes: string }>(
-      `SELECT sum(pg_total_relation_size(oid)) AS bytes FROM pg_class WHERE relname LIKE 'batchwise%' AND relkind = 'r'`,
-    );
+    const { rows } = await pool.query<{ bytes: string }>(TABLES);
     return Number(rows[0]?.bytes ?? 0);
   });
   await store.close();
   return seen;
+}
+
+/** The size of all tables after a vacuum, and the place that the write-ahead log has come to. */
+async function sizeOnServer(pool: pg.Pool, count: number): Promise<Measurement> {
+  const store = postgresStore({ pool });
+  await store.probe(1, NOW);
+  const figure = async (sql: string): Promise<number> => {
+    const { rows } = await pool.query<{ bytes: string }>(sql);
+    return Number(rows[0]?.bytes ?? 0);
+  };
+  const seen = await size(store, count, {
+    written: () => figure("SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes"),
+    bytes: async () => {
+      await pool.query("VACUUM");
+      return figure(TABLES);
+    },
+  });
+  await store.close();
+  return seen;
+}
+
+async function passingOnServer(pool: pg.Pool, count: number): Promise<Measurement> {
+  return passingIn(postgresStore({ pool }), count);
 }
 
 async function ingestRaw(pool: pg.Pool, count: number): Promise<Measurement> {
@@ -103,6 +128,8 @@ export const measures: Measures = {
       singleRaw: { run: singleRaw, count: anyStore.single.count },
       settleRaw: { run: settleRaw, count: BATCH },
       prune: { run: pruneOnServer, count: PRUNED },
+      size: { run: sizeOnServer, count: BATCH },
+      passing: { run: passingOnServer, count: PASSED },
     },
     withPool,
   ),

@@ -8,9 +8,11 @@ import { Redis } from "ioredis";
 import type { Measurement } from "../harness/child.ts";
 import { anyStore } from "./any-store.ts";
 import { at, type Measures } from "./measures.ts";
+import { passingIn } from "./passing.ts";
 import { PRUNED, prune } from "./pruning.ts";
 import { onRedis } from "./servers.ts";
-import { BATCH, byCallers, CHUNK, callsOf, NOW, payload, requests, seconds } from "./work.ts";
+import { size } from "./size.ts";
+import { BATCH, byCallers, CHUNK, callsOf, NOW, PASSED, payload, requests, seconds } from "./work.ts";
 
 function withClient(work: (client: Redis) => Promise<Measurement>): Promise<Measurement> {
   return onRedis(async ({ port }) => {
@@ -44,6 +46,29 @@ async function pruneOnServer(client: Redis, count: number): Promise<Measurement>
   });
   await store.close();
   return seen;
+}
+
+/** The memory of the data, and the length of the append-only file. */
+async function sizeOnServer(client: Redis, count: number): Promise<Measurement> {
+  await client.config("SET", "auto-aof-rewrite-percentage", "0");
+  const store = redisStore({ client });
+  await store.probe(1, NOW);
+  const figure = async (section: string, name: string): Promise<number> =>
+    Number(new RegExp(`${name}:(\\d+)`).exec(await client.info(section))?.[1] ?? Number.NaN);
+  const seen = await size(store, count, {
+    written: () => figure("persistence", "aof_current_size"),
+    bytes: async () => {
+      // UNLINK frees in the background.
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      return figure("memory", "used_memory");
+    },
+  });
+  await store.close();
+  return seen;
+}
+
+async function passingOnServer(client: Redis, count: number): Promise<Measurement> {
+  return passingIn(redisStore({ client }), count);
 }
 
 /** Fields of one hash, each set by a command of its own: a thousand in one pipeline, which is one transaction. */
@@ -93,6 +118,8 @@ export const measures: Measures = {
       singleRaw: { run: singleRaw, count: anyStore.single.count },
       settleRaw: { run: settleRaw, count: BATCH },
       prune: { run: pruneOnServer, count: PRUNED },
+      size: { run: sizeOnServer, count: BATCH },
+      passing: { run: passingOnServer, count: PASSED },
     },
     withClient,
   ),

@@ -14,6 +14,7 @@ import { addDone } from "./history.ts";
 import { at, type Measures } from "./measures.ts";
 import { job, passing } from "./passing.ts";
 import { PRUNED, prune } from "./pruning.ts";
+import { size } from "./size.ts";
 import {
   BATCH,
   CHUNK,
@@ -158,6 +159,28 @@ async function pruneInFile(file: string, count: number): Promise<Measurement> {
   return seen;
 }
 
+/** Nothing is copied back from the log before it is asked for, so that the log has all that was written. */
+async function sizeInFile(file: string, count: number): Promise<Measurement> {
+  const database = new DatabaseSync(file);
+  database.exec("PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL");
+  const store = sqliteStore({ database });
+  await store.probe(1, NOW);
+  database.exec("PRAGMA wal_autocheckpoint = 0");
+  let copied = 0;
+  const logged = (): number => statSync(`${file}-wal`).size;
+  const seen = await size(store, count, {
+    written: async () => copied + logged(),
+    bytes: async () => {
+      copied += logged();
+      database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      return statSync(file).size;
+    },
+  });
+  await store.close();
+  database.close();
+  return seen;
+}
+
 async function storeWithDone(file: string, done: number): Promise<Store> {
   const store = sqliteStore({ path: file });
   await store.probe(1, NOW);
@@ -177,6 +200,7 @@ export const measures: Measures = {
       passing: { run: passing, count: PASSING },
       job: { run: job, count: PASSING },
       prune: { run: pruneInFile, count: PRUNED },
+      size: { run: sizeInFile, count: BATCH },
     },
     inFolder,
   ),

@@ -14,23 +14,37 @@ export const LANE = "/v1/chat/completions  gpt-4o-mini";
 /** Done requests among which is sealed, and requests that pass through, where the call does not say. */
 export const MANY_DONE = 10_000_000;
 export const PASSING = 1_000_000;
+/** The same on a server: four batches. */
+export const PASSED = 200_000;
 
 const DIGEST_LENGTH = 27;
 const frame = { model: "gpt-4o-mini", messages: [{ role: "user", content: "" }] };
-const content = "word ".repeat(Math.floor((BODY_BYTES - JSON.stringify(frame).length) / 5));
-const body = JSON.stringify({ ...frame, messages: [{ role: "user", content }] });
+/** Drawn words: one word again and again is compressed 6 to 1 by Postgres, and reads as fast. */
+function drawn(bytes: number): string {
+  const words = Array.from({ length: Math.ceil(bytes / 7) }, () => Math.random().toString(36).slice(2, 8));
+  return words.join(" ").slice(0, bytes);
+}
+
+/** Each is long enough that no database sees that they come again. */
+const TEXTS = 500;
+const contents: readonly string[] = Array.from({ length: TEXTS }, () =>
+  drawn(BODY_BYTES - JSON.stringify(frame).length),
+);
+const bodies: readonly string[] = contents.map((content) =>
+  JSON.stringify({ ...frame, messages: [{ role: "user", content }] }),
+);
 /** A completion of about 500 bytes, as a provider gives it. */
 export const completion = {
   object: "chat.completion",
-  choices: [{ index: 0, message: { role: "assistant", content: "y".repeat(340) }, finish_reason: "stop" }],
+  choices: [{ index: 0, message: { role: "assistant", content: drawn(340) }, finish_reason: "stop" }],
   usage: { prompt_tokens: 500, completion_tokens: 80, total_tokens: 580 },
 };
 /** One as a store keeps it. */
-export const payload: string = JSON.stringify({ response: { statusCode: 200, body: { text: "y".repeat(440) } } });
+export const payload: string = JSON.stringify({ response: { statusCode: 200, body: { text: drawn(440) } } });
 
 /** Requests as the dispatcher passes them on, under random ids: the hardest case for the index of ids. */
 export function requests(count: number): NewRequest[] {
-  return Array.from({ length: count }, () => ({
+  return Array.from({ length: count }, (_, n) => ({
     ...{
       id: randomUUID(),
       digest: "d".repeat(DIGEST_LENGTH),
@@ -40,7 +54,7 @@ export function requests(count: number): NewRequest[] {
       job: "",
       deadlineAt: null,
     },
-    ...{ bytes: BODY_BYTES + 120, tokens: 500, metadata: null, body },
+    ...{ bytes: BODY_BYTES + 120, tokens: 500, metadata: null, body: bodies[n % TEXTS] ?? "" },
   }));
 }
 
@@ -50,6 +64,7 @@ export function dispatchRequests(count: number): DispatchRequest[] {
 }
 
 export function dispatchRequest(id: string): DispatchRequest {
+  const content = contents[Math.floor(Math.random() * TEXTS)] ?? "";
   return { id, body: { ...frame, messages: [{ role: "user", content }] } };
 }
 

@@ -7,6 +7,7 @@ import type { Progress } from "../harness/rounds.ts";
 import { figure, ratio, type Scale, type Section, type Table } from "../report/section.ts";
 import { Rounds } from "../store/rounds.ts";
 import { postgresVersion, redisVersion } from "../store/servers.ts";
+import { sizeTable } from "./size-table.ts";
 
 interface Row {
   readonly text: string;
@@ -28,10 +29,13 @@ const QUICK_SHARE = 10;
 const counts: Readonly<Record<string, number>> = {
   ...{ ingest: 100_000, ingestRaw: 100_000, dispatchManyUnnamed: 100_000, ingestRawOrdered: 100_000 },
   ...{ dispatchSingle: 20_000, singleRaw: 20_000, batch: 50_000, settleRaw: 50_000, fleet: 20_000 },
+  ...{ size: 50_000, passing: 200_000 },
 };
 
 const SINGLE = "the dispatcher: in by `enqueue`, 256 callers";
 const MANY = "the dispatcher: in by `enqueueMany` of 1,000, under its own ids";
+
+const ALL_THE_WAY: Row = { text: "all the way through one dispatcher, 50,000 a batch", name: "passing" };
 
 const servers: readonly Server[] = [
   {
@@ -42,6 +46,7 @@ const servers: readonly Server[] = [
       { text: SINGLE, name: "dispatchSingle", base: "singleRaw" },
       { text: "settle by chunks of 1,000", name: "batch", base: "settleRaw" },
       { text: "a fleet, end to end: 4 dispatchers, 8 producers", name: "fleet" },
+      ALL_THE_WAY,
     ],
   },
   {
@@ -51,6 +56,7 @@ const servers: readonly Server[] = [
       { text: MANY, name: "dispatchManyUnnamed", base: "ingestRaw" },
       { text: SINGLE, name: "dispatchSingle", base: "singleRaw" },
       { text: "settle by chunks of 1,000", name: "batch", base: "settleRaw" },
+      ALL_THE_WAY,
     ],
   },
 ];
@@ -68,14 +74,15 @@ export async function serverStores({ rounds, quick }: Scale, progress: Progress)
       continue;
     }
     versions.push(`${server.title} ${found.version}`);
-    tables.push(tableOf(server, await measureAll(server, rounds, share, progress), share));
+    const seen = await measureAll(server, rounds, share, progress);
+    tables.push(tableOf(server, seen, share), sizeTable(server.title, seen));
   }
   const about = versions.length === 0 ? [] : [`Measured here: ${versions.join(", ")}.`, "", ...aboutBoth];
   return { title: "Servers: Postgres and Redis", about: [...about, ...missing], tables, claims: [] };
 }
 
 const aboutBoth: readonly string[] = [
-  "Requests of 2 KB, results of 500 bytes; one server for each measure, with the settings that it comes with, on data of",
+  "Requests of 2 KB of drawn words, results of 500 bytes; one server for each measure, with the settings that it comes with, on data of",
   "its own, on this machine, beside the process that it serves. A commit is on the disk when its callers are answered:",
   "on Postgres with `fsync` and `synchronous_commit` on, on Redis with an append-only file and `appendfsync always`.",
   "Plain Postgres is one table by the same client: 1,000 rows a commit by one `INSERT` from `unnest`, ids as in the row",
@@ -105,7 +112,7 @@ async function versionOf({ version }: Server): Promise<{ readonly version: strin
 
 async function measureAll({ kind, rows }: Server, rounds: number, share: number, progress: Progress): Promise<Rounds> {
   const seen = new Rounds(progress, kind);
-  const names = new Set(rows.flatMap(({ name, base }) => (base === undefined ? [name] : [name, base])));
+  const names = new Set(["size", ...rows.flatMap(({ name, base }) => (base === undefined ? [name] : [name, base]))]);
   for (let round = 0; round < rounds; round += 1) {
     for (const name of names) await seen.add(name, (counts[name] ?? Number.NaN) / share);
   }
@@ -123,6 +130,7 @@ function tableOf({ title, rows }: Server, seen: Rounds, share: number): Table {
         base === undefined ? "" : `${figure(seen.of(base, "perSecond"))}/s`,
         base === undefined ? "" : ratio(seen.ratio(name, base)),
       ]),
+      [`read ${figure(sealed)} for an upload`, `${figure(seen.of("size", "uploadPerSecond"))}/s`, "", ""],
       [`seal ${figure(sealed)}`, `${figure(seen.of("batch", "sealMs"))} ms`, "", ""],
     ],
   };

@@ -7,6 +7,7 @@ import { type Claim, figure, ratio, type Scale, type Section } from "../report/s
 import { PRUNED } from "../store/pruning.ts";
 import { Rounds } from "../store/rounds.ts";
 import { MANY_DONE, PASSING } from "../store/work.ts";
+import { sizeTable } from "./size-table.ts";
 
 /** The quick run does this share of the long measures. */
 const QUICK_SHARE = 10;
@@ -25,6 +26,7 @@ export async function sqliteStore({ rounds, quick }: Scale, progress: Progress):
   }
   await seen.add("sealAmong", many);
   await seen.add("passing", passing);
+  await seen.add("size");
   await seen.add("prune", PRUNED / (quick ? 2 : 1));
   return sectionOf(seen, many, passing);
 }
@@ -40,7 +42,7 @@ function sectionOf(seen: Rounds, many: number, passing: number): Section {
   return {
     title: "SQLite",
     about: [
-      "Requests of 2 KB, results of 500 bytes; WAL, synchronous FULL, a commit is on the disk when its callers are",
+      "Requests of 2 KB of drawn words, results of 500 bytes; WAL, synchronous FULL, a commit is on the disk when its callers are",
       "answered. Ids are random, the hardest case for the index that holds them, but for the row that leaves them to the",
       "dispatcher: its own sort by time. Plain SQLite is one table with one prepared insert, ids of the same kind and the",
       "same settings: for calls and results 1,000 inserts a commit, for single requests one insert a commit. Done",
@@ -64,6 +66,7 @@ function sectionOf(seen: Rounds, many: number, passing: number): Section {
           alone("seal 50,000 among 10,000 done", seen.of("sealAmong", "fewMs"), " ms"),
           alone(`seal 50,000 among ${figure(many)} done`, seen.of("sealAmong", "manyMs"), " ms"),
           alone("probe the 50,000 there", seen.of("sealAmong", "probeMs"), " ms"),
+          alone("read 50,000 for an upload", seen.of("size", "uploadPerSecond"), "/s"),
           alone("pruned, while single requests come in", seen.of("prune", "perSecond"), "/s"),
           alone("99 of 100 of these wait at most", seen.of("prune", "enqueueP99Ms"), " ms"),
           alone("an ended request takes", seen.of("prune", "fullBytes"), " bytes"),
@@ -71,6 +74,7 @@ function sectionOf(seen: Rounds, many: number, passing: number): Section {
           alone("all the way through one dispatcher", seen.of("passing", "perSecond"), "/s"),
         ],
       },
+      sizeTable("SQLite", seen),
     ],
     claims: claimsOf(seen, many, passing),
   };
