@@ -19,8 +19,8 @@ export const dispatcherFaults: readonly Fault[] = [
   {
     name: "takes what a short download does not show for missing",
     file: "dispatch/decide/results/unread-results.ts",
-    find: "if (remaining === 0 || counted === null || lines >= counted)",
-    replace: "if (remaining >= 0 || counted === null || lines >= counted)",
+    find: "if (remaining === 0 || due === null || lines >= due)",
+    replace: "if (remaining >= 0 || due === null || lines >= due)",
   },
   {
     name: "gives up what a callback has not taken in twelve tries",

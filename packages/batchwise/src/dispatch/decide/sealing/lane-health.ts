@@ -38,7 +38,7 @@ export interface LaneHealth extends LanePlace {
 }
 
 /** Why nothing of the lane is sent to the account, and until when. */
-export interface LanePause extends OutcomeError {
+interface LanePause extends OutcomeError {
   /** `lines`: each is bad, and one request is sent alone in between. `capacity`: all go on at its end. */
   readonly cause: "lines" | "capacity";
   readonly since: number;
