@@ -132,7 +132,7 @@ describe.each(cases)("at $name", (each) => {
     expect(tookMs).toBeGreaterThan(100 * MINUTE);
     expect(fake.calls("files.content") + fake.calls("messages.results")).toBeLessThan(12);
     expect(told).toHaveLength(2);
-    expect(told[1]).toMatch(/2 requests .* count as missing/);
+    expect(told[1]).toMatch(/requests without a line \(2\) count as missing/);
   });
 });
 
@@ -159,8 +159,9 @@ describe.each([...cases, ...others])("at $name, where neither counts nor results
     const { outcomes, told, tookMs } = await dispatched(each, { plan }, []);
     expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 2)).toBe(true);
     expect(tookMs).toBeGreaterThan(90 * MINUTE);
-    expect(told).toHaveLength(2);
-    expect(told[1]).toMatch(/50 requests .* count as missing/);
+    expect(told).toHaveLength(3);
+    expect(told[1]).toMatch(/requests without a line \(50\) count as missing/);
+    expect(told[2]).toMatch(/None of the 50 requests .* "missing_result/);
   });
 });
 

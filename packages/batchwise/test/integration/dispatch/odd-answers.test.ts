@@ -52,7 +52,7 @@ async function started(
     plan: { validateMs: 0, runMs: 20, finalizeMs: 0 },
     answer: ({ body }) => {
       const [, name = ""] = /say (\w+)/.exec(JSON.stringify(body)) ?? [];
-      return { status: 200, body: { choices: [], usage: USAGE[name] ?? {} } };
+      return { status: 200, body: { choices: [{ message: { content: "a" } }], usage: USAGE[name] ?? {} } };
     },
   });
   const { store, end } = await openStore(await place());

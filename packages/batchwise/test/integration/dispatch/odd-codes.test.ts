@@ -46,7 +46,7 @@ test.each(places)(
         const code = CODES[name];
         if (code !== undefined) return { status: 400, body: { error: { message: `No: ${code}`, code } } };
         if (name === "again") return { status: 500, body: { error: { code: "a\0gain" } } };
-        return { status: 200, body: { choices: [] } };
+        return { status: 200, body: { choices: [{ message: { content: "a" } }] } };
       },
     });
     const { store, end } = await openStore(await place());

@@ -58,7 +58,7 @@ test.each(places)(
         if (isBad && JSON.stringify(body).includes("bad")) {
           return { status: 400, body: { error: { message: "No.", code: "odd" } } };
         }
-        return { status: 200, body: { choices: [], usage } };
+        return { status: 200, body: { choices: [{ message: { content: "a" } }], usage } };
       },
     });
     const { one, two, end } = await twoOn(await place(), fake);
