@@ -142,6 +142,7 @@ test("a process that dies after the call and before the batch is done leaves it 
     dying,
   );
   await first.enqueueMany(names.map((name) => ask(name)));
+  await drive(time, fake, async () => heard.length === 1);
   const second = await process(({ key, ended }) => void heard.push(`second ${key} ${ended.succeeded}`));
   await rest();
   const [batch] = await second.batches();
