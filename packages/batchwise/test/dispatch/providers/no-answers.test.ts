@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { BatchName, ResultLine } from "../../../src/dispatch/contract/account.ts";
 import type { Json, JsonObject } from "../../../src/dispatch/contract/types.ts";
-import { accountErrorOf } from "../../../src/dispatch/format/account-trouble.ts";
+import { accountErrorOf } from "../../../src/dispatch/format/account-blame.ts";
 import * as anthropic from "../../../src/dispatch/providers/anthropic/convert.ts";
 import * as bedrock from "../../../src/dispatch/providers/bedrock/convert.ts";
 import { answering } from "../../../src/dispatch/providers/bedrock/records.ts";

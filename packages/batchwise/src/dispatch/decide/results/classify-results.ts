@@ -6,7 +6,7 @@ import type { ProviderState, ResultLine } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { OutcomeError, OutcomeStatus } from "../../contract/types.ts";
-import { accountErrorOf } from "../../format/account-trouble.ts";
+import { accountErrorOf } from "../../format/account-blame.ts";
 import { statusError } from "../../format/error-words.ts";
 import { ending } from "../../format/payload.ts";
 import { backoff } from "../times/backoff.ts";

@@ -3,7 +3,7 @@
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
-import { accountErrorOf } from "../../format/account-trouble.ts";
+import { accountErrorOf } from "../../format/account-blame.ts";
 import { type Answer, isBusy, Outage, toResultLine, waitBefore } from "./answer.ts";
 import { type Places, sleep } from "./places.ts";
 

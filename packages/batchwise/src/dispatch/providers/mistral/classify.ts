@@ -3,7 +3,7 @@
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
-import { isAccountTrouble } from "../../format/account-trouble.ts";
+import { isAccountTrouble } from "../../format/account-blame.ts";
 import { errorIn } from "../../format/error-words.ts";
 import { classifyStatus } from "../shapes/classify-status.ts";
 import { jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";

@@ -2,7 +2,7 @@
 // whole. Pure. Codes decide before statuses do, because one status carries several meanings.
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
-import { isAccountTrouble } from "../../format/account-trouble.ts";
+import { isAccountTrouble } from "../../format/account-blame.ts";
 import { classifyStatus, isQuota } from "../shapes/classify-status.ts";
 import { pendingFile, pendingIn } from "../shapes/pending-file.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";

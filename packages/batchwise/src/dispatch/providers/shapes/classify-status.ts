@@ -3,7 +3,7 @@
 // `unknown`, which is always safe. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
-import { isAccountTrouble } from "../../format/account-trouble.ts";
+import { isAccountTrouble } from "../../format/account-blame.ts";
 import { readSdkError, type SdkError } from "./sdk-error.ts";
 import { saysUnknown, unknownAddress } from "./unknown-address.ts";
 

@@ -3,7 +3,7 @@
 
 import type { Failure } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
-import { isAccountTrouble } from "../../format/account-trouble.ts";
+import { isAccountTrouble } from "../../format/account-blame.ts";
 import { jsonObject, objectOf, readSdkError, type SdkError, text } from "./sdk-error.ts";
 
 const LONGEST_WAIT_MS = 3_600_000;

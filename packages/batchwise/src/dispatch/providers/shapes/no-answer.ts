@@ -3,7 +3,7 @@
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
-import { isAccountTrouble } from "../../format/account-trouble.ts";
+import { isAccountTrouble } from "../../format/account-blame.ts";
 import { errorIn } from "../../format/error-words.ts";
 import { failed, noAnswer } from "./answered.ts";
 import { objectOf, text } from "./sdk-error.ts";

@@ -1,7 +1,7 @@
 // What an error of Vertex AI, or of the storage behind it, means for the batch. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
-import { isAccountTrouble } from "../../format/account-trouble.ts";
+import { isAccountTrouble } from "../../format/account-blame.ts";
 import { classifyStatus } from "../shapes/classify-status.ts";
 import { failureOf, readGoogleError } from "../shapes/google-error.ts";
 

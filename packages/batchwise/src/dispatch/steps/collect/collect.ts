@@ -23,7 +23,7 @@ import {
   wordsOf,
 } from "../../decide/results/classify-results.ts";
 import { afterReading, linesDue } from "../../decide/results/unread-results.ts";
-import { accountErrorOf } from "../../format/account-trouble.ts";
+import { accountErrorOf } from "../../format/account-blame.ts";
 import { batchName, keyPrefix, parseCustomId } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { CallTimeout, failureOf, HELD_MS, onAbort, readFor } from "../../runtime/provider-calls.ts";

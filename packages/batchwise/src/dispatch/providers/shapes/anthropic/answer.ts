@@ -2,7 +2,7 @@
 // or neither, which is a failure of the server. Pure; trusts nothing that it reads.
 
 import type { JsonObject, OutcomeError } from "../../../contract/types.ts";
-import { isAccountTrouble } from "../../../format/account-trouble.ts";
+import { isAccountTrouble } from "../../../format/account-blame.ts";
 import { type Answered, answered, failed, noAnswer } from "../answered.ts";
 import { objectOf, text } from "../sdk-error.ts";
 import { toCompletion } from "./completion.ts";
