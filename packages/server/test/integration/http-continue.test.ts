@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startSmall } from "../support/services.ts";
+import { startSmall, until } from "../support/services.ts";
 
 const BODY = JSON.stringify({ model: "batchwise-demo", input: "a" });
 
@@ -45,6 +45,21 @@ describe("a caller who waits for 100 Continue", () => {
     const { socket, first } = await announce((await startSmall()).port, head);
     socket.write(`${rest}\r\n\r\n`);
     expect(await first).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
+  test("behind a slow answer gets its turn before the clock of its body starts", async () => {
+    const service = await startSmall({ maxWaitMs: 600, uploadStallMs: 150 });
+    const socket = connect(service.port, "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    const head = `POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\n${JSON_TYPE}content-length: ${BODY.length}\r\n`;
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk;
+      if (text.endsWith("100 Continue\r\n\r\n")) socket.write(BODY);
+    });
+    socket.write(`${head}\r\n${BODY}${head}expect: 100-continue\r\n\r\n`);
+    await until(() => text.match(/HTTP\/1.1 [^1]\d\d/g)?.length === 2);
+    expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 100", "HTTP/1.1 200"]);
   });
 
   test("gets none in HTTP/1.0, which does not know it", async () => {

@@ -253,7 +253,7 @@ describe("batchwise jobs", () => {
     const { healthy, findings } = JSON.parse(sick.stdout);
     expect(healthy).toBe(false);
     expect(findings.find(({ check }: { readonly check: string }) => check === "account")).toMatchObject({
-      ...{ level: "problem", found: expect.stringContaining("Wrong key.") },
+      ...{ level: "problem", found: expect.stringContaining("401 Wrong key") },
       advice: expect.stringContaining("Check OPENAI_API_KEY"),
     });
   });

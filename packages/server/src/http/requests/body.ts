@@ -1,10 +1,11 @@
 /**
  * Reads a request's body up to a limit, and JSON out of it.
  *
- * Guarantees: a caller that waits for `100 Continue` gets it only once the body is wanted; a body that says it is too large is refused before any of it is read, and one that does not say so as
- * soon as it is; what is held is as large as the body, in however small chunks it comes. A body that stops coming is
- * given up, and so is one whose request has ended. Bytes that are no UTF-8 are refused, because a text with other
- * characters has another vector.
+ * Guarantees: a caller that waits for `100 Continue` gets it only once the body is wanted. A body that
+ * says it is too large is refused before any of it is read, one that does not say so as soon as it is.
+ * What is held is as large as the body, in however small chunks it comes. A body that stops coming is
+ * given up, and so is one whose request has ended. Bytes that are no UTF-8 are refused, because a text
+ * with other characters has another vector.
  */
 
 import { bodyTooLarge, encodedBody, invalidRequest, uploadStalled } from "../errors.ts";

@@ -23,9 +23,14 @@ export class Exchange {
     return this.#answer?.req.socket.destroyed ?? false;
   }
 
-  /** True while Node.js reads nothing of the connection, because answers wait there to be read by the caller. */
+  /**
+   * True while no body can come: Node.js reads nothing of the connection, because answers wait there to
+   * be read by the caller; or the caller waits for a `100 Continue` that earlier answers hold up.
+   */
   get isHeldBack(): boolean {
-    return this.#answer?.req.socket.isPaused() ?? false;
+    const request = this.#answer?.req;
+    if (request === undefined) return false;
+    return request.socket.isPaused() || (request.headers.expect !== undefined && !this.hasTurn);
   }
 
   /** False while answers to earlier requests of the connection have to be sent first. */
