@@ -62,6 +62,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "alone",
+          globalSetup: services,
           include: alone,
           testTimeout: 120_000,
           hookTimeout: 120_000,

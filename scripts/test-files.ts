@@ -21,6 +21,7 @@ export const ownProcess: string[] = [
 /** Files that measure how long something takes, or when it happens: nothing else runs meanwhile. */
 export const alone: string[] = [
   "packages/batchwise/test/integration/{event-loop,gather}.test.ts",
+  "packages/batchwise/test/integration/limits/redis-limiter-fleet.test.ts",
   "packages/batchwise/test/integration/threads/{share-batcher,thread-handler}.test.ts",
   "packages/server/test/integration/http-{fairness,large-bodies,urgency}.test.ts",
 ];

@@ -77,14 +77,14 @@ describe("a warning of code OPTIONS", () => {
       { maxWaitMs: 5, maxQueueSize: 7, preferredBatchSize: 8 },
       ["`maxQueueSize` 7"],
     ],
-    ["a `gather` beside a wait", { gather: "tick", maxWaitMs: 5 }, ["`gather`", "`maxWaitMs` 0"]],
     ["a `preferredBatchSize` without a wait", { preferredBatchSize: 8 }, ["`preferredBatchSize`", "`maxWaitMs`"]],
     ["a deadline that ends each wait", { timeoutMs: 40, maxWaitMs: 50 }, ["`timeoutMs`", "`maxWaitMs`"]],
-    ["`oversize` without a cap", { oversize: "alone" }, ["`oversize`", "`maxBatchCost`"]],
     ["`onFull` of an endless queue", { onFull: "reject", maxQueueSize: Infinity }, ["`onFull`", "`maxQueueSize`"]],
-    ["`isolateFailures` of batches of 1", { isolateFailures: true, maxBatchSize: 1 }, ["`isolateFailures`"]],
     ["a `preferredBatchSize` of 1", { maxWaitMs: 5, preferredBatchSize: 1 }, ["`preferredBatchSize` 1", "`maxWaitMs`"]],
   ];
+
+  /** None of them does harm where another one leaves it without effect. */
+  const WRAPPER = { maxWaitMs: 5, gather: "tick", oversize: "alone", isolateFailures: true, maxBatchSize: 1 } as const;
 
   test.each(cases)("is given once for %s, in words that name the way out", async (_, options, words) => {
     const of = rig<number>(options);
@@ -105,7 +105,7 @@ describe("a warning of code OPTIONS", () => {
     ["a deadline behind the wait", { maxWaitMs: 5, timeoutMs: 6 }],
     ["a deadline without a wait", { timeoutMs: 50 }],
     ["a wait that only a deadline ends", { maxWaitMs: Infinity, timeoutMs: Infinity }],
-    ["`oversize` beside a cap", { maxBatchCost: 9, oversize: "alone" as const, maxBatchSize: 9 }],
+    ["options that a wrapper sets for each of its batchers", WRAPPER],
     ["a queue as large as a batch", { maxWaitMs: 5, maxQueueSize: 32 }],
     ["`preferredBatchSize: 1` without a wait", { preferredBatchSize: 1 }],
     ["`maxBatchSize: 1`, whose batches are full with one", { maxBatchSize: 1, maxWaitMs: 5 }],

@@ -9,7 +9,6 @@ import type { Stages } from "../run/handler.ts";
 /** Options that do nothing beside others, and why. */
 const IDLE: readonly (readonly [isIdle: (options: ResolvedOptions, given: PreparedOptions) => boolean, why: string])[] =
   [
-    [({ gather, maxWaitMs }) => gather !== "auto" && maxWaitMs > 0, "`gather` counts with `maxWaitMs` 0 alone."],
     [
       ({ preferredBatchSize, maxWaitMs }, { isPreferredUnset }) =>
         !isPreferredUnset && preferredBatchSize > 1 && maxWaitMs === 0,
@@ -20,16 +19,8 @@ const IDLE: readonly (readonly [isIdle: (options: ResolvedOptions, given: Prepar
       "`timeoutMs` ends each wait before `maxWaitMs` does: `timeoutMs` is the deadline of an item's answer.",
     ],
     [
-      ({ oversize, maxBatchCost }) => oversize === "alone" && maxBatchCost === Infinity,
-      '`oversize` "alone" has no cap to exceed: set `maxBatchCost` to a number.',
-    ],
-    [
       ({ onFull, maxQueueSize }) => onFull !== "wait" && maxQueueSize === Infinity,
       "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.",
-    ],
-    [
-      ({ isolateFailures, maxBatchSize }) => isolateFailures && maxBatchSize === 1,
-      "`isolateFailures` has nothing to split in batches of `maxBatchSize` 1.",
     ],
   ];
 
