@@ -3,6 +3,7 @@
 
 import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
 import {
+  AS_SIZE,
   aboveZero,
   check,
   checkIsObject,
@@ -55,7 +56,7 @@ const OWN_NAMES = ["maxBufferedChunks", "maxStallMs"];
 export function resolveStreamOptions<Item, Carried extends Carrier<Item>>(
   options: StreamOptions<Item> | undefined,
 ): StreamSetup<Item, Carried> {
-  checkIsObject("options", options);
+  checkIsObject("options", options, AS_SIZE);
   const { maxBufferedChunks = 16, maxStallMs = 30_000, cost, key, fairBy, batchCost, ...rest } = options ?? {};
   refuseOptions(rest);
   check("maxBufferedChunks", unboundedIntegerFrom(1), maxBufferedChunks);

@@ -1,6 +1,6 @@
 // What errors say of the mistakes that are made most, word by word.
 
-import { batch, batchStream, createBatcher, createTokenBatcher } from "batchwise";
+import { batch, batched, batchStream, createBatcher, createTokenBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { reasonOf, rig, thrownBy } from "../support.ts";
 
@@ -32,6 +32,41 @@ describe("`list.map(fn)`, which passes the index as options", () => {
     });
     const [first] = ["a"].map(stream as never) as AsyncIterableIterator<string>[];
     expect(await reasonOf((first as AsyncIterableIterator<string>).next())).toMatchObject({ message });
+  });
+});
+
+describe("a number in place of options", () => {
+  const refused = "Expected `options` to be an object, got `32` (number)";
+
+  test.each([
+    ["batch", () => batch(echo, 32 as never)],
+    ["createBatcher", () => createBatcher(echo, 32 as never)],
+    ["createTokenBatcher", () => createTokenBatcher(echo, 32 as never)],
+    ["batchStream", () => batchStream(() => [], 32 as never)],
+    ["batched", () => batched(32 as never)],
+  ])("is refused with the option that it may stand for by a maker of batchers: %s", (_, make) => {
+    expect(thrownBy(make)).toMatchObject({
+      code: "INVALID_OPTION",
+      message: `${refused}: write \`{ maxBatchSize: 32 }\``,
+    });
+  });
+
+  test("is refused with what to write in place of `list.map(fn)` by a method of `batched`, which has no `submitMany`", async () => {
+    class Encoder {
+      async encode(items: string[], _?: object): Promise<string[]> {
+        return items;
+      }
+    }
+    const { prototype } = Encoder;
+    const method = Object.getOwnPropertyDescriptor(prototype, "encode") as PropertyDescriptor;
+    Object.defineProperty(prototype, "encode", (batched() as CallableFunction)(prototype, "encode", method));
+    const answer = new Encoder().encode(["a"], 32 as never);
+    const way = "`list.map(fn)` passes the index as options. Write `list.map((x) => fn(x))`";
+    expect(await reasonOf(answer)).toMatchObject({ code: "INVALID_OPTION", message: `${refused}: ${way}` });
+  });
+
+  test("is refused in plain words where it is neither an index nor a size", async () => {
+    expect(await reasonOf(createBatcher(echo).flush(32 as never))).toMatchObject({ message: refused });
   });
 });
 

@@ -5,7 +5,7 @@
 import type { BatchOptions } from "../contract/options.ts";
 import { PreparedOptions } from "../contract/resolve-options.ts";
 import type { BatchContext, BatchedCall, Batcher, Places, SubmitOptions } from "../contract/types.ts";
-import { checkIsObject, invalidOption } from "../contract/validate.ts";
+import { BY_INDEX_OF_METHOD, checkIsObject, invalidOption } from "../contract/validate.ts";
 import { BatcherCore } from "../engine/batcher.ts";
 import { keepMetadata } from "./keep-metadata.ts";
 import { type DecoratedMethod, ObjectBatchers } from "./object-batchers.ts";
@@ -147,7 +147,7 @@ function merged(method: DecoratedMethod, given: object): AnyFunction {
         throw invalidOption(TypeError, `\`${name}\` was called on an object it does not belong to`);
       }
       const options = args[1];
-      checkIsObject("options", options);
+      checkIsObject("options", options, BY_INDEX_OF_METHOD);
       if (args.slice(2).some((argument) => argument !== undefined)) {
         throw invalidOption(TypeError, `\`${name}\` takes \`items\` and submit options, got ${args.length} arguments`);
       }

@@ -5,7 +5,16 @@ import type { Mapped, MapSource, MapWindow } from "../contract/map-options.ts";
 import type { BatchOptions, ConfigureOptions, ShownOptions } from "../contract/options.ts";
 import { LIMITS, SETTINGS } from "../contract/resolve-options.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
-import { aboveZero, aCost, aFunction, check, checkIsObject, type Rule, refuseUnknown } from "../contract/validate.ts";
+import {
+  AS_SIZE,
+  aboveZero,
+  aCost,
+  aFunction,
+  check,
+  checkIsObject,
+  type Rule,
+  refuseUnknown,
+} from "../contract/validate.ts";
 
 /** Options of `createTokenBatcher`: those of a batcher, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
@@ -118,7 +127,7 @@ export interface SplitOptions
 
 /** Checks the token words and fills them in; the batcher below checks the others. Throws INVALID_OPTION. */
 export function splitOptions(given: unknown): SplitOptions {
-  checkIsObject("options", given);
+  checkIsObject("options", given, AS_SIZE);
   refuseUnknown(given ?? {}, TOKEN_OPTION_NAMES, "", HINTS);
   const options: TokenBatcherOptions<unknown, unknown> = given ?? {};
   const { maxBatchTokens = 32_000, estimateTokens, defaultTokens = 1, ...others } = options;

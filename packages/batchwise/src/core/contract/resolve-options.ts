@@ -12,6 +12,7 @@ import type {
   ShownOptions,
 } from "./options.ts";
 import {
+  AS_SIZE,
   aBoolean,
   aboveZero,
   aCost,
@@ -132,7 +133,7 @@ export class PreparedOptions {
   }
 
   private constructor(given: unknown, name: string) {
-    checkIsObject("options", given);
+    checkIsObject("options", given, AS_SIZE);
     const options: BatchOptions<unknown, unknown> = { ...given };
     checkAll(options, SETTINGS, "");
     checkTogether(options);

@@ -124,14 +124,20 @@ function answerTo(
   return nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
 }
 
-const BY_INDEX =
-  ": `list.map(fn)` passes the index as options. Write `list.map((x) => fn(x))` or `fn.submitMany(list)`";
+/** What a number in place of options means to a call for one item, to a method of `batched` and to a maker of batchers. */
+export const BY_INDEX_OF_METHOD = ": `list.map(fn)` passes the index as options. Write `list.map((x) => fn(x))`";
+export const BY_INDEX: string = `${BY_INDEX_OF_METHOD} or \`fn.submitMany(list)\``;
+export const AS_SIZE = ": write `{ maxBatchSize: 32 }`";
 
-/** Throws unless `options` is an object (undefined counts as an empty one). */
-export function checkIsObject(name: string, options: unknown): asserts options is object | undefined {
+/** Throws unless `options` is an object (undefined counts as an empty one). `ofNumber`: what the error for a number adds. */
+export function checkIsObject(
+  name: string,
+  options: unknown,
+  ofNumber: string = "",
+): asserts options is object | undefined {
   if (options === undefined || (typeof options === "object" && options !== null && !Array.isArray(options))) return;
   const error = expected(name, anObject, options);
-  if (name === "options" && typeof options === "number") error.message += BY_INDEX;
+  if (typeof options === "number") error.message += ofNumber;
   throw error;
 }
 

@@ -10,6 +10,7 @@ import {
   aCost,
   anyNumber,
   aString,
+  BY_INDEX,
   check,
   checkIsObject,
   expected,
@@ -53,7 +54,7 @@ const NO_COST = -1;
 export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): void {
   entry.cost = NO_COST;
   if (submit === undefined) return;
-  checkIsObject("options", submit);
+  checkIsObject("options", submit, BY_INDEX);
   const { signal } = submit;
   if (signal !== undefined) {
     check("signal", aSignal, signal);
@@ -100,7 +101,7 @@ export type CallOptions = SubmitManyOptions<unknown> | undefined;
 /** The options of a call, each read once and not checked yet. Throws INVALID_OPTION for what it does not know. */
 export function readCallOptions(submit: CallOptions): CallOptions {
   if (submit === undefined) return undefined;
-  checkIsObject("options", submit);
+  checkIsObject("options", submit, BY_INDEX);
   checkNames(submit);
   const { signal, priority, cost, timeoutMs, key, context } = submit;
   return { signal, priority, cost, timeoutMs, key, context };
