@@ -143,6 +143,52 @@ describe("a result that blames the account", () => {
     expect(records.map((record) => record.ended?.status)).toEqual(names.map(() => "failed"));
     expect(told).toEqual([]);
   });
+
+  describe("by its words alone, which may be about the request,", () => {
+    const message = "This tool requires a subscription.";
+    const refusing = (each: Case, isBad: (body: string) => boolean): Case => ({
+      ...each,
+      fake: {
+        ...each.fake,
+        answer: ({ body, customId }) =>
+          isBad(JSON.stringify(body))
+            ? { status: 400, body: { error: { type: "invalid_request_error", message } } }
+            : { status: 200, body: { id: customId, choices: [{ message: { role: "assistant", content: "a" } }] } },
+      },
+    });
+
+    test.each([openai, mistral])("costs tries from the second time on at $name", async (each) => {
+      const bad = refusing(each, () => true);
+      const { fake, told, records } = await dispatched(bad, "http://fake.test", () => {}, 24 * 60 * MINUTE);
+      expect(records.map((record) => [record.ended?.status, record.attempts])).toEqual(names.map(() => ["failed", 3]));
+      expect(fake.batches()).toHaveLength(4);
+      expect(told).toEqual([expect.stringContaining(message)]);
+    });
+
+    test.each([openai, mistral])("beside a success does not pause the account at $name", async (each) => {
+      const bad = refusing(each, (body) => body.includes("r1"));
+      const { fake, told, records } = await dispatched(bad, "http://fake.test", () => {}, 24 * 60 * MINUTE);
+      expect(records.map((record) => [record.ended?.status, record.attempts])).toEqual([
+        ["succeeded", 1],
+        ["failed", 3],
+        ["succeeded", 1],
+      ]);
+      expect(fake.batches()).toHaveLength(4);
+      expect(told).toEqual([]);
+    });
+
+    test("beside a success costs no try the first time: money may run out amid a batch", async () => {
+      const edit = (body: string): string =>
+        body.replace(/.+/, (line) => JSON.stringify(atAnthropic({ ...bad, message: credit })(JSON.parse(line))));
+      const prepare = (fake: FakeProvider): void => fake.inject({ on: "messages.results", reply: { edit } });
+      const { fake, told, records } = await dispatched(anthropic, "http://fake.test", prepare, 6 * 60 * MINUTE);
+      expect(records.map((record) => [record.ended?.status, record.attempts])).toEqual(
+        names.map(() => ["succeeded", 1]),
+      );
+      expect(fake.batches()).toHaveLength(2);
+      expect(told).toEqual([]);
+    });
+  });
 });
 
 describe.each([openai, anthropic, gemini, mistral])("an address that $name does not have", (each) => {

@@ -12,7 +12,7 @@ import { type FakeOptions, type FakePlan, type FakeProvider, fakeProvider } from
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
-import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
+import type { DispatchRequest, JsonObject } from "../../src/dispatch/contract/types.ts";
 import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
 import { drive } from "./support/drive.ts";
 import { isAtRest, START, world } from "./support/world.ts";
@@ -189,6 +189,22 @@ describe("batches without one success", () => {
     expect((await dispatcher.stats()).outcomes.failed).toBe(120);
     expect(told.map(({ code }) => code)).toEqual(["BATCH_FAILED"]);
     expect(told[0]?.message).toMatch(/None of the \d+ requests .*not_found_error: model: m/);
+    await dispatcher.stop();
+  });
+
+  test.each<[string, number, JsonObject, string]>([
+    ["empty answers", 200, { choices: [] }, "LANE_PAUSED"],
+    ["429", 429, { error: { type: "rate_limit_error", message: "Slow down." } }, "LANE_PAUSED"],
+    ["400", 400, { error: { type: "invalid_request_error", message: "No." } }, "BATCH_FAILED"],
+  ])("are told where the provider counts their %s as done", async (_what, status, body, code) => {
+    const { fake, spawn, run, told, time } = await site(openai, () => ({ answer: () => ({ status, body }) }));
+    const edit = (text: string): string =>
+      text.replace(/"total":(\d+),"completed":\d+,"failed":\d+/g, '"total":$1,"completed":$1,"failed":0');
+    fake.inject({ on: ["batches.retrieve", "batches.list"], times: 1_000, reply: { edit } });
+    const dispatcher = await spawn();
+    await dispatcher.enqueueMany(names(20).map(ask));
+    await run(async () => time.now() > START + 4 * HOUR);
+    expect(told.map((one) => one.code)).toEqual([code]);
     await dispatcher.stop();
   });
 });

@@ -3,7 +3,6 @@
 // calls and for batches that failed as a whole, the dispatcher for single results.
 
 import type { ResultLine } from "../contract/account.ts";
-import type { OutcomeError } from "../contract/types.ts";
 import { statusError } from "./error-words.ts";
 
 const CODES: ReadonlySet<string> = new Set([
@@ -50,20 +49,23 @@ const WORDS: readonly RegExp[] = [
 
 /** True where a refused call, or a batch that failed as a whole, blames the account. */
 export function isAccountTrouble(code: string | null, message: string): boolean {
-  if (code !== null && (CODES.has(code) || CODE_FAMILIES.test(code))) return true;
-  return WORDS.some((words) => words.test(message));
+  return (code !== null && isAccountCode(code)) || WORDS.some((words) => words.test(message));
 }
 
-/**
- * The error of a result that blames the account and not its request; null for every other result. A request that has
- * one is run again, uncharged.
- */
-export function accountErrorOf({ response, error: told }: ResultLine): OutcomeError | null {
+function isAccountCode(code: string): boolean {
+  return CODES.has(code) || CODE_FAMILIES.test(code);
+}
+
+/** What blames the account: `code`, or a status, which is certain; or `words` alone, which may be about the request. */
+export type AccountBlame = "code" | "words";
+
+/** Null for a result that does not blame the account. */
+export function accountBlameOf({ response, error: told }: ResultLine): AccountBlame | null {
   if (response !== null && response.statusCode < 300) return null;
   const error = told ?? (response === null ? null : statusError(response.statusCode, response.body));
   if (error === null) return null;
-  const isDenied = response?.statusCode === 401 || response?.statusCode === 402;
-  return isDenied || isAccountTrouble(error.code, ownWords(error.message)) ? error : null;
+  if (response?.statusCode === 401 || response?.statusCode === 402 || isAccountCode(error.code)) return "code";
+  return isAccountTrouble(null, ownWords(error.message)) ? "words" : null;
 }
 
 /** Where a message may begin to quote its request: after a colon, or from a quotation mark on. */

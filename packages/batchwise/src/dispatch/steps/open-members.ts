@@ -1,5 +1,6 @@
 // Reads the members of a batch that nobody has decided about, a page at a time.
 
+import type { HistoryRow } from "../contract/rows.ts";
 import type { Member } from "../decide/results/classify-results.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -8,15 +9,22 @@ const PAGE = 10_000;
 
 interface OpenMember extends Member {
   readonly deadlineAt: number | null;
+  /** Only when asked for. */
+  readonly history: readonly HistoryRow[] | null;
 }
 
 /** Visits the open members of a batch by place, without their bodies. */
-export async function eachOpen(runtime: Runtime, lease: Lease, visit: (member: OpenMember) => void): Promise<void> {
+export async function eachOpen(
+  runtime: Runtime,
+  lease: Lease,
+  visit: (member: OpenMember) => void,
+  { history = false } = {},
+): Promise<void> {
   const batchKey = lease.batch.key;
   for (let fromOrd = 0; ; ) {
-    const page = await runtime.store.requests({ batchKey, fromOrd, limit: PAGE });
-    for (const { ord, attempts, cancelRequested, deadlineAt } of page) {
-      visit({ ord: ord as number, attempts, cancelRequested, deadlineAt });
+    const page = await runtime.store.requests({ batchKey, fromOrd, limit: PAGE, history });
+    for (const { ord, attempts, cancelRequested, deadlineAt, history } of page) {
+      visit({ ord: ord as number, attempts, cancelRequested, deadlineAt, history });
       fromOrd = (ord as number) + 1;
     }
     if (page.length < PAGE) return;

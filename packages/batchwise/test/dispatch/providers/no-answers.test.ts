@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { BatchName, ResultLine } from "../../../src/dispatch/contract/account.ts";
 import type { Json, JsonObject } from "../../../src/dispatch/contract/types.ts";
-import { accountErrorOf } from "../../../src/dispatch/format/account-blame.ts";
+import { accountBlameOf } from "../../../src/dispatch/format/account-blame.ts";
 import * as anthropic from "../../../src/dispatch/providers/anthropic/convert.ts";
 import * as bedrock from "../../../src/dispatch/providers/bedrock/convert.ts";
 import { answering } from "../../../src/dispatch/providers/bedrock/records.ts";
@@ -110,7 +110,7 @@ describe.each(shaped)("a 200 without an answer in it at %s is a failure, and is 
 
   test("and one of money blames the account", () => {
     const line = read({ error: quota });
-    expect([line.error, accountErrorOf(line)]).toEqual([quota, quota]);
+    expect([line.error, accountBlameOf(line)]).toEqual([quota, "code"]);
   });
 
   test.each<[string, JsonObject, string]>([

@@ -1,12 +1,13 @@
 // Classifies one result line, or a missing one: what happens to its request. Pure. A success is final; a failure that
 // may pass goes back to its lane while attempts are left; any other fails with the provider's own words. Every line
-// charges an attempt, except one that blames the account: no money, a bad key, a right that is missing.
+// charges an attempt, except one that blames the account: no money, a bad key, a right that is missing. Words that blame
+// it may be about the request: they cost no try the first time only.
 
 import type { ProviderState, ResultLine } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { OutcomeError, OutcomeStatus } from "../../contract/types.ts";
-import { accountErrorOf } from "../../format/account-blame.ts";
+import { accountBlameOf } from "../../format/account-blame.ts";
 import { statusError } from "../../format/error-words.ts";
 import { ending } from "../../format/payload.ts";
 import { backoff } from "../times/backoff.ts";
@@ -74,7 +75,7 @@ export function classifySuccess(ord: number, line: ResultLine): Settlement {
 export function classifyFailure(member: Member, line: ResultLine, rules: RetryRules, now: number): Settlement {
   const { ord } = member;
   const error = wordsOf(line);
-  if (accountErrorOf(line) !== null) {
+  if (accountBlameOf(line) === "code") {
     return { ord, kind: "requeue", code: error.code, charged: false, notBefore: now, lane: rules.lane };
   }
   // A cancelled request goes back too: the store ends it as cancelled.
@@ -85,6 +86,21 @@ export function classifyFailure(member: Member, line: ResultLine, rules: RetryRu
   }
   const { response, usage } = line;
   return { ord, kind: "final", status: statusOf(error), ...ending({ response, error, usage }), charged: true };
+}
+
+/**
+ * The decision for a failure whose words blame the account. `own`: the one where the request is
+ * to blame. `isRepeated`: the request has gone back with this code before.
+ */
+export function classifyWords(
+  own: Settlement,
+  { attempts, cancelRequested }: Member,
+  isRepeated: boolean,
+  rules: RetryRules,
+  notBefore: number,
+): Settlement {
+  if (isRepeated && (cancelRequested || attempts + 1 >= rules.attempts)) return own;
+  return { ...uncharged(own, rules.lane, notBefore), charged: isRepeated };
 }
 
 /** The line in place of one that never came, once a batch has ended in `state`. */

@@ -3,7 +3,7 @@
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
-import { accountErrorOf } from "../../format/account-blame.ts";
+import { accountBlameOf } from "../../format/account-blame.ts";
 import { type Answer, isBusy, Outage, toResultLine, waitBefore } from "./answer.ts";
 import { type Places, sleep } from "./places.ts";
 
@@ -20,10 +20,10 @@ export interface LineRules {
   readonly maxRetries: number;
 }
 
-/** Throws for a line that the server refuses because of the account: it would refuse each of them. */
+/** Throws for a line that the server surely refuses because of the account: it would refuse each of them. */
 function blameless(line: ResultLine): ResultLine {
-  const error = accountErrorOf(line);
-  if (error !== null) throw new Outage({ kind: "authOrBilling", ...error });
+  if (line.error !== null && accountBlameOf(line) === "code")
+    throw new Outage({ kind: "authOrBilling", ...line.error });
   return line;
 }
 

@@ -15,6 +15,7 @@ import {
   absentLine,
   classifyFailure,
   classifySuccess,
+  classifyWords,
   hasRun,
   isSuccess,
   type Member,
@@ -23,7 +24,7 @@ import {
   wordsOf,
 } from "../../decide/results/classify-results.ts";
 import { afterReading, linesDue } from "../../decide/results/unread-results.ts";
-import { accountErrorOf } from "../../format/account-blame.ts";
+import { accountBlameOf } from "../../format/account-blame.ts";
 import { batchName, keyPrefix, parseCustomId } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { CallTimeout, failureOf, HELD_MS, onAbort, readFor } from "../../runtime/provider-calls.ts";
@@ -147,10 +148,11 @@ class Collection {
     else if (mostWords !== null && state !== "cancelled") await noteWithoutSuccess(this.#runtime, batch, mostWords);
   }
 
-  /** With the successes that the provider counts, of which some may not be read yet. */
+  /** With the successes that the provider counts and that may be among the lines that are not read yet. */
   get #tally(): LineTally {
     const { tally } = this.#failures;
-    return { ...tally, succeeded: Math.max(tally.succeeded, this.#countedSuccesses) };
+    const unread = Math.min(this.#countedSuccesses - tally.succeeded, this.#lease.batch.requests - this.#found);
+    return { ...tally, succeeded: tally.succeeded + Math.max(0, unread) };
   }
 
   /** Requests that have run, as the provider counts them; asked for a second count only where lines are missing. */
@@ -250,6 +252,8 @@ class Collection {
       moved();
     }
     cut.throwIfAborted();
+    // Some providers count bad lines as done.
+    this.#countedSuccesses = 0;
     await this.#settleFailures();
   }
 
@@ -274,17 +278,17 @@ class Collection {
       this.#add(classifySuccess(name.ord, line));
       return;
     }
-    const blamesAccount = accountErrorOf(line);
-    if (blamesAccount !== null) await this.#pauseAccount(blamesAccount);
+    const blame = accountBlameOf(line);
+    if (blame === "code") await this.#pauseAccount(wordsOf(line));
     const member = (await this.#open()).get(name.ord);
     if (member === undefined) this.#runtime.ignoredResults += 1;
-    else this.#hold(member, line, blamesAccount === null ? causeOf(line) : null);
+    else this.#hold(member, line, blame === null ? causeOf(line) : null, blame === "words");
     if (this.#failures.isFull) await this.#settleFailures();
   }
 
-  #hold(member: Member, line: ResultLine, cause: FailureCause | null): void {
+  #hold(member: Member, line: ResultLine, cause: FailureCause | null, blamesByWords = false): void {
     const settlement = classifyFailure(member, line, this.#rules, this.#runtime.clock.now());
-    this.#failures.hold({ settlement, cause, isRetried: member.attempts > 0, words: wordsOf(line) });
+    this.#failures.hold({ settlement, cause, blamesByWords, member, words: wordsOf(line) });
   }
 
   /** Once no success can follow. The pause comes first: what goes back uncharged must not return at once. */
@@ -293,12 +297,34 @@ class Collection {
     const { mostWords } = this.#failures;
     const isBad = mostWords !== null && (await noteBadHour(this.#runtime, this.#lease.batch, this.#tally, mostWords));
     this.#isBadHour ||= isBad;
-    for (const { settlement, cause } of this.#failures.take()) {
+    const again = await this.#blamedAgain();
+    const wordsUntil = clock.now() + (this.#isPaused ? 0 : PAUSE_MS);
+    for (const failed of this.#failures.take()) {
+      const { settlement, cause, member } = failed;
       const isProviders = isBad && (cause === "overload" || cause === "fault");
-      this.#add(isProviders ? uncharged(settlement, this.#rules.lane, clock.now()) : settlement);
+      if (failed.blamesByWords) {
+        this.#add(classifyWords(settlement, member, again.has(member.ord), this.#rules, wordsUntil));
+      } else this.#add(isProviders ? uncharged(settlement, this.#rules.lane, clock.now()) : settlement);
       if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();
     }
     await this.#flush();
+  }
+
+  /**
+   * Places of requests whose words blame the account, not for the first time. Pauses the account
+   * where it is the first time for one of them, and no request of the batch has succeeded.
+   */
+  async #blamedAgain(): Promise<ReadonlySet<number>> {
+    const again = new Set<number>();
+    const blames = this.#failures.blamesByWords;
+    if (blames.size === 0) return again;
+    const visit = ({ ord, history }: { ord: number; history: readonly { readonly code: string }[] | null }): void => {
+      if (history?.some(({ code }) => code === blames.get(ord)?.code)) again.add(ord);
+    };
+    await eachOpen(this.#runtime, this.#lease, visit, { history: true });
+    const [, first] = [...blames].find(([ord]) => !again.has(ord)) ?? [];
+    if (first !== undefined && this.#tally.succeeded === 0) await this.#pauseAccount(first);
+    return again;
   }
 
   /** Pauses the account before the line is settled, so that requests that go back uncharged do not return at once. */

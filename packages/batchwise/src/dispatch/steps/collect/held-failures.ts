@@ -5,6 +5,7 @@
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import type { FailureCause, LineTally } from "../../decide/results/bad-hour.ts";
+import type { Member } from "../../decide/results/classify-results.ts";
 
 /** Characters of failures that are held; beyond these they are settled before all is read. */
 const MOST_CHARS = 16_000_000;
@@ -16,8 +17,9 @@ export interface Failed {
   readonly settlement: Settlement;
   /** null for a line that only says that the account has no money: it is not counted. */
   readonly cause: FailureCause | null;
-  /** Its request was charged a try before. */
-  readonly isRetried: boolean;
+  /** Set where only words blame the account. */
+  readonly blamesByWords: boolean;
+  readonly member: Member;
   readonly words: OutcomeError;
 }
 
@@ -62,12 +64,18 @@ export class HeldFailures {
     this.#chars += settlement.kind === "final" ? settlement.payload.length : 0;
   }
 
-  #count({ cause, isRetried, words }: Failed, by: 1 | -1): void {
+  #count({ cause, member, words }: Failed, by: 1 | -1): void {
     if (cause === null) return;
-    this.#counts[cause === "fault" && isRetried ? "faultAgain" : cause] += by;
+    this.#counts[cause === "fault" && member.attempts > 0 ? "faultAgain" : cause] += by;
     const known = this.#codes.get(words.code);
     if (known !== undefined) known.count += by;
     else if (this.#codes.size < MOST_CODES) this.#codes.set(words.code, { words, count: by });
+  }
+
+  /** The words of each request, held by now, of which only the words blame the account, by place. */
+  get blamesByWords(): ReadonlyMap<number, OutcomeError> {
+    const blames = [...this.#held.values()].filter(({ blamesByWords }) => blamesByWords);
+    return new Map(blames.map(({ member, words }) => [member.ord, words]));
   }
 
   /** Those held by now, which are not held any more. */

@@ -72,6 +72,17 @@ describe("a server", () => {
     expect(await dispatcher.result("a")).toMatchObject({ status: "succeeded", attempts: 2 });
   });
 
+  test("that refuses one line with words of an account fails it alone", async () => {
+    const body = { error: { message: "max_tokens exceeds the usage limits of this model" } };
+    const model = await server(({ said }) => (said === "r0" ? { status: 400, body } : {}));
+    const dispatcher = await dispatch({ baseURL: model.baseURL });
+    await dispatcher.enqueueMany(names(20).map((name) => ask(name)));
+    const seen = await outcomes(dispatcher, 20);
+    expect(seen.get("r0")).toMatchObject({ status: "failed", attempts: 1, error: body.error });
+    expect([...seen.values()].filter(({ status }) => status === "succeeded")).toHaveLength(19);
+    expect([[...model.ran.values()].every((count) => count === 1), dispatcher.errors]).toEqual([true, []]);
+  });
+
   test("that cannot be reached for a while costs no request a try", async () => {
     const model = await server();
     await model.stop();
