@@ -96,6 +96,23 @@ describe("the accounts", () => {
   });
 });
 
+test.each([
+  [
+    "openaiAccount(client)",
+    () => openaiAccount(new OpenAI({ apiKey: "key" }) as never),
+    "as in `{ client: new OpenAI() }`",
+  ],
+  ["sqliteStore(path)", () => sqliteStore("jobs.db" as never), "as in `sqliteStore({ path:"],
+  [
+    "createDispatcher()",
+    () => createDispatcher(undefined as never),
+    "Expected `options` to be an object, got `undefined`",
+  ],
+  ["runBatch()", () => runBatch(undefined as never), "Expected `options` to be an object, got `undefined`"],
+])("%s is answered with what to write", (_call, call, words) => {
+  expect(call).toThrow(words);
+});
+
 test("the array that enqueueMany gives says how many requests were there before", async () => {
   const dispatcher = made({})();
   const lines = (...ids: string[]) => ids.map((id) => ({ id, body: { model: "m", messages } }));

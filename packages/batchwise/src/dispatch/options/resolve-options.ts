@@ -110,7 +110,7 @@ function resolveClock(clock: Clock): DispatchClock {
 }
 
 export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
-  checkIsObject("options", options);
+  check("options", objectWith(), options);
   refuseUnknown(options, DISPATCHER_OPTIONS, "", DISPATCHER_HINTS);
   checkStore(options.store);
   const { leaseMs = 90_000, random = goodChance(), onOutcome = null, onBatch = null } = options;

@@ -3,8 +3,8 @@
 import {
   aFunction,
   check,
-  checkIsObject,
   expected,
+  objectWith,
   oneOf,
   type Rule,
   refuseUnknown,
@@ -73,8 +73,8 @@ const requestsRule: Rule = {
 
 /** TypeError or RangeError with `code: "INVALID_OPTION"`. */
 export function runBatchOptions<Request extends JobRequest>(given: RunBatchOptions<Request>): RunBatchPlan<Request> {
-  checkIsObject("options", given);
-  refuseUnknown(given ?? {}, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);
+  check("options", objectWith(), given);
+  refuseUnknown(given, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);
   const { job, requests, onProgress, onChange = "refuse", signal, ...dispatcher } = given;
   check("job", aJob, job);
   if (typeof requests === "function") {

@@ -41,8 +41,7 @@ export class OutcomeReader {
   /** `closesAt`: when a lane closes a batch. */
   constructor(runtime: Runtime, closesAt: ResultWatchInput["closesAt"]) {
     this.#runtime = runtime;
-    const waitedFor = (): string | null => this.#waiters.keys().next().value ?? null;
-    this.#watch = new ResultWatch({ runtime, waitedFor, closesAt });
+    this.#watch = new ResultWatch({ runtime, waiting: () => this.#someWait(), closesAt });
     runtime.onSetBack((loss) => this.#endWaits(loss));
     this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: runtime.clock });
   }
@@ -95,6 +94,7 @@ export class OutcomeReader {
         if (idle instanceof QuarantinedError) throw idle;
         if (idle !== null) return;
         this.#runtime.watching.wakeAt(this.#runtime.clock.now() + this.#lookMs);
+        this.#watch.begin();
         await news.heard;
       } finally {
         news.leave();
@@ -143,7 +143,11 @@ export class OutcomeReader {
       wake = resolve;
     });
     this.#readers.add(wake);
-    return { heard, leave: () => this.#readers.delete(wake) };
+    const leave = (): void => {
+      this.#readers.delete(wake);
+      this.#endWatch();
+    };
+    return { heard, leave };
   }
 
   #wait(id: string, signal: AbortSignal | undefined): Promise<OutcomeRow> {
@@ -176,7 +180,17 @@ export class OutcomeReader {
     if (waiters?.size === 0) this.#waiters.delete(id);
     if (this.#waiters.size > 0) return;
     this.#cursor = null;
-    this.#watch.end();
+    this.#endWatch();
+  }
+
+  #someWait(): ReturnType<ResultWatchInput["waiting"]> {
+    const [id] = this.#waiters.keys();
+    if (id !== undefined) return { call: `result("${id}")`, id };
+    return this.#readers.size > 0 ? { call: "outcomes()", id: null } : null;
+  }
+
+  #endWatch(): void {
+    if (this.#waiters.size === 0 && this.#readers.size === 0) this.#watch.end();
   }
 
   /** The log's end, unless one is known; none where the last waiter has left meanwhile: it would only grow old. */

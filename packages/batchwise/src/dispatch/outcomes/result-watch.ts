@@ -1,5 +1,6 @@
-// Reports what a call of `result` waits for in vain: loops that no process runs, or a batch that waits for company for more
-// than a minute. Looks a second after a wait began, and once more a minute later. Reads the store; changes nothing.
+// Reports what calls of `result` and `outcomes` wait for in vain: loops that no process runs, or for a
+// `result` a batch that closes more than a minute later. Looks a second after a wait began, and once
+// more a minute later. Reads the store; changes nothing.
 
 import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
 import type { LaneRow } from "../contract/rows.ts";
@@ -12,8 +13,8 @@ const MINUTE = 60_000;
 
 export interface ResultWatchInput {
   readonly runtime: Runtime;
-  /** Some id that is waited for; null where there is none. */
-  readonly waitedFor: () => string | null;
+  /** Some call that waits, and the id of a `result`; null where none waits. */
+  readonly waiting: () => { readonly call: string; readonly id: string | null } | null;
   /** When the lane closes a batch: see decide/sealing/thresholds.ts. */
   readonly closesAt: (lane: LaneRow, now: number) => number;
 }
@@ -32,7 +33,7 @@ export class ResultWatch {
     if (this.#timer === null) this.#lookIn(0);
   }
 
-  /** Called when nobody waits any more. */
+  /** Called when no call waits any more. */
   end(): void {
     this.#input.runtime.clock.clearTimeout(this.#timer);
     this.#timer = null;
@@ -51,18 +52,18 @@ export class ResultWatch {
   }
 
   async #look(): Promise<void> {
-    const { runtime, waitedFor } = this.#input;
+    const { runtime, waiting } = this.#input;
     await runtime.readPauses();
-    const id = waitedFor();
-    if (id === null || runtime.isStopping) return;
+    const wait = waiting();
+    if (wait === null || runtime.isStopping) return;
     const ranAt = runtime.loopsRanAt;
     if (ranAt === null || ranAt + LONG_MS < runtime.clock.now()) {
       const since = ranAt === null ? "No process has run" : `Since ${new Date(ranAt).toISOString()} no process has run`;
       const ways = "call `start()` here, or in a process that stays";
-      this.#report("NOT_STARTED", `\`result("${id}")\` waits in vain: ${since} the loops of this store: ${ways}.`);
+      this.#report("NOT_STARTED", `\`${wait.call}\` waits in vain: ${since} the loops of this store: ${ways}.`);
       return;
     }
-    await this.#lookAtLane(id);
+    if (wait.id !== null) await this.#lookAtLane(wait.id);
   }
 
   async #lookAtLane(id: string): Promise<void> {

@@ -94,3 +94,29 @@ test.each([
   await dispatcher.stop();
   await outcome.catch(() => {});
 });
+
+test("outcomes that are waited for say so, too", async () => {
+  const { time, place } = rig({ thresholds: { maxRequests: 1 } });
+  const { dispatcher, codes, messages } = place();
+  await dispatcher.enqueue(ask("a"));
+  const first = dispatcher.outcomes()[Symbol.asyncIterator]().next();
+  await time.advance(MINUTE);
+  expect(codes).toEqual(["NOT_STARTED"]);
+  expect(messages[0]).toMatch(/^`outcomes\(\)` waits in vain: No process has run the loops/);
+  await dispatcher.start();
+  await time.advance(10 * MINUTE);
+  expect(codes).toEqual(["NOT_STARTED"]);
+  await dispatcher.stop();
+  await first;
+});
+
+test("outcomes that are waited for while loops run say nothing", async () => {
+  const { time, place } = rig();
+  const { dispatcher, codes } = place();
+  await dispatcher.start();
+  const first = dispatcher.outcomes()[Symbol.asyncIterator]().next();
+  await time.advance(10 * MINUTE);
+  expect(codes).toEqual([]);
+  await dispatcher.stop();
+  expect(await first).toMatchObject({ done: true });
+});

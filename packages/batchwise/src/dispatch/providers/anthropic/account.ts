@@ -28,7 +28,7 @@ import { rowsOf } from "../shapes/list-rows.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
-import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
@@ -80,7 +80,7 @@ export interface AnthropicAccountOptions extends AccountOptions {
 export function anthropicAccount(options: AnthropicAccountOptions): Account {
   check("options", objectWith(), options);
   const { client, defaultMaxTokens = 4_096, betas = [], workspaceId, userProfileId } = options;
-  check("client", objectWith(), client);
+  checkIsClient(client);
   checkSdkVersion(client, SDK);
   check("defaultMaxTokens", finiteIntegerFrom(1), defaultMaxTokens);
   for (const beta of betas) check("betas", aString, beta);

@@ -27,7 +27,7 @@ import { type AccountSettings, resolveAccountOptions } from "../shapes/account-o
 import { chunksOf } from "../shapes/line-chunks.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
-import { checkMethods } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 import { CONVERSE } from "./capabilities.ts";
 import { classify } from "./classify.ts";
@@ -119,7 +119,7 @@ export interface BedrockAccountOptions extends AccountOptions {
 export function bedrockAccount(options: BedrockAccountOptions): Account {
   check("options", objectWith(), options);
   const { client, storage, roleArn, family, defaultMaxTokens = 4_096, timeoutHours = 24 } = options;
-  check("client", objectWith(), client);
+  checkIsClient(client);
   checkMethods("client", client, METHODS);
   check("storage", objectWith("put", "get", "list", "delete", "uriOf"), storage);
   check("roleArn", aRole, roleArn);

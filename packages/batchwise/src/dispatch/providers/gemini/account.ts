@@ -31,7 +31,7 @@ import { displayNameOf } from "../shapes/google-jobs.ts";
 import { blobOf } from "../shapes/lines-blob.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
-import { checkMethods } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { DEFAULT_INLINE_BYTES, EMBED, geminiCapabilities, MOST_INLINE_BYTES } from "./capabilities.ts";
 import { classify } from "./classify.ts";
@@ -75,7 +75,7 @@ export interface GeminiAccountOptions extends AccountOptions {
 export function geminiAccount(options: GeminiAccountOptions): Account {
   check("options", objectWith(), options);
   const { client, maxInlineBytes = DEFAULT_INLINE_BYTES } = options;
-  check("client", objectWith(), client);
+  checkIsClient(client);
   if (client.vertexai === true) throw invalidVertex();
   check("client.files", objectWith(), client.files);
   checkMethods("client.files", client.files, ["upload"]);

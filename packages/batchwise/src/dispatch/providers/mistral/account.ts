@@ -28,7 +28,7 @@ import { isMissing } from "../shapes/classify-status.ts";
 import { blobOf } from "../shapes/lines-blob.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
-import { checkMethods } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkMethods } from "../shapes/sdk-client.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { answerOf, bytesOf, streamedCall, timedCall } from "./call.ts";
 import { mistralCapabilities } from "./capabilities.ts";
@@ -68,7 +68,7 @@ const HOUR_MS = 3_600_000;
 export function mistralAccount(options: MistralAccountOptions): Account {
   check("options", objectWith(), options);
   const { client, timeoutHours = 24 } = options;
-  check("client", objectWith(), client);
+  checkIsClient(client);
   check("client.files", objectWith(), client.files);
   check("client.batch", objectWith(), client.batch);
   check("client.batch.jobs", objectWith(), client.batch.jobs);

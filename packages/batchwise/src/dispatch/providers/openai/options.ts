@@ -5,7 +5,7 @@ import { aFunction, aString, check, invalidOption, objectWith, oneOf } from "../
 import type { AccountOptions, BatchInput, BatchName, CallOptions } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
-import { checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 import { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
 import type { OpenAiClient } from "./client.ts";
@@ -99,7 +99,7 @@ function uploadOf(
 
 /** In OpenAI's shape. */
 function clientOf(client: OpenAiClient | TogetherClient, { uploadPath }: OpenAiService): OpenAiClient {
-  check("client", objectWith(), client);
+  checkIsClient(client);
   if (!isTogether(client)) {
     checkClient(client);
     return client;
@@ -111,7 +111,7 @@ function clientOf(client: OpenAiClient | TogetherClient, { uploadPath }: OpenAiS
 }
 
 function checkClient(client: OpenAiClient): void {
-  check("client", objectWith(), client);
+  checkIsClient(client);
   check("client.files", objectWith(), client.files);
   check("client.batches", objectWith(), client.batches);
   checkSdkVersion(client, SDK);

@@ -2,7 +2,7 @@
 // methods. Guarantees that a client which would fail at the first upload, or repeat calls by itself, is refused here,
 // in words that say what was expected and what came. An own object without a version is judged by its methods alone.
 
-import { invalidOption } from "../../../core/contract/validate.ts";
+import { expected, invalidOption, objectWith } from "../../../core/contract/validate.ts";
 import { objectOf } from "./sdk-error.ts";
 
 /** The package that an account needs, and the first major version whose client fits. */
@@ -15,6 +15,13 @@ export interface SdkNeed {
 
 /** What official clients call themselves: "OpenAI/JS 6.49.0". */
 const USER_AGENT = /\/JS ((\d+)\.\S+)$/;
+
+/** Of the option `client` of an account. */
+export function checkIsClient(client: unknown): void {
+  if (typeof client === "object" && client !== null) return;
+  const rule = { ...objectWith(), expected: "an official client, as in `{ client: new OpenAI() }`" };
+  throw expected("client", rule, client);
+}
 
 export function checkSdkVersion(client: object, need: SdkNeed): void {
   const version = sdkVersion(client);

@@ -4,7 +4,7 @@ import { aFunction, check, finiteIntegerFrom, invalidOption, objectWith } from "
 import type { AccountOptions, Capabilities } from "../../contract/account.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
-import { checkMethods } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkMethods } from "../shapes/sdk-client.ts";
 import { ENDPOINTS, MOST_CLAUDE_BATCHES, MOST_TEXTS, vertexCapabilities } from "./capabilities.ts";
 import type { VertexClient } from "./client.ts";
 import { familyOf, publishedPath, type VertexFamily } from "./family.ts";
@@ -46,7 +46,7 @@ export interface VertexSettings {
 export function resolveVertexOptions(options: VertexAccountOptions): VertexSettings {
   check("options", objectWith(), options);
   const { client, storage, family, modelPath = publishedPath, defaultMaxTokens = 4_096 } = options;
-  check("client", objectWith(), client);
+  checkIsClient(client);
   if (client.vertexai !== true) throw notVertex();
   check("client.batches", objectWith(), client.batches);
   checkMethods("client.batches", client.batches, ["create", "get", "cancel", "delete"]);

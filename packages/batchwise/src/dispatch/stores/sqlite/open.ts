@@ -1,13 +1,6 @@
 // From the user's options to a connection that is ready for work: which database, its settings, its tables.
 
-import {
-  check,
-  checkIsObject,
-  invalidOption,
-  objectWith,
-  refuseUnknown,
-  zeroOrMore,
-} from "../../../core/contract/validate.ts";
+import { check, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
 import { migrate } from "./schema.ts";
@@ -37,8 +30,10 @@ export interface ResolvedOptions {
 
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 
+const anOptionsObject = { ...objectWith(), expected: 'an object, as in `sqliteStore({ path: "requests.db" })`' };
+
 export function resolveSqliteStoreOptions(options: SqliteStoreOptions): ResolvedOptions {
-  checkIsObject("options", options);
+  check("options", anOptionsObject, options);
   refuseUnknown(options, ["path", "database", "busyTimeoutMs"]);
   const { path, database, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
   check("busyTimeoutMs", zeroOrMore, busyTimeoutMs);
