@@ -202,6 +202,35 @@ describe("ready()", () => {
     expect(most).toBe(8);
   });
 
+  test("counts a place that its producer has taken once: a loop fills the whole room in one turn", async () => {
+    const of = rig<number>({ maxBatchSize: 32, maxQueueSize: 32, concurrency: 2 });
+    const producer = (async () => {
+      for (const item of range(96)) {
+        await of.batcher.ready();
+        void of.batcher.submit(item);
+      }
+    })();
+    await echoAll(of);
+    await producer;
+    await echoAll(of);
+    expect(of.handler.batches.map(({ length }) => length)).toEqual([32, 32, 32]);
+  });
+
+  test("keeps a place from other producers while submits without it take places", async () => {
+    const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 3 });
+    void of.batcher.submit(0);
+    await of.clock.settle();
+    const asked = range(3).map(() => watch(of.batcher.ready()));
+    await of.clock.settle();
+    expect(asked.map(({ state }) => state)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
+    void of.batcher.submitMany([1, 2, 3]);
+    const late = watch(of.batcher.ready());
+    await of.clock.settle();
+    expect([late.state, of.batcher.stats().blocked]).toEqual(["pending", 0]);
+    await echoAll(of);
+    expect(late.state).toBe("fulfilled");
+  });
+
   test("rejects with CLOSED once there will be no room any more", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
     void of.batcher.submitMany([0, 1]);

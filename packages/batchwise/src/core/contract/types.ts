@@ -159,7 +159,8 @@ export interface CloseOptions {
 export interface BatcherControls {
   /**
    * Resolves when the queue has a place for this caller; rejects with CLOSED when there will be none. Each free place goes
-   * to one caller, in the order in which they asked, who keeps it until the end of the turn: submit at once.
+   * to one caller, in the order in which they asked. Until the end of the turn no other caller of `ready()` gets it, but a
+   * submit without `ready()` may take it: submit at once.
    */
   ready(): Promise<void>;
   /** Calls the handler's own `open` now, before traffic. Resolves when that is done; at once where there is none. */

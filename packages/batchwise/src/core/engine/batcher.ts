@@ -62,6 +62,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   /** Those who wait for rest; null where nobody does. */
   #resting: (() => void)[] | null = null;
   #closing: Promise<void> | null = null;
+  /** Maps whose readers wait for what is under way, while the maps take nothing more. */
+  #stuckMaps = 0;
 
   /** `given`: options as users give them, or prepared ones. `tooLargeError` makes the error for an item over the cap. */
   constructor(handler: unknown, given: unknown, tooLargeError: typeof itemTooLargeError = itemTooLargeError) {
@@ -190,7 +192,19 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
     this.#intake.configure(this.#options);
     this.#admission.configure(this.#options);
-    this.#scheduler.configure(this.#options);
+    this.#scheduler.configure(this.#scheduled());
+  }
+
+  /** While a map is stuck, nothing is held without a bound: the items that would fill the batch may never come. */
+  #scheduled(): ResolvedOptions {
+    const isUnbound = this.#stuckMaps > 0 && this.#options.maxWaitMs === Infinity;
+    return isUnbound ? { ...this.#options, maxWaitMs: 0 } : this.#options;
+  }
+
+  #noteStuck(isStuck: boolean): void {
+    this.#stuckMaps += isStuck ? 1 : -1;
+    const hasChanged = this.#stuckMaps === (isStuck ? 1 : 0);
+    if (hasChanged && this.#options.maxWaitMs === Infinity) this.#scheduler.configure(this.#scheduled());
   }
 
   get options(): ShownOptions {
@@ -302,6 +316,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       },
       isRefusal: (reason) => this.#admission.isRefusal(reason),
       ready: () => this.ready().catch(() => {}),
+      noteStuck: (isStuck) => this.#noteStuck(isStuck),
       submit: async (item, options) => (await this.submitSettled([item], options))[0] as PromiseSettledResult<unknown>,
     };
   }

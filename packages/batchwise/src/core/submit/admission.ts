@@ -28,7 +28,7 @@ export class Admission {
   #outside: Queue | null = null;
   /** Producers that wait for a place, in order; null if none. */
   #ready: (() => void)[] | null = null;
-  /** Places given to producers in this turn. */
+  /** Places given to producers in this turn and not taken yet. */
   #handedOut = 0;
   #options: ResolvedOptions;
   /**
@@ -121,7 +121,7 @@ export class Admission {
     }
   }
 
-  /** Resolves when there is a place for its caller, who has it until the end of the turn. */
+  /** Resolves when there is a place for its caller. No other producer gets it until the end of the turn. */
   ready(): Promise<void> {
     return new Promise((resolve) => {
       this.#ready ??= [];
@@ -167,12 +167,14 @@ export class Admission {
     return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);
   }
 
-  /** How many plain entries may come in without a look at their lane for each. */
+  /** How many plain entries may come in without a look at their lane, and at places that producers have, for each. */
   #plainRoom(): number {
+    if (this.#handedOut > 0) return 0;
     return this.#options.maxWaitMs === 0 && this.#hasRoom() ? this.#free() : 0;
   }
 
   #enter(entry: Entry): void {
+    if (this.#handedOut > 0) this.#handedOut -= 1;
     const lane = this.#queue.push(entry);
     const { maxWaitMs, gather } = this.#options;
     // A lane may be held although a slot is free.

@@ -34,6 +34,8 @@ export interface MapTarget {
   isRefusal(reason: unknown): boolean;
   /** Resolves when the queue has room, and when it never will. */
   ready(): Promise<unknown>;
+  /** A reader has begun, or ceased, to wait for items under way while nothing more is taken. */
+  noteStuck(isStuck: boolean): void;
   submit(item: unknown, options: SubmitManyOptions<unknown>): Promise<Outcome>;
 }
 
@@ -58,6 +60,8 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   readonly #maxPending: number;
   readonly #options: SubmitManyOptions<unknown>;
   readonly #cancel: AbortController = new AbortController();
+  /** Followed from the first read on. */
+  #signal: AbortSignal | undefined;
   #unfollow: () => void = () => {};
   /** In the order of reading: that of the source, or that in which the outcomes came. */
   #first: Place | null = null;
@@ -74,6 +78,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   /** The error that follows the results. */
   #error: { readonly reason: unknown } | null = null;
   #isOver = false;
+  #isStuck = false;
 
   /** Throws INVALID_OPTION, and what opening the source throws. */
   constructor(source: unknown, given: unknown, target: MapTarget) {
@@ -90,7 +95,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#maxPending = maxPending;
     this.#options = { ...submit, signal: this.#cancel.signal };
     this.#source = opened(source);
-    if (signal !== undefined) this.#follow(signal);
+    this.#signal = signal;
   }
 
   [Symbol.asyncIterator](): this {
@@ -98,6 +103,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   }
 
   next(): Promise<Result> {
+    this.#follow();
     return new Promise((resolve, reject) => {
       this.#readers.push({ resolve, reject });
       this.#deliver();
@@ -117,7 +123,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     throw error;
   }
 
-  #follow(signal: AbortSignal): void {
+  #follow(): void {
+    const signal = this.#signal;
+    if (signal === undefined || this.#isOver) return;
+    this.#signal = undefined;
     const abort = (): void => this.#fail(reasonOf(signal));
     if (signal.aborted) {
       abort();
@@ -136,6 +145,15 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
       else break;
     }
     if (this.#mayTake() && !this.#isTaking) void this.#take();
+    this.#noteStuck();
+  }
+
+  /** Nothing comes of this map then that could fill a batch. */
+  #noteStuck(): void {
+    const isStuck = this.#readers.length > 0 && !this.#isOver && !this.#mayTake();
+    if (isStuck === this.#isStuck) return;
+    this.#isStuck = isStuck;
+    this.#target.noteStuck(isStuck);
   }
 
   #give(outcome: Outcome): void {
@@ -194,7 +212,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
       if (!this.#isOver) this.#error = { reason };
     }
     this.#isTaking = false;
-    if (this.#takesNoMore) this.#deliver();
+    this.#deliver();
   }
 
   /** Throws what the source throws, and the error of a batcher that is closed. */
@@ -229,16 +247,27 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     const place: Place = { outcome: null, next: null };
     this.#pending += 1;
     if (this.#isOrdered) this.#append(place);
-    let outcome = await this.#target.submit(item, this.#options);
-    while (!this.#isOver && outcome.status === "rejected" && this.#target.isRefusal(outcome.reason)) {
-      await this.#target.ready();
-      outcome = await this.#target.submit(item, this.#options);
-    }
-    if (this.#isOver) return;
+    const outcome = await this.#submit(item);
+    if (outcome === null || this.#isOver) return;
     place.outcome = outcome;
     if (!this.#isOrdered) this.#append(place);
     if (outcome.status === "rejected" && !this.#isSettled) this.#takesNoMore = true;
     this.#deliver();
+  }
+
+  /** Submits an item when the queue has room, and again where it was refused; null where the iteration ends before. */
+  async #submit(item: unknown): Promise<Outcome | null> {
+    const target = this.#target;
+    while (!this.#isOver) {
+      // A submit to a batcher that is closed says so.
+      if (target.isFull && target.closedError === null) {
+        await target.ready();
+        continue;
+      }
+      const outcome = await target.submit(item, this.#options);
+      if (outcome.status === "fulfilled" || !target.isRefusal(outcome.reason)) return outcome;
+    }
+    return null;
   }
 
   #append(place: Place): void {
